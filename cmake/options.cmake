@@ -1,0 +1,49 @@
+# Options, the flags every target shares, and the one helper that makes a module.
+option(MRROPE_DEVELOPER "Build tests, benchmarks and examples" ${PROJECT_IS_TOP_LEVEL})
+option(MRROPE_WERROR "Treat warnings as errors" OFF)
+option(MRROPE_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+set(MRROPE_SANITIZE "" CACHE STRING "Sanitizers for everything, e.g. address,undefined")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(mrrope_flags INTERFACE)
+# No contraction: a plan is bit for bit the same on every machine with the same libm.
+target_compile_options(mrrope_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off)
+if(MRROPE_WERROR)
+  target_compile_options(mrrope_flags INTERFACE -Werror)
+endif()
+if(MRROPE_SANITIZE)
+  target_compile_options(mrrope_flags INTERFACE -fsanitize=${MRROPE_SANITIZE}
+                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(mrrope_flags INTERFACE -fsanitize=${MRROPE_SANITIZE})
+endif()
+if(MRROPE_FUZZ)
+  target_compile_options(mrrope_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(mrrope_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# mrrope_module(NAME SOURCES ... [DEPENDS other modules] [LINK outside libraries])
+# makes mrrope_NAME from src/NAME; headers are found as "NAME/file.h" and "mrrope/file.h".
+function(mrrope_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  list(TRANSFORM arg_SOURCES PREPEND ${name}/)
+  list(TRANSFORM arg_DEPENDS PREPEND mrrope_)
+  add_library(mrrope_${name} STATIC ${arg_SOURCES})
+  target_include_directories(mrrope_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                                                   ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(mrrope_${name} PUBLIC ${arg_DEPENDS} PRIVATE mrrope_flags ${arg_LINK})
+endfunction()
