@@ -15,10 +15,10 @@ namespace mrrope {
 
 // What one layer does with positions.
 enum class LayerKind {
-  full,        // attention over everything; rotates; a plan applies
-  windowed,    // sliding-window attention; rotates with its own settings; plans leave it alone
-  unrotated,   // attention without rotary embedding
-  recurrent,   // no attention and no key-value cache that grows
+  full,       // attention over everything; rotates; a plan applies
+  windowed,   // sliding-window attention; rotates with its own settings; plans leave it alone
+  unrotated,  // attention without rotary embedding
+  recurrent,  // no attention and no key-value cache that grows
 };
 
 struct Layer {
@@ -29,14 +29,14 @@ struct Layer {
 
 // The scaling that a model's own files declare.
 struct DeclaredScaling {
-  std::string type;                // "none", "linear", "yarn", "llama3", "longrope", "dynamic", ...
+  std::string type;  // "none", "linear", "yarn", "llama3", "longrope", "dynamic", ...
   double factor = 1;
   std::int64_t original_length = 0;  // 0: not declared
   // Further numeric keys as the file spells them (beta_fast, attention_factor, ...).
   std::map<std::string, double> numbers;
   std::vector<double> short_factor;  // longrope only
   std::vector<double> long_factor;   // longrope, or rope_freqs of a GGUF
-  bool trained = false;  // part of how the model was trained, so that plans keep it
+  bool trained = false;              // part of how the model was trained, so that plans keep it
 };
 
 struct Model {
@@ -47,19 +47,19 @@ struct Model {
 
   int embedding = 0;
   int heads = 0;
-  int kv_heads = 0;       // the largest of all layers
-  int key_length = 0;     // elements of one key head in the cache
-  int value_length = 0;   // elements of one value head in the cache
-  int vocabulary = 0;     // 0: not stated
+  int kv_heads = 0;      // the largest of all layers
+  int key_length = 0;    // elements of one key head in the cache
+  int value_length = 0;  // elements of one value head in the cache
+  int vocabulary = 0;    // 0: not stated
   std::vector<Layer> layers;
-  int sliding_window = 0;    // tokens, 0: none
-  double windowed_base = 0;  // rope base of windowed layers, 0: as the others
-  bool latent_attention = false;  // MLA: the cache holds one compressed vector per token
+  int sliding_window = 0;           // tokens, 0: none
+  double windowed_base = 0;         // rope base of windowed layers, 0: as the others
+  bool latent_attention = false;    // MLA: the cache holds one compressed vector per token
   std::vector<int> mrope_sections;  // empty: positions are one-dimensional
 
   Geometry geometry;  // of the layers a plan applies to
   DeclaredScaling scaling;
-  std::uint64_t weight_bytes = 0;  // 0: weights not found beside the config
+  std::uint64_t weight_bytes = 0;            // 0: weights not found beside the config
   std::vector<std::filesystem::path> files;  // all parts
 };
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every method as one pure function and one row of the table. To add a method: write its function,
+// its row, its golden values (tools/make_goldens.py) and its line in docs/methods.md.
+#include "core/methods.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "core/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+std::vector<double> constant(const Request& r, double value) {
+  return std::vector<double>(pair_count(r.geometry), value);
+}
+
+std::vector<double> none(const Request& r) { return constant(r, 1); }
+
+std::vector<double> pi(const Request& r) { return constant(r, r.scale); }
+
+// One radix multiplier for every digit, so that the last factor is `scale`.
+std::vector<double> geometric(const Request& r, double scale) {
+  std::vector<double> f = constant(r, 1);
+  const double last = double(f.size() - 1);
+  for (std::size_t i = 0; i < f.size(); ++i) f[i] = std::pow(scale, double(i) / last);
+  return f;
+}
+
+std::vector<double> ntk(const Request& r) { return geometric(r, r.scale); }
+
+// transformers' rule: the base grows with the length in use, by scale * length / window - (scale -
+// 1) to the power d / (d - 2), which is a geometric sequence of factors.
+std::vector<double> dynamic_ntk(const Request& r) {
+  const double ratio = double(r.length) / double(r.geometry.train_length);
+  return geometric(r, r.scale * ratio - (r.scale - 1));
+}
+
+// keep = 1: theta stays; keep = 0: theta is divided by the scale; linear in theta between.
+double blend(double keep, double scale) { return 1 / (keep + (1 - keep) / scale); }
+
+// The ramp runs over the pair index, as transformers, llama.cpp and vLLM compute it. All three
+// widen a ramp of no width to 0.001.
+std::vector<double> yarn(const Request& r) {
+  std::vector<double> f = constant(r, 1);
+  const auto [low, high] = r.boundaries;
+  const double width = high > low ? high - low : 0.001;
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    f[i] = blend(1 - std::clamp((double(i) - low) / width, 0.0, 1.0), r.scale);
+  }
+  return f;
+}
+
+// The ramp runs over the turns a pair makes in the window, as the papers print it. Llama 3.1's rule
+// is the same ramp between 1 and 4 turns.
+std::vector<double> by_rotations(const Request& r) {
+  std::vector<double> f = rotations_in_window(r.geometry);
+  for (double& value : f) {
+    const double keep = (value - r.beta_slow) / (r.beta_fast - r.beta_slow);
+    value = blend(std::clamp(keep, 0.0, 1.0), r.scale);
+  }
+  return f;
+}
+
+// lambda = S^eps_k with eps_k ~ k^p for the k-th digit of the middle. The exponents are summed and
+// then divided once, so that p = 0 and p = 1 are Uni and Pro to the last bit.
+std::vector<double> power_sum(const Request& r, double p) {
+  std::vector<double> f = constant(r, 1);
+  const auto [low, high] = r.boundaries;
+  std::vector<double> sum(high - low + 1, 0.0);
+  for (std::size_t k = 1; k < sum.size(); ++k) sum[k] = sum[k - 1] + std::pow(double(k), p);
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    const int k = std::clamp(int(i) - low, 0, high - low);
+    f[i] = std::pow(r.scale, sum[k] / sum.back());
+  }
+  return f;
+}
+
+std::vector<double> uni(const Request& r) { return power_sum(r, 0); }
+std::vector<double> pro(const Request& r) { return power_sum(r, 1); }
+std::vector<double> power(const Request& r) { return power_sum(r, r.power); }
+
+[[noreturn]] void refuse_list(const std::string& message, const std::string& hint) {
+  throw Error(ErrorKind::usage, message, hint);
+}
+
+void check_list(const std::vector<double>& list, const char* name, std::size_t wanted) {
+  if (list.size() != wanted) {
+    refuse_list(
+        cat("the ", name, " list has ", list.size(), " entries where ", wanted, " are needed"),
+        cat("this geometry takes ", wanted, " ", name, "s"));
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!(list[i] > 0) || !std::isfinite(list[i])) {
+      refuse_list(cat(name, " ", i, " is ", list[i]), "every entry is a positive number");
+    }
+  }
+}
+
+std::vector<double> given_factors(const Request& r) {
+  if (!r.parameters.lambdas.empty()) {
+    refuse_list("longrope takes factors, not lambdas", "give --factors, or use --method custom");
+  }
+  check_list(r.parameters.factors, "factor", pair_count(r.geometry));
+  return r.parameters.factors;
+}
+
+std::vector<double> custom(const Request& r) {
+  const Parameters& p = r.parameters;
+  if (p.factors.empty() == p.lambdas.empty()) {
+    refuse_list("custom takes either a factor list or a lambda list",
+                "give --factors F0,F1,... or --lambdas L0,L1,... (or @FILE)");
+  }
+  if (!p.factors.empty()) return given_factors(r);
+  check_list(p.lambdas, "lambda", pair_count(r.geometry) - 1);
+  std::vector<double> f = constant(r, 1);
+  for (std::size_t i = 1; i < f.size(); ++i) f[i] = f[i - 1] * p.lambdas[i - 1];
+  return f;
+}
+
+// LongRoPE's temperature.
+double longrope_temperature(const Request& r) {
+  if (r.scale <= 1) return 1;
+  return std::sqrt(1 + std::log(r.scale) / std::log(double(r.geometry.train_length)));
+}
+
+// clang-format off
+constexpr std::string_view kIndexRamp    = "1 / (g + (1 - g)/S), g = 1 - clamp((i - low)/(high - low), 0, 1)";
+constexpr std::string_view kRotationRamp = "1 / (g + (1 - g)/S), g = clamp((turns - beta_slow)/(beta_fast - beta_slow), 0, 1)";
+
+//                                                                                                            beta   needs  takes  takes  takes
+//   name              title                          factor of pair i                               attn     fast   middle betas  power  lists  function
+constexpr std::array<Method, 12> kMethods{{
+  {{"none",           "the model as shipped",         "1",                                           0},     32,    false, false, false, false, none},
+  {{"pi",             "Position Interpolation",       "S",                                           0},     32,    false, false, false, false, pi},
+  {{"ntk",            "NTK-aware interpolation",      "S^(i/(Dr - 1))",                              0},     32,    false, false, false, false, ntk},
+  {{"dynamic-ntk",    "NTK that follows the length",  "(S n/L - (S - 1))^(i/(Dr - 1)), n the length", 0},    32,    false, false, false, false, dynamic_ntk},
+  {{"yarn",           "YaRN, ramp over pairs",        kIndexRamp,                                    0.1},   32,    false, true,  false, false, yarn},
+  {{"yarn-rotations", "YaRN, ramp over turns",        kRotationRamp,                                 0.1},   32,    false, true,  false, false, by_rotations},
+  {{"llama3",         "Llama 3.1's rule",             kRotationRamp,                                 0},     4,     false, true,  false, false, by_rotations},
+  {{"longrope",       "LongRoPE, lists given",        "given",                                       0},     32,    false, false, false, true,  given_factors, longrope_temperature},
+  {{"uni",            "MrRoPE-Uni",                   "S^(k/n), k = clamp(i - low, 0, n), n = high - low", 0.1}, 32, true, true,  false, false, uni},
+  {{"pro",            "MrRoPE-Pro",                   "S^(k(k + 1)/(n(n + 1)))",                     0.1},   32,    true,  true,  false, false, pro},
+  {{"power",          "power family",                 "S^(sum of j^p to k / sum of j^p to n)",       0.1},   32,    true,  true,  true,  false, power},
+  {{"custom",         "your own numbers",             "given",                                       0},     32,    false, false, false, true,  custom},
+}};
+// clang-format on
+
+}  // namespace
+
+std::span<const MethodInfo> methods() {
+  static const auto infos = [] {
+    std::array<MethodInfo, kMethods.size()> out;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = kMethods[i].info;
+    return out;
+  }();
+  return infos;
+}
+
+const Method& method_row(std::string_view name) {
+  for (const Method& m : kMethods) {
+    if (m.info.name == name) return m;
+  }
+  std::string known;
+  for (const Method& m : kMethods) known += cat(known.empty() ? "" : ", ", m.info.name);
+  throw Error(ErrorKind::usage, cat("there is no method '", name, "'"),
+              cat("choose one of ", known));
+}
+
+const MethodInfo& find_method(std::string_view name) { return method_row(name).info; }
+
+double pair_with_turns(const Geometry& g, double turns) {
+  // ln(turns) falls by this much from pair to pair of plain RoPE.
+  const double slope = 2 * std::log(g.base) / g.rotary_dim;
+  if (g.trained_factor.empty()) {
+    return std::log(double(g.train_length) / (turns * 2 * std::numbers::pi)) / slope;
+  }
+  // With trained factors: straight lines between the pairs in ln(turns), plain RoPE beyond them.
+  const std::vector<double> r = rotations_in_window(g);
+  const double wanted = std::log(turns);
+  if (std::log(r.front()) <= wanted) return (std::log(r.front()) - wanted) / slope;
+  for (std::size_t i = 1; i < r.size(); ++i) {
+    const double above = std::log(r[i - 1]);
+    const double here = std::log(r[i]);
+    if (here <= wanted) return double(i) - (wanted - here) / (above - here);
+  }
+  return double(r.size() - 1) + (std::log(r.back()) - wanted) / slope;
+}
+
+}  // namespace mrrope

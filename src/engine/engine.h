@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A language model under a ladder. Three engines stand behind this: local (libllama), remote (an
+// OpenAI-compatible server) and scripted (no weights, for tests).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mrrope/ladder.h"
+#include "mrrope/model.h"
+
+namespace mrrope {
+
+using Token = std::int32_t;
+
+// temperature 0 is greedy, and the default: evaluations must repeat.
+struct Sampling {
+  double temperature = 0;
+  int top_k = 40;
+  double top_p = 0.95;
+  double min_p = 0.05;
+  std::uint32_t seed = 1;
+};
+
+struct GenerateOptions {
+  int max_tokens = 128;
+  Sampling sampling;
+  std::vector<std::string> stop;  // generation ends before the first of these
+  // Called with each new piece of text (whole UTF-8 characters); false stops the generation.
+  std::function<bool(std::string_view)> on_text;
+};
+
+struct Generation {
+  std::string text;
+  std::vector<Token> tokens;
+  std::string finish;       // "stop" (end of text or a stop string), "length", "cancelled"
+  double smallest_gap = 0;  // least difference of the top two logits over all greedy steps
+};
+
+// Sees the logits that follow token `index` of the appended span: the scores of token index + 1.
+// The span is valid during the call only. Called in order, from one thread.
+using LogitObserver = std::function<void(std::size_t index, std::span<const float> logits)>;
+
+// A sequence of tokens with its key-value cache. Forks share what they have in common.
+class Timeline {
+ public:
+  virtual ~Timeline() = default;
+
+  virtual std::int64_t length() const = 0;
+
+  // Reads tokens. Throws Error (usage) past the end of the context, Error (failed) when the engine
+  // reports NaN logits or fails.
+  virtual void append(std::span<const Token> tokens) = 0;
+
+  // Reads tokens and returns, for every one of them but the very first of an empty timeline, the
+  // natural logarithm of its probability given all before it: result[i] belongs to tokens[i]
+  // (NaN for the first token of an empty timeline, which nothing predicts).
+  virtual std::vector<double> append_scored(std::span<const Token> tokens) = 0;
+
+  // Reads tokens; the observer sees the logits after each index listed in `wanted` (ascending).
+  virtual void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
+                               const LogitObserver& observer) = 0;
+
+  // Another timeline with the same past. It costs no computation.
+  virtual std::unique_ptr<Timeline> fork() = 0;
+
+  // Forgets everything from this length on. Where the memory cannot forget (recurrent layers) the
+  // kept tokens are computed again.
+  virtual void truncate(std::int64_t length) = 0;
+
+  // Continues the sequence. The generated tokens become part of the timeline.
+  virtual Generation generate(const GenerateOptions& options) = 0;
+};
+
+struct ChatMessage {
+  std::string role;  // "system", "user", "assistant"
+  std::string content;
+};
+
+class LanguageModel {
+ public:
+  virtual ~LanguageModel() = default;
+
+  virtual const Model& facts() const = 0;
+  virtual std::string description() const = 0;  // for run.json: engine, version, device
+
+  // add_bos: prepend the model's BOS where it has one and its file asks for it.
+  // special: read the text of control tokens as those tokens.
+  virtual std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const = 0;
+  virtual std::string detokenize(std::span<const Token> tokens) const = 0;
+  virtual std::optional<Token> bos() const = 0;
+  virtual int vocabulary() const = 0;
+
+  // The prompt that the model's own chat template makes, ready for tokenize(special = true).
+  // Throws Error (unsupported) where the file carries no template.
+  virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const = 0;
+
+  // Every timeline made from now on runs under this ladder. Timelines alive must be gone.
+  virtual void use(const Ladder& ladder) = 0;
+
+  // Tokens the context can hold, over all timelines together.
+  virtual std::int64_t context_length() const = 0;
+
+  // An empty timeline.
+  virtual std::unique_ptr<Timeline> timeline() = 0;
+};
+
+}  // namespace mrrope

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The local engine: libllama, unpatched, with the plan written into its graphs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+
+namespace mrrope {
+
+// Names as in llama.cpp's own command line.
+struct LocalOptions {
+  std::int64_t context = 0;              // -c: tokens the cache can hold
+  int gpu_layers = -1;                   // -ngl: layers on the accelerator, -1: all
+  int threads = 0;                       // -t: 0 means all cores
+  int batch = 2048;                      // -b: tokens handed over at once
+  int ubatch = 512;                      // -ub: tokens computed at once
+  std::string type_k = "f16";            // -ctk: f32, f16, bf16, q8_0, q4_0, ...
+  std::string type_v = "f16";            // -ctv
+  std::string flash_attention = "auto";  // -fa: on, off, auto
+  int timelines = 16;                    // forks alive at the same time, at most
+};
+
+// What running this model would take, found out without loading the weights.
+struct MemoryPlan {
+  std::uint64_t weights = 0;  // bytes
+  std::uint64_t kv = 0;
+  std::uint64_t compute = 0;  // estimated
+  std::uint64_t available = 0;
+  std::uint64_t total() const { return weights + kv + compute; }
+};
+MemoryPlan plan_memory(const Model& model, const LocalOptions& options);
+
+// Checks the header with our own reader first, then memory, then loads. Throws Error: unsupported,
+// corrupt, out_of_memory (with what would fit), failed. A Hugging Face folder is refused with the
+// conversion command to type.
+std::unique_ptr<LanguageModel> open_local(const Model& model, const LocalOptions& options);
+
+}  // namespace mrrope
