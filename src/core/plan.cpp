@@ -39,6 +39,8 @@ void check_parameters(const Method& m, const Parameters& p) {
   if (!m.info.takes_betas) {
     if (p.beta_fast) unread("--beta-fast");
     if (p.beta_slow) unread("--beta-slow");
+  }
+  if (!m.info.takes_borders) {
     if (p.low) unread("--low");
     if (p.high) unread("--high");
   }
