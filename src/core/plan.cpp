@@ -76,7 +76,7 @@ Boundaries boundaries_of(const Method& m, const Geometry& g, const Parameters& p
   Boundaries b;
   b.low = p.low.value_or(std::max(int(from_fast), 0));
   b.high = p.high.value_or(std::min(int(from_slow), end));
-  if (!m.info.takes_betas) return b;  // shown, not used
+  if (!m.info.takes_borders) return b;  // shown, not used
 
   if (b.low < 0) refuse(cat("low ", b.low, " is negative"), "pairs are counted from 0");
   if (b.high > end) {
