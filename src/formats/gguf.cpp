@@ -107,7 +107,8 @@ void read_magic(Reader& in, GgufPart& part) {
 }
 
 // A count of things that take at least `least` bytes each.
-std::uint64_t read_count(Reader& in, const char* what, std::uint64_t least, std::uint64_t most) {
+std::uint64_t read_count(Reader& in, std::string_view what, std::uint64_t least,
+                         std::uint64_t most) {
   const std::uint64_t count = in.u64(what);
   if (count > most || count > in.remaining() / least) {
     corrupt(in.source(), cat(what, " is ", count, ", more than a file of ", in.source().size(),
@@ -173,7 +174,7 @@ void read_array(Reader& in, GgufKeyValue& kv) {
   }
   const bool strings = kv.element == GgufType::string;
   const std::uint64_t least = strings ? 8 : width(kv.element);
-  kv.count = read_count(in, shown(kv.key).append("'s length").c_str(), least,
+  kv.count = read_count(in, cat("the length of ", shown(kv.key)), least,
                         strings ? kMaxStrings : kMaxElements);
   if (strings) {
     for (std::uint64_t i = 0; i < kv.count; ++i) skip_string(in, kv.key);
@@ -218,8 +219,8 @@ GgufKeyValue read_key_value(Reader& in) {
   } else if (kv.type == GgufType::string) {
     const std::uint64_t bytes = in.u64("a string's length");
     if (bytes > in.remaining()) {
-      corrupt(in.source(), cat("the string ", shown(kv.key), " claims ", bytes,
-                               " bytes, but only ", in.remaining(), " are left in the file"));
+      corrupt(in.source(), cat("the string ", shown(kv.key), " claims ", bytes, " bytes, but only ",
+                               in.remaining(), " are left in the file"));
     }
     if (bytes <= kKeptString) {
       kv.value = in.text(bytes, kv.key);

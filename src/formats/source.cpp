@@ -191,10 +191,9 @@ std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::st
   const auto home = std::filesystem::canonical(folder.empty() ? "." : folder, error);
   const auto second = also.empty() ? also : std::filesystem::canonical(also, error);
   if (!is_within(target, home) && !is_within(target, second)) {
-    throw Error(
-        ErrorKind::corrupt,
-        cat(shown(path.string()), " leads out of its folder, to ", shown(target.string())),
-        std::string(kHint));
+    throw Error(ErrorKind::corrupt,
+                cat(shown(path.string()), " leads out of its folder, to ", shown(target.string())),
+                std::string(kHint));
   }
   return path;
 }
