@@ -17,6 +17,7 @@
 namespace mrrope {
 namespace {
 
+constexpr std::string_view kOwnFolder = "a part of a model must lie in the model's own folder";
 constexpr std::size_t kBuffer = std::size_t{64} << 10;
 
 std::string reason(int error) { return std::strerror(error); }
@@ -174,16 +175,19 @@ std::string shown(std::string_view text) {
   return out + '"';
 }
 
-std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::string_view name,
-                                    const std::filesystem::path& also) {
-  constexpr std::string_view kHint = "a part of a model must lie in the model's own folder";
+void check_plain_name(std::string_view file, std::string_view name) {
   const bool plain = !name.empty() && name != "." && name != ".." && name.size() <= 255 &&
                      name.find_first_of("/\\:") == std::string_view::npos &&
                      name.find('\0') == std::string_view::npos;
   if (!plain) {
-    throw Error(ErrorKind::corrupt, cat(shown(name), " is not a plain file name"),
-                std::string(kHint));
+    throw Error(ErrorKind::corrupt, cat(file, ": ", shown(name), " is not a plain file name"),
+                std::string(kOwnFolder));
   }
+}
+
+std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::string_view name,
+                                    const std::filesystem::path& also) {
+  check_plain_name(folder.string(), name);
   const std::filesystem::path path = folder / std::string(name);
   std::error_code error;
   const auto target = std::filesystem::canonical(path, error);
@@ -193,7 +197,7 @@ std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::st
   if (!is_within(target, home) && !is_within(target, second)) {
     throw Error(ErrorKind::corrupt,
                 cat(shown(path.string()), " leads out of its folder, to ", shown(target.string())),
-                std::string(kHint));
+                std::string(kOwnFolder));
   }
   return path;
 }

@@ -77,6 +77,9 @@ class Reader {
 // and values from a file must not reach a terminal as they are.
 std::string shown(std::string_view text);
 
+// Throws Error (corrupt) unless `name`, found in `file`, is the plain name of a file.
+void check_plain_name(std::string_view file, std::string_view name);
+
 // `name` inside `folder`, where the name comes from a file or is derived from one. Throws Error
 // (corrupt) unless it is a plain file name, or if it is a link that leads out of `folder` and of
 // `also` (may be empty). A path that does not exist is returned as it is.
