@@ -85,6 +85,10 @@ constexpr std::string_view speech = "it predicts sound and not text";
 constexpr std::string_view compressed =
     "its layers rotate at compressed positions, each kind with its own base";
 constexpr std::string_view unknown = "llama.cpp knows its name but cannot run it";
+constexpr std::string_view aborts =
+    "llama.cpp 0.5.0 aborts on it with flash attention, which is its default";
+constexpr std::string_view aborts_without_windows =
+    "llama.cpp 0.5.0 aborts on those of its files that have no sliding window";
 constexpr std::string_view switched_off = "this file switches the rotation off";
 constexpr std::string_view other_depth =
     "only the model with the other number of layers rotates, this one uses ALiBi biases";
@@ -107,7 +111,10 @@ constexpr std::array table{
     no_plan("clip", "", "it encodes pictures and predicts no text"),
     reordered("llama", "llama mistral mixtral internlm3 iquestcoder", used),
     interleaved("llama4", "llama4_text llama4", used,
-                {.windows = Windows::unless_zero, .period = 4, .unrotated_period = 4}),
+                {.windows = Windows::unless_zero,
+                 .period = 4,
+                 .default_window = 8192,
+                 .unrotated_period = 4}),
     reordered("deci", "nemotron-nas deci", used, hybrid),
     halves("falcon", "falcon RefinedWeb RefinedWebModel"),
     halves("grok", "grok-1 grok"),
@@ -154,7 +161,8 @@ constexpr std::array table{
     reordered("minicpm", "minicpm", used),
     halves("minicpm3", "minicpm3", long_short),
     halves("gemma", "gemma"),
-    halves("gemma2", "gemma2", refused, {.windows = Windows::always, .period = 2}),
+    halves("gemma2", "gemma2", refused,
+           {.windows = Windows::always, .period = 2, .default_window = 4096}),
     halves("gemma3", "gemma3 gemma3_text", refused, {.windows = Windows::if_stated, .period = 6}),
     halves("gemma3n", "gemma3n gemma3n_text", refused,
            {.windows = Windows::always, .period = 5, .kv_layers = 20}),
@@ -212,9 +220,10 @@ constexpr std::array table{
     halves("exaone4", "exaone4 exaone4_5_text", used,
            {.windows = Windows::always,
             .period = 4,
+            .windows_at_depth = 64,
+            .default_window = 4096,
             .windows_follow = true,
-            .only_windows_rotate = true,
-            .windows_at_depth = 64}),
+            .only_windows_rotate = true}),
     halves("exaone-moe", "exaone_moe", used,
            {.windows = Windows::always,
             .period = 4,
@@ -233,7 +242,7 @@ constexpr std::array table{
               {.windows = Windows::listed, .windows_follow = true}),
     reordered("chameleon", "chameleon"),
     no_plan("wavtokenizer-dec", "", speech),
-    interleaved("plm", "plm"),
+    no_plan("plm", "plm", aborts),
     reordered("bailingmoe", "bailing_moe"),
     halves("bailingmoe2", "bailing_moe_v2 sarvam_moe"),
     interleaved("bailingmoe3", "bailing_moe_v3", refused, hybrid, latent | mrope),
@@ -244,7 +253,7 @@ constexpr std::array table{
         latent),
     reordered("arcee", "arcee", used),
     halves("afmoe", "afmoe", refused,
-           {.windows = Windows::if_stated, .period = 4, .unrotated_period = 4}),
+           {.windows = Windows::always, .period = 4, .unrotated_period = 4}),
     halves("laguna", "laguna", refused,
            {.windows = Windows::if_stated, .period = 4, .full_first = true}),
     interleaved("ernie4_5", "ernie4_5"),
@@ -343,11 +352,17 @@ class LayerReader {
     if (unrotated_period_ > 0 && keys.unrotated_period > 0) {
       unrotated_period_ = keys.unrotated_period;
     }
-    // llama.cpp means to rotate every layer of such a file, and leaves out the last.
-    if (rule_.windows == Windows::unless_zero && !has_windows_) unrotated_period_ = count_;
+    if (rule_.windows == Windows::unless_zero && !has_windows_) {
+      refuse(architecture, aborts_without_windows);
+    }
   }
 
   int count() const { return count_; }
+
+  int window() const {
+    if (!has_windows_) return 0;
+    return keys_.sliding_window > 0 ? keys_.sliding_window : rule_.default_window;
+  }
 
   Layer layer(int i) const {
     if (recurrent(i)) return {.kind = LayerKind::recurrent};
@@ -483,6 +498,10 @@ const Architecture* find_huggingface(std::string_view model_type) {
 
 Pairing gguf_pairing(const Architecture& architecture, bool has_mrope_sections) {
   return architecture.mrope && has_mrope_sections ? Pairing::halves : architecture.pairing;
+}
+
+int window_of(const Architecture& architecture, const LayerKeys& keys) {
+  return LayerReader(architecture, keys).window();
 }
 
 std::vector<Layer> layers_of(const Architecture& architecture, const LayerKeys& keys) {

@@ -53,10 +53,11 @@ struct LayerRule {
   // Without an array in the file every period-th layer has no window; 0: all have one.
   int period = 0;
   bool full_first = false;      // the layer without a window is the first of a period, not the last
+  int windows_at_depth = 0;     // windows only in the model with this many layers
+  int default_window = 0;       // tokens, where the file does not say
   bool windows_follow = false;  // windowed layers take the context's scaling, so plans apply
   bool only_windows_rotate = false;  // where there are windows, the other layers do not rotate
   bool dense_rotates = false;        // the leading dense layers rotate all the same
-  int windows_at_depth = 0;          // windows only in the model with this many layers
   int unrotated_period = 0;          // every so-manieth layer does not rotate
   int rotates_at_depth = 0;          // only the model with this many layers rotates at all
   bool rope_switch = false;          // rope.scaling.finetuned = false means: no rotation
@@ -109,6 +110,9 @@ struct LayerKeys {
   int attention_period = -1;      // full_attention_interval
   std::vector<bool> indexed;      // attention.indexer.types, attention.compress_ratios above 0
 };
+
+// Tokens that a windowed layer looks back on; 0 where no layer has a window. Throws as layers_of().
+int window_of(const Architecture& architecture, const LayerKeys& keys);
 
 // Every layer that runs, in order. Throws Error: unsupported, with the reason, where no layer takes
 // a plan; corrupt where the keys contradict each other.
