@@ -83,6 +83,18 @@ std::uint64_t compute_bytes(const Model& model, const LocalOptions& options, boo
   return static_cast<std::uint64_t>(logits + stream + mask + scores);
 }
 
+// libllama gives the windowed layers room for a window per timeline and one ubatch, or for all.
+Model with_shared_windows(Model model, const LocalOptions& options) {
+  const std::int64_t context = context_of(model, options);
+  const std::int64_t wanted =
+      options.swa_full ? context
+                       : std::int64_t{model.sliding_window} * options.timelines + options.ubatch;
+  if (model.sliding_window > 0) {
+    model.sliding_window = static_cast<int>(std::min(context, (wanted + 255) / 256 * 256));
+  }
+  return model;
+}
+
 std::string gib(std::uint64_t bytes) {
   return fixed(static_cast<double>(bytes) / (1024.0 * 1024 * 1024), 2) + " GiB";
 }
@@ -119,7 +131,8 @@ MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
   const ggml_type value = cache_type(options.type_v, "-ctv");
   MemoryPlan plan;
   plan.weights = model.weight_bytes;
-  plan.kv = kv_bytes(model, context_of(model, options), (bits_of(key) + bits_of(value)) / 2);
+  const double bits = (bits_of(key) + bits_of(value)) / 2;
+  plan.kv = kv_bytes(with_shared_windows(model, options), context_of(model, options), bits);
   plan.compute = compute_bytes(model, options, options.flash_attention != "off");
   const std::uint64_t accelerators = options.gpu_layers == 0 ? 0 : available_on_accelerators();
   const bool partly =
