@@ -77,8 +77,7 @@ class ScriptedTimeline : public Timeline {
 
   void truncate(std::int64_t length) override {
     if (length < 0 || length > this->length()) {
-      throw Error(ErrorKind::usage,
-                  cat("cannot truncate ", this->length(), " tokens to ", length));
+      throw Error(ErrorKind::usage, cat("cannot truncate ", this->length(), " tokens to ", length));
     }
     tokens_.resize(std::size_t(length));
   }
@@ -190,9 +189,7 @@ ScriptedModel::ScriptedModel(const ScriptedOptions& options)
       ladder_(make_ladder(make_plan(facts_.geometry, Extension{}), options.context)),
       computed_(std::make_shared<std::int64_t>(0)) {}
 
-std::string ScriptedModel::description() const {
-  return cat("scripted, seed ", options_.seed);
-}
+std::string ScriptedModel::description() const { return cat("scripted, seed ", options_.seed); }
 
 std::vector<Token> ScriptedModel::tokenize(std::string_view text, bool add_bos,
                                            bool /*special*/) const {

@@ -123,8 +123,11 @@ class Reader {
     bool first = true;
     while (const std::size_t size = source->read(block.data(), block.size())) {
       total_ += size;
-      if (total_ > options_.max_total_bytes) too_large(file, "all texts together", total_);
+      if (total_ > options_.max_total_bytes)
+        too_large(file, "all texts together", options_.max_total_bytes);
       std::string_view fresh(block.data(), size);
+      if (first && fresh.starts_with("\xef\xbb\xbf")) fresh.remove_prefix(3);
+      first = false;
       if (!lines) {
         pending += fresh;
       } else {
@@ -137,10 +140,8 @@ class Reader {
         pending += fresh;
       }
       if (pending.size() > options_.max_document_bytes) {
-        too_large(file, "one document", pending.size());
+        too_large(file, "one document", options_.max_document_bytes);
       }
-      if (first && pending.starts_with("\xef\xbb\xbf")) pending.erase(0, 3);
-      first = false;
     }
     if (lines) return pending.empty() || json_line(file, ++line, pending);
     if (const std::size_t nul = pending.find('\0'); nul != pending.npos) {
@@ -152,10 +153,9 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void too_large(const TextFile& file, const char* what, std::uint64_t bytes) const {
+  [[noreturn]] void too_large(const TextFile& file, const char* what, std::uint64_t limit) const {
     throw Error(ErrorKind::out_of_memory,
-                cat(file.label, ": ", what, " come to more than ", bytes - 1,
-                    " bytes unpacked, which is over the limit"),
+                cat(file.label, ": ", what, " would take more than ", limit, " bytes unpacked"),
                 "give fewer or smaller texts");
   }
 

@@ -180,8 +180,8 @@ class ZstdSource : public TextSource {
  public:
   explicit ZstdSource(std::unique_ptr<Input> input)
       : input_(std::move(input)), stream_(ZSTD_createDStream()) {
-    if (!stream_ || ZSTD_isError(ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax,
-                                                        kZstdWindowLog))) {
+    if (!stream_ ||
+        ZSTD_isError(ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kZstdWindowLog))) {
       throw Error(ErrorKind::out_of_memory, "no memory for the zstd decoder");
     }
   }
@@ -222,7 +222,9 @@ struct Packing {
   std::string_view magic;
 };
 constexpr std::array<Packing, 3> kPackings = {Packing{".gz", "\x1f\x8b"},
-                                              Packing{".xz", std::string_view("\xfd" "7zXZ\0", 6)},
+                                              Packing{".xz", std::string_view("\xfd"
+                                                                              "7zXZ\0",
+                                                                              6)},
                                               Packing{".zst", "\x28\xb5\x2f\xfd"}};
 
 }  // namespace
