@@ -25,6 +25,9 @@ struct Layer {
   LayerKind kind = LayerKind::full;
   int kv_heads = 0;
   bool windowed_cache = false;  // keeps only the last sliding_window tokens
+  // Rotations of one pass that a plan changes: of the queries, of the keys, of an indexer.
+  // 0 unless kind is full; a layer that reads an earlier layer's keys has kv_heads 0 and one less.
+  int rotations = 0;
 };
 
 // The scaling that a model's own files declare.

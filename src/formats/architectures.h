@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one table of architectures: what a model's keys do not say about its positions, and what
-// engines do with per-pair factors. Facts of llama.cpp 0.5.0.
+// llama.cpp does with per-pair factors. Facts of llama.cpp 0.5.0.
 #pragma once
 
+#include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,22 +14,71 @@ namespace mrrope {
 
 // What stock llama.cpp does with a rope_freqs tensor in a file of this architecture.
 enum class FactorSupport {
-  used,       // loaded and applied
+  used,        // loaded and applied
   long_short,  // only as the pair rope_factors_long / rope_factors_short
-  ignored,    // loaded, and the graph passes it by
-  refused,    // "wrong number of tensors"
+  ignored,     // loaded, and the graph passes it by
+  refused,     // "wrong number of tensors"
+};
+
+// Which layers attend through a sliding window.
+enum class Windows {
+  none,         // none, whatever the file says about windows
+  if_stated,    // those of the pattern, where the file states a window above 0
+  unless_zero,  // those of the pattern, unless the file states a window of 0
+  always,       // those of the pattern
+  listed,       // those of the file's array, which must be there
+};
+
+// Which layers keep a recurrent state instead of keys and values.
+enum class Recurrence {
+  none,
+  without_kv_heads,  // those with 0 KV heads
+  between,           // those of the file's array, or all but every attention_period-th
+};
+
+// Which layers rotate the queries and keys of an indexer (sparse attention) as well.
+enum class Indexer {
+  none,
+  every,
+  listed,           // those of the file's array
+  listed_or_every,  // without an array: all, or every fourth in files trained for 1M tokens
+  unwindowed,
+  after_dense,  // those after the leading dense layers
+};
+
+// How the layers of one architecture differ. The default: every layer attends to everything,
+// rotates, and follows the context's scaling.
+struct LayerRule {
+  Windows windows = Windows::none;
+  // Without an array in the file every period-th layer has no window; 0: all have one.
+  int period = 0;
+  bool full_first = false;      // the layer without a window is the first of a period, not the last
+  bool windows_follow = false;  // windowed layers take the context's scaling, so plans apply
+  bool only_windows_rotate = false;  // where there are windows, the other layers do not rotate
+  bool dense_rotates = false;        // the leading dense layers rotate all the same
+  int windows_at_depth = 0;          // windows only in the model with this many layers
+  int unrotated_period = 0;          // every so-manieth layer does not rotate
+  int rotates_at_depth = 0;          // only the model with this many layers rotates at all
+  bool rope_switch = false;          // rope.scaling.finetuned = false means: no rotation
+  Recurrence recurrence = Recurrence::none;
+  int attention_period = 4;
+  int kv_layers = 0;  // only the first so many own keys, the others read theirs; 0: all
+  Indexer indexer = Indexer::none;
 };
 
 struct Architecture {
   std::string_view name;         // general.architecture of a GGUF
   std::string_view huggingface;  // transformers' model_type names, separated by spaces
+  // In a GGUF; with M-RoPE sections in force it is always halves, see gguf_pairing().
   Pairing pairing = Pairing::halves;
+  Pairing huggingface_pairing = Pairing::halves;  // converters reorder the weights of some
   FactorSupport factors = FactorSupport::refused;
-  bool latent_attention = false;  // MLA
-  bool mrope = false;             // positions of several dimensions
-  std::string_view unsupported;   // why no plan can be applied; empty where one can
-  // How layers differ: see layers_of().
-  // (fields added here by the layer rules)
+  LayerRule layers = {};
+  bool latent_attention = false;  // MLA with the compressed vector in the cache
+  bool mrope = false;             // positions of several dimensions, where the file has sections
+  bool scale_in_scores = false;   // llama.cpp's attention scale follows freq_scale and attn_factor
+  int rotary_divisor = 1;         // rope.dimension_count counts so many times what is rotated
+  std::string_view unsupported = {};  // why no plan can be applied; empty where one can
 };
 
 std::span<const Architecture> architectures();
@@ -38,17 +87,31 @@ std::span<const Architecture> architectures();
 const Architecture* find_architecture(std::string_view name);
 const Architecture* find_huggingface(std::string_view model_type);
 
-// What a file says about its layers, in llama.cpp's words.
+Pairing gguf_pairing(const Architecture& architecture, bool has_mrope_sections);
+
+// What a file says about its layers, in llama.cpp's words; -1 or empty: not said. Arrays hold one
+// entry per layer; entries for draft layers are ignored.
 struct LayerKeys {
-  int layers = 0;
-  std::vector<int> kv_heads;       // one per layer, or one for all
-  int sliding_window = 0;          // attention.sliding_window
-  std::vector<bool> windowed;      // attention.sliding_window_pattern as an array; empty: absent
-  int window_period = 0;           // attention.sliding_window_pattern as a number; 0: absent
-  int unrotated_period = 0;        // no_rope_layer_interval or its like; 0: absent
+  int layers = 0;             // block_count
+  int draft_layers = 0;       // nextn_predict_layers: the last of `layers`, never run
+  int loops = 1;              // num_loops: how often the whole stack runs, each with its own keys
+  std::vector<int> kv_heads;  // one per layer, or one for all
+  int shared_kv_layers = 0;   // attention.shared_kv_layers: the last so many own no keys
+  int leading_dense = 0;      // leading_dense_block_count
+  std::int64_t train_length = 0;  // context_length
+  int sliding_window = -1;        // attention.sliding_window
+  std::vector<bool> windowed;     // attention.sliding_window_pattern as an array, layer_types
+  int window_period = -1;         // attention.sliding_window_pattern as a number
+  std::vector<bool> rotated;      // attention.rope_pattern, no_rope_layers (which lists rotation)
+  int unrotated_period = -1;      // no_rope_layer_interval
+  bool rope_finetuned = true;     // rope.scaling.finetuned, true where absent
+  std::vector<bool> recurrent;    // attention.recurrent_layers, layer_types
+  int attention_period = -1;      // full_attention_interval
+  std::vector<bool> indexed;      // attention.indexer.types, attention.compress_ratios above 0
 };
 
-// Kind, KV heads and cache of every layer. Throws Error (unsupported) if the keys do not fit.
+// Every layer that runs, in order. Throws Error: unsupported, with the reason, where no layer takes
+// a plan; corrupt where the keys contradict each other.
 std::vector<Layer> layers_of(const Architecture& architecture, const LayerKeys& keys);
 
 }  // namespace mrrope

@@ -1,5 +1,6 @@
 # Fails on an include against the module order, and on a source that is not ASCII.
 # Run: cmake -D ROOT=. -P tests/style/check.cmake
+cmake_minimum_required(VERSION 3.25)
 set(core    core)
 set(kernels kernels ${core})
 set(formats formats ${core})
@@ -12,6 +13,7 @@ set(capi    capi ${formats})
 set(cli     cli kernels export tune report ${eval})
 set(modules core kernels formats export engine eval tune report capi cli)
 
+get_filename_component(ROOT ${ROOT} ABSOLUTE)
 set(failures 0)
 macro(complain text)
   message(SEND_ERROR "${text}")

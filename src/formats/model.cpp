@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// read_model(): which reader a path goes to. How declared scaling becomes geometry: scaling.cpp.
+#include "mrrope/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.h"
+#include "formats/config.h"
+#include "formats/facts.h"
+#include "formats/gguf.h"
+#include "formats/json.h"
+#include "formats/safetensors.h"
+#include "formats/source.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+namespace {
+
+namespace fs = std::filesystem;
+
+Model read_huggingface(const fs::path& folder, const fs::path& config, bool replace_scaling) {
+  Facts facts = config_facts(read_json(config), config.string());
+  const Weights weights = find_weights(folder);
+  facts.model.weight_bytes = weights.bytes;
+  facts.model.files = weights.files;
+  facts.model.files.insert(facts.model.files.begin(), config);
+  return finish_model(std::move(facts), replace_scaling);
+}
+
+Model read_folder(const fs::path& folder, bool replace_scaling) {
+  const fs::path config = folder / "config.json";
+  std::error_code error;
+  if (fs::exists(config, error)) return read_huggingface(folder, config, replace_scaling);
+  std::string found;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".gguf" && (found.empty() || entry.path().string() < found)) {
+      found = entry.path().string();
+    }
+  }
+  throw Error(ErrorKind::failed, cat("the folder ", shown(folder.string()), " has no config.json"),
+              found.empty() ? "give a GGUF file, or the folder of a Hugging Face model"
+                            : cat("give the GGUF file itself: ", found));
+}
+
+// The folder a file lies in, as the user spelled it.
+fs::path folder_of(const fs::path& file) {
+  const fs::path parent = file.parent_path();
+  return parent.empty() ? fs::path(".") : parent;
+}
+
+bool starts_with(const Source& source, std::string_view text) {
+  if (source.size() < text.size()) return false;
+  std::string start(text.size(), '\0');
+  source.read(0, std::as_writable_bytes(std::span(start)));
+  return start == text;
+}
+
+}  // namespace
+
+Model read_model(const fs::path& path, bool replace_scaling) {
+  std::error_code error;
+  Model model;
+  if (fs::is_directory(path, error)) {
+    model = read_folder(path, replace_scaling);
+  } else if (path.filename() == "config.json") {
+    model = read_huggingface(folder_of(path), path, replace_scaling);
+  } else if (path.extension() == ".safetensors" ||
+             path.filename() == "model.safetensors.index.json") {
+    if (path.extension() == ".safetensors") read_safetensors(Source::open(path));
+    model = read_folder(folder_of(path), replace_scaling);
+  } else if (path.extension() == ".json") {
+    // Under another name it is a config on its own; the weights beside it may not be its own.
+    Facts facts = config_facts(read_json(path), path.string());
+    facts.model.files = {path};
+    model = finish_model(std::move(facts), replace_scaling);
+  } else {
+    const Source source = Source::open(path);
+    if (starts_with(source, "PK\x03\x04") || starts_with(source, "\x80\x02")) {
+      throw Error(ErrorKind::unsupported,
+                  cat(path.string(), ": is a PyTorch checkpoint, which is not read"),
+                  "give the folder with its config.json, or convert the model to GGUF");
+    }
+    model = finish_model(gguf_facts(read_gguf(path)), replace_scaling);
+  }
+  model.path = path;
+  return model;
+}
+
+std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_element) {
+  if (tokens < 0 || !(bits_per_element > 0) || bits_per_element > 64) {
+    throw Error(ErrorKind::usage,
+                cat("no cache for ", tokens, " tokens at ", bits_per_element, " bits per element"),
+                "give a positive length, and 16 bits for f16 or 8.5 for q8_0");
+  }
+  // MLA caches one vector per token, whose front serves as the value.
+  const double width = model.latent_attention
+                           ? double(model.key_length)
+                           : double(model.key_length) + double(model.value_length);
+  double elements = 0;
+  for (const Layer& layer : model.layers) {
+    if (layer.kind == LayerKind::recurrent) continue;
+    const bool capped = layer.windowed_cache && model.sliding_window > 0;
+    const std::int64_t kept =
+        capped ? std::min<std::int64_t>(tokens, model.sliding_window) : tokens;
+    elements += double(kept) * double(layer.kv_heads) * width;
+  }
+  const double bytes = std::ceil(elements * bits_per_element / 8);
+  // 2^63 bytes and more do not fit anywhere.
+  return bytes < 9.2e18 ? static_cast<std::uint64_t>(bytes) : UINT64_MAX;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes of a file, or of memory, that know their own size. Every read is checked against it, so a
+// count or an offset found in a file can never lead outside.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrrope {
+
+class Source {
+ public:
+  // Opens a regular file for reading; never follows a pipe, device or folder.
+  // Throws Error (failed) that says why.
+  static Source open(const std::filesystem::path& path);
+
+  // Bytes that outlive the source. The name appears in messages where a path would.
+  static Source memory(std::span<const std::byte> bytes, std::string name);
+
+  Source(Source&& other) noexcept;
+  Source& operator=(Source&&) = delete;
+  ~Source();
+
+  std::uint64_t size() const noexcept { return size_; }
+  const std::string& name() const noexcept { return name_; }
+
+  // Throws Error: corrupt if the range leaves the file, failed if the system cannot read it.
+  void read(std::uint64_t offset, std::span<std::byte> to) const;
+
+ private:
+  Source() = default;
+
+  int file_ = -1;
+  std::span<const std::byte> bytes_;
+  std::uint64_t size_ = 0;
+  std::string name_;
+};
+
+// Reads a source from front to back through a small buffer. Numbers are little-endian.
+// Whatever would run past the end is an Error (corrupt) with the offset.
+class Reader {
+ public:
+  explicit Reader(const Source& source, std::uint64_t position = 0);
+
+  const Source& source() const noexcept { return source_; }
+  std::uint64_t position() const noexcept { return position_; }
+  std::uint64_t remaining() const noexcept { return source_.size() - position_; }
+
+  // `what` names the thing in the message of a failure.
+  std::uint8_t u8(std::string_view what);
+  std::uint16_t u16(std::string_view what);
+  std::uint32_t u32(std::string_view what);
+  std::uint64_t u64(std::string_view what);
+  float f32(std::string_view what);
+  double f64(std::string_view what);
+  std::string text(std::uint64_t length, std::string_view what);
+  void skip(std::uint64_t length, std::string_view what);
+
+ private:
+  void need(std::uint64_t length, std::string_view what) const;
+  const std::byte* take(std::size_t length, std::string_view what);
+
+  const Source& source_;
+  std::uint64_t position_;
+  std::uint64_t buffer_start_ = 0;
+  std::size_t buffer_size_ = 0;
+  std::vector<std::byte> buffer_;
+};
+
+// The text in double quotes, with everything but printable ASCII escaped and long text cut: names
+// and values from a file must not reach a terminal as they are.
+std::string shown(std::string_view text);
+
+// Throws Error (corrupt) unless `name`, found in `file`, is the plain name of a file.
+void check_plain_name(std::string_view file, std::string_view name);
+
+// `name` inside `folder`, where the name comes from a file or is derived from one. Throws Error
+// (corrupt) unless it is a plain file name, or if it is a link that leads out of `folder` and of
+// `also` (may be empty). A path that does not exist is returned as it is.
+std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::string_view name,
+                                    const std::filesystem::path& also = {});
+
+}  // namespace mrrope
