@@ -259,7 +259,9 @@ DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOpt
   }
   DocumentSet set;
   Reader reader(options, set);
-  for (const TextFile& file : list_files(paths)) {
+  std::vector<TextFile> files = list_files(paths);
+  for (TextFile& file : files) {
+    repair_utf8(file.label);  // it becomes part of ids, which end up in JSON
     if (!reader.file(file)) break;
   }
   if (options.select == Select::random) choose_at_random(options, set);

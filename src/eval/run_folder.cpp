@@ -30,10 +30,15 @@ ordered_json essence(ordered_json run) {
   return run;
 }
 
-std::string digest(const ordered_json& run) { return sha256(essence(run).dump()).substr(0, 16); }
+// A command line need not be UTF-8; JSON must be.
+std::string dump(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string digest(const ordered_json& run) { return sha256(dump(essence(run))).substr(0, 16); }
 
 std::string shortened(const ordered_json& value) {
-  const std::string text = value.dump();
+  const std::string text = dump(value);
   return text.size() > 80 ? text.substr(0, 77) + "..." : text;
 }
 
@@ -136,7 +141,7 @@ void RunFolder::begin(const ordered_json& identity) {
     notes_.push_back(
         cat("going on after ", units_.size(), " finished units in ", folder_.string()));
   }
-  write_atomically(folder_ / kRun, run_.dump(2) + "\n");
+  write_atomically(folder_ / kRun, results_text(run_));
   if (lines.empty()) journal_->append({{"journal", 1}, {"run", digest(run_)}});
 }
 
@@ -154,7 +159,7 @@ void RunFolder::finish(const std::string& results, const RunCost& cost) {
                       {"tokens", cost.tokens},
                       {"tokens_per_second", double(cost.tokens) / cost.seconds},
                       {"peak_memory_bytes", peak_memory()}};
-  write_atomically(folder_ / kRun, run_.dump(2) + "\n");
+  write_atomically(folder_ / kRun, results_text(run_));
 }
 
 Error RunFolder::interrupted(std::size_t units_done, std::size_t units) const {
@@ -191,14 +196,14 @@ RecordedRun read_run(const fs::path& folder) {
 std::string results_text(const ordered_json& results) {
   std::string text = "{";
   for (const auto& [key, value] : results.items()) {
-    text += cat(text.size() > 1 ? "," : "", "\n  ", ordered_json(key).dump(), ": ");
+    text += cat(text.size() > 1 ? "," : "", "\n  ", dump(key), ": ");
     if (!value.is_array() || value.empty()) {
-      text += value.dump();
+      text += dump(value);
       continue;
     }
     text += "[";
     for (std::size_t i = 0; i < value.size(); ++i) {
-      text += cat(i > 0 ? "," : "", "\n    ", value[i].dump());
+      text += cat(i > 0 ? "," : "", "\n    ", dump(value[i]));
     }
     text += "\n  ]";
   }

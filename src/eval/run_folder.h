@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "eval/journal.h"
+#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -74,7 +75,7 @@ struct RecordedRun {
 };
 RecordedRun read_run(const std::filesystem::path& folder);
 
-// {"results": [...], ...} with one row per line.
+// An object as JSON text, with one line for every element of its lists.
 std::string results_text(const nlohmann::ordered_json& results);
 
 // The most memory this process has held, in bytes.
