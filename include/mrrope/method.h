@@ -42,6 +42,10 @@ struct MethodInfo {
   std::string_view title;     // as the literature calls it
   std::string_view equation;  // of the cumulative factor of pair i
   double attn_coef;           // default c of the temperature
+  bool takes_betas;           // reads beta_fast and beta_slow
+  bool takes_borders;         // reads low and high
+  bool takes_power;           // reads power
+  bool takes_lists;           // reads factors or lambdas
 };
 
 // Every method, in the order in which tables show them.

@@ -3,6 +3,7 @@
 // never ask which method made it.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "mrrope/geometry.h"
@@ -28,9 +29,11 @@ class Plan {
   const Extension& extension() const noexcept { return extension_; }
 
   // Radians per position, one per pair: trained theta / factor.
-  const std::vector<double>& theta() const noexcept { return theta_; }
+  const std::vector<double>& theta() const& noexcept { return theta_; }
+  std::vector<double> theta() && { return std::move(theta_); }
   // What divides the trained theta, one per pair: the cumulative product of the lambdas.
-  const std::vector<double>& factor() const noexcept { return factor_; }
+  const std::vector<double>& factor() const& noexcept { return factor_; }
+  std::vector<double> factor() && { return std::move(factor_); }
   // lambda[i] = factor[i + 1] / factor[i]; one fewer than pairs.
   std::vector<double> lambda() const;
   // Multiplies cos and sin, on top of the geometry's trained_attention_scale.

@@ -132,21 +132,21 @@ double longrope_temperature(const Request& r) {
 constexpr std::string_view kIndexRamp    = "1 / (g + (1 - g)/S), g = 1 - clamp((i - low)/(high - low), 0, 1)";
 constexpr std::string_view kRotationRamp = "1 / (g + (1 - g)/S), g = clamp((turns - beta_slow)/(beta_fast - beta_slow), 0, 1)";
 
-//                                                                                                            beta   needs  takes  takes  takes
-//   name              title                          factor of pair i                               attn     fast   middle betas  power  lists  function
+//                                                                                         reads
+//  name             title                         factor of pair i                attn_coef  betas  borders power lists  beta_fast, needs a middle
 constexpr std::array<Method, 12> kMethods{{
-  {{"none",           "the model as shipped",         "1",                                           0},     32,    false, false, false, false, none},
-  {{"pi",             "Position Interpolation",       "S",                                           0},     32,    false, false, false, false, pi},
-  {{"ntk",            "NTK-aware interpolation",      "S^(i/(Dr - 1))",                              0},     32,    false, false, false, false, ntk},
-  {{"dynamic-ntk",    "NTK that follows the length",  "(S n/L - (S - 1))^(i/(Dr - 1)), n the length", 0},    32,    false, false, false, false, dynamic_ntk},
-  {{"yarn",           "YaRN, ramp over pairs",        kIndexRamp,                                    0.1},   32,    false, true,  false, false, yarn},
-  {{"yarn-rotations", "YaRN, ramp over turns",        kRotationRamp,                                 0.1},   32,    false, true,  false, false, by_rotations},
-  {{"llama3",         "Llama 3.1's rule",             kRotationRamp,                                 0},     4,     false, true,  false, false, by_rotations},
-  {{"longrope",       "LongRoPE, lists given",        "given",                                       0},     32,    false, false, false, true,  given_factors, longrope_temperature},
-  {{"uni",            "MrRoPE-Uni",                   "S^(k/n), k = clamp(i - low, 0, n), n = high - low", 0.1}, 32, true, true,  false, false, uni},
-  {{"pro",            "MrRoPE-Pro",                   "S^(k(k + 1)/(n(n + 1)))",                     0.1},   32,    true,  true,  false, false, pro},
-  {{"power",          "power family",                 "S^(sum of j^p to k / sum of j^p to n)",       0.1},   32,    true,  true,  true,  false, power},
-  {{"custom",         "your own numbers",             "given",                                       0},     32,    false, false, false, true,  custom},
+  {{"none",           "the model as shipped",        "1",                                         0,   false, false, false, false}, 32, false, none},
+  {{"pi",             "Position Interpolation",      "S",                                         0,   false, false, false, false}, 32, false, pi},
+  {{"ntk",            "NTK-aware interpolation",     "S^(i/(Dr - 1))",                            0,   false, false, false, false}, 32, false, ntk},
+  {{"dynamic-ntk",    "NTK that follows the length", "(S n/L - (S - 1))^(i/(Dr - 1)), n tokens",  0,   false, false, false, false}, 32, false, dynamic_ntk},
+  {{"yarn",           "YaRN, ramp over pairs",       kIndexRamp,                                  0.1, true,  true,  false, false}, 32, false, yarn},
+  {{"yarn-rotations", "YaRN, ramp over turns",       kRotationRamp,                               0.1, true,  false, false, false}, 32, false, by_rotations},
+  {{"llama3",         "Llama 3.1's rule",            kRotationRamp,                               0,   true,  false, false, false}, 4,  false, by_rotations},
+  {{"longrope",       "LongRoPE, list given",        "given",                                     0,   false, false, false, true},  32, false, given_factors, longrope_temperature},
+  {{"uni",            "MrRoPE-Uni",                  "S^(k/n), k = clamp(i - low, 0, n), n = high - low", 0.1, true, true,  false, false}, 32, true, uni},
+  {{"pro",            "MrRoPE-Pro",                  "S^(k(k + 1)/(n(n + 1)))",                   0.1, true,  true,  false, false}, 32, true,  pro},
+  {{"power",          "power family",                "S^(sum of j^p to k / sum of j^p to n)",     0.1, true,  true,  true,  false}, 32, true,  power},
+  {{"custom",         "your own numbers",            "given",                                     0,   false, false, false, true},  32, false, custom},
 }};
 // clang-format on
 

@@ -26,9 +26,6 @@ struct Method {
   MethodInfo info;
   double beta_fast;   // default
   bool needs_middle;  // low < high <= last pair is a condition, and high is clamped to it
-  bool takes_betas;   // reads beta_fast, beta_slow, low or high
-  bool takes_power;   // reads power
-  bool takes_lists;   // reads factors or lambdas
   std::vector<double> (*factors)(const Request&);
   // The temperature where attn_coef is not given; nullptr means 1 + info.attn_coef * ln S.
   double (*attention_scale)(const Request&) = nullptr;

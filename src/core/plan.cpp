@@ -36,15 +36,17 @@ void check_parameters(const Method& m, const Parameters& p) {
   const auto unread = [&](const char* flag) {
     refuse(cat("method ", name, " does not read ", flag), cat("leave ", flag, " away"));
   };
-  if (!m.takes_betas) {
+  if (!m.info.takes_betas) {
     if (p.beta_fast) unread("--beta-fast");
     if (p.beta_slow) unread("--beta-slow");
+  }
+  if (!m.info.takes_borders) {
     if (p.low) unread("--low");
     if (p.high) unread("--high");
   }
-  if (!m.takes_power && p.power) unread("--power");
-  if (!m.takes_lists && !p.factors.empty()) unread("--factors");
-  if (!m.takes_lists && !p.lambdas.empty()) unread("--lambdas");
+  if (!m.info.takes_power && p.power) unread("--power");
+  if (!m.info.takes_lists && !p.factors.empty()) unread("--factors");
+  if (!m.info.takes_lists && !p.lambdas.empty()) unread("--lambdas");
 
   if (p.beta_fast && (!(*p.beta_fast > 0) || !std::isfinite(*p.beta_fast))) {
     refuse(cat("beta_fast ", *p.beta_fast, " is not a positive number"), "32 is usual");
@@ -74,7 +76,7 @@ Boundaries boundaries_of(const Method& m, const Geometry& g, const Parameters& p
   Boundaries b;
   b.low = p.low.value_or(std::max(int(from_fast), 0));
   b.high = p.high.value_or(std::min(int(from_slow), end));
-  if (!m.takes_betas) return b;  // shown, not used
+  if (!m.info.takes_borders) return b;  // shown, not used
 
   if (b.low < 0) refuse(cat("low ", b.low, " is negative"), "pairs are counted from 0");
   if (b.high > end) {

@@ -67,6 +67,15 @@ class Timeline {
   virtual void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
                                const LogitObserver& observer) = 0;
 
+  // Both at once: the scores of append_scored, and the logits shown as by append_observed. As
+  // written here the tokens are computed twice; an engine that has the logits at hand overrides it.
+  virtual std::vector<double> append_scored_observed(std::span<const Token> tokens,
+                                                     std::span<const std::size_t> wanted,
+                                                     const LogitObserver& observer) {
+    fork()->append_observed(tokens, wanted, observer);
+    return append_scored(tokens);
+  }
+
   // Another timeline with the same past. It costs no computation.
   virtual std::unique_ptr<Timeline> fork() = 0;
 
@@ -97,7 +106,8 @@ class LanguageModel {
   virtual std::optional<Token> bos() const = 0;
   virtual int vocabulary() const = 0;
 
-  // The prompt that the model's own chat template makes, ready for tokenize(special = true).
+  // The prompt that the model's own chat template makes, up to where the assistant speaks. It goes
+  // through tokenize(add_bos = true, special = true).
   // Throws Error (unsupported) where the file carries no template.
   virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const = 0;
 

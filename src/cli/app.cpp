@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/app.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "core/text.h"
+#include "mrrope/error.h"
+#include "mrrope/version.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+void report(const Error& e) {
+  std::cerr << "mrrope: " << e.what() << "\n";
+  if (!e.hint().empty()) std::cerr << "  " << e.hint() << "\n";
+}
+
+// What was typed wrong, and where the right spelling stands.
+int usage_error(const CLI::App& app, const CLI::ParseError& e) {
+  std::string verb;
+  for (const CLI::App* sub : app.get_subcommands()) verb = cat(" ", sub->get_name());
+  std::cerr << "mrrope: " << e.what() << "\n  see: mrrope" << verb << " --help\n";
+  return int(ErrorKind::usage);
+}
+
+}  // namespace
+
+void note(const std::string& text) { std::cerr << "note: " << text << "\n"; }
+
+void write_output(const std::string& path, const std::string& content) {
+  if (path == "-") {
+    std::cout << content;
+    return;
+  }
+  const std::string temporary = cat(path, ".", getpid(), ".tmp");
+  const auto fail = [&](const char* what) {
+    const std::string reason = std::strerror(errno);
+    std::remove(temporary.c_str());
+    throw Error(ErrorKind::failed, cat("cannot ", what, " ", path, ": ", reason),
+                "choose another place with -o");
+  };
+  std::ofstream out(temporary, std::ios::binary);
+  if (!out) fail("write");
+  out << content;
+  out.close();
+  if (!out) fail("write");
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) fail("rename to");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Longer context for RoPE language models, without training.", "mrrope");
+  app.set_version_flag("--version", cat("mrrope ", version()));
+  app.require_subcommand(0, 1);
+  app.get_formatter()->column_width(30);
+  app.footer(
+      "Examples:\n"
+      "  mrrope inspect model.gguf --ctx 128k\n"
+      "  mrrope plan model.gguf --method pro --ctx 128k -o plan.json\n"
+      "  mrrope plan --rotary-dim 128 --rope-freq-base 5e5 --train-ctx 8192 --methods yarn,pro "
+      "--scale 16\n"
+      "Exit codes: 0 done, 1 failed, 2 usage, 3 unsupported model, 4 corrupt input,\n"
+      "  5 out of memory, 6 goal not met, 130 interrupted.");
+  std::string wanted;
+  app.add_option("--generate", wanted, "Print the manual page or a shell completion")
+      ->type_name("man|bash|zsh|fish")
+      ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}));
+  add_inspect(app);
+  add_plan(app);
+
+  try {
+    app.parse(argc, argv);
+    if (!wanted.empty()) {
+      std::cout << generate(app, wanted);
+    } else if (app.get_subcommands().empty()) {
+      std::cout << app.help();
+      if (argc > 1) return int(ErrorKind::usage);
+    }
+    std::cout.flush();
+    if (!std::cout) throw Error(ErrorKind::failed, "cannot write to standard output");
+    return 0;
+  } catch (const CLI::Success& e) {
+    return app.exit(e);  // --help, --version
+  } catch (const CLI::ParseError& e) {
+    return usage_error(app, e);
+  } catch (const Error& e) {
+    report(e);
+    return e.exit_code();
+  } catch (const std::bad_alloc&) {
+    std::cerr << "mrrope: out of memory\n";
+    return int(ErrorKind::out_of_memory);
+  } catch (const std::exception& e) {
+    std::cerr << "mrrope: " << e.what() << "\n";
+    return int(ErrorKind::failed);
+  }
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags that mean the same on every verb, and what they become.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "mrrope/ladder.h"
+#include "mrrope/model.h"
+
+namespace mrrope::cli {
+
+// "4096", "128k" (131072), "1m" (1048576). Throws Error (usage).
+std::int64_t parse_length(const std::string& text);
+// 131072 as "128k", 5000 as "5000".
+std::string length_text(std::int64_t tokens);
+// 1536 bytes as "1.5 KiB".
+std::string bytes_text(double bytes);
+
+// Which model, or which geometry without one.
+struct SubjectFlags {
+  std::string model;
+  std::optional<int> rotary_dim;
+  std::optional<double> base;
+  std::string train_ctx;
+  std::string pairing;
+  bool replace_scaling = false;
+};
+void add_subject(CLI::App& verb, SubjectFlags& flags);
+
+struct Subject {
+  std::optional<Model> model;
+  Geometry geometry;
+};
+bool given(const SubjectFlags& flags);
+Subject resolve(const SubjectFlags& flags);
+
+// Which extensions, how far.
+struct ExtensionFlags {
+  std::vector<std::string> methods;
+  std::optional<double> scale;
+  std::string ctx;
+  Parameters parameters;  // those flags that are plain numbers
+  std::string factors;
+  std::string lambdas;
+  double rung_step = LadderRequest{}.rung_step;
+  double headroom = LadderRequest{}.headroom;
+  std::vector<std::string> plan_files;
+};
+void add_extension(CLI::App& verb, ExtensionFlags& flags);
+
+// A plan or a ladder with the name it goes by in tables.
+struct Candidate {
+  std::string name;
+  std::variant<Plan, Ladder> content;
+};
+
+// One candidate per method and per plan file. The geometry may be absent where all come from files.
+std::vector<Candidate> resolve(const ExtensionFlags& flags,
+                               const std::optional<Geometry>& geometry);
+
+// What declared scaling of a model would be as a plan on its bare geometry. Throws Error (usage)
+// where the file declares none.
+Candidate declared_plan(const std::string& model_path);
+
+}  // namespace mrrope::cli

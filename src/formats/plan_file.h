@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan files: a plan or a ladder as JSON, the currency between plan, tune, eval, generate and
+// export. A file carries the request as well as the numbers; reading it makes the plan anew and
+// refuses a file whose numbers are not those of its request.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <variant>
+
+#include "mrrope/ladder.h"
+
+namespace mrrope {
+
+nlohmann::ordered_json geometry_json(const Geometry& geometry);
+nlohmann::ordered_json plan_json(const Plan& plan);
+nlohmann::ordered_json ladder_json(const Ladder& ladder);
+
+// Throw Error (corrupt) naming the key.
+Plan plan_from_json(const nlohmann::json& json);
+std::variant<Plan, Ladder> plan_or_ladder_from_json(const nlohmann::json& json);
+
+std::variant<Plan, Ladder> read_plan_file(const std::filesystem::path& path);
+
+}  // namespace mrrope

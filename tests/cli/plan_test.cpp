@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+
+const std::string kLlama2 = " --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 ";
+
+CommandResult plan(const std::string& arguments) {
+  return run_command("plan" + kLlama2 + arguments);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(PlanCommand, PrintsATableOfPairs) {
+  const CommandResult r = plan("--method pro --scale 16");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "middle 20..46, progressive")) << r.out;
+  EXPECT_TRUE(contains(r.out, "attention scale 1.2773"));
+  EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '\n'), 4 + 64);
+  EXPECT_TRUE(r.err.empty()) << r.err;
+}
+
+TEST(PlanCommand, JsonHasTheKeysScriptsRelyOn) {
+  const json j = json::parse(plan("--method pro --ctx 64k --json").out);
+  EXPECT_EQ(j["geometry"]["rotary_dim"], 128);
+  EXPECT_EQ(j["geometry"]["base"], 10000);
+  EXPECT_EQ(j["geometry"]["train_length"], 4096);
+  EXPECT_EQ(j["geometry"]["pairing"], "halves");
+  EXPECT_EQ(j["method"], "pro");
+  EXPECT_EQ(j["scale"], 16);
+  EXPECT_TRUE(j["parameters"].is_object());
+  EXPECT_EQ(j["boundaries"], json({{"low", 20}, {"high", 46}}));
+  EXPECT_EQ(j["theta"].size(), 64u);
+  EXPECT_EQ(j["factor"].size(), 64u);
+  EXPECT_EQ(j["lambda"].size(), 63u);
+  EXPECT_NEAR(j["attention_scale"].get<double>(), 1.27725887, 1e-8);
+  EXPECT_EQ(j["factor"][63], 16);
+}
+
+TEST(PlanCommand, ShowsSeveralMethodsSideBySide) {
+  const CommandResult r = plan("--methods yarn,uni,pro --scale 4");
+  EXPECT_EQ(r.exit_code, 0);
+  EXPECT_TRUE(contains(r.out, "pair  wavelength    turns      yarn       uni       pro")) << r.out;
+  EXPECT_EQ(json::parse(plan("--methods yarn,uni,pro --scale 4 --json").out).size(), 3u);
+}
+
+TEST(PlanCommand, CsvHasOneLinePerPlanAndPair) {
+  const CommandResult r = plan("--methods yarn,pro --scale 4 --csv");
+  EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '\n'), 1 + 2 * 64);
+  EXPECT_EQ(r.out.rfind("name,scale,pair,wavelength,turns,theta,lambda,factor,region\n", 0), 0u);
+}
+
+TEST(PlanCommand, ParametersReachTheMethodsThatReadThem) {
+  const CommandResult r = plan("--methods ntk,pro --scale 4 --low 10 --high 50");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "middle 10..50"));
+  EXPECT_EQ(plan("--method ntk --scale 4 --low 10").exit_code, 2);
+}
+
+TEST(PlanCommand, WritesAPlanFileThatReadsBack) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("plan.json");
+  ASSERT_EQ(plan("--method power --power 0.5 --attn-coef 0.07 --ctx 32k -o " + file).exit_code, 0);
+  const CommandResult again = run_command("plan --plan " + file + " --json");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.out, read_file(file));
+}
+
+TEST(PlanCommand, WritesALadderFileThatReadsBack) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("ladder.json");
+  ASSERT_EQ(plan("--method elastic:pro --ctx 32k --headroom 1.25 -o " + file).exit_code, 0);
+  const CommandResult again = run_command("plan --plan " + file + " --json");
+  EXPECT_EQ(again.out, read_file(file)) << again.err;
+  const json j = json::parse(again.out);
+  EXPECT_EQ(j["method"], "elastic:pro");
+  EXPECT_EQ(j["rungs"].front()["length"], 4096);
+  EXPECT_EQ(j["rungs"].back()["length"], 32768);
+  EXPECT_EQ(j["rungs"].back()["scale"], 10);
+  EXPECT_TRUE(contains(run_command("plan --plan " + file).out, "13 rungs"));
+}
+
+TEST(PlanCommand, RefusesAPlanFileWhoseNumbersWereEdited) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("plan.json");
+  ASSERT_EQ(plan("--method pro --ctx 32k -o " + file).exit_code, 0);
+  const json original = json::parse(read_file(file));
+  const auto refused = [&](auto change) {
+    json j = original;
+    change(j);
+    write_file(file, j.dump());
+    const CommandResult r = run_command("plan --plan " + file);
+    EXPECT_EQ(r.exit_code, 4) << r.err << j.dump();
+    return r.err;
+  };
+  EXPECT_TRUE(contains(refused([](json& j) { j["factor"][30] = 2; }), "factor 30 is 2"));
+  EXPECT_TRUE(contains(refused([](json& j) { j["attention_scale"] = 1; }), "attention_scale is 1"));
+  EXPECT_TRUE(contains(refused([](json& j) { j["factor"].erase(0); }), "63"));
+  EXPECT_TRUE(contains(refused([](json& j) { j["scale"] = 0.5; }), "0.5"));
+  EXPECT_TRUE(contains(refused([](json& j) { j["scale"] = "8"; }), "\"scale\""));
+  EXPECT_TRUE(contains(refused([](json& j) { j["method"] = "magic"; }), "magic"));
+  EXPECT_TRUE(contains(refused([](json& j) { j["parameters"]["colour"] = 1; }), "colour"));
+  EXPECT_TRUE(contains(refused([](json& j) { j["geometry"].erase("base"); }), "base"));
+  EXPECT_TRUE(contains(refused([](json& j) { j["geometry"]["rotary_dim"] = 1e18; }), "rotary_dim"));
+  EXPECT_TRUE(contains(refused([](json& j) { j["geometry"]["pairing"] = "thirds"; }), "thirds"));
+  refused([](json& j) { j = json::array(); });
+  write_file(file, "{\"method\":");
+  EXPECT_EQ(run_command("plan --plan " + file).exit_code, 4);
+  EXPECT_EQ(run_command("plan --plan " + folder.file("absent.json")).exit_code, 1);
+}
+
+TEST(PlanCommand, RefusesALadderFileWhoseRungsWereEdited) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("ladder.json");
+  ASSERT_EQ(plan("--method elastic:uni --ctx 16k -o " + file).exit_code, 0);
+  const json original = json::parse(read_file(file));
+  for (const auto& change :
+       {json::parse(R"([{"op":"remove","path":"/rungs/2"}])"),
+        json::parse(R"([{"op":"replace","path":"/rungs/2/length","value":1}])"),
+        json::parse(R"([{"op":"replace","path":"/rung_step","value":1}])"),
+        json::parse(R"([{"op":"replace","path":"/headroom","value":0.9}])"),
+        json::parse(R"([{"op":"remove","path":"/longest"}])")}) {
+    write_file(file, original.patch(change).dump());
+    EXPECT_EQ(run_command("plan --plan " + file).exit_code, 4) << change;
+  }
+}
+
+TEST(PlanCommand, ComparesTwoPlans) {
+  const CommandResult r = plan("--methods yarn,pro --scale 4 --diff");
+  EXPECT_EQ(r.exit_code, 0);
+  EXPECT_TRUE(contains(r.out, "pairs turn differently")) << r.out;
+  const CommandResult same = plan("--methods uni,uni --scale 4 --diff");
+  EXPECT_TRUE(contains(same.out, "no pair turns differently"));
+  EXPECT_EQ(plan("--methods uni,pro,yarn --scale 4 --diff").exit_code, 2);
+}
+
+TEST(PlanCommand, TakesListsFromTheCommandLineAndFromFiles) {
+  const TemporaryFolder folder;
+  json list = json::array();
+  for (int i = 0; i < 64; ++i) list.push_back(1 + i / 16.0);
+  write_file(folder.file("list.json"), list.dump());
+  const CommandResult r =
+      plan("--method longrope --scale 4 --json --factors @" + folder.file("list.json"));
+  EXPECT_EQ(json::parse(r.out)["factor"], list) << r.err;
+  const std::string four = "plan --rotary-dim 8 --rope-freq-base 10000 --train-ctx 4096 --json ";
+  EXPECT_EQ(json::parse(run_command(four + "--method custom --factors 1,1.5,2,4").out)["factor"],
+            json({1.0, 1.5, 2.0, 4.0}));
+  EXPECT_EQ(json::parse(run_command(four + "--method custom --lambdas 1,2,2").out)["factor"],
+            json({1.0, 1.0, 2.0, 4.0}));
+  EXPECT_EQ(run_command(four + "--method custom --factors 1,x,2,4").exit_code, 2);
+  EXPECT_EQ(run_command(four + "--method custom --factors 1,nan,2,4").exit_code, 2);
+  EXPECT_EQ(run_command(four + "--method custom --factors 1,2").exit_code, 2);
+  EXPECT_EQ(run_command(four + "--method custom --factors @/absent").exit_code, 1);
+}
+
+TEST(PlanCommand, BelowTheWindowIsScaleOneWithANote) {
+  const CommandResult r = plan("--method pro --ctx 1k --json");
+  EXPECT_EQ(r.exit_code, 0);
+  EXPECT_TRUE(contains(r.err, "inside the trained window")) << r.err;
+  EXPECT_EQ(json::parse(r.out)["scale"], 1);
+}
+
+struct BadInput {
+  const char* arguments;
+  const char* message;
+};
+
+TEST(PlanCommand, EveryBadInputHasExitCodeTwoAMessageAndAHint) {
+  const BadInput cases[] = {
+      {"plan --method pro --scale 4", "needs a model"},
+      {"plan --rotary-dim 128 --method pro --scale 4", "which model"},
+      {"plan --rotary-dim 0 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 4", "0"},
+      {"plan --rotary-dim 127 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 4", "127"},
+      {"plan --rotary-dim 1000000 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 4",
+       "1000000"},
+      {"plan --rotary-dim 128 --rope-freq-base 0 --train-ctx 4k --method pro --scale 4", "base 0"},
+      {"plan --rotary-dim 128 --rope-freq-base 1 --train-ctx 4k --method pro --scale 4", "base 1"},
+      {"plan --rotary-dim 128 --rope-freq-base -5 --train-ctx 4k --method pro --scale 4",
+       "base -5"},
+      {"plan --rotary-dim 128 --rope-freq-base nan --train-ctx 4k --method pro --scale 4", "nan"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 0 --method pro --scale 4", "'0'"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4q --method pro --scale 4", "'4q'"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 0.5", "0.5"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method prp --scale 4", "'prp'"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method pro", "how far"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k", "which extension"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --pairing x --method none",
+       "'x'"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro",
+       "a length to grow to"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro --ctx 8k "
+       "--rung-step 1",
+       "rung step 1"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro --ctx 8k "
+       "--headroom 0.9",
+       "headroom 0.9"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --methods pro,uni --scale 4 -o x",
+       "one plan, not 2"},
+      {"plan --colour", "--colour"},
+      {"fly", "fly"},
+  };
+  for (const BadInput& bad : cases) {
+    const CommandResult r = run_command(bad.arguments);
+    EXPECT_EQ(r.exit_code, 2) << bad.arguments << "\n" << r.err;
+    EXPECT_TRUE(contains(r.err, bad.message)) << bad.arguments << "\n" << r.err;
+    EXPECT_GE(std::count(r.err.begin(), r.err.end(), '\n'), 2) << "no hint: " << r.err;
+    EXPECT_TRUE(r.out.empty()) << r.out;
+  }
+}
+
+TEST(PlanCommand, AnUnwritablePlaceIsNamed) {
+  const CommandResult unwritable = plan("--method pro --scale 4 -o /proc/nowhere/plan.json");
+  EXPECT_EQ(unwritable.exit_code, 1);
+  EXPECT_TRUE(contains(unwritable.err, "/proc/nowhere/plan.json")) << unwritable.err;
+}
+
+}  // namespace
+}  // namespace mrrope

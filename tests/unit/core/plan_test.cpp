@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mrrope/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "mrrope/error.h"
+
+namespace mrrope {
+namespace {
+
+const Geometry kLlama2{.rotary_dim = 128, .base = 1e4, .train_length = 4096};
+
+Extension request(const char* method, double scale) {
+  Extension e;
+  e.method = method;
+  e.scale = scale;
+  return e;
+}
+
+// Runs and returns the message of the usage error that must come.
+template <typename Run>
+std::string refusal(Run run) {
+  try {
+    run();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::usage) << e.what();
+    EXPECT_FALSE(e.hint().empty()) << "no hint: " << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+std::string refused_geometry(Geometry g) {
+  return refusal([&] { make_plan(g, request("pro", 4)); });
+}
+
+TEST(Plan, RefusesEveryBadGeometryByItsValue) {
+  for (const int dim : {0, -2, 2, 127, 65538, 1 << 30}) {
+    Geometry g = kLlama2;
+    g.rotary_dim = dim;
+    EXPECT_NE(refused_geometry(g).find(std::to_string(dim)), std::string::npos);
+  }
+  for (const double base :
+       {0.0, 1.0, -1e4, 0.5, 1e39, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    Geometry g = kLlama2;
+    g.base = base;
+    EXPECT_NE(refused_geometry(g).find("base"), std::string::npos);
+  }
+  for (const std::int64_t window : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 41}) {
+    Geometry g = kLlama2;
+    g.train_length = window;
+    EXPECT_NE(refused_geometry(g).find("window"), std::string::npos);
+  }
+  for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    Geometry g = kLlama2;
+    g.trained_factor.assign(64, 1);
+    g.trained_factor[7] = bad;
+    EXPECT_NE(refused_geometry(g).find("pair 7"), std::string::npos);
+    g = kLlama2;
+    g.trained_attention_scale = bad;
+    EXPECT_NE(refused_geometry(g).find("attention scale"), std::string::npos);
+  }
+  Geometry g = kLlama2;
+  g.trained_factor.assign(63, 1);
+  EXPECT_NE(refused_geometry(g).find("63"), std::string::npos);
+}
+
+TEST(Plan, RefusesEveryBadScale) {
+  for (const double scale :
+       {0.5, 0.0, -4.0, 1e10, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    for (const MethodInfo& m : methods()) {
+      EXPECT_NE(refusal([&] { make_plan(kLlama2, request(m.name.data(), scale)); }).find("scale"),
+                std::string::npos)
+          << m.name << " " << scale;
+    }
+  }
+  Extension negative = request("dynamic-ntk", 1);
+  negative.length = -5;
+  EXPECT_NE(refusal([&] { make_plan(kLlama2, negative); }).find("-5"), std::string::npos);
+}
+
+TEST(Plan, RefusesAnUnknownMethodAndListsTheKnown) {
+  try {
+    make_plan(kLlama2, request("yarm", 4));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("'yarm'"), std::string::npos);
+    for (const MethodInfo& m : methods()) EXPECT_NE(e.hint().find(m.name), std::string::npos);
+  }
+}
+
+TEST(Plan, RefusesListsOfWrongLengthOrContent) {
+  for (const char* method : {"longrope", "custom"}) {
+    Extension e = request(method, 4);
+    EXPECT_FALSE(refusal([&] { make_plan(kLlama2, e); }).empty());
+    e.parameters.factors.assign(63, 1);
+    EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("63"), std::string::npos);
+    for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+      e.parameters.factors.assign(64, 1);
+      e.parameters.factors[3] = bad;
+      EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("factor 3"), std::string::npos);
+    }
+  }
+  Extension both = request("custom", 4);
+  both.parameters.factors.assign(64, 1);
+  both.parameters.lambdas.assign(63, 1);
+  refusal([&] { make_plan(kLlama2, both); });
+  Extension lambdas = request("custom", 4);
+  lambdas.parameters.lambdas.assign(64, 1);
+  EXPECT_NE(refusal([&] { make_plan(kLlama2, lambdas); }).find("64"), std::string::npos);
+  lambdas.method = "longrope";
+  lambdas.parameters.lambdas.assign(63, 1);
+  refusal([&] { make_plan(kLlama2, lambdas); });
+}
+
+TEST(Plan, RefusesParametersThatItsMethodIgnores) {
+  Extension e = request("ntk", 4);
+  e.parameters.beta_fast = 16;
+  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("--beta-fast"), std::string::npos);
+  e = request("yarn-rotations", 4);
+  e.parameters.low = 3;
+  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("--low"), std::string::npos);
+  e = request("pro", 4);
+  e.parameters.power = 2;
+  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("--power"), std::string::npos);
+  e = request("pro", 4);
+  e.parameters.factors = {1};
+  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("--factors"), std::string::npos);
+}
+
+TEST(Plan, RefusesBadParameters) {
+  const auto with = [](auto change) {
+    Extension e = request("power", 4);
+    change(e.parameters);
+    return refusal([&] { make_plan(kLlama2, e); });
+  };
+  EXPECT_NE(with([](Parameters& p) { p.beta_fast = 0; }).find("beta_fast"), std::string::npos);
+  EXPECT_NE(with([](Parameters& p) { p.beta_slow = -1; }).find("beta_slow"), std::string::npos);
+  EXPECT_NE(with([](Parameters& p) { p.beta_slow = 32; }).find("beta_slow 32"), std::string::npos);
+  EXPECT_NE(with([](Parameters& p) { p.power = 17; }).find("17"), std::string::npos);
+  EXPECT_NE(with([](Parameters& p) { p.power = std::nan(""); }).find("nan"), std::string::npos);
+  EXPECT_NE(with([](Parameters& p) { p.attn_coef = -1; }).find("attention scale"),
+            std::string::npos);
+  EXPECT_NE(with([](Parameters& p) { p.low = -1; }).find("-1"), std::string::npos);
+  EXPECT_NE(with([](Parameters& p) { p.high = 64; }).find("64"), std::string::npos);
+  EXPECT_NE(with([](Parameters& p) { p.low = 40, p.high = 40; }).find("no middle"),
+            std::string::npos);
+}
+
+TEST(Plan, SaysWhenThereIsNothingToExtend) {
+  // Every pair turns less than once: low and high both fall to pair 0.
+  const Geometry tiny_window{.rotary_dim = 128, .base = 1e4, .train_length = 4};
+  // Every pair turns more than 32 times: low lies past the last pair.
+  const Geometry huge_window{.rotary_dim = 64, .base = 2, .train_length = 1 << 20};
+  for (const char* method : {"uni", "pro", "power"}) {
+    for (const Geometry& g : {tiny_window, huge_window}) {
+      EXPECT_NE(refusal([&] { make_plan(g, request(method, 4)); }).find("no middle"),
+                std::string::npos);
+    }
+  }
+  EXPECT_NE(refusal([&] { make_plan(huge_window, request("yarn", 4)); }).find("backwards"),
+            std::string::npos);
+  EXPECT_NO_THROW(make_plan(huge_window, request("ntk", 4)));
+}
+
+TEST(Plan, DynamicNtkFollowsLengthAndFactor) {
+  // transformers: base * (factor * n / L - (factor - 1)) ^ (d / (d - 2)).
+  Extension e = request("dynamic-ntk", 2);
+  e.length = 16384;
+  const Plan plan = make_plan(kLlama2, e);
+  const double base = 1e4 * std::pow(2.0 * 16384 / 4096 - 1, 128.0 / 126);
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_NEAR(plan.theta()[i] / std::pow(base, -i / 64.0), 1, 1e-13);
+  }
+  e.length = 100;  // inside the window nothing grows
+  EXPECT_EQ(make_plan(kLlama2, e).factor().back(), 1);
+}
+
+TEST(Plan, ComesOnTopOfTheTrainedFactors) {
+  Geometry g = kLlama2;
+  g.trained_factor.assign(64, 1);
+  for (int i = 32; i < 64; ++i) g.trained_factor[i] = 8;
+  const Plan plan = make_plan(g, request("pi", 4));
+  EXPECT_EQ(plan.factor()[63], 4);
+  EXPECT_DOUBLE_EQ(plan.theta()[63], std::pow(1e4, -63 / 64.0) / 32);
+  // Slow pairs turn 8 times less, so the first pair under one turn comes earlier.
+  EXPECT_LT(make_plan(g, request("pro", 4)).boundaries().high,
+            make_plan(kLlama2, request("pro", 4)).boundaries().high);
+}
+
+TEST(Plan, AllOnesAsTrainedFactorsChangeNothing) {
+  Geometry ones = kLlama2;
+  ones.trained_factor.assign(64, 1);
+  for (const char* method : {"yarn", "yarn-rotations", "uni", "pro", "llama3"}) {
+    const Plan a = make_plan(kLlama2, request(method, 16));
+    const Plan b = make_plan(ones, request(method, 16));
+    EXPECT_EQ(a.boundaries(), b.boundaries());
+    EXPECT_EQ(a.factor(), b.factor());
+  }
+}
+
+TEST(Plan, SameNumbersLooksAtNumbersOnly) {
+  EXPECT_TRUE(make_plan(kLlama2, request("pro", 4)).same_numbers(make_plan(kLlama2, [] {
+    Extension e = request("power", 4);
+    e.parameters.power = 1;
+    return e;
+  }())));
+  EXPECT_FALSE(
+      make_plan(kLlama2, request("pro", 4)).same_numbers(make_plan(kLlama2, request("uni", 4))));
+}
+
+}  // namespace
+}  // namespace mrrope
