@@ -77,6 +77,7 @@ Candidate make_candidate(const std::string& name, const ExtensionFlags& flags,
       refuse(cat(name, " needs a length to grow to"), "give --ctx, e.g. --ctx 128k");
     return {name, make_ladder(geometry, {e, flags.rung_step, flags.headroom, longest})};
   }
+  if (e.method == "none") return {name, make_plan(geometry, e)};
   if (e.method == "dynamic-ntk") {  // --scale is its factor, --ctx its length
     e.scale = flags.scale.value_or(1);
     e.length = ctx;
@@ -84,7 +85,7 @@ Candidate make_candidate(const std::string& name, const ExtensionFlags& flags,
     e.scale = *flags.scale;
   } else if (ctx > 0) {
     e.scale = std::max(1.0, double(ctx) / double(geometry.train_length));
-  } else if (e.method != "none" && e.method != "custom") {
+  } else if (e.method != "custom") {
     refuse(cat("how far shall ", name, " extend the model?"),
            "give --ctx LENGTH (e.g. --ctx 128k) or --scale S");
   }

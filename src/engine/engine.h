@@ -67,6 +67,15 @@ class Timeline {
   virtual void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
                                const LogitObserver& observer) = 0;
 
+  // Both at once: the scores of append_scored, and the logits shown as by append_observed. As
+  // written here the tokens are computed twice; an engine that has the logits at hand overrides it.
+  virtual std::vector<double> append_scored_observed(std::span<const Token> tokens,
+                                                     std::span<const std::size_t> wanted,
+                                                     const LogitObserver& observer) {
+    fork()->append_observed(tokens, wanted, observer);
+    return append_scored(tokens);
+  }
+
   // Another timeline with the same past. It costs no computation.
   virtual std::unique_ptr<Timeline> fork() = 0;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/architectures.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -98,6 +99,8 @@ constexpr LayerRule hybrid{.recurrence = Recurrence::without_kv_heads};
 constexpr LayerRule delta_net{.recurrence = Recurrence::between};
 constexpr LayerRule switchable{.rope_switch = true};
 constexpr LayerRule listed{.windows = Windows::listed};
+constexpr LayerRule rotated_windows{
+    .windows = Windows::always, .period = 4, .windows_follow = true, .only_windows_rotate = true};
 
 // Step 3.5 counts the dimensions of its windowed layers; the others rotate half as many.
 constexpr Architecture step35() {
@@ -109,7 +112,7 @@ constexpr Architecture step35() {
 // In the order of llama.cpp's own list.
 constexpr std::array table{
     no_plan("clip", "", "it encodes pictures and predicts no text"),
-    reordered("llama", "llama mistral mixtral internlm3 iquestcoder", used),
+    reordered("llama", "llama code_llama mistral mixtral internlm3 iquestcoder", used),
     interleaved("llama4", "llama4_text llama4", used,
                 {.windows = Windows::unless_zero,
                  .period = 4,
@@ -143,7 +146,7 @@ constexpr std::array table{
     halves("qwen3", "qwen3"),
     halves("qwen3moe", "qwen3_moe"),
     halves("qwen3next", "qwen3_next", refused, delta_net),
-    halves("qwen3vl", "qwen3_vl qwen3_vl_text qwen3_asr_text", refused, {}, mrope),
+    halves("qwen3vl", "qwen3_vl qwen3_vl_text", refused, {}, mrope),
     halves("qwen3vlmoe", "qwen3_vl_moe qwen3_vl_moe_text qwen3_omni_moe_text", refused, {}, mrope),
     halves("qwen35", "qwen3_5 qwen3_5_text", refused, delta_net, mrope),
     halves("qwen35moe", "qwen3_5_moe qwen3_5_moe_text", refused, delta_net, mrope),
@@ -177,11 +180,7 @@ constexpr std::array table{
     halves("falcon-h1", "falcon_h1", ignored),  // every layer has attention and a state
     reordered("xverse", "xverse"),
     interleaved("command-r", "cohere"),
-    interleaved("cohere2", "cohere2", refused,
-                {.windows = Windows::always,
-                 .period = 4,
-                 .windows_follow = true,
-                 .only_windows_rotate = true}),
+    interleaved("cohere2", "cohere2", refused, rotated_windows),
     interleaved("cohere2moe", "cohere2_moe", refused,
                 {.windows = Windows::always,
                  .period = 4,
@@ -224,11 +223,7 @@ constexpr std::array table{
             .default_window = 4096,
             .windows_follow = true,
             .only_windows_rotate = true}),
-    halves("exaone-moe", "exaone_moe", used,
-           {.windows = Windows::always,
-            .period = 4,
-            .windows_follow = true,
-            .only_windows_rotate = true}),
+    halves("exaone-moe", "exaone_moe", used, rotated_windows),
     no_plan("rwkv6", "rwkv6", stateful),
     no_plan("rwkv6qwen2", "rwkv6qwen2", stateful),
     no_plan("rwkv7", "rwkv7", stateful),
@@ -262,7 +257,8 @@ constexpr std::array table{
     halves("hunyuan-dense", "hunyuan_v1_dense"),
     halves("hunyuan_vl", "hunyuan_vl hunyuan_vl_text", refused, {}, mrope),
     halves("hy_v3", "hy_v3"),
-    interleaved("hy_v4", "hy_v4", refused, {.indexer = Indexer::listed}, latent),
+    // llama.cpp and transformers rotate the same weights in different pairs.
+    reordered("hy_v4", "hy_v4", refused, {.indexer = Indexer::listed}, latent),
     reordered("smollm3", "smollm3", refused, {.unrotated_period = 4}),
     halves("gpt-oss", "gpt_oss", refused, {.windows = Windows::always, .period = 2}),
     halves("lfm2", "lfm2", refused,
@@ -285,7 +281,8 @@ constexpr std::array table{
            {.recurrence = Recurrence::between, .attention_period = 8}),
     halves("hrm_text", "hrm_text"),
     halves("minimax-m2", "minimax_m2"),
-    halves("minimax-m3", "minimax_m3", refused, {.indexer = Indexer::after_dense}),
+    halves("minimax-m3", "minimax_m3_vl minimax_m3_vl_text", refused,
+           {.indexer = Indexer::after_dense}),
     no_plan("cogvlm", "cogvlm", fixed),
     no_plan("rnd1", "rnd1", diffusion),
     halves("pangu-embedded", "PanguEmbedded", ignored),
@@ -330,7 +327,9 @@ void require_length(const Architecture& architecture, const std::vector<T>& valu
 class LayerReader {
  public:
   LayerReader(const Architecture& architecture, const LayerKeys& keys)
-      : rule_(architecture.layers), keys_(keys), count_(keys.layers - keys.draft_layers) {
+      : rule_(architecture.layers),
+        keys_(keys),
+        count_(std::max(keys.layers, 0) - std::max(keys.draft_layers, 0)) {
     check(architecture);
     switch (rule_.windows) {
       case Windows::none:
@@ -501,6 +500,7 @@ Pairing gguf_pairing(const Architecture& architecture, bool has_mrope_sections) 
 }
 
 int window_of(const Architecture& architecture, const LayerKeys& keys) {
+  if (!architecture.unsupported.empty()) refuse(architecture, architecture.unsupported);
   return LayerReader(architecture, keys).window();
 }
 

@@ -58,7 +58,7 @@ struct LayerRule {
   bool windows_follow = false;  // windowed layers take the context's scaling, so plans apply
   bool only_windows_rotate = false;  // where there are windows, the other layers do not rotate
   bool dense_rotates = false;        // the leading dense layers rotate all the same
-  int unrotated_period = 0;          // every so-manieth layer does not rotate
+  int unrotated_period = 0;          // the last of every so many layers does not rotate
   int rotates_at_depth = 0;          // only the model with this many layers rotates at all
   bool rope_switch = false;          // rope.scaling.finetuned = false means: no rotation
   Recurrence recurrence = Recurrence::none;
@@ -75,10 +75,11 @@ struct Architecture {
   Pairing huggingface_pairing = Pairing::halves;  // converters reorder the weights of some
   FactorSupport factors = FactorSupport::refused;
   LayerRule layers = {};
-  bool latent_attention = false;  // MLA with the compressed vector in the cache
-  bool mrope = false;             // positions of several dimensions, where the file has sections
-  bool scale_in_scores = false;   // llama.cpp's attention scale follows freq_scale and attn_factor
-  int rotary_divisor = 1;         // rope.dimension_count counts so many times what is rotated
+  // MLA with the compressed vector in the cache, in files that state attention.key_length_mla.
+  bool latent_attention = false;
+  bool mrope = false;            // positions of several dimensions, where the file has sections
+  bool scale_in_scores = false;  // llama.cpp's attention scale follows freq_scale and attn_factor
+  int rotary_divisor = 1;        // rope.dimension_count counts so many times what is rotated
   std::string_view unsupported = {};  // why no plan can be applied; empty where one can
 };
 

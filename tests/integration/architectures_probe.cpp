@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of architectures against llama.cpp itself: for every row a small model is built from
 // metadata alone, and the rotations of one token show which layers rotate, in which pairing, over
-// how many dimensions, and which of them follow the context's scaling.
+// how many dimensions, which of them follow the context's scaling, and what becomes of factors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,14 +83,18 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool has_latent_keys(std::string_view name) {
+  return find_architecture(name)->latent_attention || is_one_of(name, {"kimi-linear", "kimi-k3"});
+}
+
 // Some architectures insist on rotating whole heads; these are known to rotate a part of them.
 int rotary_dim(std::string_view name) {
   const bool part =
-      find_architecture(name)->latent_attention ||
-      is_one_of(name, {"bailingmoe2", "chatglm", "glm4", "glm4moe", "gptneox", "laguna", "mimo2",
-                       "minicpm3", "minimax-01", "minimax-m2", "minimax-m3", "nemotron", "phi2",
-                       "phi3", "qwen35", "qwen35moe", "qwen3next", "qwen4exp", "stablelm",
-                       "step35"});
+      has_latent_keys(name) ||
+      is_one_of(name, {"bailingmoe2", "chatglm",   "glm4",     "glm4moe",    "gptneox",
+                       "laguna",      "mimo2",     "minicpm3", "minimax-01", "minimax-m2",
+                       "minimax-m3",  "nemotron",  "phi2",     "phi3",       "qwen35",
+                       "qwen35moe",   "qwen3next", "qwen4exp", "stablelm",   "step35"});
   return part ? part_of_head : head_size;
 }
 
@@ -136,6 +140,10 @@ void describe_size(Metadata& model, const Case& probe) {
   model.set("kda.head_dim", head_size);
   model.set("kda.gate_lower_bound", -5.0f);
   model.set("shortconv.l_cache", 3);
+  model.set("attn_res.block_size", 4);
+  model.set("activation.situ_beta", 4.0f);
+  model.set("activation.situ_linear_beta", 25.0f);
+  model.set("expert_latent_length", 48);
   model.set("wkv.head_size", head_size);
 
   model.set("attention.indexer.head_count", heads);
@@ -154,7 +162,7 @@ void describe_size(Metadata& model, const Case& probe) {
 
   model.set("attention.q_lora_rank", 24);
   model.set("attention.kv_lora_rank", 40);
-  if (find_architecture(name)->latent_attention) {
+  if (has_latent_keys(name)) {
     model.set("attention.key_length", 40 + part_of_head);
     model.set("attention.value_length", 40);
     model.set("attention.key_length_mla", head_size);
@@ -172,7 +180,14 @@ void describe_size(Metadata& model, const Case& probe) {
     model.set("attention.value_length_swa", head_size);
   }
   if (name == "plamo2") model.set("ssm.group_count", 0);
-  if (name == "granitehybrid") model.set("ssm.inner_size", 2 * heads * head_size);
+  if (is_one_of(name, {"granitehybrid", "jamba", "mamba", "mamba2"})) {
+    model.set("ssm.inner_size", 2 * heads * head_size);
+  }
+  if (is_one_of(name, {"nemotron_h", "nemotron_h_moe"})) {
+    std::vector<int> widths(layers, 0);
+    for (int i = 2; i < layers; i += 3) widths[i] = 48;
+    model.set("feed_forward_length", widths);
+  }
   if (name == "chameleon") model.set("vocab_size", 8200);
   if (name == "hrm_text") {
     model.set("hrm.layers_per_stack", 1);
@@ -280,6 +295,7 @@ bool watch(ggml_tensor* node, bool ask, void* user) {
 class Probe {
  public:
   explicit Probe(const Case& probe) {
+    llama_log_set(&Probe::keep_errors, this);
     Metadata metadata(probe.architecture);
     describe_size(metadata, probe);
     describe_layers(metadata, probe.keys);
@@ -288,7 +304,12 @@ class Probe {
     model_.reset(llama_model_init_from_user(metadata.get(), &Probe::fill, this, parameters));
   }
 
+  ~Probe() {
+    llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
+  }
+
   explicit operator bool() const { return model_ != nullptr; }
+  const std::string& errors() const { return errors_; }
   const std::vector<std::string>& tensors() const { return tensors_; }
 
   // One token with the given scale; empty if it did not run.
@@ -318,11 +339,17 @@ class Probe {
     void operator()(llama_model* model) const { llama_model_free(model); }
   };
 
+  static void keep_errors(ggml_log_level level, const char* text, void* user) {
+    if (level == GGML_LOG_LEVEL_ERROR) static_cast<Probe*>(user)->errors_ += text;
+  }
+
+  // Zeros will do: which nodes there are does not depend on the weights.
   static void fill(ggml_tensor* tensor, void* user) {
     static_cast<Probe*>(user)->tensors_.emplace_back(tensor->name);
     ggml_backend_tensor_memset(tensor, 0, 0, ggml_nbytes(tensor));
   }
 
+  std::string errors_;
   std::vector<std::string> tensors_;
   std::unique_ptr<llama_model, Free> model_;
 };
@@ -349,12 +376,13 @@ Case make_case(const Architecture& row, std::string variant = {}) {
   keys.train_length = context_length;
   keys.leading_dense = 1;
   keys.sliding_window = rule.windows == Windows::unless_zero ? -1 : window;
-  keys.kv_heads = {row.latent_attention ? 1 : heads};
-  if (rule.recurrence == Recurrence::without_kv_heads) {
+  keys.kv_heads = {has_latent_keys(row.name) ? 1 : heads};
+  if (rule.recurrence == Recurrence::without_kv_heads ||
+      is_one_of(row.name, {"jamba", "nemotron_h", "nemotron_h_moe", "kimi-linear", "kimi-k3"})) {
     keys.kv_heads.resize(keys.layers, keys.kv_heads[0]);
     for (int i = 0; i < keys.layers; i += 3) keys.kv_heads[i] = 0;
   }
-  if (rule.windows == Windows::listed) {
+  if (rule.windows == Windows::listed || row.name == "maple") {
     keys.windowed = every_third(keys.layers, 1);
     keys.windowed.flip();
   }
@@ -397,10 +425,55 @@ void add_row(std::vector<Case>& cases, const Architecture& row) {
   if (row.name == "qwen3moe") add("Draft").keys.draft_layers = 1;
 }
 
+// Rows that cannot be compared this way, all of them without plans:
+// - clip and gptj: llama.cpp loads neither as a model;
+// - from bert to llama-embed: most of these encoders and diffusion models rotate and follow the
+//   context, but predict no next token, and some want a vocabulary;
+// - gemma4-assistant, eagle3, dflash: drafts ask for their target's context;
+// - rwkv6 to arwkv7: want a dozen sizes of their own, and have no rotation in their sources;
+// - t5, t5encoder: run an encoder first; no rotation in their sources;
+// - glm5-next: wants sizes of its own; no rotation in its source;
+// - deepseek4: rotates at compressed positions, where the context's scaling is one of several;
+// - plm: aborts, which is why it has no plan;
+// - wavtokenizer-dec, qwen3tts, pockettts: predict sound; the first has no rotation.
+bool is_not_compared(std::string_view name) {
+  return is_one_of(name, {"clip",
+                          "gptj",
+                          "bert",
+                          "modern-bert",
+                          "nomic-bert",
+                          "neo-bert",
+                          "jina-bert-v2",
+                          "jina-bert-v3",
+                          "nomic-bert-moe",
+                          "eurobert",
+                          "gemma-embedding",
+                          "dream",
+                          "llada",
+                          "llada-moe",
+                          "rnd1",
+                          "llama-embed",
+                          "gemma4-assistant",
+                          "eagle3",
+                          "dflash",
+                          "rwkv6",
+                          "rwkv6qwen2",
+                          "rwkv7",
+                          "arwkv7",
+                          "t5",
+                          "t5encoder",
+                          "glm5-next",
+                          "deepseek4",
+                          "plm",
+                          "wavtokenizer-dec",
+                          "qwen3tts",
+                          "pockettts"});
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const Architecture& row : architectures()) {
-    if (getenv("ALL") ? !row.unsupported.empty() : row.unsupported.empty()) add_row(cases, row);
+    if (!is_not_compared(row.name)) add_row(cases, row);
   }
   return cases;
 }
@@ -424,9 +497,9 @@ TEST_P(ArchitectureProbe, AgreesWithTheTable) {
   const Case& sample = GetParam();
   const Architecture& row = *find_architecture(sample.architecture);
   Probe probe(sample);
-  ASSERT_TRUE(probe) << "the model could not be built";
+  ASSERT_TRUE(probe) << probe.errors();
   const auto seen = probe.pass(probe_scale);
-  ASSERT_TRUE(seen) << "the model did not run";
+  ASSERT_TRUE(seen) << probe.errors();
 
   std::vector<Layer> layers;
   try {
@@ -471,8 +544,14 @@ TEST_P(ArchitectureProbe, AgreesWithTheTable) {
   EXPECT_EQ(factors_seen(probe.tensors(), *seen), row.factors);
 
   const auto unscaled = probe.pass(1);
-  ASSERT_TRUE(unscaled);
+  ASSERT_TRUE(unscaled) << probe.errors();
   EXPECT_EQ(seen->score_scales != unscaled->score_scales, row.scale_in_scores);
+}
+
+TEST(ArchitectureProbeList, LeavesOutNoRowWithPlans) {
+  for (const Architecture& row : architectures()) {
+    EXPECT_FALSE(is_not_compared(row.name) && row.unsupported.empty()) << row.name;
+  }
 }
 
 std::string test_name(const testing::TestParamInfo<Case>& test) {

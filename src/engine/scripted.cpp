@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/scripted.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+constexpr int kVocabulary = 258;
+constexpr std::int64_t kMemory = 4;  // tokens that the next one depends on
+
+std::uint64_t mix(std::uint64_t h, std::uint64_t value) {
+  h += value + 0x9e3779b97f4a7c15u;
+  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+  h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+  return h ^ (h >> 31);
+}
+
+std::uint64_t fingerprint(const Plan& plan) {
+  std::uint64_t h = std::bit_cast<std::uint64_t>(plan.attention_scale());
+  for (const double factor : plan.factor()) h = mix(h, std::bit_cast<std::uint64_t>(factor));
+  return h;
+}
+
+double log_sum(std::span<const float> logits) {
+  const double top = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float x : logits) sum += std::exp(double(x) - top);
+  return top + std::log(sum);
+}
+
+class ScriptedTimeline : public Timeline {
+ public:
+  ScriptedTimeline(const ScriptedOptions& options, const Ladder& ladder,
+                   std::shared_ptr<std::int64_t> computed)
+      : options_(options), ladder_(ladder), computed_(std::move(computed)) {}
+
+  std::int64_t length() const override { return std::int64_t(tokens_.size()); }
+
+  void append(std::span<const Token> tokens) override {
+    for (const Token token : tokens) push(token);
+  }
+
+  std::vector<double> append_scored(std::span<const Token> tokens) override {
+    std::vector<double> scores;
+    for (const Token token : tokens) {
+      scores.push_back(std::numeric_limits<double>::quiet_NaN());
+      if (!tokens_.empty()) {
+        const std::vector<float> now = logits();
+        scores.back() = double(now[std::size_t(token)]) - log_sum(now);
+      }
+      push(token);
+    }
+    return scores;
+  }
+
+  void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
+                       const LogitObserver& observer) override {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      push(tokens[i]);
+      if (next < wanted.size() && wanted[next] == i) {
+        observer(i, logits());
+        ++next;
+      }
+    }
+  }
+
+  std::unique_ptr<Timeline> fork() override { return std::make_unique<ScriptedTimeline>(*this); }
+
+  void truncate(std::int64_t length) override {
+    if (length < 0 || length > this->length()) {
+      throw Error(ErrorKind::usage, cat("cannot truncate ", this->length(), " tokens to ", length));
+    }
+    tokens_.resize(std::size_t(length));
+  }
+
+  Generation generate(const GenerateOptions& options) override {
+    if (options.sampling.temperature > 0) {
+      throw Error(ErrorKind::unsupported, "the scripted engine only decodes greedily");
+    }
+    const std::string script = answer_to_question();
+    Generation result{{}, {}, "length", std::numeric_limits<double>::infinity()};
+    while (int(result.tokens.size()) < options.max_tokens) {
+      Token token = ScriptedModel::kEnd;
+      if (result.tokens.size() < script.size()) {
+        token = static_cast<unsigned char>(script[result.tokens.size()]);
+      } else if (script.empty()) {
+        std::vector<float> now = logits();
+        token = Token(std::max_element(now.begin(), now.end()) - now.begin());
+        std::nth_element(now.begin(), now.begin() + 1, now.end(), std::greater<>());
+        result.smallest_gap = std::min(result.smallest_gap, double(now[0]) - double(now[1]));
+      }
+      if (token >= 256) {
+        result.finish = "stop";
+        break;
+      }
+      push(token);
+      result.tokens.push_back(token);
+      result.text.push_back(char(token));
+      for (const std::string& stop : options.stop) {
+        const std::size_t at = result.text.find(stop);
+        if (at == std::string::npos) continue;
+        result.text.resize(at);
+        result.finish = "stop";
+        return result;
+      }
+      if (options.on_text && !options.on_text(std::string_view(&result.text.back(), 1))) {
+        result.finish = "cancelled";
+        break;
+      }
+    }
+    return result;
+  }
+
+ private:
+  void push(Token token) {
+    if (token < 0 || token >= kVocabulary) {
+      throw Error(ErrorKind::usage, cat("token ", token, " is outside the vocabulary"));
+    }
+    if (length() >= options_.context) {
+      throw Error(ErrorKind::usage, cat("the context of ", options_.context, " tokens is full"));
+    }
+    ++*computed_;
+    if (options_.fail_at && *computed_ == *options_.fail_at) {
+      throw Error(ErrorKind::failed, cat("the computation of token ", *computed_, " failed"));
+    }
+    tokens_.push_back(token);
+  }
+
+  // The scores of the token that follows the present end.
+  std::vector<float> logits() const {
+    const Plan& plan = ladder_.rungs()[ladder_.rung_at(length())].plan;
+    std::vector<float> result(kVocabulary);
+    if (options_.nan_at && length() > *options_.nan_at &&
+        (options_.nan_method.empty() || options_.nan_method == plan.extension().method)) {
+      std::fill(result.begin(), result.end(), std::numeric_limits<float>::quiet_NaN());
+      return result;
+    }
+    std::uint64_t state = mix(options_.seed, fingerprint(plan));
+    for (std::int64_t i = std::max<std::int64_t>(0, length() - kMemory); i < length(); ++i) {
+      state = mix(state, std::uint64_t(tokens_[std::size_t(i)]));
+    }
+    for (int v = 0; v < kVocabulary; ++v) {
+      result[std::size_t(v)] = float(mix(state, std::uint64_t(v)) >> 40) / float(1 << 21) - 4.0f;
+    }
+    return result;
+  }
+
+  std::string answer_to_question() const {
+    const std::string& q = options_.question;
+    if (q.empty() || tokens_.size() < q.size()) return {};
+    const bool asked =
+        std::equal(q.begin(), q.end(), tokens_.end() - std::ptrdiff_t(q.size()),
+                   [](char c, Token t) { return Token(static_cast<unsigned char>(c)) == t; });
+    return asked ? options_.answer : std::string();
+  }
+
+  ScriptedOptions options_;
+  Ladder ladder_;
+  std::shared_ptr<std::int64_t> computed_;
+  std::vector<Token> tokens_;
+};
+
+Model scripted_facts(const ScriptedOptions& options) {
+  Model model;
+  model.format = "scripted";
+  model.name = "scripted";
+  model.architecture = "scripted";
+  model.vocabulary = kVocabulary;
+  model.geometry.rotary_dim = 16;
+  model.geometry.base = 10000;
+  model.geometry.train_length = options.train_length;
+  return model;
+}
+
+}  // namespace
+
+ScriptedModel::ScriptedModel(const ScriptedOptions& options)
+    : options_(options),
+      facts_(scripted_facts(options)),
+      ladder_(make_ladder(make_plan(facts_.geometry, Extension{}), options.context)),
+      computed_(std::make_shared<std::int64_t>(0)) {}
+
+std::string ScriptedModel::description() const { return cat("scripted, seed ", options_.seed); }
+
+std::vector<Token> ScriptedModel::tokenize(std::string_view text, bool add_bos,
+                                           bool /*special*/) const {
+  std::vector<Token> tokens;
+  if (add_bos && options_.has_bos) tokens.push_back(kBos);
+  for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
+  return tokens;
+}
+
+std::string ScriptedModel::detokenize(std::span<const Token> tokens) const {
+  std::string text;
+  for (const Token token : tokens) {
+    if (token < 256) text.push_back(char(token));
+  }
+  return text;
+}
+
+std::optional<Token> ScriptedModel::bos() const {
+  return options_.has_bos ? std::optional<Token>(kBos) : std::nullopt;
+}
+
+std::string ScriptedModel::apply_chat_template(std::span<const ChatMessage> messages) const {
+  std::string text;
+  for (const ChatMessage& message : messages) text += message.role + ": " + message.content + "\n";
+  return text + "assistant: ";
+}
+
+std::unique_ptr<Timeline> ScriptedModel::timeline() {
+  return std::make_unique<ScriptedTimeline>(options_, ladder_, computed_);
+}
+
+}  // namespace mrrope

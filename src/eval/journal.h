@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The journal: one JSON object per line, one line per finished unit of work, only ever appended to.
+// A line counts once its line feed is on the disk, so that a run killed at any moment loses the
+// unit it was in and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace mrrope {
+
+// Writes a file in full or not at all: under a temporary name, flushed to the disk, renamed.
+// Throws Error (failed).
+void write_atomically(const std::filesystem::path& path, const std::string& content);
+
+struct ParsedJournal {
+  std::vector<nlohmann::ordered_json> lines;
+  std::uint64_t size = 0;       // bytes of whole lines
+  std::uint64_t half_line = 0;  // bytes after them: no line feed, or no JSON object
+};
+
+// Throws Error (corrupt) on a broken line before the last; `name` is for the message.
+ParsedJournal parse_journal(const std::string& content, const std::string& name);
+
+class Journal {
+ public:
+  // Opens or creates the file, locks it, and reads what is there. A half line at the end is left
+  // out and overwritten by the next append. Throws Error: failed (cannot be written, or another
+  // process holds the lock), corrupt.
+  explicit Journal(const std::filesystem::path& path);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  const std::vector<nlohmann::ordered_json>& lines() const noexcept { return parsed_.lines; }
+  std::uint64_t half_line() const noexcept { return parsed_.half_line; }
+
+  // One write() and one flush to the disk. After a failure the file is as it was before.
+  void append(const nlohmann::ordered_json& line);
+
+ private:
+  std::string read_all() const;
+
+  std::filesystem::path path_;
+  int file_ = -1;
+  ParsedJournal parsed_;
+};
+
+}  // namespace mrrope

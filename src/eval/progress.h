@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Progress on stderr, and the wish to stop. A bar on a terminal, redrawn in place; elsewhere a line
+// now and then; nothing at all in the first two seconds. No colours are used, so NO_COLOR holds.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace mrrope {
+
+// Set from a signal handler; both are safe there. Long computations ask between batches.
+void request_interrupt() noexcept;
+bool interrupt_requested() noexcept;
+void clear_interrupt() noexcept;
+
+class Progress {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // write: where text goes; nothing is ever shown when empty. terminal: draw a bar.
+  // now: for tests.
+  explicit Progress(std::function<void(const std::string&)> write = {}, bool terminal = false,
+                    std::function<Clock::time_point()> now = Clock::now);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // total: tokens (or whatever `unit` says) of the whole job; done: of an earlier run.
+  void start(std::int64_t total, std::int64_t done = 0, std::string unit = "tok");
+  // What is being worked on, e.g. "pro  document 3 of 10".
+  void label(std::string text);
+  void advance(std::int64_t amount);
+  // Clears the bar, or writes the last line where lines were written.
+  void finish();
+
+  // Since start(): amount per second, without what was done before.
+  double rate() const;
+  double seconds() const;
+  std::int64_t computed() const noexcept { return computed_; }
+
+ private:
+  void show(bool last);
+  std::string line() const;
+
+  std::function<void(const std::string&)> write_;
+  bool terminal_;
+  std::function<Clock::time_point()> now_;
+  std::string unit_;
+  std::string label_;
+  std::int64_t total_ = 0;
+  std::int64_t before_ = 0;
+  std::int64_t computed_ = 0;
+  Clock::time_point started_;
+  Clock::time_point shown_;
+  bool visible_ = false;
+  bool running_ = false;
+};
+
+// To stderr, with a bar if that is a terminal (and TERM is not "dumb").
+std::function<void(const std::string&)> stderr_writer();
+bool stderr_is_terminal();
+
+// 42 s, 3 min 05 s, 2 h 07 min.
+std::string duration_text(double seconds);
+
+}  // namespace mrrope

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of one run: run.json (what was asked for, and how fast it went), journal.jsonl (what
+// is done), results.json (what it means). Giving the same command again goes on where the journal
+// ends; results are always made from journal lines alone, so they do not depend on interruptions.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "eval/journal.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+struct RunInfo {
+  std::string command;       // as typed; shown as the way to go on
+  std::string model_digest;  // model_digest()
+  std::uint64_t seed = 1;
+};
+
+// How a run went; kept apart from what it found.
+struct RunCost {
+  double seconds = 0;
+  std::int64_t tokens = 0;  // computed by the last call, not by earlier ones
+};
+
+class RunFolder {
+ public:
+  // Keeps everything in memory.
+  RunFolder() = default;
+
+  // Creates the folder if need be and locks it. Throws Error (failed).
+  RunFolder(std::filesystem::path folder, RunInfo info);
+
+  // identity: all that the results depend on. Writes run.json, or throws Error (usage) naming the
+  // first difference if the folder belongs to a run of something else.
+  void begin(const nlohmann::ordered_json& identity);
+
+  // What run.json holds. Valid after begin().
+  const nlohmann::ordered_json& run() const noexcept { return run_; }
+
+  // Finished units, oldest first.
+  const std::vector<nlohmann::ordered_json>& units() const noexcept { return units_; }
+  void append(const nlohmann::ordered_json& unit);
+
+  // Writes results.json and the cost into run.json.
+  void finish(const std::string& results, const RunCost& cost);
+
+  bool in_memory() const noexcept { return folder_.empty(); }
+  const std::filesystem::path& folder() const noexcept { return folder_; }
+  const RunInfo& info() const noexcept { return info_; }
+  // What the user should know: how many units were there already, a half line cut off.
+  const std::vector<std::string>& notes() const noexcept { return notes_; }
+
+  // The Error (interrupted) to throw, with the command to go on.
+  Error interrupted(std::size_t units_done, std::size_t units) const;
+
+ private:
+  std::filesystem::path folder_;
+  RunInfo info_;
+  std::unique_ptr<Journal> journal_;
+  nlohmann::ordered_json run_;
+  std::vector<nlohmann::ordered_json> units_;
+  std::vector<std::string> notes_;
+};
+
+// run.json and the units of a folder, for reports: without a lock, without a model. A half line is
+// left out. Throws Error: failed (not there), corrupt.
+struct RecordedRun {
+  nlohmann::ordered_json run;
+  std::vector<nlohmann::ordered_json> units;
+};
+RecordedRun read_run(const std::filesystem::path& folder);
+
+// An object as JSON text, with one line for every element of its lists.
+std::string results_text(const nlohmann::ordered_json& results);
+
+// The most memory this process has held, in bytes.
+std::uint64_t peak_memory();
+
+}  // namespace mrrope
