@@ -83,12 +83,11 @@ std::uint64_t compute_bytes(const Model& model, const LocalOptions& options, boo
   return static_cast<std::uint64_t>(logits + stream + mask + scores);
 }
 
-// libllama gives the windowed layers room for a window per timeline and one ubatch, or for all.
-Model with_shared_windows(Model model, const LocalOptions& options) {
+// libllama gives a windowed layer room for its window and one ubatch.
+Model with_cached_windows(Model model, const LocalOptions& options) {
   const std::int64_t context = context_of(model, options);
   const std::int64_t wanted =
-      options.swa_full ? context
-                       : std::int64_t{model.sliding_window} * options.timelines + options.ubatch;
+      keeps_windows_whole(options) ? context : std::int64_t{model.sliding_window} + options.ubatch;
   if (model.sliding_window > 0) {
     model.sliding_window = static_cast<int>(std::min(context, (wanted + 255) / 256 * 256));
   }
@@ -125,6 +124,10 @@ ggml_type cache_type(const std::string& name, const char* flag) {
               "f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl");
 }
 
+bool keeps_windows_whole(const LocalOptions& options) noexcept {
+  return options.swa_full || options.timelines > 1;
+}
+
 MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
   start_llama();
   const ggml_type key = cache_type(options.type_k, "-ctk");
@@ -132,7 +135,7 @@ MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
   MemoryPlan plan;
   plan.weights = model.weight_bytes;
   const double bits = (bits_of(key) + bits_of(value)) / 2;
-  plan.kv = kv_bytes(with_shared_windows(model, options), context_of(model, options), bits);
+  plan.kv = kv_bytes(with_cached_windows(model, options), context_of(model, options), bits);
   plan.compute = compute_bytes(model, options, options.flash_attention != "off");
   const std::uint64_t accelerators = options.gpu_layers == 0 ? 0 : available_on_accelerators();
   const bool partly =
