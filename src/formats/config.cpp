@@ -520,7 +520,6 @@ Facts config_facts(const json& config, const std::string& where) {
                            .value_or(defaults.vocabulary));
   read_heads(keys, defaults, facts);
   read_layers(keys, defaults, facts);
-  model.sliding_window = std::max(0, facts.layer_keys.sliding_window);
 
   const RopeKeys rope = rope_keys(keys);
   read_rotation(keys, rope, defaults, facts);
