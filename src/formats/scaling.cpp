@@ -161,7 +161,8 @@ std::int64_t original_window(const Facts& facts) {
 // What the declared scaling divides theta by; sets the window.
 std::vector<double> declared_factors(const Facts& facts, std::int64_t& window) {
   const DeclaredScaling& scaling = facts.model.scaling;
-  const Geometry original = bare(facts.model, original_window(facts));
+  const std::int64_t stated = scaling.original_length;
+  const Geometry original = bare(facts.model, stated > 0 ? stated : facts.context_length);
   if (scaling.type == "linear") {
     return std::vector<double>(pair_count(original), scaling.factor);
   }
@@ -228,14 +229,17 @@ void check_factor_list(const std::string& where, std::string_view key,
 Model finish_model(Facts facts, bool replace_scaling) {
   Model& model = facts.model;
   model.architecture = facts.architecture->name;
-  model.layers = layers_of(*facts.architecture, facts.layer_keys);
-  for (const Layer& layer : model.layers) model.kv_heads = std::max(model.kv_heads, layer.kv_heads);
-  const bool windows = std::any_of(model.layers.begin(), model.layers.end(),
-                                   [](const Layer& layer) { return layer.windowed_cache; });
-  if (!windows) {
-    model.sliding_window = 0;
-    model.windowed_base = 0;
+  try {
+    model.layers = layers_of(*facts.architecture, facts.layer_keys);
+    model.sliding_window = window_of(*facts.architecture, facts.layer_keys);
+  } catch (const Error& error) {
+    throw Error(error.kind(), cat(facts.where, ": ", error.what()),
+                error.kind() == ErrorKind::unsupported
+                    ? "only layers that turn queries and keys over the whole text can be extended"
+                    : "the file is damaged or was edited by hand: fetch it again");
   }
+  for (const Layer& layer : model.layers) model.kv_heads = std::max(model.kv_heads, layer.kv_heads);
+  if (model.sliding_window == 0) model.windowed_base = 0;
   recognise_list(facts);
 
   Geometry& geometry = model.geometry;
