@@ -22,7 +22,7 @@ struct Geometry {
   Pairing pairing = Pairing::halves;
 
   // The vendor's own scaling, kept by every plan (Llama 3.1, Phi, gpt-oss, ...).
-  std::vector<double> trained_factor;  // one divisor of theta per pair; empty means all 1
+  std::vector<double> trained_factor{};  // one divisor of theta per pair; empty means all 1
   double trained_attention_scale = 1;
 
   bool operator==(const Geometry&) const = default;

@@ -3,13 +3,17 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 
 #include "core/text.h"
+#include "eval/progress.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 
@@ -20,6 +24,29 @@ namespace {
 void report(const Error& e) {
   std::cerr << "mrrope: " << e.what() << "\n";
   if (!e.hint().empty()) std::cerr << "  " << e.hint() << "\n";
+}
+
+std::string typed;
+
+std::string quoted_for_shell(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                          "0123456789_-+=:,./@%") == std::string::npos;
+  if (plain) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+// llama.cpp's short names of several letters, which the parser would take for single letters.
+std::string long_name(const std::string& word) {
+  static const std::map<std::string, std::string> names = {{"-ngl", "--gpu-layers"},
+                                                           {"-ub", "--ubatch-size"},
+                                                           {"-ctk", "--cache-type-k"},
+                                                           {"-ctv", "--cache-type-v"},
+                                                           {"-fa", "--flash-attn"}};
+  const auto it = names.find(word);
+  return it == names.end() ? word : it->second;
 }
 
 // What was typed wrong, and where the right spelling stands.
@@ -54,7 +81,24 @@ void write_output(const std::string& path, const std::string& content) {
   if (std::rename(temporary.c_str(), path.c_str()) != 0) fail("rename to");
 }
 
+const std::string& command_line() { return typed; }
+
+void catch_interrupts() {
+  std::signal(SIGINT, [](int) {
+    request_interrupt();
+    std::signal(SIGINT, SIG_DFL);
+  });
+}
+
 int run(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  typed = "mrrope";
+  for (int i = 1; i < argc; ++i) {
+    typed += cat(" ", quoted_for_shell(argv[i]));
+    arguments.push_back(long_name(argv[i]));
+  }
+  std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
+
   CLI::App app("Longer context for RoPE language models, without training.", "mrrope");
   app.set_version_flag("--version", cat("mrrope ", version()));
   app.require_subcommand(0, 1);
@@ -73,9 +117,11 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}));
   add_inspect(app);
   add_plan(app);
+  add_generate(app);
+  add_eval(app);
 
   try {
-    app.parse(argc, argv);
+    app.parse(arguments);
     if (!wanted.empty()) {
       std::cout << generate(app, wanted);
     } else if (app.get_subcommands().empty()) {

@@ -17,9 +17,17 @@ void note(const std::string& text);
 // "-" is stdout. Throws Error (failed).
 void write_output(const std::string& path, const std::string& content);
 
+// The command as typed, quoted for a shell: how to do it again.
+const std::string& command_line();
+
+// From here on the first Ctrl-C asks for a stop (eval/progress.h), the second one ends the process.
+void catch_interrupts();
+
 // One per verb. Each adds its subcommand, with a callback that does the work.
 void add_plan(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_generate(CLI::App& app);
+void add_eval(CLI::App& app);
 
 // Man page and shell completions from the table behind --help: "man", "bash", "zsh" or "fish".
 std::string generate(const CLI::App& app, const std::string& what);

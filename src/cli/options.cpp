@@ -77,6 +77,7 @@ Candidate make_candidate(const std::string& name, const ExtensionFlags& flags,
       refuse(cat(name, " needs a length to grow to"), "give --ctx, e.g. --ctx 128k");
     return {name, make_ladder(geometry, {e, flags.rung_step, flags.headroom, longest})};
   }
+  if (e.method == "none") return {name, make_plan(geometry, e)};
   if (e.method == "dynamic-ntk") {  // --scale is its factor, --ctx its length
     e.scale = flags.scale.value_or(1);
     e.length = ctx;
@@ -84,7 +85,7 @@ Candidate make_candidate(const std::string& name, const ExtensionFlags& flags,
     e.scale = *flags.scale;
   } else if (ctx > 0) {
     e.scale = std::max(1.0, double(ctx) / double(geometry.train_length));
-  } else if (e.method != "none" && e.method != "custom") {
+  } else if (e.method != "custom") {
     refuse(cat("how far shall ", name, " extend the model?"),
            "give --ctx LENGTH (e.g. --ctx 128k) or --scale S");
   }
@@ -110,19 +111,6 @@ std::int64_t parse_length(const std::string& text) {
            "write tokens as 4096, or 128k for 131072, or 1m for 1048576");
   }
   return value * unit;
-}
-
-std::string length_text(std::int64_t tokens) {
-  if (tokens > 0 && tokens % (1024 * 1024) == 0) return cat(tokens / (1024 * 1024), "m");
-  if (tokens > 0 && tokens % 1024 == 0) return cat(tokens / 1024, "k");
-  return cat(tokens);
-}
-
-std::string bytes_text(double bytes) {
-  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  int unit = 0;
-  while (bytes >= 1024 && unit < 5) bytes /= 1024, ++unit;
-  return cat(fixed(bytes, unit == 0 ? 0 : 1), " ", units[unit]);
 }
 
 void add_subject(CLI::App& verb, SubjectFlags& flags) {
@@ -233,6 +221,27 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
   }
   for (const std::string& file : flags.plan_files) out.push_back({file, read_plan_file(file)});
   return out;
+}
+
+std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int64_t ctx) {
+  const DeclaredScaling& s = model.scaling;
+  if (s.type.empty() || s.type == "none") return std::nullopt;
+  if (replaced) return Candidate{"vendor", declared_plan(model.path.string()).content};
+  Extension e;
+  if (s.type == "longrope" && s.long_factor != s.short_factor) {
+    // Beyond the original window the long list takes the place of the short one.
+    e.method = "custom";
+    for (std::size_t i = 0; i < s.long_factor.size() && i < s.short_factor.size(); ++i) {
+      e.parameters.factors.push_back(s.long_factor[i] / s.short_factor[i]);
+    }
+  } else if (s.type == "dynamic") {
+    e.method = "dynamic-ntk";
+    e.scale = std::max(1.0, s.factor);
+    e.length = ctx;
+  } else {
+    return std::nullopt;
+  }
+  return Candidate{"vendor", make_plan(model.geometry, e)};
 }
 
 Candidate declared_plan(const std::string& model_path) {

@@ -15,11 +15,6 @@ namespace mrrope::cli {
 
 // "4096", "128k" (131072), "1m" (1048576). Throws Error (usage).
 std::int64_t parse_length(const std::string& text);
-// 131072 as "128k", 5000 as "5000".
-std::string length_text(std::int64_t tokens);
-// 1536 bytes as "1.5 KiB".
-std::string bytes_text(double bytes);
-
 // Which model, or which geometry without one.
 struct SubjectFlags {
   std::string model;
@@ -61,6 +56,10 @@ struct Candidate {
 // One candidate per method and per plan file. The geometry may be absent where all come from files.
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry);
+
+// The row "vendor" of a comparison: the scaling that the model's own files recommend for `ctx`
+// tokens and that `none` does not hold already. Absent for most models.
+std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int64_t ctx);
 
 // What declared scaling of a model would be as a plan on its bare geometry. Throws Error (usage)
 // where the file declares none.

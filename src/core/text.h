@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <sstream>
 #include <string>
@@ -30,6 +31,21 @@ inline std::string significant(double value, int digits) {
   char buffer[64];
   std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
   return buffer;
+}
+
+// 131072 tokens as "128k", as one would type it; 5000 as "5000".
+inline std::string length_text(std::int64_t tokens) {
+  if (tokens > 0 && tokens % (1 << 20) == 0) return std::to_string(tokens >> 20) + "m";
+  if (tokens > 0 && tokens % (1 << 10) == 0) return std::to_string(tokens >> 10) + "k";
+  return std::to_string(tokens);
+}
+
+// 1536 bytes as "1.5 KiB".
+inline std::string bytes_text(double bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  int unit = 0;
+  while (bytes >= 1024 && unit < 5) bytes /= 1024, ++unit;
+  return fixed(bytes, unit == 0 ? 0 : 1) + " " + units[unit];
 }
 
 inline void append(std::ostream& out, double value) { out << number(value); }

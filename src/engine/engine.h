@@ -106,7 +106,8 @@ class LanguageModel {
   virtual std::optional<Token> bos() const = 0;
   virtual int vocabulary() const = 0;
 
-  // The prompt that the model's own chat template makes, ready for tokenize(special = true).
+  // The prompt that the model's own chat template makes, up to where the assistant speaks. It goes
+  // through tokenize(add_bos = true, special = true).
   // Throws Error (unsupported) where the file carries no template.
   virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const = 0;
 

@@ -2,6 +2,7 @@
 // The local engine: libllama, unpatched, with the plan written into its graphs.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -11,14 +12,14 @@ namespace mrrope {
 
 // Names as in llama.cpp's own command line.
 struct LocalOptions {
-  std::int64_t context = 0;              // -c: tokens the cache can hold
+  std::int64_t context = 0;              // -c: tokens the cache can hold, 0: the model's window
   int gpu_layers = -1;                   // -ngl: layers on the accelerator, -1: all
   int threads = 0;                       // -t: 0 means all cores
-  int batch = 2048;                      // -b: tokens handed over at once
   int ubatch = 512;                      // -ub: tokens computed at once
   std::string type_k = "f16";            // -ctk: f32, f16, bf16, q8_0, q4_0, ...
   std::string type_v = "f16";            // -ctv
   std::string flash_attention = "auto";  // -fa: on, off, auto
+  bool swa_full = false;                 // --swa-full: sliding-window layers keep every token
   int timelines = 16;                    // forks alive at the same time, at most
 };
 

@@ -65,7 +65,4 @@ nlohmann::ordered_json to_json(const PerplexityResults& results);
 // out. Plain ASCII, no colours.
 std::string to_text(const PerplexityResults& results);
 
-// 8192 is 8k, as one would type it; 1000 is 1000.
-std::string length_text(std::int64_t length);
-
 }  // namespace mrrope

@@ -99,13 +99,6 @@ std::string verdict_line(const PerplexityResults& results, const PerplexityRow& 
 
 }  // namespace
 
-std::string length_text(std::int64_t length) {
-  constexpr std::int64_t kMega = 1024 * 1024;
-  if (length > 0 && length % kMega == 0) return cat(length / kMega, "m");
-  if (length > 0 && length % 1024 == 0) return cat(length / 1024, "k");
-  return std::to_string(length);
-}
-
 std::string to_text(const PerplexityResults& results) {
   std::string text;
   if (results.stride > 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/architectures.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -85,6 +86,10 @@ constexpr std::string_view speech = "it predicts sound and not text";
 constexpr std::string_view compressed =
     "its layers rotate at compressed positions, each kind with its own base";
 constexpr std::string_view unknown = "llama.cpp knows its name but cannot run it";
+constexpr std::string_view aborts =
+    "llama.cpp 0.5.0 aborts on it with flash attention, which is its default";
+constexpr std::string_view aborts_without_windows =
+    "llama.cpp 0.5.0 aborts on those of its files that have no sliding window";
 constexpr std::string_view switched_off = "this file switches the rotation off";
 constexpr std::string_view other_depth =
     "only the model with the other number of layers rotates, this one uses ALiBi biases";
@@ -94,6 +99,8 @@ constexpr LayerRule hybrid{.recurrence = Recurrence::without_kv_heads};
 constexpr LayerRule delta_net{.recurrence = Recurrence::between};
 constexpr LayerRule switchable{.rope_switch = true};
 constexpr LayerRule listed{.windows = Windows::listed};
+constexpr LayerRule rotated_windows{
+    .windows = Windows::always, .period = 4, .windows_follow = true, .only_windows_rotate = true};
 
 // Step 3.5 counts the dimensions of its windowed layers; the others rotate half as many.
 constexpr Architecture step35() {
@@ -105,9 +112,12 @@ constexpr Architecture step35() {
 // In the order of llama.cpp's own list.
 constexpr std::array table{
     no_plan("clip", "", "it encodes pictures and predicts no text"),
-    reordered("llama", "llama mistral mixtral internlm3 iquestcoder", used),
+    reordered("llama", "llama code_llama mistral mixtral internlm3 iquestcoder", used),
     interleaved("llama4", "llama4_text llama4", used,
-                {.windows = Windows::unless_zero, .period = 4, .unrotated_period = 4}),
+                {.windows = Windows::unless_zero,
+                 .period = 4,
+                 .default_window = 8192,
+                 .unrotated_period = 4}),
     reordered("deci", "nemotron-nas deci", used, hybrid),
     halves("falcon", "falcon RefinedWeb RefinedWebModel"),
     halves("grok", "grok-1 grok"),
@@ -136,7 +146,7 @@ constexpr std::array table{
     halves("qwen3", "qwen3"),
     halves("qwen3moe", "qwen3_moe"),
     halves("qwen3next", "qwen3_next", refused, delta_net),
-    halves("qwen3vl", "qwen3_vl qwen3_vl_text qwen3_asr_text", refused, {}, mrope),
+    halves("qwen3vl", "qwen3_vl qwen3_vl_text", refused, {}, mrope),
     halves("qwen3vlmoe", "qwen3_vl_moe qwen3_vl_moe_text qwen3_omni_moe_text", refused, {}, mrope),
     halves("qwen35", "qwen3_5 qwen3_5_text", refused, delta_net, mrope),
     halves("qwen35moe", "qwen3_5_moe qwen3_5_moe_text", refused, delta_net, mrope),
@@ -154,7 +164,8 @@ constexpr std::array table{
     reordered("minicpm", "minicpm", used),
     halves("minicpm3", "minicpm3", long_short),
     halves("gemma", "gemma"),
-    halves("gemma2", "gemma2", refused, {.windows = Windows::always, .period = 2}),
+    halves("gemma2", "gemma2", refused,
+           {.windows = Windows::always, .period = 2, .default_window = 4096}),
     halves("gemma3", "gemma3 gemma3_text", refused, {.windows = Windows::if_stated, .period = 6}),
     halves("gemma3n", "gemma3n gemma3n_text", refused,
            {.windows = Windows::always, .period = 5, .kv_layers = 20}),
@@ -169,11 +180,7 @@ constexpr std::array table{
     halves("falcon-h1", "falcon_h1", ignored),  // every layer has attention and a state
     reordered("xverse", "xverse"),
     interleaved("command-r", "cohere"),
-    interleaved("cohere2", "cohere2", refused,
-                {.windows = Windows::always,
-                 .period = 4,
-                 .windows_follow = true,
-                 .only_windows_rotate = true}),
+    interleaved("cohere2", "cohere2", refused, rotated_windows),
     interleaved("cohere2moe", "cohere2_moe", refused,
                 {.windows = Windows::always,
                  .period = 4,
@@ -212,14 +219,11 @@ constexpr std::array table{
     halves("exaone4", "exaone4 exaone4_5_text", used,
            {.windows = Windows::always,
             .period = 4,
-            .windows_follow = true,
-            .only_windows_rotate = true,
-            .windows_at_depth = 64}),
-    halves("exaone-moe", "exaone_moe", used,
-           {.windows = Windows::always,
-            .period = 4,
+            .windows_at_depth = 64,
+            .default_window = 4096,
             .windows_follow = true,
             .only_windows_rotate = true}),
+    halves("exaone-moe", "exaone_moe", used, rotated_windows),
     no_plan("rwkv6", "rwkv6", stateful),
     no_plan("rwkv6qwen2", "rwkv6qwen2", stateful),
     no_plan("rwkv7", "rwkv7", stateful),
@@ -233,7 +237,7 @@ constexpr std::array table{
               {.windows = Windows::listed, .windows_follow = true}),
     reordered("chameleon", "chameleon"),
     no_plan("wavtokenizer-dec", "", speech),
-    interleaved("plm", "plm"),
+    no_plan("plm", "plm", aborts),
     reordered("bailingmoe", "bailing_moe"),
     halves("bailingmoe2", "bailing_moe_v2 sarvam_moe"),
     interleaved("bailingmoe3", "bailing_moe_v3", refused, hybrid, latent | mrope),
@@ -244,7 +248,7 @@ constexpr std::array table{
         latent),
     reordered("arcee", "arcee", used),
     halves("afmoe", "afmoe", refused,
-           {.windows = Windows::if_stated, .period = 4, .unrotated_period = 4}),
+           {.windows = Windows::always, .period = 4, .unrotated_period = 4}),
     halves("laguna", "laguna", refused,
            {.windows = Windows::if_stated, .period = 4, .full_first = true}),
     interleaved("ernie4_5", "ernie4_5"),
@@ -253,7 +257,8 @@ constexpr std::array table{
     halves("hunyuan-dense", "hunyuan_v1_dense"),
     halves("hunyuan_vl", "hunyuan_vl hunyuan_vl_text", refused, {}, mrope),
     halves("hy_v3", "hy_v3"),
-    interleaved("hy_v4", "hy_v4", refused, {.indexer = Indexer::listed}, latent),
+    // llama.cpp and transformers rotate the same weights in different pairs.
+    reordered("hy_v4", "hy_v4", refused, {.indexer = Indexer::listed}, latent),
     reordered("smollm3", "smollm3", refused, {.unrotated_period = 4}),
     halves("gpt-oss", "gpt_oss", refused, {.windows = Windows::always, .period = 2}),
     halves("lfm2", "lfm2", refused,
@@ -276,7 +281,8 @@ constexpr std::array table{
            {.recurrence = Recurrence::between, .attention_period = 8}),
     halves("hrm_text", "hrm_text"),
     halves("minimax-m2", "minimax_m2"),
-    halves("minimax-m3", "minimax_m3", refused, {.indexer = Indexer::after_dense}),
+    halves("minimax-m3", "minimax_m3_vl minimax_m3_vl_text", refused,
+           {.indexer = Indexer::after_dense}),
     no_plan("cogvlm", "cogvlm", fixed),
     no_plan("rnd1", "rnd1", diffusion),
     halves("pangu-embedded", "PanguEmbedded", ignored),
@@ -321,7 +327,9 @@ void require_length(const Architecture& architecture, const std::vector<T>& valu
 class LayerReader {
  public:
   LayerReader(const Architecture& architecture, const LayerKeys& keys)
-      : rule_(architecture.layers), keys_(keys), count_(keys.layers - keys.draft_layers) {
+      : rule_(architecture.layers),
+        keys_(keys),
+        count_(std::max(keys.layers, 0) - std::max(keys.draft_layers, 0)) {
     check(architecture);
     switch (rule_.windows) {
       case Windows::none:
@@ -343,11 +351,17 @@ class LayerReader {
     if (unrotated_period_ > 0 && keys.unrotated_period > 0) {
       unrotated_period_ = keys.unrotated_period;
     }
-    // llama.cpp means to rotate every layer of such a file, and leaves out the last.
-    if (rule_.windows == Windows::unless_zero && !has_windows_) unrotated_period_ = count_;
+    if (rule_.windows == Windows::unless_zero && !has_windows_) {
+      refuse(architecture, aborts_without_windows);
+    }
   }
 
   int count() const { return count_; }
+
+  int window() const {
+    if (!has_windows_) return 0;
+    return keys_.sliding_window > 0 ? keys_.sliding_window : rule_.default_window;
+  }
 
   Layer layer(int i) const {
     if (recurrent(i)) return {.kind = LayerKind::recurrent};
@@ -483,6 +497,11 @@ const Architecture* find_huggingface(std::string_view model_type) {
 
 Pairing gguf_pairing(const Architecture& architecture, bool has_mrope_sections) {
   return architecture.mrope && has_mrope_sections ? Pairing::halves : architecture.pairing;
+}
+
+int window_of(const Architecture& architecture, const LayerKeys& keys) {
+  if (!architecture.unsupported.empty()) refuse(architecture, architecture.unsupported);
+  return LayerReader(architecture, keys).window();
 }
 
 std::vector<Layer> layers_of(const Architecture& architecture, const LayerKeys& keys) {

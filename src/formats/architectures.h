@@ -53,11 +53,12 @@ struct LayerRule {
   // Without an array in the file every period-th layer has no window; 0: all have one.
   int period = 0;
   bool full_first = false;      // the layer without a window is the first of a period, not the last
+  int windows_at_depth = 0;     // windows only in the model with this many layers
+  int default_window = 0;       // tokens, where the file does not say
   bool windows_follow = false;  // windowed layers take the context's scaling, so plans apply
   bool only_windows_rotate = false;  // where there are windows, the other layers do not rotate
   bool dense_rotates = false;        // the leading dense layers rotate all the same
-  int windows_at_depth = 0;          // windows only in the model with this many layers
-  int unrotated_period = 0;          // every so-manieth layer does not rotate
+  int unrotated_period = 0;          // the last of every so many layers does not rotate
   int rotates_at_depth = 0;          // only the model with this many layers rotates at all
   bool rope_switch = false;          // rope.scaling.finetuned = false means: no rotation
   Recurrence recurrence = Recurrence::none;
@@ -74,10 +75,11 @@ struct Architecture {
   Pairing huggingface_pairing = Pairing::halves;  // converters reorder the weights of some
   FactorSupport factors = FactorSupport::refused;
   LayerRule layers = {};
-  bool latent_attention = false;  // MLA with the compressed vector in the cache
-  bool mrope = false;             // positions of several dimensions, where the file has sections
-  bool scale_in_scores = false;   // llama.cpp's attention scale follows freq_scale and attn_factor
-  int rotary_divisor = 1;         // rope.dimension_count counts so many times what is rotated
+  // MLA with the compressed vector in the cache, in files that state attention.key_length_mla.
+  bool latent_attention = false;
+  bool mrope = false;            // positions of several dimensions, where the file has sections
+  bool scale_in_scores = false;  // llama.cpp's attention scale follows freq_scale and attn_factor
+  int rotary_divisor = 1;        // rope.dimension_count counts so many times what is rotated
   std::string_view unsupported = {};  // why no plan can be applied; empty where one can
 };
 
@@ -109,6 +111,9 @@ struct LayerKeys {
   int attention_period = -1;      // full_attention_interval
   std::vector<bool> indexed;      // attention.indexer.types, attention.compress_ratios above 0
 };
+
+// Tokens that a windowed layer looks back on; 0 where no layer has a window. Throws as layers_of().
+int window_of(const Architecture& architecture, const LayerKeys& keys);
 
 // Every layer that runs, in order. Throws Error: unsupported, with the reason, where no layer takes
 // a plan; corrupt where the keys contradict each other.

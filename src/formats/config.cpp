@@ -23,7 +23,7 @@ constexpr std::size_t kMaxList = 65536;
 // counts; null is absent. Whatever does not fit is an Error (corrupt) that names key and value.
 class Keys {
  public:
-  Keys(const json& object, std::string where) : object_(object), where_(std::move(where)) {}
+  Keys(const json& object, std::string where) : object_(&object), where_(std::move(where)) {}
 
   const std::string& where() const { return where_; }
 
@@ -34,8 +34,8 @@ class Keys {
 
   const json* find(Names names, std::string* found = nullptr) const {
     for (const char* name : names) {
-      const auto at = object_.find(name);
-      if (at == object_.end() || at->is_null()) continue;
+      const auto at = object_->find(name);
+      if (at == object_->end() || at->is_null()) continue;
       if (found) *found = name;
       return &*at;
     }
@@ -108,18 +108,16 @@ class Keys {
     return out;
   }
 
-  auto items() const { return object_.items(); }
+  bool empty() const { return object_->empty(); }
+  auto items() const { return object_->items(); }
 
  private:
   [[noreturn]] void wrong_type(const std::string& name, const json& value,
                                const char* wanted) const {
-    std::string text = value.is_structured() ? value.type_name() : value.dump();
-    corrupt(
-        cat(name, " is ", value.is_structured() ? "an " : "", shown_value(text), ", not ", wanted));
-  }
-  static std::string shown_value(const std::string& text) {
-    const std::string out = shown(text);
-    return out.substr(1, out.size() - 2);
+    const std::string text = value.is_string()       ? shown(value.get_ref<const std::string&>())
+                             : value.is_structured() ? cat("an ", value.type_name())
+                                                     : value.dump();
+    corrupt(cat(name, " is ", text, ", not ", wanted));
   }
 
   std::int64_t integer(const std::string& name, const json& value, std::int64_t low,
@@ -150,9 +148,16 @@ class Keys {
     for (std::size_t i = 0; i < value->size(); ++i) action(cat(name, "[", i, "]"), (*value)[i]);
   }
 
-  const json& object_;
+  const json* object_;
   std::string where_;
 };
+
+// Names that may be shown to a user as they are.
+bool is_plain_key(std::string_view name) {
+  return name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
 
 struct TextModel {
   Keys keys;
@@ -208,7 +213,7 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
   if (model.heads == 0) keys.corrupt("num_attention_heads is 0");
 
   std::vector<int> kv = keys.integers(
-      {"num_key_value_heads", "num_kv_heads", "multi_query_group_num", "kv_n_heads"}, 0, kMaxHeads);
+      {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"}, 0, kMaxHeads);
   const auto nested = keys.object({"attn_config"});
   if (kv.empty() && nested) kv = nested->integers({"kv_n_heads"}, 0, kMaxHeads);
   // Falcon's 7B shares one key head and counts none.
@@ -308,8 +313,9 @@ struct RopeKeys {
 };
 
 RopeKeys rope_keys(const Keys& keys) {
-  // transformers prefers the old name where both are there.
-  const auto rope = keys.object({"rope_scaling", "rope_parameters"});
+  // transformers prefers the old name where both are there and it is not empty.
+  auto rope = keys.object({"rope_scaling"});
+  if (!rope || rope->empty()) rope = keys.object({"rope_parameters"});
   if (!rope) return {};
   const bool per_layer = rope->has({"full_attention", "sliding_attention"});
   if (!per_layer) return {rope, std::nullopt};
@@ -437,7 +443,7 @@ void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
                 "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
   }
   for (const auto& [name, value] : rope.items()) {
-    if (value.is_number()) scaling.numbers[name] = value.get<double>();
+    if (value.is_number() && is_plain_key(name)) scaling.numbers[name] = value.get<double>();
   }
   const auto inner = rope.integer({"original_max_position_embeddings"}, 1, kMaxContext);
   if (!outer && inner) scaling.original_length = *inner;
@@ -505,7 +511,7 @@ Facts config_facts(const json& config, const std::string& where) {
   facts.architecture = &architecture_of(keys, text.model_type);
   Model& model = facts.model;
   model.format = "huggingface";
-  model.name = root.text({"_name_or_path", "name_or_path"});
+  model.name = printable(root.text({"_name_or_path", "name_or_path"}));
   facts.context_length = keys.required(
       {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "n_ctx"}, 1,
       kMaxContext, defaults.context);

@@ -13,7 +13,7 @@ namespace mrrope {
 namespace {
 
 constexpr std::uint64_t kMaxKeyValues = 1 << 16;
-constexpr std::uint64_t kMaxTensors = 1 << 20;
+constexpr std::uint64_t kMaxTensors = 1 << 18;
 constexpr std::uint64_t kMaxKey = 65535;        // bytes; the format's own limit
 constexpr std::uint64_t kMaxTensorName = 64;    // bytes; the format's own limit
 constexpr std::uint64_t kMaxStrings = 1 << 24;  // of one array; the largest vocabularies have 2^18

@@ -216,7 +216,7 @@ Facts gguf_facts(const Gguf& gguf) {
   Model& model = facts.model;
   model.format = "gguf";
   if (const auto name = file.find("general.name"); name && name->type == GgufType::string) {
-    if (const auto* text = std::get_if<std::string>(&name->value)) model.name = *text;
+    if (const auto* text = std::get_if<std::string>(&name->value)) model.name = printable(*text);
   }
   facts.context_length = keys.required("context_length", 1, kMaxContext);
   read_heads(file, keys, facts);

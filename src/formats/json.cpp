@@ -54,10 +54,11 @@ class Builder {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: ..." without its prefix
     std::string text = error.what();
     if (const auto end = text.find("] "); end != std::string::npos) text.erase(0, end + 2);
-    throw Error(ErrorKind::corrupt,
-                cat(name_, ": not valid JSON at byte ", position, ": ", printable(text)),
-                "the file is cut short or damaged: fetch it again, or check it with "
-                "python3 -m json.tool");
+    throw Error(
+        ErrorKind::corrupt,
+        cat(name_, ": not valid JSON at byte ", position, ": ", printable(text.substr(0, 200))),
+        "the file is cut short or damaged: fetch it again, or check it with "
+        "python3 -m json.tool");
   }
 
   json take() { return std::move(result_); }
@@ -69,12 +70,6 @@ class Builder {
     std::string key;        // of the member under way
     bool streamed = false;  // members are handed over, not kept
   };
-
-  // The parser quotes what it read; keep that off the terminal.
-  static std::string printable(const std::string& text) {
-    const std::string out = shown(text);
-    return out.substr(1, out.size() - 2);
-  }
 
   bool open(json container) {
     if (static_cast<int>(stack_.size()) >= max_depth_) {

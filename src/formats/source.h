@@ -77,6 +77,9 @@ class Reader {
 // and values from a file must not reach a terminal as they are.
 std::string shown(std::string_view text);
 
+// The text with control characters and broken UTF-8 replaced by '?', for names that are shown.
+std::string printable(std::string_view text);
+
 // Throws Error (corrupt) unless `name`, found in `file`, is the plain name of a file.
 void check_plain_name(std::string_view file, std::string_view name);
 

@@ -66,7 +66,9 @@ TEST_P(RotaryReference, UnrotateTakesRotateBack) {
     const std::vector<double> original = random_vector(160, 1);
     std::vector<double> x = original;
     rotate_reference(plan, position, x);
-    if (position > 0) EXPECT_GT(largest_difference(x, original), 0.1);
+    if (position > 0) {
+      EXPECT_GT(largest_difference(x, original), 0.1);
+    }
     for (int i = 128; i < 160; ++i) EXPECT_EQ(x[i], original[i]);  // past rotary_dim
     unrotate_reference(plan, position, x);
     EXPECT_LT(largest_difference(x, original), kRounding) << position;

@@ -1,0 +1,65 @@
+# llama.cpp, built from source as it is: targets llama and llama-common. Its own switches (GGML_CUDA,
+# GGML_METAL, GGML_VULKAN, GGML_NATIVE, ...) pass through.
+#
+# MRROPE_LLAMA_SOURCE names the source folder; tools/fetch_llama.sh fills the default one. The engine
+# relies on more than the API (names and operands of graph nodes), so exactly one version will do.
+set(MRROPE_LLAMA_VERSION 0.5.0)
+
+set(MRROPE_LLAMA_CACHE "$ENV{XDG_CACHE_HOME}")
+if(NOT MRROPE_LLAMA_CACHE)
+  set(MRROPE_LLAMA_CACHE "$ENV{HOME}/.cache")
+endif()
+set(MRROPE_LLAMA_DEFAULT "$ENV{MRROPE_LLAMA_SOURCE}")
+if(NOT MRROPE_LLAMA_DEFAULT)
+  set(MRROPE_LLAMA_DEFAULT "${MRROPE_LLAMA_CACHE}/mrrope/llama.cpp-${MRROPE_LLAMA_VERSION}")
+endif()
+set(MRROPE_LLAMA_SOURCE "${MRROPE_LLAMA_DEFAULT}" CACHE PATH
+    "Source folder of llama.cpp ${MRROPE_LLAMA_VERSION}")
+
+# A function, so that what is set for llama.cpp stays there.
+function(mrrope_add_llama)
+  if(NOT EXISTS "${MRROPE_LLAMA_SOURCE}/include/llama.h")
+    message(FATAL_ERROR
+      "no llama.cpp source in ${MRROPE_LLAMA_SOURCE}; type tools/fetch_llama.sh to bring it, or "
+      "-DMRROPE_LLAMA_SOURCE=FOLDER for a folder with llama.cpp ${MRROPE_LLAMA_VERSION}")
+  endif()
+  file(READ "${MRROPE_LLAMA_SOURCE}/CMakeLists.txt" text)
+  set(version "")
+  foreach(part MAJOR MINOR PATCH)
+    if(text MATCHES "set\\(LLAMA_VERSION_${part} ([0-9]+)\\)")
+      list(APPEND version ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+  list(JOIN version "." version)
+  if(NOT version STREQUAL MRROPE_LLAMA_VERSION)
+    message(FATAL_ERROR
+      "${MRROPE_LLAMA_SOURCE} holds llama.cpp '${version}', and only ${MRROPE_LLAMA_VERSION} will "
+      "do: the engine reads and writes graph nodes of that version. Type tools/fetch_llama.sh and "
+      "leave MRROPE_LLAMA_SOURCE alone")
+  endif()
+
+  set(LLAMA_BUILD_COMMON ON)
+  foreach(part TESTS TOOLS EXAMPLES SERVER APP UI)
+    set(LLAMA_BUILD_${part} OFF)
+  endforeach()
+  set(LLAMA_OPENSSL OFF)
+  set(LLAMA_SUBPROCESS OFF)
+  set(LLAMA_ALL_WARNINGS OFF)
+  set(BUILD_SHARED_LIBS OFF)
+  # Optimised in every preset, and with its own idea of a standard.
+  foreach(kind DEBUG RELWITHDEBINFO)
+    set(CMAKE_C_FLAGS_${kind} "${CMAKE_C_FLAGS_RELEASE}")
+    set(CMAKE_CXX_FLAGS_${kind} "${CMAKE_CXX_FLAGS_RELEASE}")
+  endforeach()
+  foreach(name CMAKE_C_STANDARD CMAKE_CXX_STANDARD CMAKE_CXX_STANDARD_REQUIRED
+               CMAKE_CXX_EXTENSIONS)
+    unset(${name})
+  endforeach()
+  set(CMAKE_C_FLAGS "${CMAKE_C_FLAGS} -w")
+  set(CMAKE_CXX_FLAGS "${CMAKE_CXX_FLAGS} -w")
+  set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
+  add_subdirectory("${MRROPE_LLAMA_SOURCE}" "${PROJECT_BINARY_DIR}/llama.cpp"
+                   EXCLUDE_FROM_ALL SYSTEM)
+endfunction()
+mrrope_add_llama()
+message(STATUS "llama.cpp ${MRROPE_LLAMA_VERSION}: ${MRROPE_LLAMA_SOURCE}")

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope generate: text from a model under a plan, once or as a conversation.
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/app.h"
+#include "cli/engine_options.h"
+#include "cli/options.h"
+#include "core/text.h"
+#include "eval/progress.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct GenerateFlags {
+  SubjectFlags subject;
+  ExtensionFlags extension;
+  LocalOptions engine;
+  GenerateOptions generate;
+  std::string prompt;
+  std::string file;
+  std::string system;
+  bool chat = false;
+  bool json = false;
+  bool dry_run = false;
+};
+
+std::string read_prompt(const GenerateFlags& flags) {
+  if (flags.file.empty()) return flags.prompt;
+  std::ostringstream text;
+  if (flags.file == "-") {
+    text << std::cin.rdbuf();
+  } else {
+    std::ifstream in(flags.file, std::ios::binary);
+    if (!in) {
+      throw Error(ErrorKind::failed, cat("cannot read ", flags.file), "give another file with -f");
+    }
+    text << in.rdbuf();
+  }
+  return text.str() + flags.prompt;
+}
+
+// A sequence that knows its own tokens, so that a conversation computes only what is new.
+class Conversation {
+ public:
+  explicit Conversation(LanguageModel& model) : model_(model), timeline_(model.timeline()) {}
+
+  Generation answer(const std::string& prompt, const GenerateOptions& options) {
+    const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
+    const auto needed = std::int64_t(wanted.size()) + options.max_tokens;
+    if (wanted.empty()) {
+      throw Error(ErrorKind::usage, "there is nothing to continue", "give -p TEXT or -f FILE");
+    }
+    if (needed > model_.context_length()) {
+      throw Error(
+          ErrorKind::usage,
+          cat("a prompt of ", wanted.size(), " tokens and an answer of up to ", options.max_tokens,
+              " do not fit into a context of ", model_.context_length()),
+          cat("give --ctx ", needed, " or more, or a smaller -n"));
+    }
+    std::size_t same =
+        std::mismatch(wanted.begin(), wanted.end(), tokens_.begin(), tokens_.end()).first -
+        wanted.begin();
+    same = std::min(same, wanted.size() - 1);  // at least one token must be read for its logits
+    timeline_->truncate(std::int64_t(same));
+    timeline_->append(std::span(wanted).subspan(same));
+    read_ = std::int64_t(wanted.size() - same);
+    Generation g = timeline_->generate(options);
+    tokens_ = wanted;
+    tokens_.insert(tokens_.end(), g.tokens.begin(), g.tokens.end());
+    return g;
+  }
+
+  std::int64_t length() const { return timeline_->length(); }
+  std::int64_t tokens_read() const { return read_; }
+
+ private:
+  LanguageModel& model_;
+  std::unique_ptr<Timeline> timeline_;
+  std::vector<Token> tokens_;
+  std::int64_t read_ = 0;
+};
+
+// Text as it comes, unless JSON is wanted; Ctrl-C ends the answer.
+GenerateOptions streaming(const GenerateFlags& flags) {
+  GenerateOptions options = flags.generate;
+  options.on_text = [quiet = flags.json](std::string_view piece) {
+    if (!quiet) std::cout << piece << std::flush;
+    return !interrupt_requested();
+  };
+  return options;
+}
+
+void print_once(Conversation& conversation, const std::string& prompt, const GenerateFlags& flags) {
+  const Generation g = conversation.answer(prompt, streaming(flags));
+  if (flags.json) {
+    const nlohmann::ordered_json out = {{"text", g.text},
+                                        {"finish", g.finish},
+                                        {"prompt_tokens", conversation.tokens_read()},
+                                        {"completion_tokens", g.tokens.size()}};
+    std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  } else {
+    std::cout << "\n";
+  }
+  if (g.finish == "cancelled") throw Error(ErrorKind::interrupted, "interrupted");
+}
+
+void converse(LanguageModel& model, Conversation& conversation, std::string first,
+              const GenerateFlags& flags) {
+  const bool terminal = isatty(0) != 0;
+  std::vector<ChatMessage> messages;
+  if (!flags.system.empty()) messages.push_back({"system", flags.system});
+  if (terminal) {
+    std::cerr << "Type a message; an empty line or Ctrl-D ends the conversation.\n";
+  }
+  for (;;) {
+    std::string text = std::move(first);
+    first.clear();
+    if (text.empty()) {
+      if (terminal) std::cerr << "\n> " << std::flush;
+      if (!std::getline(std::cin, text) || text.empty()) return;
+    }
+    messages.push_back({"user", text});
+    clear_interrupt();
+    catch_interrupts();
+    const Generation g = conversation.answer(model.apply_chat_template(messages), streaming(flags));
+    std::cout << "\n" << std::flush;
+    messages.push_back({"assistant", g.text});
+    if (terminal) {
+      std::cerr << "[" << conversation.length() << " of " << model.context_length() << " tokens]\n";
+    }
+  }
+}
+
+void run_generate(GenerateFlags flags) {
+  Subject subject = resolve(flags.subject);
+  if (!subject.model) {
+    throw Error(ErrorKind::usage, "generate runs a model", "give a GGUF file");
+  }
+  Model facts = *subject.model;
+  facts.geometry = subject.geometry;
+  const std::int64_t window = facts.geometry.train_length;
+  const std::int64_t ctx = flags.extension.ctx.empty() ? window : parse_length(flags.extension.ctx);
+  if (flags.extension.methods.empty() && flags.extension.plan_files.empty()) {
+    flags.extension.methods = {ctx > window ? "pro" : "none"};
+    if (ctx > window)
+      note(cat("no --method given: pro, scale ", significant(double(ctx) / double(window), 4)));
+  }
+  if (flags.extension.ctx.empty() && !flags.extension.scale) flags.extension.ctx = cat(ctx);
+  const std::vector<Candidate> candidates = resolve(flags.extension, facts.geometry);
+  if (candidates.size() != 1) {
+    throw Error(ErrorKind::usage, cat("generate runs one method, not ", candidates.size()),
+                "give one --method or one --plan");
+  }
+  const std::string prompt = read_prompt(flags);
+  if (prompt.empty() && !flags.chat) {
+    throw Error(ErrorKind::usage, "there is nothing to continue",
+                "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
+  }
+
+  LocalOptions engine = flags.engine;
+  engine.context = ctx;
+  engine.timelines = 1;
+  if (flags.dry_run) {
+    std::cout << memory_text(facts, engine) << "\n";
+    return;
+  }
+  const auto model = open_local(facts, engine);
+  const auto* plan = std::get_if<Plan>(&candidates.front().content);
+  model->use(plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content));
+  Conversation conversation(*model);
+  if (flags.chat) return converse(*model, conversation, prompt, flags);
+  catch_interrupts();
+  print_once(conversation, prompt, flags);
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app) {
+  auto flags = std::make_shared<GenerateFlags>();
+  CLI::App* verb = app.add_subcommand("generate", "Text from a model under a plan");
+  add_subject(*verb, flags->subject);
+  add_extension(*verb, flags->extension);
+  verb->add_option("-p,--prompt", flags->prompt, "Text to continue, or the first message")
+      ->type_name("TEXT");
+  verb->add_option("-f,--file", flags->file, "Text from a file, before -p; - is standard input")
+      ->type_name("FILE");
+  verb->add_flag("--chat", flags->chat, "A conversation, with the model's own chat template");
+  verb->add_option("--system", flags->system, "With --chat: the system message")->type_name("TEXT");
+  verb->add_option("-n,--predict", flags->generate.max_tokens, "Tokens of an answer, at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  Sampling& s = flags->generate.sampling;
+  verb->add_option("--temp", s.temperature, "Sampling temperature; 0 is greedy")
+      ->type_name("T")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  verb->add_option("--top-k", s.top_k, "Sample from the K likeliest; 0: all")
+      ->type_name("K")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--top-p", s.top_p, "Sample from the likeliest that make up P")
+      ->type_name("P")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb->add_option("--min-p", s.min_p, "Leave out what is less likely than P of the likeliest")
+      ->type_name("P")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb->add_option("--seed", s.seed, "Seed of the sampling")->type_name("N")->capture_default_str();
+  verb->add_option("--stop", flags->generate.stop, "End before this text; repeatable")
+      ->type_name("TEXT")
+      ->take_all();
+  add_engine(*verb, flags->engine);
+  verb->add_flag("--json", flags->json, "Print the answer as JSON");
+  verb->add_flag("--dry-run", flags->dry_run, "Say what memory it would take, and stop");
+  verb->footer(
+      "Examples:\n"
+      "  mrrope generate model.gguf -p 'Theorem 1.' -n 64\n"
+      "  mrrope generate model.gguf --ctx 32k --method pro -f book.txt -p 'Summary:'\n"
+      "  mrrope generate model.gguf --ctx 32k --chat");
+  verb->callback([flags] { run_generate(*flags); });
+}
+
+}  // namespace mrrope::cli

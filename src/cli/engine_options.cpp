@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/engine_options.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+void add_engine(CLI::App& verb, LocalOptions& flags) {
+  verb.add_option("--gpu-layers", flags.gpu_layers, "-ngl: layers on the accelerator; -1: all")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("-t,--threads", flags.threads, "Threads on the CPU; 0: all cores")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--ubatch-size", flags.ubatch, "-ub: tokens computed at once")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--cache-type-k", flags.type_k, "-ctk: f32, f16, bf16, q8_0, q4_0, ...")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  verb.add_option("--cache-type-v", flags.type_v, "-ctv: as -ctk, for values")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  verb.add_option("--flash-attn", flags.flash_attention, "-fa: on, off or auto")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"on", "off", "auto"}))
+      ->capture_default_str();
+}
+
+std::string memory_text(const Model& model, const LocalOptions& options) {
+  const MemoryPlan plan = plan_memory(model, options);
+  return cat("memory ", bytes_text(double(plan.total())), " (weights ",
+             bytes_text(double(plan.weights)), ", KV cache ", bytes_text(double(plan.kv)),
+             ", compute about ", bytes_text(double(plan.compute)), ") of ",
+             bytes_text(double(plan.available)), " available");
+}
+
+double estimate_seconds(LanguageModel& model, const std::vector<std::int64_t>& lengths) {
+  const std::int64_t chunk = std::min<std::int64_t>(512, model.context_length() / 3);
+  if (chunk < 1) throw Error(ErrorKind::usage, "the context is too short to time anything");
+  const std::vector<Token> tokens(std::size_t(chunk), model.bos().value_or(0));
+  const auto timeline = model.timeline();
+  double seconds[3] = {};
+  for (double& s : seconds) {
+    const auto start = std::chrono::steady_clock::now();
+    timeline->append_scored(tokens);
+    s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  // The first chunk warms up; the next two lie `chunk` apart.
+  const double n = double(chunk);
+  const double slope = std::max(0.0, (seconds[2] - seconds[1]) / (n * n));
+  const double start = std::max(seconds[1] / n - slope * 1.5 * n, seconds[1] / n / 10);
+  double total = 0;
+  for (const std::int64_t length : lengths) {
+    total += double(length) * (start + slope * double(length) / 2);
+  }
+  return total;
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/inject.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "core/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+// Where ggml keeps the parameters of a rotation.
+enum RopeParameter {
+  kDims = 1,
+  kMode = 2,
+  kOriginalLength = 4,
+  kBase = 5,
+  kScale = 6,
+  kExt = 7,
+  kAttention = 8,
+  kBetaFast = 9,
+  kBetaSlow = 10,
+};
+
+// The facts of a file are doubles, the nodes' numbers floats, some through powf and logf.
+constexpr double kThetaTolerance = 1e-4;
+
+constexpr const char* kOurName = "mrrope_factors";
+
+int int_parameter(const ggml_tensor* node, RopeParameter which) { return node->op_params[which]; }
+
+float float_parameter(const ggml_tensor* node, RopeParameter which) {
+  float value = 0;
+  std::memcpy(&value, &node->op_params[which], sizeof value);
+  return value;
+}
+
+void set_parameter(ggml_tensor* node, RopeParameter which, float value) {
+  std::memcpy(&node->op_params[which], &value, sizeof value);
+}
+
+// ggml numbers nodes that nobody named, and the numbers change from graph to graph.
+std::string name_of(const ggml_tensor* node) {
+  const std::string name = ggml_get_name(node);
+  return name.rfind("node_", 0) == 0 ? std::string() : name;
+}
+
+Rotation read_rotation(const ggml_tensor* node) {
+  Rotation r;
+  r.name = name_of(node);
+  r.rotary_dim = int_parameter(node, kDims);
+  r.row = static_cast<int>(node->ne[0]);
+  r.mode = int_parameter(node, kMode);
+  r.original_length = int_parameter(node, kOriginalLength);
+  r.base = float_parameter(node, kBase);
+  r.scale = float_parameter(node, kScale);
+  r.ext = float_parameter(node, kExt);
+  r.attention = float_parameter(node, kAttention);
+  r.beta_fast = float_parameter(node, kBetaFast);
+  r.beta_slow = float_parameter(node, kBetaSlow);
+  if (const ggml_tensor* factors = node->src[2]) {
+    r.factors.resize(static_cast<std::size_t>(factors->ne[0]));
+    ggml_backend_tensor_get(factors, r.factors.data(), 0, r.factors.size() * sizeof(float));
+  }
+  return r;
+}
+
+struct Probe {
+  std::vector<Rotation> rotations;
+  std::string failure;
+
+  static bool callback(ggml_tensor* node, bool ask, void* data) noexcept {
+    auto& probe = *static_cast<Probe*>(data);
+    if (!ask || node->op != GGML_OP_ROPE) return false;
+    try {
+      probe.rotations.push_back(read_rotation(node));
+    } catch (const std::exception& error) {
+      probe.failure = error.what();
+    }
+    return false;
+  }
+};
+
+std::vector<Rotation> run_probe(llama_model* model, float frequency_scale) {
+  Probe probe;
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = 256;
+  params.n_batch = 1;
+  params.n_ubatch = 1;
+  params.n_seq_max = 1;
+  params.no_perf = true;
+  params.cb_eval = Probe::callback;
+  params.cb_eval_user_data = &probe;
+  if (frequency_scale != 0) {
+    // LINEAR, so that a model trained with YaRN keeps its window: llama.cpp writes it to the model.
+    params.rope_scaling_type = LLAMA_ROPE_SCALING_TYPE_LINEAR;
+    params.rope_freq_scale = frequency_scale;
+    params.yarn_ext_factor = 0;
+  }
+  take_llama_log();
+  const LlamaPtr<llama_context> context(llama_init_from_model(model, params));
+  if (!context) {
+    throw Error(ErrorKind::unsupported,
+                cat("libllama cannot make a context for this model: ", take_llama_log()));
+  }
+  llama_token token = 0;
+  if (llama_decode(context.get(), llama_batch_get_one(&token, 1)) != 0 || !probe.failure.empty()) {
+    throw Error(ErrorKind::failed,
+                cat("a first decode of one token failed: ", probe.failure, take_llama_log()));
+  }
+  return std::move(probe.rotations);
+}
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorKind::unsupported, message,
+              "this build knows the graphs of llama.cpp 0.5.0 only; `mrrope inspect MODEL` shows "
+              "what the file says");
+}
+
+// YaRN's ramp as ggml forms it: 1 for a pair left alone, 0 for one scaled in full.
+double ramp(const Rotation& r, int pair) {
+  const auto dimension = [&](double turns) {
+    return r.rotary_dim * std::log(r.original_length / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(static_cast<double>(r.base)));
+  };
+  const double low = std::max(0.0, std::floor(dimension(r.beta_fast)));
+  const double high = std::min(r.rotary_dim - 1.0, std::ceil(dimension(r.beta_slow)));
+  const double y = (pair - low) / std::max(0.001, high - low);
+  return 1 - std::clamp(y, 0.0, 1.0);
+}
+
+double bare_theta(const Rotation& r, int pair) {
+  return std::pow(static_cast<double>(r.base), -2.0 * pair / r.rotary_dim);
+}
+
+bool close(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!(std::abs(a[i] - b[i]) <= kThetaTolerance * std::abs(b[i]))) return false;
+  }
+  return true;
+}
+
+Pairing pairing_of(const Rotation& r) {
+  return r.mode == GGML_ROPE_TYPE_NORMAL ? Pairing::interleaved : Pairing::halves;
+}
+
+}  // namespace
+
+std::vector<double> theta_of(const Rotation& r) {
+  std::vector<double> theta(static_cast<std::size_t>(r.rotary_dim / 2));
+  for (std::size_t i = 0; i < theta.size(); ++i) {
+    const int pair = static_cast<int>(i);
+    const double bare = bare_theta(r, pair) / (r.factors.empty() ? 1.0F : r.factors[i]);
+    const double mix = r.ext == 0 ? 0 : ramp(r, pair) * r.ext;
+    theta[i] = bare * (r.scale * (1 - mix) + mix);
+  }
+  return theta;
+}
+
+std::vector<Rotation> probe_rotations(llama_model* model) {
+  std::vector<Rotation> shipped = run_probe(model, 0);
+  const float trained = llama_model_rope_freq_scale_train(model);
+  const std::vector<Rotation> scaled = run_probe(model, 0.37F * trained);
+  if (shipped.size() != scaled.size()) {
+    refuse(cat("two contexts of this model have ", shipped.size(), " and ", scaled.size(),
+               " rotations in their graphs, and only the frequency scale differs"));
+  }
+  for (std::size_t i = 0; i < shipped.size(); ++i) {
+    Rotation& r = shipped[i];
+    if (r.rotary_dim <= 0 || r.rotary_dim % 2 != 0 || r.rotary_dim > r.row || !(r.base > 0) ||
+        !(r.scale > 0) || !(r.attention > 0) ||
+        (!r.factors.empty() && r.factors.size() < static_cast<std::size_t>(r.rotary_dim / 2))) {
+      refuse(cat("rotation ", i, " (", r.name, ") of this model has n_dims ", r.rotary_dim, " of ",
+                 r.row, ", base ", r.base, ", scale ", r.scale, ", attention ", r.attention,
+                 ": not what a rotation looks like in llama.cpp 0.5.0"));
+    }
+    if (r.name != scaled[i].name || r.rotary_dim != scaled[i].rotary_dim ||
+        r.base != scaled[i].base) {
+      refuse(cat("rotation ", i, " of this model is ", r.name, " in one context and ",
+                 scaled[i].name, " in another"));
+    }
+    r.follows = r.scale != scaled[i].scale;
+  }
+  return shipped;
+}
+
+void check_rotations(const std::vector<Rotation>& rotations, const Model& facts) {
+  // A query and a key per layer.
+  std::size_t expected = 0;
+  std::size_t expected_apart = 0;
+  for (const Layer& layer : facts.layers) {
+    if (layer.kind == LayerKind::full) expected += 2;
+    if (layer.kind == LayerKind::windowed) expected_apart += 2;
+  }
+  const auto follow = static_cast<std::size_t>(std::count_if(
+      rotations.begin(), rotations.end(), [](const Rotation& r) { return r.follows; }));
+  if (follow != expected || rotations.size() - follow != expected_apart) {
+    refuse(cat("the graph of this ", facts.architecture, " model has ", follow,
+               " rotations that a plan applies to and ", rotations.size() - follow,
+               " others, and the table of architectures expects ", expected, " and ",
+               expected_apart));
+  }
+  if (follow == 0) {
+    refuse(cat("no rotation in the graph of this ", facts.architecture,
+               " model follows the context's scaling, so no plan can be applied to it"));
+  }
+  const std::vector<double> trained = trained_theta(facts.geometry);
+  for (const Rotation& r : rotations) {
+    if (!r.follows) continue;
+    if (r.rotary_dim != facts.geometry.rotary_dim) {
+      refuse(cat("the graph rotates ", r.rotary_dim, " elements of a head (", r.name,
+                 "), and the file says ", facts.geometry.rotary_dim));
+    }
+    if (static_cast<float>(facts.geometry.base) != r.base) {
+      refuse(cat("the graph rotates with base ", r.base, " (", r.name, "), and the file says ",
+                 facts.geometry.base));
+    }
+    if (pairing_of(r) != facts.geometry.pairing) {
+      refuse(cat("the graph pairs elements as ", to_string(pairing_of(r)), " (", r.name,
+                 "), and the table of architectures says ", to_string(facts.geometry.pairing)));
+    }
+    // Scaling that the facts do not know is lawful: the vendor's was forgotten on purpose.
+    const bool forgotten = facts.geometry.trained_factor.empty();
+    if (!forgotten && !close(theta_of(r), trained)) {
+      const std::vector<double> theta = theta_of(r);
+      std::size_t i = 0;
+      while (i + 1 < theta.size() &&
+             std::abs(theta[i] - trained[i]) <= kThetaTolerance * trained[i]) {
+        ++i;
+      }
+      refuse(cat("the graph turns pair ", i, " by ", theta[i], " radians per position (", r.name,
+                 "), and the file's scaling gives ", trained[i]));
+    }
+  }
+}
+
+RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& plan,
+                           bool lists_switch) {
+  RotarySetting setting;
+  setting.edit_of.assign(rotations.size(), kApart);
+  const std::vector<double> trained = trained_theta(plan.geometry());
+  const bool identity =
+      plan.attention_scale() == 1 &&
+      std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
+  for (std::size_t n = 0; n < rotations.size(); ++n) {
+    const Rotation& r = rotations[n];
+    if (!r.follows) continue;
+    const bool on_top = close(theta_of(r), trained);
+    RotaryEdit edit;
+    edit.as_shipped = on_top && identity && !lists_switch;
+    edit.factors.assign(static_cast<std::size_t>(r.row / 2), 1.0F);
+    for (std::size_t i = 0; i < plan.factor().size(); ++i) {
+      const double own = r.factors.empty() ? 1.0 : static_cast<double>(r.factors[i]);
+      edit.factors[i] = static_cast<float>(
+          on_top ? own * plan.factor()[i] : bare_theta(r, static_cast<int>(i)) / plan.theta()[i]);
+    }
+    edit.attention = static_cast<float>(
+        plan.attention_scale() *
+        (on_top ? static_cast<double>(r.attention) : plan.geometry().trained_attention_scale));
+    if (on_top) {
+      edit.scale = r.scale;
+      edit.ext = r.ext;
+    }
+    const auto same = std::find(setting.edits.begin(), setting.edits.end(), edit);
+    setting.edit_of[n] = static_cast<std::size_t>(same - setting.edits.begin());
+    if (same == setting.edits.end()) setting.edits.push_back(std::move(edit));
+  }
+  return setting;
+}
+
+Injector::Injector(std::vector<Rotation> rotations) : rotations_(std::move(rotations)) {}
+Injector::~Injector() = default;
+
+std::size_t Injector::add(RotarySetting setting) {
+  first_slot_.push_back(settings_.empty() ? 0 : first_slot_.back() + settings_.back().edits.size());
+  settings_.push_back(std::move(setting));
+  return settings_.size() - 1;
+}
+
+void Injector::clear() {
+  settings_.clear();
+  first_slot_.clear();
+  for (auto& entry : divisors_) entry.second.current = false;
+}
+
+void Injector::begin(std::size_t setting) {
+  setting_ = setting;
+  seen_ = 0;
+  failure_.clear();
+}
+
+void Injector::finish() {
+  if (failure_.empty() && seen_ != rotations_.size()) {
+    failure_ = cat("a decode showed ", seen_, " rotations, the probe ", rotations_.size());
+  }
+  if (!failure_.empty()) throw Error(ErrorKind::failed, "the plan was not applied: " + failure_);
+}
+
+void Injector::fail(std::string message) {
+  if (failure_.empty()) failure_ = std::move(message);
+}
+
+bool Injector::callback(ggml_tensor* node, bool ask, void* data) noexcept {
+  auto& self = *static_cast<Injector*>(data);
+  try {
+    if (node->op == GGML_OP_ROPE && ask) self.visit(node);
+    if (self.on_logits && std::strcmp(node->name, "result_output") == 0) {
+      if (!ask) self.on_logits(node);
+      return true;
+    }
+  } catch (const std::exception& error) {
+    self.fail(error.what());
+  }
+  return !ask;
+}
+
+// Writes absolute values: libllama reuses graphs, and a node may have been edited already.
+void Injector::visit(ggml_tensor* node) {
+  const std::size_t index = seen_++;
+  if (index >= rotations_.size()) return;  // finish() compares the counts
+  const Rotation& r = rotations_[index];
+  if (name_of(node) != r.name || int_parameter(node, kDims) != r.rotary_dim ||
+      node->ne[0] != r.row || float_parameter(node, kBase) != r.base) {
+    fail(cat("rotation ", index, " is ", ggml_get_name(node), " with n_dims ",
+             int_parameter(node, kDims), " and base ", float_parameter(node, kBase),
+             ", and the probe saw ", r.name, " with ", r.rotary_dim, " and ", r.base));
+    return;
+  }
+  const RotarySetting& setting = settings_.at(setting_);
+  const std::size_t number = setting.edit_of.at(index);
+  if (number == kApart) return;
+  const RotaryEdit& edit = setting.edits[number];
+  const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
+  if (edit.as_shipped && !edited) return;
+  const ggml_backend_buffer_t buffer = node->view_src ? node->view_src->buffer : node->buffer;
+  node->src[2] =
+      divisors(first_slot_[setting_] + number, edit, ggml_backend_buffer_get_type(buffer));
+  set_parameter(node, kScale, edit.scale);
+  set_parameter(node, kExt, edit.ext);
+  set_parameter(node, kAttention, edit.attention);
+}
+
+ggml_tensor* Injector::divisors(std::size_t slot, const RotaryEdit& edit,
+                                ggml_backend_buffer_type_t type) {
+  Divisors& d = divisors_[{slot, edit.factors.size(), type}];
+  if (d.tensor == nullptr) {
+    d.context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
+    ggml_tensor* tensor = ggml_new_tensor_1d(d.context.get(), GGML_TYPE_F32,
+                                             static_cast<std::int64_t>(edit.factors.size()));
+    ggml_set_name(tensor, kOurName);
+    d.buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(d.context.get(), type));
+    if (!d.buffer) throw Error(ErrorKind::out_of_memory, "no memory for the factors of a plan");
+    d.tensor = tensor;
+  }
+  if (!d.current) {
+    ggml_backend_tensor_set(d.tensor, edit.factors.data(), 0, edit.factors.size() * sizeof(float));
+    d.current = true;
+  }
+  return d.tensor;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/local_model.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "core/text.h"
+#include "engine/memory.h"
+#include "engine/timeline.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+llama_flash_attn_type flash_attention(const std::string& name) {
+  if (name == "on") return LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  if (name == "off") return LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  if (name == "auto") return LLAMA_FLASH_ATTN_TYPE_AUTO;
+  throw Error(ErrorKind::usage, cat("-fa ", name, " is neither on, off nor auto"));
+}
+
+int thread_count(const LocalOptions& options) {
+  if (options.threads > 0) return options.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options)
+    : facts_(std::move(facts)),
+      options_(options),
+      model_(std::move(model)),
+      vocab_(llama_model_get_vocab(model_.get())),
+      vocabulary_(llama_vocab_n_tokens(vocab_)),
+      ubatch_(options.ubatch),
+      workers_(thread_count(options)) {
+  injector_ = std::make_unique<Injector>(probe_rotations(model_.get()));
+  check_rotations(injector_->rotations(), facts_);
+
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<std::uint32_t>(options.context > 0 ? options.context
+                                                                : facts_.geometry.train_length);
+  params.n_batch = static_cast<std::uint32_t>(options.ubatch);
+  params.n_ubatch = static_cast<std::uint32_t>(options.ubatch);
+  params.n_seq_max = static_cast<std::uint32_t>(options.timelines);
+  params.n_threads = thread_count(options);
+  params.n_threads_batch = params.n_threads;
+  params.flash_attn_type = flash_attention(options.flash_attention);
+  params.type_k = cache_type(options.type_k, "-ctk");
+  params.type_v = cache_type(options.type_v, "-ctv");
+  params.kv_unified = true;
+  params.swa_full = options.swa_full;
+  params.no_perf = true;
+  params.cb_eval = Injector::callback;
+  params.cb_eval_user_data = injector_.get();
+  take_llama_log();
+  context_.reset(llama_init_from_model(model_.get(), params));
+  if (!context_) {
+    throw Error(ErrorKind::failed, cat("libllama cannot make a context of ", params.n_ctx,
+                                       " tokens: ", take_llama_log()));
+  }
+  ubatch_ = static_cast<int>(llama_n_ubatch(context_.get()));
+  for (int i = options.timelines; i-- > 0;) free_sequences_.push_back(i);
+  sequence_counts_.assign(static_cast<std::size_t>(ubatch_), 1);
+
+  Extension untouched;
+  injector_->add(make_setting(injector_->rotations(), make_plan(facts_.geometry, untouched),
+                              !facts_.scaling.short_factor.empty()));
+}
+
+LocalModel::~LocalModel() = default;
+
+void LocalModel::use(const Ladder& ladder) {
+  if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
+    throw Error(ErrorKind::usage, "a model cannot change its plan while timelines are alive");
+  }
+  if (ladder.elastic()) {
+    throw Error(ErrorKind::unsupported,
+                cat("a ladder of ", ladder.rungs().size(), " rungs: the local engine runs static ",
+                    "plans only, not yet ones that grow"),
+                "leave `elastic:` away, or give a plan file with one plan");
+  }
+  const Plan& plan = ladder.rungs().front().plan;
+  if (plan.geometry() != facts_.geometry) {
+    throw Error(ErrorKind::usage,
+                cat("the plan was made for rotary_dim ", plan.geometry().rotary_dim, ", base ",
+                    plan.geometry().base, ", window ", plan.geometry().train_length,
+                    "; this model has ", facts_.geometry.rotary_dim, ", ", facts_.geometry.base,
+                    ", ", facts_.geometry.train_length),
+                "make the plan from this model: mrrope plan MODEL ...");
+  }
+  injector_->clear();
+  injector_->add(make_setting(injector_->rotations(), plan, !facts_.scaling.short_factor.empty()));
+  ladder_ = ladder;
+}
+
+std::string LocalModel::description() const {
+  std::string devices;
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    const ggml_backend_dev_t device = ggml_backend_dev_get(i);
+    if (options_.gpu_layers == 0 && ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_GPU) {
+      continue;
+    }
+    devices += cat(devices.empty() ? "" : " + ", ggml_backend_dev_description(device));
+  }
+  return cat("llama.cpp ", llama_version(), ", ", devices, ", ", llama_n_threads(context_.get()),
+             " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_);
+}
+
+std::int64_t LocalModel::context_length() const {
+  return static_cast<std::int64_t>(llama_n_ctx(context_.get()));
+}
+
+void LocalModel::check_length(std::int64_t length) const {
+  if (length > context_length()) {
+    throw Error(
+        ErrorKind::usage,
+        cat("a timeline of ", length, " tokens does not fit a context of ", context_length()),
+        cat("open the model with -c ", length));
+  }
+  if (ladder_) ladder_->rung_at(length);
+}
+
+std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<LocalTimeline>(*this); }
+
+llama_seq_id LocalModel::take_sequence() {
+  if (free_sequences_.empty()) {
+    throw Error(ErrorKind::usage, cat("all ", options_.timelines, " timelines are in use"),
+                "open the model with room for more of them");
+  }
+  const llama_seq_id sequence = free_sequences_.back();
+  free_sequences_.pop_back();
+  return sequence;
+}
+
+void LocalModel::give_back(llama_seq_id sequence) { free_sequences_.push_back(sequence); }
+
+void LocalModel::decode(llama_seq_id sequence, std::span<const Token> tokens, std::int64_t position,
+                        std::span<const char> wanted) {
+  const std::size_t count = tokens.size();
+  for (const Token token : tokens) {
+    if (token < 0 || token >= vocabulary_) {
+      throw Error(ErrorKind::usage,
+                  cat("token ", token, " is outside the vocabulary of ", vocabulary_));
+    }
+  }
+  positions_.resize(count);
+  sequence_lists_.assign(count, &sequence);
+  outputs_.assign(wanted.begin(), wanted.end());
+  for (std::size_t i = 0; i < count; ++i) {
+    positions_[i] = static_cast<llama_pos>(position + static_cast<std::int64_t>(i));
+  }
+  llama_batch batch{};
+  batch.n_tokens = static_cast<int32_t>(count);
+  batch.token = const_cast<Token*>(tokens.data());  // libllama only reads it
+  batch.pos = positions_.data();
+  batch.n_seq_id = sequence_counts_.data();
+  batch.seq_id = sequence_lists_.data();
+  batch.logits = outputs_.data();
+
+  take_llama_log();
+  injector_->begin(0);
+  const int result = llama_decode(context_.get(), batch);
+  if (result == 1) {
+    throw Error(ErrorKind::usage,
+                cat("the context of ", context_length(), " tokens is full: no room for ", count,
+                    " more at position ", position),
+                "open the model with a larger -c, or keep fewer timelines");
+  }
+  if (result != 0) {
+    throw Error(ErrorKind::failed, cat("libllama failed with ", result, " at position ", position,
+                                       ": ", take_llama_log()));
+  }
+  injector_->finish();
+}
+
+std::span<const float> LocalModel::row(std::size_t index) const {
+  const float* row = llama_get_logits_ith(context_.get(), static_cast<int32_t>(index));
+  if (row == nullptr) {
+    throw Error(ErrorKind::failed, cat("libllama has no logits for row ", index));
+  }
+  return {row, static_cast<std::size_t>(vocabulary_)};
+}
+
+}  // namespace mrrope

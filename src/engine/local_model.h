@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The local engine from inside: one loaded model, one context, one key-value cache shared by all
+// timelines.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/inject.h"
+#include "engine/llama_api.h"
+#include "engine/local.h"
+#include "engine/score.h"
+
+namespace mrrope {
+
+class LocalModel final : public LanguageModel {
+ public:
+  // The model must have been loaded from what the facts describe. Makes the context and runs the
+  // self-test of the rotations. Throws as open_local().
+  LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options);
+  ~LocalModel() override;
+
+  const Model& facts() const override { return facts_; }
+  std::string description() const override;
+  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override;
+  std::string detokenize(std::span<const Token> tokens) const override;
+  std::optional<Token> bos() const override;
+  int vocabulary() const override { return vocabulary_; }
+  std::string apply_chat_template(std::span<const ChatMessage> messages) const override;
+  void use(const Ladder& ladder) override;
+  std::int64_t context_length() const override;
+  std::unique_ptr<Timeline> timeline() override;
+
+  // The rest is for timelines.
+
+  // Sequence numbers of the cache, handed out and given back. take throws Error (usage) when all
+  // are in use.
+  llama_seq_id take_sequence();
+  void give_back(llama_seq_id sequence);
+
+  // Computes tokens at consecutive positions from `position` on, at most ubatch() of them.
+  // wanted[i]: the logits that follow token i are kept and can be had from row(i) until the next
+  // call. Throws Error: usage (the cache is full), failed.
+  void decode(llama_seq_id sequence, std::span<const Token> tokens, std::int64_t position,
+              std::span<const char> wanted);
+  std::span<const float> row(std::size_t index) const;
+
+  // Throws Error (usage) if a timeline of this length has no place in the cache or on the ladder.
+  void check_length(std::int64_t length) const;
+
+  int ubatch() const noexcept { return ubatch_; }
+  llama_memory_t memory() const noexcept { return llama_get_memory(context_.get()); }
+  const llama_model* llama() const noexcept { return model_.get(); }
+  const llama_vocab* vocab() const noexcept { return vocab_; }
+  WorkerPool& workers() noexcept { return workers_; }
+  const Injector& injector() const noexcept { return *injector_; }
+
+ private:
+  Model facts_;
+  LocalOptions options_;
+  LlamaPtr<llama_model> model_;
+  const llama_vocab* vocab_;
+  int vocabulary_;
+  int ubatch_;
+  std::unique_ptr<Injector> injector_;  // outlives the context
+  LlamaPtr<llama_context> context_;
+  WorkerPool workers_;
+  std::optional<Ladder> ladder_;  // empty: the model as shipped
+  std::vector<llama_seq_id> free_sequences_;
+  // The batch being decoded.
+  std::vector<llama_pos> positions_;
+  std::vector<int32_t> sequence_counts_;
+  std::vector<llama_seq_id*> sequence_lists_;
+  std::vector<std::int8_t> outputs_;
+};
+
+}  // namespace mrrope

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between text and tokens, by the model's own tokenizer and chat template.
+#include "core/text.h"
+
+#include <chat.h>
+
+#include <exception>
+
+#include "engine/local_model.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
+  if (text.size() > static_cast<std::size_t>(INT32_MAX)) {
+    throw Error(ErrorKind::usage, cat("a text of ", text.size(), " bytes is too long to tokenize"),
+                "give it in parts below 2 GiB");
+  }
+  // One call suffices unless the tokenizer makes more tokens than bytes.
+  std::vector<Token> tokens(text.size() + 16);
+  const auto run = [&] {
+    return llama_tokenize(vocab_, text.data(), static_cast<int32_t>(text.size()), tokens.data(),
+                          static_cast<int32_t>(tokens.size()), false, special);
+  };
+  int32_t count = run();
+  if (count < 0 && count != INT32_MIN) {
+    tokens.resize(static_cast<std::size_t>(-count));
+    count = run();
+  }
+  if (count < 0) {
+    throw Error(ErrorKind::failed, cat("libllama cannot tokenize ", text.size(), " bytes of text"));
+  }
+  tokens.resize(static_cast<std::size_t>(count));
+  const std::optional<Token> first = bos();
+  if (add_bos && first) tokens.insert(tokens.begin(), *first);
+  return tokens;
+}
+
+std::string LocalModel::detokenize(std::span<const Token> tokens) const {
+  std::string text(tokens.size() * 8 + 16, '\0');
+  const auto run = [&] {
+    return llama_detokenize(vocab_, tokens.data(), static_cast<int32_t>(tokens.size()), text.data(),
+                            static_cast<int32_t>(text.size()), false, false);
+  };
+  int32_t length = run();
+  if (length < 0) {
+    text.resize(static_cast<std::size_t>(-length));
+    length = run();
+  }
+  if (length < 0)
+    throw Error(ErrorKind::failed,
+                cat("libllama cannot turn ", tokens.size(), " tokens into text"));
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+std::optional<Token> LocalModel::bos() const {
+  const llama_token token = llama_vocab_bos(vocab_);
+  if (token == LLAMA_TOKEN_NULL || !llama_vocab_get_add_bos(vocab_)) return std::nullopt;
+  return token;
+}
+
+std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
+  if (llama_model_chat_template(model_.get(), nullptr) == nullptr) {
+    throw Error(ErrorKind::unsupported,
+                cat(facts_.path.filename().string(), " carries no chat template"),
+                "leave --chat away, or use an instruct model");
+  }
+  try {
+    const common_chat_templates_ptr templates = common_chat_templates_init(model_.get(), "");
+    common_chat_templates_inputs inputs;
+    inputs.add_bos = bos().has_value();  // the template's own BOS is left to tokenize()
+    for (const ChatMessage& message : messages) {
+      common_chat_msg m;
+      m.role = message.role;
+      m.content = message.content;
+      inputs.messages.push_back(std::move(m));
+    }
+    return common_chat_templates_apply(templates.get(), inputs).prompt;
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::unsupported,
+                cat("the chat template of ", facts_.path.filename().string(),
+                    " cannot be applied: ", error.what()));
+  }
+}
+
+}  // namespace mrrope

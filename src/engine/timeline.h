@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A timeline over one sequence of the shared cache. The model must outlive it.
+//
+// What is deterministic: an append is cut at multiples of the ubatch counted from where it begins,
+// so the same calls on a fresh model give the same bits on the same machine with the same number of
+// threads. Another cut, or other timelines in the cache, may move the last bits.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/local_model.h"
+
+namespace mrrope {
+
+class LocalTimeline final : public Timeline {
+ public:
+  explicit LocalTimeline(LocalModel& model);
+  ~LocalTimeline() override;
+  LocalTimeline(const LocalTimeline&) = delete;
+  LocalTimeline& operator=(const LocalTimeline&) = delete;
+
+  std::int64_t length() const override { return static_cast<std::int64_t>(tokens_.size()); }
+  void append(std::span<const Token> tokens) override;
+  std::vector<double> append_scored(std::span<const Token> tokens) override;
+  void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
+                       const LogitObserver& observer) override;
+  std::unique_ptr<Timeline> fork() override;
+  void truncate(std::int64_t length) override;
+  Generation generate(const GenerateOptions& options) override;
+
+ private:
+  // Which rows of a chunk are wanted, and what to do with them.
+  struct Chunk {
+    std::size_t first = 0;  // index of its first token within the append
+    std::size_t count = 0;
+  };
+  using Mark = std::function<bool(std::size_t index)>;
+  using Visit = std::function<void(const Chunk&)>;
+
+  // Computes tokens chunk by chunk; the row of the last one becomes last_logits_.
+  void extend(std::span<const Token> tokens, const Mark& mark, const Visit& visit);
+  // Makes last_logits_ those that follow the last token, computing it again if need be.
+  void ensure_logits();
+  void keep_last(std::span<const float> row);
+
+  LocalModel& model_;
+  llama_seq_id sequence_;
+  std::vector<Token> tokens_;
+  std::vector<float> last_logits_;  // empty: not known
+};
+
+}  // namespace mrrope

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes that come in pieces, handed on as whole UTF-8 characters and up to the first stop string.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrrope {
+
+// How many bytes at the front of text are whole characters. Bytes that no further byte can turn
+// into a character count as whole: a stream must not wait for them.
+std::size_t whole_characters(std::string_view text) noexcept;
+
+class TextStream {
+ public:
+  // Empty stop strings are left out.
+  explicit TextStream(std::vector<std::string> stop);
+
+  // Takes a piece and returns what can be handed on: nothing that may yet turn out to be part of
+  // a stop string or of a character.
+  std::string add(std::string_view piece);
+
+  // Whether a stop string was met; nothing from it on is handed on.
+  bool stopped() const noexcept { return stopped_; }
+
+  // What was held back, once no more pieces come.
+  std::string finish();
+
+ private:
+  std::vector<std::string> stop_;
+  std::string held_;
+  bool stopped_ = false;
+};
+
+}  // namespace mrrope

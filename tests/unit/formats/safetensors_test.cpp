@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/safetensors.h"
+
+#include "support/expect_error.h"
+#include "support/gguf_writer.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using test::le;
+using test::TempFolder;
+
+std::string file(const std::string& header, std::size_t data) {
+  return le<std::uint64_t>(header.size()) + header + std::string(data, '\0');
+}
+
+Safetensors read(const std::string& bytes) {
+  return read_safetensors(Source::memory(std::as_bytes(std::span(bytes)), "x.safetensors"));
+}
+
+const char* const kGood =
+    R"({"__metadata__": {"format": "pt"},
+        "b": {"dtype": "F16", "shape": [2, 3], "data_offsets": [8, 20]},
+        "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+        "empty": {"dtype": "I64", "shape": [0, 5], "data_offsets": [8, 8]},
+        "scalar": {"dtype": "BF16", "shape": [], "data_offsets": [20, 22]}})";
+
+TEST(Safetensors, ReadsAHeader) {
+  const std::string bytes = file(kGood, 22);
+  const Safetensors model = read(bytes);
+  ASSERT_EQ(model.tensors.size(), 4u);
+  EXPECT_EQ(model.tensors[0].name, "a");
+  EXPECT_EQ(model.tensors[1].name, "empty");
+  EXPECT_EQ(model.tensors[2].name, "b");
+  EXPECT_EQ(model.tensors[2].shape, (std::vector<std::uint64_t>{2, 3}));
+  EXPECT_EQ(model.tensors[2].offset, bytes.size() - 22 + 8);
+  EXPECT_EQ(model.tensors[3].size, 2u);
+  EXPECT_EQ(model.data_bytes, 22u);
+}
+
+TEST(Safetensors, AllowsPaddingAndAnEmptyModel) {
+  EXPECT_NO_THROW(read(file(std::string(kGood) + "      ", 22)));
+  EXPECT_TRUE(read(file("{}", 0)).tensors.empty());
+}
+
+TEST(Safetensors, RefusesEveryTruncation) {
+  const std::string bytes = file(kGood, 22);
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    EXPECT_ERROR(read(bytes.substr(0, n)), corrupt, "x.safetensors");
+  }
+  EXPECT_ERROR(read(bytes + "x"), corrupt, "22 of 23 bytes");
+}
+
+TEST(Safetensors, RefusesHeaderLengthsPastTheFileOrTheLimit) {
+  EXPECT_ERROR(read(le(UINT64_MAX) + "{}"), corrupt, "18446744073709551615");
+  EXPECT_ERROR(read(le<std::uint64_t>(3) + "{}"), corrupt, "header of 3 bytes");
+  EXPECT_ERROR(read(le<std::uint64_t>(0) + "{}"), corrupt, "header of 0 bytes");
+  const TempFolder folder;
+  const auto big =
+      folder.write_sparse("big.safetensors", le<std::uint64_t>(100'000'001) + "{", 200'000'000);
+  EXPECT_ERROR(read_safetensors(Source::open(big)), corrupt, "100000001", "100000000");
+  EXPECT_ERROR(read(file(" {}", 0)), corrupt, "starts with");
+  EXPECT_ERROR(read(file("[]", 0)), corrupt, "starts with");
+}
+
+TEST(Safetensors, RefusesTensorsThatDoNotFit) {
+  const auto with = [](const std::string& tensor, std::size_t data) {
+    return file("{\"t\": " + tensor + "}", data);
+  };
+  EXPECT_ERROR(read(with(R"({"dtype":"F99","shape":[2],"data_offsets":[0,8]})", 8)), corrupt,
+               "F99");
+  EXPECT_ERROR(read(with(R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})", 8)), corrupt,
+               "8 bytes", "96 bits");
+  EXPECT_ERROR(read(with(R"({"dtype":"F4","shape":[3],"data_offsets":[0,1]})", 1)), corrupt,
+               "12 bits");
+  EXPECT_ERROR(read(with(R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})", 8)), corrupt,
+               "before it starts");
+  EXPECT_ERROR(read(with(R"({"dtype":"F32","shape":[2],"data_offsets":[4,12]})", 12)), corrupt,
+               "gap");
+  EXPECT_ERROR(read(with(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})", 8)), corrupt,
+               "-2");
+  EXPECT_ERROR(read(with(R"({"dtype":"F32","shape":["2"],"data_offsets":[0,8]})", 8)), corrupt,
+               "count");
+  EXPECT_ERROR(read(with(R"({"dtype":"F32","shape":[2.5],"data_offsets":[0,8]})", 8)), corrupt,
+               "2.5");
+  EXPECT_ERROR(
+      read(with(R"({"dtype":"F32","shape":[9223372036854775807,8],"data_offsets":[0,8]})", 8)),
+      corrupt, "more elements");
+  EXPECT_ERROR(read(with(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8,9]})", 8)), corrupt,
+               "\"t\"");
+  EXPECT_ERROR(read(with(R"({"dtype":"F32","shape":[2]})", 8)), corrupt, "exactly");
+  EXPECT_ERROR(read(with(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1})", 8)), corrupt,
+               "exactly");
+  EXPECT_ERROR(read(with("3", 0)), corrupt, "\"t\"");
+  EXPECT_ERROR(read(with(R"({"dtype":"U8","shape":[9],"data_offsets":[0,9]})", 8)), corrupt,
+               "past");
+}
+
+TEST(Safetensors, RefusesOverlapAndRepetition) {
+  const std::string a = R"("a": {"dtype":"U8","shape":[4],"data_offsets":[0,4]})";
+  EXPECT_ERROR(read(file("{" + a + R"(,"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6)),
+               corrupt, "overlap");
+  EXPECT_ERROR(read(file("{" + a + "," + a + "}", 4)), corrupt, "\"a\"", "twice");
+  EXPECT_ERROR(read(file(R"({"__metadata__": {"a": 1}})", 0)), corrupt, "__metadata__");
+  EXPECT_ERROR(read(file("{" + a + R"(, "deep": [[[[[[[[[[]]]]]]]]]]})", 4)), corrupt, "levels");
+}
+
+std::vector<std::string> index(const std::string& text) {
+  return read_safetensors_index(Source::memory(std::as_bytes(std::span(text)), "index.json"));
+}
+
+TEST(SafetensorsIndex, NamesEachFileOnce) {
+  EXPECT_EQ(index(R"({"metadata": {"total_size": 3},
+                      "weight_map": {"x": "b.safetensors", "y": "a.safetensors",
+                                     "z": "b.safetensors"}})"),
+            (std::vector<std::string>{"a.safetensors", "b.safetensors"}));
+}
+
+TEST(SafetensorsIndex, TakesPlainNamesOnly) {
+  for (const char* name :
+       {"../a.safetensors", "/etc/passwd", "a/b.safetensors", "..", "a\\\\b.safetensors", ""}) {
+    EXPECT_ERROR(index(std::string(R"({"weight_map": {"x": ")") + name + "\"}}"), corrupt,
+                 "plain file name");
+  }
+  EXPECT_ERROR(index(R"({"weight_map": {"x": 3}})"), corrupt, "\"x\"");
+  EXPECT_ERROR(index(R"({"weight_map": []})"), corrupt, "weight_map");
+  EXPECT_ERROR(index("{}"), corrupt, "weight_map");
+}
+
+TEST(Weights, AreFoundWholeOrNotAtAll) {
+  const TempFolder folder;
+  EXPECT_EQ(find_weights(folder.path()).bytes, 0u);
+  folder.write("model.safetensors.index.json",
+               R"({"weight_map": {"x": "m1.safetensors", "y": "m2.safetensors"}})");
+  EXPECT_EQ(find_weights(folder.path()).bytes, 0u);
+  folder.write("m1.safetensors", file(kGood, 22));
+  EXPECT_ERROR(find_weights(folder.path()), failed, "m2.safetensors", "1 of 2");
+  folder.write("m2.safetensors", file(kGood, 22));
+  const Weights weights = find_weights(folder.path());
+  EXPECT_EQ(weights.bytes, 44u);
+  EXPECT_EQ(weights.files.size(), 2u);
+  folder.write("m2.safetensors", "damaged");
+  EXPECT_ERROR(find_weights(folder.path()), corrupt, "m2.safetensors");
+}
+
+TEST(Weights, MayLieInTheCacheOfTheHub) {
+  const TempFolder folder;
+  const auto snapshot = folder.path() / "models--a--b/snapshots/abc";
+  folder.write("models--a--b/blobs/123", file(kGood, 22));
+  folder.write("elsewhere", file(kGood, 22));
+  std::filesystem::create_directories(snapshot);
+  std::filesystem::create_symlink("../../blobs/123", snapshot / "model.safetensors");
+  EXPECT_EQ(find_weights(snapshot).bytes, 22u);
+  std::filesystem::remove(snapshot / "model.safetensors");
+  std::filesystem::create_symlink("../../../elsewhere", snapshot / "model.safetensors");
+  EXPECT_ERROR(find_weights(snapshot), corrupt, "leads out");
+}
+
+}  // namespace
+}  // namespace mrrope
