@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <optional>
 
 #include "core/text.h"
 #include "formats/config_defaults.h"
+#include "formats/config_keys.h"
 #include "formats/source.h"
 #include "mrrope/error.h"
 
@@ -15,142 +15,8 @@ namespace mrrope {
 namespace {
 
 using nlohmann::json;
-using Names = std::initializer_list<const char*>;
-
-constexpr std::size_t kMaxList = 65536;
-
-// Typed access to one object of the file. A key may have several names, the first present one
-// counts; null is absent. Whatever does not fit is an Error (corrupt) that names key and value.
-class Keys {
- public:
-  Keys(const json& object, std::string where) : object_(&object), where_(std::move(where)) {}
-
-  const std::string& where() const { return where_; }
-
-  [[noreturn]] void corrupt(const std::string& message) const {
-    throw Error(ErrorKind::corrupt, cat(where_, ": ", message),
-                "the file is damaged or was edited by hand: fetch it again");
-  }
-
-  const json* find(Names names, std::string* found = nullptr) const {
-    for (const char* name : names) {
-      const auto at = object_->find(name);
-      if (at == object_->end() || at->is_null()) continue;
-      if (found) *found = name;
-      return &*at;
-    }
-    return nullptr;
-  }
-  bool has(Names names) const { return find(names) != nullptr; }
-
-  std::optional<std::int64_t> integer(Names names, std::int64_t low, std::int64_t high) const {
-    std::string name;
-    const json* value = find(names, &name);
-    if (!value) return std::nullopt;
-    return integer(name, *value, low, high);
-  }
-  std::int64_t required(Names names, std::int64_t low, std::int64_t high,
-                        std::int64_t otherwise) const {
-    const auto value = integer(names, low, high);
-    if (!value && otherwise <= 0) corrupt(cat("has no ", *names.begin()));
-    return value.value_or(otherwise);
-  }
-  std::optional<double> real(Names names) const {
-    std::string name;
-    const json* value = find(names, &name);
-    if (!value) return std::nullopt;
-    if (!value->is_number()) wrong_type(name, *value, "a number");
-    return value->get<double>();
-  }
-  bool flag(Names names) const {
-    std::string name;
-    const json* value = find(names, &name);
-    if (!value) return false;
-    if (!value->is_boolean()) wrong_type(name, *value, "true or false");
-    return value->get<bool>();
-  }
-  std::string text(Names names) const {
-    std::string name;
-    const json* value = find(names, &name);
-    if (!value) return {};
-    if (!value->is_string()) wrong_type(name, *value, "a string");
-    return value->get<std::string>();
-  }
-  std::optional<Keys> object(Names names) const {
-    std::string name;
-    const json* value = find(names, &name);
-    if (!value) return std::nullopt;
-    if (!value->is_object()) wrong_type(name, *value, "an object");
-    return Keys(*value, cat(where_, ": ", name));
-  }
-  std::vector<double> reals(Names names) const {
-    std::vector<double> out;
-    each(names, [&](const std::string& name, const json& v) {
-      if (!v.is_number()) wrong_type(name, v, "a number");
-      out.push_back(v.get<double>());
-    });
-    return out;
-  }
-  // A number counts as a list of one.
-  std::vector<int> integers(Names names, std::int64_t low, std::int64_t high) const {
-    std::vector<int> out;
-    each(names, [&](const std::string& name, const json& v) {
-      out.push_back(static_cast<int>(integer(name, v, low, high)));
-    });
-    return out;
-  }
-  std::vector<std::string> texts(Names names) const {
-    std::vector<std::string> out;
-    each(names, [&](const std::string& name, const json& v) {
-      if (!v.is_string()) wrong_type(name, v, "a string");
-      out.push_back(v.get<std::string>());
-    });
-    return out;
-  }
-
-  bool empty() const { return object_->empty(); }
-  auto items() const { return object_->items(); }
-
- private:
-  [[noreturn]] void wrong_type(const std::string& name, const json& value,
-                               const char* wanted) const {
-    const std::string text = value.is_string()       ? shown(value.get_ref<const std::string&>())
-                             : value.is_structured() ? cat("an ", value.type_name())
-                                                     : value.dump();
-    corrupt(cat(name, " is ", text, ", not ", wanted));
-  }
-
-  std::int64_t integer(const std::string& name, const json& value, std::int64_t low,
-                       std::int64_t high) const {
-    // Some files write 4096.0.
-    const bool whole =
-        value.is_number_float() && std::floor(value.get<double>()) == value.get<double>();
-    if (!value.is_number_integer() && !whole) wrong_type(name, value, "a whole number");
-    const double size = value.get<double>();
-    if (size < double(low) || size > double(high)) {
-      corrupt(cat(name, " is ", value.dump(), ", not between ", low, " and ", high));
-    }
-    return whole ? static_cast<std::int64_t>(size) : value.get<std::int64_t>();
-  }
-
-  template <typename Do>
-  void each(Names names, Do&& action) const {
-    std::string name;
-    const json* value = find(names, &name);
-    if (!value) return;
-    if (!value->is_array()) {
-      action(name, *value);
-      return;
-    }
-    if (value->size() > kMaxList) {
-      corrupt(cat(name, " has ", value->size(), " entries, more than any model"));
-    }
-    for (std::size_t i = 0; i < value->size(); ++i) action(cat(name, "[", i, "]"), (*value)[i]);
-  }
-
-  const json* object_;
-  std::string where_;
-};
+using Keys = ConfigKeys;
+using Names = Keys::Names;
 
 // Names that may be shown to a user as they are.
 bool is_plain_key(std::string_view name) {
@@ -253,6 +119,37 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
       static_cast<int>(keys.integer({"v_head_dim"}, 1, kMaxHead).value_or(model.key_length));
 }
 
+// Which layers have a window or keep a state instead of keys.
+void read_layer_types(const Keys& keys, LayerKeys& layers) {
+  const auto count = static_cast<std::size_t>(layers.layers);
+  const std::vector<std::string> types = keys.texts({"layer_types", "layers_block_type"});
+  if (!types.empty() && types.size() < count) {
+    keys.corrupt(cat("layer_types has ", types.size(), " entries for ", count, " layers"));
+  }
+  for (const std::string& type : types) {
+    layers.windowed.push_back(type == "sliding_attention" || type == "chunked_attention");
+    layers.recurrent.push_back(type == "linear_attention" || type == "conv" || type == "mamba" ||
+                               type == "recurrent");
+  }
+  const auto attending = keys.integers({"attn_layer_indices", "full_attn_idxs"}, 0, kMaxLayers);
+  if (types.empty() && !attending.empty()) {
+    layers.recurrent.assign(count, true);
+    for (const int i : attending) {
+      if (i < layers.layers) layers.recurrent[static_cast<std::size_t>(i)] = false;
+    }
+  }
+  if (std::find(layers.recurrent.begin(), layers.recurrent.end(), true) == layers.recurrent.end()) {
+    layers.recurrent.clear();
+    return;
+  }
+  // llama.cpp's files say it by the number of KV heads.
+  if (layers.kv_heads.size() != 1) return;
+  layers.kv_heads.resize(layers.recurrent.size(), layers.kv_heads[0]);
+  for (std::size_t i = 0; i < layers.recurrent.size(); ++i) {
+    if (layers.recurrent[i]) layers.kv_heads[i] = 0;
+  }
+}
+
 void read_layers(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) {
   LayerKeys& layers = facts.layer_keys;
   layers.layers = static_cast<int>(keys.required(
@@ -281,29 +178,9 @@ void read_layers(const Keys& keys, const ConfigDefaults& defaults, Facts& facts)
   layers.attention_period =
       static_cast<int>(keys.integer({"full_attention_interval"}, 1, kMaxLayers).value_or(-1));
 
-  const std::vector<std::string> types = keys.texts({"layer_types", "layers_block_type"});
-  if (types.empty()) return;
-  if (types.size() < static_cast<std::size_t>(layers.layers)) {
-    keys.corrupt(cat("layer_types has ", types.size(), " entries for ", layers.layers, " layers"));
-  }
-  bool recurrent = false;
-  for (const std::string& type : types) {
-    layers.windowed.push_back(type == "sliding_attention" || type == "chunked_attention");
-    layers.recurrent.push_back(type == "linear_attention" || type == "conv" || type == "mamba" ||
-                               type == "recurrent");
-    recurrent = recurrent || layers.recurrent.back();
-  }
-  if (!recurrent) {
-    layers.recurrent.clear();
-    return;
-  }
-  // llama.cpp's files say it by the number of KV heads.
-  if (layers.kv_heads.size() == 1) {
-    layers.kv_heads.resize(types.size(), layers.kv_heads[0]);
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      if (layers.recurrent[i]) layers.kv_heads[i] = 0;
-    }
-  }
+  // Granite: "nope" switches the rotation off.
+  layers.rope_finetuned = keys.text({"position_embedding_type"}) != "nope";
+  read_layer_types(keys, layers);
 }
 
 // The settings of layers that attend to everything, and of windowed ones where they differ.
@@ -520,7 +397,6 @@ Facts config_facts(const json& config, const std::string& where) {
                            .value_or(defaults.vocabulary));
   read_heads(keys, defaults, facts);
   read_layers(keys, defaults, facts);
-  model.sliding_window = std::max(0, facts.layer_keys.sliding_window);
 
   const RopeKeys rope = rope_keys(keys);
   read_rotation(keys, rope, defaults, facts);

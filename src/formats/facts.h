@@ -26,7 +26,7 @@ struct ScalingRule {
 struct Facts {
   std::string where;  // file, for messages
   const Architecture* architecture = nullptr;
-  // Filled in but for layers, kv_heads and the trained part of the geometry.
+  // Filled in but for layers, kv_heads, sliding_window and the trained part of the geometry.
   Model model;
   LayerKeys layer_keys;
   std::int64_t context_length = 0;  // as declared

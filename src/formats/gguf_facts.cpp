@@ -125,7 +125,6 @@ void read_layers(const Keys& keys, Facts& facts) {
   layers.attention_period = count("full_attention_interval", -1);
   layers.indexed = keys.flags("attention.indexer.types");
   if (layers.indexed.empty()) layers.indexed = keys.flags("attention.compress_ratios");
-  facts.model.sliding_window = std::max(0, layers.sliding_window);
 }
 
 // llama.cpp's net effect on cos and sin; its graph cancels the term that ggml adds by itself.

@@ -231,6 +231,7 @@ Model finish_model(Facts facts, bool replace_scaling) {
   model.architecture = facts.architecture->name;
   try {
     model.layers = layers_of(*facts.architecture, facts.layer_keys);
+    model.sliding_window = window_of(*facts.architecture, facts.layer_keys);
   } catch (const Error& error) {
     throw Error(error.kind(), cat(facts.where, ": ", error.what()),
                 error.kind() == ErrorKind::unsupported
@@ -238,12 +239,7 @@ Model finish_model(Facts facts, bool replace_scaling) {
                     : "the file is damaged or was edited by hand: fetch it again");
   }
   for (const Layer& layer : model.layers) model.kv_heads = std::max(model.kv_heads, layer.kv_heads);
-  const bool windows = std::any_of(model.layers.begin(), model.layers.end(),
-                                   [](const Layer& layer) { return layer.windowed_cache; });
-  if (!windows) {
-    model.sliding_window = 0;
-    model.windowed_base = 0;
-  }
+  if (model.sliding_window == 0) model.windowed_base = 0;
   recognise_list(facts);
 
   Geometry& geometry = model.geometry;

@@ -118,8 +118,8 @@ Reader::Reader(const Source& source, std::uint64_t position)
 void Reader::need(std::uint64_t length, std::string_view what) const {
   if (length <= remaining()) return;
   throw Error(ErrorKind::corrupt,
-              cat(source_.name(), ": ", what, " needs ", length, " bytes at offset ", position_,
-                  ", but only ", remaining(), " are left"),
+              cat(source_.name(), ": ", printable(what.substr(0, 96)), " needs ", length,
+                  " bytes at offset ", position_, ", but only ", remaining(), " are left"),
               "the file is cut short or damaged: fetch it again");
 }
 

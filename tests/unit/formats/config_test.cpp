@@ -342,6 +342,20 @@ TEST(Config, LinearAndLayersThatKeepAState) {
   EXPECT_EQ(kv_bytes(m, 100, 16), 100u * 2 * 2 * 256 * 2);
 }
 
+TEST(Config, LayersThatAttendMayBeListed) {
+  const json lfm = json::parse(R"({"model_type": "lfm2", "hidden_size": 64,
+      "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+      "max_position_embeddings": 4096, "full_attn_idxs": [1, 3, 9]})");
+  EXPECT_EQ(kinds(model(lfm)), "rfrf");
+  EXPECT_EQ(model(lfm).geometry.base, 1e6);
+  const json granite = json::parse(R"({"model_type": "granitemoehybrid", "hidden_size": 64,
+      "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+      "max_position_embeddings": 4096, "layer_types": ["mamba", "attention"]})");
+  EXPECT_EQ(kinds(model(granite)), "rf");
+  EXPECT_ERROR(model(with(granite, {{"position_embedding_type", "nope"}})), unsupported,
+               "granitehybrid", "rotation off");
+}
+
 TEST(Config, RefusesWhatCannotBeExtended) {
   EXPECT_ERROR(model(with(kLlama2, {{"model_type", "bloom"}})), unsupported, "bloom", "ALiBi");
   EXPECT_ERROR(model(with(kLlama2, {{"model_type", "gpt2"}})), unsupported, "learned");

@@ -79,6 +79,12 @@ TEST(Reader, RefusesLengthsPastTheEndBeforeAllocating) {
   EXPECT_EQ(in.position(), 0u);
 }
 
+TEST(Reader, ShowsNamesWithoutControlCharacters) {
+  const Source source = in_memory("hello");
+  Reader in(source);
+  EXPECT_ERROR(in.u64("a\x1b[2J"), corrupt, "a?[2J needs 8 bytes");
+}
+
 TEST(Reader, NoticesAFileThatShrinks) {
   const TempFolder folder;
   const auto path = folder.write("a", "hello, world");

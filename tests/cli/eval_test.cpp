@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real command on the real tiny model.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+using nlohmann::json;
+
+const std::string kModel = MRROPE_TINY_MODEL;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string some_text(int lines) {
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    text += "Lemma " + std::to_string(i) + ". Let $x$ be an element of the group $G$. Then $x^{" +
+            std::to_string(i * 37 % 101) + "} = 1$ if and only if $x$ is trivial.\n";
+  }
+  return text;
+}
+
+class EvalCommand : public testing::Test {
+ protected:
+  EvalCommand() {
+    write_file(folder_.file("a.txt"), some_text(40));
+    write_file(folder_.file("b.txt"), "A second text. " + some_text(40));
+  }
+  CommandResult ppl(const std::string& arguments) {
+    return run_command("eval ppl " + kModel + " --text " + folder_.file("a.txt") + " " +
+                       folder_.file("b.txt") + " " + arguments);
+  }
+  TempFolder folder_;
+};
+
+TEST_F(EvalCommand, PrintsATableAndWritesTheFolder) {
+  const std::string out = folder_.file("run");
+  const CommandResult r = ppl("--methods none,pro --scale 4 --lengths 128,256,512 -o " + out);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "none")) << r.out;
+  EXPECT_TRUE(contains(r.out, "pro"));
+  const json results = json::parse(read_file(out + "/results.json"));
+  int found = 0;
+  for (const json& row : results["results"]) {
+    if (row["metric"] != "perplexity") continue;
+    ++found;
+    EXPECT_EQ(row["task"], "ppl");
+    EXPECT_EQ(row["n"], 2);
+    EXPECT_GT(row["value"].get<double>(), 1.5);
+    EXPECT_LT(row["value"].get<double>(), 60);
+    EXPECT_EQ(row["scale"], row["method"] == "none" ? 1 : 4);
+  }
+  EXPECT_EQ(found, 6);
+  EXPECT_EQ(json::parse(read_file(out + "/run.json"))["seed"], 1);
+
+  // The same command again computes nothing and says the same.
+  const std::string before = read_file(out + "/results.json");
+  const CommandResult again = ppl("--methods none,pro --scale 4 --lengths 128,256,512 -o " + out);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(read_file(out + "/results.json"), before);
+  EXPECT_EQ(again.out, r.out);
+  // Another command does not mix with it.
+  EXPECT_EQ(ppl("--methods none,uni --scale 4 --lengths 128,256,512 -o " + out).exit_code, 2);
+}
+
+TEST_F(EvalCommand, ReadsAPlanFile) {
+  const std::string plan = folder_.file("plan.json");
+  ASSERT_EQ(run_command("plan " + kModel + " --method uni --ctx 4k -o " + plan).exit_code, 0);
+  const CommandResult r = ppl("--plan " + plan + " --method none --lengths 64,256 --json");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  bool found = false;
+  const json printed = json::parse(r.out);
+  for (const json& row : printed["results"]) found |= row["method"] == plan;
+  EXPECT_TRUE(found) << r.out;
+}
+
+TEST_F(EvalCommand, DryRunSaysWhatItTakes) {
+  const CommandResult r = ppl("--methods none,pro --ctx 512 --dry-run");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  for (const char* part : {"2 documents x 2 methods", "2048 tokens", "KV cache", "about "}) {
+    EXPECT_TRUE(contains(r.out, part)) << r.out;
+  }
+}
+
+TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {
+  EXPECT_EQ(ppl("").exit_code, 2);                                 // no length
+  EXPECT_EQ(ppl("--ctx 256 --lengths 512").exit_code, 2);          // past the context
+  EXPECT_EQ(ppl("--ctx 256 --lengths 1").exit_code, 2);            // nothing to score
+  EXPECT_EQ(ppl("--ctx 256 --method none,none").exit_code, 2);     // one name twice
+  EXPECT_EQ(ppl("--ctx 256 --method none -ctk q9").exit_code, 2);  // no such type
+  EXPECT_EQ(ppl("--ctx 256 --method none -ub 0").exit_code, 2);
+  EXPECT_EQ(ppl("--ctx 256 --method none -o /proc/nowhere").exit_code, 1);
+  EXPECT_EQ(run_command("eval ppl " + kModel + " --ctx 256").exit_code, 2);  // no text
+  EXPECT_EQ(run_command("eval ppl " + kModel + " --ctx 256 --text /absent").exit_code, 1);
+  EXPECT_EQ(run_command("eval ppl " + folder_.file("a.txt") + " --ctx 256").exit_code, 4);
+  EXPECT_EQ(run_command("eval").exit_code, 2);
+  EXPECT_EQ(run_command("eval fly").exit_code, 2);
+  const CommandResult folder =
+      run_command("eval ppl " + std::string(MRROPE_GOLDEN_DIR) + "/tiny_config --ctx 256 --text " +
+                  folder_.file("a.txt"));
+  EXPECT_EQ(folder.exit_code, 3);
+  EXPECT_TRUE(contains(folder.err, "convert_hf_to_gguf.py")) << folder.err;
+  write_file(folder_.file("empty.txt"), "");
+  EXPECT_NE(run_command("eval ppl " + kModel + " --ctx 256 --method none --text " +
+                        folder_.file("empty.txt"))
+                .exit_code,
+            0);
+}
+
+TEST(GenerateCommand, ContinuesAPromptTheSameWayTwice) {
+  const std::string line = "generate " + kModel + " -p 'Theorem 1. Let $G$ be a' -n 16 --json";
+  const CommandResult a = run_command(line);
+  ASSERT_EQ(a.exit_code, 0) << a.err;
+  EXPECT_EQ(run_command(line).out, a.out);
+  const json j = json::parse(a.out);
+  EXPECT_EQ(j["completion_tokens"], 16);
+  EXPECT_EQ(j["finish"], "length");
+  EXPECT_FALSE(j["text"].get<std::string>().empty());
+}
+
+TEST(GenerateCommand, StreamsTextAndObeysStop) {
+  const std::string start = "generate " + kModel + " -p '1 2 3 4 5 6 7 8' -n 12";
+  const CommandResult all = run_command(start);
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  ASSERT_GT(all.out.size(), 4u);
+  const CommandResult stopped = run_command(start + " --stop '" + all.out.substr(1, 1) + "'");
+  EXPECT_LT(stopped.out.size(), all.out.size());
+}
+
+TEST(GenerateCommand, ExtendsWhenAskedAndSaysSo) {
+  const CommandResult r = run_command("generate " + kModel + " --ctx 2k -p 'Theorem 1.' -n 4");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "pro, scale 2")) << r.err;
+}
+
+TEST(GenerateCommand, RefusesWhatDoesNotFit) {
+  const TempFolder folder;
+  write_file(folder.file("long.txt"), some_text(60));
+  const CommandResult r = run_command("generate " + kModel + " -f " + folder.file("long.txt"));
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "do not fit into a context of 1024")) << r.err;
+  EXPECT_EQ(run_command("generate " + kModel).exit_code, 2);
+  EXPECT_EQ(run_command("generate " + kModel + " -f /absent").exit_code, 1);
+  EXPECT_EQ(run_command("generate " + kModel + " -p x --methods uni,pro --ctx 2k").exit_code, 2);
+  EXPECT_EQ(run_command("generate " + kModel + " -p x -n 0").exit_code, 2);
+  EXPECT_EQ(run_command("generate " + kModel + " -p x --temp -1").exit_code, 2);
+  const CommandResult chat = run_command("generate " + kModel + " --chat -p hello");
+  EXPECT_EQ(chat.exit_code, 3) << chat.err;  // the tiny model has no chat template
+  const CommandResult huge =
+      run_command("generate " + kModel + " --ctx 512m --method pro -p x --dry-run");
+  EXPECT_EQ(huge.exit_code, 0) << huge.err;
+  const CommandResult too_big = run_command("generate " + kModel + " --ctx 512m --method pro -p x");
+  EXPECT_EQ(too_big.exit_code, 5) << too_big.err;
+  EXPECT_TRUE(contains(too_big.err, "q8_0")) << too_big.err;
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/targets.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "formats/config.h"
+#include "formats/facts.h"
+#include "formats/gguf.h"
+#include "formats/json.h"
+#include "formats/safetensors.h"
+#include "mrrope/error.h"
+
+namespace mrrope::fuzz {
+namespace {
+
+void require(bool good, const char* what) {
+  if (good) return;
+  std::fprintf(stderr, "the reader broke its promise: %s\n", what);
+  std::abort();
+}
+
+// Every Error names something and stays on one line of plain characters.
+template <typename Action>
+void only_errors(Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    require(!message.empty() && !error.hint().empty(), "an error without message or hint");
+    for (const char c : message) {
+      require(static_cast<unsigned char>(c) >= 0x20, "a control character in a message");
+    }
+  }
+}
+
+void use(const Facts& facts, bool replace_scaling) {
+  const Model model = finish_model(facts, replace_scaling);
+  validate(model.geometry);
+  require(!model.layers.empty(), "a model without layers");
+  require(model.geometry.rotary_dim <= model.key_length || model.format == "huggingface",
+          "a rotation wider than the head");
+  for (const double theta : trained_theta(model.geometry)) require(theta >= 0, "a negative theta");
+  kv_bytes(model, 131072, 16);
+}
+
+}  // namespace
+
+void gguf(std::span<const std::byte> bytes) {
+  only_errors([&] {
+    const Source source = Source::memory(bytes, "fuzz");
+    const Gguf model = read_gguf(source);
+    const GgufPart& part = model.first();
+    std::uint64_t records = 0;
+    for (const GgufKeyValue& kv : part.key_values) {
+      require(kv.offset + kv.size <= bytes.size() && kv.size >= 14, "a key-value outside the file");
+      records += kv.size;
+    }
+    require(24 + records <= bytes.size(), "key-values that overlap");
+    for (const GgufTensor& tensor : part.tensors) {
+      require(tensor.offset + tensor.size <= bytes.size() && tensor.size > 0,
+              "a tensor outside the file");
+    }
+    const Facts facts = gguf_facts(model);
+    only_errors([&] { use(facts, true); });
+    use(facts, false);
+  });
+}
+
+void safetensors(std::span<const std::byte> bytes) {
+  only_errors([&] {
+    const Source source = Source::memory(bytes, "fuzz");
+    if (!bytes.empty() && bytes[0] == std::byte{'{'}) {
+      for (const std::string& name : read_safetensors_index(source)) {
+        require(name.find('/') == std::string::npos && name != "..", "a path for a name");
+      }
+      return;
+    }
+    const Safetensors model = read_safetensors(source);
+    std::uint64_t sum = 0;
+    for (const SafetensorsTensor& tensor : model.tensors) {
+      require(tensor.offset + tensor.size <= bytes.size(), "a tensor outside the file");
+      sum += tensor.size;
+    }
+    require(sum == model.data_bytes, "tensors that do not fill the file");
+  });
+}
+
+void config(std::span<const std::byte> bytes) {
+  only_errors([&] {
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const Facts facts = config_facts(parse_json(text, "fuzz"), "fuzz");
+    only_errors([&] { use(facts, true); });
+    use(facts, false);
+  });
+}
+
+}  // namespace mrrope::fuzz

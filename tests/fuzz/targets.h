@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fuzzers feed: each takes any bytes, lets no exception but mrrope::Error happen (and
+// swallows that one), and aborts where a reader returned what it should have refused.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace mrrope::fuzz {
+
+void gguf(std::span<const std::byte> bytes);
+void safetensors(std::span<const std::byte> bytes);  // a file, or an index if it starts with '{'
+void config(std::span<const std::byte> bytes);
+
+}  // namespace mrrope::fuzz

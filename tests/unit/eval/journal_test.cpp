@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/journal.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "eval/run_folder.h"
+#include "support/expect_error.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+using test::expect_error;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+// Files of this process may not grow past `bytes`: what a full disk looks like from inside.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    handler_ = signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int) = nullptr;
+};
+
+TEST(Journal, KeepsLines) {
+  const TempFolder dir;
+  {
+    Journal journal(dir / "j");
+    journal.append({{"a", 1}});
+    journal.append({{"b", 0.1}});
+    EXPECT_EQ(journal.lines().size(), 2u);
+  }
+  EXPECT_EQ(read_file(dir / "j"), "{\"a\":1}\n{\"b\":0.1}\n");
+  const Journal again(dir / "j");
+  EXPECT_EQ(again.lines().size(), 2u);
+  EXPECT_EQ(again.lines()[1].at("b").get<double>(), 0.1);
+}
+
+TEST(Journal, HalfALineIsCutOff) {
+  const TempFolder dir;
+  for (const std::string half : {"{\"b\":", "{\"b\":2}", "{", "garbage\n", "[1]\n"}) {
+    write_file(dir / "j", "{\"a\":1}\n" + half);
+    Journal journal(dir / "j");
+    EXPECT_EQ(journal.lines().size(), 1u) << half;
+    EXPECT_EQ(journal.half_line(), half.size());
+    EXPECT_EQ(read_file(dir / "j"), "{\"a\":1}\n" + half);  // untouched until something is added
+    journal.append({{"c", 3}});
+    EXPECT_EQ(read_file(dir / "j"), "{\"a\":1}\n{\"c\":3}\n");
+  }
+}
+
+TEST(Journal, ABrokenLineInTheMiddleIsNotRepaired) {
+  const TempFolder dir;
+  write_file(dir / "j", "{\"a\":1}\n{\"b\n{\"c\":3}\n");
+  expect_error(ErrorKind::corrupt, "line 2", [&] { Journal journal(dir / "j"); });
+}
+
+TEST(Journal, TwoRunsInOneFolderAreRefused) {
+  const TempFolder dir;
+  const Journal first(dir / "j");
+  expect_error(ErrorKind::failed, "another run", [&] { Journal second(dir / "j"); });
+}
+
+TEST(Journal, AFullDiskLosesNothing) {
+  const TempFolder dir;
+  Journal journal(dir / "j");
+  journal.append({{"a", std::string(50, 'x')}});
+  const std::string before = read_file(dir / "j");
+  {
+    const FullDisk full(100);
+    expect_error(ErrorKind::failed, "cannot write", [&] {
+      journal.append({{"b", std::string(200, 'x')}});
+    });
+  }
+  EXPECT_EQ(read_file(dir / "j"), before);
+  journal.append({{"c", 1}});
+  EXPECT_EQ(read_file(dir / "j"), before + "{\"c\":1}\n");
+}
+
+TEST(WriteAtomically, ReplacesOrLeaves) {
+  const TempFolder dir;
+  write_atomically(dir / "f", "one");
+  {
+    const FullDisk full(10);
+    expect_error(ErrorKind::failed, "cannot write",
+                 [&] { write_atomically(dir / "f", std::string(100, 'x')); });
+  }
+  EXPECT_EQ(read_file(dir / "f"), "one");
+  EXPECT_FALSE(std::filesystem::exists(dir / "f.part"));
+  write_atomically(dir / "f", "two");
+  EXPECT_EQ(read_file(dir / "f"), "two");
+  expect_error(ErrorKind::failed, "cannot", [&] { write_atomically(dir / "no/such/f", "x"); });
+}
+
+TEST(RunFolder, GoesOnWithTheSameRun) {
+  const TempFolder dir;
+  const RunInfo info{"mrrope eval ppl m", "sha256:1", 1};
+  const ordered_json identity = {{"task", "ppl"}, {"lengths", {1, 2}}};
+  {
+    RunFolder folder(dir / "out/a", info);
+    folder.begin(identity);
+    EXPECT_TRUE(folder.notes().empty());
+    folder.append({{"unit", 1}});
+    folder.finish("{}\n", {2.0, 100});
+  }
+  RunFolder folder(dir / "out/a", {"other words, same run", "sha256:1", 1});
+  folder.begin(identity);
+  ASSERT_EQ(folder.units().size(), 1u);
+  EXPECT_EQ(folder.notes().size(), 1u);
+  EXPECT_EQ(folder.run().at("measured").at("tokens_per_second"), 50);
+  EXPECT_GT(folder.run().at("measured").at("peak_memory_bytes"), 1000000);
+  const RecordedRun recorded = read_run(dir / "out/a");
+  EXPECT_EQ(recorded.units.size(), 1u);
+  EXPECT_EQ(recorded.run.at("model_digest"), "sha256:1");
+}
+
+TEST(RunFolder, RefusesAnotherRunAndSaysWhy) {
+  const TempFolder dir;
+  {
+    RunFolder folder(dir / "a", {"c", "sha256:1", 1});
+    folder.begin({{"task", "ppl"}, {"methods", {{{"plan", "x"}}, {{"plan", "y"}}}}});
+    folder.append({{"unit", 1}});
+  }
+  const std::string journal = read_file(dir / "a/journal.jsonl");
+  const auto begin = [&](const RunInfo& info, const ordered_json& identity) {
+    RunFolder folder(dir / "a", info);
+    folder.begin(identity);
+  };
+  expect_error(ErrorKind::usage, "model_digest is \"sha256:1\" there and \"sha256:2\" now", [&] {
+    begin({"c", "sha256:2", 1}, {{"task", "ppl"}, {"methods", {{{"plan", "x"}}, {{"plan", "y"}}}}});
+  });
+  expect_error(ErrorKind::usage, "methods/1/plan is \"y\" there and \"z\" now", [&] {
+    begin({"c", "sha256:1", 1}, {{"task", "ppl"}, {"methods", {{{"plan", "x"}}, {{"plan", "z"}}}}});
+  });
+  expect_error(ErrorKind::usage, "extra is new", [&] {
+    begin({"c", "sha256:1", 1}, {{"extra", 1}});
+  });
+  EXPECT_EQ(read_file(dir / "a/journal.jsonl"), journal);
+}
+
+TEST(RunFolder, RefusesAForeignJournal) {
+  const TempFolder dir;
+  write_file(dir / "a/journal.jsonl", "{\"note\":\"mine\"}\n");
+  expect_error(ErrorKind::usage, "journal.jsonl", [&] {
+    RunFolder folder(dir / "a", {});
+    folder.begin({{"task", "ppl"}});
+  });
+  EXPECT_EQ(read_file(dir / "a/journal.jsonl"), "{\"note\":\"mine\"}\n");
+  write_file(dir / "b/run.json", "half");
+  expect_error(ErrorKind::corrupt, "run.json", [&] {
+    RunFolder folder(dir / "b", {});
+    folder.begin({{"task", "ppl"}});
+  });
+}
+
+TEST(RunFolder, UnwritablePlaces) {
+  const TempFolder dir;
+  write_file(dir / "file", "x");
+  expect_error(ErrorKind::failed, "file", [&] { RunFolder folder(dir / "file", {}); });
+  expect_error(ErrorKind::failed, "below", [&] { RunFolder folder(dir / "file/below", {}); });
+  std::filesystem::create_directories(dir / "a/journal.jsonl");
+  expect_error(ErrorKind::failed, "journal.jsonl", [&] { RunFolder folder(dir / "a", {}); });
+  expect_error(ErrorKind::failed, "holds no run", [&] { read_run(dir / "nothing"); });
+}
+
+TEST(RunFolder, ACommandThatIsNotUtf8) {
+  const TempFolder dir;
+  RunFolder folder(dir / "a", {"mrrope --text caf\xe9", "", 1});
+  folder.begin({{"task", "ppl"}});
+  EXPECT_EQ(read_run(dir / "a").run.at("command"), "mrrope --text caf\xef\xbf\xbd");
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/perplexity.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/scripted.h"
+#include "eval/random.h"
+#include "support/expect_error.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+using test::expect_error;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+Ladder ladder(const LanguageModel& model, const char* method, double scale) {
+  Extension e;
+  e.method = method;
+  e.scale = scale;
+  return make_ladder(make_plan(model.facts().geometry, e), 512);
+}
+
+std::vector<MethodUnderTest> three_methods(const LanguageModel& model) {
+  LadderRequest elastic;
+  elastic.extension.method = "pro";
+  elastic.longest = 512;
+  return {{"pro", ladder(model, "pro", 8)},
+          {"none", ladder(model, "none", 1)},
+          {"elastic:pro", make_ladder(model.facts().geometry, elastic)}};
+}
+
+std::string noise(std::size_t size, std::uint64_t seed) {
+  Random random(seed);
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) text.push_back(char('a' + random.below(26)));
+  return text;
+}
+
+std::vector<Document> four_documents() {
+  return {
+      {"a#1", noise(400, 1)}, {"b#2", noise(300, 2)}, {"c#3", noise(100, 3)}, {"d#4", noise(7, 4)}};
+}
+
+PerplexityOptions small_options() {
+  PerplexityOptions options;
+  options.lengths = {256, 32, 64, 128};  // any order
+  options.batch = 50;
+  options.kl_positions = 5;
+  return options;
+}
+
+PerplexityResults run_in_memory(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                                const std::vector<Document>& documents,
+                                const PerplexityOptions& options) {
+  RunFolder folder;
+  Progress progress;
+  return run_perplexity(model, methods, documents, options, folder, progress);
+}
+
+// Mean loss of tokens begin .. length-1 of a pass over exactly `length` tokens.
+double naive_loss(LanguageModel& model, const Ladder& under, const Document& document,
+                  std::int64_t begin, std::int64_t length) {
+  std::vector<Token> tokens = model.tokenize(document.text, true, false);
+  tokens.resize(std::size_t(length));
+  model.use(under);
+  const std::vector<double> scores = model.timeline()->append_scored(tokens);
+  double sum = 0;
+  int count = 0;
+  for (std::int64_t i = std::max<std::int64_t>(1, begin); i < length; ++i, ++count) {
+    sum -= scores[std::size_t(i)];
+  }
+  return sum / count;
+}
+
+TEST(Perplexity, OnePassIsAPassPerLength) {
+  for (const bool bos : {true, false}) {
+    ScriptedOptions scripted;
+    scripted.has_bos = bos;
+    ScriptedModel model(scripted);
+    const auto methods = three_methods(model);
+    const auto documents = four_documents();
+    const PerplexityResults r = run_in_memory(model, methods, documents, small_options());
+    ASSERT_EQ(r.lengths, (std::vector<std::int64_t>{32, 64, 128, 256}));
+    ASSERT_EQ(r.rows.size(), 3u);
+    const std::vector<std::size_t> reach = {3, 3, 2, 2};  // documents that are long enough
+    for (std::size_t m = 0; m < methods.size(); ++m) {
+      EXPECT_EQ(r.rows[m].method, methods[m].name);
+      for (std::size_t l = 0; l < r.lengths.size(); ++l) {
+        const std::int64_t n = r.lengths[l];
+        double full = 0;
+        double half = 0;
+        double band = 0;
+        for (std::size_t d = 0; d < reach[l]; ++d) {
+          const double loss = naive_loss(model, methods[m].ladder, documents[d], 0, n);
+          EXPECT_NEAR(r.rows[m].cells[l].loss[d], loss, 1e-12);
+          full += loss;
+          half += naive_loss(model, methods[m].ladder, documents[d], n / 2, n);
+          band +=
+              naive_loss(model, methods[m].ladder, documents[d], l == 0 ? 0 : r.lengths[l - 1], n);
+        }
+        const double k = double(reach[l]);
+        EXPECT_EQ(r.rows[m].cells[l].perplexity.n, reach[l]);
+        EXPECT_NEAR(r.rows[m].cells[l].perplexity.value, std::exp(full / k), 1e-9);
+        EXPECT_NEAR(r.rows[m].cells[l].last_half.value, std::exp(half / k), 1e-9);
+        EXPECT_NEAR(r.rows[m].cells[l].band.value, std::exp(band / k), 1e-9);
+      }
+    }
+  }
+}
+
+TEST(Perplexity, ComputesNoTokenThatNoLengthNeeds) {
+  ScriptedModel model({});
+  PerplexityOptions options = small_options();
+  options.kl_positions = 0;
+  const std::vector<MethodUnderTest> methods = {{"none", ladder(model, "none", 1)}};
+  run_in_memory(model, methods, four_documents(), options);
+  EXPECT_EQ(model.computed(), 256 + 256 + 64);  // documents of 401, 301, 101 and 8 tokens
+}
+
+TEST(Perplexity, TooShortIsNamedPerLength) {
+  ScriptedModel model({});
+  const PerplexityResults r =
+      run_in_memory(model, three_methods(model), four_documents(), small_options());
+  EXPECT_EQ(r.too_short[0], (std::vector<std::string>{"d#4"}));
+  EXPECT_EQ(r.too_short[1], (std::vector<std::string>{"d#4"}));
+  EXPECT_EQ(r.too_short[2], (std::vector<std::string>{"c#3", "d#4"}));
+  EXPECT_EQ(r.too_short[3], (std::vector<std::string>{"c#3", "d#4"}));
+  EXPECT_NE(to_text(r).find("Too short for 128: c#3, d#4"), std::string::npos) << to_text(r);
+}
+
+TEST(Perplexity, NothingLongEnoughGivesNullsNotNumbers) {
+  ScriptedModel model({});
+  PerplexityOptions options = small_options();
+  options.lengths = {64, 500};
+  const PerplexityResults r = run_in_memory(model, three_methods(model), four_documents(), options);
+  EXPECT_EQ(r.rows[0].cells[1].perplexity.n, 0u);
+  for (const ordered_json& row : to_json(r).at("results")) {
+    EXPECT_EQ(row.at("value").is_null(), row.at("length") == 500) << row;
+  }
+  EXPECT_NE(to_text(r).find("no document was measured to 500"), std::string::npos) << to_text(r);
+}
+
+TEST(Perplexity, DivergenceIsThatOfFullLogits) {
+  ScriptedModel model({});
+  const auto methods = three_methods(model);
+  const auto documents = four_documents();
+  const PerplexityResults r = run_in_memory(model, methods, documents, small_options());
+  EXPECT_EQ(r.reference_length, 64);
+  // Positions (2k + 1) * 64 / 10: 6 19 32 44 57.
+  const std::vector<std::size_t> wanted = {6, 19, 32, 44, 57};
+  double sum = 0;
+  for (std::size_t d = 0; d < 3; ++d) {
+    std::vector<std::vector<double>> p;  // none, then pro
+    for (const std::size_t m : {1u, 0u}) {
+      model.use(methods[m].ladder);
+      model.timeline()->append_observed(model.tokenize(documents[d].text, true, false), wanted,
+                                        [&](std::size_t, std::span<const float> logits) {
+                                          double total = 0;
+                                          for (const float x : logits) total += std::exp(x);
+                                          p.emplace_back();
+                                          for (const float x : logits) {
+                                            p.back().push_back(std::exp(x) / total);
+                                          }
+                                        });
+    }
+    for (std::size_t k = 0; k < 5; ++k) {
+      for (std::size_t v = 0; v < p[k].size(); ++v) {
+        sum += p[k][v] * std::log(p[k][v] / p[5 + k][v]);
+      }
+    }
+  }
+  EXPECT_NEAR(r.rows[0].divergence.value, sum / 15, 1e-5);
+  EXPECT_EQ(r.rows[0].divergence.n, 3u);
+  EXPECT_EQ(r.rows[1].divergence.n, 0u);     // the untouched model itself
+  EXPECT_EQ(r.rows[2].divergence.value, 0);  // elastic: untouched inside the window
+  EXPECT_EQ(r.rows[2].cells[1].perplexity.value, r.rows[1].cells[1].perplexity.value);
+}
+
+TEST(Perplexity, SlidingWindowFormula) {
+  for (const bool bos : {true, false}) {
+    ScriptedOptions scripted;
+    scripted.has_bos = bos;
+    ScriptedModel model(scripted);
+    const std::vector<MethodUnderTest> methods = {{"none", ladder(model, "none", 1)}};
+    const auto documents = four_documents();
+    PerplexityOptions options;
+    options.lengths = {64};
+    options.batch = 7;
+    options.stride = 20;
+    const PerplexityResults r = run_in_memory(model, methods, documents, options);
+    double sum = 0;
+    int windows = 0;
+    for (std::size_t d = 0; d < 3; ++d) {
+      const auto text = model.tokenize(documents[d].text, false, false);
+      const std::size_t room = bos ? 63 : 64;
+      std::size_t previous = 0;
+      for (std::size_t begin = 0;; begin += 20) {
+        const std::size_t end = std::min(begin + room, text.size());
+        std::vector<Token> tokens;
+        if (bos) tokens.push_back(ScriptedModel::kBos);
+        for (std::size_t i = begin; i < end; ++i) tokens.push_back(text[i]);
+        const auto scores = model.timeline()->append_scored(tokens);
+        double window = 0;
+        int count = 0;
+        for (std::size_t i = tokens.size() - (end - previous); i < tokens.size(); ++i) {
+          if (i == 0) continue;
+          window -= scores[i];
+          ++count;
+        }
+        sum += window / count;
+        ++windows;
+        previous = end;
+        if (end == text.size()) break;
+      }
+    }
+    EXPECT_NEAR(r.rows[0].cells[0].perplexity.value, std::exp(sum / windows), 1e-9);
+    EXPECT_EQ(to_json(r).at("results").at(0).at("metric"), "perplexity_sliding");
+    EXPECT_NE(to_text(r).find("sliding windows"), std::string::npos);
+  }
+}
+
+TEST(Perplexity, NanIsDataAndIsNamed) {
+  ScriptedOptions scripted;
+  scripted.nan_at = 70;
+  scripted.nan_method = "pro";
+  ScriptedModel model(scripted);
+  std::vector<MethodUnderTest> methods = three_methods(model);
+  methods.pop_back();
+  const PerplexityResults r = run_in_memory(model, methods, four_documents(), small_options());
+  EXPECT_EQ(r.rows[0].cells[1].perplexity.n, 3u);  // 64 tokens end before it
+  EXPECT_EQ(r.rows[0].cells[2].perplexity.n, 0u);
+  EXPECT_EQ(r.rows[1].cells[2].perplexity.n, 2u);
+  ASSERT_EQ(r.failures.size(), 2u);
+  EXPECT_EQ(r.failures[0], "pro, a#1: the log-probability of token 71 is not a finite number");
+  EXPECT_TRUE(std::isfinite(r.rows[0].divergence.value));
+}
+
+TEST(Perplexity, NanInTheUntouchedModelLeavesNoDivergence) {
+  ScriptedOptions scripted;
+  scripted.nan_at = 40;
+  scripted.nan_method = "none";
+  ScriptedModel model(scripted);
+  std::vector<MethodUnderTest> methods = three_methods(model);
+  methods.pop_back();
+  const PerplexityResults r = run_in_memory(model, methods, four_documents(), small_options());
+  EXPECT_EQ(r.rows[0].divergence.n, 0u);
+  EXPECT_EQ(r.rows[0].cells[3].perplexity.n, 2u);
+}
+
+TEST(Perplexity, AnEngineThatFailsIsNamedWithItsUnit) {
+  ScriptedOptions scripted;
+  scripted.fail_at = 300;
+  ScriptedModel model(scripted);
+  expect_error(ErrorKind::failed, "(method none, document b#2)", [&] {
+    PerplexityOptions options = small_options();
+    options.kl_positions = 0;
+    run_in_memory(model, {{"none", ladder(model, "none", 1)}}, four_documents(), options);
+  });
+}
+
+TEST(Perplexity, RefusesWhatMakesNoSense) {
+  ScriptedModel model({});
+  const auto attempt = [&](auto change, const std::string& part) {
+    PerplexityOptions options = small_options();
+    std::vector<MethodUnderTest> methods = three_methods(model);
+    change(options, methods);
+    expect_error(ErrorKind::usage, part,
+                 [&] { run_in_memory(model, methods, four_documents(), options); });
+  };
+  attempt([](auto&, auto& m) { m.clear(); }, "no method");
+  attempt([](auto& o, auto&) { o.lengths.clear(); }, "no length");
+  attempt([](auto& o, auto&) { o.lengths = {1}; }, "length 1 ");
+  attempt([](auto& o, auto&) { o.lengths = {5000}; }, "context of 4096");
+  attempt([](auto& o, auto&) { o.lengths = {600}; }, "last rung of pro");
+  attempt([](auto& o, auto&) { o.stride = 32; }, "stride of 32");
+  attempt([](auto& o, auto&) { o.batch = 0; }, "batch of 0");
+  attempt([](auto&, auto& m) { m[1].name = "pro"; }, "given twice");
+}
+
+TEST(Perplexity, ResultsFileHasItsKeys) {
+  ScriptedModel model({});
+  const TempFolder dir;
+  Progress progress;
+  {
+    RunFolder folder(dir / "out", {"mrrope eval ppl m", "sha256:1", 1});
+    run_perplexity(model, three_methods(model), four_documents(), small_options(), folder,
+                   progress);
+  }
+  const ordered_json results = ordered_json::parse(read_file(dir / "out/results.json"));
+  std::string keys;
+  for (const auto& [key, value] : results.at("results").at(0).items()) keys += key + " ";
+  EXPECT_EQ(keys, "task method plan scale length metric value stderr n ");
+  EXPECT_EQ(results.at("results").size(), 3u * 4 * 3 + 2);
+  EXPECT_EQ(results.at("comparisons").size(), 3u * 4);
+  EXPECT_EQ(results.at("verdicts").size(), 3u);
+  // Reports are made from the folder alone.
+  const RecordedRun recorded = read_run(dir / "out");
+  EXPECT_EQ(results_text(to_json(perplexity_results(recorded.run, recorded.units))),
+            read_file(dir / "out/results.json"));
+  const ordered_json& measured = recorded.run.at("measured");
+  EXPECT_GT(measured.at("tokens_per_second"), 0);
+}
+
+class Survival : public ::testing::Test {
+ protected:
+  std::string run(const std::filesystem::path& out, std::int64_t* computed = nullptr,
+                  ScriptedOptions scripted = {}) {
+    ScriptedModel model(scripted);
+    RunFolder folder(out, {"mrrope eval ppl m --out out", "sha256:1", 1});
+    Progress progress;
+    run_perplexity(model, three_methods(model), four_documents(), small_options(), folder,
+                   progress);
+    if (computed != nullptr) *computed = model.computed();
+    return read_file(out / "results.json");
+  }
+  TempFolder dir_;
+};
+
+TEST_F(Survival, AJournalCutAnywhereGivesTheSameBytes) {
+  const std::string whole = run(dir_ / "whole");
+  const std::string journal = read_file(dir_ / "whole/journal.jsonl");
+  const std::string run_json = read_file(dir_ / "whole/run.json");
+  std::vector<std::size_t> cuts = {0, journal.size(), journal.size() - 1};
+  for (std::size_t at = journal.find('\n'); at != std::string::npos;
+       at = journal.find('\n', at + 1)) {
+    cuts.push_back(at);      // the line without its line feed
+    cuts.push_back(at + 1);  // between two units
+  }
+  Random random(7);
+  for (int i = 0; i < 40; ++i) cuts.push_back(random.below(journal.size()));
+  for (const std::size_t cut : cuts) {
+    std::filesystem::remove_all(dir_ / "cut");
+    write_file(dir_ / "cut/journal.jsonl", journal.substr(0, cut));
+    if (cut % 2 == 0) write_file(dir_ / "cut/run.json", run_json);
+    EXPECT_EQ(run(dir_ / "cut"), whole) << cut;
+    EXPECT_EQ(read_file(dir_ / "cut/journal.jsonl"), journal) << cut;
+  }
+}
+
+TEST_F(Survival, AnEngineKilledAnywhereGivesTheSameBytes) {
+  const std::string whole = run(dir_ / "whole");
+  for (std::int64_t token = 1; token < 2500; token += 97) {
+    std::filesystem::remove_all(dir_ / "cut");
+    ScriptedOptions scripted;
+    scripted.fail_at = token;
+    try {
+      run(dir_ / "cut", nullptr, scripted);
+    } catch (const Error&) {
+    }
+    EXPECT_EQ(run(dir_ / "cut"), whole) << token;
+  }
+}
+
+TEST_F(Survival, AFinishedRunComputesNothingAgain) {
+  const std::string whole = run(dir_ / "whole");
+  const std::string run_json = read_file(dir_ / "whole/run.json");
+  std::int64_t computed = -1;
+  EXPECT_EQ(run(dir_ / "whole", &computed), whole);
+  EXPECT_EQ(computed, 0);
+  EXPECT_EQ(read_file(dir_ / "whole/run.json"), run_json);
+}
+
+TEST_F(Survival, LinesInAnyOrderGiveTheSameBytes) {
+  const std::string whole = run(dir_ / "whole");
+  RecordedRun recorded = read_run(dir_ / "whole");
+  std::reverse(recorded.units.begin(), recorded.units.end());
+  EXPECT_EQ(results_text(to_json(perplexity_results(recorded.run, recorded.units))), whole);
+}
+
+TEST_F(Survival, AnInterruptKeepsWhatIsDoneAndSaysHowToGoOn) {
+  const std::string whole = run(dir_ / "whole");
+  ScriptedModel model({});
+  {
+    RunFolder folder(dir_ / "cut", {"mrrope eval ppl m --out out", "sha256:1", 1});
+    // The clock is read in every batch: Ctrl-C comes in the middle of the third unit.
+    int ticks = 0;
+    Progress progress([](const std::string&) {}, false,
+                      [&] {
+                        if (++ticks == 30) request_interrupt();
+                        return Progress::Clock::time_point();
+                      });
+    try {
+      run_perplexity(model, three_methods(model), four_documents(), small_options(), folder,
+                     progress);
+      ADD_FAILURE() << "not interrupted";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::interrupted);
+      EXPECT_EQ(e.hint(), "go on with: mrrope eval ppl m --out out");
+    }
+    clear_interrupt();
+    EXPECT_GT(folder.units().size(), 0u);
+  }
+  EXPECT_EQ(run(dir_ / "cut"), whole);
+}
+
+TEST_F(Survival, AnotherSettingIsAnotherRun) {
+  run(dir_ / "whole");
+  ScriptedModel model({});
+  RunFolder folder(dir_ / "whole", {"", "sha256:1", 1});
+  PerplexityOptions options = small_options();
+  options.batch = 51;
+  Progress progress;
+  expect_error(ErrorKind::usage, "settings/batch is 50 there and 51 now", [&] {
+    run_perplexity(model, three_methods(model), four_documents(), options, folder, progress);
+  });
+}
+
+TEST(PerplexityText, Table) {
+  ScriptedModel model({});
+  const std::string text =
+      to_text(run_in_memory(model, three_methods(model), four_documents(), small_options()));
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "Perplexity of the first N tokens, 4 documents (window 64):");
+  for (const char* part : {"method ", "elastic:pro", "+-", "Bands", "pro against none",
+                           "Verdict:", "costs +", "KL "}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+TEST(LengthText, AsTyped) {
+  EXPECT_EQ(length_text(8192), "8k");
+  EXPECT_EQ(length_text(1000), "1000");
+  EXPECT_EQ(length_text(1048576), "1m");
+}
+
+}  // namespace
+}  // namespace mrrope

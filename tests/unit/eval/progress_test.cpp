@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/progress.h"
+
+#include <gtest/gtest.h>
+
+namespace mrrope {
+namespace {
+
+class ProgressTest : public ::testing::Test {
+ protected:
+  Progress make(bool terminal) {
+    return Progress([this](const std::string& text) { shown_ += text; }, terminal,
+                    [this] { return now_; });
+  }
+  void wait(double seconds) {
+    now_ += std::chrono::duration_cast<Progress::Clock::duration>(
+        std::chrono::duration<double>(seconds));
+  }
+  std::string shown_;
+  Progress::Clock::time_point now_;
+};
+
+TEST_F(ProgressTest, SilentWhenSoonOver) {
+  for (const bool terminal : {false, true}) {
+    Progress progress = make(terminal);
+    progress.start(100);
+    wait(1.9);
+    progress.advance(100);
+    progress.finish();
+    EXPECT_EQ(shown_, "");
+  }
+}
+
+TEST_F(ProgressTest, LinesNowAndThen) {
+  Progress progress = make(false);
+  progress.start(1000);
+  progress.label("pro");
+  for (int i = 0; i < 40; ++i) {
+    wait(1);
+    progress.advance(10);
+  }
+  EXPECT_EQ(shown_,
+            "2%  pro  10 tok/s  1 min 38 s left\n"
+            "17%  pro  10 tok/s  1 min 23 s left\n"
+            "32%  pro  10 tok/s  1 min 08 s left\n");
+  progress.finish();
+  EXPECT_TRUE(shown_.ends_with("\n40%  pro  10 tok/s  1 min 00 s left\n")) << shown_;
+}
+
+TEST_F(ProgressTest, ABarOnATerminalThatIsWipedAtTheEnd) {
+  Progress progress = make(true);
+  progress.start(100);
+  wait(5);
+  progress.advance(50);
+  EXPECT_EQ(shown_, "\r[##########----------] 50%  10 tok/s  5 s left\x1b[K");
+  shown_.clear();
+  wait(0.01);
+  progress.advance(1);
+  EXPECT_EQ(shown_, "");
+  progress.label(std::string(200, 'x'));
+  wait(1);
+  progress.advance(1);
+  EXPECT_LE(shown_.size(), 79u + 4);
+  shown_.clear();
+  progress.finish();
+  EXPECT_EQ(shown_, "\r\x1b[K");
+}
+
+TEST_F(ProgressTest, WhatAnEarlierRunDidIsDoneButNotFast) {
+  Progress progress = make(false);
+  progress.start(100, 50);
+  wait(5);
+  progress.advance(5);
+  EXPECT_EQ(shown_, "55%  1.0 tok/s  45 s left\n");
+  EXPECT_EQ(progress.computed(), 5);
+}
+
+TEST(Duration, InWords) {
+  EXPECT_EQ(duration_text(0.2), "1 s");
+  EXPECT_EQ(duration_text(185), "3 min 05 s");
+  EXPECT_EQ(duration_text(7620), "2 h 07 min");
+  EXPECT_EQ(duration_text(1e300), "unknown");
+}
+
+TEST(Interrupt, IsAFlag) {
+  EXPECT_FALSE(interrupt_requested());
+  request_interrupt();
+  EXPECT_TRUE(interrupt_requested());
+  clear_interrupt();
+  EXPECT_FALSE(interrupt_requested());
+}
+
+}  // namespace
+}  // namespace mrrope

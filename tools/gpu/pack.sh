@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Packs what a bare GPU machine lacks. See README.md beside this file.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+mib=16
+while getopts s: flag; do
+  case $flag in s) mib=$OPTARG ;; *) exit 2 ;; esac
+done
+shift $((OPTIND - 1))
+bundle=${1:?usage: pack.sh [-s MIB] BUNDLE [FILE...]}
+shift
+mkdir -p "$bundle"
+
+if [ ! -f "$bundle/llama.tar.xz" ]; then
+  source=$("$here/../fetch_llama.sh")
+  tar -C "$source" -cf - CMakeLists.txt LICENSE ggml src include common vendor cmake licenses |
+    xz -T0 -3 >"$bundle/llama.tar.xz"
+fi
+
+# Debian packages for x86-64, unpacked there without being installed.
+if [ ! -f "$bundle/debs.tar" ]; then
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/debs"
+  apt=(apt-get -qq -o APT::Architecture=amd64 -o APT::Architectures=amd64 -o Dir::State="$work"
+    -o Dir::State::lists="$work/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$work/cache"
+    -o APT::Sandbox::User=root)
+  "${apt[@]}" update
+  (cd "$work/debs" && "${apt[@]}" download libcli11-dev nlohmann-json3-dev zlib1g-dev zlib1g \
+    liblzma-dev liblzma5 libzstd-dev libzstd1 libgtest-dev libbenchmark-dev libbenchmark1debian)
+  tar -C "$work" -cf "$bundle/debs.tar" debs
+fi
+
+for file in "$@"; do
+  split -b "${mib}m" -d -a 3 "$file" "$bundle/$(basename "$file").part-"
+done
+du -sh "$bundle" >&2
