@@ -2,6 +2,7 @@
 #include "engine/local_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "core/text.h"
@@ -173,6 +174,78 @@ void LocalModel::decode(llama_seq_id sequence, std::span<const Token> tokens, st
                                        ": ", take_llama_log()));
   }
   injector_->finish();
+}
+
+void LocalModel::decode_scored(llama_seq_id sequence, std::span<const Token> tokens,
+                               std::int64_t position, std::span<const Token> targets,
+                               std::span<double> scores) {
+  // Below this a float's probability loses digits, and the logarithm is taken from the logits.
+  constexpr float kLeastProbability = 1e-30F;
+  // The device's fast exponentials are good to some 1e-5.
+  constexpr double kTolerance = 1e-3;
+  constexpr std::size_t kCallsPerCheck = 16;
+
+  bool in_place = false;
+  if (scoring_ != Scoring::host) {
+    injector_->on_logits = [&](ggml_tensor* logits) { in_place = score_in_place(logits, targets); };
+  }
+  try {
+    decode(sequence, tokens, position, std::vector<char>(tokens.size(), 1));
+  } catch (...) {
+    injector_->on_logits = nullptr;
+    throw;
+  }
+  injector_->on_logits = nullptr;
+  if (!in_place) return score_on_host(targets, scores);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const float probability = probabilities_[i];
+    scores[i] = probability > kLeastProbability
+                    ? std::log(static_cast<double>(probability))
+                    : log_probability(row(i), static_cast<std::size_t>(targets[i]));
+  }
+  // Now and then a row is checked against what libllama itself hands out. Not always: that waits
+  // for all logits to arrive here, while the next chunk could be computing.
+  if (!targets.empty() && calls_in_place_++ % kCallsPerCheck == 0) {
+    const double expected = log_probability(row(0), static_cast<std::size_t>(targets[0]));
+    if (std::abs(scores[0] - expected) > kTolerance * (1 - expected)) {
+      scoring_ = Scoring::host;
+      score_on_host(targets, scores);
+    }
+  }
+}
+
+bool LocalModel::score_in_place(ggml_tensor* logits, std::span<const Token> targets) {
+  if (logits->type != GGML_TYPE_F32 || logits->ne[0] != vocabulary_ ||
+      logits->ne[1] < static_cast<std::int64_t>(targets.size()) || !ggml_is_contiguous(logits)) {
+    return false;
+  }
+  const ggml_backend_buffer_t buffer = logits->view_src ? logits->view_src->buffer : logits->buffer;
+  try {
+    if (!device_scorer_) {
+      const bool here = ggml_backend_buffer_is_host(buffer) && scoring_ == Scoring::automatic;
+      if (!here) device_scorer_ = DeviceScorer::make(ggml_backend_buffer_get_type(buffer));
+      if (!device_scorer_) {
+        scoring_ = Scoring::host;
+        return false;
+      }
+    }
+    probabilities_.resize(targets.size());
+    device_scorer_->score(logits, targets, probabilities_);
+    return true;
+  } catch (const Error&) {
+    scoring_ = Scoring::host;  // it can always be done here
+    return false;
+  }
+}
+
+void LocalModel::score_on_host(std::span<const Token> targets, std::span<double> scores) {
+  if (targets.empty()) return;
+  // libllama keeps wanted rows side by side, and is asked from this thread only.
+  const std::span<const float> first = row(0);
+  workers_.run(targets.size(), [&](std::size_t i) {
+    scores[i] = log_probability({first.data() + i * first.size(), first.size()},
+                                static_cast<std::size_t>(targets[i]));
+  });
 }
 
 std::span<const float> LocalModel::row(std::size_t index) const {

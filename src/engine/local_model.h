@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/device_score.h"
 #include "engine/inject.h"
 #include "engine/llama_api.h"
 #include "engine/local.h"
@@ -48,6 +49,17 @@ class LocalModel final : public LanguageModel {
               std::span<const char> wanted);
   std::span<const float> row(std::size_t index) const;
 
+  // Computes tokens as above, all wanted, and the natural logarithm of the probability of
+  // targets[i] after tokens[i] into scores[i], for as many targets as there are. NaN where a logit
+  // is.
+  void decode_scored(llama_seq_id sequence, std::span<const Token> tokens, std::int64_t position,
+                     std::span<const Token> targets, std::span<double> scores);
+
+  // Where scores are computed: on the accelerator if the logits are there, or as told, for tests.
+  enum class Scoring { automatic, host, device };
+  void score_on(Scoring where) noexcept { scoring_ = where; }
+  Scoring scoring() const noexcept { return scoring_; }
+
   // Throws Error (usage) if a timeline of this length has no place in the cache or on the ladder.
   void check_length(std::int64_t length) const;
 
@@ -55,10 +67,14 @@ class LocalModel final : public LanguageModel {
   llama_memory_t memory() const noexcept { return llama_get_memory(context_.get()); }
   const llama_model* llama() const noexcept { return model_.get(); }
   const llama_vocab* vocab() const noexcept { return vocab_; }
-  WorkerPool& workers() noexcept { return workers_; }
   const Injector& injector() const noexcept { return *injector_; }
 
  private:
+  // Called with the computed logits inside a decode; whether the probabilities could be computed
+  // where they are.
+  bool score_in_place(ggml_tensor* logits, std::span<const Token> targets);
+  void score_on_host(std::span<const Token> targets, std::span<double> scores);
+
   Model facts_;
   LocalOptions options_;
   LlamaPtr<llama_model> model_;
@@ -68,6 +84,10 @@ class LocalModel final : public LanguageModel {
   std::unique_ptr<Injector> injector_;  // outlives the context
   LlamaPtr<llama_context> context_;
   WorkerPool workers_;
+  Scoring scoring_ = Scoring::automatic;
+  std::unique_ptr<DeviceScorer> device_scorer_;
+  std::vector<float> probabilities_;
+  std::size_t calls_in_place_ = 0;
   std::optional<Ladder> ladder_;  // empty: the model as shipped
   std::vector<llama_seq_id> free_sequences_;
   // The batch being decoded.

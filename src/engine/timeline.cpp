@@ -26,68 +26,65 @@ LocalTimeline::~LocalTimeline() {
   model_.give_back(sequence_);
 }
 
-void LocalTimeline::keep_last(std::span<const float> row) {
-  last_logits_.assign(row.begin(), row.end());
+void LocalTimeline::check_token(Token token) const {
+  if (token >= 0 && token < model_.vocabulary()) return;
+  throw Error(ErrorKind::usage,
+              cat("token ", token, " is outside the vocabulary of ", model_.vocabulary()));
 }
 
-void LocalTimeline::extend(std::span<const Token> tokens, const Mark& mark, const Visit& visit) {
+void LocalTimeline::extend(std::span<const Token> tokens, const Compute& compute) {
   model_.check_length(length() + static_cast<std::int64_t>(tokens.size()));
   const auto ubatch = static_cast<std::size_t>(model_.ubatch());
-  std::vector<char> wanted(std::min(ubatch, tokens.size()));
-  for (Chunk chunk; chunk.first < tokens.size(); chunk.first += chunk.count) {
-    chunk.count = std::min(ubatch, tokens.size() - chunk.first);
-    const bool last = chunk.first + chunk.count == tokens.size();
-    for (std::size_t i = 0; i < chunk.count; ++i) {
-      const std::size_t index = chunk.first + i;
-      wanted[i] = mark(index) || index + 1 == tokens.size() ? 1 : 0;
-    }
-    const std::span<const Token> part = tokens.subspan(chunk.first, chunk.count);
+  for (std::size_t first = 0; first < tokens.size(); first += ubatch) {
+    const std::size_t count = std::min(ubatch, tokens.size() - first);
     last_logits_.clear();
     try {
-      model_.decode(sequence_, part, length(), std::span(wanted).first(chunk.count));
+      compute(first, tokens.subspan(first, count));
     } catch (...) {
       // The cache may hold some of the chunk; the timeline does not.
       llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
       throw;
     }
-    tokens_.insert(tokens_.end(), part.begin(), part.end());
-    if (last) keep_last(model_.row(chunk.count - 1));
-    visit(chunk);
+    tokens_.insert(tokens_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(first),
+                   tokens.begin() + static_cast<std::ptrdiff_t>(first + count));
+    if (first + count == tokens.size()) {
+      const std::span<const float> row = model_.row(count - 1);
+      last_logits_.assign(row.begin(), row.end());
+    }
   }
 }
 
 void LocalTimeline::append(std::span<const Token> tokens) {
-  extend(
-      tokens, [](std::size_t) { return false; }, [](const Chunk&) {});
+  extend(tokens, [&](std::size_t first, std::span<const Token> chunk) {
+    std::vector<char> wanted(chunk.size(), 0);
+    if (first + chunk.size() == tokens.size()) wanted.back() = 1;
+    model_.decode(sequence_, chunk, length(), wanted);
+  });
   if (!tokens.empty() && !top_two(last_logits_).valid) refuse_nan(length() - 1);
 }
 
 std::vector<double> LocalTimeline::append_scored(std::span<const Token> tokens) {
   std::vector<double> scores(tokens.size(), std::numeric_limits<double>::quiet_NaN());
   if (tokens.empty()) return scores;
-  const std::int64_t start = length();
-  if (start > 0) {
+  if (length() > 0) {
     ensure_logits();
+    check_token(tokens[0]);
     scores[0] = log_probability(last_logits_, static_cast<std::size_t>(tokens[0]));
-    if (std::isnan(scores[0])) refuse_nan(start - 1);
+    if (std::isnan(scores[0])) refuse_nan(length() - 1);
   }
-  extend(
-      tokens, [](std::size_t) { return true; },
-      [&](const Chunk& chunk) {
-        const std::size_t rows =
-            chunk.first + chunk.count == tokens.size() ? chunk.count - 1 : chunk.count;
-        // libllama keeps wanted rows side by side, and is asked from this thread only.
-        const std::span<const float> first = model_.row(0);
-        model_.workers().run(rows, [&](std::size_t i) {
-          const std::size_t next = chunk.first + i + 1;
-          scores[next] = log_probability({first.data() + i * first.size(), first.size()},
-                                         static_cast<std::size_t>(tokens[next]));
-        });
-        for (std::size_t i = 0; i < rows; ++i) {
-          const std::size_t next = chunk.first + i + 1;
-          if (std::isnan(scores[next])) refuse_nan(start + static_cast<std::int64_t>(next) - 1);
-        }
-      });
+  extend(tokens, [&](std::size_t first, std::span<const Token> chunk) {
+    // What follows each token of the chunk, which ends in the next one; the very last is followed
+    // by nothing known.
+    const std::size_t rows = std::min(chunk.size(), tokens.size() - first - 1);
+    const std::span<const Token> targets = tokens.subspan(first + 1, rows);
+    for (const Token target : targets) check_token(target);
+    const std::span<double> part = std::span(scores).subspan(first + 1, rows);
+    model_.decode_scored(sequence_, chunk, length(), targets, part);
+    for (std::size_t i = 0; i < rows; ++i) {
+      if (std::isnan(part[i])) refuse_nan(length() + static_cast<std::int64_t>(i));
+    }
+  });
+  if (!top_two(last_logits_).valid) refuse_nan(length() - 1);
   return scores;
 }
 
@@ -101,25 +98,22 @@ void LocalTimeline::append_observed(std::span<const Token> tokens,
                       ": the list must ascend and stay inside the appended tokens"));
     }
   }
-  const std::int64_t start = length();
-  std::size_t marked = 0;
-  std::size_t seen = 0;
-  extend(
-      tokens,
-      [&](std::size_t index) {
-        const bool hit = marked < wanted.size() && wanted[marked] == index;
-        if (hit) ++marked;
-        return hit;
-      },
-      [&](const Chunk& chunk) {
-        for (; seen < wanted.size() && wanted[seen] < chunk.first + chunk.count; ++seen) {
-          const std::span<const float> row = model_.row(wanted[seen] - chunk.first);
-          if (!top_two(row).valid) {
-            refuse_nan(start + static_cast<std::int64_t>(wanted[seen]));
-          }
-          observer(wanted[seen], row);
-        }
-      });
+  std::size_t next = 0;
+  extend(tokens, [&](std::size_t first, std::span<const Token> chunk) {
+    std::vector<char> flags(chunk.size(), 0);
+    std::size_t end = next;
+    for (; end < wanted.size() && wanted[end] < first + chunk.size(); ++end) {
+      flags[wanted[end] - first] = 1;
+    }
+    if (first + chunk.size() == tokens.size()) flags.back() = 1;
+    model_.decode(sequence_, chunk, length(), flags);
+    for (; next < end; ++next) {
+      const std::size_t index = wanted[next] - first;
+      const std::span<const float> row = model_.row(index);
+      if (!top_two(row).valid) refuse_nan(length() + static_cast<std::int64_t>(index));
+      observer(wanted[next], row);
+    }
+  });
 }
 
 std::unique_ptr<Timeline> LocalTimeline::fork() {

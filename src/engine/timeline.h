@@ -6,6 +6,7 @@
 // threads. Another cut, or other timelines in the cache, may move the last bits.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -31,19 +32,16 @@ class LocalTimeline final : public Timeline {
   Generation generate(const GenerateOptions& options) override;
 
  private:
-  // Which rows of a chunk are wanted, and what to do with them.
-  struct Chunk {
-    std::size_t first = 0;  // index of its first token within the append
-    std::size_t count = 0;
-  };
-  using Mark = std::function<bool(std::size_t index)>;
-  using Visit = std::function<void(const Chunk&)>;
+  // Decodes one chunk; its last token is wanted if it is the last of all. first: the index of the
+  // chunk's first token within the append.
+  using Compute = std::function<void(std::size_t first, std::span<const Token> chunk)>;
 
-  // Computes tokens chunk by chunk; the row of the last one becomes last_logits_.
-  void extend(std::span<const Token> tokens, const Mark& mark, const Visit& visit);
+  // Computes tokens chunk by chunk; the row of the last one becomes last_logits_. If a chunk fails
+  // the timeline ends before it.
+  void extend(std::span<const Token> tokens, const Compute& compute);
   // Makes last_logits_ those that follow the last token, computing it again if need be.
   void ensure_logits();
-  void keep_last(std::span<const float> row);
+  void check_token(Token token) const;
 
   LocalModel& model_;
   llama_seq_id sequence_;

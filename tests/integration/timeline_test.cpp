@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "engine/local.h"
+#include "engine/local_model.h"
 #include "engine/score.h"
 #include "mrrope/error.h"
 #include "support/random_model.h"
@@ -157,6 +158,17 @@ TEST_P(Memories, ScoresAreTheObservedLogitsNormalised) {
     EXPECT_NEAR(scores[i], expected, 1e-6) << i;
     EXPECT_LE(scores[i], 0);
   }
+}
+
+// The accelerator's way, taken on the CPU.
+TEST_P(Memories, ScoresComputedInPlaceAreTheSame) {
+  auto& local = dynamic_cast<LocalModel&>(*model_);
+  local.score_on(LocalModel::Scoring::host);
+  const std::vector<double> here = model_->timeline()->append_scored(tokens_);
+  local.score_on(LocalModel::Scoring::device);
+  const std::vector<double> there = model_->timeline()->append_scored(tokens_);
+  EXPECT_EQ(local.scoring(), LocalModel::Scoring::device);  // it did not fall back
+  for (std::size_t i = 1; i < tokens_.size(); ++i) EXPECT_NEAR(there[i], here[i], 1e-5) << i;
 }
 
 TEST_P(Memories, SameCallsGiveTheSameBits) {
