@@ -70,17 +70,20 @@ std::uint64_t available_on_accelerators() {
   return available;
 }
 
-// The largest graph has one ubatch of tokens over a full cache. What is alive in it at once:
-// the logits (kept a second time for the host), some widths of the residual stream, the mask, and
-// without flash attention the scores of every head.
+// The largest graph has one ubatch of tokens over a full cache, and memory is used again as soon as
+// it is free. Either the attention is the widest part: the mask (f16 with flash attention, else
+// f32), without flash attention the scores of every head, and some widths of the residual stream
+// for the layer around it; or the end is: the logits. Then the logits once more, for the host.
+// Checked against the real buffers in tests/integration/memory_test.cpp.
 std::uint64_t compute_bytes(const Model& model, const LocalOptions& options, bool flash) {
   const auto tokens = static_cast<double>(options.ubatch);
   const auto context = static_cast<double>(context_of(model, options));
-  const double logits = 2 * 4 * tokens * model.vocabulary;
-  const double stream = 4 * tokens * 12.0 * model.embedding;
+  const double stream = 4 * tokens * model.embedding;
+  const double logits = 4 * tokens * model.vocabulary;
   const double mask = tokens * context * (flash ? 2 : 4);
-  const double scores = flash ? 0 : 2 * 4 * tokens * context * model.heads;
-  return static_cast<std::uint64_t>(logits + stream + mask + scores);
+  const double scores = flash ? 0 : 4 * tokens * context * model.heads;
+  return static_cast<std::uint64_t>(std::max(mask + scores + 12 * stream, logits + 2 * stream) +
+                                    logits);
 }
 
 // libllama gives a windowed layer room for its window and one ubatch.

@@ -209,7 +209,7 @@ Logits reference(const std::filesystem::path& path,
 
 class Engine {
  public:
-  Engine(const Subject& subject, const std::filesystem::path& path) {
+  Engine(const Subject& subject, const std::filesystem::path& path, bool replace_scaling = false) {
     LocalOptions options;
     options.context = subject.context;
     options.ubatch = kUbatch;
@@ -218,7 +218,7 @@ class Engine {
     options.type_k = options.type_v = "f32";
     options.flash_attention = "off";
     options.timelines = 1;
-    model_ = open_local(read_model(path), options);
+    model_ = open_local(read_model(path, replace_scaling), options);
   }
 
   const Geometry& geometry() const { return model_->facts().geometry; }
@@ -378,6 +378,55 @@ TEST_P(Oracle, YarnIsItsOwnYarn) {
         params.yarn_orig_ctx = 256;
       },
       subject().noise);
+}
+
+// A model trained with YaRN: plans come on top of it, or instead of it.
+Subject trained_with_yarn() {
+  return {.name = "YarnTrained", .architecture = "qwen2", .keys = [](Metadata& m) {
+            m.set("context_length", 1024);
+            m.set("rope.scaling.type", "yarn");
+            m.set("rope.scaling.factor", 4.0F);
+            m.set("rope.scaling.original_context_length", 256);
+          }};
+}
+
+TEST(TrainedScaling, IsKeptToTheBit) {
+  const Subject subject = trained_with_yarn();
+  const RandomModel model(describe(subject), 7);
+  Engine engine(subject, model.path());
+  EXPECT_EQ(engine.geometry().train_length, 1024);
+  const Logits plain = reference(model.path(), [](llama_context_params&) {});
+  EXPECT_EQ(distance(engine.run({}), plain), 0);
+}
+
+TEST(TrainedScaling, CanBeReplaced) {
+  const Subject subject = trained_with_yarn();
+  const RandomModel model(describe(subject), 7);
+  Engine engine(subject, model.path(), true);
+  EXPECT_EQ(engine.geometry().train_length, 256);
+  const Logits plain = reference(model.path(), [](llama_context_params&) {});
+  const Logits bare = reference(model.path(), [](llama_context_params& params) {
+    params.rope_scaling_type = LLAMA_ROPE_SCALING_TYPE_NONE;
+  });
+  EXPECT_GT(distance(plain, bare), kLeastSignal);
+  EXPECT_EQ(distance(engine.run({}), bare), 0);
+  // YaRN by a plan is YaRN by the file.
+  EXPECT_LE(distance(engine.run(own_yarn(subject)), plain), kNoise);
+}
+
+TEST(TrainedScaling, IsMultipliedByAPlan) {
+  const Subject subject = trained_with_yarn();
+  const RandomModel model(describe(subject), 7);
+  Engine on_top(subject, model.path());
+  Engine instead(subject, model.path(), true);
+  // The same product by the two ways there are to write it into a graph.
+  Extension product = request("custom");
+  product.parameters.factors = on_top.geometry().trained_factor;
+  for (double& factor : product.parameters.factors) factor *= kScale;
+  product.parameters.attn_coef = (on_top.geometry().trained_attention_scale - 1) / std::log(kScale);
+  const Logits expected = instead.run(product);
+  EXPECT_LE(distance(on_top.run(request("pi")), expected), kNoise);
+  EXPECT_GT(distance(on_top.run({}), expected), kLeastSignal);
 }
 
 std::vector<Subject> subjects_of_base() {

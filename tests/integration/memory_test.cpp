@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is planned before loading against what libllama then says it took.
+#include <gtest/gtest.h>
+#include <llama.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "engine/local.h"
+
+namespace mrrope {
+namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+// Sums up the buffers that libllama reports while it makes a context.
+struct Report {
+  double kv = 0;
+  double compute = 0;
+
+  static void read(ggml_log_level, const char* text, void* data) {
+    auto& report = *static_cast<Report*>(data);
+    const char* size = std::strstr(text, "buffer size = ");
+    if (size == nullptr) return;
+    const double mib = std::atof(size + std::strlen("buffer size = "));
+    if (std::strstr(text, "KV buffer size") != nullptr) report.kv += mib;
+    if (std::strstr(text, "compute buffer size") != nullptr) report.compute += mib;
+  }
+};
+
+Report report_of(const LocalOptions& options) {
+  Report report;
+  ggml_log_callback log = nullptr;
+  void* log_data = nullptr;
+  llama_log_get(&log, &log_data);
+  llama_log_set(Report::read, &report);
+  llama_model* model = llama_model_load_from_file(MRROPE_TINY_MODEL, llama_model_default_params());
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<std::uint32_t>(options.context);
+  params.n_batch = params.n_ubatch = static_cast<std::uint32_t>(options.ubatch);
+  params.kv_unified = true;
+  params.flash_attn_type = options.flash_attention == "off" ? LLAMA_FLASH_ATTN_TYPE_DISABLED
+                                                            : LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  params.type_k = params.type_v = options.type_k == "q8_0" ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
+  llama_context* context = llama_init_from_model(model, params);
+  llama_log_set(log, log_data);
+  llama_free(context);
+  llama_model_free(model);
+  return report;
+}
+
+TEST(Memory, IsPlannedAsItIsTaken) {
+  const Model facts = read_model(MRROPE_TINY_MODEL);
+  for (const char* flash : {"on", "off"}) {
+    for (const std::int64_t context : {2048, 16384}) {
+      for (const int ubatch : {128, 512}) {
+        LocalOptions options;
+        options.context = context;
+        options.ubatch = ubatch;
+        options.flash_attention = flash;
+        options.gpu_layers = 0;
+        SCOPED_TRACE(std::string(flash) + " " + std::to_string(context) + " " +
+                     std::to_string(ubatch));
+        const MemoryPlan plan = plan_memory(facts, options);
+        const Report taken = report_of(options);
+        EXPECT_NEAR(static_cast<double>(plan.kv) / kMiB, taken.kv, 0.1);
+        // The plan also counts the copy of the logits that the host gets.
+        const double copy = 4.0 * ubatch * facts.vocabulary / kMiB;
+        const double planned = static_cast<double>(plan.compute) / kMiB - copy;
+        EXPECT_NEAR(planned / taken.compute, 1, 0.25) << planned << " against " << taken.compute;
+        EXPECT_GT(plan.available, 0U);
+        EXPECT_NEAR(static_cast<double>(plan.weights) / kMiB, 34.2, 0.5);
+      }
+    }
+  }
+  LocalOptions options;
+  options.context = 4096;
+  options.type_k = options.type_v = "q8_0";
+  EXPECT_NEAR(static_cast<double>(plan_memory(facts, options).kv) / kMiB, report_of(options).kv,
+              0.1);
+}
+
+}  // namespace
+}  // namespace mrrope
