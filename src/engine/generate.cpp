@@ -46,6 +46,7 @@ class Chooser {
 };
 
 std::string piece_of(const llama_vocab* vocab, Token token) {
+  if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
   std::string piece(64, '\0');
   int32_t length = llama_token_to_piece(vocab, token, piece.data(),
                                         static_cast<int32_t>(piece.size()), 0, false);

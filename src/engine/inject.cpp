@@ -190,12 +190,15 @@ std::vector<Rotation> probe_rotations(llama_model* model) {
 }
 
 void check_rotations(const std::vector<Rotation>& rotations, const Model& facts) {
-  // A query and a key per layer.
   std::size_t expected = 0;
   std::size_t expected_apart = 0;
+  std::size_t indexers = 0;  // rotations besides those of queries and keys
   for (const Layer& layer : facts.layers) {
-    if (layer.kind == LayerKind::full) expected += 2;
-    if (layer.kind == LayerKind::windowed) expected_apart += 2;
+    const int attention =
+        layer.kv_heads > 0 ? 2 : 1;  // queries, and keys unless an earlier layer's
+    expected += static_cast<std::size_t>(layer.rotations);
+    indexers += static_cast<std::size_t>(std::max(0, layer.rotations - attention));
+    if (layer.kind == LayerKind::windowed) expected_apart += static_cast<std::size_t>(attention);
   }
   const auto follow = static_cast<std::size_t>(std::count_if(
       rotations.begin(), rotations.end(), [](const Rotation& r) { return r.follows; }));
@@ -210,6 +213,7 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
                " model follows the context's scaling, so no plan can be applied to it"));
   }
   const std::vector<double> trained = trained_theta(facts.geometry);
+  std::size_t other_pairing = 0;
   for (const Rotation& r : rotations) {
     if (!r.follows) continue;
     if (r.rotary_dim != facts.geometry.rotary_dim) {
@@ -220,7 +224,8 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
       refuse(cat("the graph rotates with base ", r.base, " (", r.name, "), and the file says ",
                  facts.geometry.base));
     }
-    if (pairing_of(r) != facts.geometry.pairing) {
+    // An indexer may pair in its own way: its scores are its own.
+    if (pairing_of(r) != facts.geometry.pairing && ++other_pairing > indexers) {
       refuse(cat("the graph pairs elements as ", to_string(pairing_of(r)), " (", r.name,
                  "), and the table of architectures says ", to_string(facts.geometry.pairing)));
     }

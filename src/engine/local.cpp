@@ -50,10 +50,9 @@ LlamaPtr<llama_model> load(const Model& model, const LocalOptions& options) {
 
 std::unique_ptr<LanguageModel> open_local(const Model& model, const LocalOptions& options) {
   if (model.format != "gguf") {
+    const bool is_file = model.path.has_extension() && !std::filesystem::is_directory(model.path);
     const std::string folder =
-        (std::filesystem::is_directory(model.path) ? model.path : model.path.parent_path())
-            .lexically_normal()
-            .string();
+        (is_file ? model.path.parent_path() / "" : model.path).lexically_normal().string();
     throw Error(ErrorKind::unsupported,
                 cat(model.path.string(),
                     " is a Hugging Face checkpoint, and the local engine runs "

@@ -20,7 +20,9 @@ struct LocalOptions {
   std::string type_v = "f16";            // -ctv
   std::string flash_attention = "auto";  // -fa: on, off, auto
   bool swa_full = false;                 // --swa-full: sliding-window layers keep every token
-  int timelines = 16;                    // forks alive at the same time, at most
+  // Alive at the same time, forks included, at most. With more than one, sliding-window layers keep
+  // every token anyway: libllama cannot reuse what two of them share.
+  int timelines = 16;
 };
 
 // What running this model would take, found out without loading the weights.

@@ -50,7 +50,7 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
   params.type_k = cache_type(options.type_k, "-ctk");
   params.type_v = cache_type(options.type_v, "-ctv");
   params.kv_unified = true;
-  params.swa_full = options.swa_full;
+  params.swa_full = keeps_windows_whole(options);
   params.no_perf = true;
   params.cb_eval = Injector::callback;
   params.cb_eval_user_data = injector_.get();

@@ -83,6 +83,17 @@ std::uint64_t compute_bytes(const Model& model, const LocalOptions& options, boo
   return static_cast<std::uint64_t>(logits + stream + mask + scores);
 }
 
+// libllama gives a windowed layer room for its window and one ubatch.
+Model with_cached_windows(Model model, const LocalOptions& options) {
+  const std::int64_t context = context_of(model, options);
+  const std::int64_t wanted =
+      keeps_windows_whole(options) ? context : std::int64_t{model.sliding_window} + options.ubatch;
+  if (model.sliding_window > 0) {
+    model.sliding_window = static_cast<int>(std::min(context, (wanted + 255) / 256 * 256));
+  }
+  return model;
+}
+
 std::string gib(std::uint64_t bytes) {
   return fixed(static_cast<double>(bytes) / (1024.0 * 1024 * 1024), 2) + " GiB";
 }
@@ -113,13 +124,18 @@ ggml_type cache_type(const std::string& name, const char* flag) {
               "f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl");
 }
 
+bool keeps_windows_whole(const LocalOptions& options) noexcept {
+  return options.swa_full || options.timelines > 1;
+}
+
 MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
   start_llama();
   const ggml_type key = cache_type(options.type_k, "-ctk");
   const ggml_type value = cache_type(options.type_v, "-ctv");
   MemoryPlan plan;
   plan.weights = model.weight_bytes;
-  plan.kv = kv_bytes(model, context_of(model, options), (bits_of(key) + bits_of(value)) / 2);
+  const double bits = (bits_of(key) + bits_of(value)) / 2;
+  plan.kv = kv_bytes(with_cached_windows(model, options), context_of(model, options), bits);
   plan.compute = compute_bytes(model, options, options.flash_attention != "off");
   const std::uint64_t accelerators = options.gpu_layers == 0 ? 0 : available_on_accelerators();
   const bool partly =

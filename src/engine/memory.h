@@ -15,4 +15,7 @@ void check_memory(const Model& model, const LocalOptions& options);
 // The type of a key-value cache by llama.cpp's name; flag is for the message. Throws Error (usage).
 ggml_type cache_type(const std::string& name, const char* flag);
 
+// Whether sliding-window layers keep every token.
+bool keeps_windows_whole(const LocalOptions& options) noexcept;
+
 }  // namespace mrrope

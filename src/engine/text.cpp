@@ -11,7 +11,19 @@
 
 namespace mrrope {
 
+namespace {
+
+// libllama aborts where such a file's vocabulary is asked for text.
+void check_vocabulary(const llama_vocab* vocab, const Model& facts) {
+  if (llama_vocab_type(vocab) != LLAMA_VOCAB_TYPE_NONE) return;
+  throw Error(ErrorKind::unsupported, cat(facts.path.filename().string(), " carries no tokenizer"),
+              "convert the model again with its tokenizer files beside it");
+}
+
+}  // namespace
+
 std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
+  check_vocabulary(vocab_, facts_);
   if (text.size() > static_cast<std::size_t>(INT32_MAX)) {
     throw Error(ErrorKind::usage, cat("a text of ", text.size(), " bytes is too long to tokenize"),
                 "give it in parts below 2 GiB");
@@ -37,6 +49,7 @@ std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, boo
 }
 
 std::string LocalModel::detokenize(std::span<const Token> tokens) const {
+  check_vocabulary(vocab_, facts_);
   std::string text(tokens.size() * 8 + 16, '\0');
   const auto run = [&] {
     return llama_detokenize(vocab_, tokens.data(), static_cast<int32_t>(tokens.size()), text.data(),
@@ -55,6 +68,7 @@ std::string LocalModel::detokenize(std::span<const Token> tokens) const {
 }
 
 std::optional<Token> LocalModel::bos() const {
+  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return std::nullopt;
   const llama_token token = llama_vocab_bos(vocab_);
   if (token == LLAMA_TOKEN_NULL || !llama_vocab_get_add_bos(vocab_)) return std::nullopt;
   return token;

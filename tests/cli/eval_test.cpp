@@ -6,9 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "support/command.h"
+#include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
+
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 using nlohmann::json;
 
@@ -37,7 +42,7 @@ class EvalCommand : public testing::Test {
     return run_command("eval ppl " + kModel + " --text " + folder_.file("a.txt") + " " +
                        folder_.file("b.txt") + " " + arguments);
   }
-  TemporaryFolder folder_;
+  TempFolder folder_;
 };
 
 TEST_F(EvalCommand, PrintsATableAndWritesTheFolder) {
@@ -141,7 +146,7 @@ TEST(GenerateCommand, ExtendsWhenAskedAndSaysSo) {
 }
 
 TEST(GenerateCommand, RefusesWhatDoesNotFit) {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   write_file(folder.file("long.txt"), some_text(60));
   const CommandResult r = run_command("generate " + kModel + " -f " + folder.file("long.txt"));
   EXPECT_EQ(r.exit_code, 2);

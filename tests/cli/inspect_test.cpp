@@ -5,9 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "support/command.h"
+#include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
+
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 using nlohmann::json;
 
@@ -43,7 +48,7 @@ TEST(InspectCommand, InsideTheWindowNothingNeedsToChange) {
 }
 
 TEST(InspectCommand, SaysWhatIsWrongWithAFile) {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   const auto code = [&](const std::string& name, const std::string& content, const char* message) {
     write_file(folder.file(name), content);
     const CommandResult r = run_command("inspect " + folder.file(name));
@@ -55,7 +60,7 @@ TEST(InspectCommand, SaysWhatIsWrongWithAFile) {
   EXPECT_EQ(run_command("inspect").exit_code, 2);
   EXPECT_EQ(run_command("inspect " + kTinyFolder + " --ctx 0").exit_code, 2);
   EXPECT_EQ(run_command("inspect " + kTinyFolder + " --rotary-dim 4").exit_code, 2);
-  EXPECT_EQ(run_command("inspect " + folder.path()).exit_code, 1);  // no config.json in it
+  EXPECT_EQ(run_command("inspect " + folder.path().string()).exit_code, 1);  // no config.json in it
   EXPECT_EQ(code("empty.gguf", "", "empty.gguf"), 4);
   EXPECT_EQ(code("four.gguf", "GGUF", "four.gguf"), 4);
   EXPECT_EQ(code("config.json", "{}", "model_type"), 4);

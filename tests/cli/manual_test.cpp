@@ -5,9 +5,14 @@
 
 #include "mrrope/version.h"
 #include "support/command.h"
+#include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
+
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -38,7 +43,7 @@ TEST(Manual, EveryFlagIsInThePageAndInEveryCompletion) {
 }
 
 TEST(Manual, BashReadsItsCompletion) {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   write_file(folder.file("mrrope.bash"), run_command("--generate bash").out);
   const std::string script = "bash -c '. " + folder.file("mrrope.bash") +
                              " && COMP_WORDS=(mrrope plan --beta-f) COMP_CWORD=2 && _mrrope && "

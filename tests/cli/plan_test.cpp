@@ -4,9 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "support/command.h"
+#include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
+
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 using nlohmann::json;
 
@@ -67,7 +72,7 @@ TEST(PlanCommand, ParametersReachTheMethodsThatReadThem) {
 }
 
 TEST(PlanCommand, WritesAPlanFileThatReadsBack) {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   const std::string file = folder.file("plan.json");
   ASSERT_EQ(plan("--method power --power 0.5 --attn-coef 0.07 --ctx 32k -o " + file).exit_code, 0);
   const CommandResult again = run_command("plan --plan " + file + " --json");
@@ -76,7 +81,7 @@ TEST(PlanCommand, WritesAPlanFileThatReadsBack) {
 }
 
 TEST(PlanCommand, WritesALadderFileThatReadsBack) {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   const std::string file = folder.file("ladder.json");
   ASSERT_EQ(plan("--method elastic:pro --ctx 32k --headroom 1.25 -o " + file).exit_code, 0);
   const CommandResult again = run_command("plan --plan " + file + " --json");
@@ -90,7 +95,7 @@ TEST(PlanCommand, WritesALadderFileThatReadsBack) {
 }
 
 TEST(PlanCommand, RefusesAPlanFileWhoseNumbersWereEdited) {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   const std::string file = folder.file("plan.json");
   ASSERT_EQ(plan("--method pro --ctx 32k -o " + file).exit_code, 0);
   const json original = json::parse(read_file(file));
@@ -119,7 +124,7 @@ TEST(PlanCommand, RefusesAPlanFileWhoseNumbersWereEdited) {
 }
 
 TEST(PlanCommand, RefusesALadderFileWhoseRungsWereEdited) {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   const std::string file = folder.file("ladder.json");
   ASSERT_EQ(plan("--method elastic:uni --ctx 16k -o " + file).exit_code, 0);
   const json original = json::parse(read_file(file));
@@ -144,7 +149,7 @@ TEST(PlanCommand, ComparesTwoPlans) {
 }
 
 TEST(PlanCommand, TakesListsFromTheCommandLineAndFromFiles) {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   json list = json::array();
   for (int i = 0; i < 64; ++i) list.push_back(1 + i / 16.0);
   write_file(folder.file("list.json"), list.dump());

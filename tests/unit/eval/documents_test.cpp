@@ -10,13 +10,13 @@
 
 #include "eval/text_source.h"
 #include "support/expect_error.h"
-#include "support/temp_dir.h"
+#include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
 
 using test::expect_error;
-using test::TempDir;
+using test::TempFolder;
 using test::write_file;
 
 std::string gzip(const std::string& text) {
@@ -64,7 +64,7 @@ std::string label(const Document& document) {
 }
 
 TEST(Documents, PlainFileIsOneDocument) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "a.txt", "\xef\xbb\xbfone\ntwo\n");
   const DocumentSet set = read({dir / "a.txt"});
   ASSERT_EQ(set.documents.size(), 1u);
@@ -75,7 +75,7 @@ TEST(Documents, PlainFileIsOneDocument) {
 }
 
 TEST(Documents, LinesOfJson) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "a.jsonl", "{\"text\": \"one\"}\r\n\n{\"text\": \"tw\\u00f6\", \"x\": 1}");
   const DocumentSet set = read({dir / "a.jsonl"});
   ASSERT_EQ(set.documents.size(), 2u);
@@ -84,7 +84,7 @@ TEST(Documents, LinesOfJson) {
 }
 
 TEST(Documents, AnotherFieldAndItsHint) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "a.jsonl", "{\"body\": \"one\", \"n\": 3}\n");
   DocumentOptions options;
   options.field = "body";
@@ -100,7 +100,7 @@ TEST(Documents, AnotherFieldAndItsHint) {
 }
 
 TEST(Documents, BrokenJsonIsNamedByLine) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"tw");
   expect_error(ErrorKind::corrupt, "a.jsonl:2", [&] { read({dir / "a.jsonl"}); });
   write_file(dir / "b.jsonl", "[1, 2]\n");
@@ -110,7 +110,7 @@ TEST(Documents, BrokenJsonIsNamedByLine) {
 }
 
 TEST(Documents, ArchivesOfAllKinds) {
-  const TempDir dir;
+  const TempFolder dir;
   const std::string text = long_text();
   write_file(dir / "g.txt.gz", gzip(text));
   write_file(dir / "x.txt.xz", xz(text));
@@ -122,7 +122,7 @@ TEST(Documents, ArchivesOfAllKinds) {
 }
 
 TEST(Documents, ArchivesOfSeveralMembers) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "g.gz", gzip("one ") + gzip("two") + std::string(3, '\0'));
   write_file(dir / "x.xz", xz("one ") + xz("two"));
   write_file(dir / "z.zst", zst("one ") + zst("two"));
@@ -132,7 +132,7 @@ TEST(Documents, ArchivesOfSeveralMembers) {
 }
 
 TEST(Documents, EveryTruncationOfAnArchiveIsFound) {
-  const TempDir dir;
+  const TempFolder dir;
   std::string text;
   for (int i = 0; i < 60; ++i) text += std::to_string(i * 7919);
   const std::pair<const char*, std::string> archives[] = {
@@ -146,7 +146,7 @@ TEST(Documents, EveryTruncationOfAnArchiveIsFound) {
 }
 
 TEST(Documents, DamageInsideAnArchiveIsFound) {
-  const TempDir dir;
+  const TempFolder dir;
   const std::string text = long_text();
   const std::pair<const char*, std::string> archives[] = {{"a.gz", gzip(text)}, {"a.xz", xz(text)}};
   for (const auto& [name, whole] : archives) {
@@ -162,7 +162,7 @@ TEST(Documents, DamageInsideAnArchiveIsFound) {
 }
 
 TEST(Documents, ABombIsDefused) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "bomb.gz", gzip(std::string(10 << 20, 'a')));
   DocumentOptions options;
   options.max_document_bytes = 1 << 20;
@@ -173,7 +173,7 @@ TEST(Documents, ABombIsDefused) {
 }
 
 TEST(Documents, FoldersInTheOrderOfNames) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "t/b.txt", "b");
   write_file(dir / "t/a/z.txt", "z");
   write_file(dir / "t/a.txt", "a");
@@ -186,7 +186,7 @@ TEST(Documents, FoldersInTheOrderOfNames) {
 }
 
 TEST(Documents, WhatIsNotUtf8IsReplacedAndCounted) {
-  const TempDir dir;
+  const TempFolder dir;
   // Latin-1, an overlong form, a surrogate, past U+10FFFF, a cut character; then good ones.
   const std::string bad = "\xe9|\xc0\xaf|\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82";
   write_file(dir / "a.txt", bad);
@@ -201,7 +201,7 @@ TEST(Documents, WhatIsNotUtf8IsReplacedAndCounted) {
 }
 
 TEST(Documents, BinaryAndMissingAndEmptyAreNamed) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "a.bin", std::string("ab\0c", 4));
   expect_error(ErrorKind::corrupt, "a.bin", [&] { read({dir / "a.bin"}); });
   expect_error(ErrorKind::failed, "nowhere.txt", [&] { read({dir / "nowhere.txt"}); });
@@ -216,7 +216,7 @@ TEST(Documents, BinaryAndMissingAndEmptyAreNamed) {
 }
 
 TEST(Documents, GivenTwiceReadOnce) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "a.txt", "x");
   const DocumentSet set = read({dir / "a.txt", dir / "a.txt"});
   EXPECT_EQ(set.documents.size(), 1u);
@@ -240,7 +240,7 @@ class Choosing : public ::testing::Test {
     }
     return result;
   }
-  TempDir dir_;
+  TempFolder dir_;
 };
 
 TEST_F(Choosing, TheFirst) {

@@ -9,7 +9,7 @@
 
 #include "eval/run_folder.h"
 #include "support/expect_error.h"
-#include "support/temp_dir.h"
+#include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 using test::expect_error;
 using test::read_file;
-using test::TempDir;
+using test::TempFolder;
 using test::write_file;
 
 // Files of this process may not grow past `bytes`: what a full disk looks like from inside.
@@ -40,7 +40,7 @@ class FullDisk {
 };
 
 TEST(Journal, KeepsLines) {
-  const TempDir dir;
+  const TempFolder dir;
   {
     Journal journal(dir / "j");
     journal.append({{"a", 1}});
@@ -54,7 +54,7 @@ TEST(Journal, KeepsLines) {
 }
 
 TEST(Journal, HalfALineIsCutOff) {
-  const TempDir dir;
+  const TempFolder dir;
   for (const std::string half : {"{\"b\":", "{\"b\":2}", "{", "garbage\n", "[1]\n"}) {
     write_file(dir / "j", "{\"a\":1}\n" + half);
     Journal journal(dir / "j");
@@ -67,19 +67,19 @@ TEST(Journal, HalfALineIsCutOff) {
 }
 
 TEST(Journal, ABrokenLineInTheMiddleIsNotRepaired) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "j", "{\"a\":1}\n{\"b\n{\"c\":3}\n");
   expect_error(ErrorKind::corrupt, "line 2", [&] { Journal journal(dir / "j"); });
 }
 
 TEST(Journal, TwoRunsInOneFolderAreRefused) {
-  const TempDir dir;
+  const TempFolder dir;
   const Journal first(dir / "j");
   expect_error(ErrorKind::failed, "another run", [&] { Journal second(dir / "j"); });
 }
 
 TEST(Journal, AFullDiskLosesNothing) {
-  const TempDir dir;
+  const TempFolder dir;
   Journal journal(dir / "j");
   journal.append({{"a", std::string(50, 'x')}});
   const std::string before = read_file(dir / "j");
@@ -95,7 +95,7 @@ TEST(Journal, AFullDiskLosesNothing) {
 }
 
 TEST(WriteAtomically, ReplacesOrLeaves) {
-  const TempDir dir;
+  const TempFolder dir;
   write_atomically(dir / "f", "one");
   {
     const FullDisk full(10);
@@ -110,7 +110,7 @@ TEST(WriteAtomically, ReplacesOrLeaves) {
 }
 
 TEST(RunFolder, GoesOnWithTheSameRun) {
-  const TempDir dir;
+  const TempFolder dir;
   const RunInfo info{"mrrope eval ppl m", "sha256:1", 1};
   const ordered_json identity = {{"task", "ppl"}, {"lengths", {1, 2}}};
   {
@@ -132,7 +132,7 @@ TEST(RunFolder, GoesOnWithTheSameRun) {
 }
 
 TEST(RunFolder, RefusesAnotherRunAndSaysWhy) {
-  const TempDir dir;
+  const TempFolder dir;
   {
     RunFolder folder(dir / "a", {"c", "sha256:1", 1});
     folder.begin({{"task", "ppl"}, {"methods", {{{"plan", "x"}}, {{"plan", "y"}}}}});
@@ -156,7 +156,7 @@ TEST(RunFolder, RefusesAnotherRunAndSaysWhy) {
 }
 
 TEST(RunFolder, RefusesAForeignJournal) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "a/journal.jsonl", "{\"note\":\"mine\"}\n");
   expect_error(ErrorKind::usage, "journal.jsonl", [&] {
     RunFolder folder(dir / "a", {});
@@ -171,7 +171,7 @@ TEST(RunFolder, RefusesAForeignJournal) {
 }
 
 TEST(RunFolder, UnwritablePlaces) {
-  const TempDir dir;
+  const TempFolder dir;
   write_file(dir / "file", "x");
   expect_error(ErrorKind::failed, "file", [&] { RunFolder folder(dir / "file", {}); });
   expect_error(ErrorKind::failed, "below", [&] { RunFolder folder(dir / "file/below", {}); });
@@ -181,7 +181,7 @@ TEST(RunFolder, UnwritablePlaces) {
 }
 
 TEST(RunFolder, ACommandThatIsNotUtf8) {
-  const TempDir dir;
+  const TempFolder dir;
   RunFolder folder(dir / "a", {"mrrope --text caf\xe9", "", 1});
   folder.begin({{"task", "ppl"}});
   EXPECT_EQ(read_run(dir / "a").run.at("command"), "mrrope --text caf\xef\xbf\xbd");

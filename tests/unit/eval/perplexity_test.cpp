@@ -9,7 +9,7 @@
 #include "engine/scripted.h"
 #include "eval/random.h"
 #include "support/expect_error.h"
-#include "support/temp_dir.h"
+#include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 using test::expect_error;
 using test::read_file;
-using test::TempDir;
+using test::TempFolder;
 using test::write_file;
 
 Ladder ladder(const LanguageModel& model, const char* method, double scale) {
@@ -286,7 +286,7 @@ TEST(Perplexity, RefusesWhatMakesNoSense) {
 
 TEST(Perplexity, ResultsFileHasItsKeys) {
   ScriptedModel model({});
-  const TempDir dir;
+  const TempFolder dir;
   Progress progress;
   {
     RunFolder folder(dir / "out", {"mrrope eval ppl m", "sha256:1", 1});
@@ -320,7 +320,7 @@ class Survival : public ::testing::Test {
     if (computed != nullptr) *computed = model.computed();
     return read_file(out / "results.json");
   }
-  TempDir dir_;
+  TempFolder dir_;
 };
 
 TEST_F(Survival, AJournalCutAnywhereGivesTheSameBytes) {
@@ -422,12 +422,6 @@ TEST(PerplexityText, Table) {
                            "Verdict:", "costs +", "KL "}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
-}
-
-TEST(LengthText, AsTyped) {
-  EXPECT_EQ(length_text(8192), "8k");
-  EXPECT_EQ(length_text(1000), "1000");
-  EXPECT_EQ(length_text(1048576), "1m");
 }
 
 }  // namespace

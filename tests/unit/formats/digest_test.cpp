@@ -5,7 +5,7 @@
 
 #include "formats/sha256.h"
 #include "support/expect_error.h"
-#include "support/temp_dir.h"
+#include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
@@ -52,7 +52,7 @@ TEST(PlanDigest, FollowsTheNumbersAndNotTheReach) {
 }
 
 TEST(ModelDigest, SmallFilesWholeLargeOnesSampled) {
-  const test::TempDir dir;
+  const test::TempFolder dir;
   test::write_file(dir / "small", "abc");
   EXPECT_EQ(model_digest({dir / "small"}), "sha256:" + sha256("3\nabc"));
   EXPECT_EQ(model_digest({dir / "small", dir / "small"}), "sha256:" + sha256("3\nabc3\nabc"));
@@ -74,7 +74,7 @@ TEST(ModelDigest, SmallFilesWholeLargeOnesSampled) {
 }
 
 TEST(ModelDigest, AModelThatVanishedIsNamed) {
-  const test::TempDir dir;
+  const test::TempFolder dir;
   test::expect_error(ErrorKind::failed, "gone.gguf", [&] { model_digest({dir / "gone.gguf"}); });
 }
 

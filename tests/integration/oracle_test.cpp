@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+// llama.cpp itself as the judge of injected plans: on small random models of one architecture per
+// mechanism, `pi` must equal its own linear scaling, `ntk` its own changed base, `yarn` its own
+// YaRN, and `none` the untouched model. Sequences run through three full ubatches, a rest and eight
+// single tokens, so that reused graphs are covered.
+#include <gtest/gtest.h>
+#include <llama.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+
+#include "engine/local.h"
+#include "mrrope/error.h"
+#include "support/random_model.h"
+
+namespace mrrope {
+namespace {
+
+constexpr int kTokens = 208;
+constexpr int kSingles = 8;
+constexpr int kUbatch = 64;
+constexpr int kVocabulary = 128;
+constexpr double kScale = 4;
+
+// A difference as large as this would be noticed: the oracle can fail.
+constexpr double kLeastSignal = 0.05;
+// F32 cache, flash attention off. Powers and logarithms in float on both sides; GELU goes through a
+// table of f16 on the CPU, which turns the last bit of a float into the last bit of a half.
+constexpr double kNoise = 2e-4;
+constexpr double kNoiseOfGelu = 2e-3;
+
+struct Subject {
+  std::string name;
+  std::string architecture;
+  std::function<void(Metadata&)> keys = [](Metadata&) {};
+  int rotary_dim = 64;
+  int context = 256;        // of the engine
+  float trained_scale = 1;  // freq_scale that the keys give
+  float base = 10000;
+  bool base_reaches_windows = false;  // its own changed base turns more layers than its own scaling
+  bool scale_in_scores = false;
+  double noise = kNoise;
+};
+
+void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
+
+Metadata describe(const Subject& subject) {
+  Metadata m(subject.architecture);
+  m.set("block_count", 4);
+  m.set("vocab_size", kVocabulary);
+  m.set("context_length", 256);
+  m.set("embedding_length", 128);
+  m.set("feed_forward_length", 192);
+  m.set("attention.head_count", 2);
+  m.set("attention.head_count_kv", 2);
+  m.set("attention.key_length", 64);
+  m.set("attention.value_length", 64);
+  m.set("attention.layer_norm_epsilon", 1e-5F);
+  m.set("attention.layer_norm_rms_epsilon", 1e-5F);
+  m.set("rope.dimension_count", subject.rotary_dim);
+  m.set("rope.freq_base", subject.base);
+  subject.keys(m);
+  return m;
+}
+
+std::vector<Subject> subjects() {
+  const auto windows = [](int period) {
+    return [period](Metadata& m) {
+      m.set("attention.sliding_window", 32);
+      if (period > 0) m.set("attention.sliding_window_pattern", period);
+    };
+  };
+  std::vector<Subject> list;
+  // Trained factors in the file.
+  list.push_back({.name = "Llama", .architecture = "llama"});
+  // No factors in its graph at all.
+  list.push_back({.name = "Qwen2", .architecture = "qwen2"});
+  // Windowed layers that look like the others.
+  list.push_back(
+      {.name = "Gemma2", .architecture = "gemma2", .keys = windows(0), .noise = kNoiseOfGelu});
+  // Trained scaling, windowed layers with another base.
+  list.push_back({.name = "Gemma3Linear8",
+                  .architecture = "gemma3",
+                  .keys =
+                      [=](Metadata& m) {
+                        windows(2)(m);
+                        m.set("rope.scaling.type", "linear");
+                        m.set("rope.scaling.factor", 8.0F);
+                      },
+                  .trained_scale = 0.125F,
+                  .noise = kNoiseOfGelu});
+  // Two lists; the engine's context is long enough for libllama to take the wrong one.
+  list.push_back({.name = "Phi3LongRope",
+                  .architecture = "phi3",
+                  .keys =
+                      [](Metadata& m) {
+                        m.set("context_length", 1024);
+                        m.set("rope.scaling.original_context_length", 256);
+                        m.set("rope.scaling.attn_factor", 1.19F);
+                      },
+                  .rotary_dim = 48,
+                  .context = 1024});
+  // A quarter of each head.
+  list.push_back({.name = "StableLm",
+                  .architecture = "stablelm",
+                  .keys = [](Metadata& m) { m.set("use_parallel_residual", true); },
+                  .rotary_dim = 16});
+  // Windowed layers that follow the base but not the scale.
+  list.push_back(
+      {.name = "Olmo3", .architecture = "olmo2", .keys = windows(2), .base_reaches_windows = true});
+  // Compressed keys; its scores take the context's scaling into account.
+  list.push_back({.name = "DeepSeek2",
+                  .architecture = "deepseek2",
+                  .keys =
+                      [](Metadata& m) {
+                        m.set("attention.head_count_kv", 1);
+                        m.set("attention.key_length", 64 + 32);
+                        m.set("attention.value_length", 64);
+                        m.set("attention.key_length_mla", 64);
+                        m.set("attention.value_length_mla", 48);
+                        m.set("attention.q_lora_rank", 48);
+                        m.set("attention.kv_lora_rank", 64);
+                        m.set("leading_dense_block_count", 4);
+                        m.set("expert_count", 2);
+                        m.set("expert_used_count", 2);
+                        m.set("expert_shared_count", 1);
+                        m.set("expert_feed_forward_length", 48);
+                      },
+                  .rotary_dim = 32,
+                  .scale_in_scores = true});
+  // Positions of several dimensions.
+  list.push_back({.name = "Qwen2Vl", .architecture = "qwen2vl", .keys = [](Metadata& m) {
+                    m.set("rope.dimension_sections", std::vector<int>{16, 8, 8, 0});
+                  }});
+  // Only windowed layers rotate, and they follow.
+  list.push_back({.name = "Cohere2", .architecture = "cohere2", .keys = [=](Metadata& m) {
+                    windows(0)(m);
+                    m.set("logit_scale", 1.0F);
+                  }});
+  // Every fourth layer does not rotate.
+  list.push_back({.name = "SmolLm3", .architecture = "smollm3"});
+  // Windowed and full layers in turn, experts, sinks.
+  list.push_back({.name = "GptOss", .architecture = "gpt-oss", .keys = [=](Metadata& m) {
+                    windows(0)(m);
+                    m.set("expert_count", 2);
+                    m.set("expert_used_count", 2);
+                    m.set("expert_feed_forward_length", 48);
+                  }});
+  return list;
+}
+
+std::vector<Token> sequence() {
+  std::vector<Token> tokens;
+  std::uint32_t state = 12345;
+  for (int i = 0; i < kTokens; ++i) {
+    state = state * 1664525U + 1013904223U;
+    tokens.push_back(static_cast<Token>((state >> 16U) % kVocabulary));
+  }
+  return tokens;
+}
+
+using Logits = std::vector<float>;
+
+// libllama on its own, with the given change to its context.
+Logits reference(const std::filesystem::path& path,
+                 const std::function<void(llama_context_params&)>& change) {
+  llama_model_params model_params = llama_model_default_params();
+  model_params.n_gpu_layers = 0;
+  llama_model* model = llama_model_load_from_file(path.c_str(), model_params);
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = 256;
+  params.n_batch = kUbatch;
+  params.n_ubatch = kUbatch;
+  params.n_seq_max = 1;
+  params.n_threads = params.n_threads_batch = 2;
+  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  params.type_k = params.type_v = GGML_TYPE_F32;
+  params.kv_unified = true;
+  params.swa_full = false;
+  change(params);
+  llama_context* context = llama_init_from_model(model, params);
+  std::vector<Token> tokens = sequence();
+  Logits all;
+  const auto decode = [&](int first, int count) {
+    llama_batch batch = llama_batch_init(count, 0, 1);
+    batch.n_tokens = count;
+    for (int i = 0; i < count; ++i) {
+      batch.token[i] = tokens[static_cast<std::size_t>(first + i)];
+      batch.pos[i] = first + i;
+      batch.n_seq_id[i] = 1;
+      batch.seq_id[i][0] = 0;
+      batch.logits[i] = 1;
+    }
+    EXPECT_EQ(llama_decode(context, batch), 0);
+    const float* rows = llama_get_logits(context);
+    all.insert(all.end(), rows, rows + static_cast<std::ptrdiff_t>(count) * kVocabulary);
+    llama_batch_free(batch);
+  };
+  for (int i = 0; i < kTokens - kSingles; i += kUbatch) {
+    decode(i, std::min(kUbatch, kTokens - kSingles - i));
+  }
+  for (int i = kTokens - kSingles; i < kTokens; ++i) decode(i, 1);
+  llama_free(context);
+  llama_model_free(model);
+  return all;
+}
+
+class Engine {
+ public:
+  Engine(const Subject& subject, const std::filesystem::path& path) {
+    LocalOptions options;
+    options.context = subject.context;
+    options.ubatch = kUbatch;
+    options.threads = 2;
+    options.gpu_layers = 0;
+    options.type_k = options.type_v = "f32";
+    options.flash_attention = "off";
+    options.timelines = 1;
+    model_ = open_local(read_model(path), options);
+  }
+
+  const Geometry& geometry() const { return model_->facts().geometry; }
+
+  Logits run(const Extension& extension) {
+    model_->use(make_ladder(make_plan(geometry(), extension), kTokens));
+    const std::unique_ptr<Timeline> timeline = model_->timeline();
+    const std::vector<Token> tokens = sequence();
+    Logits all;
+    const auto append = [&](int first, int count) {
+      std::vector<std::size_t> wanted;
+      for (int i = 0; i < count; ++i) wanted.push_back(static_cast<std::size_t>(i));
+      timeline->append_observed(std::span(tokens).subspan(static_cast<std::size_t>(first),
+                                                          static_cast<std::size_t>(count)),
+                                wanted, [&](std::size_t, std::span<const float> row) {
+                                  all.insert(all.end(), row.begin(), row.end());
+                                });
+    };
+    append(0, kTokens - kSingles);
+    for (int i = kTokens - kSingles; i < kTokens; ++i) append(i, 1);
+    return all;
+  }
+
+ private:
+  std::unique_ptr<LanguageModel> model_;
+};
+
+// Largest difference, in standard deviations of the reference.
+double distance(const Logits& a, const Logits& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double mean = 0;
+  double square = 0;
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    mean += b[i];
+    square += static_cast<double>(b[i]) * b[i];
+    const double difference = std::abs(static_cast<double>(a[i]) - b[i]);
+    if (!(difference <= largest)) largest = difference;  // NaN stays
+  }
+  const auto n = static_cast<double>(b.size());
+  return largest / std::sqrt(square / n - mean * mean / n / n);
+}
+
+Extension request(const char* method) {
+  Extension extension;
+  extension.method = method;
+  extension.scale = kScale;
+  return extension;
+}
+
+// YaRN as llama.cpp runs it: from the bare base and window, whatever was trained.
+Extension own_yarn(const Subject& subject) {
+  const auto pair = [&](double turns) {
+    return subject.rotary_dim * std::log(256 / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(subject.base));
+  };
+  const double low = std::max(0.0, std::floor(pair(32)));
+  const double high = std::min(subject.rotary_dim - 1.0, std::ceil(pair(1)));
+  Extension extension = request("yarn");
+  if (subject.trained_scale == 1) {
+    extension.parameters.low = static_cast<int>(low);
+    extension.parameters.high = static_cast<int>(high);
+    return extension;
+  }
+  // It replaces a trained linear scale, which a plan comes on top of.
+  extension.method = "custom";
+  extension.scale = kScale / subject.trained_scale;
+  extension.parameters.attn_coef = 0.1;
+  for (int i = 0; i < subject.rotary_dim / 2; ++i) {
+    const double keep = 1 - std::clamp((i - low) / (high - low), 0.0, 1.0);
+    extension.parameters.factors.push_back(subject.trained_scale /
+                                           (keep + (1 - keep) / extension.scale));
+  }
+  return extension;
+}
+
+class Oracle : public testing::TestWithParam<Subject> {
+ protected:
+  Oracle() : model_(describe(GetParam()), 7) {}
+
+  const Subject& subject() const { return GetParam(); }
+
+  void compare(Engine& engine, const Extension& extension, const std::filesystem::path& path,
+               const std::function<void(llama_context_params&)>& change, double tolerance) {
+    const Logits plain = reference(model_.path(), [](llama_context_params&) {});
+    const Logits own = reference(path, change);
+    EXPECT_GT(distance(own, plain), kLeastSignal) << "the oracle is too weak to fail";
+    const double apart = distance(engine.run(extension), own);
+    EXPECT_LE(apart, tolerance) << extension.method;
+    RecordProperty(extension.method, std::to_string(apart));
+  }
+
+  RandomModel model_;
+};
+
+TEST_P(Oracle, NoneIsTheModelAsShipped) {
+  Engine engine(subject(), model_.path());
+  const Logits plain = reference(model_.path(), [](llama_context_params&) {});
+  EXPECT_EQ(distance(engine.run({}), plain), 0);
+  // Also after another plan has been through the same graphs.
+  EXPECT_GT(distance(engine.run(request("pi")), plain), kLeastSignal);
+  EXPECT_EQ(distance(engine.run({}), plain), 0);
+}
+
+TEST_P(Oracle, PiIsItsOwnLinearScaling) {
+  Engine engine(subject(), model_.path());
+  Extension extension = request("pi");
+  double attention = 1;
+  if (subject().scale_in_scores) {
+    // Its linear scaling multiplies all scores by (attn_factor * (1 + 0.1 ln S))^2. An attn_factor
+    // that undoes this turns the rotary part down as well, which a temperature says.
+    attention = 1 / (1 + 0.1 * std::log(kScale));
+    extension.parameters.attn_coef = (attention - 1) / std::log(kScale);
+  }
+  compare(
+      engine, extension, model_.path(),
+      [&](llama_context_params& params) {
+        params.rope_scaling_type = LLAMA_ROPE_SCALING_TYPE_LINEAR;
+        params.rope_freq_scale = subject().trained_scale / static_cast<float>(kScale);
+        params.yarn_ext_factor = 0;
+        if (subject().scale_in_scores) params.yarn_attn_factor = static_cast<float>(attention);
+      },
+      subject().scale_in_scores ? subject().noise : 0);
+}
+
+class OracleOfBase : public Oracle {};
+
+TEST_P(OracleOfBase, NtkIsItsOwnChangedBase) {
+  Engine engine(subject(), model_.path());
+  const double d = subject().rotary_dim;
+  compare(
+      engine, request("ntk"), model_.path(),
+      [&](llama_context_params& params) {
+        params.rope_freq_base = static_cast<float>(subject().base * std::pow(kScale, d / (d - 2)));
+      },
+      subject().noise);
+}
+
+TEST_P(Oracle, YarnIsItsOwnYarn) {
+  Engine engine(subject(), model_.path());
+  Extension extension = own_yarn(subject());
+  std::filesystem::path path = model_.path();
+  std::unique_ptr<RandomModel> other;
+  if (subject().scale_in_scores) {
+    // The file's attn_factor undoes what its YaRN does to all scores, and to the rotary part too.
+    Metadata metadata = describe(subject());
+    metadata.set("rope.scaling.attn_factor", static_cast<float>(1 / (1 + 0.1 * std::log(kScale))));
+    other = std::make_unique<RandomModel>(metadata, 7);
+    path = other->path();
+    extension.parameters.attn_coef = 0;
+  }
+  compare(
+      engine, extension, path,
+      [&](llama_context_params& params) {
+        params.rope_scaling_type = LLAMA_ROPE_SCALING_TYPE_YARN;
+        params.rope_freq_scale = subject().trained_scale / static_cast<float>(kScale);
+        params.yarn_orig_ctx = 256;
+      },
+      subject().noise);
+}
+
+std::vector<Subject> subjects_of_base() {
+  std::vector<Subject> list = subjects();
+  std::erase_if(list, [](const Subject& subject) { return subject.base_reaches_windows; });
+  return list;
+}
+
+std::string name_of(const testing::TestParamInfo<Subject>& test) { return test.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Models, Oracle, testing::ValuesIn(subjects()), name_of);
+INSTANTIATE_TEST_SUITE_P(Models, OracleOfBase, testing::ValuesIn(subjects_of_base()), name_of);
+
+}  // namespace
+}  // namespace mrrope

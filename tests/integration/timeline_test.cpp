@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+// The local engine: whatever way a timeline got where it is, it must say what a fresh one says.
+// That is judged on small random models with weights in F32, since quantised ones turn the last bit
+// of a float into hundredths of a nat; the rest runs on the embedded model.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/local.h"
+#include "engine/score.h"
+#include "mrrope/error.h"
+#include "support/random_model.h"
+
+namespace mrrope {
+namespace {
+
+// Nats. Other batch borders and other cells of the cache change the order of float sums.
+constexpr double kNoise = 1e-4;
+constexpr double kNoiseOfGelu = 2e-3;  // through the CPU's table of f16
+
+LocalOptions small() {
+  LocalOptions options;
+  options.context = 2048;
+  options.ubatch = 128;
+  options.threads = 2;
+  options.gpu_layers = 0;
+  options.type_k = options.type_v = "f32";
+  options.timelines = 4;
+  return options;
+}
+
+// One model for all tests that do not change its options: loading is the slow part.
+LanguageModel& tiny() {
+  static const std::unique_ptr<LanguageModel> model =
+      open_local(read_model(MRROPE_TINY_MODEL), small());
+  return *model;
+}
+
+Ladder ladder(const char* method, double scale, std::int64_t longest = 2048) {
+  Extension extension;
+  extension.method = method;
+  extension.scale = scale;
+  return make_ladder(make_plan(tiny().facts().geometry, extension), longest);
+}
+
+std::vector<Token> text(std::size_t count) {
+  std::string source;
+  for (int i = 0; source.size() < 12 * count; ++i) {
+    source += "Let $x_" + std::to_string(i) +
+              "$ be a real number with $x^2 = " + std::to_string(i * i) +
+              "$. Then the claim follows from the lemma above.\n";
+  }
+  std::vector<Token> tokens = tiny().tokenize(source, true, false);
+  tokens.resize(count);
+  return tokens;
+}
+
+using Rows = std::vector<std::vector<float>>;
+
+Rows observe(Timeline& timeline, std::span<const Token> tokens) {
+  std::vector<std::size_t> wanted(tokens.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
+  Rows rows;
+  timeline.append_observed(tokens, wanted, [&](std::size_t index, std::span<const float> row) {
+    EXPECT_EQ(index, rows.size());
+    rows.emplace_back(row.begin(), row.end());
+  });
+  return rows;
+}
+
+ErrorKind kind_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    EXPECT_STRNE(error.what(), "");
+    return error.kind();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return ErrorKind::failed;
+}
+
+// A memory of its own kind each: all tokens, sliding windows, and states that cannot go back.
+enum class Memory { full, windows, recurrent };
+
+void PrintTo(Memory memory, std::ostream* out) {
+  *out << (memory == Memory::full ? "Full" : memory == Memory::windows ? "Windows" : "Recurrent");
+}
+
+Metadata describe(Memory memory) {
+  Metadata m(memory == Memory::full ? "qwen2" : memory == Memory::windows ? "gemma2" : "lfm2");
+  m.set("block_count", 4);
+  m.set("vocab_size", 128);
+  m.set("context_length", 512);
+  m.set("embedding_length", 128);
+  m.set("feed_forward_length", 192);
+  m.set("attention.head_count", 2);
+  m.set("attention.head_count_kv", 2);
+  m.set("attention.key_length", 64);
+  m.set("attention.value_length", 64);
+  m.set("attention.layer_norm_rms_epsilon", 1e-5F);
+  if (memory == Memory::windows) m.set("attention.sliding_window", 32);
+  if (memory == Memory::recurrent) {
+    m.set("shortconv.l_cache", 3);
+    m.set("attention.head_count_kv", std::vector<int>{0, 2, 0, 2});
+  }
+  return m;
+}
+
+class Memories : public testing::TestWithParam<Memory> {
+ protected:
+  Memories() : file_(describe(GetParam()), 3) {
+    LocalOptions options = small();
+    options.context = 1024;
+    options.ubatch = 64;
+    options.flash_attention = "off";
+    model_ = open_local(read_model(file_.path()), options);
+    Extension extension;
+    extension.method = "pro";
+    extension.scale = 2;
+    model_->use(make_ladder(make_plan(model_->facts().geometry, extension), 1024));
+    for (int i = 0; i < 420; ++i) tokens_.push_back((i * i * 7 + i / 3 * 11) % 128);
+  }
+
+  std::span<const Token> tokens(std::size_t first, std::size_t count) const {
+    return std::span(tokens_).subspan(first, count);
+  }
+  // A fresh timeline's word on tokens that come after others.
+  std::vector<double> fresh(std::span<const Token> before, std::span<const Token> after) {
+    const auto timeline = model_->timeline();
+    timeline->append(before);
+    return timeline->append_scored(after);
+  }
+
+  static void expect_close(const std::vector<double>& a, const std::vector<double>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+      EXPECT_NEAR(a[i], b[i], GetParam() == Memory::windows ? kNoiseOfGelu : kNoise) << i;
+    }
+  }
+
+  RandomModel file_;
+  std::unique_ptr<LanguageModel> model_;
+  std::vector<Token> tokens_;
+};
+
+TEST_P(Memories, ScoresAreTheObservedLogitsNormalised) {
+  const std::vector<double> scores = model_->timeline()->append_scored(tokens_);
+  const auto observed = model_->timeline();
+  const Rows rows = observe(*observed, tokens_);
+  ASSERT_EQ(scores.size(), tokens_.size());
+  EXPECT_TRUE(std::isnan(scores[0]));
+  for (std::size_t i = 1; i < tokens_.size(); ++i) {
+    const double expected =
+        log_probability_reference(rows[i - 1], static_cast<std::size_t>(tokens_[i]));
+    EXPECT_NEAR(scores[i], expected, 1e-6) << i;
+    EXPECT_LE(scores[i], 0);
+  }
+}
+
+TEST_P(Memories, SameCallsGiveTheSameBits) {
+  std::vector<double> first = model_->timeline()->append_scored(tokens_);
+  std::vector<double> second = model_->timeline()->append_scored(tokens_);
+  first[0] = second[0] = 0;
+  EXPECT_EQ(first, second);
+}
+
+TEST_P(Memories, AppendsInPartsScoreAsOne) {
+  const std::vector<double> whole = model_->timeline()->append_scored(tokens(0, 400));
+  const auto parts = model_->timeline();
+  std::vector<double> scores;
+  for (const auto& [first, count] : {std::pair{0U, 1U}, {1U, 130U}, {131U, 64U}, {195U, 205U}}) {
+    const auto part = parts->append_scored(tokens(first, count));
+    scores.insert(scores.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(parts->length(), 400);
+  expect_close(scores, whole);
+}
+
+TEST_P(Memories, ForksGoTheirOwnWays) {
+  const auto trunk = model_->timeline();
+  trunk->append(tokens(0, 300));
+  const auto fork = trunk->fork();
+  EXPECT_EQ(fork->length(), 300);
+  const auto by_trunk = trunk->append_scored(tokens(300, 60));
+  const auto by_fork = fork->append_scored(tokens(360, 60));
+  expect_close(by_trunk, fresh(tokens(0, 300), tokens(300, 60)));
+  expect_close(by_fork, fresh(tokens(0, 300), tokens(360, 60)));
+}
+
+TEST_P(Memories, ForksOutliveTheirParents) {
+  auto parent = model_->timeline();
+  parent->append(tokens(0, 150));
+  const auto child = parent->fork();
+  parent.reset();
+  expect_close(child->append_scored(tokens(150, 50)), fresh(tokens(0, 150), tokens(150, 50)));
+}
+
+TEST_P(Memories, TruncationForgets) {
+  const auto timeline = model_->timeline();
+  timeline->append(tokens(0, 300));
+  timeline->truncate(200);
+  EXPECT_EQ(timeline->length(), 200);
+  // The first score needs logits that are gone.
+  expect_close(timeline->append_scored(tokens(250, 50)), fresh(tokens(0, 200), tokens(250, 50)));
+  timeline->truncate(245);  // within a window
+  expect_close(timeline->append_scored(tokens(0, 20)), [&] {
+    std::vector<Token> before(tokens_.begin(), tokens_.begin() + 200);
+    before.insert(before.end(), tokens_.begin() + 250, tokens_.begin() + 295);
+    return fresh(before, tokens(0, 20));
+  }());
+  timeline->truncate(0);
+  EXPECT_EQ(timeline->length(), 0);
+  expect_close(timeline->append_scored(tokens(0, 100)),
+               model_->timeline()->append_scored(tokens(0, 100)));
+  EXPECT_THROW(timeline->truncate(101), Error);
+}
+
+TEST_P(Memories, GreedyGenerationIsTheBestTokenEachTime) {
+  const auto timeline = model_->timeline();
+  timeline->append(tokens(0, 100));
+  GenerateOptions options;
+  options.max_tokens = 12;
+  const Generation generation = timeline->generate(options);
+  ASSERT_EQ(generation.tokens.size(), 12U);
+  EXPECT_EQ(timeline->length(), 112);
+  EXPECT_GT(generation.smallest_gap, 0);
+  std::vector<Token> all(tokens_.begin(), tokens_.begin() + 100);
+  all.insert(all.end(), generation.tokens.begin(), generation.tokens.end());
+  const auto again = model_->timeline();
+  const Rows rows = observe(*again, all);
+  for (std::size_t i = 0; i < generation.tokens.size(); ++i) {
+    if (generation.smallest_gap < kNoise) break;
+    EXPECT_EQ(top_two(rows[99 + i]).best, static_cast<std::size_t>(generation.tokens[i])) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Memories,
+                         testing::Values(Memory::full, Memory::windows, Memory::recurrent),
+                         testing::PrintToStringParamName());
+
+TEST(Timeline, ComputesAgainWhatAWindowForgot) {
+  const RandomModel file(describe(Memory::windows), 3);
+  LocalOptions options = small();
+  options.context = 1024;
+  options.ubatch = 64;
+  options.timelines = 1;  // so that windowed layers keep no more than their window
+  const auto model = open_local(read_model(file.path()), options);
+  std::vector<Token> tokens;
+  for (int i = 0; i < 700; ++i) tokens.push_back((i * i * 7 + i / 3 * 11) % 128);
+  const auto kept = std::span<const Token>(tokens).first(100);
+  const auto rest = std::span<const Token>(tokens).last(40);
+  auto timeline = model->timeline();
+  timeline->append(tokens);
+  timeline->truncate(100);
+  EXPECT_EQ(timeline->length(), 100);
+  const auto scores = timeline->append_scored(rest);
+  timeline.reset();
+  timeline = model->timeline();
+  timeline->append(kept);
+  const auto expected = timeline->append_scored(rest);
+  for (std::size_t i = 0; i < rest.size(); ++i) EXPECT_NEAR(scores[i], expected[i], kNoiseOfGelu);
+}
+
+TEST(Timeline, ReportsNanLogits) {
+  Metadata broken = describe(Memory::full);
+  broken.set("attention.layer_norm_rms_epsilon", std::numeric_limits<float>::quiet_NaN());
+  const RandomModel file(broken, 3);
+  LocalOptions options = small();
+  options.context = 256;
+  const auto model = open_local(read_model(file.path()), options);
+  const std::vector<Token> tokens{1, 2, 3};
+  EXPECT_EQ(kind_of([&] { model->timeline()->append(tokens); }), ErrorKind::failed);
+  EXPECT_EQ(kind_of([&] { model->timeline()->append_scored(tokens); }), ErrorKind::failed);
+  EXPECT_EQ(kind_of([&] {
+              const std::vector<std::size_t> wanted{1};
+              model->timeline()->append_observed(tokens, wanted,
+                                                 [](std::size_t, std::span<const float>) {});
+            }),
+            ErrorKind::failed);
+}
+
+TEST(Timeline, GoesOnToTheEndOfTheContextAndNoFurther) {
+  LocalOptions options = small();
+  options.context = 512;
+  const auto model = open_local(read_model(MRROPE_TINY_MODEL), options);
+  const std::vector<Token> tokens = text(513);
+  const auto timeline = model->timeline();
+  EXPECT_EQ(kind_of([&] { timeline->append(tokens); }), ErrorKind::usage);
+  EXPECT_EQ(timeline->length(), 0);
+  timeline->append(std::span(tokens).first(512));
+  EXPECT_EQ(timeline->length(), 512);
+  EXPECT_EQ(kind_of([&] { timeline->append(std::span(tokens).first(1)); }), ErrorKind::usage);
+  // Another timeline finds no room, says so, and leaves the first alone.
+  const auto other = model->timeline();
+  EXPECT_EQ(kind_of([&] { other->append(std::span(tokens).first(10)); }), ErrorKind::usage);
+  EXPECT_EQ(other->length(), 0);
+  timeline->truncate(500);
+  other->append(std::span(tokens).first(10));
+  EXPECT_EQ(other->length(), 10);
+}
+
+TEST(Timeline, StopsWhereItsLadderEnds) {
+  tiny().use(ladder("pro", 2, 256));
+  const auto timeline = tiny().timeline();
+  const std::vector<Token> tokens = text(257);
+  EXPECT_EQ(kind_of([&] { timeline->append(tokens); }), ErrorKind::usage);
+}
+
+TEST(Timeline, StreamsWhatItGenerates) {
+  tiny().use(ladder("none", 1));
+  const auto timeline = tiny().timeline();
+  timeline->append(text(100));
+  GenerateOptions options;
+  options.max_tokens = 12;
+  std::string streamed;
+  options.on_text = [&](std::string_view piece) {
+    streamed += piece;
+    return true;
+  };
+  const Generation generation = timeline->generate(options);
+  EXPECT_EQ(generation.tokens.size(), 12U);
+  EXPECT_EQ(generation.finish, "length");
+  EXPECT_EQ(streamed, generation.text);
+  EXPECT_EQ(streamed, tiny().detokenize(generation.tokens));
+}
+
+TEST(Timeline, GenerationStops) {
+  tiny().use(ladder("none", 1));
+  const auto timeline = tiny().timeline();
+  timeline->append(text(100));
+  GenerateOptions options;
+  options.max_tokens = 24;
+  const auto fork = timeline->fork();
+  const std::string free = fork->generate(options).text;
+  ASSERT_GT(free.size(), 8U);
+  options.stop = {free.substr(4, 3)};
+  const std::size_t first = free.find(options.stop[0]);
+  const auto again = timeline->fork();
+  const Generation stopped = again->generate(options);
+  EXPECT_EQ(stopped.finish, "stop");
+  EXPECT_EQ(stopped.text, free.substr(0, first));
+
+  options.stop.clear();
+  int pieces = 0;
+  options.on_text = [&](std::string_view) { return ++pieces < 3; };
+  EXPECT_EQ(timeline->generate(options).finish, "cancelled");
+  EXPECT_EQ(pieces, 3);
+}
+
+TEST(Timeline, SamplingRepeatsWithItsSeed) {
+  tiny().use(ladder("none", 1));
+  const auto timeline = tiny().timeline();
+  timeline->append(text(60));
+  GenerateOptions options;
+  options.max_tokens = 16;
+  options.sampling.temperature = 1.5;
+  options.sampling.seed = 11;
+  const auto sample = [&] { return timeline->fork()->generate(options).tokens; };
+  const auto first = sample();
+  EXPECT_EQ(sample(), first);
+  options.sampling.seed = 12;
+  EXPECT_NE(sample(), first);
+}
+
+TEST(LocalModel, KnowsItsVocabulary) {
+  const std::string sentence = "Let $\\alpha$ be given; na\xC3\xAFve. 123";
+  const std::vector<Token> tokens = tiny().tokenize(sentence, false, false);
+  EXPECT_EQ(tiny().detokenize(tokens), sentence);
+  ASSERT_TRUE(tiny().bos());
+  EXPECT_EQ(tiny().tokenize(sentence, true, false).front(), *tiny().bos());
+  EXPECT_EQ(tiny().vocabulary(), 8192);
+  EXPECT_EQ(tiny().tokenize("<s>", false, true), std::vector<Token>{0});
+  EXPECT_NE(tiny().tokenize("<s>", false, false), std::vector<Token>{0});
+  EXPECT_EQ(kind_of([] { tiny().apply_chat_template({}); }), ErrorKind::unsupported);
+  EXPECT_EQ(tiny().context_length(), 2048);
+  EXPECT_NE(tiny().description().find("llama.cpp 0.5.0"), std::string::npos);
+}
+
+TEST(LocalModel, RefusesWhatItCannotDo) {
+  tiny().use(ladder("pro", 2));
+  const auto timeline = tiny().timeline();
+  EXPECT_EQ(kind_of([] { tiny().use(ladder("pro", 4)); }), ErrorKind::usage);
+  EXPECT_EQ(kind_of([&] { timeline->append(std::vector<Token>{8192}); }), ErrorKind::usage);
+  EXPECT_EQ(kind_of([&] { timeline->append(std::vector<Token>{-1}); }), ErrorKind::usage);
+  EXPECT_EQ(kind_of([&] { timeline->generate({}); }), ErrorKind::usage);
+  EXPECT_EQ(kind_of([&] {
+              const std::vector<std::size_t> wanted{3};
+              timeline->append_observed(std::vector<Token>{1, 2}, wanted, {});
+            }),
+            ErrorKind::usage);
+  const auto second = tiny().timeline();
+  const auto third = tiny().timeline();
+  const auto fourth = tiny().timeline();
+  EXPECT_EQ(kind_of([] { tiny().timeline(); }), ErrorKind::usage);
+}
+
+TEST(LocalModel, RefusesLaddersThatGrow) {
+  LadderRequest request;
+  request.extension.method = "pro";
+  request.longest = 2048;
+  const Ladder elastic = make_ladder(tiny().facts().geometry, request);
+  EXPECT_EQ(kind_of([&] { tiny().use(elastic); }), ErrorKind::unsupported);
+}
+
+TEST(LocalModel, RefusesAPlanOfAnotherModel) {
+  Geometry other = tiny().facts().geometry;
+  other.base = 500000;
+  EXPECT_EQ(kind_of([&] { tiny().use(make_ladder(make_plan(other, {}), 1024)); }),
+            ErrorKind::usage);
+}
+
+TEST(LocalModel, NamesTheConversionOfACheckpoint) {
+  Model facts;
+  facts.path = "folder/of/a/model";
+  facts.format = "huggingface";
+  try {
+    open_local(facts, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    EXPECT_NE(error.hint().find("convert_hf_to_gguf.py folder/of/a/model --outfile"),
+              std::string::npos)
+        << error.hint();
+  }
+}
+
+TEST(LocalModel, RefusesWhatWillNotFit) {
+  LocalOptions options = small();
+  options.context = 1 << 30;
+  try {
+    open_local(read_model(MRROPE_TINY_MODEL), options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+    EXPECT_NE(error.hint().find("-c "), std::string::npos) << error.hint();
+    EXPECT_NE(error.hint().find("q8_0"), std::string::npos) << error.hint();
+  }
+}
+
+TEST(LocalModel, RefusesFactsThatTheGraphContradicts) {
+  const Model facts = read_model(MRROPE_TINY_MODEL);
+  const auto refused = [&](const std::function<void(Model&)>& change) {
+    Model changed = facts;
+    change(changed);
+    return kind_of([&] { open_local(changed, small()); });
+  };
+  EXPECT_EQ(refused([](Model& m) { m.layers.pop_back(); }), ErrorKind::unsupported);
+  EXPECT_EQ(refused([](Model& m) { m.geometry.base = 10001; }), ErrorKind::unsupported);
+  EXPECT_EQ(refused([](Model& m) { m.geometry.rotary_dim = 64; }), ErrorKind::unsupported);
+  EXPECT_EQ(refused([](Model& m) { m.geometry.pairing = Pairing::halves; }),
+            ErrorKind::unsupported);
+  EXPECT_EQ(refused([](Model& m) { m.geometry.trained_factor.assign(64, 2.0); }),
+            ErrorKind::unsupported);
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small models with random weights, of any architecture, built by libllama from metadata alone and
+// written to a file that it loads like any other.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct gguf_context;
+
+namespace mrrope {
+
+// The keys of a file; names are given without the architecture in front.
+class Metadata {
+ public:
+  explicit Metadata(std::string_view architecture);
+
+  gguf_context* get() const { return context_.get(); }
+  const std::string& architecture() const { return architecture_; }
+
+  void set(const char* key, int value);
+  void set(const char* key, float value);
+  void set(const char* key, bool value);
+  void set(const char* key, const char* value);
+  void set(const char* key, const std::vector<int>& values);
+
+ private:
+  struct Free {
+    void operator()(gguf_context* owned) const;
+  };
+  std::string full(const char* key) const { return architecture_ + "." + key; }
+
+  std::unique_ptr<gguf_context, Free> context_;
+  std::string architecture_;
+};
+
+// A file that goes when this object does.
+class RandomModel {
+ public:
+  // Norms are 1 + 0.1 N, matrices N / sqrt(fan-in), those of queries and keys 1.6 times that:
+  // enough for a wrong rotation to show. Lists of rotary factors rise from 1 to 8 (short) or 2 to
+  // 11 (long). The same name and seed give the same weights.
+  RandomModel(const Metadata& metadata, std::uint32_t seed);
+  ~RandomModel();
+  RandomModel(const RandomModel&) = delete;
+  RandomModel& operator=(const RandomModel&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace mrrope

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "formats/plan_file.h"
+#include "mrrope/mrrope.h"
+#include "mrrope/version.h"
+#include "nlohmann/json.hpp"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+const mrrope_geometry kLlama2 = {128, 1e4, 4096, MRROPE_HALVES};
+const std::string kTinyFolder = std::string(MRROPE_GOLDEN_DIR) + "/tiny_config";
+
+bool last_error_has(const char* part) {
+  return std::string(mrrope_last_error()).find(part) != std::string::npos;
+}
+
+TEST(CApi, MakesThePlanThatTheLibraryMakes) {
+  mrrope_plan* plan = nullptr;
+  ASSERT_EQ(mrrope_plan_create(&kLlama2, "pro", 16, &plan), 0) << mrrope_last_error();
+  Extension e;
+  e.method = "pro";
+  e.scale = 16;
+  const Plan same = make_plan({.rotary_dim = 128, .base = 1e4, .train_length = 4096}, e);
+  ASSERT_EQ(mrrope_plan_pairs(plan), 64u);
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(mrrope_plan_theta(plan)[i], same.theta()[i]);
+    EXPECT_EQ(mrrope_plan_factor(plan)[i], same.factor()[i]);
+  }
+  EXPECT_EQ(mrrope_plan_attention_scale(plan), same.attention_scale());
+  EXPECT_EQ(mrrope_plan_low(plan), 20);
+  EXPECT_EQ(mrrope_plan_high(plan), 46);
+  mrrope_plan_free(plan);
+  EXPECT_STREQ(mrrope_version(), MRROPE_VERSION);
+}
+
+TEST(CApi, ReadsModelsAndPlanFiles) {
+  mrrope_plan* plan = nullptr;
+  ASSERT_EQ(mrrope_plan_create_for_model(kTinyFolder.c_str(), "uni", 8192, &plan), 0)
+      << mrrope_last_error();
+  EXPECT_EQ(mrrope_plan_factor(plan)[63], 8);
+  mrrope_plan_free(plan);
+  // Inside the window nothing is scaled.
+  ASSERT_EQ(mrrope_plan_create_for_model(kTinyFolder.c_str(), "uni", 100, &plan), 0);
+  EXPECT_EQ(mrrope_plan_factor(plan)[63], 1);
+  mrrope_plan_free(plan);
+
+  const test::TempFolder folder;
+  const Geometry g{.rotary_dim = 64, .base = 1e5, .train_length = 8192};
+  Extension e;
+  e.method = "pro";
+  e.scale = 4;
+  folder.write("plan.json", plan_json(make_plan(g, e)).dump());
+  ASSERT_EQ(mrrope_plan_load(folder.file("plan.json").c_str(), &plan), 0) << mrrope_last_error();
+  EXPECT_EQ(mrrope_plan_pairs(plan), 32u);
+  mrrope_plan_free(plan);
+  folder.write("ladder.json", ladder_json(make_ladder(g, {e, 1.19, 1, 32768})).dump());
+  EXPECT_EQ(mrrope_plan_load(folder.file("ladder.json").c_str(), &plan), 2);
+  EXPECT_TRUE(last_error_has("ladder"));
+}
+
+TEST(CApi, EveryFailureIsAStatusAndAMessage) {
+  mrrope_plan* plan = reinterpret_cast<mrrope_plan*>(1);
+  EXPECT_EQ(mrrope_plan_create(&kLlama2, "pro", 0.5, &plan), 2);
+  EXPECT_EQ(plan, nullptr);
+  EXPECT_TRUE(last_error_has("0.5"));
+  EXPECT_EQ(mrrope_plan_create(&kLlama2, "pro", std::nan(""), &plan), 2);
+  EXPECT_EQ(mrrope_plan_create(&kLlama2, "magic", 2, &plan), 2);
+  EXPECT_EQ(mrrope_plan_create(&kLlama2, nullptr, 2, &plan), 2);
+  EXPECT_EQ(mrrope_plan_create(nullptr, "pro", 2, &plan), 2);
+  EXPECT_EQ(mrrope_plan_create(&kLlama2, "pro", 2, nullptr), 2);
+  mrrope_geometry odd = kLlama2;
+  odd.pairing = 7;
+  EXPECT_EQ(mrrope_plan_create(&odd, "pro", 2, &plan), 2);
+  EXPECT_TRUE(last_error_has("7"));
+  EXPECT_EQ(mrrope_plan_create_for_model("/absent", "pro", 4096, &plan), 1);
+  EXPECT_EQ(mrrope_plan_create_for_model(nullptr, "pro", 4096, &plan), 2);
+  EXPECT_EQ(mrrope_plan_create_for_model(kTinyFolder.c_str(), "pro", 0, &plan), 2);
+  EXPECT_EQ(mrrope_plan_load("/absent", &plan), 1);
+  ASSERT_EQ(mrrope_plan_create(&kLlama2, "pro", 2, &plan), 0);
+  EXPECT_STREQ(mrrope_last_error(), "");
+  mrrope_plan_free(plan);
+  mrrope_plan_free(nullptr);
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Log-probabilities of the embedded model under three plans, by transformers in fp32.
+
+    python tools/record_logprobs.py CHECKPOINT > tests/golden/tiny_logprobs.json
+
+CHECKPOINT is the Hugging Face form of models/mrrope-tiny.gguf. Needs torch and transformers. The
+factors are computed here from the papers' formulas, not by mrrope; the text is made here as well.
+"""
+
+import json
+import math
+import sys
+
+import torch
+import transformers
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+LENGTH = 4096
+SCALE = 4.0
+BAND = 256
+SAMPLES = 64
+
+STATEMENTS = [
+    "Let $f : \\mathbb{{R}} \\to \\mathbb{{R}}$ be continuous with $f({a}) = {b}$.",
+    "Suppose that $n \\ge {a}$ and that $p$ is a prime dividing $n + {b}$.",
+    "The sequence $(x_k)$ satisfies $x_{{k+1}} = {a} x_k - {b}$ for all $k \\ge {c}$.",
+    "We claim that $\\sum_{{i=1}}^{{{a}}} i^2 < {b}^{{{c}}}$.",
+    "By the lemma above, every subgroup of order ${a}$ is normal.",
+    "theorem step_{a} (x : Nat) (h : x < {b}) : x + {c} < {b} + {c} := by omega",
+    "lemma bound_{a} : \"x <= {b} ==> x * {c} <= {b} * {c}\" by simp",
+    "Hence $|z - {a}| \\le {b}$, which contradicts the choice of $z$.",
+    "It follows that the kernel has dimension ${a}$ and the image has dimension ${b}$.",
+    "\\begin{{equation}} a_{{{a}}} + b_{{{b}}} = {c} \\end{{equation}}",
+    "This proves the case $m = {a}$; the case $m = {b}$ is similar.",
+    "Consider the ring $R = \\mathbb{{Z}}/{a}\\mathbb{{Z}}$ and the ideal $({b})$.",
+    "An integral over $[{a}, {b}]$ of a positive function is positive.",
+    "The magic number for amber is {a}{b}{c}.",
+]
+
+
+def make_text():
+    """The same text on every machine: a linear congruential generator picks and fills."""
+    state = 2024
+
+    def draw(below):
+        nonlocal state
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (state >> 33) % below
+
+    lines = []
+    for _ in range(220):
+        line = STATEMENTS[draw(len(STATEMENTS))]
+        lines.append(line.format(a=draw(97) + 2, b=draw(97) + 2, c=draw(9) + 1))
+        if draw(7) == 0:
+            lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+def borders(dim, base, window, fast=32, slow=1):
+    """First pair of the middle and first pair scaled in full, 0-based."""
+
+    def pair(turns):
+        return dim * math.log(window / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+    return max(math.floor(pair(fast)), 0), min(math.ceil(pair(slow)), dim - 1)
+
+
+def factors(method, dim, base, window):
+    low, high = borders(dim, base, window)
+    n = high - low
+    result = []
+    for i in range(dim // 2):
+        k = min(max(i - low, 0), n)
+        if method == "pro":
+            result.append(SCALE ** (k * (k + 1) / (n * (n + 1))))
+        elif method == "uni":
+            result.append(SCALE ** (k / n))
+        else:  # yarn, ramp over pairs
+            ramp = k / n
+            result.append(1 / ((1 - ramp) + ramp / SCALE))
+    return result
+
+
+def log_probabilities(model, tokens, method):
+    config = model.config
+    rotary = model.model.rotary_emb
+    dim = config.head_dim
+    plan = torch.tensor(factors(method, dim, 10000.0, config.max_position_embeddings),
+                        dtype=torch.float64)
+    theta = 10000.0 ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    rotary.inv_freq = (theta / plan).to(torch.float32)
+    rotary.attention_scaling = 1 + 0.1 * math.log(SCALE)
+    with torch.no_grad():
+        logits = model(tokens[None], use_cache=False).logits[0]
+    scores = torch.log_softmax(logits[:-1].double(), -1)
+    return scores[torch.arange(len(tokens) - 1), tokens[1:]].tolist()
+
+
+def main():
+    folder = sys.argv[1]
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=folder + "/tokenizer.json")
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
+                                                 attn_implementation="eager")
+    model.eval()
+    text = make_text()
+    ids = [model.config.bos_token_id] + tokenizer(text, add_special_tokens=False)["input_ids"]
+    if len(ids) < LENGTH:
+        sys.exit(f"the text has {len(ids)} tokens, fewer than {LENGTH}")
+    # Only what the tokens cover is kept.
+    text = tokenizer.decode(ids[1:LENGTH], clean_up_tokenization_spaces=False)
+    ids = ids[:LENGTH]
+    if [0] + tokenizer(text, add_special_tokens=False)["input_ids"] != ids:
+        sys.exit("the text does not read back as the same tokens")
+    tokens = torch.tensor(ids)
+    out = {
+        "made_by": "tools/record_logprobs.py",
+        "with": f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}, fp32",
+        "model": "the fp16 checkpoint of models/mrrope-tiny.gguf",
+        "scale": SCALE,
+        "length": LENGTH,
+        "band": BAND,
+        "text": text,
+        "token_sum": sum((i + 1) * t for i, t in enumerate(ids)) % 2**31,
+        "methods": {},
+    }
+    positions = [1 + (LENGTH - 2) * i // (SAMPLES - 1) for i in range(SAMPLES)]
+    out["positions"] = positions
+    for method in ["pro", "uni", "yarn"]:
+        values = [float("nan")] + log_probabilities(model, tokens, method)
+        bands = []
+        for start in range(0, LENGTH, BAND):
+            part = values[max(start, 1):start + BAND]
+            bands.append(round(sum(part) / len(part), 6))
+        out["methods"][method] = {
+            "bands": bands,
+            "values": [round(values[p], 5) for p in positions],
+        }
+        print(method, math.exp(-sum(values[1:]) / (LENGTH - 1)), file=sys.stderr)
+    json.dump(out, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()
