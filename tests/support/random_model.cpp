@@ -45,6 +45,7 @@ void fill(const std::string& name, const ggml_tensor* tensor, std::uint32_t seed
 // What the callback of libllama collects.
 struct Collected {
   std::uint32_t seed;
+  const std::string& broken;
   gguf_context* file;
   std::vector<ggml_context*> contexts;
 
@@ -52,6 +53,7 @@ struct Collected {
     auto& self = *static_cast<Collected*>(data);
     std::vector<float> values(static_cast<std::size_t>(ggml_nelements(tensor)));
     fill(tensor->name, tensor, self.seed, values);
+    if (tensor->name == self.broken) values.assign(values.size(), std::nanf(""));
     ggml_backend_tensor_set(tensor, values.data(), 0, ggml_nbytes(tensor));
     // Layers may share a tensor; a file names it once. Scales belong to quantised weights.
     if (gguf_find_tensor(self.file, tensor->name) >= 0 || contains(tensor->name, "scale")) return;
@@ -91,11 +93,11 @@ void Metadata::set(const char* key, const std::vector<int>& values) {
   gguf_set_arr_data(get(), full(key).c_str(), GGUF_TYPE_INT32, values.data(), values.size());
 }
 
-RandomModel::RandomModel(const Metadata& metadata, std::uint32_t seed) {
+RandomModel::RandomModel(const Metadata& metadata, std::uint32_t seed, const std::string& broken) {
   start_llama();
   const std::unique_ptr<gguf_context, void (*)(gguf_context*)> file(gguf_init_empty(), gguf_free);
   gguf_set_kv(file.get(), metadata.get());
-  Collected collected{seed, file.get(), {}};
+  Collected collected{seed, broken, file.get(), {}};
   llama_model_params params = llama_model_default_params();
   params.n_gpu_layers = 0;
   llama_model* model =
