@@ -154,7 +154,7 @@ void run_generate(GenerateFlags flags) {
     if (ctx > window)
       note(cat("no --method given: pro, scale ", significant(double(ctx) / double(window), 4)));
   }
-  if (flags.extension.ctx.empty() && !flags.extension.scale) flags.extension.ctx = cat(ctx);
+  if (flags.extension.ctx.empty() && !flags.extension.scale) flags.extension.scale = 1;
   const std::vector<Candidate> candidates = resolve(flags.extension, facts.geometry);
   if (candidates.size() != 1) {
     throw Error(ErrorKind::usage, cat("generate runs one method, not ", candidates.size()),

@@ -77,14 +77,16 @@ class ScriptedTimeline : public Timeline {
 
   void truncate(std::int64_t length) override {
     if (length < 0 || length > this->length()) {
-      throw Error(ErrorKind::usage, cat("cannot truncate ", this->length(), " tokens to ", length));
+      throw Error(ErrorKind::usage, cat("cannot truncate ", this->length(), " tokens to ", length),
+                  "give a length up to that");
     }
     tokens_.resize(std::size_t(length));
   }
 
   Generation generate(const GenerateOptions& options) override {
     if (options.sampling.temperature > 0) {
-      throw Error(ErrorKind::unsupported, "the scripted engine only decodes greedily");
+      throw Error(ErrorKind::unsupported, "the scripted engine only decodes greedily",
+                  "set the temperature to 0");
     }
     const std::string script = answer_to_question();
     Generation result{{}, {}, "length", std::numeric_limits<double>::infinity()};
@@ -123,14 +125,17 @@ class ScriptedTimeline : public Timeline {
  private:
   void push(Token token) {
     if (token < 0 || token >= kVocabulary) {
-      throw Error(ErrorKind::usage, cat("token ", token, " is outside the vocabulary"));
+      throw Error(ErrorKind::usage, cat("token ", token, " is outside the vocabulary"),
+                  "tokens come from tokenize()");
     }
     if (length() >= options_.context) {
-      throw Error(ErrorKind::usage, cat("the context of ", options_.context, " tokens is full"));
+      throw Error(ErrorKind::usage, cat("the context of ", options_.context, " tokens is full"),
+                  "make the context longer");
     }
     ++*computed_;
     if (options_.fail_at && *computed_ == *options_.fail_at) {
-      throw Error(ErrorKind::failed, cat("the computation of token ", *computed_, " failed"));
+      throw Error(ErrorKind::failed, cat("the computation of token ", *computed_, " failed"),
+                  "it was told to");
     }
     tokens_.push_back(token);
   }

@@ -32,7 +32,8 @@ void walk(const fs::path& folder, const std::string& prefix, std::vector<TextFil
     if (it->path().filename().string()[0] != '.') entries.push_back(*it);
   }
   if (error) {
-    throw Error(ErrorKind::failed, cat("cannot list ", folder.string(), ": ", error.message()));
+    throw Error(ErrorKind::failed, cat("cannot list ", folder.string(), ": ", error.message()),
+                "check the folder given to --text");
   }
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return a.path().filename().string() < b.path().filename().string();

@@ -45,7 +45,8 @@ void check(const LanguageModel& model, const std::vector<MethodUnderTest>& metho
     refuse(cat("length ", options.lengths.front(), " leaves no token to score"),
            "give lengths of 2 tokens or more");
   }
-  if (options.batch < 1) refuse(cat("a batch of ", options.batch, " tokens makes no sense"), "");
+  if (options.batch < 1)
+    refuse(cat("a batch of ", options.batch, " tokens makes no sense"), "2048 is usual");
   if (options.kl_positions < 0) refuse("the number of KL positions is negative", "0 turns it off");
   if (options.stride < 0 || options.stride >= options.lengths.front()) {
     refuse(cat("a stride of ", options.stride, " does not fit windows of ", options.lengths.front(),
@@ -235,7 +236,8 @@ class PerplexityJob {
       if (e.kind() == ErrorKind::interrupted) throw;
       throw Error(e.kind(),
                   cat(e.what(), " (method ", methods_[m].name, ", document ", document.id, ")"),
-                  e.hint());
+                  e.hint().empty() ? "give the same command again to go on after the finished units"
+                                   : e.hint());
     }
     folder_.append(line);
     done_.insert(key(line));
@@ -253,8 +255,11 @@ class PerplexityJob {
       if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_);
       const std::size_t begin = scores.size();
       if (begin > stop) break;
-      const auto batch =
-          tokens.subspan(begin, std::min(std::size_t(options_.batch), tokens.size() - begin));
+      std::size_t size = std::min(std::size_t(options_.batch), tokens.size() - begin);
+      // A border where observation ends: an engine may pay for every token of an observed batch.
+      const auto observed = std::size_t(kl_length_);
+      if (observer && begin < observed) size = std::min(size, observed - begin);
+      const auto batch = tokens.subspan(begin, size);
       std::vector<std::size_t> wanted;
       const std::size_t first = next;
       while (observer && next < kl_positions_.size() &&

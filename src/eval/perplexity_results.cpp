@@ -33,7 +33,8 @@ class Collector {
  public:
   Collector(const ordered_json& run, PerplexityResults& results) : results_(results) {
     if (run.at("task") != "ppl") {
-      throw Error(ErrorKind::corrupt, cat("this is no perplexity run but ", run.at("task").dump()));
+      throw Error(ErrorKind::corrupt, cat("this is no perplexity run but ", run.at("task").dump()),
+                  "give the folder of mrrope eval ppl");
     }
     results.lengths = run.at("settings").at("lengths").get<std::vector<std::int64_t>>();
     results.stride = run.at("settings").at("stride").get<std::int64_t>();
@@ -128,8 +129,10 @@ class Collector {
     for (std::size_t l = 0; l < results_.lengths.size(); ++l) {
       if (length == results_.lengths[l]) return l;
     }
-    throw Error(ErrorKind::corrupt, cat("the journal speaks of length ", length.dump(),
-                                        ", which is not one of this run"));
+    throw Error(
+        ErrorKind::corrupt,
+        cat("the journal speaks of length ", length.dump(), ", which is not one of this run"),
+        "delete the line, or the folder");
   }
 
   // Every window weighs the same, whichever document it is from.

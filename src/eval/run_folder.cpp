@@ -67,7 +67,8 @@ std::string read_whole(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream content;
   if (in.peek() != std::ifstream::traits_type::eof()) content << in.rdbuf();
-  if (!in && !in.eof()) throw Error(ErrorKind::failed, cat("cannot read ", path.string()));
+  if (!in && !in.eof())
+    throw Error(ErrorKind::failed, cat("cannot read ", path.string()), "check its permissions");
   return content.str();
 }
 
@@ -186,7 +187,8 @@ RecordedRun read_run(const fs::path& folder) {
   if (!journal.lines.empty()) {
     if (journal.lines.front().value("run", "") != digest(recorded.run)) {
       throw Error(ErrorKind::corrupt,
-                  cat("journal and run.json in ", folder.string(), " are of different runs"));
+                  cat("journal and run.json in ", folder.string(), " are of different runs"),
+                  "give another folder, or run the evaluation again");
     }
     recorded.units.assign(journal.lines.begin() + 1, journal.lines.end());
   }

@@ -84,7 +84,8 @@ Estimate PairedDifference::percent() const {
 
 PairedDifference paired(std::span<const double> a, std::span<const double> b) {
   if (a.size() != b.size()) {
-    throw Error(ErrorKind::failed, "a paired comparison needs the same documents on both sides");
+    throw Error(ErrorKind::failed, "a paired comparison needs the same documents on both sides",
+                "this is a bug: please report it");
   }
   std::vector<double> difference(a.size());
   for (std::size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];

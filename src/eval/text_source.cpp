@@ -30,7 +30,7 @@ class Input {
   explicit Input(const std::filesystem::path& path) : path_(path.string()) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) {
-      throw Error(ErrorKind::failed, path_ + " is a directory, not a text");
+      throw Error(ErrorKind::failed, path_ + " is a directory, not a text", "give --text a file");
     }
     file_.reset(std::fopen(path_.c_str(), "rb"));
     if (!file_) {
@@ -59,7 +59,8 @@ class Input {
     at_ = 0;
     size_ = std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
     if (size_ == 0 && std::ferror(file_.get())) {
-      throw Error(ErrorKind::failed, cat("cannot read ", path_, ": ", std::strerror(errno)));
+      throw Error(ErrorKind::failed, cat("cannot read ", path_, ": ", std::strerror(errno)),
+                  "check the file given to --text");
     }
   }
 
@@ -94,7 +95,8 @@ class GzipSource : public TextSource {
  public:
   explicit GzipSource(std::unique_ptr<Input> input) : input_(std::move(input)) {
     if (inflateInit2(&stream_, 15 + 16) != Z_OK) {
-      throw Error(ErrorKind::out_of_memory, "no memory for the gzip decoder");
+      throw Error(ErrorKind::out_of_memory, "no memory for the gzip decoder",
+                  "unpack the file first");
     }
   }
   ~GzipSource() override { inflateEnd(&stream_); }
@@ -139,7 +141,8 @@ class XzSource : public TextSource {
  public:
   explicit XzSource(std::unique_ptr<Input> input) : input_(std::move(input)) {
     if (lzma_stream_decoder(&stream_, kDecoderMemory, LZMA_CONCATENATED) != LZMA_OK) {
-      throw Error(ErrorKind::out_of_memory, "no memory for the xz decoder");
+      throw Error(ErrorKind::out_of_memory, "no memory for the xz decoder",
+                  "unpack the file first");
     }
   }
   ~XzSource() override { lzma_end(&stream_); }
@@ -182,7 +185,8 @@ class ZstdSource : public TextSource {
       : input_(std::move(input)), stream_(ZSTD_createDStream()) {
     if (!stream_ ||
         ZSTD_isError(ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kZstdWindowLog))) {
-      throw Error(ErrorKind::out_of_memory, "no memory for the zstd decoder");
+      throw Error(ErrorKind::out_of_memory, "no memory for the zstd decoder",
+                  "unpack the file first");
     }
   }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/text.h"
-#include "eval/perplexity_results.h"
 
 namespace mrrope {
 

@@ -178,9 +178,43 @@ void read_layers(const Keys& keys, const ConfigDefaults& defaults, Facts& facts)
   layers.attention_period =
       static_cast<int>(keys.integer({"full_attention_interval"}, 1, kMaxLayers).value_or(-1));
 
+  for (const std::string& type : keys.texts({"indexer_types"})) {
+    layers.indexed.push_back(type == "full");
+  }
   // Granite: "nope" switches the rotation off.
   layers.rope_finetuned = keys.text({"position_embedding_type"}) != "nope";
   read_layer_types(keys, layers);
+}
+
+// Layers that attend to everything may have heads of their own (Gemma 4): theirs are the facts that
+// count, since only their cache grows with the text.
+void read_full_heads(const Keys& keys, Facts& facts) {
+  LayerKeys& layers = facts.layer_keys;
+  const auto windowed = [&](std::size_t i) {
+    return i < layers.windowed.size() && layers.windowed[i];
+  };
+  auto head = keys.integer({"global_head_dim"}, 1, kMaxHead);
+  auto kv_heads = keys.integer({"num_global_key_value_heads"}, 1, kMaxHeads);
+  if (const auto overrides = keys.object({"per_layer_config"})) {
+    for (const auto& [index, unused] : overrides->items()) {
+      const bool number =
+          !index.empty() && index.size() <= 4 &&
+          std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
+      if (!number || windowed(static_cast<std::size_t>(std::stoi(index)))) continue;
+      const auto layer = overrides->object({index.c_str()});
+      if (!layer) continue;
+      if (!head) head = layer->integer({"head_dim"}, 1, kMaxHead);
+      if (!kv_heads) kv_heads = layer->integer({"num_key_value_heads"}, 1, kMaxHeads);
+    }
+  }
+  if (head) facts.model.key_length = facts.model.value_length = static_cast<int>(*head);
+  if (!kv_heads || layers.windowed.empty()) return;
+  if (layers.kv_heads.size() == 1) {
+    layers.kv_heads.resize(layers.windowed.size(), layers.kv_heads[0]);
+  }
+  for (std::size_t i = 0; i < layers.kv_heads.size(); ++i) {
+    if (!windowed(i)) layers.kv_heads[i] = static_cast<int>(*kv_heads);
+  }
 }
 
 // The settings of layers that attend to everything, and of windowed ones where they differ.
@@ -225,9 +259,7 @@ void read_rotation(const Keys& keys, const RopeKeys& rope, const ConfigDefaults&
     check_base(keys.where(), "rope_local_base_freq", model.windowed_base);
   }
 
-  // Full layers of some models have their own head.
-  const auto global = keys.integer({"global_head_dim"}, 1, kMaxHead);
-  const std::int64_t head = global.value_or(model.key_length);
+  const std::int64_t head = model.key_length;
   const auto rotary = keys.integer({"rotary_dim", "qk_rope_head_dim"}, INT32_MIN, INT32_MAX);
   std::optional<double> partial =
       rope.full ? rope.full->real({"partial_rotary_factor"}) : std::nullopt;
@@ -397,6 +429,7 @@ Facts config_facts(const json& config, const std::string& where) {
                            .value_or(defaults.vocabulary));
   read_heads(keys, defaults, facts);
   read_layers(keys, defaults, facts);
+  read_full_heads(keys, facts);
 
   const RopeKeys rope = rope_keys(keys);
   read_rotation(keys, rope, defaults, facts);

@@ -27,7 +27,7 @@ void hash_range(std::ifstream& in, std::uint64_t start, std::uint64_t size, Sha2
     hash.update(std::string_view(buffer).substr(0, std::size_t(in.gcount())));
     size -= std::uint64_t(in.gcount());
   }
-  if (size > 0) throw Error(ErrorKind::failed, "the file ends early");
+  if (size > 0) throw Error(ErrorKind::failed, "it ends early", "is it being written?");
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ std::string model_digest(const std::vector<std::filesystem::path>& files) {
         hash_range(in, kHead + span * i / (kBlocks - 1), kBlock, hash);
       }
     } catch (const Error& e) {
-      throw Error(ErrorKind::failed, cat("cannot read ", path.string(), ": ", e.what()));
+      throw Error(ErrorKind::failed, cat("cannot read ", path.string(), ": ", e.what()), e.hint());
     }
   }
   return (sampled ? "sampled:" : "sha256:") + hash.hex();

@@ -56,6 +56,20 @@ bool starts_with(const Source& source, std::string_view text) {
   return start == text;
 }
 
+// Where only windowed layers rotate, no distance ever grows past the window: nothing to extend.
+void refuse_windowed_only(const Model& model) {
+  const auto extends = [](const Layer& layer) {
+    return layer.kind == LayerKind::full && !layer.windowed_cache;
+  };
+  if (std::any_of(model.layers.begin(), model.layers.end(), extends)) return;
+  throw Error(ErrorKind::unsupported,
+              cat(shown(model.path.string()), ": ", model.architecture,
+                  " rotates only in layers that see the last ", model.sliding_window,
+                  " tokens, so no rotation ever leaves what it was trained for"),
+              "its other layers have no positions and need no plan: run it as it is, with a longer "
+              "context");
+}
+
 }  // namespace
 
 Model read_model(const fs::path& path, bool replace_scaling) {
@@ -84,6 +98,7 @@ Model read_model(const fs::path& path, bool replace_scaling) {
     model = finish_model(gguf_facts(read_gguf(path)), replace_scaling);
   }
   model.path = path;
+  refuse_windowed_only(model);
   return model;
 }
 

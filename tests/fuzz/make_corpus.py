@@ -155,7 +155,8 @@ def config_seeds():
     yield "gemma3", {"model_type": "gemma3", "text_config": {
         "model_type": "gemma3_text", "num_hidden_layers": 7, "sliding_window": 512,
         "rope_scaling": {"rope_type": "linear", "factor": 8.0}}}
-    yield "gemma4", config("gemma4_text", layer_types=mixed, head_dim=16, rope_parameters={
+    yield "gemma4", config("gemma4_text", layer_types=mixed, head_dim=16, num_global_key_value_heads=1,
+                           per_layer_config={"01": {"head_dim": 32}}, rope_parameters={
         "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6},
         "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})
     yield "deepseek", config("deepseek_v3", rope_scaling=yarn, kv_lora_rank=32, qk_nope_head_dim=16,

@@ -39,8 +39,7 @@ void use(const Facts& facts, bool replace_scaling) {
   const Model model = finish_model(facts, replace_scaling);
   validate(model.geometry);
   require(!model.layers.empty(), "a model without layers");
-  require(model.geometry.rotary_dim <= model.key_length || model.format == "huggingface",
-          "a rotation wider than the head");
+  require(model.geometry.rotary_dim <= model.key_length, "a rotation wider than the head");
   for (const double theta : trained_theta(model.geometry)) require(theta >= 0, "a negative theta");
   kv_bytes(model, 131072, 16);
 }

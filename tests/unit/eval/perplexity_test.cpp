@@ -424,11 +424,5 @@ TEST(PerplexityText, Table) {
   }
 }
 
-TEST(LengthText, AsTyped) {
-  EXPECT_EQ(length_text(8192), "8k");
-  EXPECT_EQ(length_text(1000), "1000");
-  EXPECT_EQ(length_text(1048576), "1m");
-}
-
 }  // namespace
 }  // namespace mrrope

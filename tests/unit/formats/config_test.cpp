@@ -301,20 +301,29 @@ TEST(Config, RotatesPartOfTheHead) {
   EXPECT_EQ(model(glm).geometry.pairing, Pairing::interleaved);
 }
 
-TEST(Config, ProportionalPairsNeverTurn) {
-  const Model m = model(json::parse(R"({"model_type": "gemma4", "text_config": {
+TEST(Config, Gemma4HasPairsThatNeverTurnAndWiderFullLayers) {
+  json gemma = json::parse(R"({"model_type": "gemma4", "text_config": {
       "model_type": "gemma4_text", "hidden_size": 2304, "num_hidden_layers": 2,
+      "num_attention_heads": 8, "num_key_value_heads": 4,
       "head_dim": 256, "global_head_dim": 512, "sliding_window": 512,
       "layer_types": ["sliding_attention", "full_attention"],
       "rope_parameters": {
         "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
                            "rope_theta": 1000000.0},
-        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}}})"),
-                        true);
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}}})");
+  const Model m = model(gemma, true);
   EXPECT_EQ(m.geometry.rotary_dim, 512);
+  EXPECT_EQ(m.key_length, 512);
   EXPECT_EQ(m.geometry.trained_factor[63], 1);
   EXPECT_EQ(m.geometry.trained_factor[64], 1e30);
   EXPECT_EQ(m.scaling.type, "proportional");
+  // transformers 5 says it layer by layer
+  gemma["text_config"].erase("global_head_dim");
+  gemma["text_config"]["per_layer_config"] =
+      json::parse(R"({"00": {"head_dim": 16}, "01": {"head_dim": 512, "num_key_value_heads": 2}})");
+  EXPECT_EQ(model(gemma, true).geometry, m.geometry);
+  EXPECT_EQ(model(gemma).layers[0].kv_heads, 4);
+  EXPECT_EQ(model(gemma).layers[1].kv_heads, 2);
 }
 
 TEST(Config, DynamicChangesNothingUnlessItsBaseIsFixed) {
