@@ -6,6 +6,7 @@
 //
 // plain     tokens through libllama itself, no callback, no logits but the last
 // project   the same with the logits of every token computed and left where they are
+// callback  as plain, with a callback that does nothing: what the way in costs by itself
 // plan      tokens through a timeline under MrRoPE-Pro, no scores
 // table     a perplexity table of 8 lengths under MrRoPE-Pro, as `mrrope eval ppl` makes it
 // Repeats are interleaved; medians and their ratios to `plain` are printed, because machines drift.
@@ -49,7 +50,7 @@ double median(std::vector<double> values) {
 // A context of libllama without any callback.
 class Plain {
  public:
-  Plain(const std::string& path, int context, int threads) {
+  Plain(const std::string& path, int context, int threads, bool callback) {
     llama_model_params mp = llama_model_default_params();
     mp.n_gpu_layers = -1;
     model_ = llama_model_load_from_file(path.c_str(), mp);
@@ -59,6 +60,7 @@ class Plain {
     cp.n_ubatch = 512;
     cp.n_threads = cp.n_threads_batch = threads;
     cp.kv_unified = true;
+    if (callback) cp.cb_eval = [](ggml_tensor*, bool, void*) { return false; };
     context_ = llama_init_from_model(model_, cp);
   }
   ~Plain() {
@@ -148,7 +150,7 @@ int main(int argc, char** argv) {
       (std::filesystem::temp_directory_path() / ("mrrope-bench-" + std::to_string(getpid())))
           .string();
   std::string text;
-  for (int i = 0; int(text.size()) < 16 * tokens; ++i) {
+  for (int i = 0; int(text.size()) < 6 * tokens; ++i) {
     text += "Lemma " + std::to_string(i) +
             ". For every x we have f(x) <= " + std::to_string(i * i % 9973) + ".\n";
   }
@@ -179,7 +181,8 @@ int main(int argc, char** argv) {
     options.threads = threads;
     options.timelines = 2;
     const auto model = mrrope::open_local(facts, options);
-    Plain plain(path, tokens + generated, threads);
+    Plain plain(path, tokens + generated, threads, false);
+    Plain callback(path, tokens + generated, threads, true);
     std::vector<mrrope::Token> ids = model->tokenize(text, true, false);
     ids.resize(std::size_t(tokens));
     mrrope::Extension pro;
@@ -191,12 +194,14 @@ int main(int argc, char** argv) {
     for (int i = 1; i <= 8; ++i) table.lengths.push_back(std::int64_t(tokens) * i / 8);
     table.kl_positions = 0;
 
-    std::vector<double> seconds[4], generation[2];
+    std::vector<double> seconds[5], generation[3];
     for (int r = 0; r <= repeat; ++r) {  // the first round warms up
-      double s[4], g[2];
+      double s[5], g[3];
       s[0] = seconds_of([&] { plain.read(ids, false); });
       g[0] = seconds_of([&] { plain.generate(generated); });
       s[1] = seconds_of([&] { plain.read(ids, true); });
+      s[4] = seconds_of([&] { callback.read(ids, false); });
+      g[2] = seconds_of([&] { callback.generate(generated); });
       {
         const auto timeline = model->timeline();
         s[2] = seconds_of([&] { timeline->append(ids); });
@@ -212,19 +217,22 @@ int main(int argc, char** argv) {
         run_perplexity(*model, {{"pro", ladder}}, {{"text", text}}, table, memory, silent);
       });
       if (r == 0) continue;
-      for (int i = 0; i < 4; ++i) seconds[i].push_back(s[i]);
-      for (int i = 0; i < 2; ++i) generation[i].push_back(g[i]);
+      for (int i = 0; i < 5; ++i) seconds[i].push_back(s[i]);
+      for (int i = 0; i < 3; ++i) generation[i].push_back(g[i]);
     }
-    const char* names[] = {"plain", "project", "plan", "table"};
+    const char* names[] = {"plain", "project", "plan", "table", "callback"};
     std::printf("%d tokens, median of %d   seconds   tok/s   ratio to plain\n", tokens, repeat);
-    for (int i = 0; i < 4; ++i) {
+    for (int i : {0, 1, 4, 2, 3}) {
       const double t = median(seconds[i]);
       std::printf("%-24s %9.3f %8.0f   %.3f\n", names[i], t, tokens / t, t / median(seconds[0]));
     }
-    std::printf(
-        "generation of %d tokens after them: plain %.2f tok/s, plan %.2f tok/s, ratio %.3f\n",
-        generated, generated / median(generation[0]), generated / median(generation[1]),
-        median(generation[1]) / median(generation[0]));
+    std::printf("generation of %d tokens after them, tok/s (ratio of times to plain):\n",
+                generated);
+    const char* ways[] = {"plain", "plan", "callback"};
+    for (int i : {0, 2, 1}) {
+      const double t = median(generation[i]);
+      std::printf("%-24s %9.2f   %.3f\n", ways[i], generated / t, t / median(generation[0]));
+    }
   } catch (const mrrope::Error& e) {
     std::fprintf(stderr, "%s\n%s\n", e.what(), e.hint().c_str());
     return e.exit_code();

@@ -119,6 +119,7 @@ int run(int argc, char** argv) {
   add_plan(app);
   add_generate(app);
   add_eval(app);
+  add_demo(app);
 
   try {
     app.parse(arguments);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <string>
 
 namespace mrrope::cli {
@@ -23,11 +24,16 @@ const std::string& command_line();
 // From here on the first Ctrl-C asks for a stop (eval/progress.h), the second one ends the process.
 void catch_interrupts();
 
+// Where models/ and data/ of the project lie: MRROPE_HOME, or the folder it was built from. Throws
+// Error (failed).
+std::filesystem::path project_files();
+
 // One per verb. Each adds its subcommand, with a callback that does the work.
 void add_plan(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_eval(CLI::App& app);
+void add_demo(CLI::App& app);
 
 // Man page and shell completions from the table behind --help: "man", "bash", "zsh" or "fish".
 std::string generate(const CLI::App& app, const std::string& what);

@@ -173,9 +173,16 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
     return;
   }
   std::cout << "  mrrope plan " << path << " --method " << advice.method << " --ctx " << length
-            << "\n  mrrope plan " << path << " --methods yarn,uni,pro --ctx " << length
-            << "\n  mrrope plan " << path << " --method " << advice.method << " --ctx " << length
-            << " -o plan.json\n";
+            << "\n";
+  if (model.format == "gguf") {
+    std::cout << "  mrrope eval ppl " << path << " --methods none,yarn,uni,pro --ctx " << length
+              << " --text YOUR-TEXTS -o run1\n  mrrope generate " << path << " --method "
+              << advice.method << " --ctx " << length << " -f PROMPT.txt\n";
+  } else {
+    std::cout
+        << "  python convert_hf_to_gguf.py FOLDER --outfile model.gguf   (of llama.cpp, to run "
+           "it)\n";
+  }
 }
 
 void run_inspect(const InspectFlags& flags) {

@@ -69,19 +69,19 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
   result.finish = "length";
   const std::int64_t room = model_.longest() - length();
   const auto most = std::min<std::int64_t>(options.max_tokens, room);
+  ensure_logits();
+  std::span<const float> logits = last_logits_;
   while (static_cast<std::int64_t>(result.tokens.size()) < most) {
-    ensure_logits();
-    const TopTwo top = top_two(last_logits_);
+    const TopTwo top = top_two(logits);
     if (!top.valid) throw Error(ErrorKind::failed, cat("NaN logits after position ", length() - 1));
     smallest_gap = std::min(smallest_gap, top.gap);
-    const Token token =
-        chooser.greedy() ? static_cast<Token>(top.best) : chooser.choose(last_logits_);
+    const Token token = chooser.greedy() ? static_cast<Token>(top.best) : chooser.choose(logits);
     if (llama_vocab_is_eog(model_.vocab(), token)) {
       result.finish = "stop";
       break;
     }
     result.tokens.push_back(token);
-    append(std::span(&token, 1));
+    logits = step(token);
     const std::string fresh = stream.add(piece_of(model_.vocab(), token));
     result.text += fresh;
     if (!fresh.empty() && options.on_text && !options.on_text(fresh)) {
@@ -93,6 +93,7 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
       break;
     }
   }
+  if (!result.tokens.empty()) last_logits_.assign(logits.begin(), logits.end());
   const std::string rest = stream.finish();
   result.text += rest;
   if (!rest.empty() && options.on_text && result.finish != "cancelled") options.on_text(rest);

@@ -54,6 +54,15 @@ void LocalTimeline::extend(std::span<const Token> tokens, const Compute& compute
   }
 }
 
+std::span<const float> LocalTimeline::step(Token token) {
+  model_.check_length(length() + 1);
+  last_logits_.clear();
+  const char wanted = 1;
+  model_.decode(sequence_, {&token, 1}, length(), {&wanted, 1});
+  tokens_.push_back(token);
+  return model_.row(0);
+}
+
 void LocalTimeline::append(std::span<const Token> tokens) {
   extend(tokens, [&](std::size_t first, std::span<const Token> chunk) {
     std::vector<char> wanted(chunk.size(), 0);

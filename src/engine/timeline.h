@@ -39,6 +39,8 @@ class LocalTimeline final : public Timeline {
   // Computes tokens chunk by chunk; the row of the last one becomes last_logits_. If a chunk fails
   // the timeline ends before it.
   void extend(std::span<const Token> tokens, const Compute& compute);
+  // Computes one more token without keeping its logits: they are valid until the next decode.
+  std::span<const float> step(Token token);
   // Makes last_logits_ those that follow the last token, computing it again if need be.
   void ensure_logits();
   void check_token(Token token) const;

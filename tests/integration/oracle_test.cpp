@@ -134,10 +134,15 @@ std::vector<Subject> subjects() {
   list.push_back({.name = "Qwen2Vl", .architecture = "qwen2vl", .keys = [](Metadata& m) {
                     m.set("rope.dimension_sections", std::vector<int>{16, 8, 8, 0});
                   }});
-  // Only windowed layers rotate, and they follow.
-  list.push_back({.name = "Cohere2", .architecture = "cohere2", .keys = [=](Metadata& m) {
+  // Windowed layers rotate and follow, as does the leading dense layer; full layers do not rotate.
+  list.push_back({.name = "Cohere2Moe", .architecture = "cohere2moe", .keys = [=](Metadata& m) {
                     windows(0)(m);
                     m.set("logit_scale", 1.0F);
+                    m.set("leading_dense_block_count", 1);
+                    m.set("expert_count", 2);
+                    m.set("expert_used_count", 2);
+                    m.set("expert_feed_forward_length", 48);
+                    m.set("expert_gating_func", 1);
                   }});
   // Every fourth layer does not rotate.
   list.push_back({.name = "SmolLm3", .architecture = "smollm3"});

@@ -18,4 +18,4 @@ cmake -S "$root" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGGML_CUD
   -DCMAKE_CUDA_ARCHITECTURES="${CUDA_ARCH:-90}" -DMRROPE_LLAMA_SOURCE="$work/llama.cpp" \
   -DCMAKE_PREFIX_PATH="$work/debs/usr" -DCMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu \
   -DCMAKE_BUILD_RPATH="$work/debs/usr/lib/x86_64-linux-gnu"
-cmake --build "$work/build" --target "${TARGET:-mrrope_command}"
+cmake --build "$work/build" --target ${TARGET:-mrrope_command}

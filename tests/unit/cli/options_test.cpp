@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include <gtest/gtest.h>
+
+#include "core/text.h"
+#include "mrrope/error.h"
+#include "support/temp_folder.h"
+
+namespace mrrope::cli {
+namespace {
+
+TEST(ParseLength, TakesTokensAndUnits) {
+  EXPECT_EQ(parse_length("4096"), 4096);
+  EXPECT_EQ(parse_length("128k"), 131072);
+  EXPECT_EQ(parse_length("128K"), 131072);
+  EXPECT_EQ(parse_length("1m"), 1048576);
+  for (const char* bad :
+       {"", "k", "0", "-1", "4.5k", "4kk", "1e3", "99999999999999999999", "2097152m"}) {
+    EXPECT_THROW(parse_length(bad), Error) << bad;
+  }
+  for (const std::int64_t n : {1, 1000, 1024, 131072, 1048576}) {
+    EXPECT_EQ(parse_length(length_text(n)), n);
+  }
+}
+
+Model phi_like() {
+  Model m;
+  m.geometry = {.rotary_dim = 8, .base = 1e4, .train_length = 4096};
+  m.scaling.type = "longrope";
+  m.scaling.short_factor = {1, 1, 1.5, 2};
+  m.scaling.long_factor = {1, 2, 6, 16};
+  m.geometry.trained_factor = m.scaling.short_factor;
+  return m;
+}
+
+TEST(VendorPlan, LongListInPlaceOfTheShortOne) {
+  const auto vendor = vendor_plan(phi_like(), false, 32768);
+  ASSERT_TRUE(vendor);
+  EXPECT_EQ(vendor->name, "vendor");
+  const Plan& plan = std::get<Plan>(vendor->content);
+  EXPECT_EQ(plan.factor(), (std::vector<double>{1, 2, 4, 8}));
+  // Together with the trained short list: theta / long.
+  EXPECT_DOUBLE_EQ(plan.theta()[3], std::pow(1e4, -0.75) / 16);
+}
+
+TEST(VendorPlan, DynamicGrowsWithTheLength) {
+  Model m;
+  m.geometry = {.rotary_dim = 8, .base = 1e4, .train_length = 4096};
+  m.scaling.type = "dynamic";
+  m.scaling.factor = 2;
+  const auto vendor = vendor_plan(m, false, 8192);
+  ASSERT_TRUE(vendor);
+  EXPECT_DOUBLE_EQ(std::get<Plan>(vendor->content).factor().back(), 3);
+}
+
+TEST(VendorPlan, AbsentWhereNoneHoldsItAlready) {
+  Model m;
+  m.geometry = {.rotary_dim = 8, .base = 1e4, .train_length = 4096};
+  EXPECT_FALSE(vendor_plan(m, false, 8192));
+  m.scaling.type = "yarn";
+  m.scaling.trained = true;
+  EXPECT_FALSE(vendor_plan(m, false, 8192));
+  m = phi_like();
+  m.scaling.long_factor = m.scaling.short_factor;
+  EXPECT_FALSE(vendor_plan(m, false, 8192));
+}
+
+TEST(DeclaredPlan, IsTheScalingOfTheFileOnItsBareGeometry) {
+  const test::TempFolder folder;
+  const auto config = [&](const char* rope) {
+    return folder
+        .write("config.json", cat(R"({"model_type": "llama", "hidden_size": 512,
+          "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 131072,
+          "vocab_size": 32, "rope_theta": 500000, "rope_scaling": )",
+                                  rope, "}"))
+        .string();
+  };
+  const auto plan = [&](const char* rope) {
+    return std::get<Plan>(declared_plan(config(rope)).content);
+  };
+  const Plan llama3 = plan(R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
+      "high_freq_factor": 4, "original_max_position_embeddings": 8192})");
+  EXPECT_EQ(llama3.extension().method, "llama3");
+  EXPECT_EQ(llama3.geometry().train_length, 8192);
+  EXPECT_EQ(llama3.factor().back(), 8);
+  const Plan yarn = plan(R"({"rope_type": "yarn", "factor": 4, "beta_fast": 16,
+      "original_max_position_embeddings": 32768})");
+  EXPECT_EQ(yarn.extension().method, "yarn");
+  EXPECT_EQ(yarn.extension().parameters.beta_fast, 16);
+  EXPECT_EQ(yarn.geometry().train_length, 32768);
+  EXPECT_EQ(plan(R"({"type": "linear", "factor": 8})").extension().method, "pi");
+  EXPECT_THROW(declared_plan(config("null")), Error);
+}
+
+}  // namespace
+}  // namespace mrrope::cli
