@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <utility>
 
 #include "core/text.h"
 #include "mrrope/error.h"
@@ -87,14 +88,27 @@ struct Probe {
   }
 };
 
-std::vector<Rotation> run_probe(llama_model* model, float frequency_scale) {
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorKind::unsupported, message,
+              "this build knows the graphs of llama.cpp 0.5.0 only; `mrrope inspect MODEL` shows "
+              "what the file says");
+}
+
+std::string list_of(const std::vector<Rotation>& rotations) {
+  std::string text;
+  for (const Rotation& r : rotations) text += cat(text.empty() ? "" : " ", r.name, "/", r.row);
+  return text;
+}
+
+// The rotations of one token, after a few tokens at once, which must show the same ones.
+std::vector<Rotation> run_probe(llama_model* model, llama_context_params params,
+                                float frequency_scale) {
+  constexpr int kSeveral = 4;
   Probe probe;
-  llama_context_params params = llama_context_default_params();
   params.n_ctx = 256;
-  params.n_batch = 1;
-  params.n_ubatch = 1;
+  params.n_batch = kSeveral;
+  params.n_ubatch = kSeveral;
   params.n_seq_max = 1;
-  params.no_perf = true;
   params.cb_eval = Probe::callback;
   params.cb_eval_user_data = &probe;
   if (frequency_scale != 0) {
@@ -109,18 +123,20 @@ std::vector<Rotation> run_probe(llama_model* model, float frequency_scale) {
     throw Error(ErrorKind::unsupported,
                 cat("libllama cannot make a context for this model: ", take_llama_log()));
   }
-  llama_token token = 0;
-  if (llama_decode(context.get(), llama_batch_get_one(&token, 1)) != 0 || !probe.failure.empty()) {
-    throw Error(ErrorKind::failed,
-                cat("a first decode of one token failed: ", probe.failure, take_llama_log()));
+  std::vector<Rotation> of_several;
+  for (const int count : {kSeveral, 1}) {
+    llama_token tokens[kSeveral] = {};
+    of_several = std::exchange(probe.rotations, {});
+    if (llama_decode(context.get(), llama_batch_get_one(tokens, count)) != 0 ||
+        !probe.failure.empty()) {
+      throw Error(ErrorKind::failed, cat("a first decode of ", count,
+                                         " tokens failed: ", probe.failure, take_llama_log()));
+    }
+  }
+  if (list_of(of_several) != list_of(probe.rotations)) {
+    refuse("the graph of this model rotates one token in another order than several");
   }
   return std::move(probe.rotations);
-}
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(ErrorKind::unsupported, message,
-              "this build knows the graphs of llama.cpp 0.5.0 only; `mrrope inspect MODEL` shows "
-              "what the file says");
 }
 
 // YaRN's ramp as ggml forms it: 1 for a pair left alone, 0 for one scaled in full.
@@ -164,10 +180,10 @@ std::vector<double> theta_of(const Rotation& r) {
   return theta;
 }
 
-std::vector<Rotation> probe_rotations(llama_model* model) {
-  std::vector<Rotation> shipped = run_probe(model, 0);
+std::vector<Rotation> probe_rotations(llama_model* model, const llama_context_params& like) {
+  std::vector<Rotation> shipped = run_probe(model, like, 0);
   const float trained = llama_model_rope_freq_scale_train(model);
-  const std::vector<Rotation> scaled = run_probe(model, 0.37F * trained);
+  const std::vector<Rotation> scaled = run_probe(model, like, 0.37F * trained);
   if (shipped.size() != scaled.size()) {
     refuse(cat("two contexts of this model have ", shipped.size(), " and ", scaled.size(),
                " rotations in their graphs, and only the frequency scale differs"));

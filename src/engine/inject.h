@@ -42,9 +42,11 @@ struct Rotation {
 // Radians per position of every pair, as the node computes them.
 std::vector<double> theta_of(const Rotation& rotation);
 
-// All rotations in the order of the graph, from two contexts of one token: one as shipped, one with
-// another frequency scale. Throws Error (unsupported) where the nodes are not what we rely on.
-std::vector<Rotation> probe_rotations(llama_model* model);
+// All rotations in the order of the graph, from two short contexts: one as shipped, one with
+// another frequency scale; otherwise like the context that plans will be applied to, since flash
+// attention and the cache's types change some graphs. Throws Error (unsupported) where the nodes
+// are not what we rely on.
+std::vector<Rotation> probe_rotations(llama_model* model, const llama_context_params& like);
 
 // Compares what the graph does with the facts of the file: how many rotations follow and how many
 // do not, their dimension, base, scaling and pairing. Throws Error (unsupported) naming both.

@@ -36,9 +36,6 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
       vocabulary_(llama_vocab_n_tokens(vocab_)),
       ubatch_(options.ubatch),
       workers_(thread_count(options)) {
-  injector_ = std::make_unique<Injector>(probe_rotations(model_.get()));
-  check_rotations(injector_->rotations(), facts_);
-
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<std::uint32_t>(options.context > 0 ? options.context
                                                                 : facts_.geometry.train_length);
@@ -53,6 +50,8 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
   params.kv_unified = true;
   params.swa_full = keeps_windows_whole(options);
   params.no_perf = true;
+  injector_ = std::make_unique<Injector>(probe_rotations(model_.get(), params));
+  check_rotations(injector_->rotations(), facts_);
   params.cb_eval = Injector::callback;
   params.cb_eval_user_data = injector_.get();
   take_llama_log();

@@ -64,9 +64,9 @@ std::span<const float> LocalTimeline::step(Token token) {
 }
 
 void LocalTimeline::append(std::span<const Token> tokens) {
-  extend(tokens, [&](std::size_t first, std::span<const Token> chunk) {
+  extend(tokens, [&](std::size_t, std::span<const Token> chunk) {
     std::vector<char> wanted(chunk.size(), 0);
-    if (first + chunk.size() == tokens.size()) wanted.back() = 1;
+    wanted.back() = 1;
     model_.decode(sequence_, chunk, length(), wanted);
   });
   if (!tokens.empty() && !top_two(last_logits_).valid) refuse_nan(length() - 1);
@@ -114,7 +114,7 @@ void LocalTimeline::append_observed(std::span<const Token> tokens,
     for (; end < wanted.size() && wanted[end] < first + chunk.size(); ++end) {
       flags[wanted[end] - first] = 1;
     }
-    if (first + chunk.size() == tokens.size()) flags.back() = 1;
+    flags.back() = 1;
     model_.decode(sequence_, chunk, length(), flags);
     for (; next < end; ++next) {
       const std::size_t index = wanted[next] - first;

@@ -32,8 +32,8 @@ class LocalTimeline final : public Timeline {
   Generation generate(const GenerateOptions& options) override;
 
  private:
-  // Decodes one chunk; its last token is wanted if it is the last of all. first: the index of the
-  // chunk's first token within the append.
+  // Decodes one chunk; its last token is always wanted, for not every architecture runs without any
+  // (chameleon). first: the index of the chunk's first token within the append.
   using Compute = std::function<void(std::size_t first, std::span<const Token> chunk)>;
 
   // Computes tokens chunk by chunk; the row of the last one becomes last_logits_. If a chunk fails

@@ -167,6 +167,14 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   scaling.long_factor = gguf.rope_factors("rope_factors_long.weight");
   scaling.short_factor = gguf.rope_factors("rope_factors_short.weight");
   facts.factors = gguf.rope_factors("rope_freqs.weight");
+  // A graph that passes the list by leaves theta alone.
+  if (facts.architecture->factors == FactorSupport::ignored) facts.factors.clear();
+  // Where full layers rotate a part of what windowed ones do, they read the front of the list.
+  const auto listed = static_cast<std::size_t>(facts.architecture->rotary_divisor) *
+                      static_cast<std::size_t>(rotary_dim / 2);
+  if (facts.factors.size() == listed) {
+    facts.factors.resize(static_cast<std::size_t>(rotary_dim / 2));
+  }
   if (!facts.factors.empty()) {
     check_factor_list(file.name(), "rope_freqs.weight", facts.factors, rotary_dim);
     facts.factors_are_design =

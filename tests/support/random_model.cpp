@@ -34,6 +34,10 @@ void fill(const std::string& name, const ggml_tensor* tensor, std::uint32_t seed
   }
   std::mt19937 random(static_cast<std::uint32_t>(std::hash<std::string>{}(name)) ^ seed);
   std::normal_distribution<double> normal;
+  if (contains(name, "scale")) {  // of quantised weights, mostly
+    values.assign(values.size(), 1.0F);
+    return;
+  }
   const bool vector = ggml_n_dims(tensor) == 1;
   double mean = 0;
   double deviation = vector ? 0.1 : 1 / std::sqrt(static_cast<double>(tensor->ne[0]));
@@ -55,8 +59,8 @@ struct Collected {
     fill(tensor->name, tensor, self.seed, values);
     if (tensor->name == self.broken) values.assign(values.size(), std::nanf(""));
     ggml_backend_tensor_set(tensor, values.data(), 0, ggml_nbytes(tensor));
-    // Layers may share a tensor; a file names it once. Scales belong to quantised weights.
-    if (gguf_find_tensor(self.file, tensor->name) >= 0 || contains(tensor->name, "scale")) return;
+    // Layers may share a tensor; a file names it once.
+    if (gguf_find_tensor(self.file, tensor->name) >= 0) return;
     ggml_context* context =
         ggml_init({ggml_tensor_overhead() + ggml_nbytes(tensor) + 64, nullptr, false});
     ggml_tensor* copy = ggml_new_tensor(context, tensor->type, GGML_MAX_DIMS, tensor->ne);
@@ -91,6 +95,11 @@ void Metadata::set(const char* key, const char* value) {
 }
 void Metadata::set(const char* key, const std::vector<int>& values) {
   gguf_set_arr_data(get(), full(key).c_str(), GGUF_TYPE_INT32, values.data(), values.size());
+}
+
+void Metadata::set(const char* key, const std::vector<bool>& values) {
+  const std::vector<std::int8_t> bytes(values.begin(), values.end());
+  gguf_set_arr_data(get(), full(key).c_str(), GGUF_TYPE_BOOL, bytes.data(), bytes.size());
 }
 
 RandomModel::RandomModel(const Metadata& metadata, std::uint32_t seed, const std::string& broken) {

@@ -27,6 +27,7 @@ class Metadata {
   void set(const char* key, bool value);
   void set(const char* key, const char* value);
   void set(const char* key, const std::vector<int>& values);
+  void set(const char* key, const std::vector<bool>& values);
 
  private:
   struct Free {
@@ -43,7 +44,8 @@ class RandomModel {
  public:
   // Norms are 1 + 0.1 N, matrices N / sqrt(fan-in), those of queries and keys 1.6 times that:
   // enough for a wrong rotation to show. Lists of rotary factors rise from 1 to 8 (short) or 2 to
-  // 11 (long). The same name and seed give the same weights. Every weight of `broken` is NaN.
+  // 11 (long), scales are 1. The same name and seed give the same weights. Every weight of `broken`
+  // is NaN.
   RandomModel(const Metadata& metadata, std::uint32_t seed, const std::string& broken = {});
   ~RandomModel();
   RandomModel(const RandomModel&) = delete;

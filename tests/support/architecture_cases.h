@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// One small model, or several, for every row of the table of architectures.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/architectures.h"
+#include "support/random_model.h"
+
+namespace mrrope {
+
+// One model to build: the keys that decide about its layers, and a word that tells it from others
+// of the same architecture.
+struct ArchitectureCase {
+  static constexpr int kContextLength = 1024;
+
+  std::string architecture;
+  std::string variant;
+  LayerKeys keys;
+  bool mrope_sections = true;
+
+  std::string name() const;  // letters and digits
+  int rotary_dim() const;    // rope.dimension_count
+  Metadata metadata() const;
+};
+
+void PrintTo(const ArchitectureCase& sample, std::ostream* out);
+
+// Every row as its default, and again with each key that its rule listens to.
+std::vector<ArchitectureCase> architecture_cases();
+
+// Rows without a case.
+bool has_no_case(std::string_view architecture);
+
+}  // namespace mrrope
