@@ -207,7 +207,9 @@ TEST(Needle, StandsAfterTheEndOfASentence) {
     const std::string& prompt = model.prompts[i];
     const std::size_t at = prompt.find("\nThe magic number for ") - 1;  // without BOS
     EXPECT_EQ(prompt.substr(1, at), text.substr(0, at));
-    if (i == 0) EXPECT_EQ(at, 0u);
+    if (i == 0) {
+      EXPECT_EQ(at, 0u);
+    }
     if (i == 0 || i == 4) continue;
     const auto asked = std::size_t(20 * options.depths[i]);
     EXPECT_LE(at, asked);
