@@ -119,6 +119,47 @@ TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {
             0);
 }
 
+TEST_F(EvalCommand, FindsNeedles) {
+  const std::string out = folder_.file("needles");
+  const std::string line = "eval needle " + kModel + " --form planted --methods none,pro " +
+                           "--lengths 256,512 --depths 0,50 --samples 2 -t 2 --haystack " +
+                           folder_.file("a.txt") + " -o " + out;
+  const CommandResult r = run_command(line);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "ROUGE-1 recall")) << r.out;
+  EXPECT_FALSE(contains(r.out, "\x1b"));
+  const std::string bytes = read_file(out + "/results.json");
+  const json results = json::parse(bytes);
+  int found = 0;
+  for (const json& row : results["results"]) {
+    EXPECT_EQ(row["task"], "needle");
+    if (row.contains("depth") || row["metric"] != "contains") continue;
+    ++found;
+    EXPECT_EQ(row["n"], 4);
+    EXPECT_GE(row["value"].get<double>(), 0.5) << row;  // inside its window it finds nearly all
+  }
+  EXPECT_EQ(found, 4);
+  const CommandResult again = run_command(line);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(read_file(out + "/results.json"), bytes);
+  EXPECT_EQ(again.out, r.out);
+
+  const std::string start =
+      "eval needle " + kModel + " --lengths 256 --haystack " + folder_.file("a.txt");
+  EXPECT_EQ(run_command(start + " --depths 101").exit_code, 2);
+  EXPECT_EQ(run_command(start + " --form haiku").exit_code, 2);
+  EXPECT_EQ(run_command(start + " --form chat").exit_code, 3);  // the tiny model has no template
+  EXPECT_EQ(run_command(start + " --needle alone").exit_code, 2);
+  EXPECT_EQ(run_command("eval needle " + kModel + " --lengths 256").exit_code, 2);
+  const CommandResult short_text =
+      run_command("eval needle " + kModel + " --lengths 64k --haystack " + folder_.file("a.txt"));
+  EXPECT_EQ(short_text.exit_code, 2);
+  EXPECT_TRUE(contains(short_text.err, "fewer than the longest length")) << short_text.err;
+  const CommandResult dry = run_command(start + " --dry-run");
+  EXPECT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_TRUE(contains(dry.out, "form completion")) << dry.out;
+}
+
 TEST(GenerateCommand, ContinuesAPromptTheSameWayTwice) {
   const std::string line = "generate " + kModel + " -p 'Theorem 1. Let $G$ be a' -n 16 --json";
   const CommandResult a = run_command(line);
