@@ -67,7 +67,7 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
   Chooser chooser(options.sampling);
   float smallest_gap = std::numeric_limits<float>::infinity();
   result.finish = "length";
-  const std::int64_t room = model_.context_length() - length();
+  const std::int64_t room = model_.longest() - length();
   const auto most = std::min<std::int64_t>(options.max_tokens, room);
   ensure_logits();
   std::span<const float> logits = last_logits_;

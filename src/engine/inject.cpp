@@ -75,13 +75,15 @@ struct Probe {
 
   static bool callback(ggml_tensor* node, bool ask, void* data) noexcept {
     auto& probe = *static_cast<Probe*>(data);
-    if (!ask || node->op != GGML_OP_ROPE) return false;
+    if (node->op != GGML_OP_ROPE) return !ask;
+    // Read once the node is computed: before, its factors may still be on their way to a device.
+    if (ask) return true;
     try {
       probe.rotations.push_back(read_rotation(node));
     } catch (const std::exception& error) {
       probe.failure = error.what();
     }
-    return false;
+    return true;
   }
 };
 
@@ -229,9 +231,11 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
       refuse(cat("the graph pairs elements as ", to_string(pairing_of(r)), " (", r.name,
                  "), and the table of architectures says ", to_string(facts.geometry.pairing)));
     }
-    // Scaling that the facts do not know is lawful: the vendor's was forgotten on purpose.
+    // Scaling may differ where the vendor's was forgotten on purpose, and where a file has two
+    // lists of factors and the context decides which one is shown.
     const bool forgotten = facts.geometry.trained_factor.empty();
-    if (!forgotten && !close(theta_of(r), trained)) {
+    const bool two_lists = !facts.scaling.short_factor.empty();
+    if (!forgotten && !two_lists && !close(theta_of(r), trained)) {
       const std::vector<double> theta = theta_of(r);
       std::size_t i = 0;
       while (i + 1 < theta.size() &&

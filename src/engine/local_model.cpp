@@ -123,6 +123,10 @@ void LocalModel::check_length(std::int64_t length) const {
   if (ladder_) ladder_->rung_at(length);
 }
 
+std::int64_t LocalModel::longest() const {
+  return ladder_ ? std::min(context_length(), ladder_->longest()) : context_length();
+}
+
 std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<LocalTimeline>(*this); }
 
 llama_seq_id LocalModel::take_sequence() {

@@ -60,7 +60,9 @@ class LocalModel final : public LanguageModel {
   void score_on(Scoring where) noexcept { scoring_ = where; }
   Scoring scoring() const noexcept { return scoring_; }
 
-  // Throws Error (usage) if a timeline of this length has no place in the cache or on the ladder.
+  // The longest timeline that the cache and the ladder have room for, and the refusal of a longer
+  // one: Error (usage).
+  std::int64_t longest() const;
   void check_length(std::int64_t length) const;
 
   int ubatch() const noexcept { return ubatch_; }
