@@ -53,10 +53,6 @@ void print_dry_run(const EvalJob& job, const LocalOptions& engine, LanguageModel
 void run_ppl(const PplFlags& flags) {
   const EvalJob job = prepare_eval(flags.eval, usual_lengths);
   const std::vector<std::string> texts = flags.text.empty() ? default_texts() : flags.text;
-  if (texts.empty()) {
-    throw Error(ErrorKind::usage, "on which texts?",
-                "give --text FILE... (plain, .jsonl, also .gz .xz .zst, or folders)");
-  }
   LocalOptions engine = flags.eval.engine;
   engine.context = job.ctx;
   // The untouched model and a method are compared logit by logit, each with its own timeline.

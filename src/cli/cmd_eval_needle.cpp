@@ -73,10 +73,6 @@ void print_dry_run(const EvalJob& job, const LocalOptions& engine, LanguageModel
 void run_needle_command(const NeedleFlags& flags) {
   const EvalJob job = prepare_eval(flags.eval, equal_steps);
   const std::vector<std::string> texts = flags.haystack.empty() ? default_texts() : flags.haystack;
-  if (texts.empty()) {
-    throw Error(ErrorKind::usage, "in which haystack?",
-                "give --haystack FILE... (plain, .jsonl, also .gz .xz .zst, or folders)");
-  }
   LocalOptions engine = flags.eval.engine;
   engine.context = job.ctx;
   engine.timelines = 3;  // trunk, branch, question

@@ -81,6 +81,9 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const std::s
   if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
 }
 
-std::vector<std::string> default_texts() { return {}; }
+std::vector<std::string> default_texts() {
+  note("no texts given: using those that come with mrrope, formal mathematics in data/texts");
+  return {(project_files() / "data" / "texts").string()};
+}
 
 }  // namespace mrrope::cli

@@ -50,7 +50,7 @@ RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, std::uint64_t 
 void print_results(const EvalFlags& flags, const RunFolder& folder, const std::string& json,
                    const std::string& text);
 
-// Texts that ship with the project, for tasks that were given none. Empty: there are none.
+// Texts that ship with the project, for tasks that were given none; says so in a note.
 std::vector<std::string> default_texts();
 
 // The tasks, one per file.

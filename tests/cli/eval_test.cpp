@@ -86,6 +86,14 @@ TEST_F(EvalCommand, ReadsAPlanFile) {
   EXPECT_TRUE(found) << r.out;
 }
 
+TEST_F(EvalCommand, WithoutTextsTakesThoseOfTheProjectAndSaysSo) {
+  const CommandResult r =
+      run_command("eval ppl " + kModel + " --method none --ctx 128 --samples 1 --kl-positions 0");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "data/texts")) << r.err;
+  EXPECT_TRUE(contains(r.out, "1 document")) << r.out;
+}
+
 TEST_F(EvalCommand, DryRunSaysWhatItTakes) {
   const CommandResult r = ppl("--methods none,pro --ctx 512 --dry-run");
   EXPECT_EQ(r.exit_code, 0) << r.err;
@@ -102,7 +110,6 @@ TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {
   EXPECT_EQ(ppl("--ctx 256 --method none -ctk q9").exit_code, 2);  // no such type
   EXPECT_EQ(ppl("--ctx 256 --method none -ub 0").exit_code, 2);
   EXPECT_EQ(ppl("--ctx 256 --method none -o /proc/nowhere").exit_code, 1);
-  EXPECT_EQ(run_command("eval ppl " + kModel + " --ctx 256").exit_code, 2);  // no text
   EXPECT_EQ(run_command("eval ppl " + kModel + " --ctx 256 --text /absent").exit_code, 1);
   EXPECT_EQ(run_command("eval ppl " + folder_.file("a.txt") + " --ctx 256").exit_code, 4);
   EXPECT_EQ(run_command("eval").exit_code, 2);
@@ -150,7 +157,6 @@ TEST_F(EvalCommand, FindsNeedles) {
   EXPECT_EQ(run_command(start + " --form haiku").exit_code, 2);
   EXPECT_EQ(run_command(start + " --form chat").exit_code, 3);  // the tiny model has no template
   EXPECT_EQ(run_command(start + " --needle alone").exit_code, 2);
-  EXPECT_EQ(run_command("eval needle " + kModel + " --lengths 256").exit_code, 2);
   const CommandResult short_text =
       run_command("eval needle " + kModel + " --lengths 64k --haystack " + folder_.file("a.txt"));
   EXPECT_EQ(short_text.exit_code, 2);
