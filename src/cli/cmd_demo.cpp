@@ -74,7 +74,7 @@ void run_demo(const DemoFlags& flags) {
   for (std::int64_t n = window / 2; n <= ctx; n *= 2) options.lengths.push_back(n);
   const PerplexityResults results =
       run_perplexity(*model, methods, set.documents, options, folder, progress);
-  std::cout << to_text(results) << "\n";
+  std::cout << to_text(results) << "\n" << std::flush;
 
   // Needles at the longest length: one haystack, one needle at each of five depths.
   NeedleOptions needles;

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <map>
 
-#include "engine/scripted.h"
 #include "eval/needle_plan.h"
 #include "eval/random.h"
 #include "eval/rouge.h"
 #include "support/expect_error.h"
+#include "support/scripted.h"
 #include "support/temp_folder.h"
 
 namespace mrrope {

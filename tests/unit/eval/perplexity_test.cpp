@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/scripted.h"
 #include "eval/random.h"
 #include "support/expect_error.h"
+#include "support/scripted.h"
 #include "support/temp_folder.h"
 
 namespace mrrope {
