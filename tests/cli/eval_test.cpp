@@ -208,6 +208,10 @@ TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   const CommandResult huge =
       run_command("generate " + kModel + " --ctx 512m --method pro -p x --dry-run");
   EXPECT_EQ(huge.exit_code, 0) << huge.err;
+  EXPECT_TRUE(contains(huge.out, "does not fit")) << huge.out;
+  const CommandResult dry = run_command("generate " + kModel + " --ctx 2k -p 'a b c' --dry-run");
+  EXPECT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_TRUE(contains(dry.out, "tokens to read")) << dry.out;
   const CommandResult too_big = run_command("generate " + kModel + " --ctx 512m --method pro -p x");
   EXPECT_EQ(too_big.exit_code, 5) << too_big.err;
   EXPECT_TRUE(contains(too_big.err, "q8_0")) << too_big.err;
