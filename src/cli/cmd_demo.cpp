@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "engine/local.h"
 #include "eval/documents.h"
+#include "eval/needle.h"
 #include "eval/perplexity.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
@@ -73,7 +74,17 @@ void run_demo(const DemoFlags& flags) {
   for (std::int64_t n = window / 2; n <= ctx; n *= 2) options.lengths.push_back(n);
   const PerplexityResults results =
       run_perplexity(*model, methods, set.documents, options, folder, progress);
-  std::cout << to_text(results) << "\n";
+  std::cout << to_text(results) << "\n" << std::flush;
+
+  // Needles at the longest length: one haystack, one needle at each of five depths.
+  NeedleOptions needles;
+  needles.lengths = {ctx};
+  needles.depths = {0, 25, 50, 75, 100};
+  needles.form = make_form(*model, "planted", std::nullopt, 0);
+  RunFolder needle_folder(flags.out + "/needle", {command_line(), model_digest(facts.files), 1});
+  const NeedleResults found =
+      run_needle(*model, methods, set.documents, needles, needle_folder, progress);
+  std::cout << to_text(found, false) << "\n";
 
   if (const PerplexityRow* best = best_row(results)) {
     std::cout << "In words: past " << window << " tokens the untouched model falls apart ("

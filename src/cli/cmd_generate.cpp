@@ -113,6 +113,12 @@ void print_once(Conversation& conversation, const std::string& prompt, const Gen
   if (g.finish == "cancelled") throw Error(ErrorKind::interrupted, "interrupted");
 }
 
+void print_dry_run(LanguageModel& model, const std::string& prompt, int answer) {
+  const auto tokens = std::int64_t(model.tokenize(prompt, true, true).size());
+  std::cout << tokens << " tokens to read, up to " << answer << " to write\n"
+            << "about " << duration_text(estimate_seconds(model, {tokens})) << " to read them\n";
+}
+
 void converse(LanguageModel& model, Conversation& conversation, std::string first,
               const GenerateFlags& flags) {
   const bool terminal = isatty(0) != 0;
@@ -171,11 +177,16 @@ void run_generate(GenerateFlags flags) {
   engine.timelines = 1;
   if (flags.dry_run) {
     std::cout << memory_text(facts, engine) << "\n";
-    return;
+    const MemoryPlan memory = plan_memory(facts, engine);
+    if (memory.total() > memory.available) {
+      std::cout << "does not fit\n";
+      return;
+    }
   }
   const auto model = open_local(facts, engine);
   const auto* plan = std::get_if<Plan>(&candidates.front().content);
   model->use(plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content));
+  if (flags.dry_run) return print_dry_run(*model, prompt, flags.generate.max_tokens);
   Conversation conversation(*model);
   if (flags.chat) return converse(*model, conversation, prompt, flags);
   catch_interrupts();

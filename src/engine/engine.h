@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model under a ladder. Three engines stand behind this: local (libllama), remote (an
-// OpenAI-compatible server) and scripted (no weights, for tests).
+// A language model under a ladder. Behind it stands libllama (local.h); tests have one without
+// weights.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,6 @@
 #include <set>
 
 #include "core/text.h"
-#include "formats/digest.h"
-#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -28,46 +26,21 @@ struct Prepared {
 // Sees the logits after position `position` of a document.
 using PositionObserver = std::function<void(std::size_t k, std::span<const float> logits)>;
 
-bool untouched(const Ladder& ladder) {
-  const Plan& plan = ladder.rungs().front().plan;
-  return !ladder.elastic() && plan.attention_scale() == 1 &&
-         std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
-}
-
 void check(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
            const PerplexityOptions& options) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
   };
-  if (methods.empty()) refuse("no method to evaluate", "give --methods none,yarn,pro");
-  if (options.lengths.empty()) refuse("no length to evaluate", "give --lengths 1k,2k,4k");
+  check_methods(model, methods, options.lengths, options.batch);
   if (options.lengths.front() < 2) {
     refuse(cat("length ", options.lengths.front(), " leaves no token to score"),
            "give lengths of 2 tokens or more");
   }
-  if (options.batch < 1)
-    refuse(cat("a batch of ", options.batch, " tokens makes no sense"), "2048 is usual");
   if (options.kl_positions < 0) refuse("the number of KL positions is negative", "0 turns it off");
   if (options.stride < 0 || options.stride >= options.lengths.front()) {
     refuse(cat("a stride of ", options.stride, " does not fit windows of ", options.lengths.front(),
                " tokens"),
            "give a stride below the shortest length");
-  }
-  const std::int64_t longest = options.lengths.back();
-  if (longest > model.context_length()) {
-    refuse(cat("length ", longest, " does not fit the context of ", model.context_length()),
-           cat("give --ctx ", longest));
-  }
-  std::set<std::string> names;
-  for (const MethodUnderTest& method : methods) {
-    if (!names.insert(method.name).second) {
-      refuse(cat("method ", method.name, " is given twice"), "name each method once");
-    }
-    if (longest > method.ladder.longest()) {
-      refuse(cat("length ", longest, " is past the last rung of ", method.name, ", ",
-                 method.ladder.longest()),
-             cat("give --ctx ", longest));
-    }
   }
 }
 
@@ -92,26 +65,13 @@ ordered_json identity(const LanguageModel& model, const std::vector<MethodUnderT
                       const std::vector<Prepared>& documents, const PerplexityOptions& options) {
   ordered_json run;
   run["task"] = "ppl";
-  const Model& facts = model.facts();
-  run["model"] = {{"name", facts.name},
-                  {"architecture", facts.architecture},
-                  {"train_length", facts.geometry.train_length}};
+  run["model"] = model_identity(model);
   run["engine"] = model.description();
   run["settings"] = {{"lengths", options.lengths},
                      {"batch", options.batch},
                      {"kl_positions", options.kl_positions},
                      {"stride", options.stride}};
-  run["methods"] = ordered_json::array();
-  for (const MethodUnderTest& method : methods) {
-    const Ladder& ladder = method.ladder;
-    run["methods"].push_back(
-        {{"method", method.name},
-         {"plan", ladder_digest(ladder)},
-         {"scale", ladder.rungs().back().plan.extension().scale},
-         {"untouched", untouched(ladder)},
-         {"numbers",
-          ladder.elastic() ? ladder_json(ladder) : plan_json(ladder.rungs().front().plan)}});
-  }
+  run["methods"] = methods_identity(methods);
   run["documents"] = ordered_json::array();
   for (const Prepared& d : documents) {
     run["documents"].push_back({{"id", d.id}, {"tokens", d.total}});
@@ -425,9 +385,7 @@ PerplexityResults run_perplexity(LanguageModel& model, const std::vector<MethodU
                                  const PerplexityOptions& requested, RunFolder& folder,
                                  Progress& progress) {
   PerplexityOptions options = requested;
-  std::sort(options.lengths.begin(), options.lengths.end());
-  options.lengths.erase(std::unique(options.lengths.begin(), options.lengths.end()),
-                        options.lengths.end());
+  options.lengths = sorted_lengths(options.lengths);
   check(model, methods, options);
   std::vector<Prepared> prepared = prepare(model, documents, options);
   folder.begin(identity(model, methods, prepared, options));

@@ -14,17 +14,12 @@
 
 #include "engine/engine.h"
 #include "eval/documents.h"
+#include "eval/methods.h"
 #include "eval/perplexity_results.h"
 #include "eval/progress.h"
 #include "eval/run_folder.h"
-#include "mrrope/ladder.h"
 
 namespace mrrope {
-
-struct MethodUnderTest {
-  std::string name;  // the row: "pro", "elastic:pro", "vendor", ...
-  Ladder ladder;
-};
 
 struct PerplexityOptions {
   std::vector<std::int64_t> lengths;  // tokens; sorted and made unique here

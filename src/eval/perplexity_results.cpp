@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/text.h"
+#include "eval/methods.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -198,10 +199,6 @@ void give_verdicts(PerplexityResults& results) {
     input.own = row.cells[reference].loss;
     results.verdicts.push_back(judge(input));
   }
-}
-
-ordered_json or_null(double value) {
-  return std::isfinite(value) ? ordered_json(value) : ordered_json();
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
 
 #include "core/text.h"
 #include "eval/perplexity_results.h"
+#include "eval/text_table.h"
 
 namespace mrrope {
 
@@ -11,25 +11,7 @@ namespace {
 
 constexpr double kSignificant = 0.05;
 
-using Row = std::vector<std::string>;
-
-// The first column to the left, the others to the right, two blanks between.
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<std::size_t> width;
-  for (const Row& row : rows) {
-    width.resize(std::max(width.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string blanks(width[i] - row[i].size(), ' ');
-      text += i == 0 ? row[i] + blanks : "  " + blanks + row[i];
-    }
-    text += "\n";
-  }
-  return text;
-}
+using Row = TextRow;
 
 // Three digits after the point where they mean something.
 std::string short_number(double value) {

@@ -86,6 +86,14 @@ TEST_F(EvalCommand, ReadsAPlanFile) {
   EXPECT_TRUE(found) << r.out;
 }
 
+TEST_F(EvalCommand, WithoutTextsTakesThoseOfTheProjectAndSaysSo) {
+  const CommandResult r =
+      run_command("eval ppl " + kModel + " --method none --ctx 128 --samples 1 --kl-positions 0");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "data/texts")) << r.err;
+  EXPECT_TRUE(contains(r.out, "1 document")) << r.out;
+}
+
 TEST_F(EvalCommand, DryRunSaysWhatItTakes) {
   const CommandResult r = ppl("--methods none,pro --ctx 512 --dry-run");
   EXPECT_EQ(r.exit_code, 0) << r.err;
@@ -102,7 +110,6 @@ TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {
   EXPECT_EQ(ppl("--ctx 256 --method none -ctk q9").exit_code, 2);  // no such type
   EXPECT_EQ(ppl("--ctx 256 --method none -ub 0").exit_code, 2);
   EXPECT_EQ(ppl("--ctx 256 --method none -o /proc/nowhere").exit_code, 1);
-  EXPECT_EQ(run_command("eval ppl " + kModel + " --ctx 256").exit_code, 2);  // no text
   EXPECT_EQ(run_command("eval ppl " + kModel + " --ctx 256 --text /absent").exit_code, 1);
   EXPECT_EQ(run_command("eval ppl " + folder_.file("a.txt") + " --ctx 256").exit_code, 4);
   EXPECT_EQ(run_command("eval").exit_code, 2);
@@ -117,6 +124,46 @@ TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {
                         folder_.file("empty.txt"))
                 .exit_code,
             0);
+}
+
+TEST_F(EvalCommand, FindsNeedles) {
+  const std::string out = folder_.file("needles");
+  const std::string line = "eval needle " + kModel + " --form planted --methods none,pro " +
+                           "--lengths 256,512 --depths 0,50 --samples 2 -t 2 --haystack " +
+                           folder_.file("a.txt") + " -o " + out;
+  const CommandResult r = run_command(line);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "ROUGE-1 recall")) << r.out;
+  EXPECT_FALSE(contains(r.out, "\x1b"));
+  const std::string bytes = read_file(out + "/results.json");
+  const json results = json::parse(bytes);
+  int found = 0;
+  for (const json& row : results["results"]) {
+    EXPECT_EQ(row["task"], "needle");
+    if (row.contains("depth") || row["metric"] != "contains") continue;
+    ++found;
+    EXPECT_EQ(row["n"], 4);
+    EXPECT_GE(row["value"].get<double>(), 0.5) << row;  // inside its window it finds nearly all
+  }
+  EXPECT_EQ(found, 4);
+  const CommandResult again = run_command(line);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(read_file(out + "/results.json"), bytes);
+  EXPECT_EQ(again.out, r.out);
+
+  const std::string start =
+      "eval needle " + kModel + " --lengths 256 --haystack " + folder_.file("a.txt");
+  EXPECT_EQ(run_command(start + " --depths 101").exit_code, 2);
+  EXPECT_EQ(run_command(start + " --form haiku").exit_code, 2);
+  EXPECT_EQ(run_command(start + " --form chat").exit_code, 3);  // the tiny model has no template
+  EXPECT_EQ(run_command(start + " --needle alone").exit_code, 2);
+  const CommandResult short_text =
+      run_command("eval needle " + kModel + " --lengths 64k --haystack " + folder_.file("a.txt"));
+  EXPECT_EQ(short_text.exit_code, 2);
+  EXPECT_TRUE(contains(short_text.err, "fewer than the longest length")) << short_text.err;
+  const CommandResult dry = run_command(start + " --dry-run");
+  EXPECT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_TRUE(contains(dry.out, "form completion")) << dry.out;
 }
 
 TEST(GenerateCommand, ContinuesAPromptTheSameWayTwice) {
@@ -161,6 +208,10 @@ TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   const CommandResult huge =
       run_command("generate " + kModel + " --ctx 512m --method pro -p x --dry-run");
   EXPECT_EQ(huge.exit_code, 0) << huge.err;
+  EXPECT_TRUE(contains(huge.out, "does not fit")) << huge.out;
+  const CommandResult dry = run_command("generate " + kModel + " --ctx 2k -p 'a b c' --dry-run");
+  EXPECT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_TRUE(contains(dry.out, "tokens to read")) << dry.out;
   const CommandResult too_big = run_command("generate " + kModel + " --ctx 512m --method pro -p x");
   EXPECT_EQ(too_big.exit_code, 5) << too_big.err;
   EXPECT_TRUE(contains(too_big.err, "q8_0")) << too_big.err;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -24,10 +25,17 @@ inline std::string read_file(const std::filesystem::path& path) {
   return content.str();
 }
 
+// A place in memory where the system has one, for tests that flush to the disk all the time.
+inline std::filesystem::path fast_place() {
+  const std::filesystem::path memory = "/dev/shm";
+  return access(memory.c_str(), W_OK | X_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+}
+
 class TempFolder {
  public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "mrrope-test-XXXXXX").string();
+  explicit TempFolder(
+      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "mrrope-test-XXXXXX").string();
     if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
     path_ = name;
   }

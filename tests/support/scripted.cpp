@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/scripted.h"
+#include "support/scripted.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every task of mrrope eval is told, and what it becomes before the model is loaded.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "engine/local.h"
+#include "eval/methods.h"
+#include "eval/run_folder.h"
+
+namespace mrrope::cli {
+
+struct EvalFlags {
+  SubjectFlags subject;
+  ExtensionFlags extension;
+  LocalOptions engine;
+  std::vector<std::string> lengths;
+  std::string out;
+  bool json = false;
+  bool dry_run = false;
+};
+
+// In two parts, with a task's own flags between them.
+void add_eval_subject(CLI::App& task, EvalFlags& flags);
+void add_eval_output(CLI::App& task, EvalFlags& flags);
+
+// What is asked for, found out before the model is loaded.
+struct EvalJob {
+  Model model;
+  std::int64_t ctx = 0;
+  std::vector<std::int64_t> lengths;
+  std::int64_t longest = 0;
+  std::vector<MethodUnderTest> methods;
+};
+
+// usual_lengths(window, ctx): where --lengths is not given.
+EvalJob prepare_eval(
+    const EvalFlags& flags,
+    const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths);
+
+// The --out folder, or one in memory.
+RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, std::uint64_t seed);
+
+// The last words of a task: the folder's notes, the results, where they are.
+void print_results(const EvalFlags& flags, const RunFolder& folder, const std::string& json,
+                   const std::string& text);
+
+// Texts that ship with the project, for tasks that were given none; says so in a note.
+std::vector<std::string> default_texts();
+
+// The tasks, one per file.
+void add_eval_needle(CLI::App& eval);
+
+}  // namespace mrrope::cli

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/needle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/text.h"
+#include "eval/needle_plan.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+ordered_json identity(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                      const std::vector<Haystack>& haystacks, const NeedleOptions& options) {
+  const NeedleForm& form = options.form;
+  ordered_json run;
+  run["task"] = "needle";
+  run["model"] = model_identity(model);
+  run["engine"] = model.description();
+  run["settings"] = {{"lengths", options.lengths},
+                     {"depths", options.depths},
+                     {"samples", options.samples},
+                     {"seed", options.seed},
+                     {"batch", options.batch},
+                     {"share", options.share},
+                     {"form",
+                      {{"name", form.name},
+                       {"before", form.before},
+                       {"needle", form.needle},
+                       {"question", form.question},
+                       {"answer", form.answer},
+                       {"stop", form.stop},
+                       {"answer_tokens", form.answer_tokens}}}};
+  run["methods"] = methods_identity(methods);
+  run["haystacks"] = ordered_json::array();
+  for (const Haystack& h : haystacks) run["haystacks"].push_back({{"id", h.id}});
+  return run;
+}
+
+// JSON must be UTF-8; what a model writes need not be.
+std::string readable(const std::string& text) {
+  using Handler = ordered_json::error_handler_t;
+  return ordered_json::parse(ordered_json(text).dump(-1, ' ', false, Handler::replace));
+}
+
+class NeedleJob {
+ public:
+  NeedleJob(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+            const std::vector<Haystack>& haystacks, const NeedleOptions& options, RunFolder& folder,
+            Progress& progress)
+      : model_(model),
+        methods_(methods),
+        haystacks_(haystacks),
+        options_(options),
+        folder_(folder),
+        progress_(progress),
+        grid_{options.lengths, options.depths} {}
+
+  void run() {
+    for (const ordered_json& unit : folder_.units()) {
+      done_.insert(key(unit.value("method", ""), unit.value("sample", std::size_t(0))));
+    }
+    units_ = methods_.size() * options_.samples;
+    std::int64_t total = 0;
+    std::int64_t before = 0;
+    for (std::size_t s = 0; s < options_.samples; ++s) {
+      const std::int64_t cost = cost_of(tree(s));
+      for (const MethodUnderTest& method : methods_) {
+        total += cost;
+        if (done_.count(key(method.name, s)) > 0) before += cost;
+      }
+    }
+    progress_.start(total, before);
+    for (std::size_t s = 0; s < options_.samples; ++s) {
+      const NeedleTree plan = tree(s);
+      for (const MethodUnderTest& method : methods_) {
+        if (done_.count(key(method.name, s)) > 0) continue;
+        progress_.label(cat(method.name, "  sample ", s + 1, " of ", options_.samples));
+        unit(method, s, plan);
+      }
+    }
+    progress_.finish();
+  }
+
+ private:
+  static std::string key(const std::string& method, std::size_t sample) {
+    return cat(method, "\n", sample);
+  }
+
+  const Haystack& haystack(std::size_t sample) const {
+    return haystacks_[sample % haystacks_.size()];
+  }
+
+  NeedleTree tree(std::size_t sample) const {
+    return plan_tree(model_, options_.form, grid_, haystack(sample).tokens, options_.seed, sample);
+  }
+
+  std::int64_t cost_of(const NeedleTree& tree) const {
+    return options_.share ? tree.tokens : tree.naive_tokens;
+  }
+
+  void unit(const MethodUnderTest& method, std::size_t sample, const NeedleTree& plan) {
+    ordered_json line = {{"task", "needle"},        {"method", method.name},
+                         {"sample", sample},        {"haystack", haystack(sample).id},
+                         {"tokens", cost_of(plan)}, {"naive_tokens", plan.naive_tokens}};
+    // By length, then by depth, whatever order they are computed in.
+    std::vector<ordered_json> cells(grid_.lengths.size() * grid_.depths.size());
+    try {
+      model_.use(method.ladder);
+      if (options_.share) {
+        shared(plan, haystack(sample).tokens, cells);
+      } else {
+        one_by_one(plan, haystack(sample).tokens, cells);
+      }
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::interrupted) throw;
+      throw Error(e.kind(),
+                  cat(e.what(), " (method ", method.name, ", sample ", sample + 1, ", haystack ",
+                      haystack(sample).id, ")"),
+                  e.hint().empty() ? "give the same command again to go on after the finished units"
+                                   : e.hint());
+    }
+    line["cells"] = cells;
+    folder_.append(line);
+    done_.insert(key(method.name, sample));
+  }
+
+  // The trunk grows from branch to branch, so that trunk and branch together never hold more than
+  // the longest length. Every unit starts with no timeline alive: what an engine's cache looks like
+  // then does not depend on earlier units, nor on whether the run was interrupted between them.
+  void shared(const NeedleTree& plan, std::span<const Token> text,
+              std::vector<ordered_json>& cells) {
+    const auto trunk = model_.timeline();
+    append(*trunk, plan.head);
+    std::int64_t grown = 0;
+    for (const NeedleBranch& branch : plan.branches) {
+      append(*trunk, part(text, grown, branch.position));
+      grown = branch.position;
+      const auto tail = trunk->fork();
+      append(*tail, branch.needle.needle);
+      std::int64_t at = branch.position;
+      for (const NeedleCell& cell : branch.cells) {
+        append(*tail, part(text, at, cell.haystack));
+        at = cell.haystack;
+        const auto asked = tail->fork();
+        append(*asked, branch.needle.question);
+        cells[index(cell)] = answer(*asked, branch, cell);
+      }
+    }
+  }
+
+  void one_by_one(const NeedleTree& plan, std::span<const Token> text,
+                  std::vector<ordered_json>& cells) {
+    for (const NeedleBranch& branch : plan.branches) {
+      for (const NeedleCell& cell : branch.cells) {
+        std::vector<Token> prompt = plan.head;
+        const auto add = [&](std::span<const Token> tokens) {
+          prompt.insert(prompt.end(), tokens.begin(), tokens.end());
+        };
+        add(part(text, 0, branch.position));
+        add(branch.needle.needle);
+        add(part(text, branch.position, cell.haystack));
+        add(branch.needle.question);
+        const auto timeline = model_.timeline();
+        append(*timeline, prompt);
+        cells[index(cell)] = answer(*timeline, branch, cell);
+      }
+    }
+  }
+
+  static std::span<const Token> part(std::span<const Token> text, std::int64_t begin,
+                                     std::int64_t end) {
+    return text.subspan(std::size_t(begin), std::size_t(end - begin));
+  }
+
+  std::size_t index(const NeedleCell& cell) const {
+    return cell.length * grid_.depths.size() + cell.depth;
+  }
+
+  void append(Timeline& timeline, std::span<const Token> tokens) {
+    while (!tokens.empty()) {
+      if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_);
+      const std::size_t size = std::min(std::size_t(options_.batch), tokens.size());
+      timeline.append(tokens.first(size));
+      progress_.advance(std::int64_t(size));
+      tokens = tokens.subspan(size);
+    }
+  }
+
+  ordered_json answer(Timeline& timeline, const NeedleBranch& branch, const NeedleCell& cell) {
+    GenerateOptions generate;
+    generate.max_tokens = options_.form.answer_tokens;
+    generate.stop = options_.form.stop;
+    const Generation said = timeline.generate(generate);
+    return {{"length", grid_.lengths[cell.length]},
+            {"depth", grid_.depths[cell.depth]},
+            {"position", branch.position},
+            {"snapped", branch.snapped},
+            {"answer", readable(branch.needle.answer)},
+            {"text", readable(said.text)},
+            {"gap", or_null(said.smallest_gap)}};
+  }
+
+  LanguageModel& model_;
+  const std::vector<MethodUnderTest>& methods_;
+  const std::vector<Haystack>& haystacks_;
+  const NeedleOptions& options_;
+  RunFolder& folder_;
+  Progress& progress_;
+  const NeedleGrid grid_;
+  std::set<std::string> done_;
+  std::size_t units_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> usual_depths() {
+  std::vector<double> depths;
+  for (int d = 0; d <= 100; d += 10) depths.push_back(d);
+  return depths;
+}
+
+void check_needle(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                  const NeedleOptions& options) {
+  const auto refuse = [](const std::string& message, const std::string& hint) {
+    throw Error(ErrorKind::usage, message, hint);
+  };
+  check_methods(model, methods, options.lengths, options.batch);
+  if (options.depths.empty()) refuse("no depth to plant a needle at", "give --depths 0,50,100");
+  for (const double depth : options.depths) {
+    if (!(depth >= 0 && depth <= 100)) {
+      refuse(cat("depth ", depth, " is no percentage"), "give --depths between 0 and 100");
+    }
+  }
+  if (options.samples < 1) refuse("no needle per cell", "give --samples 1 or more");
+  for (const MethodUnderTest& method : methods) {
+    // needle_plan.h says why, and what would have to change.
+    if (method.ladder.elastic()) {
+      throw Error(ErrorKind::unsupported,
+                  cat(method.name, " grows with the sequence; the needle grid shares prefixes, ",
+                      "which only a static plan allows so far"),
+                  "leave `elastic:` away");
+    }
+  }
+}
+
+std::vector<Haystack> make_haystacks(const LanguageModel& model,
+                                     const std::vector<Document>& documents, std::int64_t tokens,
+                                     std::size_t most) {
+  const std::vector<Token> between = model.tokenize("\n\n", false, false);
+  std::vector<Haystack> haystacks;
+  Haystack next;
+  std::int64_t longest = 0;
+  for (const Document& document : documents) {
+    if (haystacks.size() == most) break;
+    if (!next.tokens.empty()) {
+      next.id += " + ";
+      next.tokens.insert(next.tokens.end(), between.begin(), between.end());
+    }
+    const std::vector<Token> more = model.tokenize(document.text, false, false);
+    next.id += document.id;
+    next.tokens.insert(next.tokens.end(), more.begin(), more.end());
+    longest = std::max(longest, std::int64_t(next.tokens.size()));
+    if (std::int64_t(next.tokens.size()) < tokens) continue;
+    next.tokens.resize(std::size_t(tokens));
+    haystacks.push_back(std::move(next));
+    next = {};
+  }
+  if (haystacks.empty()) {
+    throw Error(
+        ErrorKind::usage,
+        cat("the haystack has ", longest, " tokens, fewer than the longest length, ", tokens),
+        "give --haystack more texts, or shorter --lengths");
+  }
+  return haystacks;
+}
+
+NeedleResults run_needle(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                         const std::vector<Document>& documents, const NeedleOptions& requested,
+                         RunFolder& folder, Progress& progress) {
+  NeedleOptions options = requested;
+  options.lengths = sorted_lengths(options.lengths);
+  std::sort(options.depths.begin(), options.depths.end());
+  options.depths.erase(std::unique(options.depths.begin(), options.depths.end()),
+                       options.depths.end());
+  check_needle(model, methods, options);
+  const std::vector<Haystack> haystacks =
+      make_haystacks(model, documents, options.lengths.back(), options.samples);
+  folder.begin(identity(model, methods, haystacks, options));
+  NeedleJob(model, methods, haystacks, options, folder, progress).run();
+  const NeedleResults results = needle_results(folder.run(), folder.units());
+  folder.finish(results_text(to_json(results)), {progress.seconds(), progress.computed()});
+  return results;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of an expected answer a text gives.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrrope {
+
+// Lower-case runs of [a-z0-9]; everything else separates. No stemming.
+std::vector<std::string> rouge_words(std::string_view text);
+
+// ROUGE-1 recall: of the words of `expected`, counted with repetition, the share that `text` has.
+// 0 where `expected` has no word.
+double rouge1_recall(std::string_view expected, std::string_view text);
+
+// Whether `text` holds `expected` letter for letter, and not as a part of a longer word or number.
+bool contains_answer(std::string_view expected, std::string_view text);
+
+}  // namespace mrrope

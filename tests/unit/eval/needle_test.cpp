@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/needle.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "eval/needle_plan.h"
+#include "eval/random.h"
+#include "eval/rouge.h"
+#include "support/expect_error.h"
+#include "support/scripted.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+using test::expect_error;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+// Reads what was planted, up to a distance, and keeps every prompt it was asked about.
+class ReadingModel : public ScriptedModel {
+ public:
+  explicit ReadingModel(const ScriptedOptions& options, std::size_t sight = 1 << 20)
+      : ScriptedModel(options), sight_(sight) {}
+  std::unique_ptr<Timeline> timeline() override;
+
+  std::vector<std::string> prompts;  // BOS shown as ^
+  std::string read(const std::string& prompt) const {
+    const std::string start = "The magic number for ";
+    const std::size_t at = prompt.find(start);
+    if (at == std::string::npos || prompt.size() - at > sight_) return " nothing\n";
+    const std::size_t number = prompt.find(" is ", at) + 4;
+    return " " + prompt.substr(number, 6) + ".\n";
+  }
+
+ private:
+  std::size_t sight_;
+};
+
+class ReadingTimeline : public Timeline {
+ public:
+  ReadingTimeline(std::unique_ptr<Timeline> inner, ReadingModel& model, std::string text)
+      : inner_(std::move(inner)), model_(model), text_(std::move(text)) {}
+  std::int64_t length() const override { return inner_->length(); }
+  void append(std::span<const Token> tokens) override {
+    inner_->append(tokens);
+    for (const Token t : tokens) text_.push_back(t == ScriptedModel::kBos ? '^' : char(t));
+  }
+  std::vector<double> append_scored(std::span<const Token> tokens) override {
+    return inner_->append_scored(tokens);
+  }
+  void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
+                       const LogitObserver& observer) override {
+    inner_->append_observed(tokens, wanted, observer);
+  }
+  std::unique_ptr<Timeline> fork() override {
+    return std::make_unique<ReadingTimeline>(inner_->fork(), model_, text_);
+  }
+  void truncate(std::int64_t length) override { inner_->truncate(length); }
+  Generation generate(const GenerateOptions& options) override {
+    model_.prompts.push_back(text_);
+    Generation said = inner_->generate(options);
+    said.text = model_.read(text_);
+    return said;
+  }
+
+ private:
+  std::unique_ptr<Timeline> inner_;
+  ReadingModel& model_;
+  std::string text_;
+};
+
+std::unique_ptr<Timeline> ReadingModel::timeline() {
+  return std::make_unique<ReadingTimeline>(ScriptedModel::timeline(), *this, "");
+}
+
+ScriptedOptions roomy(std::int64_t context = 8192) {
+  ScriptedOptions options;
+  options.context = context;
+  return options;
+}
+
+MethodUnderTest method(const LanguageModel& model, const char* name, double scale = 1) {
+  Extension e;
+  e.method = name;
+  e.scale = scale;
+  return {name, make_ladder(make_plan(model.facts().geometry, e), 8192)};
+}
+
+std::string sentences(std::size_t size, std::uint64_t seed) {
+  Random random(seed);
+  std::string text;
+  while (text.size() < size) {
+    const std::size_t words = 3 + random.below(9);
+    for (std::size_t w = 0; w < words; ++w) {
+      if (w > 0) text += ' ';
+      const std::size_t letters = 1 + random.below(9);
+      for (std::size_t i = 0; i < letters; ++i) text.push_back(char('a' + random.below(26)));
+      if (random.below(20) == 0) text += ".x";  // ends nothing
+    }
+    text += random.below(4) == 0 ? ".\n" : ". ";
+  }
+  return text;
+}
+
+NeedleOptions planted(const LanguageModel& model, std::vector<std::int64_t> lengths,
+                      std::vector<double> depths = usual_depths()) {
+  NeedleOptions options;
+  options.lengths = std::move(lengths);
+  options.depths = std::move(depths);
+  options.form = make_form(model, "planted", {}, 0);
+  options.batch = 100;
+  return options;
+}
+
+NeedleResults run_in_memory(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                            const std::vector<Document>& documents, const NeedleOptions& options) {
+  RunFolder folder;
+  Progress progress;
+  return run_needle(model, methods, documents, options, folder, progress);
+}
+
+TEST(Needle, SharesPrefixesAndAsksTheSame) {
+  const std::vector<Document> documents = {{"a#1", sentences(9000, 1)}};
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t k = 1; k <= 8; ++k) lengths.push_back(1024 * k);
+  ReadingModel shared(roomy(), 3000);
+  NeedleOptions options = planted(shared, lengths);
+  const NeedleResults r = run_in_memory(shared, {method(shared, "pro", 8)}, documents, options);
+  ReadingModel alone(roomy(), 3000);
+  options.share = false;
+  const NeedleResults n = run_in_memory(alone, {method(alone, "pro", 8)}, documents, options);
+
+  const double share = double(shared.computed()) / double(alone.computed());
+  RecordProperty("share_percent", int(std::lround(1000 * share)));
+  std::cout << "tokens computed: " << shared.computed() << " of " << alone.computed() << ", "
+            << 100 * share << " %\n";
+  EXPECT_LE(share, 0.36);
+  EXPECT_LE(double(r.tokens), 0.36 * double(r.naive_tokens));
+  EXPECT_EQ(n.tokens, n.naive_tokens);
+
+  ASSERT_EQ(shared.prompts.size(), 88u);
+  EXPECT_EQ(shared.prompts, alone.prompts);
+  // The same scores, and the engine's sight shows in them.
+  for (std::size_t l = 0; l < lengths.size(); ++l) {
+    EXPECT_EQ(r.rows[0].all[l].rouge.value, n.rows[0].all[l].rouge.value);
+    EXPECT_EQ(r.rows[0].all[l].rouge.n, 11u);
+    for (std::size_t d = 0; d < options.depths.size(); ++d) {
+      EXPECT_EQ(r.rows[0].cells[l][d].contains.value, n.rows[0].cells[l][d].contains.value);
+    }
+  }
+  EXPECT_EQ(r.rows[0].all[0].rouge.value, 1);
+  EXPECT_EQ(r.rows[0].cells[7][0].rouge.value, 0);
+  EXPECT_EQ(r.rows[0].cells[7][10].rouge.value, 1);
+}
+
+TEST(Needle, CountsExactlyWhatItPlanned) {
+  const std::vector<Document> documents = {{"a#1", sentences(3000, 1)}};
+  ScriptedOptions silent = roomy();
+  silent.question = " is";
+  silent.answer = "!";
+  for (const bool share : {true, false}) {
+    ScriptedModel model(silent);
+    NeedleOptions options = planted(model, {500, 1000, 1500, 2000});
+    options.share = share;
+    const NeedleResults r = run_in_memory(model, {method(model, "none")}, documents, options);
+    EXPECT_EQ(model.computed(), r.tokens + 44);  // one token per answer
+  }
+}
+
+TEST(Needle, LengthsAreExactAndBosStandsOnceAtTheStart) {
+  for (const char* form : {"planted", "completion", "chat"}) {
+    for (const bool bos : {true, false}) {
+      ScriptedOptions scripted = roomy();
+      scripted.has_bos = bos;
+      ReadingModel model(scripted);
+      NeedleOptions options = planted(model, {600, 700, 1001}, {0, 33.3, 90, 100});
+      options.form = make_form(model, form, {}, 20);
+      options.samples = 3;
+      run_in_memory(model, {method(model, "none")}, {{"a#1", sentences(2000, 1)}}, options);
+      ASSERT_EQ(model.prompts.size(), 36u);
+      std::map<std::size_t, int> sizes;
+      for (const std::string& prompt : model.prompts) {
+        ++sizes[prompt.size() + 20];
+        EXPECT_EQ(prompt.front() == '^', bos);
+        EXPECT_EQ(prompt.find('^', 1), std::string::npos);
+      }
+      EXPECT_EQ(sizes, (std::map<std::size_t, int>{{600, 12}, {700, 12}, {1001, 12}}));
+    }
+  }
+}
+
+TEST(Needle, StandsAfterTheEndOfASentence) {
+  ReadingModel model(roomy());
+  NeedleOptions options = planted(model, {2000}, {0, 20, 50, 90, 100});
+  const std::string text = sentences(3000, 5);
+  const NeedleResults r = run_in_memory(model, {method(model, "none")}, {{"a#1", text}}, options);
+  EXPECT_EQ(r.unsnapped, 0u);
+  ASSERT_EQ(model.prompts.size(), 5u);  // by position
+  for (std::size_t i = 0; i < 5; ++i) {
+    const std::string& prompt = model.prompts[i];
+    const std::size_t at = prompt.find("\nThe magic number for ") - 1;  // without BOS
+    EXPECT_EQ(prompt.substr(1, at), text.substr(0, at));
+    if (i == 0) {
+      EXPECT_EQ(at, 0u);
+    }
+    if (i == 0 || i == 4) continue;
+    const auto asked = std::size_t(20 * options.depths[i]);
+    EXPECT_LE(at, asked);
+    EXPECT_GT(at + 200, asked);
+    EXPECT_EQ(text[at - 1] == '\n' ? text[at - 2] : text[at - 1], '.') << text.substr(at - 5, 9);
+    // No other end between there and the place asked for.
+    const std::size_t end = text.find(". ", at);
+    EXPECT_GE(std::min(end, text.find(".\n", at)) + 1, std::min<std::size_t>(asked, 1840));
+  }
+  const std::size_t last = model.prompts[4].find("\nThe magic number for ");
+  EXPECT_EQ(model.prompts[4].find("\nQuestion"), model.prompts[4].find(".\n", last) + 2);
+}
+
+TEST(Needle, WithoutSentencesItStaysAndIsCounted) {
+  ReadingModel model(roomy());
+  const NeedleOptions options = planted(model, {2000}, {0, 20, 50, 100});
+  const std::string text(3000, 'x');
+  const NeedleResults r = run_in_memory(model, {method(model, "none")}, {{"a#1", text}}, options);
+  EXPECT_EQ(r.unsnapped, 2u);
+  EXPECT_EQ(model.prompts[1].find("\nThe magic"), 401u);
+  EXPECT_NE(to_text(r).find("near 2 needles"), std::string::npos) << to_text(r);
+}
+
+TEST(Needle, EndsOfSentences) {
+  const ScriptedModel model({});
+  const auto ends = [&](const std::string& text, std::size_t index) {
+    return ends_sentence(model, model.tokenize(text, false, false), index);
+  };
+  EXPECT_TRUE(ends("a. b", 1));
+  EXPECT_TRUE(ends("a.\nb", 1));
+  EXPECT_TRUE(ends("a! b", 1));
+  EXPECT_TRUE(ends("a.", 1));
+  EXPECT_FALSE(ends("a.b", 1));
+  EXPECT_FALSE(ends("3.14", 1));
+  EXPECT_FALSE(ends("a, b", 1));
+  EXPECT_FALSE(ends("a. b", 2));
+  EXPECT_EQ(snap_back(model, model.tokenize("ab. cd", false, false), 6, 3), 3);
+  EXPECT_EQ(snap_back(model, model.tokenize("ab. cd", false, false), 6, 2), std::nullopt);
+  EXPECT_EQ(snap_back(model, model.tokenize("abcdef", false, false), 5, 5), 0);
+}
+
+TEST(Needle, ShortTextsAreJoinedNeverRepeated) {
+  const ScriptedModel model({});
+  const std::vector<Document> documents = {
+      {"a", "aaaa"}, {"b", "bbbbbbbbbbbb"}, {"c", "cc"}, {"d", "dddd"}, {"e", "eeee"}};
+  const auto haystacks = make_haystacks(model, documents, 10, 5);
+  ASSERT_EQ(haystacks.size(), 2u);
+  EXPECT_EQ(haystacks[0].id, "a + b");
+  EXPECT_EQ(model.detokenize(haystacks[0].tokens), "aaaa\n\nbbbb");
+  EXPECT_EQ(model.detokenize(haystacks[1].tokens), "cc\n\ndddd\n\n");
+  EXPECT_EQ(make_haystacks(model, documents, 10, 1).size(), 1u);
+  expect_error(ErrorKind::usage, "the haystack has 34 tokens, fewer than the longest length, 50",
+               [&] { make_haystacks(model, documents, 50, 1); });
+}
+
+TEST(Needle, NeedlesDifferBySampleAndPlaceAndNotByMethod) {
+  ReadingModel model(roomy());
+  NeedleOptions options = planted(model, {1000}, {20, 80});
+  options.samples = 4;
+  const std::vector<Document> documents = {{"a#1", sentences(2000, 1)},
+                                           {"b#2", sentences(2000, 2)}};
+  run_in_memory(model, {method(model, "none"), method(model, "pro", 4)}, documents, options);
+  ASSERT_EQ(model.prompts.size(), 16u);  // sample, method, depth
+  std::map<std::string, int> numbers;
+  for (std::size_t s = 0; s < 4; ++s) {
+    const auto begin = model.prompts.begin() + std::ptrdiff_t(4 * s);
+    EXPECT_TRUE(std::equal(begin, begin + 2, begin + 2));
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::string& prompt = model.prompts[4 * s + i];
+      ++numbers[model.read(prompt)];
+      EXPECT_EQ(prompt.substr(1, 50), documents[s % 2].text.substr(0, 50));
+    }
+  }
+  EXPECT_EQ(numbers.size(), 8u);
+  ReadingModel other(roomy());
+  options.seed = 2;
+  run_in_memory(other, {method(other, "none")}, documents, options);
+  EXPECT_NE(other.prompts[0], model.prompts[0]);
+}
+
+TEST(Needle, OwnTextsAndTheChatTemplate) {
+  ScriptedOptions scripted = roomy();
+  scripted.question = "Where is the key?\nassistant: ";
+  scripted.answer = "Under a Blue stone, I think.";
+  ReadingModel reader(scripted);
+  ScriptedModel model(scripted);
+  NeedleOptions options = planted(model, {700, 900}, {0, 50});
+  const NeedleTexts own{"The key lies under the blue stone.", "Where is the key?",
+                        "under the blue stone"};
+  options.form = make_form(model, "", own, 0);
+  EXPECT_EQ(options.form.name, "chat");
+  EXPECT_EQ(options.form.answer_tokens, 50);
+  const std::vector<Document> documents = {{"a#1", sentences(2000, 1)}};
+  const NeedleResults r = run_in_memory(model, {method(model, "none")}, documents, options);
+  EXPECT_EQ(r.rows[0].all[0].rouge.value, 0.75);
+  EXPECT_EQ(r.rows[0].all[0].contains.value, 0);
+  EXPECT_NE(to_text(r).find("Answer contained, in percent:"), std::string::npos);
+  run_in_memory(reader, {method(reader, "none")}, documents, options);
+  EXPECT_EQ(reader.prompts[0].substr(0, 12), "^user: Read ");
+  EXPECT_NE(reader.prompts[0].find("\nThe key lies under the blue stone.\n"), std::string::npos);
+}
+
+TEST(Needle, FormsThatMakeNoSense) {
+  const ScriptedModel model({});
+  expect_error(ErrorKind::usage, "no needle form 'haiku'",
+               [&] { make_form(model, "haiku", {}, 0); });
+  expect_error(ErrorKind::usage, "question and its answer", [&] {
+    make_form(model, "chat", NeedleTexts{"a", "", "b"}, 0);
+  });
+  expect_error(ErrorKind::usage, "needle of its own", [&] {
+    make_form(model, "planted", NeedleTexts{"a", "b", "c"}, 0);
+  });
+  expect_error(ErrorKind::usage, "no letter", [&] {
+    make_form(model, "chat", NeedleTexts{"a", "b", "?"}, 0);
+  });
+  EXPECT_EQ(make_form(model, "completion", {}, 0).answer_tokens, 16);
+  EXPECT_EQ(make_form(model, "completion", {}, 7).answer_tokens, 7);
+}
+
+TEST(Needle, RefusesWhatMakesNoSense) {
+  ScriptedModel model(roomy());
+  const auto attempt = [&](auto change, const std::string& part,
+                           ErrorKind kind = ErrorKind::usage) {
+    NeedleOptions options = planted(model, {500, 1000}, {0, 50});
+    std::vector<MethodUnderTest> methods = {method(model, "none")};
+    change(options, methods);
+    expect_error(kind, part, [&] {
+      run_in_memory(model, methods, {{"a#1", sentences(2000, 1)}}, options);
+    });
+  };
+  attempt([](auto& o, auto&) { o.depths = {0, 101}; }, "depth 101");
+  attempt([](auto& o, auto&) { o.depths = {-1}; }, "depth -1");
+  attempt([](auto& o, auto&) { o.depths = {NAN}; }, "depth nan");
+  attempt([](auto& o, auto&) { o.depths.clear(); }, "no depth");
+  attempt([](auto& o, auto&) { o.samples = 0; }, "no needle");
+  attempt([](auto& o, auto&) { o.lengths = {100}; }, "length 100 leaves no haystack");
+  attempt([](auto& o, auto&) { o.lengths = {9000}; }, "context of 8192");
+  attempt([](auto& o, auto&) { o.lengths = {4000}; }, "the haystack has 2");
+  attempt([](auto&, auto& m) { m.push_back(m[0]); }, "given twice");
+  LadderRequest elastic;
+  elastic.extension.method = "pro";
+  elastic.longest = 1000;
+  attempt(
+      [&](auto&, auto& m) {
+        m.push_back({"elastic:pro", make_ladder(model.facts().geometry, elastic)});
+      },
+      "elastic:pro grows", ErrorKind::unsupported);
+}
+
+TEST(Needle, AnEngineThatFailsIsNamedWithItsUnit) {
+  ScriptedOptions scripted = roomy();
+  scripted.fail_at = 300;
+  ScriptedModel model(scripted);
+  expect_error(ErrorKind::failed, "(method none, sample 1, haystack a#1)", [&] {
+    run_in_memory(model, {method(model, "none")}, {{"a#1", sentences(2000, 1)}},
+                  planted(model, {500}));
+  });
+}
+
+TEST(Needle, ResultsHaveTheirKeysAndErrors) {
+  ReadingModel model(roomy(), 600);
+  NeedleOptions options = planted(model, {500, 1000}, {0, 50, 100});
+  options.samples = 4;
+  const NeedleResults r = run_in_memory(model, {method(model, "none"), method(model, "pro", 4)},
+                                        {{"a#1", sentences(2000, 1)}}, options);
+  const ordered_json json = to_json(r);
+  EXPECT_EQ(json.at("results").size(), 2u * 2 * (2 + 3 * 2));
+  std::string keys;
+  for (const auto& [key, value] : json.at("results").at(2).items()) keys += key + " ";
+  EXPECT_EQ(keys, "task method plan scale length depth metric value stderr n ");
+  EXPECT_EQ(json.at("comparisons").size(), 2u);
+  EXPECT_EQ(json.at("ties").size(), 4u);
+  // 4 of 12 are out of sight at 1000: the sample's binomial error.
+  const Estimate& all = r.rows[0].all[1].contains;
+  EXPECT_EQ(all.n, 12u);
+  EXPECT_NEAR(all.value, 8.0 / 12, 1e-12);
+  EXPECT_NEAR(all.error, std::sqrt(8.0 / 12 * 4 / 12 / 11), 1e-12);
+}
+
+TEST(NeedleText, HeatMap) {
+  ReadingModel model(roomy(), 600);
+  const NeedleResults r =
+      run_in_memory(model, {method(model, "pro", 4)}, {{"a#1", sentences(2000, 1)}},
+                    planted(model, {512, 1024}, {0, 50, 100}));
+  const std::string text = to_text(r);
+  EXPECT_NE(text.find("pro, scale 4: ROUGE-1 recall in percent\n"
+                      "  depth  512   1k\n"
+                      "    0 %  100    0\n"
+                      "   50 %  100  100\n"
+                      "  100 %  100  100\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("66.7 +-33.3"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_NE(to_text(r, true).find("\x1b[30;48;5;196m    0\x1b[0m"), std::string::npos);
+}
+
+class NeedleSurvival : public ::testing::Test {
+ protected:
+  std::string run(const std::filesystem::path& out, std::int64_t* computed = nullptr,
+                  std::optional<std::int64_t> fail_at = {}) {
+    ScriptedOptions scripted = roomy();
+    scripted.fail_at = fail_at;
+    ScriptedModel model(scripted);
+    RunFolder folder(out, {"mrrope eval needle m --out out", "sha256:1", 1});
+    Progress progress;
+    NeedleOptions options = planted(model, {300, 600, 900}, {0, 50, 100});
+    options.samples = 3;
+    run_needle(model, {method(model, "none"), method(model, "pro", 4)},
+               {{"a#1", sentences(2000, 1)}, {"b#2", sentences(2000, 2)}}, options, folder,
+               progress);
+    if (computed != nullptr) *computed = model.computed();
+    return read_file(out / "results.json");
+  }
+  TempFolder dir_;
+};
+
+TEST_F(NeedleSurvival, AJournalCutAnywhereGivesTheSameBytes) {
+  const std::string whole = run(dir_ / "whole");
+  const std::string journal = read_file(dir_ / "whole/journal.jsonl");
+  std::vector<std::size_t> cuts = {0, journal.size(), journal.size() - 1};
+  for (std::size_t at = journal.find('\n'); at != std::string::npos;
+       at = journal.find('\n', at + 1)) {
+    cuts.push_back(at);
+    cuts.push_back(at + 1);
+  }
+  Random random(7);
+  for (int i = 0; i < 10; ++i) cuts.push_back(random.below(journal.size()));
+  for (const std::size_t cut : cuts) {
+    std::filesystem::remove_all(dir_ / "cut");
+    write_file(dir_ / "cut/journal.jsonl", journal.substr(0, cut));
+    EXPECT_EQ(run(dir_ / "cut"), whole) << cut;
+    EXPECT_EQ(read_file(dir_ / "cut/journal.jsonl"), journal) << cut;
+  }
+}
+
+TEST_F(NeedleSurvival, AnEngineKilledAnywhereGivesTheSameBytes) {
+  std::int64_t computed = 0;
+  const std::string whole = run(dir_ / "whole", &computed);
+  for (std::int64_t token = 1; token < computed; token += computed / 17) {
+    std::filesystem::remove_all(dir_ / "cut");
+    EXPECT_THROW(run(dir_ / "cut", nullptr, token), Error);
+    EXPECT_EQ(run(dir_ / "cut"), whole) << token;
+  }
+  EXPECT_EQ(run(dir_ / "whole", &computed), whole);
+  EXPECT_EQ(computed, 0);
+}
+
+TEST_F(NeedleSurvival, ResultsComeFromTheFolderAloneInAnyOrder) {
+  const std::string whole = run(dir_ / "whole");
+  RecordedRun recorded = read_run(dir_ / "whole");
+  std::reverse(recorded.units.begin(), recorded.units.end());
+  EXPECT_EQ(results_text(to_json(needle_results(recorded.run, recorded.units))), whole);
+  recorded.units[0]["sample"] = 3;
+  expect_error(ErrorKind::corrupt, "not of this run",
+               [&] { needle_results(recorded.run, recorded.units); });
+}
+
+TEST_F(NeedleSurvival, AnInterruptSaysHowToGoOn) {
+  ScriptedModel model(roomy());
+  request_interrupt();
+  RunFolder folder(dir_ / "cut", {"mrrope eval needle m --out out", "sha256:1", 1});
+  Progress progress;
+  try {
+    run_needle(model, {method(model, "none")}, {{"a#1", sentences(2000, 1)}}, planted(model, {300}),
+               folder, progress);
+    ADD_FAILURE() << "not interrupted";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::interrupted);
+    EXPECT_EQ(e.hint(), "go on with: mrrope eval needle m --out out");
+  }
+  clear_interrupt();
+}
+
+}  // namespace
+}  // namespace mrrope
