@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/app.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 
 #include "core/text.h"
+#include "eval/journal.h"
 #include "eval/progress.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
@@ -64,21 +60,9 @@ void note(const std::string& text) { std::cerr << "note: " << text << "\n"; }
 void write_output(const std::string& path, const std::string& content) {
   if (path == "-") {
     std::cout << content;
-    return;
+  } else {
+    write_atomically(path, content);
   }
-  const std::string temporary = cat(path, ".", getpid(), ".tmp");
-  const auto fail = [&](const char* what) {
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
-    throw Error(ErrorKind::failed, cat("cannot ", what, " ", path, ": ", reason),
-                "choose another place with -o");
-  };
-  std::ofstream out(temporary, std::ios::binary);
-  if (!out) fail("write");
-  out << content;
-  out.close();
-  if (!out) fail("write");
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) fail("rename to");
 }
 
 const std::string& command_line() { return typed; }
