@@ -87,7 +87,10 @@ class Harness {
 
     ordered_json& task = json_["results"][name];
     if (task.is_null()) {
-      task = {{"name", name}, {"alias", name}, {"sample_len", n}};
+      task = {{"name", name},
+              {"alias", name},
+              {"sample_len", n},
+              {"sample_count", ordered_json::object()}};
       json_["group_subtasks"][group].push_back(name);
       json_["configs"][name] = {{"task", name},
                                 {"output_type", "mrrope"},

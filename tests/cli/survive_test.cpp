@@ -272,7 +272,7 @@ TEST_P(Survive, RunJsonAddsUpAllCalls) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, Survive, testing::Values("ppl", "needle"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& task) { return std::string(task.param); });
 
 }  // namespace
 }  // namespace mrrope

@@ -426,7 +426,7 @@ class NeedleSurvival : public ::testing::Test {
     if (computed != nullptr) *computed = model.computed();
     return read_file(out / "results.json");
   }
-  TempFolder dir_;
+  TempFolder dir_{test::fast_place()};
 };
 
 TEST_F(NeedleSurvival, AJournalCutAnywhereGivesTheSameBytes) {
