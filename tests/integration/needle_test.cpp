@@ -17,7 +17,7 @@ std::vector<Document> project_texts() { return read_documents({MRROPE_TEXTS}, {}
 std::unique_ptr<LanguageModel> tiny(std::int64_t context) {
   LocalOptions options;
   options.context = context;
-  options.threads = 2;
+  options.threads = 1;  // two that wait for each other crawl on a busy machine
   options.gpu_layers = 0;
   options.type_k = options.type_v = "f32";
   options.timelines = 3;
@@ -29,7 +29,7 @@ TEST(NeedleOnTheTinyModel, EightLengthsShareTwoThirds) {
   const NeedleForm form = make_form(*model, "planted", {}, 0);
   NeedleGrid grid{{}, usual_depths()};
   for (std::int64_t k = 1; k <= 8; ++k) grid.lengths.push_back(1024 * k);
-  for (const Haystack& haystack : make_haystacks(*model, project_texts(), 8192, 10)) {
+  for (const Haystack& haystack : make_haystacks(*model, project_texts(), 8192, 3)) {
     const NeedleTree tree = plan_tree(*model, form, grid, haystack.tokens, 1, 0);
     const double share = double(tree.tokens) / double(tree.naive_tokens);
     std::cout << haystack.id << ": " << tree.tokens << " of " << tree.naive_tokens << " tokens, "
@@ -39,15 +39,15 @@ TEST(NeedleOnTheTinyModel, EightLengthsShareTwoThirds) {
 }
 
 TEST(NeedleOnTheTinyModel, SharedAndAloneAnswerTheSame) {
-  const auto model = tiny(2048);
+  const auto model = tiny(1200);
   Extension e;
   e.method = "pro";
   e.scale = 2;
   const std::vector<MethodUnderTest> methods = {
-      {"pro", make_ladder(make_plan(model->facts().geometry, e), 2048)}};
+      {"pro", make_ladder(make_plan(model->facts().geometry, e), 1200)}};
   NeedleOptions options;
-  options.lengths = {512, 1024, 1536, 2048};
-  options.depths = {0, 25, 50, 100};
+  options.lengths = {300, 600, 900, 1200};
+  options.depths = {0, 50, 100};
   options.form = make_form(*model, "planted", {}, 0);
   const auto cells = [&](bool share) {
     options.share = share;
@@ -58,7 +58,7 @@ TEST(NeedleOnTheTinyModel, SharedAndAloneAnswerTheSame) {
   };
   const auto shared = cells(true);
   const auto alone = cells(false);
-  ASSERT_EQ(shared.size(), 16u);
+  ASSERT_EQ(shared.size(), 12u);
   int same = 0;
   int ties = 0;
   int found = 0;
@@ -77,8 +77,8 @@ TEST(NeedleOnTheTinyModel, SharedAndAloneAnswerTheSame) {
   }
   std::cout << same << " of " << shared.size() << " answers are the same, " << ties
             << " hang on a tie, " << found << " are right\n";
-  EXPECT_GE(same, 15);
-  EXPECT_GE(found, 8);  // answers, not noise
+  EXPECT_GE(same, 11);
+  EXPECT_GE(found, 6);  // answers, not noise
 }
 
 }  // namespace
