@@ -70,9 +70,11 @@ class Survive : public testing::TestWithParam<const char*> {
     return std::size_t(std::count(content.begin(), content.end(), '\n'));
   }
 
-  // Until the journal has so many lines, or the command is through.
-  void wait_for_lines(RunningCommand& command, const std::string& out, std::size_t count) const {
-    while (lines(out) < count && command.running()) {
+  // Until the journal has so many lines, the time is over, or the command is through.
+  void wait_for_lines(RunningCommand& command, const std::string& out, std::size_t count,
+                      Seconds most = Seconds(1e6)) const {
+    const auto start = Clock::now();
+    while (lines(out) < count && Clock::now() - start < most && command.running()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
@@ -118,9 +120,10 @@ TEST_P(Survive, KilledAtAnyMoment) {
       RunningCommand command(line(out));
       const auto target = std::size_t((k + uniform(1)) * double(all - 1) / kKills);
       wait_for_lines(command, out, target);
-      // Before the first line lies the start of the process, too.
-      std::this_thread::sleep_for(
-          Seconds(uniform(whole_seconds / (target == 0 ? 4 : double(all)))));
+      // At the latest with the next line: a machine that grew faster shall not be through. Before
+      // the first line lies the start of the process, too.
+      const double part = whole_seconds / (target == 0 ? 4 : double(all));
+      wait_for_lines(command, out, std::max(lines(out), target) + 1, Seconds(uniform(part)));
       const bool alive = command.running();
       command.send(SIGKILL);
       EXPECT_EQ(command.wait().exit_code, alive ? 128 + SIGKILL : 0);
