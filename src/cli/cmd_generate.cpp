@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -30,8 +32,15 @@ struct GenerateFlags {
   std::string system;
   bool chat = false;
   bool json = false;
+  bool verbose = false;
   bool dry_run = false;
 };
+
+std::string rung_text(const Ladder& ladder, std::size_t index) {
+  const Rung& rung = ladder.rungs()[index];
+  return cat("rung ", index + 1, " of ", ladder.rungs().size(), ": up to ", rung.length,
+             " tokens, scale ", significant(rung.plan.extension().scale, 4));
+}
 
 std::string read_prompt(const GenerateFlags& flags) {
   if (flags.file.empty()) return flags.prompt;
@@ -51,9 +60,11 @@ std::string read_prompt(const GenerateFlags& flags) {
 // A sequence that knows its own tokens, so that a conversation computes only what is new.
 class Conversation {
  public:
-  explicit Conversation(LanguageModel& model) : model_(model), timeline_(model.timeline()) {}
+  // on_rung: called when the keys have come to stand on another rung.
+  Conversation(LanguageModel& model, std::function<void(std::size_t)> on_rung)
+      : model_(model), timeline_(model.timeline()), on_rung_(std::move(on_rung)) {}
 
-  Generation answer(const std::string& prompt, const GenerateOptions& options) {
+  Generation answer(const std::string& prompt, GenerateOptions options) {
     const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
     const auto needed = std::int64_t(wanted.size()) + options.max_tokens;
     if (wanted.empty()) {
@@ -73,6 +84,12 @@ class Conversation {
     timeline_->truncate(std::int64_t(same));
     timeline_->append(std::span(wanted).subspan(same));
     read_ = std::int64_t(wanted.size() - same);
+    tell_rung();
+    options.on_text = [this, print = options.on_text](std::string_view piece) {
+      const bool go_on = !print || print(piece);
+      tell_rung();
+      return go_on;
+    };
     Generation g = timeline_->generate(options);
     tokens_ = wanted;
     tokens_.insert(tokens_.end(), g.tokens.begin(), g.tokens.end());
@@ -81,10 +98,19 @@ class Conversation {
 
   std::int64_t length() const { return timeline_->length(); }
   std::int64_t tokens_read() const { return read_; }
+  std::size_t rung() const { return timeline_->rung(); }
 
  private:
+  void tell_rung() {
+    if (told_ == timeline_->rung()) return;
+    told_ = timeline_->rung();
+    on_rung_(told_);
+  }
+
   LanguageModel& model_;
   std::unique_ptr<Timeline> timeline_;
+  std::function<void(std::size_t)> on_rung_;
+  std::size_t told_ = std::numeric_limits<std::size_t>::max();
   std::vector<Token> tokens_;
   std::int64_t read_ = 0;
 };
@@ -99,13 +125,17 @@ GenerateOptions streaming(const GenerateFlags& flags) {
   return options;
 }
 
-void print_once(Conversation& conversation, const std::string& prompt, const GenerateFlags& flags) {
+void print_once(Conversation& conversation, const Ladder& ladder, const std::string& prompt,
+                const GenerateFlags& flags) {
   const Generation g = conversation.answer(prompt, streaming(flags));
   if (flags.json) {
-    const nlohmann::ordered_json out = {{"text", g.text},
-                                        {"finish", g.finish},
-                                        {"prompt_tokens", conversation.tokens_read()},
-                                        {"completion_tokens", g.tokens.size()}};
+    const nlohmann::ordered_json out = {
+        {"text", g.text},
+        {"finish", g.finish},
+        {"prompt_tokens", conversation.tokens_read()},
+        {"completion_tokens", g.tokens.size()},
+        {"rung", conversation.rung()},
+        {"scale", ladder.rungs()[conversation.rung()].plan.extension().scale}};
     std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   } else {
     std::cout << "\n";
@@ -155,11 +185,8 @@ void run_generate(GenerateFlags flags) {
   facts.geometry = subject.geometry;
   const std::int64_t window = facts.geometry.train_length;
   const std::int64_t ctx = flags.extension.ctx.empty() ? window : parse_length(flags.extension.ctx);
-  if (flags.extension.methods.empty() && flags.extension.plan_files.empty()) {
-    flags.extension.methods = {ctx > window ? "pro" : "none"};
-    if (ctx > window)
-      note(cat("no --method given: pro, scale ", significant(double(ctx) / double(window), 4)));
-  }
+  const bool choose = flags.extension.methods.empty() && flags.extension.plan_files.empty();
+  if (choose) flags.extension.methods = {ctx > window ? "elastic:pro" : "none"};
   if (flags.extension.ctx.empty() && !flags.extension.scale) flags.extension.scale = 1;
   const std::vector<Candidate> candidates = resolve(flags.extension, facts.geometry);
   if (candidates.size() != 1) {
@@ -185,12 +212,27 @@ void run_generate(GenerateFlags flags) {
   }
   const auto model = open_local(facts, engine);
   const auto* plan = std::get_if<Plan>(&candidates.front().content);
-  model->use(plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content));
+  Ladder ladder = plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content);
+  try {
+    model->use(ladder);
+    if (choose && ctx > window) {
+      note(cat("no --method given: elastic:pro, untouched up to ", window, " tokens, then growing ",
+               "to scale ", significant(double(ctx) / double(window), 4)));
+    }
+  } catch (const Error& error) {
+    if (!choose || error.kind() != ErrorKind::unsupported) throw;
+    ladder = make_ladder(ladder.rungs().back().plan, ctx);
+    model->use(ladder);
+    note(cat(error.what(), "; so with static pro, scale ",
+             significant(double(ctx) / double(window), 4)));
+  }
   if (flags.dry_run) return print_dry_run(*model, prompt, flags.generate.max_tokens);
-  Conversation conversation(*model);
+  Conversation conversation(*model, [&](std::size_t rung) {
+    if (flags.verbose) note(rung_text(ladder, rung));
+  });
   if (flags.chat) return converse(*model, conversation, prompt, flags);
   catch_interrupts();
-  print_once(conversation, prompt, flags);
+  print_once(conversation, ladder, prompt, flags);
 }
 
 }  // namespace
@@ -232,13 +274,17 @@ void add_generate(CLI::App& app) {
       ->type_name("TEXT")
       ->take_all();
   add_engine(*verb, flags->engine);
+  add_climb(*verb, flags->engine);
+  verb->add_flag("-v,--verbose", flags->verbose, "Say on which rung of its ladder the model is");
   verb->add_flag("--json", flags->json, "Print the answer as JSON");
   verb->add_flag("--dry-run", flags->dry_run, "Say what memory it would take, and stop");
   verb->footer(
       "Examples:\n"
       "  mrrope generate model.gguf -p 'Theorem 1.' -n 64\n"
       "  mrrope generate model.gguf --ctx 32k --method pro -f book.txt -p 'Summary:'\n"
-      "  mrrope generate model.gguf --ctx 32k --chat");
+      "  mrrope generate model.gguf --ctx 32k --chat\n"
+      "Without --method the context grows with the text (elastic:pro), and the model is untouched\n"
+      "inside its window; --method pro is static.");
   verb->callback([flags] { run_generate(*flags); });
 }
 
