@@ -122,6 +122,8 @@ void add_eval(CLI::App& app) {
   ppl->callback([flags] { run_ppl(*flags); });
   add_eval_needle(*verb);
   add_eval_ruler(*verb);
+  add_eval_infinitebench(*verb);
+  add_eval_longbench(*verb);
 }
 
 }  // namespace mrrope::cli

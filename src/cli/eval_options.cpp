@@ -6,6 +6,7 @@
 
 #include "cli/app.h"
 #include "cli/engine_options.h"
+#include "cli/presets.h"
 #include "core/text.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
@@ -77,7 +78,7 @@ RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, std::uint64_t 
 void print_results(const EvalFlags& flags, const RunFolder& folder, const std::string& json,
                    const std::string& text) {
   for (const std::string& line : folder.notes()) note(line);
-  std::cout << (flags.json ? json : text);
+  std::cout << (flags.json ? json : text + preset_table(nlohmann::ordered_json::parse(json)));
   if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
 }
 

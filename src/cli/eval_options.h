@@ -56,5 +56,7 @@ std::vector<std::string> default_texts();
 // The tasks, one per file.
 void add_eval_needle(CLI::App& eval);
 void add_eval_ruler(CLI::App& eval);
+void add_eval_infinitebench(CLI::App& eval);
+void add_eval_longbench(CLI::App& eval);
 
 }  // namespace mrrope::cli

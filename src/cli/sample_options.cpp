@@ -67,6 +67,7 @@ void add_sample_flags(CLI::App& task, SampleFlags& flags) {
       ->capture_default_str();
   task.add_option("--prompts", flags.prompts, "JSON file of prompts to use for the built-in ones")
       ->type_name("FILE");
+  add_climb(task, flags.eval.engine);
   task.add_flag("--show-prompt", flags.show_prompt,
                 "Print the final prompt of the first sample of each task, and stop");
 }
@@ -93,8 +94,9 @@ void run_suite(const SampleFlags& flags, const EvalJob& job, LanguageModel& mode
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());
   RunFolder folder = open_folder(flags.eval, job, flags.seed);
-  const SampleResults results =
-      run_samples(model, job.methods, suite, SampleRunOptions{}, folder, progress);
+  SampleRunOptions options;
+  options.whole_prompts = flags.eval.engine.climb_last;
+  const SampleResults results = run_samples(model, job.methods, suite, options, folder, progress);
   print_results(flags.eval, folder, results_text(to_json(results)), to_text(results));
 }
 

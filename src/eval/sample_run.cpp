@@ -25,6 +25,7 @@ ordered_json identity(const LanguageModel& model, const std::vector<MethodUnderT
   run["settings"]["group"] = options.group;
   run["settings"]["batch"] = options.batch;
   run["settings"]["share"] = options.share;
+  run["settings"]["whole_prompts"] = options.whole_prompts;
   run["methods"] = methods_identity(methods);
   run["sets"] = ordered_json::array();
   for (const SampleSet& set : suite.sets) {
@@ -137,6 +138,7 @@ class SampleJob {
     });
     model_.use(method.ladder);
     auto timeline = model_.timeline();
+    const bool share = options_.share && !method.ladder.elastic();
     const std::vector<Token>* last = nullptr;
     std::vector<ordered_json> records(samples.size());
     std::int64_t tokens = 0;
@@ -147,7 +149,7 @@ class SampleJob {
         throw Error(ErrorKind::failed, cat("sample ", samples[i].id, " has an empty prompt"));
       }
       std::size_t kept = 0;
-      if (last != nullptr && options_.share) kept = common_start(*last, prompt);
+      if (last != nullptr && share) kept = common_start(*last, prompt);
       if (last != nullptr && kept == 0) {
         timeline.reset();
         timeline = model_.timeline();
@@ -181,7 +183,9 @@ class SampleJob {
   void append(Timeline& timeline, std::span<const Token> tokens) {
     while (!tokens.empty()) {
       check_interrupt();
-      const std::size_t size = std::min(std::size_t(options_.batch), tokens.size());
+      const std::size_t size = options_.whole_prompts
+                                   ? tokens.size()
+                                   : std::min(std::size_t(options_.batch), tokens.size());
       timeline.append(tokens.first(size));
       tokens = tokens.subspan(size);
     }

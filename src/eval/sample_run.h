@@ -4,7 +4,8 @@
 //
 // The unit of work is a group of consecutive samples of one set. Inside a unit samples are computed
 // in the order of their tokens, and what one has in common with the one before is kept: so every
-// shared beginning is computed once.
+// shared beginning is computed once. Not so under a ladder that grows: its keys stand on the rung
+// of one length, and would have to be turned back and forth.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,8 @@ struct SampleRunOptions {
   // false: every sample is computed alone. The answers are the same but where the top two logits
   // all but tie; for tests and for doubters.
   bool share = true;
+  // A prompt is handed over in one piece, for an engine that reads it under the plan of its end.
+  bool whole_prompts = false;
 };
 
 // What run_samples() asks first. Throws Error (usage).

@@ -121,6 +121,13 @@ std::string capital(std::string text) {
   return text;
 }
 
+// "a" becomes "an" where it has to.
+void add_word(const std::string& word, std::string& out) {
+  const bool vowel = std::string_view("aeiou").find(word[0]) != std::string_view::npos;
+  if (vowel && (out.ends_with(" a ") || out == "a ")) out.insert(out.size() - 1, "n");
+  out += word;
+}
+
 void expand(std::string_view pattern, Random& random, std::string& out) {
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '%') {
@@ -129,10 +136,10 @@ void expand(std::string_view pattern, Random& random, std::string& out) {
     }
     switch (pattern[++i]) {
       case 'a':
-        out += pick(kAdjectives, random);
+        add_word(pick(kAdjectives, random), out);
         break;
       case 'n':
-        out += pick(kNouns, random);
+        add_word(pick(kNouns, random), out);
         break;
       case 'p':
         out += pick(kPeople, random);
