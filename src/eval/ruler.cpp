@@ -2,6 +2,7 @@
 #include "eval/ruler.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "core/text.h"
@@ -56,12 +57,15 @@ void check(const RulerOptions& options) {
   }
 }
 
-Drafter drafter_of(const RulerTask& task, const RulerOptions& options, std::int64_t length) {
+Drafter drafter_of(const RulerTask& task, const RulerOptions& options, std::int64_t length,
+                   std::map<std::string, std::shared_ptr<const QaCorpus>>& corpora) {
   if (task.name == "vt") return vt_drafter(options, length);
   if (task.name == "cwe") return cwe_drafter(options, length);
   if (task.name == "fwe") return fwe_drafter(options, length);
   if (!task.haystack.empty()) return niah_drafter(task, options, length);
-  return qa_drafter(task, options, length);
+  std::shared_ptr<const QaCorpus>& corpus = corpora[task.name];
+  if (!corpus) corpus = qa_corpus(task, options);
+  return qa_drafter(task, options, length, corpus);
 }
 
 ordered_json file_identity(const fs::path& path) {
@@ -139,11 +143,12 @@ SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
                     {"hotpotqa", file_identity(options.hotpot)},
                     {"frame", frame.identity()},
                     {"prompts", prompts_identity(options.prompts, "ruler/")}};
+  std::map<std::string, std::shared_ptr<const QaCorpus>> corpora;
   for (const std::int64_t length : sorted_lengths(options.lengths)) {
     for (const RulerTask& task : chosen_tasks(options)) {
       suite.sets.push_back(fitted_set("ruler/" + task.name, length, task.answer_tokens, task.scorer,
-                                      options.samples, drafter_of(task, options, length), frame,
-                                      counter));
+                                      options.samples, drafter_of(task, options, length, corpora),
+                                      frame, counter));
     }
   }
   return suite;

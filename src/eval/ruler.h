@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,11 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options, std::in
 Drafter vt_drafter(const RulerOptions& options, std::int64_t length);
 Drafter cwe_drafter(const RulerOptions& options, std::int64_t length);
 Drafter fwe_drafter(const RulerOptions& options, std::int64_t length);
-Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length);
+
+// Documents and questions of qa_1 or qa_2, read or made once for all lengths.
+struct QaCorpus;
+std::shared_ptr<const QaCorpus> qa_corpus(const RulerTask& task, const RulerOptions& options);
+Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length,
+                   std::shared_ptr<const QaCorpus> corpus);
 
 }  // namespace mrrope

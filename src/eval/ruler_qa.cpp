@@ -14,21 +14,23 @@
 
 namespace mrrope {
 
-namespace {
-
-struct Question {
+struct QaQuestion {
   std::string query;
   std::vector<std::string> expected;
   std::vector<std::size_t> given;  // documents that are always there
   std::vector<std::size_t> more;   // and those that come next
 };
 
-struct Corpus {
+struct QaCorpus {
   std::size_t documents = 0;
   std::size_t questions = 0;
   std::function<std::string(std::size_t)> document;
-  std::function<Question(std::size_t)> question;
+  std::function<QaQuestion(std::size_t)> question;
 };
+
+namespace {
+
+using Corpus = QaCorpus;
 
 std::string with_prose(std::string text, Random& random, int sentences) {
   for (int i = 0; i < sentences; ++i) text += " " + prose_sentence(random);
@@ -87,7 +89,7 @@ Corpus towns(std::uint64_t seed) {
     const std::size_t town = (q * 4999 + seed % kTowns) % kTowns;
     const std::size_t paragraph = (q + q / kTowns) % kParagraphs;
     const Fact fact = town_fact(seed, town, paragraph);
-    Question question{fact.query, {fact.answer}, {town * kParagraphs + paragraph}, {}};
+    QaQuestion question{fact.query, {fact.answer}, {town * kParagraphs + paragraph}, {}};
     for (std::size_t p = 0; p < kParagraphs; ++p) {
       if (p != paragraph) question.more.push_back(town * kParagraphs + p);
     }
@@ -120,10 +122,10 @@ Corpus bridges(std::uint64_t seed) {
     const std::size_t group = (q * 997 + seed % kBridgeGroups) % kBridgeGroups;
     Random random = random_for(seed, "builder", group);
     const std::size_t pair = 5 * group + random.below(5);
-    Question question{cat("In which town was the builder of ", town_name(pair), " Bridge born?"),
-                      {town_name(5 * kBridgeGroups + pair)},
-                      {},
-                      {}};
+    QaQuestion question{cat("In which town was the builder of ", town_name(pair), " Bridge born?"),
+                        {town_name(5 * kBridgeGroups + pair)},
+                        {},
+                        {}};
     for (std::size_t d = 0; d < 10; ++d) question.given.push_back(10 * group + d);
     return question;
   };
@@ -144,7 +146,7 @@ class Documents {
   std::map<std::string, std::size_t> number_;
 };
 
-Corpus of(Documents documents, std::vector<Question> questions, const std::string& name) {
+Corpus of(Documents documents, std::vector<QaQuestion> questions, const std::string& name) {
   if (questions.empty()) {
     throw Error(ErrorKind::corrupt, cat(name, " holds no question with an answer"),
                 "give the development file of the data set");
@@ -161,7 +163,7 @@ Corpus read_squad(const std::filesystem::path& path) {
   const nlohmann::json file = read_json_file(path).content;
   const std::string name = path.filename().string();
   Documents documents;
-  std::vector<Question> questions;
+  std::vector<QaQuestion> questions;
   try {
     for (const auto& article : file.at("data")) {
       std::vector<std::size_t> own;
@@ -172,7 +174,7 @@ Corpus read_squad(const std::filesystem::path& path) {
       for (const auto& p : article.at("paragraphs")) {
         const std::size_t here = own[i++];
         for (const auto& qa : p.at("qas")) {
-          Question question;
+          QaQuestion question;
           for (const auto& a : qa.at("answers")) question.expected.push_back(a.at("text"));
           if (qa.value("is_impossible", false) || question.expected.empty()) continue;
           question.query = qa.at("question").get<std::string>();
@@ -195,10 +197,10 @@ Corpus read_hotpot(const std::filesystem::path& path) {
   const nlohmann::json file = read_json_file(path).content;
   const std::string name = path.filename().string();
   Documents documents;
-  std::vector<Question> questions;
+  std::vector<QaQuestion> questions;
   try {
     for (const auto& item : file) {
-      Question question;
+      QaQuestion question;
       question.query = item.at("question").get<std::string>();
       question.expected = {item.at("answer").get<std::string>()};
       for (const auto& entry : item.at("context")) {
@@ -216,7 +218,7 @@ Corpus read_hotpot(const std::filesystem::path& path) {
 }
 
 // The documents of one sample, in random order.
-std::vector<std::size_t> choose_documents(const Corpus& corpus, const Question& question,
+std::vector<std::size_t> choose_documents(const Corpus& corpus, const QaQuestion& question,
                                           std::size_t count, Random& random) {
   std::vector<std::size_t> chosen;
   if (count >= corpus.documents) {
@@ -243,29 +245,34 @@ std::vector<std::size_t> choose_documents(const Corpus& corpus, const Question& 
 
 }  // namespace
 
-Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length) {
+std::shared_ptr<const QaCorpus> qa_corpus(const RulerTask& task, const RulerOptions& options) {
   const bool single = task.name == "qa_1";
   const std::filesystem::path& path = single ? options.squad : options.hotpot;
-  Corpus made;
+  Corpus corpus;
   if (path.empty()) {
-    made = single ? towns(options.seed) : bridges(options.seed);
+    corpus = single ? towns(options.seed) : bridges(options.seed);
   } else {
-    made = single ? read_squad(path) : read_hotpot(path);
+    corpus = single ? read_squad(path) : read_hotpot(path);
   }
-  if (options.samples > made.questions) {
+  if (options.samples > corpus.questions) {
     throw Error(ErrorKind::usage,
-                cat(options.samples, " samples of ", task.name, ", but there are ", made.questions,
-                    " questions"),
-                cat("give --samples ", made.questions));
+                cat(options.samples, " samples of ", task.name, ", but there are ",
+                    corpus.questions, " questions"),
+                cat("give --samples ", corpus.questions));
   }
-  const auto corpus = std::make_shared<const Corpus>(std::move(made));
+  return std::make_shared<const Corpus>(std::move(corpus));
+}
+
+Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length,
+                   std::shared_ptr<const QaCorpus> corpus) {
+  const bool single = task.name == "qa_1";
   Drafter drafter;
   drafter.least = single ? 1 : 10;
   drafter.draft = [corpus, prompt = options.prompts.at("ruler/qa"),
                    form = options.prompts.at("ruler/qa.document").text, name = task.name,
                    seed = options.seed, length](std::int64_t units, std::size_t index) {
     Random random = random_for(seed, name, std::uint64_t(length), index);
-    const Question question = corpus->question(index % corpus->questions);
+    const QaQuestion question = corpus->question(index % corpus->questions);
     std::string context;
     std::size_t i = 0;
     for (const std::size_t d : choose_documents(*corpus, question, std::size_t(units), random)) {
