@@ -5,20 +5,22 @@
 # errors, and says what is missing.
 #
 #   ruler_table.sh [-j JOBS] [-s SECONDS] [-n SAMPLES] [-c CTX] [-l LENGTHS] [-m METHODS]
-#                  [-u UNTOUCHED] [-f FLAGS] COMMAND MODEL OUT
+#                  [-u UNTOUCHED] [-f FLAGS] [-M] COMMAND MODEL OUT
 #
 # -j: processes at once (8). -s: seconds after which what runs is told to stop (450; 0: none).
 # -n: samples per task (20). -c: what the plans are made for ("32k"); -l: lengths ("4k 8k 16k 32k").
 # -m: methods at all lengths ("yarn uni pro elastic:pro"). -u: lengths of the untouched model
-# ("4k 8k 16k"). -f: for every process, such as "-t 2 -ub 2048".
+# ("4k 8k 16k"). -f: for every process, such as "-t 2 -ub 2048". -M: start NVIDIA's MPS daemon for the
+# time of the run, so that kernels of several processes run at once.
 set -euo pipefail
 
 jobs=8 seconds=450 samples=20 ctx=32k lengths="4k 8k 16k 32k" methods="yarn uni pro elastic:pro"
-untouched="4k 8k 16k" flags="-t 2 -ub 2048"
-while getopts j:s:n:c:l:m:u:f: option; do
+untouched="4k 8k 16k" flags="-t 2 -ub 2048" mps=""
+while getopts j:s:n:c:l:m:u:f:M option; do
   case $option in
     j) jobs=$OPTARG ;; s) seconds=$OPTARG ;; n) samples=$OPTARG ;; c) ctx=$OPTARG ;;
     l) lengths=$OPTARG ;; m) methods=$OPTARG ;; u) untouched=$OPTARG ;; f) flags=$OPTARG ;;
+    M) mps=yes ;;
     *) exit 2 ;;
   esac
 done
@@ -47,6 +49,13 @@ for length in $lengths; do
     done
   done
 done | sort -s -k1,1nr >"$list"
+
+if [ -n "$mps" ]; then
+  CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d) CUDA_MPS_LOG_DIRECTORY=$(mktemp -d)
+  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  nvidia-cuda-mps-control -d
+  trap 'echo quit | nvidia-cuda-mps-control' EXIT
+fi
 
 started=$(date +%s)
 one() {  # TOKENS LENGTH METHOD TASKS FOLDER
