@@ -21,6 +21,15 @@ const std::vector<std::string> kDomains = {"longbench-v2/SD",  "longbench-v2/LD"
                                            "longbench-v2/MD",  "longbench-v2/LICL",
                                            "longbench-v2/LSD", "longbench-v2/CU"};
 
+// A figure: the paper prints no numbers to compare with.
+Preset figure(const char* name, const char* what, const char* command) {
+  Preset preset;
+  preset.name = name;
+  preset.what = what;
+  preset.command = command;
+  return preset;
+}
+
 std::vector<Preset> make_presets() {
   const std::string ppl =
       "eval ppl --methods ntk,yarn,uni,pro --samples 10 --select first --kl-positions 0 ";
@@ -58,10 +67,11 @@ std::vector<Preset> make_presets() {
         {"yarn", {"6.02", "5.59", "4.64", "4.07", "4.03"}},
         {"uni", {"5.84", "5.42", "4.52", "4.01", "4.15"}},
         {"pro", {"5.72", "5.39", "4.57", "4.11", "3.88"}}}},
-      {"paper/needle-llama3", "needles from 8K to 120K, Llama-3-8B-Instruct (give --haystack)",
-       "eval needle --methods yarn,pro --ctx 128k --lengths "
-       "8k,16k,24k,32k,40k,48k,56k,64k,72k,80k,88k,96k,104k,112k,120k "
-       "--depths 0,10,20,30,40,50,60,70,80,90,100"},
+      figure("paper/needle-llama3",
+             "needles from 8K to 120K, Llama-3-8B-Instruct (give --haystack)",
+             "eval needle --methods yarn,pro --ctx 128k --lengths "
+             "8k,16k,24k,32k,40k,48k,56k,64k,72k,80k,88k,96k,104k,112k,120k "
+             "--depths 0,10,20,30,40,50,60,70,80,90,100"),
       {"paper/ruler-llama3",
        "RULER, Llama-3-8B-Instruct",
        ruler,
@@ -105,18 +115,21 @@ std::vector<Preset> make_presets() {
        kDomains,
        {{"yarn", {"15.8", "10.2", "17.6", "25", "50.0", "6.67"}},
         {"pro", {"16.5", "12.8", "17.6", "27.5", "50.0", "6.67"}}}},
-      {"paper/sweep-llama3-high", "perplexity at 128K against the upper boundary, Llama-3-8B",
-       "sweep --methods yarn,pro --ctx 128k --high 33..40"},
-      {"paper/sweep-llama3-low", "the same against the lower boundary",
-       "sweep --methods yarn,pro --ctx 128k --low 14..22"},
-      {"paper/sweep-qwen-high", "perplexity at 128K against the upper boundary, Qwen2.5-3B",
-       "sweep --methods yarn,pro --ctx 128k --high 36..44"},
-      {"paper/sweep-qwen-low", "the same against the lower boundary",
-       "sweep --methods yarn,pro --ctx 128k --low 19..27"},
-      {"paper/theory-estimate", "the position that angles suggest, by base", "theory estimate"},
-      {"paper/theory-factors", "cumulative factors of all methods", "theory factors"},
-      {"paper/theory-bound", "the sum of cosines and its first root", "theory bound --scale 16"},
-      {"paper/theory-attention", "scores against distance, from a real model", "theory attention"}};
+      figure("paper/sweep-llama3-high", "perplexity at 128K against the upper boundary, Llama-3-8B",
+             "sweep --methods yarn,pro --ctx 128k --high 33..40"),
+      figure("paper/sweep-llama3-low", "the same against the lower boundary",
+             "sweep --methods yarn,pro --ctx 128k --low 14..22"),
+      figure("paper/sweep-qwen-high", "perplexity at 128K against the upper boundary, Qwen2.5-3B",
+             "sweep --methods yarn,pro --ctx 128k --high 36..44"),
+      figure("paper/sweep-qwen-low", "the same against the lower boundary",
+             "sweep --methods yarn,pro --ctx 128k --low 19..27"),
+      figure("paper/theory-estimate", "the position that angles suggest, by base",
+             "theory estimate llama2"),
+      figure("paper/theory-factors", "cumulative factors of all methods", "theory factors llama2"),
+      figure("paper/theory-bound", "the sum of cosines and its first root",
+             "theory bound llama2 --scale 16"),
+      figure("paper/theory-attention", "scores against distance, from a real model",
+             "theory attention")};
 }
 
 std::vector<std::string> words_of(const std::string& text) {

@@ -145,11 +145,8 @@ Drafter fwe_drafter(const RulerOptions& options, std::int64_t length) {
   constexpr double kZeta2 = std::numbers::pi * std::numbers::pi / 6;
   const std::int64_t room = std::max<std::int64_t>(length - kAnswerTokens, 1);
   Drafter drafter;
-  drafter.grain = std::max<std::int64_t>(room / 32, 1);
-  // RULER counts in steps of a 32nd from a sixth of the room on.
-  const std::int64_t start = room / 6;
-  drafter.least = start % drafter.grain;
-  while (drafter.least < kLeastWords) drafter.least += drafter.grain;
+  drafter.grain = std::max<std::int64_t>(room / 32, 1);  // as RULER counts
+  drafter.least = kLeastWords;
   const auto vocabulary = std::size_t(std::max<std::int64_t>(room / 50, 6));
   const std::uint64_t seed = options.seed;
   drafter.draft = [prompt = options.prompts.at("ruler/fwe"), seed, length, vocabulary](

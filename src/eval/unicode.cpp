@@ -36,7 +36,7 @@ std::string to_utf8(std::u32string_view text) {
       continue;
     }
     const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    out.push_back(char((0xf00U >> more & 0xff) | (c >> (6 * more))));
+    out.push_back(char(((0xff00U >> (more + 1)) & 0xff) | (c >> (6 * more))));
     for (int k = more; k-- > 0;) out.push_back(char(0x80 | ((c >> (6 * k)) & 0x3f)));
   }
   return out;

@@ -49,10 +49,14 @@ class InfiniteData : public testing::Test {
 };
 
 TEST_F(InfiniteData, ReadsEveryRevisionOfTheAnswer) {
+  InfiniteOptions roomy_enough;
+  roomy_enough.length = 40000;  // math_calc answers with up to 30000 tokens
   const auto answer = [&](const char* task, const std::string& value, const char* more = "") {
     const SampleSuite suite =
-        read(task, cat(R"({"id": 1, "context": "C", "input": "The largest number of all func_1(-2)",)",
-                       R"("answer": )", value, more, "}"));
+        read(task,
+             cat(R"j({"id": 1, "context": "C", "input": "The largest number of all func_1(-2)",)j",
+                 R"("answer": )", value, more, "}"),
+             roomy_enough);
     return suite.sets.at(0).make(0).more.at("answer");
   };
   EXPECT_EQ(answer("passkey", "\"123\""), "123");
