@@ -17,19 +17,15 @@ constexpr std::size_t kTrial = SIZE_MAX / 2;
 
 class Fitter {
  public:
-  Fitter(std::string task, std::int64_t length, int answer_tokens, Drafter drafter,
-         const PromptFrame& frame, TokenCounter& counter)
+  Fitter(std::string task, std::int64_t length, int answer_tokens, std::size_t count,
+         Drafter drafter, const PromptFrame& frame, TokenCounter& counter)
       : task_(std::move(task)),
         length_(length),
         room_(length - answer_tokens),
         drafter_(std::move(drafter)),
         frame_(frame),
         counter_(counter) {
-    std::int64_t smallest = 0;
-    for (std::size_t i = 0; i < 4; ++i) {
-      const auto tokens = std::int64_t(frame.tokens(whole(drafter_.least, kTrial + i)).size());
-      smallest = std::max(smallest, tokens + answer_tokens);
-    }
+    const std::int64_t smallest = least_tokens(count) + answer_tokens;
     if (length < smallest) {
       throw Error(ErrorKind::usage,
                   cat(task_, " cannot be made at ", length, " tokens: with this model's tokenizer ",
@@ -69,6 +65,23 @@ class Fitter {
   std::string whole(std::int64_t units, std::size_t index) const {
     const Draft draft = drafter_.draft(units, index);
     return frame_.text(draft.body, draft.prefix);
+  }
+
+  // What the longest of all samples takes at its smallest; where the first one leaves room for four
+  // of its kind, that one.
+  std::int64_t least_tokens(std::size_t count) {
+    const auto tokens = [&](std::size_t i) {
+      return std::int64_t(frame_.tokens(whole(drafter_.least, i)).size());
+    };
+    const std::int64_t first = tokens(0);
+    if (4 * first < room_) return first;
+    std::int64_t most = 0;
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t counted = counter_.count(whole(drafter_.least, i));
+      if (counted > most) most = counted, longest = i;
+    }
+    return std::max(first, tokens(longest));
   }
 
   std::int64_t units() {
@@ -114,8 +127,8 @@ class Fitter {
 SampleSet fitted_set(const std::string& task, std::int64_t length, int answer_tokens,
                      const std::string& scorer, std::size_t count, Drafter drafter,
                      const PromptFrame& frame, TokenCounter& counter) {
-  auto fitter =
-      std::make_shared<Fitter>(task, length, answer_tokens, std::move(drafter), frame, counter);
+  auto fitter = std::make_shared<Fitter>(task, length, answer_tokens, count, std::move(drafter),
+                                         frame, counter);
   SampleSet set;
   set.task = task;
   set.length = length;

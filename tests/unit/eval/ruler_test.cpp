@@ -186,7 +186,7 @@ TEST(Ruler, RefusesLengthsThatHoldNoTaskAndNamesTheSmallest) {
   for (const RulerTask& task : ruler_tasks()) {
     std::int64_t smallest = 0;
     try {
-      bench.suite(some({task.name}, {200}, 1));
+      bench.suite(some({task.name}, {200}, 3));
       ADD_FAILURE() << task.name;
     } catch (const Error& e) {
       EXPECT_EQ(e.kind(), ErrorKind::usage);
@@ -195,8 +195,8 @@ TEST(Ruler, RefusesLengthsThatHoldNoTaskAndNamesTheSmallest) {
       ASSERT_NE(at, std::string::npos) << text;
       smallest = std::stoll(text.substr(at + 6));
     }
-    // A little above it, it can be made: single samples differ by some letters.
-    const SampleSuite suite = bench.suite(some({task.name}, {smallest + 64}, 3));
+    // Draws depend on the length, so a little above it.
+    const SampleSuite suite = bench.suite(some({task.name}, {smallest + smallest / 8}, 3));
     for (std::size_t i = 0; i < 3; ++i) suite.sets[0].make(i);
   }
   expect_error(ErrorKind::usage, "no task 'haiku'", [&] { bench.suite(some({"haiku"}, {4096})); });
