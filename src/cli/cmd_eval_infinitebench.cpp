@@ -37,7 +37,7 @@ void run_infinitebench(const InfiniteFlags& flags) {
   options.prompts = chosen_prompts(flags.sample);
   const auto model = open_for_samples(flags.sample, job);
   const PromptFrame frame(*model, frame_options(flags.sample));
-  TokenCounter counter(*model);
+  TokenCounter counter(*model, frame.chat());
   if (flags.data.empty()) {
     return run_suite(flags.sample, job, *model,
                      make_infinitebench(frame, counter, options, job.lengths));

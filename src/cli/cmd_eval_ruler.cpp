@@ -39,7 +39,7 @@ void run_ruler(const RulerFlags& flags) {
   // RULER's files carry their template.
   if (!flags.data.empty() && frame_flags.chat == "auto") frame_flags.chat = "off";
   const PromptFrame frame(*model, frame_flags);
-  TokenCounter counter(*model);
+  TokenCounter counter(*model, frame.chat());
   std::vector<std::string> notes;
   const SampleSuite suite = flags.data.empty() ? make_ruler(frame, counter, options)
                                                : read_ruler(frame, flags.data, options, notes);

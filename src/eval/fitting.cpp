@@ -40,7 +40,7 @@ class Fitter {
       Draft draft = drafter_.draft(units, index);
       Sample sample;
       sample.text = frame_.text(draft.body, draft.prefix);
-      sample.prompt = frame_.tokens(sample.text);
+      sample.prompt = tokens_of(sample.text);
       const auto tokens = std::int64_t(sample.prompt.size());
       if (tokens <= room_) {
         sample.id = cat(index);
@@ -65,6 +65,16 @@ class Fitter {
   std::string whole(std::int64_t units, std::size_t index) const {
     const Draft draft = drafter_.draft(units, index);
     return frame_.text(draft.body, draft.prefix);
+  }
+
+  // The tokens of the whole text. Word by word where that gave the same for the first text.
+  std::vector<Token> tokens_of(const std::string& text) {
+    if (!word_by_word_) {
+      std::vector<Token> tokens = frame_.tokens(text);
+      word_by_word_ = tokens == frame_.with_bos(counter_.tokens(text));
+      return tokens;
+    }
+    return *word_by_word_ ? frame_.with_bos(counter_.tokens(text)) : frame_.tokens(text);
   }
 
   // What the longest of all samples takes at its smallest; where the first one leaves room for four
@@ -120,6 +130,7 @@ class Fitter {
   const PromptFrame& frame_;
   TokenCounter& counter_;
   std::optional<std::int64_t> units_;
+  std::optional<bool> word_by_word_;
 };
 
 }  // namespace

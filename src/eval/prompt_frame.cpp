@@ -54,8 +54,12 @@ std::vector<Token> PromptFrame::tokens_with_controls(const std::string& text) co
 }
 
 std::vector<Token> PromptFrame::tokens(const std::string& text, bool special) const {
-  std::vector<Token> tokens = model_.tokenize(text, options_.bos, special);
+  return with_bos(model_.tokenize(text, false, special));
+}
+
+std::vector<Token> PromptFrame::with_bos(std::vector<Token> tokens) const {
   const std::optional<Token> bos = model_.bos();
+  if (bos && options_.bos) tokens.insert(tokens.begin(), *bos);
   // A template may spell a BOS of its own.
   while (bos && tokens.size() > 1 && tokens[0] == *bos && tokens[1] == *bos) {
     tokens.erase(tokens.begin());

@@ -30,6 +30,9 @@ class PromptFrame {
   // are read as such where a chat template wrote them.
   std::vector<Token> tokens(const std::string& text) const;
 
+  // The same from the tokens of the text alone.
+  std::vector<Token> with_bos(std::vector<Token> tokens) const;
+
   // For texts that bring a template along.
   std::vector<Token> tokens_with_controls(const std::string& text) const;
 

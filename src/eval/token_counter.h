@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many tokens a text takes, quickly: words are counted one by one and remembered, since texts
-// that are fitted to a length hold the same words again and again. Tokens never reach over a blank
-// in most vocabularies, so the sum is close; a caller that needs the number tokenizes.
+// Tokens of made texts, quickly. Such texts hold the same words again and again: each is tokenized
+// once, with the blank before it, and remembered. Where a vocabulary's tokens never reach over the
+// start of a word, as in nearly all of them, the outcome is the tokenization of the whole text; the
+// caller checks (fitting.h does, for every set of samples).
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/engine.h"
 
@@ -15,14 +17,22 @@ namespace mrrope {
 
 class TokenCounter {
  public:
-  explicit TokenCounter(const LanguageModel& model) : model_(model) {}
+  // special: the text of control tokens is read as those tokens.
+  explicit TokenCounter(const LanguageModel& model, bool special = false)
+      : model_(model), special_(special) {}
 
   std::int64_t count(std::string_view text);
+  // Without BOS.
+  std::vector<Token> tokens(std::string_view text);
 
  private:
+  const std::vector<Token>& word(std::string_view text);
+
   const LanguageModel& model_;
-  std::unordered_map<std::string, std::int32_t> known_;
+  bool special_;
+  std::unordered_map<std::string, std::vector<Token>> known_;
   std::string key_;
+  std::vector<Token> unknown_;
 };
 
 }  // namespace mrrope
