@@ -35,7 +35,7 @@ void run_infinitebench(const InfiniteFlags& flags) {
         "give --min-tokens below --max-tokens");
   }
   options.prompts = chosen_prompts(flags.sample);
-  const auto model = open_for_samples(flags.sample, job);
+  const auto model = open_for_samples(job);
   const PromptFrame frame(*model, frame_options(flags.sample));
   TokenCounter counter(*model, frame.chat());
   if (flags.data.empty()) {

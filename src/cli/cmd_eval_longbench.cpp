@@ -36,7 +36,7 @@ void run_longbench(const LongbenchFlags& flags) {
   }
   options.truncate = flags.longer == "truncate";
   options.prompts = chosen_prompts(flags.sample);
-  const auto model = open_for_samples(flags.sample, job);
+  const auto model = open_for_samples(job);
   FrameOptions frame_flags = frame_options(flags.sample);
   // The authors read a bare text.
   if (options.mode == "letters" && frame_flags.chat == "auto") frame_flags.chat = "off";

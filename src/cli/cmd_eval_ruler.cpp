@@ -34,7 +34,7 @@ void run_ruler(const RulerFlags& flags) {
   options.squad = flags.squad;
   options.hotpot = flags.hotpot;
   options.prompts = chosen_prompts(flags.sample);
-  const auto model = open_for_samples(flags.sample, job);
+  const auto model = open_for_samples(job);
   FrameOptions frame_flags = frame_options(flags.sample);
   // RULER's files carry their template.
   if (!flags.data.empty() && frame_flags.chat == "auto") frame_flags.chat = "off";

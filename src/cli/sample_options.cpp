@@ -11,9 +11,8 @@ namespace mrrope::cli {
 
 namespace {
 
-LocalOptions engine_options(const SampleFlags& flags, const EvalJob& job) {
-  LocalOptions engine = flags.eval.engine;
-  engine.context = job.ctx;
+LocalOptions engine_options(const EvalJob& job) {
+  LocalOptions engine = job.engine;
   engine.timelines = 1;
   return engine;
 }
@@ -31,8 +30,7 @@ void show_prompts(const SampleSuite& suite) {
   }
 }
 
-void print_dry_run(const SampleFlags& flags, const EvalJob& job, LanguageModel& model,
-                   const SampleSuite& suite) {
+void print_dry_run(const EvalJob& job, LanguageModel& model, const SampleSuite& suite) {
   check_samples(model, job.methods, suite, SampleRunOptions{});
   std::vector<std::int64_t> passes;
   std::int64_t total = 0;
@@ -44,7 +42,7 @@ void print_dry_run(const SampleFlags& flags, const EvalJob& job, LanguageModel& 
   std::cout << suite.sets.size() << " sets of samples x " << job.methods.size() << " methods, "
             << passes.size() << " prompts, up to " << total
             << " tokens (less what beginnings share)\n"
-            << memory_text(job.model, engine_options(flags, job)) << "\n";
+            << memory_text(job.model, engine_options(job)) << "\n";
   model.use(job.methods.front().ladder);
   std::cout << "about " << duration_text(estimate_seconds(model, passes)) << " at most\n";
 }
@@ -83,14 +81,14 @@ Prompts chosen_prompts(const SampleFlags& flags) {
   return flags.prompts.empty() ? builtin_prompts() : read_prompts(flags.prompts);
 }
 
-std::unique_ptr<LanguageModel> open_for_samples(const SampleFlags& flags, const EvalJob& job) {
-  return open_local(job.model, engine_options(flags, job));
+std::unique_ptr<LanguageModel> open_for_samples(const EvalJob& job) {
+  return open_local(job.model, engine_options(job));
 }
 
 void run_suite(const SampleFlags& flags, const EvalJob& job, LanguageModel& model,
                const SampleSuite& suite) {
   if (flags.show_prompt) return show_prompts(suite);
-  if (flags.eval.dry_run) return print_dry_run(flags, job, model, suite);
+  if (flags.eval.dry_run) return print_dry_run(job, model, suite);
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());
   RunFolder folder = open_folder(flags.eval, job, flags.seed);

@@ -31,7 +31,7 @@ FrameOptions frame_options(const SampleFlags& flags);
 Prompts chosen_prompts(const SampleFlags& flags);
 
 // The engine for this job: one timeline is enough.
-std::unique_ptr<LanguageModel> open_for_samples(const SampleFlags& flags, const EvalJob& job);
+std::unique_ptr<LanguageModel> open_for_samples(const EvalJob& job);
 
 // Shows a prompt, says what it would take, or runs it all and prints the results.
 void run_suite(const SampleFlags& flags, const EvalJob& job, LanguageModel& model,

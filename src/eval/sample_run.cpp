@@ -172,7 +172,8 @@ class SampleJob {
                     {"group", g},
                     {"tokens", tokens},
                     {"naive_tokens", naive},
-                    {"samples", records}});
+                    {"samples", records}},
+                   {progress_.seconds(), computed_});
     done_.insert(key(method.name, s, g));
   }
 
