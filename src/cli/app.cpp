@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 
+#include "cli/presets.h"
 #include "core/text.h"
 #include "eval/journal.h"
 #include "eval/progress.h"
@@ -81,7 +82,6 @@ int run(int argc, char** argv) {
     typed += cat(" ", quoted_for_shell(argv[i]));
     arguments.push_back(long_name(argv[i]));
   }
-  std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
 
   CLI::App app("Longer context for RoPE language models, without training.", "mrrope");
   app.set_version_flag("--version", cat("mrrope ", version()));
@@ -96,9 +96,14 @@ int run(int argc, char** argv) {
       "Exit codes: 0 done, 1 failed, 2 usage, 3 unsupported model, 4 corrupt input,\n"
       "  5 out of memory, 6 goal not met, 130 interrupted.");
   std::string wanted;
+  bool list_presets = false;
   app.add_option("--generate", wanted, "Print the manual page or a shell completion")
       ->type_name("man|bash|zsh|fish")
       ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}));
+  app.add_option("--preset",
+                 "A table or figure of the paper as a command: mrrope --preset NAME MODEL")
+      ->type_name("NAME");
+  app.add_flag("--presets", list_presets, "List the presets");
   add_inspect(app);
   add_plan(app);
   add_generate(app);
@@ -106,9 +111,13 @@ int run(int argc, char** argv) {
   add_demo(app);
 
   try {
+    arguments = with_preset(arguments);
+    std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
     app.parse(arguments);
     if (!wanted.empty()) {
       std::cout << generate(app, wanted);
+    } else if (list_presets) {
+      std::cout << preset_list();
     } else if (app.get_subcommands().empty()) {
       std::cout << app.help();
       if (argc > 1) return int(ErrorKind::usage);

@@ -116,6 +116,9 @@ void add_eval(CLI::App& app) {
       "A run with -o that was interrupted goes on when the same command is given again.");
   ppl->callback([flags] { run_ppl(*flags); });
   add_eval_needle(*verb);
+  add_eval_ruler(*verb);
+  add_eval_infinitebench(*verb);
+  add_eval_longbench(*verb);
 }
 
 }  // namespace mrrope::cli

@@ -6,6 +6,7 @@
 
 #include "cli/app.h"
 #include "cli/engine_options.h"
+#include "cli/presets.h"
 #include "core/text.h"
 #include "eval/result_formats.h"
 #include "formats/digest.h"
@@ -88,7 +89,9 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const std::s
                    const std::string& text) {
   for (const std::string& line : folder.notes()) note(line);
   if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
-  std::string printed = flags.json || flags.format == "json" ? json : text;
+  std::string printed = flags.json || flags.format == "json"
+                            ? json
+                            : text + preset_table(nlohmann::ordered_json::parse(json));
   std::string file;
   if (flags.format == "csv") {
     file = "results.csv";

@@ -62,5 +62,8 @@ DocumentSet read_texts(const std::vector<std::string>& given, const DocumentOpti
 
 // The tasks, one per file.
 void add_eval_needle(CLI::App& eval);
+void add_eval_ruler(CLI::App& eval);
+void add_eval_infinitebench(CLI::App& eval);
+void add_eval_longbench(CLI::App& eval);
 
 }  // namespace mrrope::cli

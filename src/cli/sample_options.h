@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the benchmarks (ruler, infinitebench, longbench-v2) have in common on the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "cli/eval_options.h"
+#include "eval/prompt_frame.h"
+#include "eval/prompts.h"
+#include "eval/sample.h"
+#include "eval/sample_run.h"
+
+namespace mrrope::cli {
+
+struct SampleFlags {
+  EvalFlags eval;
+  FrameOptions frame;
+  std::string prefix = "on";
+  std::string bos = "on";
+  std::string prompts;
+  bool show_prompt = false;
+  std::uint64_t seed = 1;
+};
+
+// --chat, --answer-prefix, --bos, --prompts, --show-prompt.
+void add_sample_flags(CLI::App& task, SampleFlags& flags);
+
+FrameOptions frame_options(const SampleFlags& flags);
+Prompts chosen_prompts(const SampleFlags& flags);
+
+// The engine for this job: one timeline is enough.
+std::unique_ptr<LanguageModel> open_for_samples(const EvalJob& job);
+
+// Shows a prompt, says what it would take, or runs it all and prints the results.
+void run_suite(const SampleFlags& flags, const EvalJob& job, LanguageModel& model,
+               const SampleSuite& suite);
+
+}  // namespace mrrope::cli

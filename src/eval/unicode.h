@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The little of Unicode that scorers need: characters, blanks, lower case. What is not UTF-8 counts
+// as U+FFFD, byte by byte.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrrope {
+
+std::u32string to_characters(std::string_view text);
+std::string to_utf8(std::u32string_view text);
+
+bool is_blank(char32_t c);      // what Python's str.split() splits at
+bool is_letter(char32_t c);     // of a word: a letter, a digit or an underscore
+char32_t to_lower(char32_t c);  // Latin, Greek and Cyrillic
+
+std::u32string lower(std::u32string text);
+std::u32string upper(std::u32string text);
+std::u32string_view stripped(std::u32string_view text);
+std::vector<std::u32string> split_blanks(std::u32string_view text);
+
+// Every one of these texts replaced by a blank, one after the other.
+std::u32string blanked(std::u32string text, const std::vector<std::u32string_view>& parts);
+
+}  // namespace mrrope

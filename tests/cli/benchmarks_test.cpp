@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The benchmarks end to end: the real command on the real tiny model. It knows only the form its
+// needles were planted in, so scores may be low: that the run holds together is what counts.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+const std::string kModel = MRROPE_TINY_MODEL;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(RulerCommand, RunsRetrievalFromOneToFourThousandTokens) {
+  const TempFolder folder;
+  const std::string out = folder.file("run");
+  const std::string line = "eval ruler " + kModel +
+                           " --methods pro --lengths 1k,4k --samples 1 -t 2 "
+                           "--tasks niah_single_1,niah_multikey_2 -o " +
+                           out;
+  const CommandResult r = run_command(line);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "built-in generator")) << r.out;
+  EXPECT_TRUE(contains(r.out, "effective")) << r.out;
+  const json results = json::parse(read_file(out + "/results.json"));
+  int tasks = 0;
+  for (const json& row : results["results"]) {
+    EXPECT_TRUE(row["value"].is_number()) << row;
+    tasks += row["task"] != "ruler" ? 1 : 0;
+  }
+  EXPECT_EQ(tasks, 4);
+  EXPECT_EQ(results["answers"], 4);
+  const json run = json::parse(read_file(out + "/run.json"));
+  EXPECT_EQ(run["settings"]["frame"]["chat"], false);
+  EXPECT_EQ(run["settings"]["frame"]["bos"], true);
+  // The same command again computes nothing and says the same.
+  const std::string before = read_file(out + "/results.json");
+  const CommandResult again = run_command(line);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.out, r.out);
+  EXPECT_EQ(read_file(out + "/results.json"), before);
+}
+
+TEST(RulerCommand, ShowsPromptsAndRefusesBadInput) {
+  const std::string start = "eval ruler " + kModel + " --methods none ";
+  const CommandResult shown = run_command(start + "--lengths 1k --tasks vt --show-prompt");
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_TRUE(contains(shown.out, "=== ruler/vt at 1024")) << shown.out;
+  EXPECT_TRUE(contains(shown.out, "Question: which names have the value")) << shown.out;
+  const CommandResult bare =
+      run_command(start + "--lengths 1k --tasks vt --show-prompt --answer-prefix off");
+  EXPECT_FALSE(contains(bare.out, "namely: \n=== expected")) << bare.out;
+  const CommandResult small = run_command(start + "--lengths 256 --tasks cwe");
+  EXPECT_EQ(small.exit_code, 2);
+  EXPECT_TRUE(contains(small.err, "cwe cannot be made at 256 tokens")) << small.err;
+  EXPECT_TRUE(contains(small.err, "--lengths of ")) << small.err;
+  EXPECT_EQ(run_command(start + "--lengths 1k --tasks haiku").exit_code, 2);
+  EXPECT_EQ(run_command(start + "--lengths 1k --chat on --tasks vt").exit_code, 3);
+  EXPECT_EQ(run_command(start + "--lengths 1k --data /absent").exit_code, 1);
+  EXPECT_EQ(run_command(start + "--lengths 1k --squad /absent").exit_code, 1);
+  EXPECT_EQ(run_command(start + "--lengths 1k --prompts /absent").exit_code, 1);
+  const CommandResult dry =
+      run_command(start + "--lengths 1k --tasks niah_single_1 --samples 3 --dry-run");
+  EXPECT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_TRUE(contains(dry.out, "3 prompts, up to 3072 tokens")) << dry.out;
+}
+
+TEST(InfinitebenchCommand, RunsGeneratedAndOfficialFiles) {
+  const TempFolder folder;
+  const CommandResult made = run_command(
+      "eval infinitebench " + kModel +
+      " --methods none --lengths 768 --samples 2 -t 2 --tasks passkey,math_find --json");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const json results = json::parse(made.out);
+  EXPECT_EQ(results["answers"], 4);
+  EXPECT_EQ(results["results"][0]["metric"], "official");
+  write_file(
+      folder.file("passkey.jsonl"),
+      R"({"id": 3, "context": "The pass key is 12345.", "input": "Which?", "answer": ["12345"]})");
+  const std::string data = "eval infinitebench " + kModel +
+                           " --methods none --ctx 256 -t 2 --data " + folder.path().string() +
+                           " --tasks ";
+  const CommandResult read = run_command(data + "passkey");
+  ASSERT_EQ(read.exit_code, 0) << read.err;
+  EXPECT_TRUE(contains(read.err, "1 items, not 100")) << read.err;
+  EXPECT_TRUE(contains(read.out, "lenient in percent")) << read.out;
+  EXPECT_EQ(run_command(data + "code_run").exit_code, 1);
+  EXPECT_EQ(run_command(data + "passkey --min-tokens 9 --max-tokens 3").exit_code, 2);
+  write_file(folder.file("passkey.jsonl"), "{\"id\": 3}\n");
+  const CommandResult bad = run_command(data + "passkey");
+  EXPECT_EQ(bad.exit_code, 4);
+  EXPECT_TRUE(contains(bad.err, "passkey.jsonl:1")) << bad.err;
+}
+
+TEST(LongbenchCommand, ComparesLettersByDomain) {
+  const TempFolder folder;
+  json item = {{"_id", "a"},        {"domain", "Single-Document QA"},
+               {"sub_domain", "x"}, {"difficulty", "easy"},
+               {"length", "short"}, {"question", "Which?"},
+               {"choice_A", "one"}, {"choice_B", "two"},
+               {"choice_C", "six"}, {"choice_D", "ten"},
+               {"answer", "B"},     {"context", "A theorem."}};
+  json longer = item;
+  longer["_id"] = "b";
+  longer["context"] = std::string(4000, 'x');
+  write_file(folder.file("data.json"), json::array({item, longer}).dump());
+  const std::string line = "eval longbench-v2 " + kModel +
+                           " --methods none --ctx 256 -t 2 --data " + folder.file("data.json");
+  const CommandResult r = run_command(line + " --mode letters");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "1 of 2 items")) << r.err;
+  EXPECT_TRUE(contains(r.out, "SD")) << r.out;
+  const CommandResult cut = run_command(line + " --mode letters --longer truncate");
+  ASSERT_EQ(cut.exit_code, 0) << cut.err;
+  EXPECT_TRUE(contains(cut.out, "1 of 2 prompts")) << cut.out;
+  EXPECT_EQ(run_command("eval longbench-v2 " + kModel + " --ctx 256").exit_code, 2);
+  EXPECT_EQ(run_command(line + " --max-tokens 512").exit_code, 2);
+}
+
+TEST(Presets, StandForCommandsWithThePaperBesideThem) {
+  const CommandResult list = run_command("--presets");
+  EXPECT_EQ(list.exit_code, 0);
+  for (const char* name : {"ppl-llama3", "ppl-qwen", "ppl-llama2", "needle-llama3", "ruler-llama3",
+                           "ruler-qwen", "infinitebench", "longbench-llama", "longbench-qwen"}) {
+    EXPECT_TRUE(contains(list.out, std::string("paper/") + name)) << name;
+  }
+  const TempFolder folder;
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "Let $x_{" + std::to_string(i) + "}$ be a number.\n";
+  write_file(folder.file("a.txt"), text);
+  const CommandResult r =
+      run_command("--preset paper/ppl-llama2 " + kModel + " --text " + folder.file("a.txt") +
+                  " --ctx 512 --lengths 256,512 --samples 1 --methods none,pro -t 2");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "Beside the paper")) << r.out;
+  EXPECT_TRUE(contains(r.out, "pro, paper")) << r.out;
+  EXPECT_EQ(run_command("--preset paper/none " + kModel).exit_code, 2);
+  EXPECT_EQ(run_command("eval needle --preset paper/ppl-llama2 " + kModel).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace mrrope

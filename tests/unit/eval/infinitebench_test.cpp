@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/infinitebench.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/text.h"
+#include "eval/sample_run.h"
+#include "eval/scorers.h"
+#include "support/expect_error.h"
+#include "support/reading_model.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+using test::expect_error;
+using test::ReadingModel;
+using test::TempFolder;
+using test::write_file;
+
+ScriptedOptions roomy() {
+  ScriptedOptions options;
+  options.context = 1 << 15;
+  return options;
+}
+
+std::vector<MethodUnderTest> untouched_only(const LanguageModel& model) {
+  return {{"none", make_ladder(make_plan(model.facts().geometry, Extension{}), 1 << 15)}};
+}
+
+class InfiniteData : public testing::Test {
+ protected:
+  InfiniteData() : model_(roomy()), frame_(model_, {"off"}) {}
+  SampleSuite read(const std::string& task, const std::string& content,
+                   InfiniteOptions options = {}) {
+    write_file(folder_.path() / (task + ".jsonl"), content);
+    options.tasks = {task};
+    if (options.length == 0) options.length = 2000;
+    notes_.clear();
+    return read_infinitebench(model_, frame_, folder_.path(), options, notes_);
+  }
+  TempFolder folder_;
+  ScriptedModel model_;
+  PromptFrame frame_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(InfiniteData, ReadsEveryRevisionOfTheAnswer) {
+  InfiniteOptions roomy_enough;
+  roomy_enough.length = 40000;  // math_calc answers with up to 30000 tokens
+  const auto answer = [&](const char* task, const std::string& value, const char* more = "") {
+    const SampleSuite suite =
+        read(task,
+             cat(R"j({"id": 1, "context": "C", "input": "The largest number of all func_1(-2)",)j",
+                 R"("answer": )", value, more, "}"),
+             roomy_enough);
+    return suite.sets.at(0).make(0).more.at("answer");
+  };
+  EXPECT_EQ(answer("passkey", "\"123\""), "123");
+  EXPECT_EQ(answer("passkey", "[\"123\"]"), "123");
+  EXPECT_EQ(answer("passkey", "123"), "123");
+  EXPECT_EQ(answer("kv_retrieval", "[\"u\"]"), "u");
+  EXPECT_EQ(answer("math_find", "[7]"), 7);
+  EXPECT_EQ(answer("math_find", "\"7.5\""), 7.5);
+  EXPECT_EQ(answer("code_run", "[-4]"), "-4");
+  EXPECT_EQ(answer("math_calc", "[[1, 2]]"), ordered_json({1, 2}));
+  EXPECT_EQ(answer("math_calc", "[1, 2]"), ordered_json({1, 2}));
+  EXPECT_EQ(answer("longbook_qa_eng", "[\"a\", \"b\"]"), ordered_json({"a", "b"}));
+  EXPECT_EQ(answer("longbook_sum_eng", "\"a\""), ordered_json::array({"a"}));
+  const char* options = R"(, "options": ["w", "x", "y", "z"])";
+  EXPECT_EQ(answer("code_debug", "\"y\"", options), ordered_json({"y", "C"}));
+  EXPECT_EQ(answer("code_debug", "[\"y\"]", options), ordered_json({"y", "C"}));
+  EXPECT_EQ(answer("longbook_choice_eng", "[\"y\", \"C\"]", options), ordered_json({"y", "C"}));
+}
+
+TEST_F(InfiniteData, FillsInWhatTheOfficialCodeTakesFromTheInput) {
+  const std::string find =
+      read(
+          "math_find",
+          R"({"id": 1, "content": "[1]", "input": "The third largest number of the list is:", "answer": 1})")
+          .sets[0]
+          .make(0)
+          .text;
+  EXPECT_NE(find.find("Find the third largest number in this list"), std::string::npos) << find;
+  const std::string run =
+      read("code_run", R"({"id": 1, "context": "x", "input": "What is func_12(-3)?", "answer": 1})")
+          .sets[0]
+          .make(0)
+          .text;
+  EXPECT_NE(run.find("what func_12(-3) returns"), std::string::npos) << run;
+}
+
+TEST_F(InfiniteData, CutsTheMiddleAndLeavesRoomForTheAnswer) {
+  std::string context = "BEGIN";
+  for (int i = 0; i < 600; ++i) context += " filler";
+  const SampleSuite suite =
+      read("kv_retrieval",
+           cat(R"({"id": "a", "context": ")", context, R"(END", "input": "Key: k", "answer": "v"})",
+               "\n", R"({"id": "b", "context": "short", "input": "Key: k", "answer": "v"})"));
+  ASSERT_EQ(suite.sets[0].count, 2u);
+  const Sample cut = suite.sets[0].make(0);
+  EXPECT_LE(cut.prompt.size() + 50, 2000u);
+  EXPECT_GE(cut.prompt.size() + 50, 1980u);
+  EXPECT_GT(cut.more.at("truncated").get<int>(), 2000);
+  EXPECT_NE(cut.text.find("BEGIN"), std::string::npos);
+  EXPECT_NE(cut.text.find("END\n\nKey: k"), std::string::npos);
+  EXPECT_FALSE(suite.sets[0].make(1).more.contains("truncated"));
+  RunFolder memory;
+  Progress silent;
+  const SampleResults results =
+      run_samples(model_, untouched_only(model_), suite, {}, memory, silent);
+  EXPECT_EQ(results.truncated, 1u);
+  EXPECT_EQ(results.prompts, 2u);
+  EXPECT_NE(to_text(results).find("1 of 2 prompts"), std::string::npos);
+}
+
+TEST_F(InfiniteData, ChoosesWithinARangeAndSaysWhich) {
+  std::string content;
+  for (int i = 0; i < 40; ++i) {
+    content += cat(R"({"id": )", i, R"(, "context": ")", std::string(std::size_t(20 * i), 'x'),
+                   R"(", "input": "?", "answer": "1"})", "\n");
+  }
+  InfiniteOptions options;
+  options.samples = 5;
+  options.least = 400;
+  options.most = 700;
+  const SampleSuite suite = read("passkey", content, options);
+  ASSERT_EQ(suite.sets[0].count, 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const std::size_t tokens = suite.sets[0].make(i).prompt.size();
+    EXPECT_GE(tokens, 400u);
+    EXPECT_LE(tokens, 700u);
+  }
+  EXPECT_EQ(suite.settings["files"][0]["ids"].size(), 5u);
+  EXPECT_EQ(read("passkey", content, options).settings, suite.settings);
+  options.seed = 2;
+  EXPECT_NE(read("passkey", content, options).settings["files"][0]["ids"],
+            suite.settings["files"][0]["ids"]);
+  ASSERT_FALSE(notes_.empty());
+  EXPECT_NE(notes_[0].find("outside the token range"), std::string::npos);
+}
+
+TEST_F(InfiniteData, NamesBadData) {
+  const std::string good = R"({"id": 1, "context": "c", "input": "i", "answer": "1"})";
+  const auto fails = [&](const char* task, const std::string& content, const char* part) {
+    expect_error(ErrorKind::corrupt, part, [&] { read(task, content); });
+  };
+  fails("passkey", good + "\n" + good, "passkey.jsonl:2: id 1 is there twice");
+  fails("passkey", good + "\n{", "passkey.jsonl:2");
+  fails("passkey", R"({"context": "c", "input": "i", "answer": "1"})", "no field 'id'");
+  fails("passkey", R"({"id": 1, "input": "i", "answer": "1"})", "no field 'context'");
+  fails("passkey", R"({"id": 1, "context": "c", "input": "i"})", "no field 'answer'");
+  fails("passkey", R"({"id": 1, "context": "c", "input": "i", "answer": {}})", "neither text nor");
+  fails("math_find", R"({"id": 1, "context": "c", "input": "The x of", "answer": "y"})",
+        "no number");
+  fails("math_find", R"({"id": 1, "context": "c", "input": "i", "answer": 1})", "The ... of");
+  fails("code_run", R"({"id": 1, "context": "c", "input": "i", "answer": 1})", "func_1(2)");
+  fails("code_debug", R"({"id": 1, "context": "c", "answer": "a", "options": ["a"]})", "1 options");
+  fails("code_debug",
+        R"({"id": 1, "context": "c", "answer": "e", "options": ["a", "b", "c", "d"]})",
+        "none of the options");
+  const SampleSuite suite =
+      read("passkey", good + "\n" + R"({"id": 2, "context": "c", "input": "i", "answer": ""})");
+  EXPECT_EQ(suite.sets[0].count, 1u);
+  EXPECT_NE(notes_[0].find("1 items without an answer"), std::string::npos);
+  InfiniteOptions missing;
+  missing.tasks = {"code_debug"};
+  missing.length = 2000;
+  std::filesystem::remove(folder_.path() / "code_debug.jsonl");
+  expect_error(ErrorKind::failed, "holds no code_debug.jsonl",
+               [&] { read_infinitebench(model_, frame_, folder_.path(), missing, notes_); });
+  missing.tasks = {"haiku"};
+  expect_error(ErrorKind::usage, "no task 'haiku'",
+               [&] { read_infinitebench(model_, frame_, folder_.path(), missing, notes_); });
+  missing.tasks = {"math_calc"};
+  write_file(folder_.path() / "math_calc.jsonl", good);
+  expect_error(ErrorKind::usage, "30000",
+               [&] { read_infinitebench(model_, frame_, folder_.path(), missing, notes_); });
+}
+
+// What a careful reader answers to each of the generated tasks.
+std::string answer_by_reading(const std::string& prompt) {
+  const auto after = [&](const std::string& start, std::size_t size) {
+    return prompt.substr(prompt.find(start) + start.size(), size);
+  };
+  if (prompt.find("pass key") != std::string::npos) return " " + after("The pass key is ", 5);
+  if (prompt.find("sequence of digits") != std::string::npos) {
+    return " " + after("The sequence of digits is ", 10);
+  }
+  if (prompt.find("JSON data") != std::string::npos) {
+    const std::string key = prompt.substr(prompt.rfind("Key: ") + 5, 38);
+    return " " + after(key + ": \"", 36) + "\"";
+  }
+  const std::size_t begin = prompt.find('[');
+  const ordered_json list = ordered_json::parse(prompt.substr(begin, prompt.find(']') + 1 - begin));
+  auto numbers = list.get<std::vector<int>>();
+  std::sort(numbers.begin(), numbers.end());
+  const auto asked = [&](const char* what) {
+    return prompt.find(cat("The ", what, " number")) != std::string::npos;
+  };
+  if (asked("median")) {
+    const std::size_t half = numbers.size() / 2;
+    const int sum = numbers[half] + numbers[numbers.size() % 2 == 0 ? half - 1 : half];
+    return cat(" ", sum / 2, sum % 2 == 0 ? "" : ".5");
+  }
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  const std::size_t n = numbers.size();
+  if (asked("largest")) return cat(" ", numbers[n - 1]);
+  if (asked("second largest")) return cat(" ", numbers[n - 2]);
+  if (asked("third largest")) return cat(" ", numbers[n - 3]);
+  if (asked("smallest")) return cat(" ", numbers[0]);
+  return cat(" ", numbers[asked("second smallest") ? 1 : 2]);
+}
+
+TEST(InfiniteGenerator, ACarefulReaderKnowsEverything) {
+  ReadingModel model(roomy(), answer_by_reading);
+  const PromptFrame frame(model, {"off"});
+  TokenCounter counter(model);
+  InfiniteOptions options;
+  options.samples = 14;
+  const SampleSuite suite = make_infinitebench(frame, counter, options, {3000, 5000});
+  ASSERT_EQ(suite.sets.size(), 8u);
+  RunFolder memory;
+  Progress silent;
+  const SampleResults results =
+      run_samples(model, untouched_only(model), suite, {}, memory, silent);
+  EXPECT_EQ(results.metrics, (std::vector<std::string>{"official", "lenient"}));
+  for (const SampleScore& s : results.scores) EXPECT_EQ(s.score.value, 1) << s.task << s.metric;
+  for (const std::string& prompt : model.prompts) EXPECT_GE(prompt.size(), 2700u);
+  expect_error(ErrorKind::usage, "takes ",
+               [&] { make_infinitebench(frame, counter, options, {100}); });
+  options.tasks = {"code_debug"};
+  expect_error(ErrorKind::usage, "without --data there is no task 'code_debug'",
+               [&] { make_infinitebench(frame, counter, options, {3000}); });
+}
+
+}  // namespace
+}  // namespace mrrope

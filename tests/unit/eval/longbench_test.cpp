@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/longbench.h"
+
+#include <gtest/gtest.h>
+
+#include "core/text.h"
+#include "eval/sample_run.h"
+#include "support/expect_error.h"
+#include "support/reading_model.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+using test::expect_error;
+using test::ReadingModel;
+using test::TempFolder;
+using test::write_file;
+
+ordered_json item(int id, const char* domain, const char* answer, std::size_t size = 50) {
+  return {{"_id", cat("q", id)}, {"domain", domain},
+          {"sub_domain", "x"},   {"difficulty", id % 2 == 0 ? "easy" : "hard"},
+          {"length", "short"},   {"question", " Which? "},
+          {"choice_A", "one"},   {"choice_B", "two"},
+          {"choice_C", "three"}, {"choice_D", "four"},
+          {"answer", answer},    {"context", std::string(size, 'x')}};
+}
+
+ScriptedOptions roomy() {
+  ScriptedOptions options;
+  options.context = 1 << 14;
+  return options;
+}
+
+std::vector<MethodUnderTest> untouched_only(const LanguageModel& model) {
+  return {{"none", make_ladder(make_plan(model.facts().geometry, Extension{}), 1 << 14)}};
+}
+
+class Longbench : public testing::Test {
+ protected:
+  Longbench()
+      : model_(roomy(), [](const std::string&) { return "**The correct answer is (B)**"; }),
+        frame_(model_, {"off"}) {
+    options_.length = 2000;
+  }
+  SampleSuite read(const std::string& content, const char* name = "data.json") {
+    write_file(folder_.path() / name, content);
+    notes_.clear();
+    return read_longbench(model_, frame_, folder_.path() / name, options_, notes_);
+  }
+  SampleResults run(const SampleSuite& suite) {
+    RunFolder memory;
+    Progress silent;
+    return run_samples(model_, untouched_only(model_), suite, {}, memory, silent);
+  }
+  double score(const SampleResults& results, const std::string& row) {
+    const SampleScore* s = results.find(row, "none", results.lengths[0], "accuracy");
+    return s == nullptr ? -1 : s->score.value;
+  }
+  TempFolder folder_;
+  ReadingModel model_;
+  PromptFrame frame_;
+  LongbenchOptions options_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(Longbench, ScoresByDomainDifficultyAndLength) {
+  const ordered_json data = {item(1, "Single-Document QA", "B"), item(2, "Single-Document QA", "A"),
+                             item(3, "Code Repository Understanding", "B")};
+  const SampleResults results = run(read(data.dump()));
+  EXPECT_NEAR(score(results, "longbench-v2"), 2.0 / 3, 1e-12);
+  EXPECT_EQ(score(results, "longbench-v2/SD"), 0.5);
+  EXPECT_EQ(score(results, "longbench-v2/CU"), 1);
+  EXPECT_EQ(score(results, "longbench-v2/hard"), 1);
+  EXPECT_EQ(score(results, "longbench-v2/easy"), 0);
+  EXPECT_NEAR(score(results, "longbench-v2/short"), 2.0 / 3, 1e-12);
+  EXPECT_EQ(results.unanswered, 0u);
+  EXPECT_NE(model_.prompts[0].find("\nWhich?\n(A) one"), std::string::npos) << model_.prompts[0];
+}
+
+TEST_F(Longbench, NoLetterIsWrongAndCounted) {
+  ReadingModel silent_model(roomy(), [](const std::string&) { return "B, I suppose"; });
+  const SampleSuite suite = read(ordered_json({item(1, "Multi-Document QA", "B")}).dump());
+  RunFolder memory;
+  Progress silent;
+  const SampleResults results =
+      run_samples(silent_model, untouched_only(silent_model), suite, {}, memory, silent);
+  EXPECT_EQ(score(results, "longbench-v2"), 0);
+  EXPECT_EQ(results.unanswered, 1u);
+}
+
+TEST_F(Longbench, DropsOrCutsWhatIsTooLong) {
+  const std::string data =
+      ordered_json({item(1, "Multi-Document QA", "B"), item(2, "Multi-Document QA", "B", 5000)})
+          .dump();
+  SampleSuite suite = read(data);
+  EXPECT_EQ(suite.sets[0].count, 1u);
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_NE(notes_[0].find("1 of 2 items"), std::string::npos);
+  options_.truncate = true;
+  suite = read(data);
+  ASSERT_EQ(suite.sets[0].count, 2u);
+  const Sample cut = suite.sets[0].make(1);
+  EXPECT_LE(cut.prompt.size() + 128, 2000u);
+  EXPECT_NE(cut.text.find("The correct answer is (X)"), std::string::npos);
+  EXPECT_EQ(run(suite).truncated, 1u);
+}
+
+TEST_F(Longbench, ComparesTheLogitsOfFourLetters) {
+  options_.mode = "letters";
+  const SampleSuite suite =
+      read(ordered_json({item(1, "Multi-Document QA", "A"), item(2, "Multi-Document QA", "B", 60)})
+               .dump());
+  ASSERT_EQ(suite.sets[0].letters.size(), 4u);
+  EXPECT_EQ(suite.sets[0].letters[1], std::vector<Token>{'B'});  // " B" is two tokens here
+  RunFolder memory;
+  Progress silent;
+  run_samples(model_, untouched_only(model_), suite, {}, memory, silent);
+  for (const ordered_json& record : memory.units().at(0).at("samples")) {
+    const auto logits = record.at("logits").get<std::vector<double>>();
+    ASSERT_EQ(logits.size(), 4u);
+    const auto top = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    EXPECT_EQ(record.at("text"), std::string(1, char('A' + top)));
+  }
+  EXPECT_TRUE(model_.prompts.empty());  // nothing was generated
+}
+
+TEST_F(Longbench, ReadsLinesTooAndNamesBadItems) {
+  const ordered_json good = item(1, "Multi-Document QA", "A");
+  EXPECT_EQ(read(good.dump() + "\n", "data.jsonl").sets[0].count, 1u);
+  const auto fails = [&](const std::string& content, const char* part) {
+    expect_error(ErrorKind::corrupt, part, [&] { read(content); });
+  };
+  fails("{}", "not a list");
+  fails("[3]", "item 1 is not a JSON object");
+  fails(ordered_json({good, good}).dump(), "item 2: _id q1 is there twice");
+  for (const char* field : {"_id", "answer", "context", "choice_C", "domain"}) {
+    ordered_json bad = good;
+    bad.erase(field);
+    fails(ordered_json({bad}).dump(), field);
+  }
+  ordered_json bad = good;
+  bad["answer"] = "E";
+  fails(ordered_json({bad}).dump(), "not A-D");
+  bad["answer"] = 3;
+  fails(ordered_json({bad}).dump(), "no text but number");
+  fails("[", "data.json");
+  expect_error(ErrorKind::usage, "no item", [&] { read("[]"); });
+  options_.mode = "guess";
+  expect_error(ErrorKind::usage, "--mode guess", [&] { read("[]"); });
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/ruler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/text.h"
+#include "eval/sample_run.h"
+#include "eval/scorers.h"
+#include "support/expect_error.h"
+#include "support/reading_model.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+using test::expect_error;
+using test::read_file;
+using test::ReadingModel;
+using test::TempFolder;
+using test::write_file;
+
+ScriptedOptions roomy(std::int64_t context = 1 << 15) {
+  ScriptedOptions options;
+  options.context = context;
+  return options;
+}
+
+MethodUnderTest method(const LanguageModel& model, const char* name, double scale = 1) {
+  Extension e;
+  e.method = name;
+  e.scale = scale;
+  return {name, make_ladder(make_plan(model.facts().geometry, e), 1 << 15)};
+}
+
+// Finds every line "The magic ... for KEY is VALUE." whose key the question names.
+std::string find_needles(const std::string& prompt) {
+  const std::size_t question = prompt.rfind("Question:");
+  const std::string asked = prompt.substr(question);
+  std::string said;
+  const std::string start = "The magic ";
+  for (std::size_t at = prompt.find(start); at < question; at = prompt.find(start, at + 1)) {
+    const std::size_t key = prompt.find(" for ", at) + 5;
+    const std::size_t is = prompt.find(" is ", key);
+    const std::size_t end = prompt.find('.', is);
+    if (asked.find(prompt.substr(key, is - key) + "?") != std::string::npos ||
+        asked.find(prompt.substr(key, is - key) + ",") != std::string::npos) {
+      said += " " + prompt.substr(is + 4, end - is - 4);
+    }
+  }
+  return said;
+}
+
+RulerOptions some(std::vector<std::string> tasks, std::vector<std::int64_t> lengths,
+                  std::size_t samples = 12) {
+  RulerOptions options;
+  options.tasks = std::move(tasks);
+  options.lengths = std::move(lengths);
+  options.samples = samples;
+  return options;
+}
+
+struct Bench {
+  explicit Bench(LanguageModel& m, FrameOptions options = {"off"})
+      : model(m), frame(m, options), counter(m) {}
+  SampleSuite suite(const RulerOptions& options) { return make_ruler(frame, counter, options); }
+  LanguageModel& model;
+  PromptFrame frame;
+  TokenCounter counter;
+};
+
+TEST(Ruler, HasThirteenTasksWithTheirBudgets) {
+  std::map<std::string, int> budgets;
+  for (const RulerTask& task : ruler_tasks()) budgets[task.name] = task.answer_tokens;
+  EXPECT_EQ(budgets.size(), 13u);
+  EXPECT_EQ(budgets["niah_multiquery"], 128);
+  EXPECT_EQ(budgets["vt"], 30);
+  EXPECT_EQ(budgets["cwe"], 120);
+  EXPECT_EQ(budgets["fwe"], 50);
+  EXPECT_EQ(budgets["qa_2"], 32);
+}
+
+TEST(Ruler, FillsEveryLengthWithoutPassingIt) {
+  ScriptedModel model(roomy());
+  Bench bench(model);
+  const SampleSuite suite = bench.suite(some({}, {16384}, 4));
+  ASSERT_EQ(suite.sets.size(), 13u);
+  for (const SampleSet& set : suite.sets) {
+    std::set<std::string> texts;
+    for (std::size_t i = 0; i < set.count; ++i) {
+      const Sample sample = set.make(i);
+      const auto tokens = std::int64_t(sample.prompt.size()) + set.answer_tokens;
+      EXPECT_LE(tokens, set.length) << set.task;
+      // A unit of qa is a document, one of fwe a 32nd of the length.
+      const double unit = set.task == "ruler/fwe" ? 0.2 : 0.05;
+      EXPECT_GE(double(tokens), (1 - unit) * double(set.length)) << set.task;
+      EXPECT_EQ(sample.prompt, model.tokenize(sample.text, true, false));
+      EXPECT_EQ(std::count(sample.prompt.begin(), sample.prompt.end(), ScriptedModel::kBos), 1);
+      EXPECT_EQ(set.make(i).text, sample.text) << "not a pure function";
+      texts.insert(sample.text);
+      // The answer stands in the text, and not in the question.
+      const std::size_t question = sample.text.rfind("Question:");
+      for (const std::string& e : sample.expected) {
+        EXPECT_LT(sample.text.find(e), question) << set.task << " " << e;
+        EXPECT_EQ(sample.text.find(e, question), std::string::npos) << set.task << " " << e;
+      }
+    }
+    EXPECT_EQ(texts.size(), set.count) << set.task;
+  }
+}
+
+TEST(Ruler, AsksForAsManyAnswersAsTheProtocol) {
+  ScriptedModel model(roomy());
+  Bench bench(model);
+  const std::map<std::string, std::size_t> answers = {{"niah_single_1", 1},
+                                                      {"niah_multikey_1", 1},
+                                                      {"niah_multivalue", 4},
+                                                      {"niah_multiquery", 4},
+                                                      {"vt", 5},
+                                                      {"cwe", 10},
+                                                      {"fwe", 3},
+                                                      {"qa_1", 1},
+                                                      {"qa_2", 1}};
+  for (const auto& [task, count] : answers) {
+    const SampleSuite suite = bench.suite(some({task}, {12288}, 1));
+    EXPECT_EQ(suite.sets[0].make(0).expected.size(), count) << task;
+  }
+}
+
+TEST(Ruler, CommonAndFrequentWordsAreWhatTheyClaim) {
+  ScriptedModel model(roomy());
+  Bench bench(model);
+  const SampleSuite suite = bench.suite(some({"cwe", "fwe"}, {24000}, 3));
+  for (const SampleSet& set : suite.sets) {
+    for (std::size_t i = 0; i < set.count; ++i) {
+      const Sample sample = set.make(i);
+      // The example of cwe comes first; the real list is the last one.
+      const std::size_t begin = sample.text.rfind("Here is a numbered list");
+      const std::string text = sample.text.substr(begin == std::string::npos ? 0 : begin);
+      std::map<std::string, int> counts;
+      std::string word;
+      for (const char c : text) {
+        if (c != ' ' && c != '\n') {
+          word.push_back(c);
+          continue;
+        }
+        ++counts[word];
+        word.clear();
+      }
+      for (const std::string& e : sample.expected) {
+        for (const auto& [other, times] : counts) {
+          const bool wanted = std::find(sample.expected.begin(), sample.expected.end(), other) !=
+                              sample.expected.end();
+          const bool coded = set.task == "ruler/fwe" ? other.size() == 6 : other.size() > 5;
+          if (!wanted && coded && other != "...") EXPECT_GT(counts[e], times) << e << " " << other;
+        }
+        if (set.task == "ruler/cwe") EXPECT_EQ(counts[e], 30) << e;
+      }
+    }
+  }
+}
+
+TEST(Ruler, AChainOfNamesLeadsToTheValue) {
+  ScriptedModel model(roomy());
+  Bench bench(model);
+  const Sample sample = bench.suite(some({"vt"}, {8192}, 1)).sets[0].make(0);
+  ASSERT_EQ(sample.expected.size(), 5u);
+  std::size_t at = sample.text.find(cat("let ", sample.expected[0], " = "));
+  ASSERT_NE(at, std::string::npos);
+  for (std::size_t i = 1; i < 5; ++i) {
+    const std::size_t next =
+        sample.text.find(cat("let ", sample.expected[i], " = ", sample.expected[i - 1]));
+    ASSERT_NE(next, std::string::npos);
+    EXPECT_GT(next, at);
+    at = next;
+  }
+}
+
+TEST(Ruler, RefusesLengthsThatHoldNoTaskAndNamesTheSmallest) {
+  ScriptedModel model(roomy());
+  Bench bench(model);
+  for (const RulerTask& task : ruler_tasks()) {
+    std::int64_t smallest = 0;
+    try {
+      bench.suite(some({task.name}, {200}, 3));
+      ADD_FAILURE() << task.name;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::usage);
+      const std::string text = e.what();
+      const std::size_t at = text.find("takes ");
+      ASSERT_NE(at, std::string::npos) << text;
+      smallest = std::stoll(text.substr(at + 6));
+    }
+    // Draws depend on the length, so a little above it.
+    const SampleSuite suite = bench.suite(some({task.name}, {smallest + smallest / 8}, 3));
+    for (std::size_t i = 0; i < 3; ++i) suite.sets[0].make(i);
+  }
+  expect_error(ErrorKind::usage, "no task 'haiku'", [&] { bench.suite(some({"haiku"}, {4096})); });
+  expect_error(ErrorKind::usage, "how long", [&] { bench.suite(some({}, {})); });
+}
+
+TEST(SampleRun, AReaderFindsAllNeedlesAndBeginningsAreShared) {
+  ReadingModel model(roomy(), find_needles);
+  Bench bench(model);
+  const SampleSuite suite = bench.suite(some({"niah"}, {4096, 6000}, 12));
+  const std::vector<MethodUnderTest> methods = {method(model, "none"), method(model, "pro", 4)};
+  RunFolder memory;
+  Progress silent;
+  const SampleResults results = run_samples(model, methods, suite, {}, memory, silent);
+  for (const SampleScore& s : results.scores) {
+    EXPECT_EQ(s.score.value, 1) << s.task;
+    EXPECT_EQ(s.score.n, s.task == "ruler" ? 8u * 12 : 12u);
+  }
+  ASSERT_EQ(results.ruler.size(), 2u);
+  EXPECT_EQ(results.ruler[0].effective, 6000);
+  EXPECT_EQ(results.ruler[0].weighted_increasing, 1);
+  EXPECT_LT(results.tokens, results.naive_tokens);
+  EXPECT_EQ(results.tokens, model.computed());  // this reader's answers are not computed
+  // Half of what a single needle in one text takes is shared.
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> cost;
+  for (const ordered_json& unit : memory.units()) {
+    auto& [tokens, naive] = cost[suite.sets[unit["set"]].task];
+    tokens += unit["tokens"].get<std::int64_t>();
+    naive += unit["naive_tokens"].get<std::int64_t>();
+  }
+  const auto [tokens, naive] = cost["ruler/niah_single_2"];
+  EXPECT_LT(double(tokens), 0.75 * double(naive));
+
+  // Alone, every prompt is the same and so is every answer.
+  ReadingModel alone(roomy(), find_needles);
+  SampleRunOptions options;
+  options.share = false;
+  RunFolder other;
+  Progress silent_too;
+  const SampleResults one_by_one = run_samples(alone, methods, suite, options, other, silent_too);
+  EXPECT_EQ(one_by_one.tokens, one_by_one.naive_tokens);
+  std::sort(model.prompts.begin(), model.prompts.end());
+  std::sort(alone.prompts.begin(), alone.prompts.end());
+  EXPECT_EQ(model.prompts, alone.prompts);
+  EXPECT_EQ(std::count(alone.prompts[0].begin(), alone.prompts[0].end(), '^'), 1);
+}
+
+TEST(SampleRun, GoesOnAfterAKillByteForByte) {
+  const auto run = [](const std::filesystem::path& out, std::optional<std::int64_t> fail_at) {
+    ScriptedOptions scripted = roomy();
+    scripted.fail_at = fail_at;
+    ScriptedModel model(scripted);
+    Bench bench(model);
+    const SampleSuite suite = bench.suite(some({"niah_single_1", "fwe"}, {3000}, 13));
+    RunFolder folder(out, {"mrrope eval ruler", "digest", 1});
+    Progress silent;
+    run_samples(model, {method(model, "none"), method(model, "uni", 4)}, suite, {}, folder, silent);
+  };
+  const TempFolder temp(test::fast_place());
+  run(temp.path() / "whole", std::nullopt);
+  for (const std::int64_t at : {100, 30000, 70000}) {
+    expect_error(ErrorKind::failed, "ruler/", [&] { run(temp.path() / "broken", at); });
+  }
+  run(temp.path() / "broken", std::nullopt);
+  for (const char* file : {"results.json", "journal.jsonl"}) {
+    EXPECT_EQ(read_file(temp.path() / "whole" / file), read_file(temp.path() / "broken" / file));
+  }
+  EXPECT_EQ(read_file(temp.path() / "whole" / "results.json").find("null"), std::string::npos);
+}
+
+class RulerData : public testing::Test {
+ protected:
+  RulerData() : model_(roomy()), bench_(model_) {}
+  SampleSuite read(const std::string& content, std::size_t samples = 5) {
+    write_file(folder_.path() / "4096" / "vt" / "validation.jsonl", content);
+    notes_.clear();
+    return read_ruler(bench_.frame, folder_.path(), some({"vt"}, {4096}, samples), notes_);
+  }
+  TempFolder folder_;
+  ScriptedModel model_;
+  Bench bench_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(RulerData, ReadsFilesOfItsOwnScripts) {
+  const SampleSuite suite = read(
+      R"({"index": 7, "input": "Text.", "outputs": ["A", "B"], "length": 9, "answer_prefix": " So:"})"
+      "\n\n"
+      R"({"index": 7, "input": "More.", "outputs": [12]})"
+      "\n"
+      R"({"index": 8, "input": "None.", "outputs": [""]})");
+  ASSERT_EQ(suite.sets.size(), 1u);
+  ASSERT_EQ(suite.sets[0].count, 2u);
+  EXPECT_EQ(suite.sets[0].make(0).text, "Text. So:");
+  EXPECT_EQ(suite.sets[0].make(1).expected, std::vector<std::string>{"12"});
+  EXPECT_EQ(suite.sets[0].make(1).id, "1");
+  EXPECT_EQ(suite.sets[0].answer_tokens, 30);
+  ASSERT_EQ(notes_.size(), 2u);
+  EXPECT_NE(notes_[0].find("1 samples of vt at 4096 have an empty answer"), std::string::npos);
+}
+
+TEST_F(RulerData, NamesTheBrokenLine) {
+  const std::string good = R"({"input": "a", "outputs": ["b"]})";
+  const auto fails = [&](ErrorKind kind, const std::string& content, const char* part) {
+    expect_error(kind, part, [&] { read(content); });
+  };
+  fails(ErrorKind::corrupt, good + "\n{\"input\": ", "validation.jsonl:2");
+  fails(ErrorKind::corrupt, good + "\n[1]", "validation.jsonl:2 is not a JSON object");
+  fails(ErrorKind::corrupt, R"({"outputs": ["b"]})", "no field 'input'");
+  fails(ErrorKind::corrupt, R"({"input": 3, "outputs": ["b"]})", "'input' is no text");
+  fails(ErrorKind::corrupt, R"({"input": "a"})", "no list 'outputs'");
+  fails(ErrorKind::corrupt, R"({"input": "a", "outputs": [{}]})", "an answer is no text");
+  std::vector<std::string> notes;
+  expect_error(ErrorKind::failed, "is no folder", [&] {
+    read_ruler(bench_.frame, folder_.path() / "absent", some({"vt"}, {4096}), notes);
+  });
+  expect_error(ErrorKind::failed, "vt at 8192",
+               [&] { read_ruler(bench_.frame, folder_.path(), some({"vt"}, {8192}), notes); });
+  // A line of ten megabytes is read, and refused where it is sent.
+  const SampleSuite suite =
+      read(cat(R"({"input": ")", std::string(10 << 20, 'x'), R"(", "outputs": ["b"]})"));
+  expect_error(ErrorKind::usage, "leaves no room", [&] { suite.sets[0].make(0); });
+}
+
+TEST(PromptFrame, PutsThePrefixBehindTheTemplateWithOneBos) {
+  ScriptedModel model(roomy());
+  const PromptFrame chat(model, {"auto"});
+  EXPECT_EQ(chat.text("Q", " P"), "user: Q\nassistant:  P");
+  EXPECT_EQ(PromptFrame(model, {"auto", false}).text("Q", " P"), "user: Q\nassistant: ");
+  EXPECT_EQ(PromptFrame(model, {"off"}).text("Q", " P"), "Q P");
+  EXPECT_EQ(PromptFrame(model, {"off"}).tokens("Q").front(), ScriptedModel::kBos);
+  EXPECT_EQ(PromptFrame(model, {"off", true, false}).tokens("Q").size(), 1u);
+  expect_error(ErrorKind::usage, "--chat maybe", [&] { PromptFrame(model, {"maybe"}); });
+}
+
+TEST(Prompts, FillOnceAndComeFromFiles) {
+  EXPECT_EQ(fill("{a}{b}{c}", {{"a", "{b}"}, {"b", "x"}}), "{b}x{c}");
+  EXPECT_EQ(fill("{ {} {a", {{"a", "x"}}), "{ {} {a");
+  const TempFolder folder;
+  const std::string file = folder.file("p.json");
+  write_file(file, R"({"ruler/vt": {"text": "T {context} {value}", "prefix": " {count}"}})");
+  EXPECT_EQ(read_prompts(file).at("ruler/vt").prefix, " {count}");
+  EXPECT_EQ(read_prompts(file).at("ruler/cwe").text, builtin_prompts().at("ruler/cwe").text);
+  for (const auto& [content, part] : std::map<std::string, const char*>{
+           {"[]", "not a JSON object"},
+           {R"({"ruler/xx": {"text": "a"}})", "no prompt \"ruler/xx\""},
+           {R"({"ruler/vt": {"prefix": "a"}})", "has no text"},
+           {R"({"ruler/vt": {"text": "{value}"}})", "leaves the text away"},
+           {R"({"ruler/vt": {"text": "{context} {query}"}})", "knows no {query}"},
+           {R"({"ruler/vt": {"text": "{context}", "stop": "x"}})", "has a part \"stop\""}}) {
+    write_file(file, content);
+    expect_error(ErrorKind::corrupt, part, [&] { read_prompts(file); });
+  }
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/scorers.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "eval/rouge_lsum.h"
+#include "eval/unicode.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+
+// What the original scorers say, answer by answer; tools/record_scorers.py wrote it down.
+TEST(Scorers, SayWhatTheOriginalsSay) {
+  const ordered_json golden =
+      ordered_json::parse(test::read_file(std::string(MRROPE_GOLDEN_DIR) + "/scorers.json"));
+  std::map<std::string, int> rows;
+  for (const ordered_json& row : golden["rows"]) {
+    const auto scorer = row["scorer"].get<std::string>();
+    const auto text = row["text"].get<std::string>();
+    ++rows[scorer];
+    if (scorer == "longbench-v2") {
+      const char letter = longbench_letter(text);
+      const ordered_json said = letter == 0 ? ordered_json() : ordered_json(std::string(1, letter));
+      EXPECT_EQ(said, row["value"]) << row;
+      continue;
+    }
+    ordered_json record = {{"text", text}, {"expected", ordered_json::array()}};
+    if (scorer.find('/') == std::string::npos) {
+      record["expected"] = row["answer"];
+    } else {
+      record["answer"] = row["answer"];
+    }
+    const std::vector<Score> scores = grade(scorer, record);
+    ASSERT_FALSE(scores.empty());
+    // RULER rounds percentages to two digits.
+    const double tolerance = scorer.find('/') == std::string::npos ? 6e-5 : 1e-12;
+    EXPECT_NEAR(scores[0].value, row["value"].get<double>(), tolerance) << row;
+  }
+  EXPECT_EQ(rows.size(), 15u);  // 12 of InfiniteBench, 2 of RULER, 1 of LongBench-v2
+  for (const auto& [scorer, count] : rows) EXPECT_GE(count, 6) << scorer;
+}
+
+double lenient(const char* task, const ordered_json& answer, const char* text) {
+  return infinitebench_lenient(task, answer, text);
+}
+
+TEST(Scorers, LenientForgivesWhatTheOfficialParserMisses) {
+  const ordered_json debug = {"parse_row", "B"};
+  EXPECT_EQ(infinitebench_official("code_debug", debug, " B\n"), 0);
+  for (const char* said :
+       {" B\n", "B", "(B)", "The answer is B", "it is in parse_row", "Option B"}) {
+    EXPECT_EQ(lenient("code_debug", debug, said), 1) << said;
+  }
+  for (const char* said : {"A", "C, not B", "", "parse", "Because of it"}) {
+    EXPECT_EQ(lenient("code_debug", debug, said), 0) << said;
+  }
+  EXPECT_EQ(lenient("passkey", "71432", "key 1: 71432"), 1);
+  EXPECT_EQ(lenient("passkey", "71432", "714321"), 0);
+  EXPECT_EQ(lenient("longdialogue_qa_eng", {"Ann Lee"}, "It is ann lee."), 1);
+  EXPECT_EQ(lenient("longdialogue_qa_eng", {"Ann Lee"}, "It is Ann."), 0);
+  EXPECT_EQ(lenient("math_find", 9, "9.0"), 1);
+  EXPECT_EQ(lenient("math_find", 9, "9.5"), 0);
+  EXPECT_EQ(lenient("code_run", -17, "-17, I think"), 1);
+  EXPECT_EQ(lenient("longbook_qa_eng", {"the red barn"}, "In a red barn, he said"), 1);
+}
+
+TEST(Scorers, KnowWhenNothingCanChange) {
+  EXPECT_FALSE(decided("string_match_all", {"one", "two"}, "One"));
+  EXPECT_TRUE(decided("string_match_all", {"one", "two"}, "One Two"));
+  EXPECT_TRUE(decided("string_match_part", {"one", "two"}, "two"));
+  EXPECT_FALSE(decided("infinitebench/passkey", {"1"}, "1"));
+}
+
+TEST(Unicode, ReadsBrokenTextByteByByte) {
+  EXPECT_EQ(to_characters("a\xc3\xa9\xff").size(), 3u);
+  EXPECT_EQ(to_characters("\xe4\xba").size(), 2u);
+  EXPECT_EQ(to_utf8(to_characters("\xe4\xba\xac \xf0\x9f\x99\x82 \xc3\xa9")),
+            "\xe4\xba\xac \xf0\x9f\x99\x82 \xc3\xa9");
+  EXPECT_EQ(to_utf8(lower(to_characters("\xc3\x89\xd0\x96"))), "\xc3\xa9\xd0\xb6");
+  EXPECT_EQ(to_utf8(upper(to_characters("\xc3\xa9\xd0\xb6z"))), "\xc3\x89\xd0\x96Z");
+}
+
+TEST(RougeLsum, CountsNoWordTwice) {
+  EXPECT_DOUBLE_EQ(rouge_lsum("one two\nthree", "one two\nthree"), 1);
+  EXPECT_DOUBLE_EQ(rouge_lsum("", "one"), 0);
+  EXPECT_DOUBLE_EQ(rouge_lsum("one", ""), 0);
+  EXPECT_DOUBLE_EQ(rouge_lsum("one one", "one"), 2.0 / 3);
+}
+
+}  // namespace
+}  // namespace mrrope
