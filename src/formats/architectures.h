@@ -74,6 +74,12 @@ struct Architecture {
   Pairing pairing = Pairing::halves;
   Pairing huggingface_pairing = Pairing::halves;  // converters reorder the weights of some
   FactorSupport factors = FactorSupport::refused;
+  // How the line above is known: a small model with such a tensor was loaded into stock libllama
+  // (tests/integration/factors_test.cpp), or llama.cpp's source was read.
+  bool factors_tested = false;
+  // Its graph is llama's but for the pairing, the names of some tensors and biases, so that a file
+  // can be re-labelled without loss.
+  bool like_llama = false;
   LayerRule layers = {};
   // MLA with the compressed vector in the cache, in files that state attention.key_length_mla.
   bool latent_attention = false;
