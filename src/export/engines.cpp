@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/engines.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/text.h"
@@ -61,6 +62,11 @@ std::string llama_flags(const EngineQuestion& q) {
   } else if (e.method == "yarn") {
     own = 1 + 0.1 * std::log(e.scale);
     flags = cat(" --rope-scaling yarn --rope-scale ", e.scale, " --yarn-orig-ctx ", g.train_length);
+    const auto beta = [&](const char* flag, const std::optional<double>& value) {
+      if (value) flags += cat(" --yarn-beta-", flag, " ", *value);
+    };
+    beta("fast", e.parameters.beta_fast);
+    beta("slow", e.parameters.beta_slow);
   }
   std::string keys = cat(q.model.architecture, ".context_length=int:", q.length);
   const double temperature = plan.attention_scale() / own;
@@ -71,18 +77,22 @@ std::string llama_flags(const EngineQuestion& q) {
   return cat(flags, " --override-kv ", keys);
 }
 
+// Whether flags of a context say this plan. Unlike keys of a file they never reach layers that
+// plans leave alone, but for the temperature.
 bool has_llama_name(const EngineQuestion& q) {
-  const std::string& method = q.plan.extension().method;
-  if (method != "pi" && method != "ntk" && method != "yarn") return false;
-  if (!q.gguf) return false;
-  try {
-    GgufOptions native;
-    native.native = true;
-    native.length = q.length;
-    return gguf_way(*q.gguf, q.model, q.plan, native) == GgufWay::keys;
-  } catch (const Error&) {
+  const Architecture* row = find_architecture(q.model.architecture);
+  const Extension& e = q.plan.extension();
+  const Geometry& g = q.plan.geometry();
+  const bool plain = g.trained_factor.empty() && g.trained_attention_scale == 1 &&
+                     q.model.scaling.type == "none" && !e.parameters.low && !e.parameters.high;
+  if (!q.gguf || !row || row->scale_in_scores || !plain) return false;
+  const bool apart = std::any_of(q.model.layers.begin(), q.model.layers.end(),
+                                 [](const Layer& l) { return l.kind == LayerKind::windowed; });
+  const double own = e.method == "yarn" ? 1 + 0.1 * std::log(e.scale) : 1;
+  if (apart && (e.method == "ntk" || std::abs(q.plan.attention_scale() / own - 1) > 1e-9)) {
     return false;
   }
+  return e.method == "pi" || e.method == "ntk" || e.method == "yarn";
 }
 
 struct LlamaWay {

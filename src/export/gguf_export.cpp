@@ -183,6 +183,13 @@ Decision decide_keys(const Case& c, const std::string& why) {
             c.shipped.scaling.type, "), and they hold one at a time"),
         "make the plan with --replace-scaling, or run it with mrrope generate");
   }
+  if (c.windows_apart && c.architecture.keys_reach_windows) {
+    unsupported(c,
+                cat(why.empty() ? "" : why + "; and ",
+                    "its keys also change the sliding-window layers, which plans leave alone"),
+                "for pi and yarn llama.cpp's own flags do it right: --to commands prints them; "
+                "mrrope generate runs every plan");
+  }
   Decision d;
   d.way = GgufWay::keys;
   d.keys = native_keys(c);

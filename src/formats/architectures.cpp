@@ -20,6 +20,7 @@ enum Traits : unsigned {
   mrope = 2,      // mrope
   in_scores = 4,  // scale_in_scores
   as_llama = 8,   // like_llama
+  reaching = 16,  // keys_reach_windows
 };
 
 constexpr Architecture row(std::string_view name, std::string_view huggingface, Pairing pairing,
@@ -35,7 +36,8 @@ constexpr Architecture row(std::string_view name, std::string_view huggingface, 
           .layers = layers,
           .latent_attention = (traits & latent) != 0,
           .mrope = (traits & mrope) != 0,
-          .scale_in_scores = (traits & in_scores) != 0};
+          .scale_in_scores = (traits & in_scores) != 0,
+          .keys_reach_windows = (traits & reaching) != 0};
 }
 
 // Halves in a GGUF and in the Hugging Face checkpoint.
@@ -168,7 +170,7 @@ constexpr std::array table{
     halves("minicpm3", "minicpm3", long_short),
     halves("gemma", "gemma"),
     halves("gemma2", "gemma2", refused,
-           {.windows = Windows::always, .period = 2, .default_window = 4096}),
+           {.windows = Windows::always, .period = 2, .default_window = 4096}, reaching),
     halves("gemma3", "gemma3 gemma3_text", refused, {.windows = Windows::if_stated, .period = 6}),
     halves("gemma3n", "gemma3n gemma3n_text", refused,
            {.windows = Windows::always, .period = 5, .kv_layers = 20}),
@@ -251,7 +253,7 @@ constexpr std::array table{
         latent),
     reordered("arcee", "arcee", used),
     halves("afmoe", "afmoe", refused,
-           {.windows = Windows::always, .period = 4, .unrotated_period = 4}),
+           {.windows = Windows::always, .period = 4, .unrotated_period = 4}, reaching),
     halves("laguna", "laguna", refused,
            {.windows = Windows::if_stated, .period = 4, .full_first = true}),
     interleaved("ernie4_5", "ernie4_5", refused, {}, as_llama),
@@ -263,7 +265,7 @@ constexpr std::array table{
     // llama.cpp and transformers rotate the same weights in different pairs.
     reordered("hy_v4", "hy_v4", refused, {.indexer = Indexer::listed}, latent),
     reordered("smollm3", "smollm3", refused, {.unrotated_period = 4}),
-    halves("gpt-oss", "gpt_oss", refused, {.windows = Windows::always, .period = 2}),
+    halves("gpt-oss", "gpt_oss", refused, {.windows = Windows::always, .period = 2}, reaching),
     halves("lfm2", "lfm2", refused,
            {.windows = Windows::if_stated,
             .windows_follow = true,
@@ -274,7 +276,8 @@ constexpr std::array table{
            {.windows = Windows::if_stated,
             .period = 4,
             .full_first = true,
-            .only_windows_rotate = true}),
+            .only_windows_rotate = true},
+           reaching),
     no_plan("llada", "llada", diffusion),
     no_plan("llada-moe", "llada_moe", diffusion),
     halves("seed_oss", "seed_oss", refused, {}, as_llama),
@@ -296,14 +299,14 @@ constexpr std::array table{
     halves("paddleocr", "paddleocr_vl paddleocr_vl_text", refused, {}, mrope),
     halves("mimo2", "mimo_v2 mimo_v2_flash", refused, listed),
     step35(),
-    halves("spark2_5", "spark2_5", refused, listed),
+    halves("spark2_5", "spark2_5", refused, listed, reaching),
     no_plan("llama-embed", "", encoder),
     reordered("maincoder", "maincoder"),
     no_plan("kimi-linear", "kimi_linear", unrotated),
     no_plan("kimi-k3", "kimi_k3", unrotated),
     no_plan("glm5-next", "glm5_next glm5_next_text", unrotated),
     halves("talkie", "talkie"),
-    halves("mellum", "mellum", refused, {.windows = Windows::if_stated, .period = 4}),
+    halves("mellum", "mellum", refused, {.windows = Windows::if_stated, .period = 4}, reaching),
     reordered("nanbeige", "nanbeige", used),
     no_plan("qwen3tts", "qwen3_tts", speech),
     no_plan("pockettts", "", speech),
