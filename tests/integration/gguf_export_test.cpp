@@ -209,8 +209,9 @@ TEST(Relabelled, Qwen2WithBiasesInQ8AndF16) {
     const Plan plan = plan_for(read_model(source), "pi");
     const Result result = export_and_compare(source, plan);
     EXPECT_EQ(result.way, GgufWay::relabelled);
-    // Q8_0 rounds activations to 8 bits: a sum in another order now and then rounds the other way.
-    EXPECT_LT(result.apart, type == LLAMA_FTYPE_MOSTLY_Q8_0 ? 5e-2 : 5e-3);
+    // Both round activations, to 8 bits or to half floats: a sum in another order now and then
+    // rounds the other way.
+    EXPECT_LT(result.apart, 2e-2);
     EXPECT_GT(result.signal, 0.5);
     RecordProperty(name, std::to_string(result.apart));
   }
