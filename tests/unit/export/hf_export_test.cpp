@@ -18,11 +18,11 @@ using test::TempFolder;
 namespace fs = std::filesystem;
 
 ordered_json llama_config() {
-  return {{"model_type", "llama"},        {"hidden_size", 512},
-          {"num_attention_heads", 4},     {"num_key_value_heads", 2},
-          {"num_hidden_layers", 2},       {"head_dim", 128},
+  return {{"model_type", "llama"},           {"hidden_size", 512},
+          {"num_attention_heads", 4},        {"num_key_value_heads", 2},
+          {"num_hidden_layers", 2},          {"head_dim", 128},
           {"max_position_embeddings", 1024}, {"rope_theta", 10000.0},
-          {"rope_scaling", nullptr},      {"vocab_size", 64},
+          {"rope_scaling", nullptr},         {"vocab_size", 64},
           {"torch_dtype", "float16"}};
 }
 
@@ -135,12 +135,10 @@ TEST(HfExport, NamesOfMethodsThatReadersKnow) {
 TEST(HfExport, KeepsTheVendorsScaling) {
   ordered_json config = llama_config();
   config.erase("rope_scaling");
-  config["rope_parameters"] = {{"rope_type", "llama3"},
-                               {"rope_theta", 500000.0},
-                               {"factor", 8.0},
-                               {"low_freq_factor", 1.0},
-                               {"high_freq_factor", 4.0},
-                               {"original_max_position_embeddings", 256}};
+  config["rope_parameters"] = {
+      {"rope_type", "llama3"},   {"rope_theta", 500000.0},
+      {"factor", 8.0},           {"low_freq_factor", 1.0},
+      {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 256}};
   const Folder f(config);
   const Plan plan = f.plan("pro");
   const ordered_json rope = f.exported(plan, f.options())["rope_parameters"];
@@ -217,14 +215,15 @@ struct Rotation {
   double scale = 1;
 };
 
-// Both: 1 / (factor * base^(2i/d)), and a temperature of their own unless the mscale keys are there.
+// Both: 1 / (factor * base^(2i/d)), and a temperature of their own unless the mscale keys are
+// there.
 Rotation with_list(const ordered_json& rope, const char* list, const char* mscale, int rotary_dim,
                    std::int64_t longest) {
   Rotation r;
   const auto factors = rope.at(list).get<std::vector<double>>();
   for (std::size_t i = 0; i < factors.size(); ++i) {
-    r.theta.push_back(
-        1 / (factors[i] * std::pow(rope.at("rope_theta").get<double>(), 2.0 * double(i) / rotary_dim)));
+    r.theta.push_back(1 / (factors[i] * std::pow(rope.at("rope_theta").get<double>(),
+                                                 2.0 * double(i) / rotary_dim)));
   }
   const double original = rope.at("original_max_position_embeddings").get<double>();
   const double ratio = double(longest) / original;
@@ -305,8 +304,8 @@ TEST(OtherReaders, SglangComputesThePlan) {
     }
   }
   // Prefill and decoding, within the window and past it: the row is the position.
-  for (const auto& [position, largest] : {std::pair{0, 4095}, {1024, 4095}, {1025, 1025},
-                                          {1023, 1023}, {5, 1023}, {4095, 4095}}) {
+  for (const auto& [position, largest] :
+       {std::pair{0, 4095}, {1024, 4095}, {1025, 1025}, {1023, 1023}, {5, 1023}, {4095, 4095}}) {
     EXPECT_EQ(sglang_row(folder, position, largest).position, position);
     EXPECT_EQ(sglang_row(command, position, largest).position, position);
   }

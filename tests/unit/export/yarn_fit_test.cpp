@@ -53,8 +53,7 @@ TEST(YarnFit, SaysHowFarItIsOff) {
     const Plan plan = plan_of(method, 16);
     const YarnFit fit = fit_yarn(plan);
     // The errors again, from the YaRN that the fit names.
-    const Plan yarn = plan_of("yarn", fit.scale,
-                              betas(fit.beta_fast, fit.beta_slow));
+    const Plan yarn = plan_of("yarn", fit.scale, betas(fit.beta_fast, fit.beta_slow));
     double largest = 0;
     double mean = 0;
     for (std::size_t i = 0; i < plan.theta().size(); ++i) {
@@ -67,8 +66,7 @@ TEST(YarnFit, SaysHowFarItIsOff) {
     EXPECT_GT(largest, 1e-3);
     // No neighbour is better.
     for (const double scale : {fit.scale * 0.99, fit.scale * 1.01}) {
-      const Plan other =
-          plan_of("yarn", scale, betas(fit.beta_fast, fit.beta_slow));
+      const Plan other = plan_of("yarn", scale, betas(fit.beta_fast, fit.beta_slow));
       double worse = 0;
       for (std::size_t i = 0; i < plan.theta().size(); ++i) {
         worse = std::max(worse, std::abs(other.theta()[i] / plan.theta()[i] - 1));
