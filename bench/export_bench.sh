@@ -35,7 +35,7 @@ seconds() {
   local start end
   sync
   start=$(date +%s.%N)
-  "$@" > /dev/null
+  "$@" > /dev/null 2> "$work/log" || { cat "$work/log" >&2; exit 1; }
   end=$(date +%s.%N)
   python3 -c "print($end - $start)"
 }

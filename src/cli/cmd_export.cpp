@@ -99,12 +99,30 @@ Job resolve_job(ExportFlags& flags) {
 
 // The flags that make this plan again.
 std::string how(const ExportFlags& flags, std::int64_t length) {
+  const ExtensionFlags& e = flags.extension;
   std::string text;
-  for (const std::string& file : flags.extension.plan_files) text += "--plan " + shell_word(file);
-  for (const std::string& method : flags.extension.methods)
-    text += "--method " + shell_word(method);
-  if (flags.extension.scale) text += cat(" --scale ", *flags.extension.scale);
-  return cat(text, " --ctx ", length_text(length));
+  const auto add = [&](const char* flag, const auto& value) { text += cat(" ", flag, value); };
+  const auto add_set = [&](const char* flag, const auto& value) {
+    if (value) add(flag, *value);
+  };
+  for (const std::string& file : e.plan_files) add("--plan ", shell_word(file));
+  for (const std::string& method : e.methods) add("--method ", shell_word(method));
+  add_set("--scale ", e.scale);
+  add_set("--beta-fast ", e.parameters.beta_fast);
+  add_set("--beta-slow ", e.parameters.beta_slow);
+  add_set("--low ", e.parameters.low);
+  add_set("--high ", e.parameters.high);
+  add_set("--power=", e.parameters.power);
+  add_set("--attn-coef=", e.parameters.attn_coef);
+  if (!e.factors.empty()) add("--factors ", shell_word(e.factors));
+  if (!e.lambdas.empty()) add("--lambdas ", shell_word(e.lambdas));
+  if (e.headroom != LadderRequest{}.headroom) add("--headroom ", e.headroom);
+  if (e.rung_step != LadderRequest{}.rung_step) add("--rung-step ", e.rung_step);
+  if (flags.subject.replace_scaling) text += " --replace-scaling";
+  if (!flags.subject.train_ctx.empty()) add("--train-ctx ", flags.subject.train_ctx);
+  if (flags.last_rung) text += " --last-rung";
+  add("--ctx ", length_text(length));
+  return text.substr(1);
 }
 
 LocalOptions with_devices(LocalOptions options, const ExportFlags& flags) {
