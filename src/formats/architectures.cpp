@@ -62,9 +62,10 @@ constexpr Architecture interleaved(std::string_view name, std::string_view huggi
              traits);
 }
 
+// What becomes of factors was read in llama.cpp's source here.
 constexpr Architecture no_plan(std::string_view name, std::string_view huggingface,
-                               std::string_view reason) {
-  return {.name = name, .huggingface = huggingface, .unsupported = reason};
+                               std::string_view reason, FactorSupport factors = refused) {
+  return {.name = name, .huggingface = huggingface, .factors = factors, .unsupported = reason};
 }
 
 constexpr int most_layers = 512;  // llama.cpp's own limit
@@ -132,7 +133,7 @@ constexpr std::array table{
     no_plan("mpt", "mpt", alibi),
     reordered("baichuan", "baichuan", refused, {.rotates_at_depth = 32}, as_llama),
     no_plan("starcoder", "gpt_bigcode", learned),
-    no_plan("refact", "gpt_refact", alibi),
+    no_plan("refact", "gpt_refact", alibi, ignored),
     no_plan("bert", "bert roberta xlm-roberta camembert distilbert", encoder),
     no_plan("modern-bert", "modernbert", encoder),
     no_plan("nomic-bert", "nomic_bert", encoder),
@@ -175,7 +176,7 @@ constexpr std::array table{
     halves("gemma3n", "gemma3n gemma3n_text", refused,
            {.windows = Windows::always, .period = 5, .kv_layers = 20}),
     halves("gemma4", "gemma4 gemma4_text gemma4_unified gemma4_unified_text", used, listed),
-    no_plan("gemma4-assistant", "gemma4_assistant", draft),
+    no_plan("gemma4-assistant", "gemma4_assistant", draft, used),
     no_plan("gemma-embedding", "", encoder),
     halves("starcoder2", "starcoder2"),
     no_plan("mamba", "mamba falcon_mamba", stateful),
@@ -278,7 +279,7 @@ constexpr std::array table{
             .full_first = true,
             .only_windows_rotate = true},
            reaching),
-    no_plan("llada", "llada", diffusion),
+    no_plan("llada", "llada", diffusion, ignored),
     no_plan("llada-moe", "llada_moe", diffusion),
     halves("seed_oss", "seed_oss", refused, {}, as_llama),
     halves("grovemoe", "grove_moe"),
@@ -289,18 +290,18 @@ constexpr std::array table{
     halves("minimax-m2", "minimax_m2"),
     halves("minimax-m3", "minimax_m3_vl minimax_m3_vl_text", refused,
            {.indexer = Indexer::after_dense}),
-    no_plan("cogvlm", "cogvlm", fixed),
+    no_plan("cogvlm", "cogvlm", fixed, ignored),
     no_plan("rnd1", "rnd1", diffusion),
     halves("pangu-embedded", "PanguEmbedded", ignored, {}, as_llama),
     reordered("mistral3", "ministral3 mistral3", used),
-    no_plan("eagle3", "", draft),
-    no_plan("dflash", "", draft),
+    no_plan("eagle3", "", draft, used),
+    no_plan("dflash", "", draft, used),
     interleaved("mistral4", "mistral4", refused, {}, latent | in_scores),
     halves("paddleocr", "paddleocr_vl paddleocr_vl_text", refused, {}, mrope),
     halves("mimo2", "mimo_v2 mimo_v2_flash", refused, listed),
     step35(),
     halves("spark2_5", "spark2_5", refused, listed, reaching),
-    no_plan("llama-embed", "", encoder),
+    no_plan("llama-embed", "", encoder, used),
     reordered("maincoder", "maincoder"),
     no_plan("kimi-linear", "kimi_linear", unrotated),
     no_plan("kimi-k3", "kimi_k3", unrotated),
