@@ -269,7 +269,15 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   if (!caveat.empty()) note(caveat);
   HuggingFaceProof proof;
   proof.why = "--no-verify";
-  if (!flags.no_verify) proof = prove_huggingface(options.out, job.plan);
+  if (!flags.no_verify) {
+    try {
+      proof = prove_huggingface(options.out, job.plan);
+    } catch (const Error& error) {
+      std::error_code ignored;
+      std::filesystem::remove_all(options.out, ignored);  // links go, what they lead to stays
+      throw Error(error.kind(), cat(error.what(), "; the folder was removed"), error.hint());
+    }
+  }
   if (!proof.ran && !flags.no_verify) note(cat("not checked with transformers: ", proof.why));
   if (flags.json) {
     nlohmann::ordered_json out = {{"to", "hf"},

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/text.h"
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
 #include "formats/architectures.h"
+#include "formats/json.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -20,6 +22,11 @@ bool is_identity(const Plan& plan) {
     if (f != 1) return false;
   }
   return plan.attention_scale() == 1;
+}
+
+bool has_windows_apart(const Model& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const Layer& layer) { return layer.kind == LayerKind::windowed; });
 }
 
 // Nothing changes, and the model reaches that far.
@@ -86,8 +93,7 @@ bool has_llama_name(const EngineQuestion& q) {
   const bool plain = g.trained_factor.empty() && g.trained_attention_scale == 1 &&
                      q.model.scaling.type == "none" && !e.parameters.low && !e.parameters.high;
   if (!q.gguf || !row || row->scale_in_scores || !plain) return false;
-  const bool apart = std::any_of(q.model.layers.begin(), q.model.layers.end(),
-                                 [](const Layer& l) { return l.kind == LayerKind::windowed; });
+  const bool apart = has_windows_apart(q.model);
   const double own = e.method == "yarn" ? 1 + 0.1 * std::log(e.scale) : 1;
   if (apart && (e.method == "ntk" || std::abs(q.plan.attention_scale() / own - 1) > 1e-9)) {
     return false;
@@ -192,7 +198,40 @@ ordered_json overrides(const EngineQuestion& q, std::int64_t original) {
           {"rope_parameters", longrope_parameters(q.plan, q.length, original)}};
 }
 
+// Overrides replace keys of the outermost level, and one rotation for all layers. A model that
+// keeps its rotation elsewhere, or two of them, needs a folder of its own.
+std::string override_obstacle(const EngineQuestion& q) {
+  if (has_windows_apart(q.model)) return "its sliding-window layers keep a rotation of their own";
+  if (q.gguf) return {};
+  const std::filesystem::path file = hf_folder(q.model) / "config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return {};
+  const nlohmann::json config = read_json(file);
+  for (const char* name : {"text_config", "language_config", "llm_config"}) {
+    if (config.contains(name)) return cat("its rotation stands in ", name);
+  }
+  return {};
+}
+
+// The folder to export first; the engine's command is then about that.
+EngineAdvice by_folder(const EngineQuestion& q, const char* engine, const std::string& why) {
+  EngineAdvice advice;
+  advice.engine = engine;
+  advice.verdict = Verdict::needs_file;
+  advice.why = why;
+  advice.commands = {cat("mrrope export ", shell_word(checkpoint(q)), " ", q.how, " --to hf -o ",
+                         shell_word(output_name(q, "")))};
+  return advice;
+}
+
 EngineAdvice transformers_advice(const EngineQuestion& q) {
+  const std::string obstacle = is_plain(q) ? "" : override_obstacle(q);
+  if (!obstacle.empty()) {
+    EngineAdvice advice = by_folder(q, "transformers", obstacle);
+    advice.commands.push_back(
+        cat("AutoModelForCausalLM.from_pretrained(", ordered_json(output_name(q, "")).dump(), ")"));
+    return advice;
+  }
   EngineAdvice advice;
   advice.engine = "transformers";
   advice.verdict = Verdict::as_is;
@@ -219,32 +258,46 @@ std::string longrope_obstacle(const EngineQuestion& q) {
   return {};
 }
 
-EngineAdvice server_advice(const EngineQuestion& q, const char* engine, const std::string& command,
+// `command` makes the engine's command for a checkpoint.
+using Command = std::function<std::string(const std::string& checkpoint)>;
+
+EngineAdvice server_advice(const EngineQuestion& q, const char* engine, const Command& command,
                            const char* flag, std::int64_t original) {
   EngineAdvice advice;
   advice.engine = engine;
   const ordered_json o = overrides(q, original);
-  if (!o.empty()) advice.why = longrope_obstacle(q);
-  if (!advice.why.empty()) return advice;
+  if (!o.empty()) {
+    advice.why = longrope_obstacle(q);
+    if (!advice.why.empty()) return advice;
+    const std::string obstacle = override_obstacle(q);
+    if (!obstacle.empty()) {
+      advice = by_folder(q, engine, obstacle);
+      advice.commands.push_back(command(shell_word(output_name(q, ""))));
+      return advice;
+    }
+  }
   advice.verdict = Verdict::as_is;
-  advice.commands = {o.empty() ? command : cat(command, " ", flag, " ", shell_word(o.dump()))};
+  advice.commands = {command(shell_word(checkpoint(q)))};
+  if (!o.empty()) advice.commands[0] += cat(" ", flag, " ", shell_word(o.dump()));
   return advice;
 }
 
 EngineAdvice vllm_advice(const EngineQuestion& q) {
-  return server_advice(q, "vLLM",
-                       cat("vllm serve ", shell_word(checkpoint(q)), " --max-model-len ", q.length),
-                       "--hf-overrides", q.plan.geometry().train_length);
+  const auto command = [&](const std::string& name) {
+    return cat("vllm serve ", name, " --max-model-len ", q.length);
+  };
+  return server_advice(q, "vLLM", command, "--hf-overrides", q.plan.geometry().train_length);
 }
 
 // SGLang takes the list for long texts once a position lies past the original window, and for the
 // one position at it reads the wrong row; with the new length as the original one it never gets
 // there, and the lists are equal.
 EngineAdvice sglang_advice(const EngineQuestion& q) {
-  return server_advice(q, "SGLang",
-                       cat("python -m sglang.launch_server --model-path ",
-                           shell_word(checkpoint(q)), " --context-length ", q.length),
-                       "--json-model-override-args", q.length);
+  const auto command = [&](const std::string& name) {
+    return cat("python -m sglang.launch_server --model-path ", name, " --context-length ",
+               q.length);
+  };
+  return server_advice(q, "SGLang", command, "--json-model-override-args", q.length);
 }
 
 }  // namespace

@@ -94,6 +94,35 @@ TEST(Engines, CannotWithTheReason) {
   EXPECT_EQ(cohere.at("transformers").verdict, Verdict::as_is);
 }
 
+// Overrides reach the outermost level only, and know one kind of layer.
+TEST(Engines, AFolderWhereOverridesDoNotReach) {
+  const TempFolder folder;
+  const nlohmann::json text = {{"model_type", "llama"},    {"hidden_size", 512},
+                               {"num_attention_heads", 4}, {"num_hidden_layers", 2},
+                               {"num_key_value_heads", 2}, {"max_position_embeddings", 1024},
+                               {"rope_theta", 10000.0},    {"vocab_size", 64}};
+  const auto advice = [&](const nlohmann::json& config) {
+    folder.write("model/config.json", config.dump());
+    const Model model = read_model(folder / "model");
+    Extension pro;
+    pro.method = "pro";
+    pro.scale = 4;
+    const Plan plan = make_plan(model.geometry, pro);
+    return engine_advice({model, nullptr, plan, 4096, "--method pro --ctx 4k"});
+  };
+  const auto plain = advice(text);
+  EXPECT_EQ(plain[2].verdict, Verdict::as_is);
+  EXPECT_EQ(plain[3].verdict, Verdict::as_is);
+  const auto nested = advice({{"model_type", "llava"}, {"text_config", text}});
+  for (const std::size_t i : {2u, 3u, 4u}) {
+    EXPECT_EQ(nested[i].verdict, Verdict::needs_file) << nested[i].engine;
+    EXPECT_TRUE(contains(nested[i].why, "text_config"));
+    EXPECT_TRUE(contains(nested[i].commands[0], "--to hf -o model-4k"));
+    EXPECT_TRUE(contains(nested[i].commands[1], "model-4k"));
+  }
+  EXPECT_TRUE(contains(nested[0].commands[0], "convert_hf_to_gguf.py"));
+}
+
 TEST(Engines, OverridesAreJsonForAShell) {
   const auto advice = advice_for("llama", "pro");
   const std::string vllm = advice.at("vLLM").commands.at(0);
