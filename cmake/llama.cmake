@@ -1,5 +1,6 @@
-# llama.cpp, built from source as it is: targets llama and llama-common. Its own switches (GGML_CUDA,
-# GGML_METAL, GGML_VULKAN, GGML_NATIVE, ...) pass through.
+# llama.cpp, built from source as it is: targets llama and llama-common, and for tests llama-server,
+# which nothing but a test that asks for it builds. Its own switches (GGML_CUDA, GGML_METAL,
+# GGML_VULKAN, GGML_NATIVE, ...) pass through.
 #
 # MRROPE_LLAMA_SOURCE names the source folder; tools/fetch_llama.sh fills the default one. The engine
 # relies on more than the API (names and operands of graph nodes), so exactly one version will do.
@@ -42,6 +43,12 @@ function(mrrope_add_llama)
   foreach(part TESTS TOOLS EXAMPLES SERVER APP UI)
     set(LLAMA_BUILD_${part} OFF)
   endforeach()
+  if(MRROPE_DEVELOPER)
+    # Only declares targets: the folder is excluded from `all`.
+    set(LLAMA_BUILD_TOOLS ON)
+    set(LLAMA_BUILD_SERVER ON)
+    set(LLAMA_USE_PREBUILT_UI OFF)  # nothing is fetched; the server answers without a page
+  endif()
   set(LLAMA_OPENSSL OFF)
   set(LLAMA_SUBPROCESS OFF)
   set(LLAMA_ALL_WARNINGS OFF)

@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "eval/journal.h"
 #include "eval/progress.h"
+#include "export/engines.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 
@@ -24,16 +25,6 @@ void report(const Error& e) {
 }
 
 std::string typed;
-
-std::string quoted_for_shell(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of(
-                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                          "0123456789_-+=:,./@%") == std::string::npos;
-  if (plain) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
 
 // llama.cpp's short names of several letters, which the parser would take for single letters.
 std::string long_name(const std::string& word) {
@@ -79,7 +70,7 @@ int run(int argc, char** argv) {
   std::vector<std::string> arguments;
   typed = "mrrope";
   for (int i = 1; i < argc; ++i) {
-    typed += cat(" ", quoted_for_shell(argv[i]));
+    typed += cat(" ", shell_word(argv[i]));
     arguments.push_back(long_name(argv[i]));
   }
 
@@ -108,6 +99,7 @@ int run(int argc, char** argv) {
   add_plan(app);
   add_generate(app);
   add_eval(app);
+  add_export(app);
   add_demo(app);
 
   try {

@@ -9,7 +9,9 @@
 #include "cli/app.h"
 #include "cli/options.h"
 #include "core/text.h"
+#include "export/engines.h"
 #include "formats/architectures.h"
+#include "formats/gguf.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 
@@ -83,6 +85,37 @@ Advice advise(const Geometry& g, double scale) {
           "and pro on yours"};
 }
 
+// What each engine can do with the recommended plan.
+std::vector<EngineAdvice> engines_of(const Model& model, std::int64_t ctx, double scale,
+                                     const Advice& advice) {
+  std::optional<Gguf> gguf;
+  if (model.format == "gguf") gguf = read_gguf(model.path);
+  Extension request;
+  request.method = advice.method;
+  request.scale = scale;
+  const Plan plan = make_plan(model.geometry, request);
+  return engine_advice({model, gguf ? &*gguf : nullptr, plan, ctx,
+                        cat("--method ", advice.method, " --ctx ", length_text(ctx))});
+}
+
+void print_engines(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
+  constexpr std::size_t kWidest = 160;
+  std::cout << "\nEngines, with " << advice.method << " at " << ctx << " tokens:\n";
+  for (const EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
+    std::cout << "  " << a.engine << ": " << to_string(a.verdict)
+              << (a.why.empty() ? "" : cat(" (", a.why, ")")) << "\n";
+    for (const std::string& command : a.commands) {
+      if (command.size() > kWidest) {  // with all the numbers in it
+        std::cout << "    mrrope export " << shell_word(model.path.string()) << " --method "
+                  << advice.method << " --ctx " << length_text(ctx)
+                  << " --to commands   (prints its command)\n";
+        break;
+      }
+      std::cout << "    " << command << "\n";
+    }
+  }
+}
+
 std::string scaling_text(const Model& model) {
   const DeclaredScaling& s = model.scaling;
   if (s.type.empty() || s.type == "none") return "none of its own";
@@ -124,6 +157,13 @@ nlohmann::ordered_json to_json(const Model& model, std::int64_t ctx, double scal
   out["kv_bytes"] = {{"f16", kv_bytes(model, ctx, kBitsF16)},
                      {"q8_0", kv_bytes(model, ctx, kBitsQ8)}};
   out["recommended"] = {{"method", advice.method}, {"why", advice.why}};
+  out["engines"] = nlohmann::ordered_json::array();
+  for (const EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
+    out["engines"].push_back({{"engine", a.engine},
+                              {"verdict", to_string(a.verdict)},
+                              {"why", a.why},
+                              {"commands", a.commands}});
+  }
   return out;
 }
 
@@ -155,7 +195,8 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
                            model.files.size() == 1 ? " file" : " files")
                      : "not found beside the config");
   if (const Architecture* a = find_architecture(model.architecture)) {
-    row("stock llama.cpp", to_string(a->factors));
+    row("stock llama.cpp",
+        cat(to_string(a->factors), a->factors_tested ? " (tested)" : " (read in its source)"));
   }
 
   std::cout << "\nAt " << ctx << " tokens:\n";
@@ -163,6 +204,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   row("KV cache", cat(bytes_text(double(kv_bytes(model, ctx, kBitsF16))), " in f16, ",
                       bytes_text(double(kv_bytes(model, ctx, kBitsQ8))), " in q8_0"));
   row("first plan", cat(advice.method, ": ", advice.why));
+  print_engines(model, ctx, scale, advice);
 
   const std::string path = model.path.string();
   const std::string length = length_text(ctx);

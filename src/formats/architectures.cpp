@@ -19,6 +19,8 @@ enum Traits : unsigned {
   latent = 1,     // latent_attention
   mrope = 2,      // mrope
   in_scores = 4,  // scale_in_scores
+  as_llama = 8,   // like_llama
+  reaching = 16,  // keys_reach_windows
 };
 
 constexpr Architecture row(std::string_view name, std::string_view huggingface, Pairing pairing,
@@ -29,10 +31,13 @@ constexpr Architecture row(std::string_view name, std::string_view huggingface, 
           .pairing = pairing,
           .huggingface_pairing = huggingface_pairing,
           .factors = factors,
+          .factors_tested = true,
+          .like_llama = (traits & as_llama) != 0,
           .layers = layers,
           .latent_attention = (traits & latent) != 0,
           .mrope = (traits & mrope) != 0,
-          .scale_in_scores = (traits & in_scores) != 0};
+          .scale_in_scores = (traits & in_scores) != 0,
+          .keys_reach_windows = (traits & reaching) != 0};
 }
 
 // Halves in a GGUF and in the Hugging Face checkpoint.
@@ -57,9 +62,10 @@ constexpr Architecture interleaved(std::string_view name, std::string_view huggi
              traits);
 }
 
+// What becomes of factors was read in llama.cpp's source here.
 constexpr Architecture no_plan(std::string_view name, std::string_view huggingface,
-                               std::string_view reason) {
-  return {.name = name, .huggingface = huggingface, .unsupported = reason};
+                               std::string_view reason, FactorSupport factors = refused) {
+  return {.name = name, .huggingface = huggingface, .factors = factors, .unsupported = reason};
 }
 
 constexpr int most_layers = 512;  // llama.cpp's own limit
@@ -125,9 +131,9 @@ constexpr std::array table{
     no_plan("gptj", "gptj", unknown),
     halves("gptneox", "gpt_neox"),
     no_plan("mpt", "mpt", alibi),
-    reordered("baichuan", "baichuan", refused, {.rotates_at_depth = 32}),
+    reordered("baichuan", "baichuan", refused, {.rotates_at_depth = 32}, as_llama),
     no_plan("starcoder", "gpt_bigcode", learned),
-    no_plan("refact", "gpt_refact", alibi),
+    no_plan("refact", "gpt_refact", alibi, ignored),
     no_plan("bert", "bert roberta xlm-roberta camembert distilbert", encoder),
     no_plan("modern-bert", "modernbert", encoder),
     no_plan("nomic-bert", "nomic_bert", encoder),
@@ -139,7 +145,7 @@ constexpr std::array table{
     no_plan("bloom", "bloom", alibi),
     halves("stablelm", "stablelm stablelm_epoch"),
     halves("qwen", "qwen"),
-    halves("qwen2", "qwen2 kormo"),
+    halves("qwen2", "qwen2 kormo", refused, {}, as_llama),
     halves("qwen2moe", "qwen2_moe"),
     halves("qwen2vl", "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen2_5_omni_text",
            refused, {}, mrope),
@@ -160,17 +166,17 @@ constexpr std::array table{
     halves("plamo3", "plamo3", refused, {.windows = Windows::if_stated, .period = 8}),
     halves("codeshell", "codeshell kclgpt"),
     halves("orion", "orion"),
-    reordered("internlm2", "internlm2"),
+    reordered("internlm2", "internlm2", refused, {}, as_llama),
     reordered("minicpm", "minicpm", used),
     halves("minicpm3", "minicpm3", long_short),
     halves("gemma", "gemma"),
     halves("gemma2", "gemma2", refused,
-           {.windows = Windows::always, .period = 2, .default_window = 4096}),
+           {.windows = Windows::always, .period = 2, .default_window = 4096}, reaching),
     halves("gemma3", "gemma3 gemma3_text", refused, {.windows = Windows::if_stated, .period = 6}),
     halves("gemma3n", "gemma3n gemma3n_text", refused,
            {.windows = Windows::always, .period = 5, .kv_layers = 20}),
     halves("gemma4", "gemma4 gemma4_text gemma4_unified gemma4_unified_text", used, listed),
-    no_plan("gemma4-assistant", "gemma4_assistant", draft),
+    no_plan("gemma4-assistant", "gemma4_assistant", draft, used),
     no_plan("gemma-embedding", "", encoder),
     halves("starcoder2", "starcoder2"),
     no_plan("mamba", "mamba falcon_mamba", stateful),
@@ -178,7 +184,7 @@ constexpr std::array table{
     no_plan("maple", "maple", windows_only),
     no_plan("jamba", "jamba", unrotated),
     halves("falcon-h1", "falcon_h1", ignored),  // every layer has attention and a state
-    reordered("xverse", "xverse"),
+    reordered("xverse", "xverse", refused, {}, as_llama),
     interleaved("command-r", "cohere"),
     interleaved("cohere2", "cohere2", refused, rotated_windows),
     interleaved("cohere2moe", "cohere2_moe", refused,
@@ -248,10 +254,10 @@ constexpr std::array table{
         latent),
     reordered("arcee", "arcee", used),
     halves("afmoe", "afmoe", refused,
-           {.windows = Windows::always, .period = 4, .unrotated_period = 4}),
+           {.windows = Windows::always, .period = 4, .unrotated_period = 4}, reaching),
     halves("laguna", "laguna", refused,
            {.windows = Windows::if_stated, .period = 4, .full_first = true}),
-    interleaved("ernie4_5", "ernie4_5"),
+    interleaved("ernie4_5", "ernie4_5", refused, {}, as_llama),
     interleaved("ernie4_5-moe", "ernie4_5_moe"),
     halves("hunyuan-moe", "hunyuan_v1_moe hunyuan"),
     halves("hunyuan-dense", "hunyuan_v1_dense"),
@@ -260,7 +266,7 @@ constexpr std::array table{
     // llama.cpp and transformers rotate the same weights in different pairs.
     reordered("hy_v4", "hy_v4", refused, {.indexer = Indexer::listed}, latent),
     reordered("smollm3", "smollm3", refused, {.unrotated_period = 4}),
-    halves("gpt-oss", "gpt_oss", refused, {.windows = Windows::always, .period = 2}),
+    halves("gpt-oss", "gpt_oss", refused, {.windows = Windows::always, .period = 2}, reaching),
     halves("lfm2", "lfm2", refused,
            {.windows = Windows::if_stated,
             .windows_follow = true,
@@ -271,10 +277,11 @@ constexpr std::array table{
            {.windows = Windows::if_stated,
             .period = 4,
             .full_first = true,
-            .only_windows_rotate = true}),
-    no_plan("llada", "llada", diffusion),
+            .only_windows_rotate = true},
+           reaching),
+    no_plan("llada", "llada", diffusion, ignored),
     no_plan("llada-moe", "llada_moe", diffusion),
-    halves("seed_oss", "seed_oss"),
+    halves("seed_oss", "seed_oss", refused, {}, as_llama),
     halves("grovemoe", "grove_moe"),
     halves("apertus", "apertus", used),
     halves("minimax-01", "minimax minimax_text_01 minimax_m1", refused,
@@ -283,24 +290,24 @@ constexpr std::array table{
     halves("minimax-m2", "minimax_m2"),
     halves("minimax-m3", "minimax_m3_vl minimax_m3_vl_text", refused,
            {.indexer = Indexer::after_dense}),
-    no_plan("cogvlm", "cogvlm", fixed),
+    no_plan("cogvlm", "cogvlm", fixed, ignored),
     no_plan("rnd1", "rnd1", diffusion),
-    halves("pangu-embedded", "PanguEmbedded", ignored),
+    halves("pangu-embedded", "PanguEmbedded", ignored, {}, as_llama),
     reordered("mistral3", "ministral3 mistral3", used),
-    no_plan("eagle3", "", draft),
-    no_plan("dflash", "", draft),
+    no_plan("eagle3", "", draft, used),
+    no_plan("dflash", "", draft, used),
     interleaved("mistral4", "mistral4", refused, {}, latent | in_scores),
     halves("paddleocr", "paddleocr_vl paddleocr_vl_text", refused, {}, mrope),
     halves("mimo2", "mimo_v2 mimo_v2_flash", refused, listed),
     step35(),
-    halves("spark2_5", "spark2_5", refused, listed),
-    no_plan("llama-embed", "", encoder),
+    halves("spark2_5", "spark2_5", refused, listed, reaching),
+    no_plan("llama-embed", "", encoder, used),
     reordered("maincoder", "maincoder"),
     no_plan("kimi-linear", "kimi_linear", unrotated),
     no_plan("kimi-k3", "kimi_k3", unrotated),
     no_plan("glm5-next", "glm5_next glm5_next_text", unrotated),
     halves("talkie", "talkie"),
-    halves("mellum", "mellum", refused, {.windows = Windows::if_stated, .period = 4}),
+    halves("mellum", "mellum", refused, {.windows = Windows::if_stated, .period = 4}, reaching),
     reordered("nanbeige", "nanbeige", used),
     no_plan("qwen3tts", "qwen3_tts", speech),
     no_plan("pockettts", "", speech),

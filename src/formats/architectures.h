@@ -74,11 +74,19 @@ struct Architecture {
   Pairing pairing = Pairing::halves;
   Pairing huggingface_pairing = Pairing::halves;  // converters reorder the weights of some
   FactorSupport factors = FactorSupport::refused;
+  // How the line above is known: a small model with such a tensor was loaded into stock libllama
+  // (tests/integration/factors_test.cpp), or llama.cpp's source was read.
+  bool factors_tested = false;
+  // Its graph is llama's but for the pairing, the names of some tensors and biases, so that a file
+  // can be re-labelled without loss.
+  bool like_llama = false;
   LayerRule layers = {};
   // MLA with the compressed vector in the cache, in files that state attention.key_length_mla.
   bool latent_attention = false;
   bool mrope = false;            // positions of several dimensions, where the file has sections
   bool scale_in_scores = false;  // llama.cpp's attention scale follows freq_scale and attn_factor
+  // Scaling keys of a file (not flags of a context) reach layers that plans leave alone.
+  bool keys_reach_windows = false;
   int rotary_divisor = 1;        // rope.dimension_count counts so many times what is rotated
   std::string_view unsupported = {};  // why no plan can be applied; empty where one can
 };

@@ -194,14 +194,19 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   rule.attention_scale = keys.real("rope.scaling.attn_factor", 1);
   check_attention_scale(file.name(), keys.name("rope.scaling.attn_factor"), rule.attention_scale);
   if (scaling.type == "yarn") {
-    rule.beta_fast = keys.real("rope.scaling.yarn_beta_fast", 32);
-    rule.beta_slow = keys.real("rope.scaling.yarn_beta_slow", 1);
+    // llama.cpp reads the betas of two architectures and the mix of one, and passes them by
+    // elsewhere.
+    const std::string_view name = facts.architecture->name;
+    if (name == "grok" || name == "mistral3") {
+      rule.beta_fast = keys.real("rope.scaling.yarn_beta_fast", 32);
+      rule.beta_slow = keys.real("rope.scaling.yarn_beta_slow", 1);
+    }
     if (!(rule.beta_slow > 0 && rule.beta_fast > rule.beta_slow && std::isfinite(rule.beta_fast))) {
       corrupt(file, cat(keys.name("rope.scaling.yarn_beta_fast"), " is ", rule.beta_fast, " and ",
                         keys.name("rope.scaling.yarn_beta_slow"), " is ", rule.beta_slow,
                         ", not two rising positive numbers"));
     }
-    const double ext = keys.real("rope.scaling.yarn_ext_factor", 1);
+    const double ext = name == "grok" ? keys.real("rope.scaling.yarn_ext_factor", 1) : 1;
     if (!(ext <= 1)) corrupt(file, cat(keys.name("rope.scaling.yarn_ext_factor"), " is ", ext));
     rule.ext_factor = ext < 0 ? 1 : ext;  // negative: not set
     rule.attention_scale *= yarn_attention_scale(keys, facts, scaling.factor);

@@ -107,6 +107,7 @@ class GgufWriter {
 
 // The keys of a small llama; a test adds or breaks some.
 struct LlamaKeys {
+  std::string architecture = "llama";
   std::uint32_t context = 4096;
   std::uint32_t embedding = 64;
   std::uint32_t layers = 2;
@@ -118,15 +119,16 @@ struct LlamaKeys {
 
 inline GgufWriter llama_gguf(const LlamaKeys& keys = {}) {
   GgufWriter out;
-  out.text("general.architecture", "llama")
+  const std::string name = keys.architecture + ".";
+  out.text("general.architecture", keys.architecture)
       .text("general.name", "Small Llama")
-      .u32("llama.context_length", keys.context)
-      .u32("llama.embedding_length", keys.embedding)
-      .u32("llama.block_count", keys.layers)
-      .u32("llama.attention.head_count", keys.heads)
-      .u32("llama.attention.head_count_kv", keys.kv_heads)
-      .u32("llama.rope.dimension_count", keys.rotary_dim)
-      .f32("llama.rope.freq_base", keys.base)
+      .u32(name + "context_length", keys.context)
+      .u32(name + "embedding_length", keys.embedding)
+      .u32(name + "block_count", keys.layers)
+      .u32(name + "attention.head_count", keys.heads)
+      .u32(name + "attention.head_count_kv", keys.kv_heads)
+      .u32(name + "rope.dimension_count", keys.rotary_dim)
+      .f32(name + "rope.freq_base", keys.base)
       .strings("tokenizer.ggml.tokens", {"a", "b", "c"});
   return out;
 }

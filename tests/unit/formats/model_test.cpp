@@ -209,8 +209,23 @@ TEST_F(GgufModel, YarnOverItsOriginalWindow) {
   EXPECT_NEAR(
       read(yarn(4096).f32("llama.rope.scaling.attn_factor", 2)).geometry.trained_attention_scale,
       2 * plan.attention_scale(), 1e-14);
-  const Model linear = read(yarn(4096).f32("llama.rope.scaling.yarn_ext_factor", 0));
-  EXPECT_EQ(linear.geometry.trained_factor, std::vector<double>(8, 4.0));
+}
+
+TEST_F(GgufModel, YarnKeysThatFewArchitecturesRead) {
+  const auto yarn = [](const std::string& name, const std::string& key, float value) {
+    return llama_gguf({.architecture = name})
+        .text(name + ".rope.scaling.type", "yarn")
+        .f32(name + ".rope.scaling.factor", 4)
+        .f32(name + ".rope.scaling." + key, value);
+  };
+  const auto factors = [&](const GgufWriter& file) { return read(file).geometry.trained_factor; };
+  EXPECT_EQ(factors(yarn("grok", "yarn_ext_factor", 0)), std::vector<double>(8, 4.0));
+  EXPECT_NE(factors(yarn("mistral3", "yarn_ext_factor", 0)), std::vector<double>(8, 4.0));
+  const std::vector<double> usual = factors(yarn("llama", "yarn_beta_fast", 32));
+  EXPECT_EQ(factors(yarn("llama", "yarn_beta_fast", 8)), usual);
+  for (const char* name : {"grok", "mistral3"}) {
+    EXPECT_NE(factors(yarn(name, "yarn_beta_fast", 8)), usual);
+  }
 }
 
 TEST_F(GgufModel, RefusesScalingThatCannotBe) {
@@ -225,9 +240,14 @@ TEST_F(GgufModel, RefusesScalingThatCannotBe) {
   const auto yarn = [] {
     return llama_gguf().text("llama.rope.scaling.type", "yarn").f32("llama.rope.scaling.factor", 4);
   };
-  EXPECT_ERROR(read(yarn().f32("llama.rope.scaling.yarn_beta_fast", 0.5f)), corrupt, "beta_fast",
-               "0.5");
-  EXPECT_ERROR(read(yarn().f32("llama.rope.scaling.yarn_beta_slow", std::nanf(""))), corrupt,
+  const auto mistral = [] {
+    return llama_gguf({.architecture = "mistral3"})
+        .text("mistral3.rope.scaling.type", "yarn")
+        .f32("mistral3.rope.scaling.factor", 4);
+  };
+  EXPECT_ERROR(read(mistral().f32("mistral3.rope.scaling.yarn_beta_fast", 0.5f)), corrupt,
+               "beta_fast", "0.5");
+  EXPECT_ERROR(read(mistral().f32("mistral3.rope.scaling.yarn_beta_slow", std::nanf(""))), corrupt,
                "beta_slow", "nan");
   EXPECT_ERROR(read(yarn().u32("llama.rope.scaling.original_context_length", 0)), corrupt,
                "original_context_length", "0");

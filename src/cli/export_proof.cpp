@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/export_proof.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.h"
+#include "engine/stock.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+constexpr std::int64_t kLongestPrompt = 4096;
+constexpr std::size_t kPositions = 16;
+constexpr std::size_t kSignalPrompt = 512;  // tokens on which the plan's own effect is measured
+
+// What still counts as the same: the same graph gives the same bits. Rows in another order round
+// sums in another way, and keys let libllama compute the angles by itself, in float; how far a
+// difference of rounding carries depends on the model (quantised ones magnify it), so it is
+// measured: how much logits move when every factor is changed by a millionth.
+constexpr double kSame = 1e-4;
+constexpr double kNudge = 1e-6;
+constexpr double kTimesNoise = 4;
+
+bool has_same_graph(GgufWay way) {
+  return way == GgufWay::unchanged || way == GgufWay::factors || way == GgufWay::lists;
+}
+
+[[noreturn]] void differs(const std::string& what) {
+  throw Error(ErrorKind::goal_not_met, cat("the exported file is not what the plan says: ", what),
+              "this is a fault of mrrope or of its table of architectures: please report it");
+}
+
+// Any tokens will do; these are spread over the vocabulary.
+std::vector<Token> prompt(std::int64_t length, int vocabulary) {
+  std::vector<Token> tokens;
+  std::uint64_t state = 12345;
+  for (std::int64_t i = 0; i < length; ++i) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    tokens.push_back(static_cast<Token>((state >> 33) % static_cast<std::uint64_t>(vocabulary)));
+  }
+  return tokens;
+}
+
+std::vector<std::size_t> spread(std::size_t tokens) {
+  std::vector<std::size_t> out;
+  const std::size_t count = std::min(kPositions, tokens);
+  for (std::size_t i = 1; i <= count; ++i) out.push_back(i * tokens / count - 1);
+  return out;
+}
+
+using Rows = std::vector<std::vector<float>>;
+
+double apart(const Rows& a, const Rows& b) {
+  double largest = 0;
+  for (std::size_t r = 0; r < a.size(); ++r) {
+    double sum = 0;
+    double squares = 0;
+    double difference = 0;
+    for (std::size_t i = 0; i < a[r].size(); ++i) {
+      sum += a[r][i];
+      squares += double(a[r][i]) * a[r][i];
+      difference = std::max(difference, std::abs(double(a[r][i]) - b[r][i]));
+    }
+    const double n = double(a[r].size());
+    const double deviation = std::sqrt(std::max(0.0, squares / n - sum / n * sum / n));
+    const double relative = difference / std::max(deviation, 1e-30);
+    if (std::isnan(relative)) return relative;
+    largest = std::max(largest, relative);
+  }
+  return largest;
+}
+
+Rows injected(LanguageModel& model, const Plan& plan, std::int64_t longest,
+              const std::vector<Token>& tokens, const std::vector<std::size_t>& wanted) {
+  model.use(make_ladder(plan, longest));
+  Rows rows;
+  model.timeline()->append_observed(tokens, wanted, [&](std::size_t, std::span<const float> row) {
+    rows.emplace_back(row.begin(), row.end());
+  });
+  return rows;
+}
+
+// An approximation is held against the YaRN that it says it is.
+Plan plan_of_file(const Plan& plan, const GgufExport& exported) {
+  if (!exported.fit) return plan;
+  const YarnFit& fit = *exported.fit;
+  Extension yarn;
+  yarn.method = "yarn";
+  yarn.scale = fit.scale;
+  yarn.parameters.beta_fast = fit.beta_fast;
+  yarn.parameters.beta_slow = fit.beta_slow;
+  const double own = 1 + 0.1 * std::log(fit.scale);
+  const double temperature = own * double(exported.attn_factor.value_or(1));
+  yarn.parameters.attn_coef = (temperature - 1) / std::log(fit.scale);
+  return make_plan(plan.geometry(), yarn);
+}
+
+Plan nudged(const Plan& plan) {
+  Extension custom;
+  custom.method = "custom";
+  custom.scale = std::max(1.5, plan.extension().scale);
+  custom.parameters.factors = plan.factor();
+  for (double& f : custom.parameters.factors) f *= 1 + kNudge;
+  custom.parameters.attn_coef = (plan.attention_scale() - 1) / std::log(custom.scale);
+  return make_plan(plan.geometry(), custom);
+}
+
+// What our own reader finds in the file.
+void check_read_back(const Model& source, const Plan& plan, const GgufExport& exported,
+                     std::int64_t length) {
+  const Model back = read_model(exported.files.front().path);
+  if (back.architecture != exported.architecture) {
+    differs(cat("its architecture reads back as ", back.architecture));
+  }
+  const Gguf file = read_gguf(exported.files.front().path);
+  const std::string key = exported.architecture + ".";
+  if (file.first().integer(key + "context_length", 1, INT32_MAX) != length) {
+    differs(cat(key, "context_length is not ", length));
+  }
+  if (exported.attn_factor &&
+      file.first().real(key + "rope.scaling.attn_factor") != double(*exported.attn_factor)) {
+    differs(cat(key, "rope.scaling.attn_factor is not ", *exported.attn_factor));
+  }
+  for (const char* name :
+       {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}) {
+    const std::vector<double> list = file.rope_factors(name);
+    if (!list.empty() && !exported.divisors.empty() &&
+        !std::equal(list.begin(), list.end(), exported.divisors.begin(), exported.divisors.end(),
+                    [](double a, float b) { return a == double(b); })) {
+      differs(cat(name, " does not hold the divisors"));
+    }
+  }
+  // The angles that follow from all of it.
+  const std::vector<double> theta = trained_theta(back.geometry);
+  const std::vector<double>& wanted = plan.theta();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!(std::abs(theta[i] / wanted[i] - 1) < 1e-5)) {
+      differs(cat("pair ", i, " turns by ", theta[i], " per position, the plan says ", wanted[i]));
+    }
+  }
+  const double temperature = plan.attention_scale() * source.geometry.trained_attention_scale;
+  if (!(std::abs(back.geometry.trained_attention_scale / temperature - 1) < 1e-5)) {
+    differs(cat("the attention scale reads back as ", back.geometry.trained_attention_scale,
+                ", the plan says ", temperature));
+  }
+}
+
+}  // namespace
+
+std::int64_t proof_length(const Model& source, std::int64_t length, bool full) {
+  std::int64_t tokens = source.geometry.train_length + source.geometry.train_length / 4;
+  if (!full) tokens = std::min(tokens, kLongestPrompt);
+  return std::max<std::int64_t>(1, std::min(tokens, length));
+}
+
+LocalOptions proof_options(const Model& source, std::int64_t tokens) {
+  LocalOptions options;
+  options.context = (tokens + 255) / 256 * 256;
+  options.ubatch = 256;
+  options.timelines = 1;
+  // The least rounding there is: what differs then differs.
+  options.type_k = options.type_v = "f32";
+  options.flash_attention = "off";
+  const MemoryPlan memory = plan_memory(source, options);
+  if (memory.total() > memory.available) {
+    throw Error(ErrorKind::out_of_memory,
+                cat("the proof runs the model, which takes ", bytes_text(double(memory.total())),
+                    " of ", bytes_text(double(memory.available)), " available"),
+                "give --no-verify to write the file without it");
+  }
+  return options;
+}
+
+GgufProof prove_gguf(const Model& source, const Plan& plan, const GgufExport& exported,
+                     std::int64_t length, const LocalOptions& options, std::int64_t tokens) {
+  const Plan effective = plan_of_file(plan, exported);
+  check_read_back(source, effective, exported, length);
+
+  GgufProof proof;
+  proof.tokens = tokens;
+  Rows expected;
+  std::vector<Token> text;
+  std::vector<std::size_t> wanted;
+  {
+    const auto model = open_local(source, options);
+    text = prompt(tokens, model->vocabulary());
+    wanted = spread(text.size());
+    proof.positions = wanted.size();
+    expected = injected(*model, effective, options.context, text, wanted);
+    if (!has_same_graph(exported.way)) {
+      proof.noise =
+          apart(expected, injected(*model, nudged(effective), options.context, text, wanted));
+    }
+    const std::vector<Token> front(
+        text.begin(),
+        text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), kSignalPrompt)));
+    const std::vector<std::size_t> last{front.size() - 1};
+    Extension none;
+    proof.without_plan =
+        apart(injected(*model, effective, options.context, front, last),
+              injected(*model, make_plan(plan.geometry(), none), options.context, front, last));
+  }
+  std::vector<std::filesystem::path> files;
+  for (const GgufFileOut& file : exported.files) files.push_back(file.path);
+  proof.largest = apart(expected, stock_logits(files, text, wanted, options));
+  const double limit = std::max(kSame, kTimesNoise * proof.noise);
+  if (!(proof.largest <= limit)) {
+    differs(cat("logits of stock libllama differ from those under the plan by ",
+                significant(proof.largest, 3),
+                " standard deviations (allowed: ", significant(limit, 3), ")"));
+  }
+  return proof;
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/engines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "core/text.h"
+#include "export/gguf_export.h"
+#include "export/hf_export.h"
+#include "formats/architectures.h"
+#include "formats/json.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+
+bool is_identity(const Plan& plan) {
+  for (const double f : plan.factor()) {
+    if (f != 1) return false;
+  }
+  return plan.attention_scale() == 1;
+}
+
+bool has_windows_apart(const Model& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const Layer& layer) { return layer.kind == LayerKind::windowed; });
+}
+
+// Nothing changes, and the model reaches that far.
+bool is_plain(const EngineQuestion& q) {
+  return is_identity(q.plan) && q.length <= q.model.geometry.train_length;
+}
+
+// model-128k.gguf beside the command, from /models/model.gguf or its first part.
+std::string output_name(const EngineQuestion& q, const char* extension) {
+  std::filesystem::path path = q.model.path.lexically_normal();
+  std::string stem =
+      path.has_filename() ? path.stem().string() : path.parent_path().filename().string();
+  if (path.filename() == "config.json") stem = path.parent_path().filename().string();
+  const std::size_t part = stem.find("-00001-of-");
+  if (part != std::string::npos) stem.resize(part);
+  if (stem.empty() || stem == ".") stem = "model";
+  return cat(stem, "-", length_text(q.length), extension);
+}
+
+std::string export_command(const EngineQuestion& q, const char* to, const std::string& out) {
+  return cat("mrrope export ", shell_word(q.model.path.string()), " ", q.how, " --to ", to, " -o ",
+             shell_word(out));
+}
+
+// ---- llama.cpp --------------------------------------------------------------------------------
+
+// Flags for a plan that llama.cpp has a name for. The temperature and the length have no flag that
+// always works: --yarn-attn-factor is not read under YaRN, and servers cap at context_length.
+std::string llama_flags(const EngineQuestion& q) {
+  const Plan& plan = q.plan;
+  const Extension& e = plan.extension();
+  const Geometry& g = plan.geometry();
+  std::string flags;
+  double own = 1;
+  if (e.method == "pi") {
+    flags = cat(" --rope-scaling linear --rope-scale ", e.scale);
+  } else if (e.method == "ntk") {
+    const double base = g.base * std::pow(plan.factor()[1], g.rotary_dim / 2.0);
+    flags = cat(" --rope-freq-base ", significant(base, 9));
+  } else if (e.method == "yarn") {
+    own = 1 + 0.1 * std::log(e.scale);
+    flags = cat(" --rope-scaling yarn --rope-scale ", e.scale, " --yarn-orig-ctx ", g.train_length);
+    const auto beta = [&](const char* flag, const std::optional<double>& value) {
+      if (value) flags += cat(" --yarn-beta-", flag, " ", *value);
+    };
+    beta("fast", e.parameters.beta_fast);
+    beta("slow", e.parameters.beta_slow);
+  }
+  std::string keys = cat(q.model.architecture, ".context_length=int:", q.length);
+  const double temperature = plan.attention_scale() / own;
+  if (std::abs(temperature - 1) > 1e-9) {
+    keys += cat(",", q.model.architecture,
+                ".rope.scaling.attn_factor=float:", significant(temperature, 9));
+  }
+  return cat(flags, " --override-kv ", keys);
+}
+
+// Whether flags of a context say this plan. Unlike keys of a file they never reach layers that
+// plans leave alone, but for the temperature.
+bool has_llama_name(const EngineQuestion& q) {
+  const Architecture* row = find_architecture(q.model.architecture);
+  const Extension& e = q.plan.extension();
+  const Geometry& g = q.plan.geometry();
+  const bool plain = g.trained_factor.empty() && g.trained_attention_scale == 1 &&
+                     q.model.scaling.type == "none" && !e.parameters.low && !e.parameters.high;
+  if (!q.gguf || !row || row->scale_in_scores || !plain) return false;
+  const bool apart = has_windows_apart(q.model);
+  const double own = e.method == "yarn" ? 1 + 0.1 * std::log(e.scale) : 1;
+  if (apart && (e.method == "ntk" || std::abs(q.plan.attention_scale() / own - 1) > 1e-9)) {
+    return false;
+  }
+  return e.method == "pi" || e.method == "ntk" || e.method == "yarn";
+}
+
+struct LlamaWay {
+  Verdict verdict = Verdict::cannot;
+  std::string why;
+};
+
+// Whether an exported GGUF can carry the plan.
+LlamaWay file_way(const EngineQuestion& q) {
+  if (!q.gguf) {
+    const Architecture* row = find_architecture(q.model.architecture);
+    const bool reads = row && (row->factors == FactorSupport::used ||
+                               row->factors == FactorSupport::long_short || row->like_llama);
+    if (reads) return {Verdict::needs_file, "convert the checkpoint to GGUF, then export that"};
+    return {Verdict::cannot, cat("llama.cpp reads no factors for ", q.model.architecture)};
+  }
+  try {
+    GgufOptions options;
+    options.length = q.length;
+    const GgufWay way = gguf_way(*q.gguf, q.model, q.plan, options);
+    const char* how = way == GgufWay::relabelled ? "as a file of architecture llama"
+                      : way == GgufWay::keys     ? "with the keys it has for this method"
+                                                 : "with a list of factors";
+    return {Verdict::needs_file, how};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unsupported) throw;
+    return {Verdict::cannot, error.what()};
+  }
+}
+
+EngineAdvice llama_advice(const EngineQuestion& q) {
+  EngineAdvice advice;
+  advice.engine = "llama.cpp";
+  const std::string model = shell_word(q.model.path.string());
+  const std::string length = std::to_string(q.length);
+  if (q.gguf && is_plain(q)) {
+    advice.verdict = Verdict::as_is;
+    advice.commands = {cat("llama-server -m ", model, " -c ", length)};
+    return advice;
+  }
+  if (has_llama_name(q)) {
+    advice.verdict = Verdict::as_is;
+    advice.commands = {cat("llama-server -m ", model, " -c ", length, llama_flags(q)),
+                       cat("llama-cli -m ", model, " -c ", length, llama_flags(q))};
+    return advice;
+  }
+  const LlamaWay way = file_way(q);
+  advice.verdict = way.verdict;
+  advice.why = way.why;
+  if (way.verdict == Verdict::cannot) {
+    if (q.gguf) advice.commands = {cat("mrrope generate ", model, " ", q.how, " --chat")};
+    return advice;
+  }
+  const std::string out = output_name(q, ".gguf");
+  if (!q.gguf) {
+    advice.commands = {cat("python convert_hf_to_gguf.py ", model, " --outfile model.gguf"),
+                       cat("mrrope export model.gguf ", q.how, " --to gguf -o ", shell_word(out))};
+  } else {
+    advice.commands = {export_command(q, "gguf", out)};
+  }
+  advice.commands.push_back(cat("llama-server -m ", shell_word(out), " -c ", length));
+  return advice;
+}
+
+// ollama passes no rope flag on and caps at context_length, so that only a file will do.
+EngineAdvice ollama_advice(const EngineQuestion& q) {
+  EngineAdvice advice;
+  advice.engine = "ollama";
+  std::string file = q.model.path.string();
+  if (q.gguf && is_plain(q)) {
+    advice.verdict = Verdict::as_is;
+  } else {
+    const LlamaWay way = file_way(q);
+    advice.verdict = way.verdict;
+    advice.why = way.why;
+    if (way.verdict == Verdict::cannot) return advice;
+    file = "./" + output_name(q, ".gguf");
+    if (q.gguf) advice.commands = {export_command(q, "gguf", output_name(q, ".gguf"))};
+  }
+  advice.commands.push_back(cat("printf 'FROM %s\\nPARAMETER num_ctx ", q.length, "\\n' ",
+                                shell_word(file), " > Modelfile"));
+  advice.commands.push_back(cat("ollama create ", shell_word(output_name(q, "")), " -f Modelfile"));
+  return advice;
+}
+
+// ---- Hugging Face ------------------------------------------------------------------------------
+
+// The checkpoint that a GGUF was made from is not known.
+std::string checkpoint(const EngineQuestion& q) {
+  return q.gguf ? "CHECKPOINT" : hf_folder(q.model).string();
+}
+
+// rope_parameters with `original` as the declared window; empty where nothing changes.
+ordered_json overrides(const EngineQuestion& q, std::int64_t original) {
+  if (is_plain(q)) return ordered_json::object();
+  return {{"max_position_embeddings", q.length},
+          {"rope_parameters", longrope_parameters(q.plan, q.length, original)}};
+}
+
+// Overrides replace keys of the outermost level, and one rotation for all layers. A model that
+// keeps its rotation elsewhere, or two of them, needs a folder of its own.
+std::string override_obstacle(const EngineQuestion& q) {
+  if (has_windows_apart(q.model)) return "its sliding-window layers keep a rotation of their own";
+  if (q.gguf) return {};
+  const std::filesystem::path file = hf_folder(q.model) / "config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return {};
+  const nlohmann::json config = read_json(file);
+  for (const char* name : {"text_config", "language_config", "llm_config"}) {
+    if (config.contains(name)) return cat("its rotation stands in ", name);
+  }
+  return {};
+}
+
+// The folder to export first; the engine's command is then about that.
+EngineAdvice by_folder(const EngineQuestion& q, const char* engine, const std::string& why) {
+  EngineAdvice advice;
+  advice.engine = engine;
+  advice.verdict = Verdict::needs_file;
+  advice.why = why;
+  advice.commands = {cat("mrrope export ", shell_word(checkpoint(q)), " ", q.how, " --to hf -o ",
+                         shell_word(output_name(q, "")))};
+  return advice;
+}
+
+EngineAdvice transformers_advice(const EngineQuestion& q) {
+  const std::string obstacle = is_plain(q) ? "" : override_obstacle(q);
+  if (!obstacle.empty()) {
+    EngineAdvice advice = by_folder(q, "transformers", obstacle);
+    advice.commands.push_back(
+        cat("AutoModelForCausalLM.from_pretrained(", ordered_json(output_name(q, "")).dump(), ")"));
+    return advice;
+  }
+  EngineAdvice advice;
+  advice.engine = "transformers";
+  advice.verdict = Verdict::as_is;
+  std::string arguments = ordered_json(checkpoint(q)).dump();
+  // Numbers, words and lists: the same in JSON and in Python.
+  const ordered_json o = overrides(q, q.plan.geometry().train_length);
+  for (const auto& [name, value] : o.items()) {
+    arguments += cat(", ", name, "=", value.dump());
+  }
+  advice.commands = {cat("AutoModelForCausalLM.from_pretrained(", arguments, ")")};
+  return advice;
+}
+
+// Why the longrope class that vLLM and SGLang share cannot run it; empty where it can.
+std::string longrope_obstacle(const EngineQuestion& q) {
+  const Architecture* row = find_architecture(q.model.architecture);
+  if (row && row->huggingface_pairing == Pairing::interleaved) {
+    return "its longrope pairs elements as halves only, and this model interleaves them";
+  }
+  if (!q.model.mrope_sections.empty()) {
+    return "its longrope knows no positions of several dimensions";
+  }
+  if (q.model.latent_attention) return "its latent attention has a rotation of its own";
+  return {};
+}
+
+// `command` makes the engine's command for a checkpoint.
+using Command = std::function<std::string(const std::string& checkpoint)>;
+
+EngineAdvice server_advice(const EngineQuestion& q, const char* engine, const Command& command,
+                           const char* flag, std::int64_t original) {
+  EngineAdvice advice;
+  advice.engine = engine;
+  const ordered_json o = overrides(q, original);
+  if (!o.empty()) {
+    advice.why = longrope_obstacle(q);
+    if (!advice.why.empty()) return advice;
+    const std::string obstacle = override_obstacle(q);
+    if (!obstacle.empty()) {
+      advice = by_folder(q, engine, obstacle);
+      advice.commands.push_back(command(shell_word(output_name(q, ""))));
+      return advice;
+    }
+  }
+  advice.verdict = Verdict::as_is;
+  advice.commands = {command(shell_word(checkpoint(q)))};
+  if (!o.empty()) advice.commands[0] += cat(" ", flag, " ", shell_word(o.dump()));
+  return advice;
+}
+
+EngineAdvice vllm_advice(const EngineQuestion& q) {
+  const auto command = [&](const std::string& name) {
+    return cat("vllm serve ", name, " --max-model-len ", q.length);
+  };
+  return server_advice(q, "vLLM", command, "--hf-overrides", q.plan.geometry().train_length);
+}
+
+// SGLang takes the list for long texts once a position lies past the original window, and for the
+// one position at it reads the wrong row; with the new length as the original one it never gets
+// there, and the lists are equal.
+EngineAdvice sglang_advice(const EngineQuestion& q) {
+  const auto command = [&](const std::string& name) {
+    return cat("python -m sglang.launch_server --model-path ", name, " --context-length ",
+               q.length);
+  };
+  return server_advice(q, "SGLang", command, "--json-model-override-args", q.length);
+}
+
+}  // namespace
+
+const char* to_string(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::as_is:
+      return "runs as is";
+    case Verdict::needs_file:
+      return "needs the exported file";
+    case Verdict::cannot:
+      return "cannot";
+  }
+  return "";
+}
+
+std::string shell_word(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_not_of(
+                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                          "0123456789_-+=:,./@%") == std::string::npos;
+  if (plain) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+std::vector<EngineAdvice> engine_advice(const EngineQuestion& q) {
+  return {llama_advice(q), ollama_advice(q), transformers_advice(q), vllm_advice(q),
+          sglang_advice(q)};
+}
+
+}  // namespace mrrope

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/gguf_export.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/text.h"
+#include "export/relabel.h"
+#include "formats/facts.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+namespace {
+
+constexpr const char* kFreqs = "rope_freqs.weight";
+constexpr const char* kLong = "rope_factors_long.weight";
+constexpr const char* kShort = "rope_factors_short.weight";
+
+// Two lists of angles are the same where every pair agrees to this: files hold floats.
+constexpr double kExact = 1e-6;
+
+// Everything the decision rests on.
+struct Case {
+  const Gguf& gguf;
+  const Model& model;
+  const Plan& plan;
+  const GgufOptions& options;
+  const Architecture& architecture;
+  Model shipped;               // the model with the vendor's scaling
+  bool on_top = false;         // the plan keeps what the file declares; else it is taken out
+  bool windows_apart = false;  // layers that plans leave alone, and the temperature key does not
+};
+
+[[noreturn]] void unsupported(const Case& c, const std::string& why, const std::string& hint) {
+  throw Error(ErrorKind::unsupported,
+              cat(shown(c.model.path.string()), ": no GGUF makes stock llama.cpp run this plan on ",
+                  c.architecture.name, ": ", why),
+              hint);
+}
+
+bool all_close(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return std::abs(x / y - 1) < kExact; });
+}
+
+bool is_identity(const Plan& plan) {
+  return plan.attention_scale() == 1 &&
+         std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
+}
+
+Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const GgufOptions& options) {
+  const Architecture* architecture = find_architecture(model.architecture);
+  if (!architecture || model.format != "gguf") {
+    throw Error(ErrorKind::usage, cat(shown(model.path.string()), " is not a GGUF file"),
+                "export it with --to hf, or convert it with llama.cpp's convert_hf_to_gguf.py");
+  }
+  if (plan.geometry() != model.geometry) {
+    throw Error(ErrorKind::usage,
+                cat("the plan was made for rotary_dim ", plan.geometry().rotary_dim, ", base ",
+                    plan.geometry().base, ", window ", plan.geometry().train_length,
+                    "; this model has ", model.geometry.rotary_dim, ", ", model.geometry.base, ", ",
+                    model.geometry.train_length),
+                "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
+                "both or on neither)");
+  }
+  Case c{gguf, model, plan, options, *architecture, finish_model(gguf_facts(gguf), false)};
+  const Geometry& now = plan.geometry();
+  const Geometry& then = c.shipped.geometry;
+  c.on_top = now.trained_factor == then.trained_factor &&
+             now.trained_attention_scale == then.trained_attention_scale;
+  c.windows_apart = std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
+    return layer.kind == LayerKind::windowed;
+  });
+  return c;
+}
+
+// What the file declares besides a list in rope_freqs: keys on top of which nothing can be written.
+bool has_scaling_keys(const Case& c) {
+  const std::string& type = c.shipped.scaling.type;
+  return type == "linear" || type == "yarn" || type == "longrope";
+}
+
+// The divisors that take the place of the file's own list, so that theta becomes the plan's.
+std::vector<double> divisors(const Case& c, bool lists) {
+  const std::vector<double>& trained = c.plan.geometry().trained_factor;
+  std::vector<double> own = lists ? c.shipped.scaling.short_factor : c.gguf.rope_factors(kFreqs);
+  if (c.architecture.factors == FactorSupport::ignored) own.clear();
+  const std::vector<double>& below = c.on_top ? own : trained;
+  std::vector<double> out = c.plan.factor();
+  for (std::size_t i = 0; i < out.size() && !below.empty(); ++i) out[i] *= below[i];
+  // Where full layers read the front of a longer list, its end stays.
+  const std::size_t entries = out.size() * static_cast<std::size_t>(c.architecture.rotary_divisor);
+  while (out.size() < entries) out.push_back(out.size() < own.size() ? own[out.size()] : 1);
+  return out;
+}
+
+// ---- keys -------------------------------------------------------------------------------------
+
+using Keys = std::map<std::string, GgufKeyOut>;  // by name without the architecture
+
+// The plan in keys that llama.cpp has: linear, another base, YaRN. Empty where it has none.
+Keys native_keys(const Case& c) {
+  Keys keys;
+  const Plan& plan = c.plan;
+  const Geometry& g = plan.geometry();
+  const std::vector<double>& f = plan.factor();
+  const auto put = [&](const char* name, double value) {
+    keys[name] = f32_key("", static_cast<float>(value));
+  };
+  if (all_close(f, std::vector<double>(f.size(), f[0]))) {
+    keys["rope.scaling.type"] = text_key("", "linear");
+    put("rope.scaling.factor", f[0]);
+    return keys;
+  }
+  std::vector<double> powers(f.size(), 1.0);
+  for (std::size_t i = 1; i < f.size(); ++i) powers[i] = std::pow(f[1], double(i));
+  // Windowed layers may take their base from the same key.
+  if (all_close(f, powers) && !c.windows_apart) {
+    put("rope.freq_base", g.base * std::pow(f[1], g.rotary_dim / 2.0));
+    return keys;
+  }
+  return keys;
+}
+
+Keys yarn_keys(const YarnFit& fit) {
+  Keys keys;
+  keys["rope.scaling.type"] = text_key("", "yarn");
+  keys["rope.scaling.factor"] = f32_key("", static_cast<float>(fit.scale));
+  keys["rope.scaling.original_context_length"] =
+      integer_key("", GgufType::u32, static_cast<std::uint64_t>(fit.original_length));
+  return keys;
+}
+
+double yarn_temperature(double scale) { return 1 + 0.1 * std::log(std::max(1.0, scale)); }
+
+// ---- the decision -----------------------------------------------------------------------------
+
+struct Decision {
+  GgufWay way = GgufWay::unchanged;
+  Keys keys;
+  double own_temperature = 1;  // what llama.cpp applies by itself under these keys
+  std::optional<YarnFit> fit;
+};
+
+std::string why_no_factors(const Case& c) {
+  switch (c.architecture.factors) {
+    case FactorSupport::refused:
+      return "its loader refuses a file with factors, and this plan is neither linear, nor "
+             "another base, nor YaRN";
+    case FactorSupport::ignored:
+      return "its graph passes factors by in silence, and this plan is neither linear, nor another "
+             "base, nor YaRN";
+    default:
+      return "";
+  }
+}
+
+// The temperature key reaches every rotation, also those of layers that plans leave alone.
+void check_temperature(const Case& c, double own_temperature) {
+  if (!c.windows_apart || std::abs(c.plan.attention_scale() / own_temperature - 1) < kExact) return;
+  unsupported(
+      c,
+      cat("its key for the temperature (", significant(c.plan.attention_scale(), 6),
+          " here) also reaches the sliding-window layers, which the plan leaves alone"),
+      own_temperature == 1
+          ? "make the plan with --attn-coef 0, or take --method yarn, whose own temperature "
+            "llama.cpp applies to the right layers"
+          : "make the plan with the default --attn-coef 0.1");
+}
+
+// Keys alone: exact where the plan is one that they can say, else the nearest YaRN if allowed.
+Decision decide_keys(const Case& c, const std::string& why) {
+  if (c.architecture.scale_in_scores) {
+    unsupported(c, "llama.cpp's keys for scaling also change the scale of its attention scores",
+                "run it with mrrope generate, which writes the plan into the graph");
+  }
+  if (c.on_top && (has_scaling_keys(c) || !c.plan.geometry().trained_factor.empty())) {
+    unsupported(
+        c,
+        cat(why.empty() ? "" : why + "; and ", "its keys already hold the vendor's own scaling (",
+            c.shipped.scaling.type, "), and they hold one at a time"),
+        "make the plan with --replace-scaling, or run it with mrrope generate");
+  }
+  if (c.windows_apart && c.architecture.keys_reach_windows) {
+    unsupported(c,
+                cat(why.empty() ? "" : why + "; and ",
+                    "its keys also change the sliding-window layers, which plans leave alone"),
+                "for pi and yarn llama.cpp's own flags do it right: --to commands prints them; "
+                "mrrope generate runs every plan");
+  }
+  Decision d;
+  d.way = GgufWay::keys;
+  d.keys = native_keys(c);
+  if (!d.keys.empty()) {
+    check_temperature(c, 1);
+    return d;
+  }
+  const YarnFit fit = fit_yarn(c.plan);
+  d.keys = yarn_keys(fit);
+  d.own_temperature = yarn_temperature(fit.scale);
+  if (fit.largest_error < kExact) {
+    check_temperature(c, d.own_temperature);
+    return d;
+  }
+  if (!c.options.approximate) {
+    unsupported(
+        c,
+        why.empty() ? "--native was given, and this plan is none that llama.cpp has keys for" : why,
+        cat("--approximate writes the nearest YaRN, which turns pair ", fit.worst_pair, " by ",
+            significant(100 * fit.largest_error, 3), " % another angle (mean ",
+            significant(100 * fit.mean_error, 3), " %); mrrope generate runs the plan as it is"));
+  }
+  d.way = GgufWay::approximate;
+  d.fit = fit;
+  return d;
+}
+
+Decision decide(const Case& c) {
+  if (is_identity(c.plan) && c.on_top) return {};
+  if (c.options.native) return decide_keys(c, "");
+  Decision d;
+  const bool longrope = c.on_top && c.shipped.scaling.type == "longrope";
+  if (c.architecture.factors == FactorSupport::long_short ||
+      (c.architecture.factors == FactorSupport::used && longrope)) {
+    d.way = GgufWay::lists;
+  } else if (c.architecture.factors == FactorSupport::used) {
+    d.way = GgufWay::factors;
+  } else if (c.architecture.like_llama) {
+    check_relabel(c.gguf, c.model, c.architecture);
+    d.way = GgufWay::relabelled;
+  } else {
+    return decide_keys(c, why_no_factors(c));
+  }
+  check_temperature(c, 1);
+  return d;
+}
+
+// ---- the files --------------------------------------------------------------------------------
+
+std::string output_architecture(const Case& c, GgufWay way) {
+  return way == GgufWay::relabelled ? "llama" : std::string(c.architecture.name);
+}
+
+// The key that replaces or joins those of the file, all but the architecture's name filled in.
+Keys new_keys(const Case& c, const Decision& d, std::optional<float>& attn_factor) {
+  Keys keys = d.keys;
+  const GgufPart& first = c.gguf.first();
+  const std::string prefix = cat(c.architecture.name, ".");
+  const GgufKeyValue* old_length = first.find(prefix + "context_length");
+  keys["context_length"] =
+      integer_key("context_length", old_length->type, static_cast<std::uint64_t>(c.options.length));
+  // YaRN's ramp and the attention of Mistral 3 start from the old window, which llama.cpp would
+  // otherwise take from the new one; and whoever wants to undo the export finds it there.
+  if (!first.find(prefix + "rope.scaling.original_context_length")) {
+    keys.try_emplace("rope.scaling.original_context_length",
+                     integer_key("", GgufType::u32,
+                                 static_cast<std::uint64_t>(
+                                     *first.integer(prefix + "context_length", 1, kMaxContext))));
+  }
+  if (d.way == GgufWay::unchanged) return keys;
+
+  const double before = c.on_top ? first.real(prefix + "rope.scaling.attn_factor").value_or(1)
+                                 : c.plan.geometry().trained_attention_scale;
+  double temperature = before * c.plan.attention_scale() / d.own_temperature;
+  // Windowed layers would get it too: the nearest YaRN keeps its own.
+  if (d.way == GgufWay::approximate && c.windows_apart) temperature = before;
+  if (std::abs(temperature - 1) > 1e-12 || first.find(prefix + "rope.scaling.attn_factor")) {
+    attn_factor = static_cast<float>(temperature);
+    keys["rope.scaling.attn_factor"] = f32_key("", *attn_factor);
+  }
+  if (!c.on_top && keys.find("rope.scaling.type") == keys.end()) {
+    keys["rope.scaling.type"] = text_key("", "none");
+  }
+  return keys;
+}
+
+// Keys of the vendor's scaling, which go when it is replaced or others take its place.
+bool is_old_scaling(std::string_view name) {
+  return name == "rope.scaling.factor" || name == "rope.scale_linear" ||
+         name.substr(0, 18) == "rope.scaling.yarn_";
+}
+
+std::vector<GgufKeyOut> keys_of(const Case& c, const GgufPart& part, GgufWay way, Keys keys,
+                                bool drop_split) {
+  std::vector<GgufKeyOut> out;
+  const std::string from = cat(c.architecture.name, ".");
+  const std::string to = output_architecture(c, way) + ".";
+  const bool writes_scaling = keys.count("rope.scaling.type") != 0;
+  for (const GgufKeyValue& record : part.key_values) {
+    if (drop_split && record.key.rfind("split.", 0) == 0) continue;
+    if (record.key == "general.architecture") {
+      out.push_back(text_key(record.key, output_architecture(c, way)));
+      continue;
+    }
+    if (record.key.rfind(from, 0) != 0) {
+      out.push_back(copied(part, record, record.key));
+      continue;
+    }
+    const std::string name = record.key.substr(from.size());
+    const auto fresh = keys.find(name);
+    if (fresh != keys.end()) {
+      out.push_back(std::move(fresh->second));
+      out.back().key = to + name;
+      keys.erase(fresh);
+    } else if (!(writes_scaling && is_old_scaling(name))) {
+      out.push_back(copied(part, record, to + name));
+    }
+  }
+  for (auto& [name, kv] : keys) {
+    out.push_back(std::move(kv));
+    out.back().key = to + name;
+  }
+  return out;
+}
+
+std::vector<GgufTensorOut> tensors_of(const Case& c, const GgufPart& part, const Decision& d,
+                                      std::vector<GgufTensorOut>& fresh) {
+  std::vector<GgufTensorOut> out;
+  for (const GgufTensor& tensor : part.tensors) {
+    const auto is_new = std::find_if(fresh.begin(), fresh.end(),
+                                     [&](const GgufTensorOut& t) { return t.name == tensor.name; });
+    if (is_new != fresh.end()) {
+      out.push_back(std::move(*is_new));
+      fresh.erase(is_new);
+      continue;
+    }
+    const bool list = tensor.name == kFreqs || tensor.name == kLong || tensor.name == kShort;
+    if (list && d.way != GgufWay::unchanged && !c.on_top) continue;  // the vendor's, replaced
+    GgufTensorOut copy = copied(part, tensor);
+    if (d.way == GgufWay::relabelled) {
+      if (list) continue;
+      copy = relabelled(std::move(copy), c.model, c.architecture);
+    }
+    out.push_back(std::move(copy));
+  }
+  return out;
+}
+
+std::vector<float> to_floats(const Case& c, const std::vector<double>& values) {
+  std::vector<float> out;
+  for (const double v : values) {
+    const auto f = static_cast<float>(v);
+    if (!(f > 0) || !std::isfinite(f)) {
+      unsupported(c, cat("a divisor of ", significant(v, 6), " does not fit a 32-bit float"),
+                  "give smaller factors");
+    }
+    out.push_back(f);
+  }
+  return out;
+}
+
+std::filesystem::path part_path(const std::filesystem::path& out, std::size_t number,
+                                std::size_t count) {
+  const auto digits = [](std::size_t v) {
+    const std::string text = std::to_string(v);
+    return std::string(text.size() < 5 ? 5 - text.size() : 0, '0') + text;
+  };
+  std::filesystem::path stem = out;
+  if (stem.extension() == ".gguf") stem.replace_extension();
+  return stem.string() + "-" + digits(number) + "-of-" + digits(count) + ".gguf";
+}
+
+void check_output(const Case& c, const std::vector<GgufFileOut>& files) {
+  for (const GgufFileOut& file : files) {
+    for (const GgufPart& part : c.gguf.parts) {
+      std::error_code ignored;
+      if (std::filesystem::equivalent(file.path, part.path, ignored)) {
+        throw Error(ErrorKind::usage, cat(shown(file.path.string()), " is the input itself"),
+                    "give another name with -o: the input is never changed");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const char* to_string(GgufWay way) noexcept {
+  switch (way) {
+    case GgufWay::unchanged:
+      return "unchanged";
+    case GgufWay::factors:
+      return "factors";
+    case GgufWay::lists:
+      return "lists";
+    case GgufWay::relabelled:
+      return "relabelled";
+    case GgufWay::keys:
+      return "keys";
+    case GgufWay::approximate:
+      return "approximate";
+  }
+  return "";
+}
+
+GgufWay gguf_way(const Gguf& gguf, const Model& model, const Plan& plan,
+                 const GgufOptions& options) {
+  return decide(make_case(gguf, model, plan, options)).way;
+}
+
+GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& plan,
+                            const GgufOptions& options) {
+  const Case c = make_case(gguf, model, plan, options);
+  if (options.length < 1 || options.length > kMaxContext) {
+    throw Error(ErrorKind::usage, cat("a context of ", options.length, " tokens"),
+                "give --ctx a length below 2^31");
+  }
+  if (options.split && gguf.parts.size() == 1) {
+    throw Error(ErrorKind::usage, "--split keeps the parts of a split file, and this one is whole",
+                "leave --split away, or split the result with llama-gguf-split");
+  }
+  const Decision d = decide(c);
+  GgufExport out;
+  out.way = d.way;
+  out.architecture = output_architecture(c, d.way);
+  out.fit = d.fit;
+
+  std::vector<GgufTensorOut> fresh;
+  if (d.way == GgufWay::factors || d.way == GgufWay::relabelled || d.way == GgufWay::lists) {
+    const bool lists = d.way == GgufWay::lists;
+    out.divisors = to_floats(c, divisors(c, lists));
+    if (lists) {
+      fresh.push_back(f32_tensor(kLong, out.divisors));
+      fresh.push_back(f32_tensor(kShort, out.divisors));
+    } else {
+      fresh.push_back(f32_tensor(kFreqs, out.divisors));
+    }
+  }
+  const std::size_t before = gguf.parts.size() > 1 && options.split ? gguf.parts.size() : 1;
+  Keys keys = new_keys(c, d, out.attn_factor);
+  if (d.way == GgufWay::approximate) {
+    const double written = d.own_temperature * double(out.attn_factor.value_or(1));
+    const double wanted = plan.attention_scale() * plan.geometry().trained_attention_scale;
+    out.temperature_error = std::abs(written / wanted - 1);
+  }
+  for (std::size_t n = 0; n < gguf.parts.size(); ++n) {
+    const GgufPart& part = gguf.parts[n];
+    std::vector<GgufTensorOut> tensors = tensors_of(c, part, d, fresh);
+    if (n == 0 || options.split) {
+      GgufFileOut file;
+      file.path = options.split ? part_path(options.out, n + 1, before) : options.out;
+      file.alignment = part.alignment;
+      file.keys = n == 0 ? keys_of(c, part, d.way, std::move(keys), !options.split)
+                         : std::vector<GgufKeyOut>();
+      if (n > 0) {
+        for (const GgufKeyValue& record : part.key_values) {
+          file.keys.push_back(copied(part, record, record.key));
+        }
+      }
+      out.files.push_back(std::move(file));
+    }
+    auto& into = out.files.back().tensors;
+    std::move(tensors.begin(), tensors.end(), std::back_inserter(into));
+  }
+  // What no part held before goes to the first.
+  std::size_t total = 0;
+  std::move(fresh.begin(), fresh.end(), std::back_inserter(out.files.front().tensors));
+  for (const GgufFileOut& file : out.files) total += file.tensors.size();
+  if (options.split) {
+    for (GgufFileOut& file : out.files) {
+      for (GgufKeyOut& kv : file.keys) {
+        if (kv.key != "split.tensors.count" || !kv.record) continue;
+        kv = integer_key(kv.key, kv.record->type, total);
+      }
+    }
+  }
+  check_output(c, out.files);
+  return out;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/yarn_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace mrrope {
+namespace {
+
+constexpr double kBetaFast = 32;
+constexpr std::int64_t kLongest = (std::int64_t{1} << 31) - 1;
+
+// A ramp over pairs: 0 up to `low`, 1 from `high` on.
+struct Ramp {
+  double low = 0;
+  double high = 0;
+};
+
+// The pair, between pairs, that makes one turn in so many tokens.
+double pair_of(const Geometry& g, double tokens) {
+  return g.rotary_dim * std::log(tokens / (2 * std::numbers::pi)) / (2 * std::log(g.base));
+}
+
+Ramp ramp_of(const Geometry& g, std::int64_t original) {
+  return {std::max(0.0, std::floor(pair_of(g, double(original) / kBetaFast))),
+          std::min(g.rotary_dim - 1.0, std::ceil(pair_of(g, double(original))))};
+}
+
+double factor_at(const Ramp& ramp, double scale, std::size_t pair) {
+  const double width = std::max(0.001, ramp.high - ramp.low);
+  const double part = std::clamp((double(pair) - ramp.low) / width, 0.0, 1.0);
+  return 1 / (1 - part + part / scale);
+}
+
+double error_at(const std::vector<double>& wanted, const Ramp& ramp, double scale,
+                std::size_t pair) {
+  return std::abs(wanted[pair] / factor_at(ramp, scale, pair) - 1);
+}
+
+double largest_error(const std::vector<double>& wanted, const Ramp& ramp, double scale) {
+  double largest = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    largest = std::max(largest, error_at(wanted, ramp, scale, i));
+  }
+  return largest;
+}
+
+// The best scale for one ramp. The error of a pair falls and then rises with the scale, so the
+// largest of them has one minimum; found by golden section over the logarithm.
+double best_scale(const std::vector<double>& wanted, const Ramp& ramp, double most) {
+  constexpr double kGolden = 0.6180339887498949;
+  double left = 0;
+  double right = std::log(most);
+  for (int step = 0; step < 60; ++step) {
+    const double a = right - kGolden * (right - left);
+    const double b = left + kGolden * (right - left);
+    if (largest_error(wanted, ramp, std::exp(a)) <= largest_error(wanted, ramp, std::exp(b))) {
+      right = b;
+    } else {
+      left = a;
+    }
+  }
+  return std::exp((left + right) / 2);
+}
+
+// One original length for every ramp there is: engines floor its begin and ceil its end, so each
+// pair gives two.
+std::vector<std::int64_t> original_lengths(const Geometry& g) {
+  std::vector<std::int64_t> out{g.train_length};
+  const double width = pair_of(g, kBetaFast) - pair_of(g, 1);
+  for (int high = 1; high < g.rotary_dim; ++high) {
+    const double step = std::ceil(high - 1 - width) + width;  // where the begin moves on
+    for (const double end : {(high - 1 + step) / 2, (step + high) / 2}) {
+      const double tokens = 2 * std::numbers::pi * std::pow(g.base, 2 * end / g.rotary_dim);
+      if (tokens >= 1 && tokens <= double(kLongest)) out.push_back(std::llround(tokens));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+YarnFit fit_yarn(const Plan& plan) {
+  const Geometry& g = plan.geometry();
+  const std::vector<double>& wanted = plan.factor();
+  const double most = 4 * *std::max_element(wanted.begin(), wanted.end());
+  YarnFit best;
+  double least = INFINITY;
+  for (const std::int64_t original : original_lengths(g)) {
+    const Ramp ramp = ramp_of(g, original);
+    // What was asked for first, so that a plan that is YaRN gives its own numbers back.
+    for (const double scale : {plan.extension().scale, best_scale(wanted, ramp, most)}) {
+      const double error = largest_error(wanted, ramp, scale);
+      if (error >= least) continue;
+      least = error;
+      best.scale = scale;
+      best.original_length = original;
+    }
+    if (least == 0) break;
+  }
+  const Ramp ramp = ramp_of(g, best.original_length);
+  best.beta_slow = double(g.train_length) / double(best.original_length);
+  best.beta_fast = kBetaFast * best.beta_slow;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const double error = error_at(wanted, ramp, best.scale, i);
+    best.mean_error += error / double(wanted.size());
+    if (error <= best.largest_error) continue;
+    best.largest_error = error;
+    best.worst_pair = static_cast<int>(i);
+  }
+  return best;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope export as it is typed.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "formats/gguf.h"
+#include "support/command.h"
+#include "support/gguf_writer.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using test::llama_gguf;
+using test::read_file;
+using test::TempFolder;
+namespace fs = std::filesystem;
+
+const std::string kTiny = MRROPE_TINY_MODEL;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Small, without weights: for everything but the proof.
+std::string small(const TempFolder& folder, const std::string& architecture = "llama") {
+  return folder
+      .write(architecture + ".gguf",
+             llama_gguf({.architecture = architecture})
+                 .tensor("token_embd.weight", {64, 3}, 0, std::string(768, 'e'))
+                 .bytes())
+      .string();
+}
+
+TEST(Export, WritesAndProvesOnTheTinyModel) {
+  const TempFolder folder;
+  const std::string before = read_file(kTiny);
+  const CommandResult r = run_command("export " + kTiny + " --method pro --ctx 4k --json -o " +
+                                      folder.file("out.gguf"));
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const auto json = nlohmann::json::parse(r.out);
+  EXPECT_EQ(json["way"], "factors");
+  EXPECT_EQ(json["context_length"], 4096);
+  EXPECT_EQ(json["divisors"].size(), 64u);
+  EXPECT_EQ(json["proof"]["tokens"], 1280);
+  EXPECT_EQ(json["proof"]["largest"], 0.0);
+  EXPECT_GT(json["proof"]["without_plan"], 0.5);
+  const Gguf file = read_gguf(folder / "out.gguf");
+  EXPECT_EQ(file.rope_factors("rope_freqs.weight").back(), 4);
+  EXPECT_TRUE(read_file(kTiny) == before) << "the input was touched";
+}
+
+TEST(Export, PlanFileAndRefusalToOverwrite) {
+  const TempFolder folder;
+  const std::string model = small(folder);
+  const std::string plan = folder.file("p.json");
+  ASSERT_EQ(run_command("plan " + model + " --method uni --ctx 16k -o " + plan).exit_code, 0);
+  const std::string out = folder.file("out.gguf");
+  const std::string command = "export " + model + " --plan " + plan + " --no-verify -o " + out;
+  const CommandResult first = run_command(command);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_TRUE(contains(first.out, "context_length 16384"));
+  EXPECT_TRUE(contains(first.out, "not verified"));
+  const std::string written = read_file(out);
+  const CommandResult second = run_command(command);
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_TRUE(contains(second.err, "exists already"));
+  EXPECT_TRUE(contains(second.err, "--force"));
+  EXPECT_EQ(run_command(command + " --force").exit_code, 0);
+  EXPECT_TRUE(read_file(out) == written);
+  const CommandResult itself =
+      run_command("export " + model + " --plan " + plan + " --no-verify --force -o " + model);
+  EXPECT_EQ(itself.exit_code, 2);
+  EXPECT_TRUE(contains(itself.err, "input itself"));
+}
+
+TEST(Export, ALadderHasNoFile) {
+  const TempFolder folder;
+  const std::string model = small(folder);
+  const std::string command =
+      "export " + model + " --method elastic:pro --ctx 16k --no-verify -o " + folder.file("o.gguf");
+  const CommandResult r = run_command(command);
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "turns cached keys"));
+  EXPECT_TRUE(contains(r.err, "--last-rung"));
+  EXPECT_TRUE(contains(r.err, "pro, scale 4, up to 16384 tokens"));
+  const CommandResult last = run_command(command + " --last-rung");
+  EXPECT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_EQ(read_gguf(folder / "o.gguf").rope_factors("rope_freqs.weight").back(), 4);
+}
+
+TEST(Export, TellsTheTruthAboutOtherArchitectures) {
+  const TempFolder folder;
+  const std::string model = small(folder, "qwen3");
+  const std::string command =
+      "export " + model + " --ctx 16k --no-verify -o " + folder.file("o.gguf") + " --method ";
+  const CommandResult r = run_command(command + "pro");
+  EXPECT_EQ(r.exit_code, 3);
+  EXPECT_TRUE(contains(r.err, "refuses a file with factors"));
+  EXPECT_TRUE(contains(r.err, "--approximate writes the nearest YaRN"));
+  EXPECT_FALSE(fs::exists(folder / "o.gguf"));
+  const CommandResult near = run_command(command + "pro --approximate");
+  EXPECT_EQ(near.exit_code, 0) << near.err;
+  EXPECT_TRUE(contains(near.out, "angles differ by"));
+  EXPECT_TRUE(contains(near.out, "on average"));
+  const CommandResult exact = run_command(command + "yarn --force");
+  EXPECT_EQ(exact.exit_code, 0) << exact.err;
+  EXPECT_TRUE(contains(exact.out, "way: keys"));
+}
+
+TEST(Export, BadCommands) {
+  const TempFolder folder;
+  const std::string model = small(folder);
+  const std::string out = " -o " + folder.file("o.gguf") + " ";
+  const auto fails = [&](const std::string& arguments, int code, const std::string& words) {
+    const CommandResult r = run_command("export " + arguments);
+    EXPECT_EQ(r.exit_code, code) << arguments << "\n" << r.err;
+    EXPECT_TRUE(contains(r.err, words)) << r.err;
+  };
+  fails("--method pro --ctx 16k" + out, 2, "which model");
+  fails(model + out, 2, "which plan");
+  fails(model + " --method pro --ctx 16k", 2, "where to");
+  fails(model + " --methods pro,uni --ctx 16k" + out, 2, "one plan, not 2");
+  fails(model + " --method pro --ctx 16k --to onnx" + out, 2, "--to");
+  fails(model + " --method pro --ctx 3g" + out, 2, "not a length");
+  fails(model + " --method pro --ctx 16k --split --no-verify" + out, 2, "--split");
+  fails(model + " --method pro --ctx 16k --to hf" + out, 2, "not a Hugging Face folder");
+  fails(model + " --method pro --ctx 16k --verify full --no-verify" + out, 2, "verify");
+  fails("missing.gguf --method pro --ctx 16k" + out, 1, "missing.gguf");
+  fails(model + " --method pro --ctx 16k --no-verify -o " + folder.file("no/such/o.gguf"), 1,
+        "cannot create");
+  // A tensor past the end of the file, and two on one range: found before a byte is copied.
+  const std::string cut = read_file(model).substr(0, 900);
+  folder.write("cut.gguf", cut);
+  fails(folder.file("cut.gguf") + " --method pro --ctx 16k --no-verify" + out, 4, "past the end");
+  folder.write(
+      "shared.gguf",
+      llama_gguf().tensor("a", {64}, 0, std::string(256, 'a')).tensor_at("b", {64}, 0, 0).bytes());
+  fails(folder.file("shared.gguf") + " --method pro --ctx 16k --no-verify" + out, 4, "share bytes");
+  EXPECT_FALSE(fs::exists(folder / "o.gguf"));
+  EXPECT_FALSE(fs::exists(folder / "o.gguf.part"));
+}
+
+TEST(Export, CommandsForEveryEngine) {
+  const TempFolder folder;
+  const CommandResult r =
+      run_command("export " + small(folder) + " --method yarn --ctx 16k --to commands");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  for (const char* part :
+       {"# llama.cpp: runs as is", "llama-server -m ", "llama-cli -m ",
+        "# ollama: needs the exported file", "Modelfile", "AutoModelForCausalLM.from_pretrained(",
+        "vllm serve CHECKPOINT", "--hf-overrides '", "--json-model-override-args '"}) {
+    EXPECT_TRUE(contains(r.out, part)) << part << "\n" << r.out;
+  }
+}
+
+TEST(Export, HuggingFaceFolder) {
+  const TempFolder folder;
+  fs::create_directory(folder / "in");
+  fs::copy(MRROPE_GOLDEN_DIR "/tiny_config/config.json", folder / "in" / "config.json");
+  const CommandResult r =
+      run_command("export " + folder.file("in") +
+                  " --method pro --ctx 4k --to hf --no-verify --json -o " + folder.file("out"));
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const auto json = nlohmann::json::parse(r.out);
+  EXPECT_EQ(json["max_position_embeddings"], 4096);
+  const auto config = nlohmann::json::parse(read_file(folder / "out" / "config.json"));
+  EXPECT_EQ(config["rope_parameters"]["rope_type"], "longrope");
+  const CommandResult gguf = run_command("export " + folder.file("in") +
+                                         " --method pro --ctx 4k -o " + folder.file("o.gguf"));
+  EXPECT_EQ(gguf.exit_code, 2);
+  EXPECT_TRUE(contains(gguf.err, "convert_hf_to_gguf.py"));
+}
+
+TEST(Inspect, SaysWhatEachEngineCanDo) {
+  const TempFolder folder;
+  const CommandResult r = run_command("inspect " + small(folder, "qwen2") + " --ctx 16k");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  for (const char* part :
+       {"llama.cpp: needs the exported file (as a file of architecture llama)",
+        "ollama: needs the exported file", "transformers: runs as is", "vLLM: runs as is",
+        "SGLang: runs as is", "--to commands", "llama-server -m qwen2-16k.gguf -c 16384"}) {
+    EXPECT_TRUE(contains(r.out, part)) << part << "\n" << r.out;
+  }
+  const auto json = nlohmann::json::parse(
+      run_command("inspect " + small(folder, "qwen3") + " --ctx 16k --json").out);
+  EXPECT_EQ(json["engines"][0]["engine"], "llama.cpp");
+  EXPECT_EQ(json["engines"][0]["verdict"], "cannot");
+}
+
+}  // namespace
+}  // namespace mrrope

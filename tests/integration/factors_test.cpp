@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stock llama.cpp does with factors in a file, found out by loading one: for every row of the
+// table that takes plans, a small random model with and without them.
+#include <gtest/gtest.h>
+
+#include "engine/stock.h"
+#include "formats/architectures.h"
+#include "mrrope/error.h"
+#include "support/architecture_cases.h"
+#include "support/gguf_edit.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using test::edit_gguf;
+
+bool is_list(const std::string& name) { return name.rfind("rope_f", 0) == 0; }
+
+using Row = std::vector<float>;
+
+// Logits after a few tokens; empty where libllama refuses the file.
+Row last_logits(const std::filesystem::path& file) {
+  LocalOptions options;
+  options.context = 256;
+  options.ubatch = 16;
+  options.threads = 1;
+  options.gpu_layers = 0;
+  options.type_k = options.type_v = "f32";
+  options.flash_attention = "off";
+  std::vector<Token> tokens;
+  for (int i = 0; i < 12; ++i) tokens.push_back((i * i * 5 + i) % 64);
+  try {
+    return stock_logits({file}, tokens, {11}, options).at(0);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
+    EXPECT_NE(std::string(error.what()).find("wrong number of tensors"), std::string::npos)
+        << error.what();
+    return {};
+  }
+}
+
+std::vector<float> list(int pairs, bool rising) {
+  std::vector<float> out;
+  for (int i = 0; i < pairs; ++i) out.push_back(rising ? 1 + 7.0F * float(i) / float(pairs) : 1.0F);
+  return out;
+}
+
+class Factors : public testing::TestWithParam<ArchitectureCase> {};
+
+TEST_P(Factors, AreUsedIgnoredOrRefusedAsTheTableSays) {
+  const Architecture& row = *find_architecture(GetParam().architecture);
+  const test::TempFolder folder(test::fast_place());
+  const RandomModel model(GetParam().metadata(), 7);
+  const int pairs = GetParam().rotary_dim() / 2;
+  const auto with = [&](std::initializer_list<const char*> names, bool rising) {
+    std::vector<GgufTensorOut> tensors;
+    for (const char* name : names) tensors.push_back(f32_tensor(name, list(pairs, rising)));
+    edit_gguf(model.path(), folder / "edited.gguf", is_list, std::move(tensors));
+    return last_logits(folder / "edited.gguf");
+  };
+  FactorSupport found = FactorSupport::refused;
+  const Row ones = with({"rope_freqs.weight"}, false);
+  if (!ones.empty()) {
+    found =
+        with({"rope_freqs.weight"}, true) != ones ? FactorSupport::used : FactorSupport::ignored;
+  } else {
+    const auto both = {"rope_factors_long.weight", "rope_factors_short.weight"};
+    const Row pair = with(both, false);
+    if (!pair.empty()) {
+      found = with(both, true) != pair ? FactorSupport::long_short : FactorSupport::ignored;
+    }
+    EXPECT_FALSE(with({}, false).empty()) << "refused even without a list";
+  }
+  EXPECT_EQ(found, row.factors);
+}
+
+// One case per row that the table calls tested: its default.
+std::vector<ArchitectureCase> tested_rows() {
+  std::vector<ArchitectureCase> cases = architecture_cases();
+  std::erase_if(cases, [](const ArchitectureCase& c) {
+    return !c.variant.empty() || !find_architecture(c.architecture)->factors_tested;
+  });
+  return cases;
+}
+
+TEST(FactorsTable, TestsEveryRowThatSaysSo) {
+  const std::vector<ArchitectureCase> cases = tested_rows();
+  for (const Architecture& row : architectures()) {
+    const bool has_case = std::any_of(cases.begin(), cases.end(), [&](const ArchitectureCase& c) {
+      return c.architecture == row.name;
+    });
+    EXPECT_EQ(row.factors_tested, has_case) << row.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Factors, testing::ValuesIn(tested_rows()),
+                         [](const auto& test) { return test.param.name(); });
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exported files in stock libllama against the source under the injected plan, on small random
+// models: one per architecture that has an exact way, and the ways in between.
+#include "export/gguf_export.h"
+
+#include <gtest/gtest.h>
+#include <llama.h>
+
+#include <cmath>
+
+#include "engine/stock.h"
+#include "formats/architectures.h"
+#include "mrrope/error.h"
+#include "support/architecture_cases.h"
+#include "support/expect_error.h"
+#include "support/gguf_edit.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using test::edit_gguf;
+using test::TempFolder;
+
+constexpr int kTokens = 80;
+
+LocalOptions engine_options() {
+  LocalOptions options;
+  options.context = 256;
+  options.ubatch = 32;
+  options.threads = 1;
+  options.gpu_layers = 0;
+  options.type_k = options.type_v = "f32";
+  options.flash_attention = "off";
+  options.timelines = 1;
+  return options;
+}
+
+std::vector<Token> sequence() {
+  std::vector<Token> tokens;
+  for (int i = 0; i < kTokens; ++i) tokens.push_back((i * i * 5 + i) % 64);
+  return tokens;
+}
+
+using Rows = std::vector<std::vector<float>>;
+const std::vector<std::size_t> kWanted{10, 40, kTokens - 1};
+
+Rows injected(const std::filesystem::path& file, const Plan& plan, bool replace = false) {
+  const auto model = open_local(read_model(file, replace), engine_options());
+  model->use(make_ladder(plan, 256));
+  Rows rows;
+  model->timeline()->append_observed(
+      sequence(), kWanted,
+      [&](std::size_t, std::span<const float> row) { rows.emplace_back(row.begin(), row.end()); });
+  return rows;
+}
+
+// Largest difference in standard deviations of the logits.
+double apart(const Rows& a, const Rows& b) {
+  double largest = 0;
+  for (std::size_t r = 0; r < a.size(); ++r) {
+    double squares = 0;
+    double sum = 0;
+    double difference = 0;
+    for (std::size_t i = 0; i < a[r].size(); ++i) {
+      sum += a[r][i];
+      squares += double(a[r][i]) * a[r][i];
+      difference = std::max(difference, double(std::abs(a[r][i] - b[r][i])));
+    }
+    const double n = double(a[r].size());
+    largest = std::max(largest, difference / std::sqrt(squares / n - sum / n * sum / n));
+  }
+  return largest;
+}
+
+Plan plan_for(const Model& model, const std::string& method, double attn_coef = 0.1) {
+  Extension extension;
+  extension.method = method;
+  extension.scale = 4;
+  extension.parameters.attn_coef = attn_coef;
+  return make_plan(model.geometry, extension);
+}
+
+struct Result {
+  GgufWay way;
+  double apart;   // stock on the export from the source under the plan
+  double signal;  // stock on the source from the same
+};
+
+Result export_and_compare(const std::filesystem::path& source, const Plan& plan,
+                          bool replace = false, GgufOptions options = {}) {
+  const TempFolder folder(test::fast_place());
+  options.out = folder / "out.gguf";
+  options.length = 4096;
+  const Gguf gguf = read_gguf(source);
+  const GgufExport exported = plan_gguf_export(gguf, read_model(source, replace), plan, options);
+  write_gguf(exported.files, false, {});
+  const Rows expected = injected(source, plan, replace);
+  return {exported.way,
+          apart(expected, stock_logits({options.out}, sequence(), kWanted, engine_options())),
+          apart(expected, stock_logits({source}, sequence(), kWanted, engine_options()))};
+}
+
+bool has_windows_apart(const Model& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const Layer& layer) { return layer.kind == LayerKind::windowed; });
+}
+
+// A random model has every tensor its loader would take. Of those re-labelled, real files use
+// neither a bias on the output nor scales beside the weights, and llama's graph reads them
+// otherwise.
+bool is_unusual(const std::string& architecture, const std::string& name) {
+  if (!find_architecture(architecture)->like_llama) return false;
+  const auto ends = [&](std::string_view end) {
+    return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
+  };
+  return name == "output.bias" || ends("scale") ||
+         (ends("attn_output.bias") && architecture != "pangu-embedded");
+}
+
+// Cases come with every key there is; a graph that knows no experts must not be told of any.
+Metadata metadata_of(const ArchitectureCase& c) {
+  Metadata metadata = c.metadata();
+  if (find_architecture(c.architecture)->like_llama) {
+    metadata.set("expert_count", 0);
+    metadata.set("expert_used_count", 0);
+  }
+  return metadata;
+}
+
+class ExactWay : public testing::TestWithParam<ArchitectureCase> {};
+
+TEST_P(ExactWay, GivesTheLogitsOfTheInjectedPlan) {
+  const Architecture& row = *find_architecture(GetParam().architecture);
+  const TempFolder folder(test::fast_place());
+  const RandomModel random(metadata_of(GetParam()), 7);
+  const auto source = folder / "source.gguf";
+  edit_gguf(random.path(), source,
+            [&](const std::string& name) { return is_unusual(GetParam().architecture, name); });
+  const Model model = read_model(source);
+  const Plan plan = plan_for(model, "pi", has_windows_apart(model) ? 0 : 0.1);
+  if (has_windows_apart(model)) {
+    EXPECT_ERROR(export_and_compare(source, plan_for(model, "pi", 0.1)), unsupported,
+                 "sliding-window");
+  }
+  const Result result = export_and_compare(source, plan);
+  EXPECT_EQ(result.way, row.like_llama                             ? GgufWay::relabelled
+                        : row.factors == FactorSupport::long_short ? GgufWay::lists
+                                                                   : GgufWay::factors);
+  if (row.like_llama && row.pairing == Pairing::halves) {
+    EXPECT_LT(result.apart, 2e-4);  // sums in another order
+  } else {
+    EXPECT_EQ(result.apart, 0);
+  }
+  EXPECT_GT(result.signal, 0.05) << "the test cannot fail";
+}
+
+std::vector<ArchitectureCase> exact_rows() {
+  std::vector<ArchitectureCase> cases = architecture_cases();
+  std::erase_if(cases, [](const ArchitectureCase& c) {
+    const Architecture& row = *find_architecture(c.architecture);
+    const bool exact = row.like_llama || row.factors == FactorSupport::used ||
+                       row.factors == FactorSupport::long_short;
+    if (!c.variant.empty() || !row.unsupported.empty() || !exact) return true;
+    try {  // rotating layers that see the last tokens only take no plan
+      for (const Layer& layer : layers_of(row, c.keys)) {
+        if (layer.rotations > 0 && !layer.windowed_cache) return false;
+      }
+    } catch (const Error&) {
+    }
+    return true;
+  });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, ExactWay, testing::ValuesIn(exact_rows()),
+                         [](const auto& test) { return test.param.name(); });
+
+// A default case of this architecture.
+Metadata metadata_of(const std::string& name) {
+  for (const ArchitectureCase& c : architecture_cases()) {
+    if (c.architecture == name && c.variant.empty()) return metadata_of(c);
+  }
+  throw std::runtime_error("no case " + name);
+}
+
+std::filesystem::path quantised(const std::filesystem::path& source,
+                                const std::filesystem::path& out, llama_ftype type) {
+  llama_model_quantize_params params = llama_model_quantize_default_params();
+  params.ftype = type;
+  params.nthread = 1;
+  EXPECT_EQ(llama_model_quantize(source.c_str(), out.c_str(), &params), 0u);
+  return out;
+}
+
+TEST(Relabelled, Qwen2WithBiasesInQ8AndF16) {
+  const TempFolder folder(test::fast_place());
+  const RandomModel random(metadata_of("qwen2"), 3);
+  edit_gguf(random.path(), folder / "f32.gguf",
+            [](const std::string& name) { return is_unusual("qwen2", name); });
+  for (const auto& [type, name, wanted] : {std::tuple{LLAMA_FTYPE_MOSTLY_Q8_0, "Q8_0", 8u},
+                                           std::tuple{LLAMA_FTYPE_MOSTLY_F16, "F16", 1u}}) {
+    SCOPED_TRACE(name);
+    const auto source = quantised(folder / "f32.gguf", folder / name, type);
+    const Gguf file = read_gguf(source);
+    ASSERT_EQ(file.find_tensor("blk.0.attn_q.weight").second->type, wanted);
+    ASSERT_NE(file.find_tensor("blk.0.attn_q.bias").second, nullptr);
+    ASSERT_NE(file.find_tensor("blk.0.attn_k.bias").second, nullptr);
+    const Plan plan = plan_for(read_model(source), "pi");
+    const Result result = export_and_compare(source, plan);
+    EXPECT_EQ(result.way, GgufWay::relabelled);
+    // Both round activations, to 8 bits or to half floats: a sum in another order now and then
+    // rounds the other way.
+    EXPECT_LT(result.apart, 2e-2);
+    EXPECT_GT(result.signal, 0.5);
+    RecordProperty(name, std::to_string(result.apart));
+  }
+}
+
+TEST(Relabelled, RefusesWhatLlamaWouldReadInAnotherWay) {
+  const TempFolder folder(test::fast_place());
+  const RandomModel random(metadata_of("qwen2"), 3);  // has output.bias
+  const Model model = read_model(random.path());
+  const Plan plan = plan_for(model, "pro");
+  GgufOptions options;
+  options.out = folder / "out.gguf";
+  options.length = 4096;
+  const Gguf gguf = read_gguf(random.path());
+  EXPECT_ERROR(plan_gguf_export(gguf, model, plan, options), unsupported, "output.bias");
+}
+
+// qwen3 has no exact way for pro, but keys for linear, for another base and for YaRN.
+TEST(Keys, SayWhatLlamaCppHasNamesFor) {
+  const RandomModel random(metadata_of("qwen3"), 3);
+  const Model model = read_model(random.path());
+  for (const auto& [method, limit] : {std::pair{"pi", 1e-6}, {"ntk", 2e-3}, {"yarn", 2e-3}}) {
+    SCOPED_TRACE(method);
+    const Result result = export_and_compare(random.path(), plan_for(model, method));
+    EXPECT_EQ(result.way, GgufWay::keys);
+    EXPECT_LT(result.apart, limit);
+    EXPECT_GT(result.signal, 0.05);
+  }
+}
+
+TEST(Keys, ApproximateOnlyWhenAsked) {
+  const RandomModel random(metadata_of("qwen3"), 3);
+  const Model model = read_model(random.path());
+  const Plan plan = plan_for(model, "pro");
+  GgufOptions options;
+  options.out = "out.gguf";
+  options.length = 4096;
+  const Gguf gguf = read_gguf(random.path());
+  EXPECT_ERROR(plan_gguf_export(gguf, model, plan, options), unsupported, "refuses", "qwen3");
+  options.approximate = true;
+  const GgufExport exported = plan_gguf_export(gguf, model, plan, options);
+  EXPECT_EQ(exported.way, GgufWay::approximate);
+  ASSERT_TRUE(exported.fit);
+  // The file does what the fit says: the fitted YaRN, injected, gives the same logits.
+  Extension yarn;
+  yarn.method = "yarn";
+  yarn.scale = exported.fit->scale;
+  yarn.parameters.beta_fast = exported.fit->beta_fast;
+  yarn.parameters.beta_slow = exported.fit->beta_slow;
+  yarn.parameters.attn_coef = (plan.attention_scale() - 1) / std::log(yarn.scale);
+  const TempFolder folder(test::fast_place());
+  options.out = folder / "out.gguf";
+  const GgufExport again = plan_gguf_export(gguf, model, plan, options);
+  write_gguf(again.files, false, {});
+  const Rows stock = stock_logits({options.out}, sequence(), kWanted, engine_options());
+  EXPECT_LT(apart(injected(random.path(), make_plan(model.geometry, yarn)), stock), 2e-3);
+  EXPECT_GT(apart(injected(random.path(), plan), stock), 2e-3) << "then it would be exact";
+}
+
+// The vendor's scaling below the plan, kept or replaced.
+TEST(TrainedScaling, IsMultipliedInKeptOrReplaced) {
+  for (const char* type : {"linear", "yarn", "none"}) {
+    SCOPED_TRACE(type);
+    Metadata metadata = metadata_of("llama");
+    metadata.set("rope.scaling.type", type);
+    if (std::string(type) != "none") metadata.set("rope.scaling.factor", 2.0F);
+    const RandomModel random(metadata, 5);  // with a rope_freqs of 1 to 8
+    const Result kept =
+        export_and_compare(random.path(), plan_for(read_model(random.path()), "pi"));
+    EXPECT_EQ(kept.apart, 0);
+    EXPECT_GT(kept.signal, 0.05);
+    if (std::string(type) == "none") continue;
+    const Model bare = read_model(random.path(), true);
+    const Result replaced = export_and_compare(random.path(), plan_for(bare, "pi"), true);
+    EXPECT_EQ(replaced.way, GgufWay::factors);
+    EXPECT_LT(replaced.apart, 1e-4);
+    EXPECT_GT(replaced.signal, 0.05);
+  }
+}
+
+TEST(TrainedScaling, LongAndShortListsBecomeOne) {
+  Metadata metadata = metadata_of("phi3");
+  metadata.set("rope.scaling.original_context_length", 64);
+  metadata.set("rope.scaling.attn_factor", 1.2F);
+  const RandomModel random(metadata, 5);
+  const Model model = read_model(random.path());
+  const Result result = export_and_compare(random.path(), plan_for(model, "pi"));
+  EXPECT_EQ(result.way, GgufWay::lists);
+  EXPECT_EQ(result.apart, 0);
+  EXPECT_GT(result.signal, 0.05);
+}
+
+// Layers that rotate apart from the plan: where keys leave them alone they are exact, for YaRN with
+// its own temperature too; where keys reach them there is no way.
+class Windows : public testing::TestWithParam<ArchitectureCase> {};
+
+TEST_P(Windows, AreLeftAloneOrTheExportIsRefused) {
+  const Architecture& row = *find_architecture(GetParam().architecture);
+  const RandomModel random(metadata_of(GetParam()), 3);
+  const Model model = read_model(random.path());
+  ASSERT_TRUE(has_windows_apart(model));
+  const Gguf gguf = read_gguf(random.path());
+  GgufOptions options;
+  options.out = "out.gguf";
+  options.length = 4096;
+  options.native = true;
+  const auto refused = [&](const Plan& plan) {
+    EXPECT_ERROR(plan_gguf_export(gguf, model, plan, options), unsupported, "sliding-window");
+  };
+  refused(plan_for(model, "yarn", 0.05));
+  refused(plan_for(model, "pi", 0.1));
+  const Plan yarn = plan_for(model, "yarn");
+  if (row.keys_reach_windows) return refused(yarn);
+  const Result result = export_and_compare(random.path(), yarn, false, options);
+  EXPECT_EQ(result.way, GgufWay::keys);
+  // 22 random layers magnify rounding more than few do.
+  EXPECT_LT(result.apart, row.name == "gemma3n" ? 5e-2 : 5e-3);
+  EXPECT_GT(result.signal, 0.02);
+}
+
+std::vector<ArchitectureCase> windowed_rows() {
+  std::vector<ArchitectureCase> cases = architecture_cases();
+  std::erase_if(cases, [](const ArchitectureCase& c) {
+    const Architecture& row = *find_architecture(c.architecture);
+    if (!row.unsupported.empty() || row.factors == FactorSupport::used) return true;
+    try {
+      bool full = false;
+      bool apart = false;
+      for (const Layer& layer : layers_of(row, c.keys)) {
+        full |= layer.kind == LayerKind::full && !layer.windowed_cache;
+        apart |= layer.kind == LayerKind::windowed;
+      }
+      return !full || !apart;
+    } catch (const Error&) {
+      return true;
+    }
+  });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Windows, testing::ValuesIn(windowed_rows()),
+                         [](const auto& test) { return test.param.name(); });
+
+TEST(ScoresThatFollow, HaveNoWayByKeys) {
+  const RandomModel random(metadata_of("deepseek2"), 3);
+  const Model model = read_model(random.path());
+  const Gguf gguf = read_gguf(random.path());
+  GgufOptions options;
+  options.out = "out.gguf";
+  options.length = 4096;
+  options.approximate = true;
+  EXPECT_ERROR(plan_gguf_export(gguf, model, plan_for(model, "pi"), options), unsupported,
+               "attention scores");
+}
+
+// Split in; one file or the same parts out.
+TEST(Split, InAndOut) {
+  const TempFolder folder(test::fast_place());
+  const RandomModel random(metadata_of("llama"), 5);
+  const Gguf whole = read_gguf(random.path());
+  const std::size_t count = whole.first().tensors.size();
+  std::vector<GgufFileOut> parts(3);
+  for (std::size_t n = 0; n < 3; ++n) {
+    parts[n].path = folder / ("in-0000" + std::to_string(n + 1) + "-of-00003.gguf");
+    if (n == 0) {
+      for (const GgufKeyValue& record : whole.first().key_values) {
+        parts[n].keys.push_back(copied(whole.first(), record, record.key));
+      }
+    }
+    parts[n].keys.push_back(integer_key("split.no", GgufType::u16, n));
+    parts[n].keys.push_back(integer_key("split.count", GgufType::u16, 3));
+    parts[n].keys.push_back(integer_key("split.tensors.count", GgufType::i32, count));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    parts[i * 3 / count].tensors.push_back(copied(whole.first(), whole.first().tensors[i]));
+  }
+  write_gguf(parts, false, {});
+
+  const Gguf gguf = read_gguf(parts[1].path);
+  const Model model = read_model(parts[0].path);
+  const Plan plan = plan_for(model, "pi");
+  const Rows expected = injected(random.path(), plan);
+  for (const bool split : {false, true}) {
+    GgufOptions options;
+    options.out = folder / (split ? "parts.gguf" : "one.gguf");
+    options.length = 4096;
+    options.split = split;
+    const GgufExport exported = plan_gguf_export(gguf, model, plan, options);
+    ASSERT_EQ(exported.files.size(), split ? 3u : 1u);
+    write_gguf(exported.files, false, {});
+    const Gguf back = read_gguf(exported.files[0].path);
+    EXPECT_EQ(back.parts.size(), exported.files.size());
+    EXPECT_EQ(back.first().find("split.count") != nullptr, split);
+    std::vector<std::filesystem::path> files;
+    for (const GgufFileOut& file : exported.files) files.push_back(file.path);
+    EXPECT_EQ(apart(expected, stock_logits(files, sequence(), kWanted, engine_options())), 0);
+  }
+}
+
+}  // namespace
+}  // namespace mrrope

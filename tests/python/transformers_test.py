@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports of the tiny model in transformers and in the gguf package, both from PyPI.
+
+transformers_test.py MRROPE SCORE_TOKENS MODEL.gguf TEXT.json WORK_FOLDER
+
+The model's Q8_0 weights are unpacked to float32, once as a Hugging Face checkpoint and once as a
+GGUF, so that both engines hold the same numbers. Then each method is exported, loaded by
+transformers, and the log-probability of every token of a 4K text is compared with the engine's.
+"""
+import json
+import math
+import pathlib
+import subprocess
+import sys
+
+import gguf
+import numpy
+import safetensors.numpy
+import torch
+import transformers
+
+METHODS = {"pro": [], "uni": [], "yarn": [], "power": ["--power=-0.5"]}
+LENGTH = 4096
+
+# Both compute in float32, in another order: nats per token, over all tokens of a method.
+MOST = 0.02
+RMS = 0.001
+# Another method moves tokens by this much: a wrong plan would be seen.
+LEAST_SIGNAL = 0.05
+
+
+def run(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def unpacked(reader):
+    return {t.name: gguf.dequantize(t.data, t.tensor_type).astype(numpy.float32)
+            for t in reader.tensors}
+
+
+def value(field):
+    return field.contents()
+
+
+def write_gguf(reader, tensors, path):
+    writer = gguf.GGUFWriter(path, value(reader.fields["general.architecture"]))
+    for name, field in reader.fields.items():
+        if name.startswith("GGUF.") or name == "general.architecture":
+            continue
+        kind = field.types[0]
+        inner = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
+        writer.add_key_value(name, value(field), kind, sub_type=inner)
+    for name, data in tensors.items():
+        writer.add_tensor(name, data)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def to_halves(rows, head):
+    """Queries and keys back from llama.cpp's interleaved pairs."""
+    return rows.reshape(-1, head // 2, 2, rows.shape[-1]).swapaxes(1, 2).reshape(rows.shape)
+
+
+def write_checkpoint(reader, tensors, folder):
+    def key(name):
+        return value(reader.fields["llama." + name])
+
+    head = key("rope.dimension_count")
+    names = {"token_embd": "model.embed_tokens", "output_norm": "model.norm"}
+    parts = {"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
+             "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
+             "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
+             "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+    weights = {}
+    for name, data in tensors.items():
+        words = name.split(".")
+        if words[0] == "blk":
+            if words[2] in ("attn_q", "attn_k"):
+                data = to_halves(data, head)
+            weights[f"model.layers.{words[1]}.{parts[words[2]]}.weight"] = data
+        else:
+            weights[names[words[0]] + ".weight"] = data
+    folder.mkdir()
+    safetensors.numpy.save_file({k: numpy.ascontiguousarray(v) for k, v in weights.items()},
+                                folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "config.json").write_text(json.dumps({
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+        "hidden_size": key("embedding_length"), "intermediate_size": key("feed_forward_length"),
+        "num_hidden_layers": key("block_count"), "num_attention_heads": key("attention.head_count"),
+        "num_key_value_heads": key("attention.head_count_kv"), "head_dim": head,
+        "max_position_embeddings": key("context_length"),
+        "rms_norm_eps": float(key("attention.layer_norm_rms_epsilon")),
+        "rope_theta": float(key("rope.freq_base")), "tie_word_embeddings": True,
+        "vocab_size": len(tensors["token_embd.weight"]), "torch_dtype": "float32"}))
+
+
+def transformers_scores(folder, tokens):
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    with torch.no_grad():
+        logits = model(torch.tensor([tokens])).logits[0, :-1]
+    picked = torch.log_softmax(logits.double(), -1).gather(1, torch.tensor(tokens[1:])[:, None])
+    return picked[:, 0].numpy()
+
+
+def check_scores(mrrope, score_tokens, work, text):
+    seen = {}
+    for method, flags in METHODS.items():
+        flags = ["--method", method, *flags, "--ctx", LENGTH]
+        plan = work / f"{method}.json"
+        out = work / f"{method}-hf"
+        run(mrrope, "plan", work / "model.gguf", *flags, "-o", plan)
+        made = json.loads(run(mrrope, "export", work / "checkpoint", *flags, "--to", "hf", "-o",
+                              out, "--json"))
+        assert made["proof"]["transformers"] == transformers.__version__, made["proof"]
+        own = json.loads(run(score_tokens, work / "model.gguf", plan, text, LENGTH))
+        theirs = transformers_scores(out, own["tokens"])
+        apart = numpy.abs(theirs - numpy.array(own["scores"]))
+        rms = math.sqrt(float((apart ** 2).mean()))
+        print(f"{method}: {len(apart)} tokens, largest difference {apart.max():.2e} nats, "
+              f"rms {rms:.2e}, mean log-probability {theirs.mean():.5f}")
+        assert apart.max() < MOST and rms < RMS, method
+        seen[method] = theirs
+    for method in METHODS:
+        other = "pro" if method in ("uni", "power") else "uni"
+        assert numpy.abs(seen[method] - seen[other]).mean() > LEAST_SIGNAL, "cannot fail"
+
+
+def check_dialects(mrrope, work):
+    """The older spelling and the names that readers know, as transformers computes them."""
+    for name, flags in {"v4": ["--method", "pro", "--dialect", "v4"],
+                        "linear": ["--method", "pi", "--native"],
+                        "yarn": ["--method", "yarn", "--native"],
+                        "llama3": ["--method", "llama3", "--native"]}.items():
+        made = json.loads(run(mrrope, "export", work / "checkpoint", *flags, "--ctx", LENGTH,
+                              "--to", "hf", "-o", work / name, "--json"))
+        print(f"{name}: angles differ by {made['proof']['largest']:.1e}")
+        assert made["proof"]["largest"] < 1e-6
+
+
+def check_gguf_package(mrrope, model, work):
+    """The gguf package reads the export: the plan is there, and all else is as it was."""
+    out = work / "exported.gguf"
+    plan = json.loads(run(mrrope, "plan", model, "--method", "pro", "--ctx", LENGTH, "--json"))
+    run(mrrope, "export", model, "--method", "pro", "--ctx", LENGTH, "-o", out, "--no-verify")
+    before, after = gguf.GGUFReader(model), gguf.GGUFReader(out)
+    old = {t.name: t for t in before.tensors}
+    new = {t.name: t for t in after.tensors}
+    assert set(new) - set(old) == {"rope_freqs.weight"} and not set(old) - set(new)
+    factors = new.pop("rope_freqs.weight").data
+    assert numpy.array_equal(factors, numpy.array(plan["factor"], numpy.float32))
+    for name, tensor in new.items():
+        assert tensor.tensor_type == old[name].tensor_type
+        assert numpy.array_equal(tensor.data, old[name].data), name
+    changed = {"llama.context_length": LENGTH,
+               "llama.rope.scaling.attn_factor": plan["attention_scale"],
+               "llama.rope.scaling.original_context_length": 1024}
+    for name, wanted in changed.items():
+        assert math.isclose(value(after.fields[name]), wanted, rel_tol=1e-7), name
+    for name, field in before.fields.items():
+        if name not in changed and not name.startswith("GGUF."):
+            assert value(after.fields[name]) == value(field), name
+    print(f"gguf package: {len(new)} tensors and {len(before.fields)} keys as they were")
+
+
+def main():
+    mrrope, score_tokens, model, golden, work = map(pathlib.Path, sys.argv[1:])
+    print(f"transformers {transformers.__version__}, torch {torch.__version__}")
+    reader = gguf.GGUFReader(model)
+    check_gguf_package(mrrope, model, work)
+    tensors = unpacked(reader)
+    write_checkpoint(reader, tensors, work / "checkpoint")
+    write_gguf(reader, tensors, work / "model.gguf")
+    text = work / "text.txt"
+    text.write_text(json.loads(golden.read_text())["text"])
+    check_dialects(mrrope, work)
+    check_scores(mrrope, score_tokens, work, text)
+
+
+main()

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GGUF file again, with some tensors left out and others put in.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "formats/gguf_copy.h"
+
+namespace mrrope::test {
+
+inline void edit_gguf(const std::filesystem::path& from, const std::filesystem::path& to,
+                      const std::function<bool(const std::string&)>& without,
+                      std::vector<GgufTensorOut> with = {}) {
+  const Gguf source = read_gguf(from);
+  GgufFileOut out;
+  out.path = to;
+  out.alignment = source.first().alignment;
+  for (const GgufKeyValue& record : source.first().key_values) {
+    out.keys.push_back(copied(source.first(), record, record.key));
+  }
+  for (const GgufTensor& tensor : source.first().tensors) {
+    if (!without(tensor.name)) out.tensors.push_back(copied(source.first(), tensor));
+  }
+  std::move(with.begin(), with.end(), std::back_inserter(out.tensors));
+  write_gguf({out}, true, {});
+}
+
+}  // namespace mrrope::test

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/hf_export.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "formats/json.h"
+#include "support/expect_error.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+using test::read_file;
+using test::TempFolder;
+namespace fs = std::filesystem;
+
+ordered_json llama_config() {
+  return {{"model_type", "llama"},           {"hidden_size", 512},
+          {"num_attention_heads", 4},        {"num_key_value_heads", 2},
+          {"num_hidden_layers", 2},          {"head_dim", 128},
+          {"max_position_embeddings", 1024}, {"rope_theta", 10000.0},
+          {"rope_scaling", nullptr},         {"vocab_size", 64},
+          {"torch_dtype", "float16"}};
+}
+
+struct Folder {
+  explicit Folder(const ordered_json& config) {
+    folder.write("in/config.json", config.dump());
+    folder.write("in/tokenizer_config.json", R"({"model_max_length": 1024, "bos_token": "<s>"})");
+    folder.write("in/tokenizer.json", "{}");
+    folder.write("in/.hidden", "x");
+    folder.write("in/sub/file", "x");
+    model = read_model(folder / "in");
+  }
+  Plan plan(const std::string& method, double scale = 4) const {
+    Extension extension;
+    extension.method = method;
+    extension.scale = scale;
+    return make_plan(model.geometry, extension);
+  }
+  HfOptions options(std::int64_t length = 4096) const {
+    HfOptions o;
+    o.out = folder / "out";
+    o.length = length;
+    return o;
+  }
+  ordered_json exported(const Plan& p, const HfOptions& o) const {
+    export_huggingface(model, p, o);
+    return ordered_json::parse(read_file(o.out / "config.json"));
+  }
+  TempFolder folder;
+  Model model;
+};
+
+TEST(HfExport, WritesEveryKeyThatEveryReaderWants) {
+  const Folder f(llama_config());
+  const Plan plan = f.plan("pro");
+  const ordered_json config = f.exported(plan, f.options());
+  const ordered_json& rope = config["rope_parameters"];
+  EXPECT_EQ(rope["rope_type"], "longrope");
+  EXPECT_EQ(rope["rope_theta"], 10000.0);
+  EXPECT_EQ(rope["short_factor"], rope["long_factor"]);
+  EXPECT_EQ(rope["long_factor"].get<std::vector<double>>(), plan.factor());
+  for (const char* key : {"attention_factor", "short_mscale", "long_mscale"}) {
+    EXPECT_EQ(rope[key], plan.attention_scale()) << key;
+  }
+  EXPECT_EQ(rope["original_max_position_embeddings"], 1024);
+  EXPECT_EQ(rope["factor"], 4.0);
+  EXPECT_EQ(config["max_position_embeddings"], 4096);
+  EXPECT_FALSE(config.contains("original_max_position_embeddings"));
+  EXPECT_FALSE(config.contains("rope_scaling"));
+  EXPECT_EQ(config["torch_dtype"], "float16");
+  const auto tokenizer = ordered_json::parse(read_file(f.folder / "out" / "tokenizer_config.json"));
+  EXPECT_EQ(tokenizer["model_max_length"], 4096);
+  EXPECT_EQ(tokenizer["bos_token"], "<s>");
+  EXPECT_TRUE(fs::is_symlink(f.folder / "out" / "tokenizer.json"));
+  EXPECT_FALSE(fs::exists(f.folder / "out" / ".hidden"));
+  EXPECT_FALSE(fs::exists(f.folder / "out" / "sub"));
+  // Our own reader finds the plan in it.
+  const Model back = read_model(f.folder / "out");
+  EXPECT_EQ(trained_theta(back.geometry), plan.theta());
+  EXPECT_EQ(back.geometry.train_length, 4096);
+  EXPECT_EQ(back.geometry.trained_attention_scale, plan.attention_scale());
+}
+
+TEST(HfExport, TheOlderDialect) {
+  const Folder f(llama_config());
+  HfOptions options = f.options();
+  options.dialect = Dialect::v4;
+  options.copy = true;
+  const ordered_json config = f.exported(f.plan("uni"), options);
+  EXPECT_FALSE(config.contains("rope_parameters"));
+  EXPECT_EQ(config["rope_theta"], 10000.0);
+  EXPECT_FALSE(config["rope_scaling"].contains("rope_theta"));
+  EXPECT_EQ(config["rope_scaling"]["rope_type"], "longrope");
+  EXPECT_FALSE(fs::is_symlink(f.folder / "out" / "tokenizer.json"));
+  EXPECT_EQ(trained_theta(read_model(f.folder / "out").geometry), f.plan("uni").theta());
+}
+
+TEST(HfExport, NamesOfMethodsThatReadersKnow) {
+  const Folder f(llama_config());
+  EXPECT_EQ(native_parameters(f.plan("pi"))["rope_type"], "linear");
+  EXPECT_EQ(native_parameters(f.plan("llama3"))["high_freq_factor"], 4.0);
+  const ordered_json yarn = native_parameters(f.plan("yarn"));
+  EXPECT_EQ(yarn["rope_type"], "yarn");
+  EXPECT_EQ(yarn["original_max_position_embeddings"], 1024);
+  EXPECT_FALSE(yarn.contains("attn_factor"));
+  Extension cooler;
+  cooler.method = "yarn";
+  cooler.scale = 4;
+  cooler.parameters.attn_coef = 0.05;
+  const ordered_json other = native_parameters(make_plan(f.model.geometry, cooler));
+  EXPECT_NEAR(other["attn_factor"].get<double>() * (1 + 0.1 * std::log(4.0)),
+              other["attention_factor"].get<double>(), 1e-12);
+  EXPECT_ERROR(native_parameters(f.plan("pro")), usage, "pro");
+  // Read back, each is the plan.
+  for (const char* method : {"pi", "yarn", "llama3"}) {
+    SCOPED_TRACE(method);
+    HfOptions options = f.options();
+    options.native = true;
+    options.replace = true;
+    f.exported(f.plan(method), options);
+    const Model back = read_model(f.folder / "out");
+    const std::vector<double> theta = trained_theta(back.geometry);
+    for (std::size_t i = 0; i < theta.size(); ++i) {
+      EXPECT_NEAR(theta[i] / f.plan(method).theta()[i], 1, 1e-12) << i;
+    }
+  }
+}
+
+// What was trained is multiplied in; what describes the model stays.
+TEST(HfExport, KeepsTheVendorsScaling) {
+  ordered_json config = llama_config();
+  config.erase("rope_scaling");
+  config["rope_parameters"] = {
+      {"rope_type", "llama3"},   {"rope_theta", 500000.0},
+      {"factor", 8.0},           {"low_freq_factor", 1.0},
+      {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 256}};
+  const Folder f(config);
+  const Plan plan = f.plan("pro");
+  const ordered_json rope = f.exported(plan, f.options())["rope_parameters"];
+  EXPECT_EQ(rope["rope_theta"], 500000.0);
+  EXPECT_EQ(rope["long_factor"].get<std::vector<double>>(), total_factors(plan));
+  EXPECT_NE(total_factors(plan), plan.factor());
+  EXPECT_EQ(rope["original_max_position_embeddings"], 1024);
+}
+
+TEST(HfExport, NestedTextModelsAndLayersOfTwoKinds) {
+  ordered_json text = {{"model_type", "gemma3_text"},
+                       {"hidden_size", 512},
+                       {"num_attention_heads", 4},
+                       {"num_key_value_heads", 2},
+                       {"num_hidden_layers", 6},
+                       {"head_dim", 128},
+                       {"sliding_window", 512},
+                       {"max_position_embeddings", 1024},
+                       {"rope_parameters",
+                        {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 1e6}}},
+                         {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 1e4}}}}}};
+  const Folder f({{"model_type", "gemma3"}, {"text_config", text}});
+  const Plan plan = f.plan("pro");
+  const ordered_json config = f.exported(plan, f.options());
+  const ordered_json& rope = config["text_config"]["rope_parameters"];
+  EXPECT_EQ(rope["full_attention"]["rope_type"], "longrope");
+  EXPECT_EQ(rope["full_attention"]["rope_theta"], 1e6);
+  EXPECT_EQ(rope["sliding_attention"], text["rope_parameters"]["sliding_attention"]);
+  EXPECT_EQ(config["text_config"]["max_position_embeddings"], 4096);
+  EXPECT_EQ(hf_caveat({{"text_config", text}}, f.model), "");
+  text.erase("rope_parameters");
+  EXPECT_NE(hf_caveat({{"text_config", text}}, f.model), "");
+  HfOptions v4 = f.options();
+  v4.dialect = Dialect::v4;
+  v4.replace = true;
+  const ordered_json older = f.exported(plan, v4)["text_config"];
+  EXPECT_EQ(older["rope_local_base_freq"], 1e4);
+  EXPECT_EQ(older["rope_theta"], 1e6);
+  EXPECT_EQ(older["rope_scaling"]["rope_type"], "longrope");
+}
+
+TEST(HfExport, RefusesWhatItShould) {
+  const Folder f(llama_config());
+  const Plan plan = f.plan("pro");
+  HfOptions options = f.options();
+  options.out = f.folder / "in";
+  options.replace = true;
+  EXPECT_ERROR(export_huggingface(f.model, plan, options), usage, "input itself");
+  options = f.options();
+  export_huggingface(f.model, plan, options);
+  EXPECT_ERROR(export_huggingface(f.model, plan, options), usage, "exists");
+  options.replace = true;
+  export_huggingface(f.model, plan, options);
+  f.folder.write("other/file", "x");
+  options.out = f.folder / "other";
+  EXPECT_ERROR(export_huggingface(f.model, plan, options), usage, "no model's folder");
+  options.out = f.folder / "none" / "deep" / "out";
+  export_huggingface(f.model, plan, options);  // folders on the way are made
+  options.out = f.folder / "tokenizer" / "x";
+  f.folder.write("tokenizer", "a file");
+  EXPECT_ERROR(export_huggingface(f.model, plan, options), failed, "cannot create");
+  ordered_json glm = llama_config();
+  glm["rope_ratio"] = 16;
+  EXPECT_ERROR(extended_config(glm, f.model, plan, options), unsupported, "rope_ratio");
+  for (const auto& entry : fs::directory_iterator(f.folder.path())) {
+    EXPECT_EQ(entry.path().extension(), "") << entry.path();
+  }
+}
+
+// ---- what vLLM and SGLang compute, from their rules (docs/export.md) ----------------------------
+
+struct Rotation {
+  std::vector<double> theta;
+  double scale = 1;
+};
+
+// Both: 1 / (factor * base^(2i/d)), and a temperature of their own unless the mscale keys are
+// there.
+Rotation with_list(const ordered_json& rope, const char* list, const char* mscale, int rotary_dim,
+                   std::int64_t longest) {
+  Rotation r;
+  const auto factors = rope.at(list).get<std::vector<double>>();
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    r.theta.push_back(1 / (factors[i] * std::pow(rope.at("rope_theta").get<double>(),
+                                                 2.0 * double(i) / rotary_dim)));
+  }
+  const double original = rope.at("original_max_position_embeddings").get<double>();
+  const double ratio = double(longest) / original;
+  r.scale = ratio <= 1 ? 1 : std::sqrt(1 + std::log(ratio) / std::log(original));
+  if (rope.contains(mscale)) r.scale = rope.at(mscale).get<double>();
+  return r;
+}
+
+// vLLM decides once, by the longest length it was started for.
+Rotation vllm(const ordered_json& config, std::int64_t max_model_len) {
+  const ordered_json& rope = config.at("rope_parameters");
+  const bool is_long =
+      max_model_len > rope.at("original_max_position_embeddings").get<std::int64_t>();
+  return with_list(rope, is_long ? "long_factor" : "short_factor",
+                   is_long ? "long_mscale" : "short_mscale", 128,
+                   config.at("max_position_embeddings").get<std::int64_t>());
+}
+
+// The longest length vLLM takes without a flag.
+std::int64_t vllm_default_length(const ordered_json& config) {
+  const char* outside = "original_max_position_embeddings";
+  return config.contains(outside) ? config[outside].get<std::int64_t>()
+                                  : config["max_position_embeddings"].get<std::int64_t>();
+}
+
+// SGLang decides by the largest position of a batch. Its table holds the short rows 0..original-1
+// and then the long ones; a batch whose largest position is `original` itself reads the short half
+// one row too far: the long row 0.
+struct SglangRow {
+  const char* list;
+  std::int64_t position;
+};
+SglangRow sglang_row(const ordered_json& rope, std::int64_t position, std::int64_t largest) {
+  const auto original = rope.at("original_max_position_embeddings").get<std::int64_t>();
+  const std::int64_t index = position + (largest > original ? original : 0);
+  return index < original ? SglangRow{"short_factor", index}
+                          : SglangRow{"long_factor", index - original};
+}
+
+TEST(OtherReaders, VllmComputesThePlan) {
+  const Folder f(llama_config());
+  for (const char* method : {"pro", "uni", "yarn", "power"}) {
+    SCOPED_TRACE(method);
+    HfOptions options = f.options();
+    options.replace = true;
+    const Plan plan = f.plan(method);
+    ordered_json config = f.exported(plan, options);
+    EXPECT_EQ(vllm_default_length(config), 4096);
+    for (const std::int64_t length : {512, 1024, 1025, 4096}) {
+      const Rotation r = vllm(config, length);
+      ASSERT_EQ(r.theta.size(), plan.theta().size());
+      for (std::size_t i = 0; i < r.theta.size(); ++i) {
+        EXPECT_NEAR(r.theta[i] / plan.theta()[i], 1, 1e-12) << i;
+      }
+      EXPECT_EQ(r.scale, plan.attention_scale());
+    }
+    // Each of the keys is needed: without it something else comes out.
+    config["rope_parameters"].erase("long_mscale");
+    EXPECT_GT(std::abs(vllm(config, 4096).scale - plan.attention_scale()), 1e-3);
+    config["original_max_position_embeddings"] = 1024;
+    EXPECT_EQ(vllm_default_length(config), 1024);
+  }
+}
+
+TEST(OtherReaders, SglangComputesThePlan) {
+  const Folder f(llama_config());
+  const Plan plan = f.plan("pro");
+  const ordered_json folder = f.exported(plan, f.options())["rope_parameters"];
+  const ordered_json command = longrope_parameters(plan, 4096, 4096);
+  for (const ordered_json& rope : {folder, command}) {
+    const Rotation a = with_list(rope, "short_factor", "short_mscale", 128, 4096);
+    const Rotation b = with_list(rope, "long_factor", "long_mscale", 128, 4096);
+    EXPECT_EQ(a.theta, b.theta);
+    EXPECT_EQ(a.scale, plan.attention_scale());
+    EXPECT_EQ(b.scale, plan.attention_scale());
+    for (std::size_t i = 0; i < a.theta.size(); ++i) {
+      EXPECT_NEAR(a.theta[i] / plan.theta()[i], 1, 1e-12);
+    }
+  }
+  // Prefill and decoding, within the window and past it: the row is the position.
+  for (const auto& [position, largest] :
+       {std::pair{0, 4095}, {1024, 4095}, {1025, 1025}, {1023, 1023}, {5, 1023}, {4095, 4095}}) {
+    EXPECT_EQ(sglang_row(folder, position, largest).position, position);
+    EXPECT_EQ(sglang_row(command, position, largest).position, position);
+  }
+  // The one step at the window itself: why the command names the new length as the original one.
+  EXPECT_EQ(sglang_row(folder, 1024, 1024).position, 0);
+  EXPECT_EQ(sglang_row(command, 1024, 1024).position, 1024);
+}
+
+}  // namespace
+}  // namespace mrrope
