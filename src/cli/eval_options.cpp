@@ -6,6 +6,7 @@
 
 #include "cli/app.h"
 #include "cli/engine_options.h"
+#include "cli/report_file.h"
 #include "core/text.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
@@ -78,7 +79,9 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const std::s
                    const std::string& text) {
   for (const std::string& line : folder.notes()) note(line);
   std::cout << (flags.json ? json : text);
-  if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
+  if (flags.out.empty()) return;
+  note(cat("wrote ", flags.out, "/results.json"));
+  write_report({flags.out}, flags.out + "/report.html");
 }
 
 std::vector<std::string> default_texts() {
