@@ -110,6 +110,29 @@ Estimate mean_over_tasks(const std::vector<const ResultRow*>& rows) {
   return {sum / count, std::sqrt(variance) / count, n};
 }
 
+bool within(const LineChart& chart, double low, double high) {
+  for (const Series& s : chart.series) {
+    for (const ChartPoint& p : s.points) {
+      if (p.y < low || p.y > high) return false;
+    }
+  }
+  return true;
+}
+
+bool same_values(const LineChart& a, const LineChart& b) {
+  if (a.series.size() != b.series.size()) return false;
+  for (std::size_t i = 0; i < a.series.size(); ++i) {
+    const auto same = [](const ChartPoint& p, const ChartPoint& q) {
+      return p.x == q.x && (p.y == q.y || (std::isnan(p.y) && std::isnan(q.y)));
+    };
+    if (!std::equal(a.series[i].points.begin(), a.series[i].points.end(),
+                    b.series[i].points.begin(), b.series[i].points.end(), same)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 class FigureMaker {
  public:
   explicit FigureMaker(const std::vector<RunRecord>& records) : groups_(grouped(records)) {
@@ -165,6 +188,7 @@ class FigureMaker {
 
   void lines(const RunGroup& group) {
     const std::vector<NamedRow> all = named_rows(group);
+    LineChart before;
     for (const std::string& metric : distinct(all, metric_of)) {
       if (metric == "perplexity_last_half" || metric == "kl_divergence") continue;
       const std::vector<NamedRow> rows = chosen(all, metric, false);
@@ -198,6 +222,10 @@ class FigureMaker {
         }
         chart.series.push_back(std::move(s));
       }
+      const bool shares = !perplexity && within(chart, 0, 1);
+      if (shares) chart.y.include = {0, 1};
+      if (same_values(chart, before)) continue;  // the other score says the same
+      before = chart;
       add(section_of(group.front().task), cat(group.front().task, "-", metric), note,
           std::move(chart));
     }

@@ -46,7 +46,7 @@ std::string data_part(const DataTable& table, const std::string& file) {
 
 // Twice: for wide pages, and for narrow ones with the same text size.
 std::string both_widths(const LineChart& chart) {
-  return cat("<div class=\"wide\">", to_svg(chart, {.width = 760}), "</div>\n<div class=\"narrow\">",
+  return cat("<div class=\"wide\">", to_svg(chart, {.width = 600}), "</div>\n<div class=\"narrow\">",
              to_svg(chart, {.width = 368}), "</div>\n");
 }
 

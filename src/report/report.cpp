@@ -287,7 +287,9 @@ std::string report_page(const std::vector<RunRecord>& records) {
     body += cat("<h2>", escaped(section), "</h2>\n", maps);
     if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
     if (!shown.empty()) {
-      body += cat("<details open><summary>Tables</summary>\n", shown, "</details>\n");
+      // Charts hold the same numbers; where a task has none, its table is all there is.
+      const char* open = lines.empty() && maps.empty() ? " open" : "";
+      body += cat("<details", open, "><summary>Tables</summary>\n", shown, "</details>\n");
     }
     if (section == "Needle in a haystack") body += answers_part(records);
   }

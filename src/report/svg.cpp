@@ -83,14 +83,15 @@ class LineDrawing {
       }
     }
     for (const Mark& m : chart.marks) xs.push_back(m.x);
+    nothing_ = ys.empty();
+    ys.insert(ys.end(), chart.y.include.begin(), chart.y.include.end());
     x_ = range_of(xs, chart.x.spacing);
     y_ = range_of(ys, chart.y.spacing);
-    nothing_ = ys.empty();
     widen(y_);
     const bool narrow = options.width < 500;
-    height_ = narrow ? 300 : 380;
+    height_ = narrow ? 300 : 350;
     y_ticks_ = ticks_of(y_, chart.y, 7);
-    x_ticks_ = ticks_of(x_, chart.x, narrow ? 6 : 10);
+    x_ticks_ = ticks_of(x_, chart.x, narrow ? 6 : 9);
     double label = 0;
     for (const Tick& t : y_ticks_) label = std::max(label, width_of(t.text));
     double end = 0;

@@ -110,6 +110,7 @@ std::string to_terminal(const LineChart& chart, const TerminalOptions& options) 
   }
   std::string out = harmless(chart.title) + "\n";
   if (ys.empty()) return out + "  (nothing measured yet)\n";
+  ys.insert(ys.end(), chart.y.include.begin(), chart.y.include.end());
   const Range x = range_of(xs, chart.x.spacing);
   const Range y = range_of(ys, chart.y.spacing);
   const int rows = std::max(4, options.rows);
