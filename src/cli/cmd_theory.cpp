@@ -50,14 +50,14 @@ void run_digits(const DigitsFlags& flags) {
   TheoryResult result;
   result.title = "Positions as digits";
   const double beta = std::pow(g.base, 1.0 / pair_count(g));
-  result.words =
-      cat(geometry_text(g), ": ", pair_count(g), " digits in radix beta = ", significant(beta, 5),
-          " (base^(1/", pair_count(g), ")). A digit of weight w is floor(position / w) mod its radix;",
-          " a method multiplies the radix of digit j by lambda_j.\nCollisions: positions below ",
-          counted, " with exactly the digits of the one before.\n");
+  result.words = cat(
+      geometry_text(g), ": ", pair_count(g), " digits in radix beta = ", significant(beta, 5),
+      " (base^(1/", pair_count(g), ")). A digit of weight w is floor(position / w) mod its radix;",
+      " a method multiplies the radix of digit j by lambda_j.\nCollisions: positions below ",
+      counted, " with exactly the digits of the one before.\n");
   DataTable summary;
   summary.caption = "Number systems";
-  summary.header = {"method",     "scale",      "shape",      "first open digit",
+  summary.header = {"method",          "scale",       "shape",     "first open digit",
                     "first open pair", "range times", "collisions"};
   summary.text_columns = 3;
   std::vector<HeatMap> maps;
@@ -149,7 +149,8 @@ struct EstimateFlags : TheoryFlags {
 
 void run_estimate(const EstimateFlags& flags) {
   const Geometry g = theory_subject(flags.subject).geometry;
-  const std::int64_t length = flags.length.empty() ? 4 * g.train_length : parse_length(flags.length);
+  const std::int64_t length =
+      flags.length.empty() ? 4 * g.train_length : parse_length(flags.length);
   std::vector<double> bases = flags.bases;
   if (bases.empty()) bases = {100, 1000, 10000, 100000, 500000, 1000000};
   if (flags.bases.empty() && std::find(bases.begin(), bases.end(), g.base) == bases.end()) {
@@ -159,9 +160,12 @@ void run_estimate(const EstimateFlags& flags) {
   TheoryResult result;
   result.title = "The position that the angles suggest";
   result.words = cat(
-      "m-hat = sum over ", pair_count(g), " pairs of beta^j (m theta_j mod 2 pi). Linear up to: the ",
-      "largest n for which the straight line through the origin that fits 0 .. n-1 best is off by at ",
-      "most ", number(100 * flags.bound), " % (root of summed squares over those of m-hat) at n and ",
+      "m-hat = sum over ", pair_count(g),
+      " pairs of beta^j (m theta_j mod 2 pi). Linear up to: the ",
+      "largest n for which the straight line through the origin that fits 0 .. n-1 best is off by "
+      "at ",
+      "most ", number(100 * flags.bound),
+      " % (root of summed squares over those of m-hat) at n and ",
       "everywhere before.\nThe paper's second form of this sum has beta^-j: its terms then fade ",
       "with j, and the curve stays flat (last column: its largest value).\n");
   LineChart chart;
@@ -217,11 +221,11 @@ void run_factors(const TheoryFlags& flags) {
   const Geometry g = theory_subject(flags.subject).geometry;
   TheoryResult result;
   result.title = "Factors and radix multipliers";
-  result.words =
-      cat(geometry_text(g),
-          "\nShape: how lambda changes inside the middle. YaRN's ramp over pair indices, which engines "
-          "run, is progressive; the ramp over rotations, which the paper's proof is about, is "
-          "regressive below scale 32 (beta_fast / beta_slow).\n");
+  result.words = cat(
+      geometry_text(g),
+      "\nShape: how lambda changes inside the middle. YaRN's ramp over pair indices, which engines "
+      "run, is progressive; the ramp over rotations, which the paper's proof is about, is "
+      "regressive below scale 32 (beta_fast / beta_slow).\n");
   std::vector<double> scales = {16, 4};
   if (flags.extension.scale || !flags.extension.ctx.empty()) scales = {0};
   DataTable shapes;
@@ -260,13 +264,13 @@ void run_factors(const TheoryFlags& flags) {
       }
       factor.series.push_back(std::move(sf));
       lambda.series.push_back(std::move(sl));
-      list.push_back({{"method", c.name},
-                      {"scale", plan.extension().scale},
-                      {"shape", to_string(plan.shape())},
-                      {"boundaries",
-                       {{"low", plan.boundaries().low}, {"high", plan.boundaries().high}}},
-                      {"factor", plan.factor()},
-                      {"lambda", lambdas}});
+      list.push_back(
+          {{"method", c.name},
+           {"scale", plan.extension().scale},
+           {"shape", to_string(plan.shape())},
+           {"boundaries", {{"low", plan.boundaries().low}, {"high", plan.boundaries().high}}},
+           {"factor", plan.factor()},
+           {"lambda", lambdas}});
       factor.marks = {{double(plan.boundaries().low), cat("low ", plan.boundaries().low)},
                       {double(plan.boundaries().high), cat("high ", plan.boundaries().high)}};
       lambda.marks = factor.marks;
@@ -304,8 +308,8 @@ void run_bound(const BoundFlags& flags) {
   for (const Candidate& c : plans) {
     reach = std::max(reach, plan_of(c).extension().scale * double(g.train_length));
   }
-  const std::int64_t length =
-      flags.length.empty() ? std::int64_t(std::min(reach, double(1 << 20))) : parse_length(flags.length);
+  const std::int64_t length = flags.length.empty() ? std::int64_t(std::min(reach, double(1 << 20)))
+                                                   : parse_length(flags.length);
   const std::optional<std::int64_t> wanted =
       flags.reach.empty() ? std::nullopt : std::optional(parse_length(flags.reach));
   TheoryResult result;
@@ -358,7 +362,7 @@ void run_bound(const BoundFlags& flags) {
       const std::string& method = plan.extension().method;
       const bool scales = method != "none" && method != "longrope" && method != "custom";
       if (scales) least = smallest_scale(g, plan.extension(), *wanted);
-      table.rows.back().push_back(!scales  ? "takes no scale"
+      table.rows.back().push_back(!scales ? "takes no scale"
                                   : least ? significant(*least, 5)
                                           : "none up to 4096");
       entry["least_scale"] = least ? ordered_json(*least) : ordered_json();
@@ -396,8 +400,9 @@ void add_theory(CLI::App& app) {
       ->type_name("M,...")
       ->delimiter(',');
   add_theory_output(*d, *digits);
-  d->footer("Examples:\n  mrrope theory digits llama2 --methods none,pi,pro --scale 16\n"
-            "  mrrope theory digits model.gguf --methods pro --ctx 32k --csv digits.csv");
+  d->footer(
+      "Examples:\n  mrrope theory digits llama2 --methods none,pi,pro --scale 16\n"
+      "  mrrope theory digits model.gguf --methods pro --ctx 32k --csv digits.csv");
   d->callback([digits] { run_digits(*digits); });
 
   auto estimate = std::make_shared<EstimateFlags>();
@@ -417,8 +422,9 @@ void add_theory(CLI::App& app) {
   CLI::App* f = verb->add_subcommand("factors", "Cumulative factor and lambda of every method");
   add_theory_subject(*f, *factors);
   add_theory_output(*f, *factors);
-  f->footer("Examples:\n  mrrope theory factors llama2 --html factors.html    # scales 16 and 4\n"
-            "  mrrope theory factors model.gguf --methods yarn,pro --ctx 32k --svg factors.svg");
+  f->footer(
+      "Examples:\n  mrrope theory factors llama2 --html factors.html    # scales 16 and 4\n"
+      "  mrrope theory factors model.gguf --methods yarn,pro --ctx 32k --svg factors.svg");
   f->callback([factors] { run_factors(*factors); });
 
   auto bound = std::make_shared<BoundFlags>();
@@ -429,8 +435,9 @@ void add_theory(CLI::App& app) {
   b->add_option("--reach", bound->reach, "Also the least scale, and base, that reach this length")
       ->type_name("LENGTH");
   add_theory_output(*b, *bound);
-  b->footer("Examples:\n  mrrope theory bound llama2 --scale 16\n"
-            "  mrrope theory bound model.gguf --methods yarn,pro --ctx 64k --reach 64k");
+  b->footer(
+      "Examples:\n  mrrope theory bound llama2 --scale 16\n"
+      "  mrrope theory bound model.gguf --methods yarn,pro --ctx 64k --reach 64k");
   b->callback([bound] { run_bound(*bound); });
   add_theory_attention(*verb);
   add_theory_claims(*verb);

@@ -150,11 +150,14 @@ void run_attention(const AttentionFlags& flags) {
       "Falls until: the last distance before the mean lies above its lowest by more than two ",
       "standard errors. KS: largest difference between the distributions of a plan's scores past ",
       "the window (", g.train_length, ") and the original's inside it.\n",
-      "New angles: pairs that meet angles at ", longest, " tokens which they never made in training.\n");
+      "New angles: pairs that meet angles at ", longest,
+      " tokens which they never made in training.\n");
   DataTable table;
   table.caption = "Scores";
-  table.header = {"method",    "scale",         "falls until",       "KS past the window",
-                  "mean spread", "pairs with new angles", "new angles, turns"};
+  table.header = {"method",           "scale",
+                  "falls until",      "KS past the window",
+                  "mean spread",      "pairs with new angles",
+                  "new angles, turns"};
   table.text_columns = 1;
   LineChart chart;
   chart.title = result.title;
@@ -242,9 +245,10 @@ void add_theory_attention(CLI::App& theory) {
   a->add_option("--seed", flags->seed, "Seed of the pairs")->type_name("N")->capture_default_str();
   add_engine(*a, flags->engine);
   add_theory_output(*a, *flags);
-  a->footer("Examples:\n  mrrope theory attention model.gguf --scale 4\n"
-            "  mrrope theory attention model.gguf --methods none,yarn,pro --ctx 32k --layers 5 "
-            "--html attention.html");
+  a->footer(
+      "Examples:\n  mrrope theory attention model.gguf --scale 4\n"
+      "  mrrope theory attention model.gguf --methods none,yarn,pro --ctx 32k --layers 5 "
+      "--html attention.html");
   a->callback([flags] { run_attention(*flags); });
 }
 

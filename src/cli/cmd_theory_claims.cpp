@@ -63,8 +63,9 @@ void add_theory_claims(CLI::App& theory) {
       ->type_name("DIR")
       ->take_all();
   add_theory_output(*claims, *flags);
-  claims->footer("Examples:\n  mrrope theory claims\n"
-                 "  mrrope theory claims --results run1 run2 --html claims.html");
+  claims->footer(
+      "Examples:\n  mrrope theory claims\n"
+      "  mrrope theory claims --results run1 run2 --html claims.html");
   claims->callback([flags] { run_claims(*flags); });
 }
 

@@ -33,9 +33,8 @@ bool stdout_takes_colour() {
 }
 
 void print_chart(const std::variant<LineChart, std::vector<HeatMap>>& content) {
-  const TerminalOptions options{.columns = terminal_width() - 12,
-                                .rows = 16,
-                                .colour = stdout_takes_colour()};
+  const TerminalOptions options{
+      .columns = terminal_width() - 12, .rows = 16, .colour = stdout_takes_colour()};
   if (const auto* chart = std::get_if<LineChart>(&content)) {
     std::cout << to_terminal(*chart, options) << "\n";
     return;

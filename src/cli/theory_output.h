@@ -35,8 +35,8 @@ const Plan& plan_of(const Candidate& candidate);
 
 struct TheoryResult {
   std::string title;
-  std::string words;             // plain text above the tables
-  std::vector<Figure> figures;   // charts
+  std::string words;              // plain text above the tables
+  std::vector<Figure> figures;    // charts
   std::vector<DataTable> tables;  // the first is what --csv writes
   nlohmann::ordered_json json;
 };

@@ -44,7 +44,8 @@ double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
     const double x = std::min(a[i], b[j]);
     while (i < a.size() && a[i] <= x) ++i;
     while (j < b.size() && b[j] <= x) ++j;
-    largest = std::max(largest, std::abs(double(i) / double(a.size()) - double(j) / double(b.size())));
+    largest =
+        std::max(largest, std::abs(double(i) / double(a.size()) - double(j) / double(b.size())));
   }
   return largest;
 }

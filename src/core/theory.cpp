@@ -87,9 +87,8 @@ std::vector<Digit> digits_of(const Plan& plan, double position) {
   for (std::size_t j = 0; j < theta.size(); ++j) {
     Digit& d = digits[j];
     d.weight = 1 / theta[j];
-    d.radix = j + 1 < theta.size()
-                  ? theta[j] / theta[j + 1]
-                  : std::pow(plan.geometry().base, 1.0 / double(theta.size()));
+    d.radix = j + 1 < theta.size() ? theta[j] / theta[j + 1]
+                                   : std::pow(plan.geometry().base, 1.0 / double(theta.size()));
     d.value = std::fmod(std::floor(position * theta[j]), d.radix);
   }
   return digits;

@@ -216,9 +216,9 @@ Capture capture_attention(const Model& model, const LocalOptions& options, std::
   params.n_batch = std::uint32_t(tokens);
   params.n_ubatch = std::uint32_t(tokens);
   params.n_seq_max = 1;
-  params.n_threads =
-      options.threads > 0 ? options.threads
-                          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  params.n_threads = options.threads > 0
+                         ? options.threads
+                         : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   params.n_threads_batch = params.n_threads;
   params.no_perf = true;
   const std::vector<Rotation> rotations = probe_rotations(loaded.get(), params);
@@ -231,8 +231,8 @@ Capture capture_attention(const Model& model, const LocalOptions& options, std::
   take_llama_log();
   const LlamaPtr<llama_context> context(llama_init_from_model(loaded.get(), params));
   if (!context) {
-    throw Error(ErrorKind::failed, cat("libllama cannot make a context of ", tokens, " tokens: ",
-                                       take_llama_log()));
+    throw Error(ErrorKind::failed,
+                cat("libllama cannot make a context of ", tokens, " tokens: ", take_llama_log()));
   }
   for (const bool reading : {false, true}) {
     watcher.begin(reading);

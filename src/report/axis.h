@@ -13,7 +13,7 @@ enum class Spacing { linear, log };
 struct Axis {
   std::string label;
   Spacing spacing = Spacing::linear;
-  bool tokens = false;  // a length of text: ticks at powers of two, written 4k
+  bool tokens = false;               // a length of text: ticks at powers of two, written 4k
   std::vector<double> include = {};  // values that the axis shows in any case
 };
 

@@ -9,6 +9,7 @@
 
 #include "core/text.h"
 #include "mrrope/theory.h"
+#include "report/axis.h"
 #include "report/paper.h"
 #include "report/words.h"
 
@@ -29,13 +30,17 @@ Plan plan_of(const Geometry& g, const std::string& method, double scale) {
 }
 
 Claim claim(std::string id, std::string place, std::string says, bool holds, std::string found) {
-  return {std::move(id), std::move(place), std::move(says), std::move(found),
-          holds ? ClaimState::holds : ClaimState::fails, ""};
+  return {std::move(id),
+          std::move(place),
+          std::move(says),
+          std::move(found),
+          holds ? ClaimState::holds : ClaimState::fails,
+          ""};
 }
 
 Claim open_claim(std::string id, std::string place, std::string says, std::string how) {
-  return {std::move(id), std::move(place), std::move(says), std::move(how), ClaimState::needs_model,
-          ""};
+  return {std::move(id),  std::move(place),        std::move(says),
+          std::move(how), ClaimState::needs_model, ""};
 }
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
@@ -84,12 +89,12 @@ void add_equations(std::vector<Claim>& out) {
   const Plan pro = plan_of(kLlama2, "pro", kScale);
   const double uni_off = largest_difference(uni.factor(), printed_factors(uni, false));
   const double pro_off = largest_difference(pro.factor(), printed_factors(pro, true));
-  out.push_back(claim("uni-pro-equations", "section 3.2",
-                      "the lambdas of Uni and Pro multiply to S over the middle",
-                      uni_off < 1e-12 && pro_off < 1e-12 &&
-                          std::abs(pro.factor().back() / kScale - 1) < 1e-12,
-                      cat("printed lambdas against S^(k/n) and S^(k(k+1)/(n(n+1))): largest ",
-                          "difference ", significant(std::max(uni_off, pro_off), 2))));
+  out.push_back(claim(
+      "uni-pro-equations", "section 3.2",
+      "the lambdas of Uni and Pro multiply to S over the middle",
+      uni_off < 1e-12 && pro_off < 1e-12 && std::abs(pro.factor().back() / kScale - 1) < 1e-12,
+      cat("printed lambdas against S^(k/n) and S^(k(k+1)/(n(n+1))): largest ", "difference ",
+          significant(std::max(uni_off, pro_off), 2))));
   // YaRN's cumulative factor, printed in the appendix with r the turns in the window.
   const Plan turns = plan_of(kLlama2, "yarn-rotations", kScale);
   const std::vector<double> r = rotations_in_window(kLlama2);
@@ -116,19 +121,19 @@ void add_equations(std::vector<Claim>& out) {
                           fixed(100 * linear_off, 0), " % away from a straight r_j S")));
   const Plan pi = plan_of(kLlama2, "pi", kScale);
   const std::int64_t lost = colliding_positions(pi, 65536);
-  out.push_back(claim("pi-no-radix", "appendix on PI",
-                      "PI is no radix conversion, and makes low digits collide",
-                      pi.factor().front() != 1 && lost > 0,
-                      cat("a product of lambdas starts at 1, PI's at ", number(pi.factor().front()),
-                          "; ", lost, " of 65536 positions have the digits of the one before, with "
-                          "pro ",
-                          colliding_positions(pro, 65536))));
+  out.push_back(claim(
+      "pi-no-radix", "appendix on PI", "PI is no radix conversion, and makes low digits collide",
+      pi.factor().front() != 1 && lost > 0,
+      cat("a product of lambdas starts at 1, PI's at ", number(pi.factor().front()), "; ", lost,
+          " of 65536 positions have the digits of the one before, with "
+          "pro ",
+          colliding_positions(pro, 65536))));
   out.push_back(claim(
       "range", "section 3.1", "the range grows by the product of the lambdas, S",
       std::abs(range_growth(pro) / kScale - 1) < 1e-12,
       cat("uni ", significant(range_growth(uni), 6), ", pro ", significant(range_growth(pro), 6),
-          ", yarn ", significant(range_growth(plan_of(kLlama2, "yarn", kScale)), 6),
-          "; NTK's ", pair_count(kLlama2), " equal lambdas give S^(Dr/(Dr-1)) = ",
+          ", yarn ", significant(range_growth(plan_of(kLlama2, "yarn", kScale)), 6), "; NTK's ",
+          pair_count(kLlama2), " equal lambdas give S^(Dr/(Dr-1)) = ",
           significant(std::pow(kScale, 64.0 / 63), 6), " instead of S")));
   const auto shape = [](const char* method, double scale) {
     return std::string(to_string(plan_of(kLlama2, method, scale).shape()));
@@ -150,7 +155,8 @@ void add_equations(std::vector<Claim>& out) {
   }
   out.push_back(claim("incomplete-pairs", "section 3.1",
                       "pairs with L / theta_j < 2 pi make no full turn in training", false,
-                      cat("as printed that is ", literal, " of 64 pairs for LLaMA2; L * theta_j < 2 "
+                      cat("as printed that is ", literal,
+                          " of 64 pairs for LLaMA2; L * theta_j < 2 "
                           "pi is meant, ",
                           meant, " pairs")));
   out.push_back(claim("letters", "appendix on YaRN and on hyperparameters",
@@ -213,15 +219,14 @@ void add_curves(std::vector<Claim>& out) {
   };
   const std::int64_t pro = root("pro", kScale);
   const std::int64_t yarn = root("yarn", kScale);
-  out.push_back(claim("bound", "section 4.4",
-                      "B(m) first turns negative at 1K untouched, 6K with YaRN, 28K with Pro",
-                      std::abs(double(pro) / 28672 - 1) < 0.1 &&
-                          std::abs(double(yarn) / 6144 - 1) < 0.1,
-                      cat("LLaMA2's base at S = 16: untouched ", root("none", 1), ", PI ",
-                          root("pi", kScale), ", NTK ", root("ntk", kScale), ", YaRN ", yarn,
-                          " (over rotations ", root("yarn-rotations", kScale), "), Uni ",
-                          root("uni", kScale), ", Pro ", pro, "; Pro reaches ", root("pro", 32),
-                          " at S = 32")));
+  out.push_back(
+      claim("bound", "section 4.4",
+            "B(m) first turns negative at 1K untouched, 6K with YaRN, 28K with Pro",
+            std::abs(double(pro) / 28672 - 1) < 0.1 && std::abs(double(yarn) / 6144 - 1) < 0.1,
+            cat("LLaMA2's base at S = 16: untouched ", root("none", 1), ", PI ", root("pi", kScale),
+                ", NTK ", root("ntk", kScale), ", YaRN ", yarn, " (over rotations ",
+                root("yarn-rotations", kScale), "), Uni ", root("uni", kScale), ", Pro ", pro,
+                "; Pro reaches ", root("pro", 32), " at S = 32")));
   out.push_back(claim("bound-ratio", "section 4.4", "Pro's bound is nearly five times YaRN's",
                       double(pro) / double(yarn) > 4,
                       cat(fixed(double(pro) / double(yarn), 2), " times")));
@@ -311,12 +316,12 @@ void add_tables(std::vector<Claim>& out, const std::vector<RunRecord>& runs) {
   const Count qw = below("ppl-qwen", "pro", "yarn", long_columns);
   const Count qw_printed = below("ppl-qwen", "pro", "yarn", long_columns, true);
   const Count l2 = below("ppl-llama2", "pro", "yarn", llama2_columns);
-  out.push_back(claim(
-      "pro-below-yarn", "section 4.2", "Pro has lower perplexity than YaRN at every length",
-      l3.better == l3.all && qw.better == qw.all && l2.better == l2.all,
-      cat("its own tables: LLaMA3 ", l3.better, " of ", l3.all, ", Qwen2.5 ", qw.better, " of ",
-          qw.all, " (", qw_printed.better, " as printed), LLaMA2 ", l2.better, " of ", l2.all,
-          l2.exceptions.empty() ? "" : cat(" (not at ", l2.exceptions, ")"))));
+  out.push_back(
+      claim("pro-below-yarn", "section 4.2", "Pro has lower perplexity than YaRN at every length",
+            l3.better == l3.all && qw.better == qw.all && l2.better == l2.all,
+            cat("its own tables: LLaMA3 ", l3.better, " of ", l3.all, ", Qwen2.5 ", qw.better,
+                " of ", qw.all, " (", qw_printed.better, " as printed), LLaMA2 ", l2.better, " of ",
+                l2.all, l2.exceptions.empty() ? "" : cat(" (not at ", l2.exceptions, ")"))));
   out.back().measured = measured_below(runs, "pro", "yarn");
   const std::vector<std::pair<const char*, const std::vector<std::int64_t>*>> three = {
       {"ppl-llama3", &long_columns}, {"ppl-qwen", &long_columns}, {"ppl-llama2", &llama2_columns}};
@@ -336,7 +341,8 @@ void add_tables(std::vector<Claim>& out, const std::vector<RunRecord>& runs) {
                       cat("its own tables: ahead at ", where)));
   out.back().measured = measured_below(runs, "yarn", "uni");
   out.push_back(claim("misprint", "section 4.2", "Pro on Qwen2.5 at 32K: 3.579, set as the best",
-                      false, "3.579 is the worst of its column but NTK; 2.579 fits its neighbours"));
+                      false,
+                      "3.579 is the worst of its column but NTK; 2.579 fits its neighbours"));
 
   const auto fall = [](const char* table, const char* method) {
     return paper_value(table, method, 65536).value_or(0) -
@@ -373,8 +379,8 @@ void add_tables(std::vector<Claim>& out, const std::vector<RunRecord>& runs) {
   out.push_back(claim("infinitebench-average", "section 4.3",
                       "the last column is the mean of the six tasks", largest < 0.051,
                       cat("recomputed: off by at most ", fixed(largest, 2))));
-  out.push_back(claim("recall-85", "abstract and section 4.3",
-                      "over 85 % needle recall at 128K", false,
+  out.push_back(claim("recall-85", "abstract and section 4.3", "over 85 % needle recall at 128K",
+                      false,
                       "the abstract says 128K, the text 120K (and most depths only), the caption "
                       "nearly 96K: three lengths for one figure"));
   for (const RunRecord& run : runs) {
@@ -384,9 +390,9 @@ void add_tables(std::vector<Claim>& out, const std::vector<RunRecord>& runs) {
       Estimate e = row.all.back().rouge;
       e.value *= 100;
       e.error *= 100;
-      out.back().measured += cat(out.back().measured.empty() ? "" : "; ", run.name, " (", run.model,
-                                 "): pro ", estimate_text(e), " % at ",
-                                 length_text(run.needle->lengths.back()));
+      out.back().measured +=
+          cat(out.back().measured.empty() ? "" : "; ", run.name, " (", run.model, "): pro ",
+              estimate_text(e), " % at ", length_text(run.needle->lengths.back()));
     }
   }
   out.push_back(claim("longbench-model", "appendix, LongBench-v2",

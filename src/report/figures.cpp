@@ -60,8 +60,8 @@ std::vector<NamedRow> named_rows(const RunGroup& group) {
   for (const RunRecord* run : group.runs) {
     for (const ResultRow& row : run->rows) {
       const auto [at, fresh] = first.emplace(row.method, run);
-      rows.push_back({at->second == run ? row.method : cat(row.method, " (", run->name, ")"),
-                      &row});
+      rows.push_back(
+          {at->second == run ? row.method : cat(row.method, " (", run->name, ")"), &row});
     }
   }
   return rows;
@@ -202,11 +202,12 @@ class FigureMaker {
       chart.x = {"tokens", Spacing::log, true};
       chart.y = {words.axis, perplexity ? Spacing::log : Spacing::linear, false};
       if (group.front().window > 0) {
-        chart.marks.push_back({double(group.front().window),
-                               cat("window ", length_text(group.front().window))});
+        chart.marks.push_back(
+            {double(group.front().window), cat("window ", length_text(group.front().window))});
       }
       std::string note = words.note;
-      if (tasks.size() > 1) note = cat("Mean over ", tasks.size(), " tasks, where all have a value.");
+      if (tasks.size() > 1)
+        note = cat("Mean over ", tasks.size(), " tasks, where all have a value.");
       for (const std::string& name : distinct(rows, name_of)) {
         Series s{name, colours_.colour_of(name), false, {}};
         std::map<std::int64_t, std::vector<const ResultRow*>> at;
@@ -259,13 +260,13 @@ class FigureMaker {
       }
       before = maps;
       const MetricWords words = words_for(metric);
-      out_.push_back({section_of(group.front().task),
-                      file_for(cat(group.front().task, "-", metric, "-map")),
-                      titled(words.title, group),
-                      cat("Depth in the text from top to bottom, length from left to right; numbers "
-                          "are percent, blue is good. ",
-                          words.note),
-                      std::move(maps)});
+      out_.push_back(
+          {section_of(group.front().task), file_for(cat(group.front().task, "-", metric, "-map")),
+           titled(words.title, group),
+           cat("Depth in the text from top to bottom, length from left to right; numbers "
+               "are percent, blue is good. ",
+               words.note),
+           std::move(maps)});
     }
   }
 

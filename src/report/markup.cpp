@@ -62,7 +62,8 @@ std::string percent_encoded(std::string_view text) {
       continue;
     }
     char code[4];
-    std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    std::snprintf(code, sizeof code, "%%%02X",
+                  static_cast<unsigned>(static_cast<unsigned char>(c)));
     out += code;
   }
   return out;

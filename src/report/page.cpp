@@ -39,15 +39,15 @@ std::string policy_digest(const std::string& content) {
 }
 
 std::string data_part(const DataTable& table, const std::string& file) {
-  return cat("<details><summary>Data</summary>\n", to_html(table), "<a download=\"",
-             escaped(file), ".csv\" href=\"data:text/csv;charset=utf-8,",
-             percent_encoded(to_csv(table)), "\">Download as CSV</a></details>\n");
+  return cat("<details><summary>Data</summary>\n", to_html(table), "<a download=\"", escaped(file),
+             ".csv\" href=\"data:text/csv;charset=utf-8,", percent_encoded(to_csv(table)),
+             "\">Download as CSV</a></details>\n");
 }
 
 // Twice: for wide pages, and for narrow ones with the same text size.
 std::string both_widths(const LineChart& chart) {
-  return cat("<div class=\"wide\">", to_svg(chart, {.width = 600}), "</div>\n<div class=\"narrow\">",
-             to_svg(chart, {.width = 368}), "</div>\n");
+  return cat("<div class=\"wide\">", to_svg(chart, {.width = 600}),
+             "</div>\n<div class=\"narrow\">", to_svg(chart, {.width = 368}), "</div>\n");
 }
 
 }  // namespace
@@ -80,9 +80,9 @@ std::string figure(const LineChart& chart, const std::string& note, const DataTa
 
 std::string figure(const std::vector<HeatMap>& maps, const std::string& title,
                    const std::string& note, const DataTable& table, const std::string& file) {
-  std::string out = cat("<figure>\n<figcaption><h3>", escaped(title), "</h3>",
-                        note.empty() ? "" : cat("<p>", note, "</p>"),
-                        "</figcaption>\n<div class=\"maps\">\n");
+  std::string out =
+      cat("<figure>\n<figcaption><h3>", escaped(title), "</h3>",
+          note.empty() ? "" : cat("<p>", note, "</p>"), "</figcaption>\n<div class=\"maps\">\n");
   for (const HeatMap& map : maps) {
     out += cat("<div><h3>", escaped(map.title), "</h3>", to_svg(map, {.width = 320}), "</div>\n");
   }
@@ -112,7 +112,7 @@ DataTable table_of(const LineChart& chart) {
   for (const double x : xs) {
     if (step > 1 && index++ % step != 0) continue;
     std::vector<std::string> row = {x == std::floor(x) && std::abs(x) < 1e15 ? fixed(x, 0)
-                                                                            : number(x)};
+                                                                             : number(x)};
     for (const Series& s : chart.series) {
       const auto p = std::find_if(s.points.begin(), s.points.end(),
                                   [&](const ChartPoint& q) { return q.x == x; });

@@ -107,11 +107,10 @@ std::vector<DataTable> beside_the_paper(const std::vector<RunRecord>& records) {
     };
     if (std::none_of(records.begin(), records.end(), of_model)) continue;
     DataTable shown;
-    shown.caption = cat(table.at("model").get<std::string>(), ", ",
-                        table.at("task").get<std::string>(), " (",
-                        table.at("metric").get<std::string>(), "), scale ",
-                        table.at("scale").get<double>(), "; the paper's ",
-                        table.at("place").get<std::string>());
+    shown.caption =
+        cat(table.at("model").get<std::string>(), ", ", table.at("task").get<std::string>(), " (",
+            table.at("metric").get<std::string>(), "), scale ", table.at("scale").get<double>(),
+            "; the paper's ", table.at("place").get<std::string>());
     shown.header = {"method", "from"};
     shown.text_columns = 2;
     for (const ordered_json& column : table.at("columns")) {

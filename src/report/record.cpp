@@ -107,11 +107,10 @@ void read_needle(RunRecord& record, const std::vector<ordered_json>& units) {
   record.rows = rows_of(to_json(*record.needle));
   for (const ordered_json& unit : units) {
     for (const ordered_json& cell : unit.at("cells")) {
-      record.answers.push_back({unit.at("method").get<std::string>(),
-                                cell.at("length").get<std::int64_t>(),
-                                cell.at("depth").get<double>(),
-                                cell.at("answer").get<std::string>(),
-                                cell.at("text").get<std::string>()});
+      record.answers.push_back(
+          {unit.at("method").get<std::string>(), cell.at("length").get<std::int64_t>(),
+           cell.at("depth").get<double>(), cell.at("answer").get<std::string>(),
+           cell.at("text").get<std::string>()});
     }
   }
 }

@@ -20,9 +20,9 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::size_t kAnswersShown = 6;   // per method
-constexpr std::size_t kAnswerText = 400;   // characters of one
-constexpr std::size_t kTextsNamed = 40;    // documents in the provenance
+constexpr std::size_t kAnswersShown = 6;  // per method
+constexpr std::size_t kAnswerText = 400;  // characters of one
+constexpr std::size_t kTextsNamed = 40;   // documents in the provenance
 
 // Text for a page; "+-" becomes the sign.
 std::string pretty(const std::string& text) {
@@ -76,7 +76,7 @@ std::string state_part(const std::vector<RunRecord>& records) {
 DataTable method_table(const std::vector<RunRecord>& records) {
   DataTable table;
   table.caption = "Every method";
-  table.header = {"method", "run", "good to", "why not further", "cost inside the window",
+  table.header = {"method",           "run", "good to", "why not further", "cost inside the window",
                   "KL from untouched"};
   table.text_columns = 4;
   for (const RunRecord& record : records) {
@@ -296,9 +296,10 @@ std::string report_page(const std::vector<RunRecord>& records) {
 
   const std::vector<DataTable> printed = beside_the_paper(records);
   if (!printed.empty()) {
-    body += "<h2>Beside the paper</h2>\n<p>The same model in the MrRoPE paper. Other texts, other "
-            "prompts and other precision give other numbers; the order of the methods is what may "
-            "be compared.</p>\n";
+    body +=
+        "<h2>Beside the paper</h2>\n<p>The same model in the MrRoPE paper. Other texts, other "
+        "prompts and other precision give other numbers; the order of the methods is what may "
+        "be compared.</p>\n";
     for (const DataTable& t : printed) body += table_html(t);
   }
   body += cat("<h2>Speed and memory</h2>\n", to_html(cost_table(records)),
@@ -321,21 +322,17 @@ ordered_json report_json(const std::vector<RunRecord>& records) {
   ordered_json& runs = json["runs"] = ordered_json::array();
   ordered_json& rows = json["results"] = ordered_json::array();
   for (const RunRecord& r : records) {
-    runs.push_back({{"run", r.name},
-                    {"folder", r.folder},
-                    {"task", r.task},
-                    {"model", r.model},
-                    {"state", r.problem.empty() ? r.finished ? "finished" : "unfinished"
-                                                : "unreadable"},
-                    {"units", r.units},
-                    {"problem", r.problem}});
+    runs.push_back(
+        {{"run", r.name},
+         {"folder", r.folder},
+         {"task", r.task},
+         {"model", r.model},
+         {"state", r.problem.empty() ? r.finished ? "finished" : "unfinished" : "unreadable"},
+         {"units", r.units},
+         {"problem", r.problem}});
     for (const ResultRow& row : r.rows) {
-      ordered_json entry = {{"run", r.name},
-                            {"task", row.task},
-                            {"method", row.method},
-                            {"plan", row.plan},
-                            {"scale", row.scale},
-                            {"length", row.length}};
+      ordered_json entry = {{"run", r.name},    {"task", row.task},   {"method", row.method},
+                            {"plan", row.plan}, {"scale", row.scale}, {"length", row.length}};
       if (row.depth) entry["depth"] = or_null(*row.depth);
       entry["metric"] = row.metric;
       entry["value"] = or_null(row.estimate.value);

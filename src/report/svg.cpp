@@ -96,8 +96,7 @@ class LineDrawing {
     for (const Tick& t : y_ticks_) label = std::max(label, width_of(t.text));
     double end = 0;
     for (const Series& s : chart.series) end = std::max(end, width_of(shortened(s.name, kLabel)));
-    frame_ = {label + 14, options.standalone ? 56.0 : 30.0, options.width - end - 16,
-              height_ - 44};
+    frame_ = {label + 14, options.standalone ? 56.0 : 30.0, options.width - end - 16, height_ - 44};
     if (options.standalone) height_ += 26, frame_.bottom += 26;
   }
 
@@ -146,17 +145,16 @@ class LineDrawing {
     for (const Tick& t : y_ticks_) {
       out += cat("<line class=\"grid\" x1=\"", px(frame_.left), "\" x2=\"", px(frame_.right),
                  "\" y1=\"", px(y(t.value)), "\" y2=\"", px(y(t.value)), "\"/>",
-                 "<text class=\"tick\" x=\"", px(frame_.left - 7), "\" y=\"",
-                 px(y(t.value) + 4), "\" text-anchor=\"end\">", escaped(t.text), "</text>\n");
+                 "<text class=\"tick\" x=\"", px(frame_.left - 7), "\" y=\"", px(y(t.value) + 4),
+                 "\" text-anchor=\"end\">", escaped(t.text), "</text>\n");
     }
     out += cat("<line class=\"base\" x1=\"", px(frame_.left), "\" x2=\"", px(frame_.right),
                "\" y1=\"", px(frame_.bottom), "\" y2=\"", px(frame_.bottom), "\"/>\n");
     for (const Tick& t : x_ticks_) {
       out += cat("<line class=\"base\" x1=\"", px(x(t.value)), "\" x2=\"", px(x(t.value)),
                  "\" y1=\"", px(frame_.bottom), "\" y2=\"", px(frame_.bottom + 4), "\"/>",
-                 "<text class=\"tick\" x=\"", px(x(t.value)), "\" y=\"",
-                 px(frame_.bottom + 17), "\" text-anchor=\"middle\">", escaped(t.text),
-                 "</text>\n");
+                 "<text class=\"tick\" x=\"", px(x(t.value)), "\" y=\"", px(frame_.bottom + 17),
+                 "\" text-anchor=\"middle\">", escaped(t.text), "</text>\n");
     }
     out += cat("<text class=\"axis\" x=\"", px((frame_.left + frame_.right) / 2), "\" y=\"",
                px(frame_.bottom + 36), "\" text-anchor=\"middle\">", escaped(chart_.x.label),
@@ -167,11 +165,11 @@ class LineDrawing {
   void mark(std::string& out, const Mark& m) const {
     if (!std::isfinite(x(m.x))) return;
     const bool left = x(m.x) > (frame_.left + frame_.right) / 2;
-    out += cat("<g class=\"mark\" data-x=\"", number(m.x), "\"><line x1=\"", px(x(m.x)),
-               "\" x2=\"", px(x(m.x)), "\" y1=\"", px(frame_.top), "\" y2=\"",
-               px(frame_.bottom), "\"/><text x=\"", px(x(m.x) + (left ? -5 : 5)), "\" y=\"",
-               px(frame_.top + 10), "\" text-anchor=\"", left ? "end" : "start", "\">",
-               escaped(m.label), "</text></g>\n");
+    out +=
+        cat("<g class=\"mark\" data-x=\"", number(m.x), "\"><line x1=\"", px(x(m.x)), "\" x2=\"",
+            px(x(m.x)), "\" y1=\"", px(frame_.top), "\" y2=\"", px(frame_.bottom), "\"/><text x=\"",
+            px(x(m.x) + (left ? -5 : 5)), "\" y=\"", px(frame_.top + 10), "\" text-anchor=\"",
+            left ? "end" : "start", "\">", escaped(m.label), "</text></g>\n");
   }
 
   static std::string field(double value) { return std::isfinite(value) ? number(value) : ""; }
@@ -232,8 +230,8 @@ class LineDrawing {
     if (run.size() > 1 && (!chart_.dots || run.size() > kDense)) return;
     for (const ChartPoint& p : run) {
       if (run.size() == 1 && std::isfinite(p.low) && std::isfinite(p.high)) {
-        out += cat("<line class=\"whisker\" x1=\"", px(x(p.x)), "\" x2=\"", px(x(p.x)),
-                   "\" y1=\"", px(y(std::max(p.low, y_.low))), "\" y2=\"", px(y(p.high)), "\"/>\n");
+        out += cat("<line class=\"whisker\" x1=\"", px(x(p.x)), "\" x2=\"", px(x(p.x)), "\" y1=\"",
+                   px(y(std::max(p.low, y_.low))), "\" y2=\"", px(y(p.high)), "\"/>\n");
       }
       out += cat("<circle cx=\"", px(x(p.x)), "\" cy=\"", px(y(p.y)), "\" r=\"3\"/>\n");
     }
@@ -250,9 +248,8 @@ class LineDrawing {
   void labels(std::string& out) {
     std::stable_sort(ends_.begin(), ends_.end(),
                      [](const End& a, const End& b) { return a.y < b.y; });
-    const double gap =
-        std::min(kLine, (frame_.bottom - frame_.top + kLine) / double(std::max<std::size_t>(
-                                                                   1, ends_.size())));
+    const double gap = std::min(kLine, (frame_.bottom - frame_.top + kLine) /
+                                           double(std::max<std::size_t>(1, ends_.size())));
     for (std::size_t i = 1; i < ends_.size(); ++i) {
       ends_[i].at = std::max(ends_[i].at, ends_[i - 1].at + gap);
     }
@@ -264,8 +261,8 @@ class LineDrawing {
     out += "<g class=\"ends\" aria-hidden=\"true\">\n";
     for (const End& e : ends_) {
       if (std::abs(e.at - e.y) > 2 || e.x < frame_.right - 2) {
-        out += cat("<line class=\"leader c", e.colour, "\" x1=\"", px(e.x + 4), "\" y1=\"",
-                   px(e.y), "\" x2=\"", px(frame_.right + 8), "\" y2=\"", px(e.at), "\"/>");
+        out += cat("<line class=\"leader c", e.colour, "\" x1=\"", px(e.x + 4), "\" y1=\"", px(e.y),
+                   "\" x2=\"", px(frame_.right + 8), "\" y2=\"", px(e.at), "\"/>");
       }
       out += cat("<text class=\"end c", e.colour, "\" x=\"", px(frame_.right + 10), "\" y=\"",
                  px(e.at + 4), "\">", escaped(shortened(e.name, kLabel)), "</text>\n");
@@ -304,9 +301,8 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
   const double cells = double(std::max<std::size_t>(1, map.columns.size()));
   const double cell = std::clamp((options.width - left - 8) / cells, 2.0, 64.0);
   const double row = std::clamp(cell * 0.62, 14.0, 26.0);
-  const double width = std::max(left + cell * cells + 8, options.standalone
-                                                             ? width_of(map.title) * 1.3 + 24
-                                                             : 140.0);
+  const double width = std::max(left + cell * cells + 8,
+                                options.standalone ? width_of(map.title) * 1.3 + 24 : 140.0);
   const double height = top + row * double(map.rows.size()) + 42;
   std::string out = open_svg(map.shades == Shades::verdict ? "heat" : "heat amount", map.title,
                              width, height, options);
@@ -321,8 +317,8 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
                  "\" text-anchor=\"end\">", escaped(map.rows[r]), "</text>\n");
     }
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
-      const double value = r < map.values.size() && c < map.values[r].size() ? map.values[r][c]
-                                                                             : kNothing;
+      const double value =
+          r < map.values.size() && c < map.values[r].size() ? map.values[r][c] : kNothing;
       const int shade = shade_of(map, value);
       const std::string text =
           std::isfinite(value) ? map.percent ? fixed(100 * value, 0) : value_text(value) : "-";

@@ -192,8 +192,8 @@ std::string to_terminal(const HeatMap& map, const TerminalOptions& options) {
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     out += right(harmless(map.rows[r]), label);
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
-      const double value = r < map.values.size() && c < map.values[r].size() ? map.values[r][c]
-                                                                             : kNothing;
+      const double value =
+          r < map.values.size() && c < map.values[r].size() ? map.values[r][c] : kNothing;
       const double place = range.place(value);
       if (!std::isfinite(place)) {
         out += right("-", width);
@@ -203,9 +203,9 @@ std::string to_terminal(const HeatMap& map, const TerminalOptions& options) {
           right(map.percent ? fixed(100 * value, 0) : value_text(value), width);
       const int shade = int(std::lround(std::clamp(place, 0.0, 1.0) * 10));
       const bool dark = shade <= 1 || shade >= 9;
-      out += options.colour ? cat("\x1b[", dark ? "97" : "30", ";48;5;", kShade[shade], "m", text,
-                                  "\x1b[0m")
-                            : text;
+      out += options.colour
+                 ? cat("\x1b[", dark ? "97" : "30", ";48;5;", kShade[shade], "m", text, "\x1b[0m")
+                 : text;
     }
     out += "\n";
   }

@@ -129,9 +129,8 @@ VerdictWords words_of(const RunGroup& group, const std::vector<RunRecord>& recor
       words.sentences.push_back(cat("Why: ", reason_of(r), "."));
       return words;
     }
-    words.headline =
-        cat(so_far, so_far.empty() ? "No" : "no", " method holds beyond the window of ",
-            length_text(r.window), " tokens.");
+    words.headline = cat(so_far, so_far.empty() ? "No" : "no",
+                         " method holds beyond the window of ", length_text(r.window), " tokens.");
     for (const Verdict& v : r.verdicts) {
       if (!v.reason.empty()) words.sentences.push_back(cat(v.method, ": ", v.reason, "."));
     }

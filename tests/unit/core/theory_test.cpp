@@ -39,9 +39,8 @@ TEST(Theory, AgreesWithTheGenerator) {
   const nlohmann::json file = golden();
   std::map<std::string, Geometry> known;
   for (const auto& g : file["geometries"]) {
-    known[g["name"]] = {.rotary_dim = g["rotary_dim"],
-                        .base = g["base"],
-                        .train_length = g["train_length"]};
+    known[g["name"]] = {
+        .rotary_dim = g["rotary_dim"], .base = g["base"], .train_length = g["train_length"]};
   }
   const auto positions = file["positions"].get<std::vector<std::int64_t>>();
   const std::int64_t longest = positions.back() + 1;

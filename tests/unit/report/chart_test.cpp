@@ -78,8 +78,8 @@ TEST(Chart, OnePoint) {
 }
 
 TEST(Chart, AValueThatIsMissingLeavesAGap) {
-  const std::string svg = to_svg(chart_of(
-      {{512, 4}, {1024, 5}, {2048, kNothing}, {4096, 6}, {8192, 7}, {16384, kInfinite}}));
+  const std::string svg = to_svg(
+      chart_of({{512, 4}, {1024, 5}, {2048, kNothing}, {4096, 6}, {8192, 7}, {16384, kInfinite}}));
   expect_sound(svg);
   EXPECT_EQ(count(svg, "class=\"line\""), 2u);
   EXPECT_EQ(count(svg, "<circle"), 4u);
@@ -114,7 +114,9 @@ TEST(Chart, NamesAreTextAndDoNotOverlap) {
   chart.title = "<b>&";
   chart.series.clear();
   for (int i = 0; i < 12; ++i) {
-    chart.series.push_back({"<script>" + std::to_string(i), i % kColours, false,
+    chart.series.push_back({"<script>" + std::to_string(i),
+                            i % kColours,
+                            false,
                             {{512, 4 + i * 0.001}, {1024, 4 + i * 0.001}}});
   }
   const std::string svg = to_svg(chart, {.width = 760, .standalone = true});
@@ -150,7 +152,7 @@ HeatMap map_of(std::size_t rows, std::size_t columns) {
 TEST(Chart, HeatMapShowsEveryCell) {
   HeatMap map = map_of(3, 4);
   map.values[1][2] = kNothing;
-  map.values[0][0] = -5;   // below and above the scale
+  map.values[0][0] = -5;  // below and above the scale
   map.values[2][3] = 7;
   const std::string svg = to_svg(map);
   expect_sound(svg);

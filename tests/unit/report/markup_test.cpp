@@ -13,20 +13,28 @@ TEST(Markup, NothingThatIsMarkupSurvives) {
             "&lt;script&gt;alert(&#39;a &amp; &quot;b&quot;&#39;)&lt;/script&gt;");
 }
 
-TEST(Markup, TextStays) { EXPECT_EQ(escaped("a\tb\nc \xC3\xA9 \xE2\x82\xAC"), "a\tb\nc \xC3\xA9 \xE2\x82\xAC"); }
+TEST(Markup, TextStays) {
+  EXPECT_EQ(escaped("a\tb\nc \xC3\xA9 \xE2\x82\xAC"), "a\tb\nc \xC3\xA9 \xE2\x82\xAC");
+}
 
 TEST(Markup, WhatIsNoTextIsReplaced) {
   EXPECT_EQ(escaped(std::string_view("a\0b", 3)), "a&#65533;b");
   EXPECT_EQ(escaped("\x1b[31m"), "&#65533;[31m");
   EXPECT_EQ(escaped("\xFFx"), "&#65533;x");
-  EXPECT_EQ(escaped("\xC3"), "&#65533;");          // cut off
+  EXPECT_EQ(escaped("\xC3"), "&#65533;");              // cut off
   EXPECT_EQ(escaped("\xC0\xBC"), "&#65533;&#65533;");  // '<' in two bytes
   EXPECT_EQ(escaped("\xED\xA0\x80"), "&#65533;&#65533;&#65533;");
 }
 
 TEST(Markup, Counting) {
-  EXPECT_EQ(character_count("\xE2\x82\xAC" "ab"), 3u);
-  EXPECT_EQ(shortened("\xE2\x82\xAC" "abc", 2), "\xE2\x82\xAC" "a...");
+  EXPECT_EQ(character_count("\xE2\x82\xAC"
+                            "ab"),
+            3u);
+  EXPECT_EQ(shortened("\xE2\x82\xAC"
+                      "abc",
+                      2),
+            "\xE2\x82\xAC"
+            "a...");
   EXPECT_EQ(shortened("ab", 2), "ab");
 }
 
