@@ -254,7 +254,7 @@ void run_factors(const TheoryFlags& flags) {
       shapes.rows.push_back({c.name, s, to_string(plan.shape()), cat(plan.boundaries().low),
                              cat(plan.boundaries().high), significant(range_growth(plan), 6),
                              fixed(*std::max_element(lambdas.begin(), lambdas.end()), 5)});
-      Series sf{c.name, palette.colour_of(c.name), false, {}};
+      Series sf = palette.series(c.name);
       Series sl = sf;
       for (std::size_t i = 0; i < plan.factor().size(); ++i) {
         sf.points.push_back({double(i), plan.factor()[i]});
@@ -368,7 +368,7 @@ void run_bound(const BoundFlags& flags) {
       entry["least_scale"] = least ? ordered_json(*least) : ordered_json();
     }
     list.push_back(std::move(entry));
-    Series s{c.name, palette.colour_of(c.name), false, {}};
+    Series s = palette.series(c.name);
     Series m = s;
     for (std::size_t i = 1; i < sum.size(); ++i) {
       s.points.push_back({double(i), sum[i]});

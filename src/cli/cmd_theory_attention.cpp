@@ -196,7 +196,7 @@ void run_attention(const AttentionFlags& flags) {
     table.rows.push_back({plans[c].name, number(plan.extension().scale), cat(falls),
                           past ? fixed(ks, 3) : "-", significant(spread, 3), cat(pairs_with_new),
                           significant(turns, 3)});
-    Series s{plans[c].name, palette.colour_of(plans[c].name), false, {}};
+    Series s = palette.series(plans[c].name);
     for (std::size_t i = 0; i < distances.size(); ++i) {
       s.points.push_back({double(distances[i]), curve.mean[i], curve.mean[i] - curve.error[i],
                           curve.mean[i] + curve.error[i]});

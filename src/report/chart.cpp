@@ -2,6 +2,7 @@
 #include "report/chart.h"
 
 #include <array>
+#include <string_view>
 
 namespace mrrope {
 
@@ -21,9 +22,18 @@ constexpr std::array<Usual, 9> kUsual = {{{"none", 0},
                                           {"pi", 6},
                                           {"yarn-rotations", 7}}};
 
+constexpr std::string_view kElastic = "elastic:";
+
 }  // namespace
 
-int Palette::colour_of(const std::string& name) {
+bool is_elastic(const std::string& name) { return name.starts_with(kElastic); }
+
+Series Palette::series(const std::string& name) {
+  return {name, colour_of(name), is_elastic(name), {}};
+}
+
+int Palette::colour_of(const std::string& full) {
+  const std::string name = is_elastic(full) ? full.substr(kElastic.size()) : full;
   for (const Usual& usual : kUsual) {
     if (name == usual.name) return usual.colour;
   }

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/axis.h"
@@ -57,10 +58,14 @@ struct HeatMap {
 
 // Colours are numbers 0..kColours-1; 0 is grey, for the untouched model. A method has the same
 // colour in every chart; names nobody knows take what is free, in the order they come.
+// A method that grows with the sequence ("elastic:pro") has the colour of its static self, dashed.
 constexpr int kColours = 9;
+bool is_elastic(const std::string& name);
+
 class Palette {
  public:
   int colour_of(const std::string& name);
+  Series series(const std::string& name);
 
  private:
   std::vector<std::pair<std::string, int>> given_;

@@ -209,7 +209,7 @@ class FigureMaker {
       if (tasks.size() > 1)
         note = cat("Mean over ", tasks.size(), " tasks, where all have a value.");
       for (const std::string& name : distinct(rows, name_of)) {
-        Series s{name, colours_.colour_of(name), false, {}};
+        Series s = colours_.series(name);
         std::map<std::int64_t, std::vector<const ResultRow*>> at;
         for (const NamedRow& r : rows) {
           if (r.name == name) at[r.row->length].push_back(r.row);
@@ -334,7 +334,7 @@ class FigureMaker {
           if (!m.plan || !seen.insert(m.digest + "\n" + m.name).second) continue;
           const std::string name =
               ++names[m.name] == 1 ? m.name : cat(m.name, " (", run->name, ")");
-          Series s{name, colours_.colour_of(name), false, {}};
+          Series s = colours_.series(name);
           for (std::size_t i = 0; i < m.plan->factor().size(); ++i) {
             s.points.push_back({double(i), m.plan->factor()[i]});
           }

@@ -192,6 +192,8 @@ TEST(Chart, ColoursAreFixedByName) {
   const int mine = palette.colour_of("mine.json");
   EXPECT_NE(palette.colour_of("other.json"), mine);
   EXPECT_EQ(palette.colour_of("mine.json"), mine);
+  EXPECT_EQ(palette.series("elastic:pro").colour, 1);
+  EXPECT_TRUE(palette.series("elastic:pro").dashed);
   for (int i = 0; i < 30; ++i) {
     const int colour = palette.colour_of("plan" + std::to_string(i));
     EXPECT_GT(colour, 0);
