@@ -310,8 +310,7 @@ void run_bound(const BoundFlags& flags) {
   }
   const std::int64_t length = flags.length.empty() ? std::int64_t(std::min(reach, double(1 << 20)))
                                                    : parse_length(flags.length);
-  const std::optional<std::int64_t> wanted =
-      flags.reach.empty() ? std::nullopt : std::optional(parse_length(flags.reach));
+  const std::int64_t wanted = flags.reach.empty() ? 0 : parse_length(flags.reach);
   TheoryResult result;
   result.title = "How far similar tokens stay ahead of random ones";
   result.words =
@@ -322,10 +321,10 @@ void run_bound(const BoundFlags& flags) {
   DataTable table;
   table.caption = "Bound";
   table.header = {"method", "scale", "first negative m", "middle: variation", "middle: spread"};
-  if (wanted) {
-    table.header.push_back(cat("least scale for ", length_text(*wanted)));
-    const auto base = smallest_base(g, *wanted);
-    result.words += cat("Least base of the untouched model for ", length_text(*wanted), ": ",
+  if (wanted > 0) {
+    table.header.push_back(cat("least scale for ", length_text(wanted)));
+    const auto base = smallest_base(g, wanted);
+    result.words += cat("Least base of the untouched model for ", length_text(wanted), ": ",
                         base ? significant(*base, 6) : std::string("none up to 1e12"), ".\n");
     result.json["least_base"] = base ? ordered_json(*base) : ordered_json();
   }
@@ -357,11 +356,11 @@ void run_bound(const BoundFlags& flags) {
                           {"first_negative", negative ? ordered_json(*negative) : ordered_json()},
                           {"middle_variation", o.variation},
                           {"middle_spread", o.spread}};
-    if (wanted) {
+    if (wanted > 0) {
       std::optional<double> least;
       const std::string& method = plan.extension().method;
       const bool scales = method != "none" && method != "longrope" && method != "custom";
-      if (scales) least = smallest_scale(g, plan.extension(), *wanted);
+      if (scales) least = smallest_scale(g, plan.extension(), wanted);
       table.rows.back().push_back(!scales ? "takes no scale"
                                   : least ? significant(*least, 5)
                                           : "none up to 4096");

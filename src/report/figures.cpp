@@ -146,7 +146,10 @@ class FigureMaker {
   }
 
   std::vector<Figure> make() {
-    for (const RunGroup& group : groups_) lines(group);
+    for (const RunGroup& group : groups_) {
+      lines(group);
+      differences(group);
+    }
     for (const RunGroup& group : groups_) maps(group);
     plans();
     std::stable_sort(out_.begin(), out_.end(), [&](const Figure& a, const Figure& b) {
@@ -228,6 +231,41 @@ class FigureMaker {
       if (same_values(chart, before)) continue;  // the other score says the same
       before = chart;
       add(section_of(group.front().task), cat(group.front().task, "-", metric), note,
+          std::move(chart));
+    }
+  }
+
+  // Lines that lie on top of each other part once each is taken against the same method, document
+  // by document: the spread between documents drops out of the error.
+  void differences(const RunGroup& group) {
+    for (const RunRecord* run : group.runs) {
+      if (!run->perplexity || run->perplexity->rows.size() < 2) continue;
+      const PerplexityResults& r = *run->perplexity;
+      const std::vector<VerdictWords> words = verdicts_of({*run});
+      if (words.empty() || words.front().method.empty()) continue;
+      const std::string& reference = words.front().method;
+      LineChart chart;
+      chart.title = titled(cat("Difference from ", reference, ", paired"), group);
+      if (group.runs.size() > 1) chart.title += cat(" (", run->name, ")");
+      chart.x = {"tokens", Spacing::log, true};
+      chart.y = {cat("percent of perplexity above ", reference), Spacing::linear, false, {0}};
+      chart.marks = {{double(r.window), cat("window ", length_text(r.window))}};
+      for (const PerplexityRow& row : r.rows) {
+        if (row.method == reference) continue;
+        Series s = colours_.series(row.method);
+        for (const Comparison& c : r.comparisons) {
+          const bool forth = c.a == row.method && c.b == reference;
+          const bool back = c.b == row.method && c.a == reference;
+          // The untouched model past its window would leave no room for the others.
+          if ((!forth && !back) || (row.untouched && c.length > r.window)) continue;
+          PairedDifference d = c.difference;
+          if (back) d.log_ratio.value = -d.log_ratio.value;
+          s.points.push_back(point_of(double(c.length), d.percent()));
+        }
+        chart.series.push_back(std::move(s));
+      }
+      add(section_of("ppl"), "ppl-difference",
+          "Below zero is better than it. The band is one standard error of the paired difference.",
           std::move(chart));
     }
   }

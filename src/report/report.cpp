@@ -310,8 +310,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
 }
 
 ordered_json report_json(const std::vector<RunRecord>& records) {
-  ordered_json json;
-  ordered_json& verdicts = json["verdicts"] = ordered_json::array();
+  ordered_json verdicts = ordered_json::array();
   for (const VerdictWords& v : verdicts_of(records)) {
     verdicts.push_back({{"model", v.model},
                         {"method", v.method.empty() ? ordered_json() : ordered_json(v.method)},
@@ -319,8 +318,8 @@ ordered_json report_json(const std::vector<RunRecord>& records) {
                         {"headline", v.headline},
                         {"words", v.sentences}});
   }
-  ordered_json& runs = json["runs"] = ordered_json::array();
-  ordered_json& rows = json["results"] = ordered_json::array();
+  ordered_json runs = ordered_json::array();
+  ordered_json rows = ordered_json::array();
   for (const RunRecord& r : records) {
     runs.push_back(
         {{"run", r.name},
@@ -341,7 +340,7 @@ ordered_json report_json(const std::vector<RunRecord>& records) {
       rows.push_back(std::move(entry));
     }
   }
-  return json;
+  return {{"verdicts", verdicts}, {"runs", runs}, {"results", rows}};
 }
 
 std::string report_text(const std::vector<RunRecord>& records) {

@@ -55,7 +55,9 @@ TEST(Claims, RunsSpeakToThem) {
     if (c.id == "pro-below-yarn") {
       EXPECT_EQ(c.measured, "run1 (Some Model): pro below yarn at 1 of 1 lengths (4k)");
     }
-    if (c.id == "yarn-uni-last") EXPECT_NE(c.measured.find("1 of 1"), std::string::npos);
+    if (c.id == "yarn-uni-last") {
+      EXPECT_NE(c.measured.find("1 of 1"), std::string::npos);
+    }
   }
 }
 
