@@ -74,8 +74,9 @@ PairProduct drawn_product(const Capture& capture, const Geometry& g, Random& ran
 }
 
 struct Curve {
-  std::vector<double> mean, error, spread;
-  std::vector<double> beyond;  // every score past the window
+  std::vector<double> mean, error, spread;   // of the pairs of each distance
+  std::vector<double> pooled, pooled_error;  // of all pairs, turned to each distance
+  std::vector<double> beyond;                // every score past the window
 };
 
 void run_attention(const AttentionFlags& flags) {
@@ -109,31 +110,42 @@ void run_attention(const AttentionFlags& flags) {
   const int low = std::min(original.boundaries().low, pair_count(g));
   const int high = std::min(original.boundaries().high, pair_count(g));
   const std::vector<std::int64_t> distances = distances_to(longest, g.train_length);
-  std::vector<Curve> curves(plans.size());
-  std::vector<double> inside;  // the original's scores within the window
+  // Drawn for every distance anew; the same for every plan.
+  std::vector<PairProduct> drawn;
   for (const std::int64_t d : distances) {
-    // The same token pairs for every plan.
     Random random(flags.seed * 1000003 + std::uint64_t(d));
-    std::vector<PairProduct> drawn;
     for (int i = 0; i < flags.pairs; ++i) drawn.push_back(drawn_product(capture, g, random));
-    if (d <= g.train_length) {
-      for (const PairProduct& p : drawn) {
-        inside.push_back(score_at(p, original.theta(), low, high, double(d)));
-      }
-    }
-    for (std::size_t c = 0; c < plans.size(); ++c) {
-      const Plan& plan = plan_of(plans[c]);
-      const double heat = plan.attention_scale() * plan.attention_scale();
-      std::vector<double> scores;
-      for (const PairProduct& p : drawn) {
-        scores.push_back(heat * score_at(p, plan.theta(), low, high, double(d)));
-      }
-      const Estimate e = mean(scores);
-      curves[c].mean.push_back(e.value);
-      curves[c].error.push_back(e.error);
-      curves[c].spread.push_back(e.error * std::sqrt(double(scores.size())));
-      if (d > g.train_length) {
-        curves[c].beyond.insert(curves[c].beyond.end(), scores.begin(), scores.end());
+  }
+  const auto own = [&](std::size_t d) {  // those of one distance
+    return std::span(drawn).subspan(d * std::size_t(flags.pairs), std::size_t(flags.pairs));
+  };
+  std::vector<double> inside;  // the original's scores within the window
+  for (std::size_t d = 0; d < distances.size() && distances[d] <= g.train_length; ++d) {
+    const Turn turn = turn_at(original.theta(), low, high, double(distances[d]));
+    for (const PairProduct& p : own(d)) inside.push_back(score_at(p, turn));
+  }
+  std::vector<Curve> curves(plans.size());
+  for (std::size_t c = 0; c < plans.size(); ++c) {
+    const Plan& plan = plan_of(plans[c]);
+    const double heat = plan.attention_scale() * plan.attention_scale();
+    Curve& curve = curves[c];
+    for (std::size_t d = 0; d < distances.size(); ++d) {
+      const Turn turn = turn_at(plan.theta(), low, high, double(distances[d]));
+      const auto scores = [&](std::span<const PairProduct> products) {
+        std::vector<double> list;
+        for (const PairProduct& p : products) list.push_back(heat * score_at(p, turn));
+        return list;
+      };
+      const std::vector<double> here = scores(own(d));
+      const Estimate e = mean(here);
+      curve.mean.push_back(e.value);
+      curve.error.push_back(e.error);
+      curve.spread.push_back(e.error * std::sqrt(double(here.size())));
+      const Estimate all = mean(scores(drawn));
+      curve.pooled.push_back(all.value);
+      curve.pooled_error.push_back(all.error);
+      if (distances[d] > g.train_length) {
+        curve.beyond.insert(curve.beyond.end(), here.begin(), here.end());
       }
     }
   }
@@ -147,8 +159,9 @@ void run_attention(const AttentionFlags& flags) {
       flags.pairs, " seeded pairs of a token and an earlier one per distance, the same for every ",
       "plan, turned to ", distances.size(), " distances up to ", longest, ". Middle: pairs ", low,
       " to ", high - 1, " of ", pair_count(g), ".\n",
-      "Falls until: the last distance before the mean lies above its lowest by more than two ",
-      "standard errors. KS: largest difference between the distributions of a plan's scores past ",
+      "Falls until: the last distance before the mean of all ", drawn.size(), " pairs lies above ",
+      "its lowest by more than two standard errors. KS: largest difference between the "
+      "distributions of a plan's scores past ",
       "the window (", g.train_length, ") and the original's inside it.\n",
       "New angles: pairs that meet angles at ", longest,
       " tokens which they never made in training.\n");
@@ -160,7 +173,7 @@ void run_attention(const AttentionFlags& flags) {
                   "new angles, turns"};
   table.text_columns = 1;
   LineChart chart;
-  chart.title = result.title;
+  chart.title = "Mean score of the middle pairs";
   chart.x = {"distance", Spacing::log, true};
   chart.y = {"score, middle pairs", Spacing::linear, false};
   chart.dots = false;
@@ -176,7 +189,7 @@ void run_attention(const AttentionFlags& flags) {
   for (std::size_t c = 0; c < plans.size(); ++c) {
     const Plan& plan = plan_of(plans[c]);
     const Curve& curve = curves[c];
-    const std::int64_t falls = distances[falling_until(curve.mean, curve.error)];
+    const std::int64_t falls = distances[falling_until(curve.pooled, curve.pooled_error)];
     const bool past = !curve.beyond.empty();
     const double ks = past ? kolmogorov_smirnov(curve.beyond, inside) : kNothing;
     double spread = 0;

@@ -68,17 +68,20 @@ std::string page_of(const TheoryResult& result) {
     }
   }
   body += "</section>\n";
+  std::string lines;
+  std::string maps;
   for (const Figure& f : result.figures) {
     if (const auto* chart = std::get_if<LineChart>(&f.content)) {
-      body += cat("<div class=\"grid\">", figure(*chart, escaped(f.note), table_of(*chart), f.file),
-                  "</div>\n");
+      lines += figure(*chart, escaped(f.note), table_of(*chart), f.file);
     } else {
-      const auto& maps = std::get<std::vector<HeatMap>>(f.content);
-      DataTable table = table_of(maps);
+      const auto& content = std::get<std::vector<HeatMap>>(f.content);
+      DataTable table = table_of(content);
       table.caption = f.title;
-      body += figure(maps, f.title, escaped(f.note), table, f.file);
+      maps += figure(content, f.title, escaped(f.note), table, f.file);
     }
   }
+  if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
+  body += maps;
   for (const DataTable& t : result.tables) body += to_html(t);
   return to_page({cat("mrrope theory: ", result.title), "theory", body});
 }

@@ -23,12 +23,19 @@ PairProduct pair_product(std::span<const float> query, std::span<const float> ke
   return out;
 }
 
-double score_at(const PairProduct& product, std::span<const double> theta, int first, int last,
-                double distance) {
-  double sum = 0;
+Turn turn_at(std::span<const double> theta, int first, int last, double distance) {
+  Turn turn{std::size_t(first), {}, {}};
   for (auto i = std::size_t(first); i < std::size_t(last); ++i) {
-    const double angle = distance * theta[i];
-    sum += product.re[i] * std::cos(angle) - product.im[i] * std::sin(angle);
+    turn.cosine.push_back(std::cos(distance * theta[i]));
+    turn.sine.push_back(std::sin(distance * theta[i]));
+  }
+  return turn;
+}
+
+double score_at(const PairProduct& product, const Turn& turn) {
+  double sum = 0;
+  for (std::size_t i = 0; i < turn.cosine.size(); ++i) {
+    sum += product.re[turn.first + i] * turn.cosine[i] - product.im[turn.first + i] * turn.sine[i];
   }
   return sum;
 }

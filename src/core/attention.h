@@ -19,9 +19,15 @@ struct PairProduct {
 PairProduct pair_product(std::span<const float> query, std::span<const float> key, int pairs,
                          Pairing pairing);
 
-// Sum over the pairs first .. last-1 at this distance.
-double score_at(const PairProduct& product, std::span<const double> theta, int first, int last,
-                double distance);
+// The angles of the pairs first .. last-1 at one distance, made once for many products.
+struct Turn {
+  std::size_t first = 0;
+  std::vector<double> cosine, sine;
+};
+Turn turn_at(std::span<const double> theta, int first, int last, double distance);
+
+// Sum over those pairs at that distance.
+double score_at(const PairProduct& product, const Turn& turn);
 
 // The largest difference between the distribution functions of two samples; 1 where one is empty.
 double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b);

@@ -16,6 +16,8 @@ namespace mrrope {
 
 namespace {
 
+constexpr std::size_t kManyColumns = 16;  // such maps stand below each other
+
 // What a policy calls a digest: the bytes of the SHA-256 in base 64.
 std::string policy_digest(const std::string& content) {
   const std::string hex = sha256(content);
@@ -80,11 +82,14 @@ std::string figure(const LineChart& chart, const std::string& note, const DataTa
 
 std::string figure(const std::vector<HeatMap>& maps, const std::string& title,
                    const std::string& note, const DataTable& table, const std::string& file) {
-  std::string out =
-      cat("<figure>\n<figcaption><h3>", escaped(title), "</h3>",
-          note.empty() ? "" : cat("<p>", note, "</p>"), "</figcaption>\n<div class=\"maps\">\n");
+  std::string out = cat("<figure>\n<figcaption><h3>", escaped(title), "</h3>",
+                        note.empty() ? "" : cat("<p>", note, "</p>"), "</figcaption>\n");
+  const bool many = !maps.empty() && maps.front().columns.size() > kManyColumns;
+  out += many ? "<div>\n" : "<div class=\"maps\">\n";
   for (const HeatMap& map : maps) {
-    out += cat("<div><h3>", escaped(map.title), "</h3>", to_svg(map, {.width = 320}), "</div>\n");
+    const std::string head = map.title == title ? "" : cat("<h3>", escaped(map.title), "</h3>");
+    out +=
+        cat("<div class=\"map\">", head, to_svg(map, {.width = many ? 900.0 : 320.0}), "</div>\n");
   }
   return out + "</div>\n" + data_part(table, file) + "</figure>\n";
 }

@@ -186,8 +186,9 @@ class LineDrawing {
       places += cat(places.empty() ? "" : ";", std::isfinite(x(p.x)) ? px(x(p.x)) : "", ",",
                     shown ? px(y(p.y)) : "");
     }
-    out += cat("<g class=\"series c", s.colour, s.dashed ? " dashed" : "", "\" data-name=\"",
-               escaped(s.name), "\" data-values=\"", values, "\" data-places=\"", places, "\">\n");
+    out += cat("<g class=\"series c", s.colour, s.dashed ? " dashed" : "",
+               points.size() > kDense ? " dense" : "", "\" data-name=\"", escaped(s.name),
+               "\" data-values=\"", values, "\" data-places=\"", places, "\">\n");
     // Runs of points without a gap.
     std::vector<ChartPoint> run;
     for (const ChartPoint& p : points) {
@@ -300,7 +301,7 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
   const double top = options.standalone ? 62 : 22;
   const double cells = double(std::max<std::size_t>(1, map.columns.size()));
   const double cell = std::clamp((options.width - left - 8) / cells, 2.0, 64.0);
-  const double row = std::clamp(cell * 0.62, 14.0, 26.0);
+  const double row = std::clamp(cell * 0.62, kLine, 26.0);
   const double width = std::max(left + cell * cells + 8,
                                 options.standalone ? width_of(map.title) * 1.3 + 24 : 140.0);
   const double height = top + row * double(map.rows.size()) + 42;
