@@ -51,9 +51,9 @@ std::string verdict_part(const std::vector<VerdictWords>& verdicts) {
     const char* tag = out.empty() ? "h1" : "h2 class=\"second\"";
     out += cat("<section class=\"verdict\">\n<p class=\"model\">", escaped(v.model), "</p>\n<", tag,
                ">", pretty(v.headline), "</", std::string(tag, 2), ">\n");
-    std::string text;
-    for (const std::string& s : v.sentences) text += (text.empty() ? "" : " ") + s;
-    if (!text.empty()) out += cat("<p>", pretty(text), "</p>\n");
+    std::string points;
+    for (const std::string& s : v.sentences) points += cat("<li>", pretty(s), "</li>\n");
+    if (!points.empty()) out += cat("<ul>\n", points, "</ul>\n");
     out += "</section>\n";
   }
   return out;
@@ -79,8 +79,10 @@ DataTable method_table(const std::vector<RunRecord>& records) {
   table.header = {"method",           "run", "good to", "why not further", "cost inside the window",
                   "KL from untouched"};
   table.text_columns = 4;
+  std::size_t runs = 0;
   for (const RunRecord& record : records) {
     if (!record.perplexity) continue;
+    ++runs;
     const PerplexityResults& r = *record.perplexity;
     for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
       const Verdict& v = r.verdicts[i];
@@ -99,6 +101,11 @@ DataTable method_table(const std::vector<RunRecord>& records) {
            v.reason, cost_text,
            r.rows[i].divergence.n > 0 ? significant(r.rows[i].divergence.value, 3) : ""});
     }
+  }
+  if (runs == 1) {  // its name says nothing
+    table.text_columns = 3;
+    table.header.erase(table.header.begin() + 1);
+    for (auto& row : table.rows) row.erase(row.begin() + 1);
   }
   return table;
 }

@@ -172,23 +172,28 @@ class LineDrawing {
             left ? "end" : "start", "\">", escaped(m.label), "</text></g>\n");
   }
 
-  static std::string field(double value) { return std::isfinite(value) ? number(value) : ""; }
+  // In full; of a curve, what a reader of its points could use.
+  static std::string field(double value, bool dense) {
+    if (!std::isfinite(value)) return "";
+    return dense ? significant(value, 6) : number(value);
+  }
 
   void series(std::string& out, const Series& s) {
     const std::vector<ChartPoint> points = thinned(s.points, x_, frame_.right - frame_.left);
+    const bool dense = points.size() > kDense;
     std::string values;
     std::string places;
     for (const ChartPoint& p : points) {
       if (!std::isfinite(p.x)) continue;
-      values += cat(values.empty() ? "" : ";", number(p.x), ",", field(p.y), ",", field(p.low), ",",
-                    field(p.high));
+      values += cat(values.empty() ? "" : ";", number(p.x), ",", field(p.y, dense), ",",
+                    field(p.low, dense), ",", field(p.high, dense));
       const bool shown = std::isfinite(p.y) && std::isfinite(x(p.x)) && std::isfinite(y(p.y));
       places += cat(places.empty() ? "" : ";", std::isfinite(x(p.x)) ? px(x(p.x)) : "", ",",
                     shown ? px(y(p.y)) : "");
     }
-    out += cat("<g class=\"series c", s.colour, s.dashed ? " dashed" : "",
-               points.size() > kDense ? " dense" : "", "\" data-name=\"", escaped(s.name),
-               "\" data-values=\"", values, "\" data-places=\"", places, "\">\n");
+    out += cat("<g class=\"series c", s.colour, s.dashed ? " dashed" : "", dense ? " dense" : "",
+               "\" data-name=\"", escaped(s.name), "\" data-values=\"", values, "\" data-places=\"",
+               places, "\">\n");
     // Runs of points without a gap.
     std::vector<ChartPoint> run;
     for (const ChartPoint& p : points) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Charts as SVG. Colours come from classes: a page brings its own style sheet, a file of its own
-// gets one inside. Every series carries its numbers (data-values: x,y,low,high;...) in full.
+// gets one inside. Every series carries its numbers (data-values: x,y,low,high;...) in full; a
+// curve of many points is thinned to the pixels, with 6 digits.
 #pragma once
 
 #include <string>
