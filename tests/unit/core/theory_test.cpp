@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -59,7 +59,7 @@ TEST(Theory, AgreesWithTheGenerator) {
     const Oscillation o = oscillation_of(cosine_sum(middle_of(plan), file["curve"]));
     EXPECT_NEAR(o.variation / c["variation"].get<double>(), 1, 1e-10);
     EXPECT_NEAR(o.spread / c["spread"].get<double>(), 1, 1e-10);
-    if (cases++ % 4 == 0) {  // a million positions each: some will do
+    if (cases++ % 20 == 0) {  // a million positions each: some will do
       const std::vector<double> all = cosine_sum(plan.theta(), longest);
       const std::vector<double> middle = cosine_sum(middle_of(plan), longest);
       const std::vector<double> estimate = position_estimate(plan.theta(), longest);
@@ -95,12 +95,14 @@ TEST(Theory, AgreesWithTheGenerator) {
 
 TEST(Theory, AMillionPositionsTakeWellUnderASecond) {
   const Plan plan = plan_of(llama2(), "pro", 16);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of the processor: others may be busy
   const std::vector<double> sum = cosine_sum(plan.theta(), 1000000);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  RecordProperty("seconds", std::to_string(seconds.count()));
+  const double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
   EXPECT_EQ(sum.size(), 1000000u);
-  EXPECT_LT(seconds.count(), 5);  // a loaded machine with sanitizers; some 0.1 s else
+#ifdef NDEBUG
+  EXPECT_LT(seconds, 0.8);
+#endif
+  RecordProperty("seconds", std::to_string(seconds));
 }
 
 // Position 0 is all zeros; a plan without stretching is the paper's beta-radix.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <regex>
@@ -100,10 +99,8 @@ TEST(Chart, AMillionPointsStaySmallAndKeepTheirPeaks) {
   std::vector<ChartPoint> points(1000000);
   for (std::size_t i = 0; i < points.size(); ++i) points[i] = {double(i + 1), 1 + double(i % 7)};
   points[123456].y = 1000;
-  const auto start = std::chrono::steady_clock::now();
   const std::string svg = to_svg(chart_of(points));
   const std::string text = to_terminal(chart_of(points));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
   EXPECT_LT(svg.size(), 200000u);
   EXPECT_NE(svg.find("123457,1000,,"), std::string::npos);
   EXPECT_LT(text.size(), 40000u);
