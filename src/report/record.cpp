@@ -18,6 +18,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
+constexpr std::size_t kFailuresNamed = 20;
+
 std::string text_at(const ordered_json& object, const char* key) {
   const auto it = object.find(key);
   return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
@@ -98,7 +100,12 @@ void read_perplexity(RunRecord& record, const std::vector<ordered_json>& units) 
                                " documents are shorter than ", length_text(r.lengths[l]),
                                " and take no part there"));
   }
-  for (const std::string& failure : r.failures) record.notes.push_back("Failed: " + failure);
+  for (std::size_t i = 0; i < r.failures.size() && i < kFailuresNamed; ++i) {
+    record.notes.push_back("Failed: " + r.failures[i]);
+  }
+  if (r.failures.size() > kFailuresNamed) {
+    record.notes.push_back(cat(r.failures.size() - kFailuresNamed, " more failed"));
+  }
 }
 
 void read_needle(RunRecord& record, const std::vector<ordered_json>& units) {
