@@ -78,7 +78,8 @@ DataTable method_table(const std::vector<RunRecord>& records) {
   table.caption = "Every method";
   table.header = {"method",           "run", "good to", "why not further", "cost inside the window",
                   "KL from untouched"};
-  table.text_columns = 4;
+  table.text_columns = 3;
+  table.text_at_end = true;
   std::size_t runs = 0;
   for (const RunRecord& record : records) {
     if (!record.perplexity) continue;

@@ -300,6 +300,13 @@ std::string to_svg(const LineChart& chart, const SvgOptions& options) {
 }
 
 std::string to_svg(const HeatMap& map, const SvgOptions& options) {
+  const auto value_at = [&](std::size_t r, std::size_t c) {
+    return r < map.values.size() && c < map.values[r].size() ? map.values[r][c] : kNothing;
+  };
+  const auto text_of = [&](double value) {
+    if (!std::isfinite(value)) return std::string("-");
+    return map.percent ? fixed(100 * value, 0) : value_text(value);
+  };
   double left = 0;
   for (const std::string& row : map.rows) left = std::max(left, width_of(row));
   left += 12;
@@ -310,6 +317,12 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
   const double width = std::max(left + cell * cells + 8,
                                 options.standalone ? width_of(map.title) * 1.3 + 24 : 140.0);
   const double height = top + row * double(map.rows.size()) + 42;
+  double widest_text = 0;  // numbers stand in all cells or in none
+  for (std::size_t r = 0; r < map.rows.size(); ++r) {
+    for (std::size_t c = 0; c < map.columns.size(); ++c) {
+      widest_text = std::max(widest_text, width_of(text_of(value_at(r, c))));
+    }
+  }
   std::string out = open_svg(map.shades == Shades::verdict ? "heat" : "heat amount", map.title,
                              width, height, options);
   out += cat("<text class=\"axis\" x=\"", options.standalone ? "12" : "0", "\" y=\"", px(top - 9),
@@ -323,11 +336,9 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
                  "\" text-anchor=\"end\">", escaped(map.rows[r]), "</text>\n");
     }
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
-      const double value =
-          r < map.values.size() && c < map.values[r].size() ? map.values[r][c] : kNothing;
+      const double value = value_at(r, c);
       const int shade = shade_of(map, value);
-      const std::string text =
-          std::isfinite(value) ? map.percent ? fixed(100 * value, 0) : value_text(value) : "-";
+      const std::string text = text_of(value);
       std::string detail = r < map.details.size() && c < map.details[r].size()
                                ? map.details[r][c]
                                : cat(map.rows[r], ", ", map.columns[c], ": ", text);
@@ -336,7 +347,7 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
                  "\" data-value=\"", std::isfinite(value) ? number(value) : "", "\" data-detail=\"",
                  escaped(detail), "\"><rect x=\"", px(left + cell * double(c)), "\" y=\"", px(y),
                  "\" width=\"", px(cell - 1), "\" height=\"", px(row - 1), "\"/>");
-      if (width_of(text) + 4 <= cell && row >= kEm + 2) {
+      if (widest_text + 4 <= cell && row >= kEm + 2) {
         out += cat("<text x=\"", px(left + cell * (double(c) + 0.5) - 0.5), "\" y=\"",
                    px(y + row / 2 + 3.5), "\" text-anchor=\"middle\">", escaped(text), "</text>");
       }

@@ -31,7 +31,10 @@ std::string to_html(const DataTable& table) {
   std::string out = cat("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
                         escaped(table.caption), "\"><table><caption>", escaped(table.caption),
                         "</caption>\n<thead><tr>");
-  const auto side = [&](std::size_t i) { return i < table.text_columns ? "" : " class=\"n\""; };
+  const auto side = [&](std::size_t i) {
+    if (table.text_at_end && i + 1 == table.header.size()) return " class=\"last\"";
+    return i < table.text_columns ? "" : " class=\"n\"";
+  };
   for (std::size_t i = 0; i < table.header.size(); ++i) {
     out += cat("<th scope=\"col\"", side(i), ">", escaped(table.header[i]), "</th>");
   }

@@ -12,6 +12,7 @@ struct DataTable {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
   std::size_t text_columns = 1;  // so many stand to the left, the rest are numbers
+  bool text_at_end = false;      // but for the last column
 };
 
 std::string to_html(const DataTable& table);
