@@ -178,6 +178,8 @@ void run_attention(const AttentionFlags& flags) {
   chart.y = {"score, middle pairs", Spacing::linear, false};
   chart.dots = false;
   chart.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
+  LineChart pooled = chart;
+  pooled.title = cat("The same, with all ", drawn.size(), " pairs at every distance");
   HeatMap fresh;
   fresh.title = cat("Angles never made in training, at ", longest, " tokens");
   fresh.x_label = "pair, from fast to slow";
@@ -214,7 +216,14 @@ void run_attention(const AttentionFlags& flags) {
       s.points.push_back({double(distances[i]), curve.mean[i], curve.mean[i] - curve.error[i],
                           curve.mean[i] + curve.error[i]});
     }
+    Series all = palette.series(plans[c].name);
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      all.points.push_back({double(distances[i]), curve.pooled[i],
+                            curve.pooled[i] - curve.pooled_error[i],
+                            curve.pooled[i] + curve.pooled_error[i]});
+    }
     chart.series.push_back(std::move(s));
+    pooled.series.push_back(std::move(all));
     list.push_back({{"method", plans[c].name},
                     {"scale", plan.extension().scale},
                     {"falls_until", falls},
@@ -233,6 +242,9 @@ void run_attention(const AttentionFlags& flags) {
   result.tables = {std::move(table)};
   result.figures.push_back({"Attention", "attention", chart.title,
                             "The band is one standard error over token pairs.", std::move(chart)});
+  result.figures.push_back({"Attention", "attention-pooled", pooled.title,
+                            "Token pairs differ more than distances do: this mean is steadier.",
+                            std::move(pooled)});
   result.figures.push_back({"Attention", "angles", fresh.title, "Share of a turn.",
                             std::vector<HeatMap>{std::move(fresh)}});
   print_theory(flags, result);

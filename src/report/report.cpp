@@ -76,8 +76,8 @@ std::string state_part(const std::vector<RunRecord>& records) {
 DataTable method_table(const std::vector<RunRecord>& records) {
   DataTable table;
   table.caption = "Every method";
-  table.header = {"method",           "run", "good to", "why not further", "cost inside the window",
-                  "KL from untouched"};
+  table.header = {"method",         "run", "good to", "cost inside the window", "KL from untouched",
+                  "why not further"};
   table.text_columns = 3;
   table.text_at_end = true;
   std::size_t runs = 0;
@@ -99,12 +99,12 @@ DataTable method_table(const std::vector<RunRecord>& records) {
            : v.good_to == 0      ? "window"
            : r.rows[i].untouched ? length_text(v.good_to)
                                  : length_text(v.good_to) + (v.to_the_end ? " (longest)" : ""),
-           v.reason, cost_text,
-           r.rows[i].divergence.n > 0 ? significant(r.rows[i].divergence.value, 3) : ""});
+           cost_text, r.rows[i].divergence.n > 0 ? significant(r.rows[i].divergence.value, 3) : "",
+           v.reason});
     }
   }
   if (runs == 1) {  // its name says nothing
-    table.text_columns = 3;
+    table.text_columns = 2;
     table.header.erase(table.header.begin() + 1);
     for (auto& row : table.rows) row.erase(row.begin() + 1);
   }

@@ -41,12 +41,13 @@ TEST(Markup, Counting) {
 TEST(Markup, AddressesHoldAnything) { EXPECT_EQ(percent_encoded("a b\"\n#"), "a%20b%22%0A%23"); }
 
 TEST(Markup, TablesAsCsv) {
-  DataTable table{"t", {"name", "value"}, {{"a,b", "1"}, {"=1+1", "-2.5"}, {"say \"x\"", "-"}}, 1};
+  DataTable table{
+      "t", {"name", "value"}, {{"a,b", "1"}, {"=1+1", "-2.5"}, {"say \"x\"", "-"}}, 1, false};
   EXPECT_EQ(to_csv(table), "name,value\n\"a,b\",1\n'=1+1,-2.5\n\"say \"\"x\"\"\",-\n");
 }
 
 TEST(Markup, TablesAsHtml) {
-  const std::string html = to_html({"<caption>", {"<b>"}, {{"<i>"}}, 1});
+  const std::string html = to_html({"<caption>", {"<b>"}, {{"<i>"}}, 1, false});
   EXPECT_EQ(html.find("<b>"), std::string::npos);
   EXPECT_EQ(html.find("<i>"), std::string::npos);
   EXPECT_NE(html.find("&lt;i&gt;"), std::string::npos);
