@@ -51,3 +51,12 @@ function(mrrope_module name)
                                                    ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(mrrope_${name} PUBLIC ${arg_DEPENDS} PRIVATE mrrope_flags ${arg_LINK})
 endfunction()
+
+# mrrope_embed(MODULE NAME FILE): the file becomes the string mrrope::embedded::NAME of the module.
+function(mrrope_embed module name file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} content)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/embed.cpp.in
+                 ${PROJECT_BINARY_DIR}/embedded/${name}.cpp @ONLY)
+  target_sources(mrrope_${module} PRIVATE ${PROJECT_BINARY_DIR}/embedded/${name}.cpp)
+endfunction()

@@ -100,6 +100,8 @@ int run(int argc, char** argv) {
   add_generate(app);
   add_eval(app);
   add_export(app);
+  add_theory(app);
+  add_report(app);
   add_demo(app);
 
   try {

@@ -34,6 +34,8 @@ void add_inspect(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_export(CLI::App& app);
+void add_theory(CLI::App& app);
+void add_report(CLI::App& app);
 void add_demo(CLI::App& app);
 
 // Man page and shell completions from the table behind --help: "man", "bash", "zsh" or "fish".

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/app.h"
+#include "cli/report_file.h"
 #include "core/text.h"
 #include "engine/local.h"
 #include "eval/documents.h"
@@ -99,7 +100,9 @@ void run_demo(const DemoFlags& flags) {
               << "); " << best->method << " reads " << ctx << " tokens at "
               << fixed(best->cells.back().perplexity.value, 2) << ", without training.\n";
   }
-  std::cout << "Results: " << flags.out << "\n\nNext, with your own model:\n"
+  write_report({flags.out}, flags.out + "/report.html");
+  std::cout << "Results: " << flags.out << "\nReport: " << flags.out
+            << "/report.html (open it in a browser)\n\nNext, with your own model:\n"
             << "  ./run inspect YOUR-MODEL.gguf --ctx 32k\n"
             << "  ./run eval ppl YOUR-MODEL.gguf --ctx 32k --text YOUR-TEXTS -o run1\n";
 }

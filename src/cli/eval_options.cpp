@@ -7,6 +7,7 @@
 #include "cli/app.h"
 #include "cli/engine_options.h"
 #include "cli/presets.h"
+#include "cli/report_file.h"
 #include "core/text.h"
 #include "eval/result_formats.h"
 #include "formats/digest.h"
@@ -105,6 +106,7 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const std::s
     note(cat("wrote ", flags.out, "/", file));
   }
   std::cout << printed;
+  if (!flags.out.empty()) write_report({flags.out}, flags.out + "/report.html");
 }
 
 std::vector<std::string> default_texts() {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Theory: the figures of the MrRoPE paper as numbers, for any plan. Everything is computed in
+// double from a plan's theta (radians per position, one per pair).
+//
+// Errors: theta is a rounded double, so an angle at position m is off by at most about
+// 1.2e-16 * m * theta; at m = 10^6 a cosine is right to 2e-10 and a sum of 64 to 1e-8.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "mrrope/plan.h"
+
+namespace mrrope {
+
+// ---- Digits: a position as a number in the mixed radix lambda * beta.
+
+struct Digit {
+  double weight = 1;  // of one: the product of the radices before it, 1 / theta
+  double radix = 1;   // beta * lambda; the last digit's lambda is 1
+  double value = 0;   // floor(position / weight) mod radix
+};
+
+std::vector<Digit> digits_of(const Plan& plan, double position);
+
+// The first digit that makes no whole cycle below `length`: length < weight * radix. As many as
+// there are digits where all do.
+int first_open_digit(const Plan& plan, std::int64_t length);
+// The same of the rotation itself: the first pair with length * theta < 2 pi.
+int first_open_pair(const Plan& plan, std::int64_t length);
+
+// By how much the representable range grows: the product of the lambdas.
+double range_growth(const Plan& plan);
+
+// Positions 1 .. length-1 with the same digits as the one before: PI has them, a radix conversion
+// has not.
+std::int64_t colliding_positions(const Plan& plan, std::int64_t length);
+
+// ---- Estimate: what position the angles suggest if read as digits,
+// m-hat(m) = sum over pairs of (m theta mod 2 pi) / theta, for m = 0 .. length-1.
+// A term jumps by 2 pi / theta where its angle passes a turn: within the error above of such a
+// place the jump may come one position early or late.
+std::vector<double> position_estimate(std::span<const double> theta, std::int64_t length);
+
+// How far a straight line through the origin fits: the largest n such that for every n' <= n the
+// relative error sqrt(sum (y - s m)^2 / sum y^2) of the least-squares line over 0 .. n'-1 is at
+// most `bound`.
+struct LinearRange {
+  std::int64_t length = 0;
+  double slope = 0;  // of the line over that range
+  double error = 0;  // its relative error
+};
+LinearRange linear_range(std::span<const double> estimate, double bound);
+
+// ---- Bound: B(m) = sum over pairs of cos(m theta). Below 0 a similar token gets less attention
+// than a random one.
+std::vector<double> cosine_sum(std::span<const double> theta, std::int64_t length);
+
+// The least m < limit with B(m) < 0; nothing where there is none.
+std::optional<std::int64_t> first_negative(std::span<const double> theta, std::int64_t limit);
+
+// How much a curve moves.
+struct Oscillation {
+  double variation = 0;  // sum of |y(m+1) - y(m)|
+  double spread = 0;     // standard deviation
+};
+Oscillation oscillation_of(std::span<const double> curve);
+
+// The least scale from 1 to `most` at which B stays at or above 0 below `length`. B's first
+// negative m does not grow steadily with the scale, so this scans in steps of 2 % and then halves
+// the step that first succeeds; a narrower success below it goes unseen.
+std::optional<double> smallest_scale(const Geometry& geometry, Extension extension,
+                                     std::int64_t length, double most = 4096);
+// The same over the base of the untouched model.
+std::optional<double> smallest_base(Geometry geometry, std::int64_t length, double most = 1e12);
+
+// ---- Angles: what each pair saw in training (0 to `seen` radians, at most a whole turn) and what
+// it meets at `length` under the plan.
+struct AngleCover {
+  double seen = 0;
+  double met = 0;
+  double fresh = 0;  // met but not seen, as a share of a turn
+};
+std::vector<AngleCover> angle_cover(const Plan& plan, std::int64_t length);
+
+}  // namespace mrrope

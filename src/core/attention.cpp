@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mrrope {
+
+PairProduct pair_product(std::span<const float> query, std::span<const float> key, int pairs,
+                         Pairing pairing) {
+  PairProduct out;
+  for (int i = 0; i < pairs; ++i) {
+    const bool halves = pairing == Pairing::halves;
+    const auto a = std::size_t(halves ? i : 2 * i);
+    const auto b = std::size_t(halves ? i + pairs : 2 * i + 1);
+    const double q0 = query[a];
+    const double q1 = query[b];
+    const double k0 = key[a];
+    const double k1 = key[b];
+    out.re.push_back(q0 * k0 + q1 * k1);
+    out.im.push_back(q1 * k0 - q0 * k1);
+  }
+  return out;
+}
+
+Turn turn_at(std::span<const double> theta, int first, int last, double distance) {
+  Turn turn{std::size_t(first), {}, {}};
+  for (auto i = std::size_t(first); i < std::size_t(last); ++i) {
+    turn.cosine.push_back(std::cos(distance * theta[i]));
+    turn.sine.push_back(std::sin(distance * theta[i]));
+  }
+  return turn;
+}
+
+double score_at(const PairProduct& product, const Turn& turn) {
+  double sum = 0;
+  for (std::size_t i = 0; i < turn.cosine.size(); ++i) {
+    sum += product.re[turn.first + i] * turn.cosine[i] - product.im[turn.first + i] * turn.sine[i];
+  }
+  return sum;
+}
+
+double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
+  if (a.empty() || b.empty()) return 1;
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  double largest = 0;
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    const double x = std::min(a[i], b[j]);
+    while (i < a.size() && a[i] <= x) ++i;
+    while (j < b.size() && b[j] <= x) ++j;
+    largest =
+        std::max(largest, std::abs(double(i) / double(a.size()) - double(j) / double(b.size())));
+  }
+  return largest;
+}
+
+std::size_t falling_until(std::span<const double> mean, std::span<const double> error) {
+  std::size_t lowest = 0;
+  for (std::size_t i = 1; i < mean.size(); ++i) {
+    const double noise = std::hypot(error[i], error[lowest]);
+    if (mean[i] - mean[lowest] > 2 * noise) return i - 1;
+    if (mean[i] < mean[lowest]) lowest = i;
+  }
+  return mean.empty() ? 0 : mean.size() - 1;
+}
+
+}  // namespace mrrope

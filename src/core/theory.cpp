@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mrrope/theory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+
+#include "core/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+constexpr double kTurn = 2 * std::numbers::pi;
+constexpr std::int64_t kMostPositions = std::int64_t{1} << 26;  // half a GiB of doubles
+constexpr std::int64_t kBlock = 256;
+constexpr double kStep = 1.02;
+constexpr int kHalvings = 30;
+
+void check_length(std::int64_t length) {
+  if (length < 1 || length > kMostPositions) {
+    throw Error(ErrorKind::usage, cat("a curve over ", length, " positions"),
+                cat("give a length from 1 to ", kMostPositions));
+  }
+}
+
+// B at begin .. begin+size-1: angles anew at the start of a block, then turned step by step. 256
+// steps lose at most 256 roundings of a double.
+void cosine_block(std::span<const double> theta, std::int64_t begin, std::span<double> out) {
+  const std::size_t pairs = theta.size();
+  std::vector<double> c(pairs);
+  std::vector<double> s(pairs);
+  std::vector<double> step_c(pairs);
+  std::vector<double> step_s(pairs);
+  for (std::size_t j = 0; j < pairs; ++j) {
+    c[j] = std::cos(double(begin) * theta[j]);
+    s[j] = std::sin(double(begin) * theta[j]);
+    step_c[j] = std::cos(theta[j]);
+    step_s[j] = std::sin(theta[j]);
+  }
+  for (double& sum : out) {
+    double total = 0;
+    for (std::size_t j = 0; j < pairs; ++j) total += c[j];
+    sum = total;
+    for (std::size_t j = 0; j < pairs; ++j) {
+      const double turned = c[j] * step_c[j] - s[j] * step_s[j];
+      s[j] = s[j] * step_c[j] + c[j] * step_s[j];
+      c[j] = turned;
+    }
+  }
+}
+
+bool reaches(std::span<const double> theta, std::int64_t length) {
+  return !first_negative(theta, length).has_value();
+}
+
+// The least x in [1, most] of a growing grid for which good(x), then refined.
+std::optional<double> smallest(double from, double most, const std::function<bool(double)>& good) {
+  if (good(from)) return from;
+  for (double x = from; x < most;) {
+    const double next = std::min(x * kStep, most);
+    if (good(next)) {
+      double low = x;
+      double high = next;
+      for (int i = 0; i < kHalvings && high / low > 1 + 1e-6; ++i) {
+        const double middle = std::sqrt(low * high);
+        (good(middle) ? high : low) = middle;
+      }
+      return high;
+    }
+    x = next;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Digit> digits_of(const Plan& plan, double position) {
+  if (!(position >= 0) || position > 9007199254740992.0) {
+    throw Error(ErrorKind::usage, cat("position ", position, " is not from 0 to 2^53"),
+                "give a position in tokens");
+  }
+  const std::vector<double>& theta = plan.theta();
+  std::vector<Digit> digits(theta.size());
+  for (std::size_t j = 0; j < theta.size(); ++j) {
+    Digit& d = digits[j];
+    d.weight = 1 / theta[j];
+    d.radix = j + 1 < theta.size() ? theta[j] / theta[j + 1]
+                                   : std::pow(plan.geometry().base, 1.0 / double(theta.size()));
+    d.value = std::fmod(std::floor(position * theta[j]), d.radix);
+  }
+  return digits;
+}
+
+int first_open_digit(const Plan& plan, std::int64_t length) {
+  const std::vector<Digit> digits = digits_of(plan, 0);
+  int j = 0;
+  while (j < int(digits.size()) &&
+         double(length) >= digits[std::size_t(j)].weight * digits[std::size_t(j)].radix) {
+    ++j;
+  }
+  return j;
+}
+
+int first_open_pair(const Plan& plan, std::int64_t length) {
+  int j = 0;
+  while (j < int(plan.theta().size()) && double(length) * plan.theta()[std::size_t(j)] >= kTurn) {
+    ++j;
+  }
+  return j;
+}
+
+double range_growth(const Plan& plan) { return plan.factor().back() / plan.factor().front(); }
+
+std::int64_t colliding_positions(const Plan& plan, std::int64_t length) {
+  check_length(length);
+  // Neighbours share a digit only where both floors are the same: they differ by 0 or 1 (or, where
+  // theta is above 1, by more than a radix could hide), and a radix is above 1.
+  std::int64_t count = 0;
+  const std::vector<double>& theta = plan.theta();
+  for (std::int64_t m = 1; m < length; ++m) {
+    const bool same = std::all_of(theta.begin(), theta.end(), [&](double t) {
+      return std::floor(double(m) * t) == std::floor(double(m - 1) * t);
+    });
+    count += same ? 1 : 0;
+  }
+  return count;
+}
+
+std::vector<double> position_estimate(std::span<const double> theta, std::int64_t length) {
+  check_length(length);
+  std::vector<double> out(std::size_t(length), 0.0);
+  for (const double t : theta) {
+    const double turns = t / kTurn;  // per position
+    const double weight = kTurn / t;
+    for (std::size_t m = 0; m < out.size(); ++m) {
+      const double x = double(m) * turns;
+      out[m] += weight * (x - std::floor(x));
+    }
+  }
+  return out;
+}
+
+LinearRange linear_range(std::span<const double> estimate, double bound) {
+  if (!(bound > 0) || bound >= 1) {
+    throw Error(ErrorKind::usage, cat("a relative error of ", bound, " is no bound"),
+                "give a number between 0 and 1, e.g. 0.05");
+  }
+  LinearRange range;
+  double mm = 0;
+  double my = 0;
+  double yy = 0;
+  for (std::size_t i = 0; i < estimate.size(); ++i) {
+    const double m = double(i);
+    const double y = estimate[i];
+    mm += m * m;
+    my += m * y;
+    yy += y * y;
+    const double error = yy > 0 && mm > 0 ? std::sqrt(std::max(0.0, 1 - my / mm * my / yy)) : 0;
+    if (!(error <= bound)) break;
+    range = {std::int64_t(i) + 1, mm > 0 ? my / mm : 0, error};
+  }
+  return range;
+}
+
+std::vector<double> cosine_sum(std::span<const double> theta, std::int64_t length) {
+  check_length(length);
+  std::vector<double> out(std::size_t(length), 0.0);
+  for (std::int64_t begin = 0; begin < length; begin += kBlock) {
+    const auto size = std::size_t(std::min(kBlock, length - begin));
+    cosine_block(theta, begin, std::span(out).subspan(std::size_t(begin), size));
+  }
+  return out;
+}
+
+std::optional<std::int64_t> first_negative(std::span<const double> theta, std::int64_t limit) {
+  check_length(limit);
+  std::vector<double> block(std::size_t(kBlock), 0.0);
+  for (std::int64_t begin = 0; begin < limit; begin += kBlock) {
+    const auto size = std::size_t(std::min(kBlock, limit - begin));
+    cosine_block(theta, begin, std::span(block).first(size));
+    for (std::size_t i = 0; i < size; ++i) {
+      if (block[i] < 0) return begin + std::int64_t(i);
+    }
+  }
+  return std::nullopt;
+}
+
+Oscillation oscillation_of(std::span<const double> curve) {
+  Oscillation o;
+  if (curve.empty()) return o;
+  double mean = 0;
+  for (const double y : curve) mean += y;
+  mean /= double(curve.size());
+  double square = 0;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    square += (curve[i] - mean) * (curve[i] - mean);
+    if (i > 0) o.variation += std::abs(curve[i] - curve[i - 1]);
+  }
+  o.spread = std::sqrt(square / double(curve.size()));
+  return o;
+}
+
+std::optional<double> smallest_scale(const Geometry& geometry, Extension extension,
+                                     std::int64_t length, double most) {
+  check_length(length);
+  return smallest(1, most, [&](double scale) {
+    extension.scale = scale;
+    return reaches(make_plan(geometry, extension).theta(), length);
+  });
+}
+
+std::optional<double> smallest_base(Geometry geometry, std::int64_t length, double most) {
+  check_length(length);
+  return smallest(2, most, [&](double base) {
+    geometry.base = base;
+    return reaches(trained_theta(geometry), length);
+  });
+}
+
+std::vector<AngleCover> angle_cover(const Plan& plan, std::int64_t length) {
+  const std::vector<double> trained = trained_theta(plan.geometry());
+  std::vector<AngleCover> out(trained.size());
+  for (std::size_t j = 0; j < trained.size(); ++j) {
+    out[j].seen = std::min(kTurn, double(plan.geometry().train_length) * trained[j]);
+    out[j].met = std::min(kTurn, double(length) * plan.theta()[j]);
+    out[j].fresh = std::max(0.0, out[j].met - out[j].seen) / kTurn;
+  }
+  return out;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The charts of a report, made from recorded runs: the page shows them, the command line writes
+// them as files, a terminal prints them.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "report/chart.h"
+#include "report/record.h"
+#include "report/table.h"
+
+namespace mrrope {
+
+struct Figure {
+  std::string section;  // heading of the page it stands under
+  std::string file;     // name without ending, one of a kind
+  std::string title;
+  std::string note;  // plain text under the title
+  std::variant<LineChart, std::vector<HeatMap>> content;
+};
+
+// In the order of the page. Nothing is left out: a task that nobody knows gets the same charts.
+std::vector<Figure> figures_of(const std::vector<RunRecord>& records);
+
+// Task by task: methods as rows, lengths as columns, with errors. Perplexity bands included.
+struct TaskTable {
+  std::string section;
+  DataTable table;
+};
+std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records);
+
+}  // namespace mrrope

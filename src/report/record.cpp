@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/text.h"
+#include "eval/run_folder.h"
+#include "formats/json.h"
+#include "formats/plan_file.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::size_t kFailuresNamed = 20;
+
+std::string text_at(const ordered_json& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+double number_at(const ordered_json& object, const char* key, double otherwise) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_number() ? it->get<double>() : otherwise;
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// A count from a file: never so large that it cannot be one.
+std::int64_t count_at(const ordered_json& object, const char* key) {
+  const double value = number_at(object, key, 0);
+  return value > 0 && value < 9e15 ? std::int64_t(value) : 0;
+}
+
+std::vector<ResultRow> rows_of(const ordered_json& results) {
+  std::vector<ResultRow> rows;
+  const auto list = results.find("results");
+  if (list == results.end() || !list->is_array()) {
+    throw Error(ErrorKind::corrupt, "results.json has no list of results");
+  }
+  for (const ordered_json& entry : *list) {
+    if (!entry.is_object()) throw Error(ErrorKind::corrupt, "a row of results.json is no object");
+    ResultRow row;
+    row.task = text_at(entry, "task");
+    row.method = text_at(entry, "method");
+    row.plan = text_at(entry, "plan");
+    row.metric = text_at(entry, "metric");
+    row.scale = number_at(entry, "scale", 1);
+    row.length = count_at(entry, "length");
+    if (entry.contains("depth")) row.depth = number_at(entry, "depth", kNan);
+    row.estimate = {number_at(entry, "value", kNan), number_at(entry, "stderr", kNan),
+                    std::size_t(count_at(entry, "n"))};
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<RecordedMethod> methods_of(const ordered_json& run) {
+  std::vector<RecordedMethod> methods;
+  const auto list = run.find("methods");
+  if (list == run.end() || !list->is_array()) return methods;
+  for (const ordered_json& entry : *list) {
+    if (!entry.is_object()) continue;
+    RecordedMethod method;
+    method.name = text_at(entry, "method");
+    method.digest = text_at(entry, "plan");
+    method.untouched = entry.contains("untouched") && entry["untouched"] == true;
+    try {
+      const auto content = plan_or_ladder_from_json(entry.at("numbers"));
+      const auto* plan = std::get_if<Plan>(&content);
+      method.plan = plan ? *plan : std::get<Ladder>(content).rungs().back().plan;
+    } catch (const std::exception&) {
+      // Numbers of another version: the chart of plans goes without them.
+    }
+    methods.push_back(std::move(method));
+  }
+  return methods;
+}
+
+void read_perplexity(RunRecord& record, const std::vector<ordered_json>& units) {
+  record.perplexity = perplexity_results(record.run, units);
+  const PerplexityResults& r = *record.perplexity;
+  // Documents too short for every length have no unit; a sliding window has one per length.
+  const std::size_t per_document = r.stride > 0 ? r.lengths.size() : 1;
+  std::size_t possible = 0;
+  for (std::size_t l = 0; l < per_document; ++l) {
+    possible += r.documents.size() - r.too_short[l].size();
+  }
+  record.expected_units = possible * r.rows.size();
+  record.rows = rows_of(to_json(r));
+  for (std::size_t l = 0; l < r.lengths.size(); ++l) {
+    if (r.too_short[l].empty()) continue;
+    record.notes.push_back(cat(r.too_short[l].size(), " of ", r.documents.size(),
+                               " documents are shorter than ", length_text(r.lengths[l]),
+                               " and take no part there"));
+  }
+  for (std::size_t i = 0; i < r.failures.size() && i < kFailuresNamed; ++i) {
+    record.notes.push_back("Failed: " + r.failures[i]);
+  }
+  if (r.failures.size() > kFailuresNamed) {
+    record.notes.push_back(cat(r.failures.size() - kFailuresNamed, " more failed"));
+  }
+}
+
+void read_needle(RunRecord& record, const std::vector<ordered_json>& units) {
+  record.needle = needle_results(record.run, units);
+  record.expected_units = record.needle->samples * record.needle->rows.size();
+  record.rows = rows_of(to_json(*record.needle));
+  for (const ordered_json& unit : units) {
+    for (const ordered_json& cell : unit.at("cells")) {
+      record.answers.push_back(
+          {unit.at("method").get<std::string>(), cell.at("length").get<std::int64_t>(),
+           cell.at("depth").get<double>(), cell.at("answer").get<std::string>(),
+           cell.at("text").get<std::string>()});
+    }
+  }
+}
+
+void read_into(RunRecord& record, const fs::path& folder) {
+  RecordedRun recorded = read_run(folder);
+  record.run = std::move(recorded.run);
+  record.units = recorded.units.size();
+  record.task = text_at(record.run, "task");
+  record.model_digest = text_at(record.run, "model_digest");
+  if (const auto model = record.run.find("model");
+      model != record.run.end() && model->is_object()) {
+    record.model = text_at(*model, "name");
+    record.architecture = text_at(*model, "architecture");
+    record.window = count_at(*model, "train_length");
+  }
+  if (record.model.empty()) record.model = "model without a name";
+  record.methods = methods_of(record.run);
+  std::error_code error;
+  const fs::path results = folder / "results.json";
+  const bool has_results = fs::exists(results, error);
+  if (record.task == "ppl") {
+    read_perplexity(record, recorded.units);
+  } else if (record.task == "needle") {
+    read_needle(record, recorded.units);
+  } else if (has_results) {
+    record.rows = rows_of(read_json(results, {.bytes = std::uint64_t{64} << 20}));
+  }
+  record.finished =
+      has_results && (record.expected_units == 0 || record.units >= record.expected_units);
+}
+
+// The run, or what keeps it from being told apart from others: all but what may differ.
+std::string group_key(const RunRecord& record) {
+  ordered_json key = {{"task", record.task},
+                      {"digest", record.model_digest},
+                      {"settings", record.run.value("settings", ordered_json::object())}};
+  if (key["settings"].is_object()) {
+    key["settings"].erase("lengths");
+    key["settings"].erase("batch");
+  }
+  for (const char* texts : {"documents", "haystacks"}) {
+    if (record.run.contains(texts)) key[texts] = record.run[texts];
+  }
+  return key.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+RunRecord read_record(const fs::path& folder) {
+  RunRecord record;
+  record.folder = folder.string();
+  fs::path plain = folder.lexically_normal();
+  if (!plain.has_filename()) plain = plain.parent_path();
+  record.name = plain.filename().string();
+  try {
+    read_into(record, folder);
+  } catch (const std::exception& e) {
+    record.problem = e.what();
+  }
+  return record;
+}
+
+std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
+  std::vector<RunRecord> records;
+  for (const std::string& name : folders) {
+    const fs::path folder = name;
+    std::error_code error;
+    std::vector<fs::path> below;
+    if (!fs::exists(folder / "run.json", error) && fs::is_directory(folder, error)) {
+      for (const auto& entry : fs::directory_iterator(folder, error)) {
+        if (fs::exists(entry.path() / "run.json", error)) below.push_back(entry.path());
+      }
+    }
+    std::sort(below.begin(), below.end());
+    if (below.empty()) records.push_back(read_record(folder));
+    for (const fs::path& path : below) records.push_back(read_record(path));
+  }
+  const bool any = std::any_of(records.begin(), records.end(),
+                               [](const RunRecord& r) { return r.problem.empty(); });
+  if (!any) {
+    throw Error(ErrorKind::failed,
+                records.empty() ? std::string("no folder given") : records.front().problem,
+                "give the --out folders of evaluations, e.g. mrrope report run1 run2");
+  }
+  std::map<std::string, int> names;
+  for (const RunRecord& r : records) ++names[r.name];
+  for (RunRecord& r : records) {
+    if (names[r.name] > 1) r.name = r.folder;
+  }
+  return records;
+}
+
+std::vector<RunGroup> grouped(const std::vector<RunRecord>& records) {
+  std::vector<RunGroup> groups;
+  std::map<std::string, std::size_t> index;
+  for (const RunRecord& record : records) {
+    if (!record.problem.empty()) continue;
+    const auto [at, fresh] = index.emplace(group_key(record), groups.size());
+    if (fresh) groups.emplace_back();
+    groups[at->second].runs.push_back(&record);
+  }
+  return groups;
+}
+
+}  // namespace mrrope

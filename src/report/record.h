@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorded runs, as a report needs them: read from run.json and the journal alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eval/needle_results.h"
+#include "eval/perplexity_results.h"
+#include "mrrope/plan.h"
+
+namespace mrrope {
+
+// A row of results.json.
+struct ResultRow {
+  std::string task, method, plan, metric;
+  double scale = 1;
+  std::int64_t length = 0;
+  std::optional<double> depth;
+  Estimate estimate;
+};
+
+struct RecordedMethod {
+  std::string name;
+  std::string digest;
+  bool untouched = false;
+  std::optional<Plan> plan;  // of a ladder its last rung; absent where the numbers make no plan
+};
+
+// What a model wrote, beside what it should have.
+struct RecordedAnswer {
+  std::string method;
+  std::int64_t length = 0;
+  double depth = 0;
+  std::string expected, text;
+};
+
+struct RunRecord {
+  std::string name;     // how the report calls it
+  std::string folder;   // as given
+  std::string problem;  // not empty: it could not be read, and why
+
+  std::string task;
+  std::string model, architecture, model_digest;
+  std::int64_t window = 0;
+  nlohmann::ordered_json run;
+  std::vector<RecordedMethod> methods;
+
+  std::size_t units = 0;
+  std::size_t expected_units = 0;  // 0: this build cannot tell
+  bool finished = false;
+
+  std::vector<ResultRow> rows;
+  std::optional<PerplexityResults> perplexity;
+  std::optional<NeedleResults> needle;
+  std::vector<RecordedAnswer> answers;
+  std::vector<std::string> notes;
+};
+
+// What lies in a folder. Never throws on what it holds: `problem` says what is wrong with it.
+RunRecord read_record(const std::filesystem::path& folder);
+
+// All given folders; one without run.json stands for the runs right below it. Names are made
+// different. Throws Error (failed) where no folder holds a run that can be read.
+std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
+
+// Runs that may stand in one chart: same task, model, texts and settings (lengths may differ).
+struct RunGroup {
+  std::vector<const RunRecord*> runs;
+  const RunRecord& front() const { return *runs.front(); }
+};
+std::vector<RunGroup> grouped(const std::vector<RunRecord>& records);
+
+}  // namespace mrrope

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/text.h"
+#include "eval/methods.h"
+#include "eval/rouge.h"
+#include "report/figures.h"
+#include "report/markup.h"
+#include "report/page.h"
+#include "report/paper.h"
+#include "report/words.h"
+
+namespace mrrope {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::size_t kAnswersShown = 6;  // per method
+constexpr std::size_t kAnswerText = 400;  // characters of one
+constexpr std::size_t kTextsNamed = 40;   // documents in the provenance
+
+// Text for a page; "+-" becomes the sign.
+std::string pretty(const std::string& text) {
+  std::string out = escaped(text);
+  for (std::size_t at = 0; (at = out.find("+-", at)) != std::string::npos;) {
+    out.replace(at, 2, "&#177;");
+  }
+  return out;
+}
+
+std::string state_of(const RunRecord& r) {
+  if (!r.problem.empty()) return "could not be read: " + r.problem;
+  if (r.finished) return "finished";
+  if (r.expected_units == 0) return "not finished";
+  return cat("not finished: ", r.units, " of ", r.expected_units, " units");
+}
+
+std::string command_of(const RunRecord& r) {
+  const auto it = r.run.find("command");
+  return it != r.run.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+std::string verdict_part(const std::vector<VerdictWords>& verdicts) {
+  std::string out;
+  for (const VerdictWords& v : verdicts) {
+    const char* tag = out.empty() ? "h1" : "h2 class=\"second\"";
+    out += cat("<section class=\"verdict\">\n<p class=\"model\">", escaped(v.model), "</p>\n<", tag,
+               ">", pretty(v.headline), "</", std::string(tag, 2), ">\n");
+    std::string points;
+    for (const std::string& s : v.sentences) points += cat("<li>", pretty(s), "</li>\n");
+    if (!points.empty()) out += cat("<ul>\n", points, "</ul>\n");
+    out += "</section>\n";
+  }
+  return out;
+}
+
+std::string state_part(const std::vector<RunRecord>& records) {
+  std::string out;
+  for (const RunRecord& r : records) {
+    if (r.problem.empty() && r.finished) continue;
+    out += cat("<p class=\"warn\"><b>", escaped(r.name), "</b> ", escaped(state_of(r)), ".");
+    if (r.problem.empty() && !command_of(r).empty()) {
+      out += cat(" Go on with: <code>", escaped(command_of(r)), "</code>");
+    }
+    out += "</p>\n";
+  }
+  return out;
+}
+
+// One line per method: how far, and what it costs.
+DataTable method_table(const std::vector<RunRecord>& records) {
+  DataTable table;
+  table.caption = "Every method";
+  table.header = {"method",         "run", "good to", "cost inside the window", "KL from untouched",
+                  "why not further"};
+  table.text_columns = 3;
+  table.text_at_end = true;
+  std::size_t runs = 0;
+  for (const RunRecord& record : records) {
+    if (!record.perplexity) continue;
+    ++runs;
+    const PerplexityResults& r = *record.perplexity;
+    for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
+      const Verdict& v = r.verdicts[i];
+      const Estimate cost = v.cost.percent();
+      std::string cost_text;
+      if (cost.n > 0 && !r.rows[i].untouched) {
+        cost_text = cat(cost.value < 0 ? "" : "+", fixed(cost.value, 1),
+                        std::isfinite(cost.error) ? cat(" +- ", fixed(cost.error, 1)) : "", " %");
+      }
+      table.rows.push_back(
+          {v.method, record.name,
+           !v.judged             ? "no verdict"
+           : v.good_to == 0      ? "window"
+           : r.rows[i].untouched ? length_text(v.good_to)
+                                 : length_text(v.good_to) + (v.to_the_end ? " (longest)" : ""),
+           cost_text, r.rows[i].divergence.n > 0 ? significant(r.rows[i].divergence.value, 3) : "",
+           v.reason});
+    }
+  }
+  if (runs == 1) {  // its name says nothing
+    table.text_columns = 2;
+    table.header.erase(table.header.begin() + 1);
+    for (auto& row : table.rows) row.erase(row.begin() + 1);
+  }
+  return table;
+}
+
+std::string table_html(const DataTable& table) {
+  DataTable copy = table;
+  std::string html = to_html(copy);
+  for (std::size_t at = 0; (at = html.find("+-", at)) != std::string::npos;) {
+    html.replace(at, 2, "&#177;");
+  }
+  return html;
+}
+
+std::string figure_html(const Figure& f) {
+  if (const auto* chart = std::get_if<LineChart>(&f.content)) {
+    LineChart titled = *chart;
+    titled.title = f.title;
+    return figure(titled, escaped(f.note), table_of(*chart), f.file);
+  }
+  const auto& maps = std::get<std::vector<HeatMap>>(f.content);
+  DataTable table = table_of(maps);
+  table.caption = f.title;
+  return figure(maps, f.title, escaped(f.note), table, f.file);
+}
+
+std::string answers_part(const std::vector<RunRecord>& records) {
+  std::string out;
+  for (const RunRecord& record : records) {
+    if (record.answers.empty()) continue;
+    DataTable table;
+    table.caption = cat(record.name, ": answers that missed, the longest texts first");
+    table.header = {"method", "length", "depth", "expected", "answer"};
+    table.text_columns = 5;
+    std::vector<RecordedAnswer> missed;
+    for (const RecordedAnswer& a : record.answers) {
+      if (!contains_answer(a.expected, a.text)) missed.push_back(a);
+    }
+    std::stable_sort(missed.begin(), missed.end(),
+                     [](const auto& a, const auto& b) { return a.length > b.length; });
+    for (const RecordedMethod& m : record.methods) {
+      std::size_t shown = 0;
+      for (const RecordedAnswer& a : missed) {
+        if (a.method != m.name || shown == kAnswersShown) continue;
+        ++shown;
+        table.rows.push_back({a.method, length_text(a.length), significant(a.depth, 3) + " %",
+                              a.expected, shortened(a.text, kAnswerText)});
+      }
+    }
+    if (table.rows.empty()) continue;
+    out += cat("<details><summary>", table.rows.size(), " of ", missed.size(),
+               " answers that missed (", escaped(record.name), ")</summary>\n", to_html(table),
+               "</details>\n");
+  }
+  return out;
+}
+
+DataTable cost_table(const std::vector<RunRecord>& records) {
+  DataTable table;
+  table.caption = "What the runs took";
+  table.header = {"run", "engine", "tokens", "seconds", "tokens per second", "most memory"};
+  table.text_columns = 2;
+  for (const RunRecord& r : records) {
+    if (!r.problem.empty()) continue;
+    const ordered_json measured = r.run.value("measured", ordered_json::object());
+    const auto number_of = [&](const char* key) {
+      return measured.is_object() && measured.contains(key) && measured[key].is_number()
+                 ? measured[key].get<double>()
+                 : kNothing;
+    };
+    const double bytes = number_of("peak_memory_bytes");
+    const std::string engine = r.run.contains("engine") && r.run["engine"].is_string()
+                                   ? r.run["engine"].get<std::string>()
+                                   : std::string();
+    const auto text = [](double v, int digits) {
+      return std::isfinite(v) ? fixed(v, digits) : std::string("-");
+    };
+    table.rows.push_back({r.name, engine, text(number_of("tokens"), 0),
+                          text(number_of("seconds"), 1), text(number_of("tokens_per_second"), 0),
+                          std::isfinite(bytes) ? bytes_text(bytes) : "-"});
+  }
+  return table;
+}
+
+std::string listed(const ordered_json& run, const char* key) {
+  if (!run.contains(key) || !run[key].is_array()) return {};
+  std::string out;
+  std::size_t n = 0;
+  for (const ordered_json& entry : run[key]) {
+    if (++n > kTextsNamed) {
+      out += cat(" and ", run[key].size() - kTextsNamed, " more");
+      break;
+    }
+    if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string()) continue;
+    out += (out.empty() ? "" : ", ") + entry["id"].get<std::string>();
+  }
+  return out;
+}
+
+std::string provenance_part(const std::vector<RunRecord>& records) {
+  std::string out;
+  for (const RunRecord& r : records) {
+    out += cat("<h3>", escaped(r.name), "</h3>\n<dl>");
+    const auto put = [&](const char* term, const std::string& text, bool code = false) {
+      if (text.empty()) return;
+      out += cat("<dt>", term, "</dt><dd>", code ? "<code>" : "", escaped(text),
+                 code ? "</code>" : "", "</dd>\n");
+    };
+    const auto text_of = [&](const char* key) {
+      if (!r.run.contains(key)) return std::string();
+      const ordered_json& v = r.run[key];
+      return v.is_string() ? v.get<std::string>()
+                           : v.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    };
+    put("folder", r.folder, true);
+    put("state", state_of(r));
+    put("run again with", command_of(r), true);
+    if (r.problem.empty()) {
+      put("model", cat(r.model, ", ", r.architecture, ", window ", length_text(r.window)));
+      put("model digest", r.model_digest, true);
+      put("mrrope", text_of("mrrope"));
+      put("engine", text_of("engine"));
+      put("seed", text_of("seed"));
+      put("settings", text_of("settings"), true);
+      put("texts", listed(r.run, "documents") + listed(r.run, "haystacks"));
+      std::string plans;
+      for (const RecordedMethod& m : r.methods) {
+        plans += cat(plans.empty() ? "" : ", ", m.name, " ", m.digest);
+      }
+      put("plan digests", plans, true);
+      if (r.run.contains("measured") && r.run["measured"].is_object()) {
+        const ordered_json& at = r.run["measured"].value("finished", ordered_json());
+        if (at.is_string()) put("finished", at.get<std::string>());
+      }
+    }
+    out += "</dl>\n";
+    for (const std::string& n : r.notes) out += cat("<p class=\"soft\">", escaped(n), ".</p>\n");
+  }
+  return out;
+}
+
+std::string lead_of(const std::vector<RunRecord>& records) {
+  std::vector<std::string> models;
+  for (const RunRecord& r : records) {
+    if (!r.problem.empty()) continue;
+    if (std::find(models.begin(), models.end(), r.model) == models.end()) models.push_back(r.model);
+  }
+  std::string out = "report";
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    out += cat(i == 0 ? " on " : ", ", escaped(models[i]));
+  }
+  return cat(out, ", from ", records.size(), records.size() == 1 ? " run" : " runs");
+}
+
+}  // namespace
+
+std::string report_page(const std::vector<RunRecord>& records) {
+  std::string body = verdict_part(verdicts_of(records)) + state_part(records);
+  const DataTable methods = method_table(records);
+  if (!methods.rows.empty()) body += table_html(methods);
+
+  const std::vector<Figure> figures = figures_of(records);
+  const std::vector<TaskTable> tables = tables_of(records);
+  std::vector<std::string> sections;
+  const auto remember = [&](const std::string& section) {
+    if (std::find(sections.begin(), sections.end(), section) == sections.end()) {
+      sections.push_back(section);
+    }
+  };
+  for (const Figure& f : figures) {
+    if (f.section != "Plans") remember(f.section);
+  }
+  for (const TaskTable& t : tables) remember(t.section);
+  remember("Plans");
+  for (const std::string& section : sections) {
+    std::string lines;
+    std::string maps;
+    for (const Figure& f : figures) {
+      if (f.section != section) continue;
+      (std::holds_alternative<LineChart>(f.content) ? lines : maps) += figure_html(f);
+    }
+    std::string shown;
+    for (const TaskTable& t : tables) {
+      if (t.section == section) shown += table_html(t.table);
+    }
+    if (lines.empty() && maps.empty() && shown.empty()) continue;
+    body += cat("<h2>", escaped(section), "</h2>\n", maps);
+    if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
+    if (!shown.empty()) {
+      // Charts hold the same numbers; where a task has none, its table is all there is.
+      const char* open = lines.empty() && maps.empty() ? " open" : "";
+      body += cat("<details", open, "><summary>Tables</summary>\n", shown, "</details>\n");
+    }
+    if (section == "Needle in a haystack") body += answers_part(records);
+  }
+
+  const std::vector<DataTable> printed = beside_the_paper(records);
+  if (!printed.empty()) {
+    body +=
+        "<h2>Beside the paper</h2>\n<p>The same model in the MrRoPE paper. Other texts, other "
+        "prompts and other precision give other numbers; the order of the methods is what may "
+        "be compared.</p>\n";
+    for (const DataTable& t : printed) body += table_html(t);
+  }
+  body += cat("<h2>Speed and memory</h2>\n", to_html(cost_table(records)),
+              "<h2>Provenance</h2>\n<p>Everything above is made from the journals of these runs; "
+              "the same command gives the same numbers on the same engine.</p>\n",
+              provenance_part(records));
+  return to_page({"mrrope report", lead_of(records), body});
+}
+
+ordered_json report_json(const std::vector<RunRecord>& records) {
+  ordered_json verdicts = ordered_json::array();
+  for (const VerdictWords& v : verdicts_of(records)) {
+    verdicts.push_back({{"model", v.model},
+                        {"method", v.method.empty() ? ordered_json() : ordered_json(v.method)},
+                        {"good_to", v.good_to > 0 ? ordered_json(v.good_to) : ordered_json()},
+                        {"headline", v.headline},
+                        {"words", v.sentences}});
+  }
+  ordered_json runs = ordered_json::array();
+  ordered_json rows = ordered_json::array();
+  for (const RunRecord& r : records) {
+    runs.push_back(
+        {{"run", r.name},
+         {"folder", r.folder},
+         {"task", r.task},
+         {"model", r.model},
+         {"state", r.problem.empty() ? r.finished ? "finished" : "unfinished" : "unreadable"},
+         {"units", r.units},
+         {"problem", r.problem}});
+    for (const ResultRow& row : r.rows) {
+      ordered_json entry = {{"run", r.name},    {"task", row.task},   {"method", row.method},
+                            {"plan", row.plan}, {"scale", row.scale}, {"length", row.length}};
+      if (row.depth) entry["depth"] = or_null(*row.depth);
+      entry["metric"] = row.metric;
+      entry["value"] = or_null(row.estimate.value);
+      entry["stderr"] = or_null(row.estimate.error);
+      entry["n"] = row.estimate.n;
+      rows.push_back(std::move(entry));
+    }
+  }
+  return {{"verdicts", verdicts}, {"runs", runs}, {"results", rows}};
+}
+
+std::string report_text(const std::vector<RunRecord>& records) {
+  std::string out;
+  for (const VerdictWords& v : verdicts_of(records)) {
+    out += cat(v.model, ": ", v.headline, "\n");
+    for (const std::string& s : v.sentences) out += cat("  ", s, "\n");
+  }
+  for (const RunRecord& r : records) {
+    if (!r.problem.empty() || !r.finished) out += cat(r.name, " ", state_of(r), "\n");
+  }
+  return out;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The report in a real browser: what it shows is what was measured, and it does no harm.
+
+    python3 tests/browser/report_page_test.py MRROPE MODEL [SCREENSHOTS]
+
+Runs two small evaluations, opens their report in headless Chromium and checks it. Exit code 77
+(skipped) where no Chromium is installed. With a folder as third argument it leaves pictures there.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import chromium
+
+HOSTILE = "<img src=x onerror=document.title='owned'>"
+
+
+def evaluate(command, model, folder):
+    """A finished perplexity run, needles that hold markup, and a run that was cut off."""
+    def run(*arguments):
+        subprocess.run([command, *arguments], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.PIPE)
+    ppl, needle, half = folder / "ppl", folder / "needle", folder / "half"
+    run("eval", "ppl", model, "--methods", "none,yarn,pro", "--lengths", "64,128,256", "--train-ctx",
+        "128", "--samples", "2", "-o", str(ppl))
+    run("eval", "needle", model, "--methods", "none,pro", "--lengths", "96,192", "--train-ctx",
+        "128", "--depths", "0,50,100", "--form", "completion", "--needle",
+        f"The sign reads {HOSTILE}.", "--question", "What does the sign read?", "--answer", HOSTILE,
+        "-o", str(needle))
+    half.mkdir()
+    (half / "run.json").write_bytes((ppl / "run.json").read_bytes())
+    lines = (ppl / "journal.jsonl").read_bytes().splitlines(True)
+    (half / "journal.jsonl").write_bytes(b"".join(lines[:3]))
+    return ppl, needle, half
+
+
+class ReportPage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="mrrope-report-"))
+        cls.ppl, cls.needle, cls.half = evaluate(COMMAND, MODEL, cls.folder)
+        cls.report = cls.folder / "report.html"
+        subprocess.run([COMMAND, "report", str(cls.ppl), str(cls.needle), str(cls.half),
+                        str(cls.folder / "missing"), "-o", str(cls.report)], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cls.page = chromium.Page()
+        cls.page.open(cls.report)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.page.close()
+
+    def results(self, folder, **wanted):
+        rows = json.loads((folder / "results.json").read_text())["results"]
+        return [r for r in rows if all(r.get(k) == v for k, v in wanted.items())]
+
+    def test_evaluations_leave_their_report(self):
+        for folder in (self.ppl, self.needle):
+            self.assertIn("<!doctype html>", (folder / "report.html").read_text()[:20])
+
+    def test_nothing_is_logged_or_thrown(self):
+        self.assertEqual(self.page.log, [])
+        self.assertEqual(self.page.thrown, [])
+
+    def test_no_request_leaves(self):
+        outside = [u for u in self.page.requests if not u.startswith(("file:", "data:", "about:"))]
+        self.assertEqual(outside, [])
+        self.assertEqual([u for u in self.page.requests if u.startswith("file:")],
+                         [self.report.resolve().as_uri()])
+
+    def test_the_policy_lets_nothing_else_run(self):
+        self.assertLess(self.report.stat().st_size, 1_000_000)
+        allowed = self.page.run("""(() => {
+          window.ran = false;
+          const s = document.createElement('script'); s.textContent = 'window.ran = true';
+          document.body.append(s); s.remove(); return window.ran; })()""")
+        self.assertFalse(allowed)
+        self.page.log.clear()  # the refusal itself
+
+    def test_charts_hold_the_numbers_of_the_results(self):
+        shown = json.loads(self.page.run("""JSON.stringify(
+          [...document.querySelectorAll('.wide svg.lines')].map(s => [s.getAttribute('aria-label'),
+            [...s.querySelectorAll('.series')].map(g => [g.dataset.name, g.dataset.values])]))"""))
+        chart = dict(next(c for t, c in shown if "first N tokens" in t and "half" not in t))
+        for method in ("none", "yarn", "pro"):
+            points = [p.split(",") for p in chart[method].split(";")]
+            rows = self.results(self.ppl, method=method, metric="perplexity")
+            self.assertEqual([(int(float(x)), float(y)) for x, y, _, _ in points],
+                             [(r["length"], r["value"]) for r in rows])
+            for (_, y, low, high), row in zip(points, rows):
+                self.assertAlmostEqual((float(high) - float(low)) / 2, row["stderr"], places=9)
+
+    def test_heat_maps_hold_the_numbers_of_the_results(self):
+        cells = json.loads(self.page.run("""JSON.stringify(
+          [...document.querySelectorAll('svg.heat')].map(s => [s.getAttribute('aria-label'),
+            [...s.querySelectorAll('.cell')].map(c => Number(c.dataset.value))]))"""))
+        for method in ("none", "pro"):
+            rows = [r for r in self.results(self.needle, method=method, metric="rouge1_recall")
+                    if "depth" in r]
+            rows.sort(key=lambda r: (r["depth"], r["length"]))
+            shown = next(values for title, values in cells if title == method)
+            self.assertEqual(shown, [r["value"] for r in rows])
+
+    def test_every_chart_has_its_table_and_its_download(self):
+        figures = self.page.run("document.querySelectorAll('figure').length")
+        self.assertGreaterEqual(figures, 4)
+        self.assertEqual(self.page.run("document.querySelectorAll('figure table').length"), figures)
+        links = self.page.run("""[...document.querySelectorAll('figure a[download]')].map(
+          a => decodeURIComponent(a.href.slice(a.href.indexOf(',') + 1)))""")
+        self.assertEqual(len(links), figures)
+        value = self.results(self.ppl, method="pro", metric="perplexity", length=256)[0]["value"]
+        self.assertTrue(any(f"{value:.6g}" in text for text in links))
+
+    def test_text_stays_text(self):
+        self.assertEqual(self.page.run("document.title"), "mrrope report")
+        self.assertEqual(self.page.run("document.querySelectorAll('img').length"), 0)
+        self.assertIn(HOSTILE, self.page.run("document.body.textContent"))
+
+    def test_unfinished_and_missing_runs_are_shown_as_such(self):
+        text = self.page.run("document.querySelector('main').innerText")
+        self.assertIn("not finished: 2 of 6 units", text)
+        self.assertIn("could not be read", text)
+        self.assertIn("missing", text)
+
+    def test_the_verdict_comes_first(self):
+        first = self.page.run("document.querySelector('main h1').innerText")
+        self.assertRegex(first, r"holds to|No method holds|no method holds|verdict")
+
+    def test_values_appear_under_the_pointer(self):
+        box = json.loads(self.page.run("""(() => {
+          const s = document.querySelector('.wide svg.lines'); s.scrollIntoView({block: 'center'});
+          const r = s.getBoundingClientRect(); return JSON.stringify([r.x, r.y, r.width, r.height]);
+          })()"""))
+        self.page.move(box[0] + box[2] * 0.5, box[1] + box[3] * 0.5)
+        tip = self.page.run("document.getElementById('tip').innerText")
+        self.assertEqual(self.page.run("document.getElementById('tip').style.visibility"), "visible")
+        value = self.results(self.ppl, method="pro", metric="perplexity", length=128)[0]["value"]
+        self.assertIn("pro: " + format(value, ".4g"), tip)
+        self.assertIn("\u00b1", tip)
+        self.page.move(2, 2)
+        self.assertEqual(self.page.run("document.getElementById('tip').style.visibility"), "hidden")
+
+    def test_values_appear_by_keyboard(self):
+        self.page.run("document.querySelector('svg.heat').focus()")
+        self.page.key("ArrowRight")
+        self.page.key("ArrowDown")
+        tip = self.page.run("document.getElementById('tip').innerText")
+        self.assertIn("depth 50 %", tip)
+        self.page.key("Escape")
+        self.page.run("document.querySelector('.wide svg.lines').focus()")
+        self.page.key("ArrowLeft")
+        self.assertIn("256", self.page.run("document.getElementById('tip').innerText"))
+
+    def test_light_and_dark(self):
+        background = "getComputedStyle(document.body).backgroundColor"
+        self.page.theme("light")
+        light = self.page.run(background)
+        self.page.theme("dark")
+        dark = self.page.run(background)
+        self.assertEqual(light, "rgb(255, 255, 255)")
+        self.assertNotEqual(light, dark)
+        for expected in (light, dark, dark):  # light, dark, auto (which is dark here)
+            self.page.run("document.getElementById('theme').click()")
+            self.assertEqual(self.page.run(background), expected)
+        self.page.theme("light")
+
+    def test_text_has_contrast(self):
+        """WCAG AA (4.5) for every piece of text, in both themes."""
+        script = """(() => {
+          const parse = c => c.match(/[\\d.]+/g).map(Number);
+          const lum = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 :
+            ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+          const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+          const paper = lum(parse(getComputedStyle(document.body).backgroundColor));
+          const bad = new Set();
+          for (const e of document.querySelectorAll('main *, header *, footer')) {
+            if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+            if (e.id === 'tip' || !e.getClientRects().length) continue;
+            const s = getComputedStyle(e), svg = e instanceof SVGElement;
+            const cell = e.closest('.cell');
+            const back = cell ? lum(parse(getComputedStyle(cell.querySelector('rect')).fill)) : paper;
+            const r = ratio(lum(parse(svg ? s.fill : s.color)), back);
+            if (r < 4.5) bad.add(e.tagName + '.' + e.getAttribute('class') + ' ' + r.toFixed(2) +
+              (cell ? ' ' + cell.getAttribute('class') : ''));
+          }
+          return [...bad].join('; '); })()"""
+        for theme in ("light", "dark"):
+            self.page.theme(theme)
+            self.assertEqual(self.page.run(script), "", theme)
+        self.page.theme("light")
+
+    def test_narrow_pages_do_not_scroll_sideways(self):
+        for width in (400, 1400):
+            self.page.resize(width, 900)
+            self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), width)
+            shown = self.page.run("""[...document.querySelectorAll('svg.lines')].filter(
+              s => s.getClientRects().length).length""")
+            self.assertEqual(shown, self.page.run("document.querySelectorAll('.wide').length"))
+        self.page.resize(1400, 900)
+
+    def test_pictures(self):
+        if PICTURES is None:
+            return
+        for theme in ("light", "dark"):
+            for width in (1400, 400):
+                self.page.theme(theme)
+                self.page.resize(width, 900)
+                self.page.screenshot(pathlib.Path(PICTURES) / f"report-{theme}-{width}.png")
+        self.page.theme("light")
+        self.page.resize(1400, 900)
+
+
+if __name__ == "__main__":
+    if chromium.find() is None:
+        print("no Chromium here: skipped (./run test installs it)")
+        sys.exit(77)
+    COMMAND, MODEL = sys.argv[1:3]
+    PICTURES = sys.argv[3] if len(sys.argv) > 3 else None
+    unittest.main(argv=sys.argv[:1])

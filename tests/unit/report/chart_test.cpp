@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <regex>
+
+#include "report/svg.h"
+#include "report/terminal.h"
+
+namespace mrrope {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kLargest = std::numeric_limits<double>::max();
+
+LineChart chart_of(std::vector<ChartPoint> points) {
+  LineChart chart;
+  chart.title = "a title";
+  chart.x = {"length", Spacing::log, true};
+  chart.y = {"perplexity", Spacing::log, false};
+  chart.series = {{"pro", 1, false, std::move(points)}};
+  return chart;
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t n = 0;
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
+  return n;
+}
+
+// Every tag is closed, and no coordinate is nan or inf.
+void expect_sound(const std::string& svg) {
+  std::vector<std::string> open;
+  static const std::regex tag("<(/?)([a-z]+)[^>]*?(/?)>");
+  for (std::sregex_iterator it(svg.begin(), svg.end(), tag), end; it != end; ++it) {
+    if ((*it)[1].length() > 0) {
+      ASSERT_FALSE(open.empty());
+      EXPECT_EQ(open.back(), (*it)[2].str());
+      open.pop_back();
+    } else if ((*it)[3].length() == 0) {
+      open.push_back((*it)[2].str());
+    }
+  }
+  EXPECT_TRUE(open.empty());
+  static const std::regex odd("(x|y|x1|x2|y1|y2|cx|cy|width|height|d)=\"[^\"]*(nan|inf)");
+  EXPECT_FALSE(std::regex_search(svg, odd)) << svg;
+}
+
+TEST(Chart, HoldsItsNumbersInFull) {
+  const std::string svg =
+      to_svg(chart_of({{1024, 4.3241987654321, 4.1, 4.5}, {2048, 4.4, kNothing, kNothing}}));
+  expect_sound(svg);
+  EXPECT_NE(svg.find("data-values=\"1024,4.3241987654321,4.1,4.5;2048,4.4,,\""), std::string::npos);
+  EXPECT_NE(svg.find("class=\"end c1\""), std::string::npos);
+  EXPECT_EQ(count(svg, "<circle"), 2u);
+}
+
+TEST(Chart, Nothing) {
+  for (const bool standalone : {false, true}) {
+    const std::string svg = to_svg(LineChart{}, {.width = 368, .standalone = standalone});
+    expect_sound(svg);
+    EXPECT_NE(svg.find("nothing measured yet"), std::string::npos);
+  }
+  expect_sound(to_svg(HeatMap{}));
+  EXPECT_NE(to_terminal(LineChart{}).find("nothing measured"), std::string::npos);
+  EXPECT_FALSE(to_terminal(HeatMap{}).empty());
+}
+
+TEST(Chart, OnePoint) {
+  const std::string svg = to_svg(chart_of({{1024, 4, 3, 5}}));
+  expect_sound(svg);
+  EXPECT_EQ(count(svg, "<circle"), 1u);
+  EXPECT_EQ(count(svg, "class=\"line\""), 0u);
+  EXPECT_EQ(count(svg, "class=\"whisker\""), 1u);
+  EXPECT_NE(to_terminal(chart_of({{1024, 4}})).find("1k"), std::string::npos);
+}
+
+TEST(Chart, AValueThatIsMissingLeavesAGap) {
+  const std::string svg = to_svg(
+      chart_of({{512, 4}, {1024, 5}, {2048, kNothing}, {4096, 6}, {8192, 7}, {16384, kInfinite}}));
+  expect_sound(svg);
+  EXPECT_EQ(count(svg, "class=\"line\""), 2u);
+  EXPECT_EQ(count(svg, "<circle"), 4u);
+  expect_sound(to_svg(chart_of({{kNothing, 4}, {1024, kNothing}})));
+  EXPECT_FALSE(to_terminal(chart_of({{512, 4}, {1024, kNothing}, {2048, kInfinite}})).empty());
+}
+
+TEST(Chart, EnormousValues) {
+  LineChart chart = chart_of({{-kLargest, kLargest}, {0, -kLargest}, {kLargest, 0}});
+  for (const Spacing spacing : {Spacing::linear, Spacing::log}) {
+    chart.x.spacing = chart.y.spacing = spacing;
+    expect_sound(to_svg(chart));
+    EXPECT_FALSE(to_terminal(chart).empty());
+  }
+}
+
+TEST(Chart, AMillionPointsStaySmallAndKeepTheirPeaks) {
+  std::vector<ChartPoint> points(1000000);
+  for (std::size_t i = 0; i < points.size(); ++i) points[i] = {double(i + 1), 1 + double(i % 7)};
+  points[123456].y = 1000;
+  const std::string svg = to_svg(chart_of(points));
+  const std::string text = to_terminal(chart_of(points));
+  EXPECT_LT(svg.size(), 200000u);
+  EXPECT_NE(svg.find("123457,1000,,"), std::string::npos);
+  EXPECT_LT(text.size(), 40000u);
+}
+
+TEST(Chart, NamesAreTextAndDoNotOverlap) {
+  LineChart chart = chart_of({});
+  chart.title = "<b>&";
+  chart.series.clear();
+  for (int i = 0; i < 12; ++i) {
+    chart.series.push_back({"<script>" + std::to_string(i),
+                            i % kColours,
+                            false,
+                            {{512, 4 + i * 0.001}, {1024, 4 + i * 0.001}}});
+  }
+  const std::string svg = to_svg(chart, {.width = 760, .standalone = true});
+  expect_sound(svg);
+  EXPECT_EQ(svg.find("<script>"), std::string::npos);
+  EXPECT_EQ(svg.find("<b>"), std::string::npos);
+  static const std::regex label("class=\"end c[0-9]\" x=\"[^\"]*\" y=\"([^\"]*)\"");
+  double before = -1000;
+  int labels = 0;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), label), end; it != end; ++it, ++labels) {
+    const double y = std::stod((*it)[1]);
+    EXPECT_GE(y - before, 14.9);
+    before = y;
+  }
+  EXPECT_EQ(labels, 12);
+}
+
+HeatMap map_of(std::size_t rows, std::size_t columns) {
+  HeatMap map;
+  map.title = "pro";
+  map.percent = true;
+  for (std::size_t c = 0; c < columns; ++c) map.columns.push_back(std::to_string(c + 1) + "k");
+  for (std::size_t r = 0; r < rows; ++r) {
+    map.rows.push_back(std::to_string(r * 10) + " %");
+    map.values.emplace_back();
+    for (std::size_t c = 0; c < columns; ++c) {
+      map.values.back().push_back(double(r * columns + c) / double(rows * columns));
+    }
+  }
+  return map;
+}
+
+TEST(Chart, HeatMapShowsEveryCell) {
+  HeatMap map = map_of(3, 4);
+  map.values[1][2] = kNothing;
+  map.values[0][0] = -5;  // below and above the scale
+  map.values[2][3] = 7;
+  const std::string svg = to_svg(map);
+  expect_sound(svg);
+  EXPECT_EQ(count(svg, "<rect"), 12u);
+  EXPECT_EQ(count(svg, "class=\"cell none\""), 1u);
+  EXPECT_EQ(count(svg, "class=\"cell h0\""), 1u);
+  EXPECT_EQ(count(svg, "class=\"cell h10\""), 1u);
+  const std::string text = to_terminal(map, {.colour = false});
+  EXPECT_EQ(count(text, "\n"), 5u);
+  EXPECT_NE(text.find("-"), std::string::npos);
+}
+
+TEST(Chart, HeatMapsOfManyCellsAndOfShortLists) {
+  expect_sound(to_svg(map_of(1, 1)));
+  expect_sound(to_svg(map_of(40, 128)));
+  HeatMap map = map_of(3, 4);
+  map.values.pop_back();
+  map.values[0].pop_back();
+  expect_sound(to_svg(map));
+  EXPECT_FALSE(to_terminal(map).empty());
+}
+
+TEST(Chart, TerminalObeysNoNameAndKeepsItsWidth) {
+  LineChart chart = chart_of({{512, 4}, {1024, 5}, {131072, 300}});
+  chart.series[0].name = "evil\x1b[2J";
+  const std::string plain = to_terminal(chart, {.columns = 60, .rows = 10, .colour = false});
+  EXPECT_EQ(plain.find('\x1b'), std::string::npos);
+  EXPECT_NE(plain.find("a evil?[2J"), std::string::npos);
+  EXPECT_NE(plain.find("32k"), std::string::npos);
+  EXPECT_NE(to_terminal(chart).find("\x1b[38;5;33m"), std::string::npos);
+}
+
+TEST(Chart, ColoursAreFixedByName) {
+  Palette palette;
+  EXPECT_EQ(palette.colour_of("none"), 0);
+  EXPECT_EQ(palette.colour_of("pro"), 1);
+  const int mine = palette.colour_of("mine.json");
+  EXPECT_NE(palette.colour_of("other.json"), mine);
+  EXPECT_EQ(palette.colour_of("mine.json"), mine);
+  EXPECT_EQ(palette.series("elastic:pro").colour, 1);
+  EXPECT_TRUE(palette.series("elastic:pro").dashed);
+  for (int i = 0; i < 30; ++i) {
+    const int colour = palette.colour_of("plan" + std::to_string(i));
+    EXPECT_GT(colour, 0);
+    EXPECT_LT(colour, kColours);
+  }
+}
+
+}  // namespace
+}  // namespace mrrope

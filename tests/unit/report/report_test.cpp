@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "eval/methods.h"
+#include "eval/run_folder.h"
+#include "report/figures.h"
+#include "report/paper.h"
+#include "report/words.h"
+#include "support/expect_error.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct FakeRun {
+  std::string model = "Some Model";
+  std::string digest = "sha256:00";
+  std::vector<std::string> methods = {"none", "pro"};
+  std::size_t units = 100;  // written; fewer than there are: a run that was cut off
+  std::int64_t window = 1024;
+};
+
+MethodUnderTest under(const std::string& name, std::int64_t window) {
+  Extension e;
+  e.method = name == "none" ? "none" : "pro";
+  e.scale = name == "none" ? 1 : 4;
+  const Geometry g{.rotary_dim = 128, .base = 10000, .train_length = window};
+  return {name, make_ladder(make_plan(g, e), 4 * window)};
+}
+
+// Three documents; the untouched model breaks past its window, the others hold.
+void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
+  std::vector<MethodUnderTest> methods;
+  for (const std::string& name : fake.methods) methods.push_back(under(name, fake.window));
+  const std::vector<std::int64_t> lengths = {fake.window / 2, fake.window, 2 * fake.window};
+  ordered_json identity = {
+      {"task", "ppl"},
+      {"model", {{"name", fake.model}, {"architecture", "llama"}, {"train_length", fake.window}}},
+      {"engine", "none"},
+      {"settings", {{"lengths", lengths}, {"batch", 512}, {"kl_positions", 0}, {"stride", 0}}},
+      {"methods", methods_identity(methods)},
+      {"documents", ordered_json::array()}};
+  for (int d = 0; d < 3; ++d) {
+    identity["documents"].push_back({{"id", "text" + std::to_string(d)}, {"tokens", 100000}});
+  }
+  RunFolder run(folder, {"mrrope eval ppl <model>", fake.digest, 1});
+  run.begin(identity);
+  std::size_t written = 0;
+  for (int d = 0; d < 3; ++d) {
+    for (const std::string& name : fake.methods) {
+      ordered_json unit = {
+          {"task", "ppl"}, {"document", "text" + std::to_string(d)}, {"method", name}};
+      unit["lengths"] = ordered_json::array();
+      for (const std::int64_t n : lengths) {
+        const bool broken = name == "none" && n > fake.window;
+        const double loss = (broken ? 4 : 1.5) + 0.01 * d + (name == "none" ? 0 : 0.02);
+        const double count = double(n) - 1;
+        unit["lengths"].push_back({{"length", n},
+                                   {"sum", -loss * count},
+                                   {"count", count},
+                                   {"last_half_sum", -loss},
+                                   {"last_half_count", 1},
+                                   {"band_sum", -loss},
+                                   {"band_count", 1}});
+      }
+      if (written++ < fake.units) run.append(unit);
+    }
+  }
+  if (written <= fake.units) {
+    run.finish(results_text(to_json(perplexity_results(run.run(), run.units()))), {2, 1000});
+  }
+}
+
+TEST(Report, SaysWhichMethodHoldsHowFar) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  const auto records = read_records({(temp / "run").string()});
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_TRUE(records[0].finished);
+  const auto words = verdicts_of(records);
+  ASSERT_EQ(words.size(), 1u);
+  EXPECT_EQ(words[0].headline, "pro holds to 2k tokens, 2 times the window of 1k.");
+  EXPECT_EQ(words[0].method, "pro");
+  EXPECT_EQ(words[0].good_to, 2048);
+  const std::string page = report_page(records);
+  EXPECT_NE(page.find("costs +2.0 &#177; 0.0 % perplexity"), std::string::npos);
+  EXPECT_NE(page.find("window 1k"), std::string::npos);
+  EXPECT_LT(page.size(), 1000000u);
+  const ordered_json json = report_json(records);
+  EXPECT_EQ(json["runs"][0]["state"], "finished");
+  EXPECT_EQ(json["verdicts"][0]["good_to"], 2048);
+  EXPECT_EQ(json["results"].size(), records[0].rows.size());
+}
+
+TEST(Report, UnfinishedRunsAreShownAsSuch) {
+  const test::TempFolder temp;
+  FakeRun fake;
+  fake.units = 3;
+  write_run(temp / "run", fake);
+  const auto records = read_records({(temp / "run").string()});
+  EXPECT_FALSE(records[0].finished);
+  EXPECT_EQ(records[0].units, 3u);
+  EXPECT_EQ(records[0].expected_units, 6u);
+  const std::string page = report_page(records);
+  EXPECT_NE(page.find("not finished: 3 of 6 units"), std::string::npos);
+  EXPECT_NE(page.find("Go on with: <code>mrrope eval ppl &lt;model&gt;"), std::string::npos);
+  EXPECT_EQ(verdicts_of(records)[0].headline.rfind("So far: ", 0), 0u);
+  // Nothing measured at all.
+  fake.units = 0;
+  write_run(temp / "empty", fake);
+  const auto empty = read_records({(temp / "empty").string()});
+  EXPECT_NE(report_page(empty).find("nothing measured yet"), std::string::npos);
+}
+
+TEST(Report, NamesAreText) {
+  const test::TempFolder temp;
+  FakeRun fake;
+  fake.model = "</title><script>alert(1)</script>";
+  fake.methods = {"none", "<img src=x>", "\"quoted\" & 'so'"};
+  write_run(temp / "<b>run<!--", fake);
+  const std::string page = report_page(read_records({(temp / "<b>run<!--").string()}));
+  EXPECT_EQ(page.find("<script>alert"), std::string::npos);
+  EXPECT_EQ(page.find("<img"), std::string::npos);
+  EXPECT_EQ(page.find("<b>run"), std::string::npos);
+  EXPECT_NE(page.find("&lt;img src=x&gt;"), std::string::npos);
+}
+
+TEST(Report, FoldersStandForTheRunsInThem) {
+  const test::TempFolder temp;
+  write_run(temp / "all/a", {});
+  write_run(temp / "all/b", {});
+  const auto records = read_records({(temp / "all").string()});
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].name, "a");
+  EXPECT_EQ(records[1].name, "b");
+  // Same model, texts and settings: one chart, the second run's methods with its name.
+  ASSERT_EQ(grouped(records).size(), 1u);
+  const auto figures = figures_of(records);
+  const auto& chart = std::get<LineChart>(figures[0].content);
+  ASSERT_EQ(chart.series.size(), 4u);
+  EXPECT_EQ(chart.series[1].name, "pro");
+  EXPECT_EQ(chart.series[3].name, "pro (b)");
+}
+
+TEST(Report, ModelsStandSideBySide) {
+  const test::TempFolder temp;
+  FakeRun other;
+  other.model = "Other Model";
+  other.digest = "sha256:11";
+  write_run(temp / "a", {});
+  write_run(temp / "b", other);
+  const auto records = read_records({(temp / "a").string(), (temp / "b").string()});
+  EXPECT_EQ(grouped(records).size(), 2u);
+  EXPECT_EQ(verdicts_of(records).size(), 2u);
+  EXPECT_EQ(figures_of(records)[0].title.rfind("Some Model: ", 0), 0u);
+}
+
+TEST(Report, WhatCannotBeReadIsNamed) {
+  const test::TempFolder temp;
+  write_run(temp / "good", {});
+  test::write_file(temp / "bad/run.json", "{");
+  test::write_file(temp / "odd/run.json", "{\"task\": \"ppl\"}");
+  test::write_file(temp / "odd/journal.jsonl", "");
+  const auto records = read_records({(temp / "good").string(), (temp / "bad").string(),
+                                     (temp / "odd").string(), (temp / "none").string()});
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_TRUE(records[0].problem.empty());
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_FALSE(records[i].problem.empty()) << i;
+  const std::string page = report_page(records);
+  EXPECT_NE(page.find("could not be read"), std::string::npos);
+  EXPECT_ERROR(read_records({(temp / "none").string()}), failed, "none");
+  EXPECT_ERROR(read_records({}), failed, "no folder");
+}
+
+// A task that this build has never heard of, with values that nobody would expect.
+TEST(Report, UnknownTasksGetTablesAndCharts) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  ordered_json run = ordered_json::parse(std::ifstream(temp / "run/run.json"));
+  RunFolder folder(temp / "ruler", {"mrrope eval ruler", "sha256:00", 1});
+  run["task"] = "ruler";
+  for (const char* key : {"mrrope", "command", "model_digest", "seed", "measured"}) run.erase(key);
+  folder.begin(run);
+  folder.append({{"task", "ruler"}});
+  ordered_json results;
+  for (const char* task : {"ruler/niah_single_1", "ruler/vt"}) {
+    for (const std::int64_t length : {1024, 2048}) {
+      results["results"].push_back({{"task", task},
+                                    {"method", "pro"},
+                                    {"plan", "x"},
+                                    {"scale", 4},
+                                    {"length", length},
+                                    {"metric", "score"},
+                                    {"value", 80.5},
+                                    {"stderr", 3},
+                                    {"n", 50}});
+    }
+  }
+  results["results"].push_back({{"task", "ruler/vt"},
+                                {"method", "yarn"},
+                                {"length", -3},
+                                {"metric", "score"},
+                                {"value", nullptr},
+                                {"n", 1e300}});
+  folder.finish(results.dump(), {1, 1});
+  const auto records = read_records({(temp / "ruler").string()});
+  ASSERT_TRUE(records[0].problem.empty()) << records[0].problem;
+  EXPECT_TRUE(records[0].finished);
+  const auto figures = figures_of(records);
+  const auto& chart = std::get<LineChart>(figures[0].content);
+  EXPECT_EQ(figures[0].section, "ruler");
+  EXPECT_DOUBLE_EQ(chart.series[0].points[0].y, 80.5);
+  const std::string page = report_page(records);
+  EXPECT_NE(page.find("ruler/niah_single_1"), std::string::npos);
+  EXPECT_NE(page.find("80.5 &#177; 3"), std::string::npos);
+}
+
+TEST(Paper, NumbersAndMisprints) {
+  EXPECT_EQ(paper_value("ppl-llama3", "pro", 131072), 2.34);
+  EXPECT_EQ(paper_value("ppl-llama3", "ntk", 131072), std::nullopt);  // ">10"
+  EXPECT_EQ(paper_value("ppl-qwen", "pro", 32768), 2.579);
+  EXPECT_EQ(paper_value("ppl-qwen", "pro", 32768, true), 3.579);
+  EXPECT_EQ(paper_value("infinitebench", "pro", "kv_retrieval"), 27);
+  EXPECT_EQ(paper_value("nothing", "pro", 1), std::nullopt);
+  std::size_t numbers = 0;
+  for (const auto& table : paper().at("tables")) {
+    for (const auto& row : table.at("rows")) {
+      EXPECT_EQ(row.at("values").size(), table.at("columns").size());
+      numbers += row.at("values").size();
+    }
+  }
+  EXPECT_EQ(numbers, 60u + 20u + 35u + 24u);  // perplexity, RULER, InfiniteBench, LongBench-v2
+}
+
+TEST(Paper, StandsBesideTheSameModel) {
+  const test::TempFolder temp;
+  FakeRun fake;
+  fake.model = "Meta Llama 3 8B Instruct";
+  fake.window = 8192;
+  write_run(temp / "run", fake);
+  const auto records = read_records({(temp / "run").string()});
+  EXPECT_EQ(paper_model(records[0]), "LLaMA3-8B-Instruct");
+  EXPECT_NE(report_page(records).find("Beside the paper"), std::string::npos);
+  fake.model = "Meta Llama 3.1 8B Instruct";
+  fake.window = 131072;
+  write_run(temp / "other", fake);
+  EXPECT_EQ(paper_model(read_records({(temp / "other").string()})[0]), "");
+}
+
+}  // namespace
+}  // namespace mrrope
