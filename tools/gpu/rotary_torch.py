@@ -199,9 +199,9 @@ def main():
     print("microseconds of a call; last: times over mrrope's (above 1: mrrope is faster)")
     print(f"heads  dim type      tokens {'copy':>10s} {'eager':>10s} {'compile':>10s} {'mrrope':>10s}"
           f" {'copy':>8s} {'eager':>8s} {'compile':>8s}")
-    for queries, keys, head_dim in ((32, 8, 128), (9, 3, 64)):
-        for dtype in (torch.bfloat16, torch.float16, torch.float32):
-            for tokens in (1, 64, 8192, 65536):
+    for tokens in (8192, 65536, 64, 1):
+        for queries, keys, head_dim in ((32, 8, 128), (9, 3, 64)):
+            for dtype in (torch.bfloat16, torch.float16, torch.float32):
                 torch._dynamo.reset()
                 try:
                     compare(mrrope, eager, queries, keys, head_dim, dtype, tokens)
