@@ -63,7 +63,7 @@ class OnDevice {
 
 // Rotates the trial's batch on the device and brings the result back; with `times`, through a
 // captured graph that is launched so often.
-void on_device(const CudaRotaryTable& table, Trial& trial, const Setup& setup, int times = 0) {
+void on_device(const CudaRotaryTable& table, Trial& trial, const TrialSetup& setup, int times = 0) {
   OnDevice from_q(trial.from[0]), from_k(trial.from[1]), to_q(trial.to[0]), to_k(trial.to[1]);
   Batch batch = trial.batch;
   batch.queries.from = setup.in_place ? to_q.data() : from_q.data();
@@ -118,7 +118,7 @@ void every_kernel_agrees() {
         const CudaRotaryTable computed(near);
         for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
           for (int variant = 0; variant < 24; ++variant) {
-            Setup setup;
+            TrialSetup setup;
             setup.element = element;
             setup.head_dim = variant % 3 == 1 ? rotary_dim + 16 : rotary_dim;  // partial rotation
             setup.queries = variant % 5 == 4 ? 9 : 3;
@@ -177,7 +177,7 @@ void errors_by_position() {
     const RotaryTable table(plan, p, std::int64_t(p) + 1);
     double worst[2] = {};
     for (int k = 0; k < 2; ++k) {
-      Setup setup{.queries = 64, .keys = 64, .tokens = 1, .first_position = p};
+      TrialSetup setup{.queries = 64, .keys = 64, .tokens = 1, .first_position = p};
       Trial trial(setup);
       for (std::size_t i = 0; i < trial.from[0].size(); ++i) {
         const double angle = double(i) * 0.7;
@@ -213,7 +213,7 @@ void properties() {
     const CudaRotaryTable table(host);
 
     // Turning a cache to another plan equals rotating under it.
-    Setup setup{.tokens = 8, .positions = kPositions};
+    TrialSetup setup{.tokens = 8, .positions = kPositions};
     Trial trial(setup);
     const CudaRotaryTable turning(RotaryTable::turning(plan, other, 0, 0));
     on_device(turning, trial, setup);
@@ -222,9 +222,9 @@ void properties() {
     expect(complaint.empty(), "turning: " + complaint);
 
     // Inverse undoes, norms stay (up to the attention scale), scores depend on distance only.
-    Setup near{.queries = 1, .keys = 1, .tokens = 1, .positions = {700}};
-    Setup far{.queries = 1, .keys = 1, .tokens = 1, .positions = {131571}};
-    const auto rotated = [&](int p, Trial& t, Setup& s) {
+    TrialSetup near{.queries = 1, .keys = 1, .tokens = 1, .positions = {700}};
+    TrialSetup far{.queries = 1, .keys = 1, .tokens = 1, .positions = {131571}};
+    const auto rotated = [&](int p, Trial& t, TrialSetup& s) {
       s.positions = {p};
       Trial again(s);
       on_device(table, again, s);
@@ -247,7 +247,7 @@ void properties() {
     const double t = plan.attention_scale();
     const double before = dot(q1.from[0], q1.from[0]) * t * t;
     expect(std::abs(dot(q2.to[0], q2.to[0]) / before - 1) < 1e-6, "the norm changed");
-    Setup back = far;
+    TrialSetup back = far;
     back.inverse = true;
     back.positions = {131571};
     Trial undone(back);
@@ -260,7 +260,7 @@ void properties() {
     expect(worst < 4e-6, cat("inverse misses by ", worst));
 
     // A captured graph replays the rotation: four times in place is a turn by four times the angle.
-    Setup graph{.queries = 2, .keys = 1, .tokens = 3, .first_position = 5};
+    TrialSetup graph{.queries = 2, .keys = 1, .tokens = 3, .first_position = 5};
     Trial replayed(graph);
     on_device(CudaRotaryTable(RotaryTable(plan_of(128, pairing, "none", 1), 0, 64)), replayed, graph,
               4);
@@ -314,7 +314,7 @@ void misuse() {
   must(cudaDeviceSynchronize());
 
   // A position on the device that has no row: its token is left alone, check() says so, once.
-  Setup setup{.tokens = 3, .positions = {5, 100, 6}};
+  TrialSetup setup{.tokens = 3, .positions = {5, 100, 6}};
   Trial trial(setup);
   on_device(stored, trial, setup);
   expect(!trial.untouched(), "the good tokens were left alone too");

@@ -75,7 +75,7 @@ class Numbers {
   std::size_t begin_ = 0;
 };
 
-struct Setup {
+struct TrialSetup {
   Element element = Element::f32;
   int head_dim = 128;
   int queries = 3;
@@ -102,7 +102,7 @@ struct Setup {
 // Makes the numbers and the batch that points to them.
 class Trial {
  public:
-  explicit Trial(const Setup& setup, unsigned seed = 1) : setup_(setup) {
+  explicit Trial(const TrialSetup& setup, unsigned seed = 1) : setup_(setup) {
     std::mt19937 rng(seed);
     std::normal_distribution<float> normal;
     batch.element = setup.element;
@@ -220,7 +220,7 @@ class Trial {
     return {};
   }
 
-  Setup setup_;
+  TrialSetup setup_;
 };
 
 // a = 1, b = 0 in every pair of a head.
