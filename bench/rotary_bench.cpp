@@ -36,7 +36,8 @@ using mrrope::Pairing;
 using Bytes = std::unique_ptr<std::byte, decltype(&std::free)>;
 
 Bytes memory(std::size_t size) {
-  return {static_cast<std::byte*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)), &std::free};
+  return {static_cast<std::byte*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)),
+          &std::free};
 }
 
 double seconds_of(const std::function<void()>& work) {
@@ -87,8 +88,8 @@ class Ggml {
  public:
   Ggml(const Shape& shape, std::int64_t tokens, Element element, const mrrope::Plan& plan,
        std::byte* from, std::byte* to, const std::int32_t* positions, int threads) {
-    context_ = ggml_init({ggml_tensor_overhead() * 16 + ggml_graph_overhead() + 65536, nullptr,
-                          true});
+    context_ =
+        ggml_init({ggml_tensor_overhead() * 16 + ggml_graph_overhead() + 65536, nullptr, true});
     factors_.assign(plan.factor().begin(), plan.factor().end());
     const ggml_type type = element == Element::f32 ? GGML_TYPE_F32 : GGML_TYPE_F16;
     ggml_tensor* p = ggml_new_tensor_1d(context_, GGML_TYPE_I32, tokens);
@@ -102,8 +103,8 @@ class Ggml {
       x->data = from + at;
       const bool halves = plan.geometry().pairing == Pairing::halves;
       ggml_tensor* y = ggml_rope_ext(
-          context_, x, p, f, shape.head_dim, halves ? GGML_ROPE_TYPE_NEOX : GGML_ROPE_TYPE_NORMAL, 0,
-          float(plan.geometry().base), 1.0f, 0.0f, float(plan.attention_scale()), 0.0f, 0.0f);
+          context_, x, p, f, shape.head_dim, halves ? GGML_ROPE_TYPE_NEOX : GGML_ROPE_TYPE_NORMAL,
+          0, float(plan.geometry().base), 1.0f, 0.0f, float(plan.attention_scale()), 0.0f, 0.0f);
       y->data = to + at;
       at += ggml_nbytes(x);
       ggml_build_forward_expand(graph_, y);
@@ -182,7 +183,9 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
   batch.tokens = tokens;
   batch.positions = positions.data();
   const std::size_t keys = std::size_t(tokens * shape.queries * shape.head_dim) * bytes_of(element);
-  const auto strides = [&](int heads) { return mrrope::token_major(tokens, heads, shape.head_dim); };
+  const auto strides = [&](int heads) {
+    return mrrope::token_major(tokens, heads, shape.head_dim);
+  };
   batch.queries = {shape.queries, from.get(), strides(shape.queries), to.get(),
                    strides(shape.queries)};
   batch.keys = {shape.keys, from.get() + keys, strides(shape.keys), to.get() + keys,
@@ -251,12 +254,12 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
     }
   }
   const auto speed = [&](int who) { return 2e-9 * double(bytes) / median(times[who]); };
-  std::printf("%2d+%d x %-3d %6lld %-5s %-11s %6.1f %7.1f %6.1f %6.1f %6.1f | %6.2f %6.2f %7.2f %6.1f\n",
-              shape.queries, shape.keys, shape.head_dim, static_cast<long long>(tokens),
-              to_string(element), to_string(pairing), speed(kCopy), speed(kConvert), speed(kOut),
-              speed(kIn), ggml ? speed(kGgml) : 0.0, median(ratios[kCopy][kOut]),
-              median(ratios[kCopy][kIn]), median(ratios[kConvert][kOut]),
-              ggml ? median(ratios[kGgml][kOut]) : 0.0);
+  std::printf(
+      "%2d+%d x %-3d %6lld %-5s %-11s %6.1f %7.1f %6.1f %6.1f %6.1f | %6.2f %6.2f %7.2f %6.1f\n",
+      shape.queries, shape.keys, shape.head_dim, static_cast<long long>(tokens), to_string(element),
+      to_string(pairing), speed(kCopy), speed(kConvert), speed(kOut), speed(kIn),
+      ggml ? speed(kGgml) : 0.0, median(ratios[kCopy][kOut]), median(ratios[kCopy][kIn]),
+      median(ratios[kConvert][kOut]), ggml ? median(ratios[kGgml][kOut]) : 0.0);
   std::fflush(stdout);
 }
 

@@ -4,8 +4,8 @@
 //   rotary_cuda_bench [--quick]
 //
 // Prefill sizes: the speed of the driver's device copy and of a plain copy kernel, in GB/s read and
-// written, and the time of the faster one over the time of the rotation. Decode sizes: the time of a
-// launch over that of an empty kernel. Everything runs out of CUDA graphs whose nodes go through
+// written, and the time of the faster one over the time of the rotation. Decode sizes: the time of
+// a launch over that of an empty kernel. Everything runs out of CUDA graphs whose nodes go through
 // buffers larger than the cache; contestants take turns, and ratios are medians over rounds. Each
 // kernel is held against the reference before it is timed.
 #include <cuda_runtime.h>
@@ -141,7 +141,8 @@ struct Buffers {
     cudaFree(positions);
   }
 
-  Batch batch(const Shape& shape, std::int64_t tokens, Element element, int i, bool in_place) const {
+  Batch batch(const Shape& shape, std::int64_t tokens, Element element, int i,
+              bool in_place) const {
     Batch b;
     b.element = element;
     b.head_dim = shape.head_dim;
@@ -182,9 +183,8 @@ void check(const mrrope::Plan& plan, const CudaRotaryTable& table, const Buffers
   for (const std::int64_t token : {std::int64_t(0), tokens / 3, tokens - 1}) {
     for (const int side : {0, 1}) {
       const int heads = side == 0 ? shape.queries : shape.keys;
-      const std::size_t at =
-          (side == 0 ? 0 : std::size_t(tokens) * shape.queries * head_bytes) +
-          (std::size_t(token) * heads + heads - 1) * head_bytes;
+      const std::size_t at = (side == 0 ? 0 : std::size_t(tokens) * shape.queries * head_bytes) +
+                             (std::size_t(token) * heads + heads - 1) * head_bytes;
       std::vector<std::byte> before(head_bytes), after(head_bytes);
       must(cudaMemcpy(before.data(), buffers.from[0] + at, head_bytes, cudaMemcpyDeviceToHost));
       must(cudaMemcpy(after.data(), buffers.to[0] + at, head_bytes, cudaMemcpyDeviceToHost));
@@ -206,16 +206,18 @@ mrrope::Plan plan_of(const Shape& shape, Pairing pairing) {
   mrrope::Extension e;
   e.method = "pro";
   e.scale = 8;
-  return make_plan({.rotary_dim = shape.head_dim, .base = 5e5, .train_length = 8192,
-                    .pairing = pairing}, e);
+  return make_plan(
+      {.rotary_dim = shape.head_dim, .base = 5e5, .train_length = 8192, .pairing = pairing}, e);
 }
 
 constexpr Shape kShapes[] = {{32, 8, 128}, {9, 3, 64}};
 constexpr Element kElements[] = {Element::f16, Element::bf16, Element::f32};
 
 void prefill(std::int64_t tokens, int rounds) {
-  std::printf("\n%lld tokens: GB/s read + written; ratio = time of the faster copy over time of the "
-              "rotation\n", (long long)tokens);
+  std::printf(
+      "\n%lld tokens: GB/s read + written; ratio = time of the faster copy over time of the "
+      "rotation\n",
+      (long long)tokens);
   std::printf("%-6s %-5s %-12s %7s %7s | %9s %6s | %9s %6s | %9s %6s | %9s %6s\n", "heads", "type",
               "pairing", "memcpy", "copy", "computed", "ratio", "f32 rows", "ratio", "own rows",
               "ratio", "in place", "ratio");
@@ -241,9 +243,9 @@ void prefill(std::int64_t tokens, int rounds) {
         const mrrope::Plan plan = plan_of(shape, pairing);
         const mrrope::RotaryTable rows(plan, 0, tokens);
         const mrrope::RotaryTable own(plan, 0, tokens, element);
-        const CudaRotaryTable tables[] = {
-            CudaRotaryTable(rows), CudaRotaryTable(rows, CudaRotaryTable::Angles::stored),
-            CudaRotaryTable(own, CudaRotaryTable::Angles::stored)};
+        const CudaRotaryTable tables[] = {CudaRotaryTable(rows),
+                                          CudaRotaryTable(rows, CudaRotaryTable::Angles::stored),
+                                          CudaRotaryTable(own, CudaRotaryTable::Angles::stored)};
         for (const CudaRotaryTable& table : tables) {
           check(plan, table, buffers, shape, tokens, element);
         }
@@ -252,10 +254,9 @@ void prefill(std::int64_t tokens, int rounds) {
             rotate(table, buffers.batch(shape, tokens, element, i, in_place), stream);
           });
         };
-        const std::unique_ptr<Graph> graphs[] = {graph_of(tables[0], false),
-                                                 graph_of(tables[1], false),
-                                                 graph_of(tables[2], false),
-                                                 graph_of(tables[0], true)};
+        const std::unique_ptr<Graph> graphs[] = {
+            graph_of(tables[0], false), graph_of(tables[1], false), graph_of(tables[2], false),
+            graph_of(tables[0], true)};
         std::vector<double> times[6], ratios[4];
         for (int r = 0; r <= rounds; ++r) {  // the first round warms up
           double t[6] = {memcpys.time(), copies.time()};
@@ -277,7 +278,8 @@ void prefill(std::int64_t tokens, int rounds) {
 }
 
 void decode(int rounds) {
-  std::printf("\ndecode: microseconds of a launch inside a graph of 256; ratio to an empty kernel\n");
+  std::printf(
+      "\ndecode: microseconds of a launch inside a graph of 256; ratio to an empty kernel\n");
   std::printf("%-6s %-5s %-12s %6s | %7s | %9s %6s | %9s %6s\n", "heads", "type", "pairing",
               "tokens", "empty", "computed", "ratio", "f32 rows", "ratio");
   const int nodes = 256;
@@ -290,8 +292,8 @@ void decode(int rounds) {
         for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
           const mrrope::Plan plan = plan_of(shape, pairing);
           const mrrope::RotaryTable rows(plan, 0, tokens);
-          const CudaRotaryTable tables[] = {
-              CudaRotaryTable(rows), CudaRotaryTable(rows, CudaRotaryTable::Angles::stored)};
+          const CudaRotaryTable tables[] = {CudaRotaryTable(rows),
+                                            CudaRotaryTable(rows, CudaRotaryTable::Angles::stored)};
           std::unique_ptr<Graph> graphs[2];
           for (int k = 0; k < 2; ++k) {
             check(plan, tables[k], buffers, shape, tokens, element);

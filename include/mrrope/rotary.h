@@ -21,8 +21,8 @@ const char* to_string(Element element) noexcept;
 std::size_t bytes_of(Element element) noexcept;
 
 // Cosines and sines of a plan for the positions [first, end), multiplied by the plan's and the
-// model's attention scale: one row per position, pairs() cosines and then pairs() sines. Computed in
-// double and rounded once. Any number of threads may read a table; grow() wants it alone.
+// model's attention scale: one row per position, pairs() cosines and then pairs() sines. Computed
+// in double and rounded once. Any number of threads may read a table; grow() wants it alone.
 class RotaryTable {
  public:
   // Throws Error (usage) unless 0 <= first <= end <= 2^31.
@@ -69,8 +69,8 @@ class RotaryTable {
   std::unique_ptr<std::byte[], Free> rows_;
 };
 
-// Where a head lies: sequence s, token t, head h begins s * sequence + t * token + h * head elements
-// after the first. Strides of a dimension of size 1 are not read.
+// Where a head lies: sequence s, token t, head h begins s * sequence + t * token + h * head
+// elements after the first. Strides of a dimension of size 1 are not read.
 struct Strides {
   std::int64_t sequence = 0;
   std::int64_t token = 0;
@@ -103,7 +103,7 @@ constexpr Heads in_place(void* data, int count, Strides strides) noexcept {
 // One call's work.
 struct Batch {
   Element element = Element::f32;  // of queries and keys
-  int head_dim = 0;         // at least the table's rotary_dim; what lies past that is only copied
+  int head_dim = 0;  // at least the table's rotary_dim; what lies past that is only copied
   std::int64_t sequences = 1;
   std::int64_t tokens = 0;  // of each sequence
   Heads queries{};
@@ -140,8 +140,8 @@ void rotate(const RotaryTable& table, const Batch& batch, Workers& workers);
 // The share of one of `parts` threads of the caller, part 0 to parts - 1. Every part checks.
 void rotate_part(const RotaryTable& table, const Batch& batch, int part, int parts);
 
-// The reference: one head vector, slow and obvious. Angles are formed and reduced in long double, so
-// the only error left is the rounding of the elements themselves.
+// The reference: one head vector, slow and obvious. Angles are formed and reduced in long double,
+// so the only error left is the rounding of the elements themselves.
 //
 // x holds at least rotary_dim elements; those past rotary_dim are left alone. The vector is turned
 // by position * theta and multiplied by the plan's and the model's attention scale.

@@ -37,9 +37,9 @@ class CudaRotaryTable {
   std::unique_ptr<Device> device_;
 };
 
-// Rotates queries and keys in one launch. Throws as the rotate() of the CPU does, before the launch;
-// allocates nothing, waits for nothing, and may be captured into a CUDA graph. The table must
-// outlive the work.
+// Rotates queries and keys in one launch. Throws as the rotate() of the CPU does, before the
+// launch; allocates nothing, waits for nothing, and may be captured into a CUDA graph. The table
+// must outlive the work.
 void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream);
 
 }  // namespace mrrope

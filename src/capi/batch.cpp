@@ -33,9 +33,8 @@ mrrope::Heads heads_of(const mrrope_heads& h) {
 
 mrrope::Batch mrrope::capi::batch_of(const mrrope_batch* batch) {
   const mrrope_batch& b = checked(batch, "batch");
-  return {element_of(b.element), b.head_dim,         b.sequences, b.tokens,
-          heads_of(b.queries),   heads_of(b.keys),   b.positions, b.first_position,
-          b.inverse != 0};
+  return {element_of(b.element), b.head_dim,  b.sequences,      b.tokens,      heads_of(b.queries),
+          heads_of(b.keys),      b.positions, b.first_position, b.inverse != 0};
 }
 
 int mrrope_table_create(const mrrope_plan* plan, int64_t first, int64_t end, int32_t element,

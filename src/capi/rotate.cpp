@@ -28,6 +28,5 @@ int mrrope_rotate(const mrrope_table* table, const mrrope_batch* batch, mrrope_w
 
 int mrrope_rotate_part(const mrrope_table* table, const mrrope_batch* batch, int32_t part,
                        int32_t parts) {
-  return guarded(
-      [&] { rotate_part(checked(table, "table").table, batch_of(batch), part, parts); });
+  return guarded([&] { rotate_part(checked(table, "table").table, batch_of(batch), part, parts); });
 }

@@ -24,8 +24,8 @@ struct Dimension {
 };
 
 std::array<Dimension, 3> dimensions(const Batch& batch, int heads, const Strides& strides) {
-  return {{{strides.sequence, batch.sequences}, {strides.token, batch.tokens},
-           {strides.head, heads}}};
+  return {
+      {{strides.sequence, batch.sequences}, {strides.token, batch.tokens}, {strides.head, heads}}};
 }
 
 // Elements from the lowest to the highest of all heads, as offsets from the first.
@@ -139,8 +139,8 @@ void check_batch(const Batch& batch, int rotary_dim) {
 void check_range(std::int64_t first, std::int64_t count, std::int64_t table_first,
                  std::int64_t table_end) {
   if (count > 0 && (first < table_first || first > table_end - count)) {
-    refuse(cat(count, " positions from ", first, " are not all in the table of ", table_first, " to ",
-               table_end - 1),
+    refuse(cat(count, " positions from ", first, " are not all in the table of ", table_first,
+               " to ", table_end - 1),
            "grow() the table, or make one for these positions");
   }
 }

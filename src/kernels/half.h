@@ -9,7 +9,8 @@ namespace mrrope {
 
 inline std::uint16_t bf16_from(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return std::uint16_t((bits >> 16) | 0x40);  // not a number
+  if ((bits & 0x7fffffffu) > 0x7f800000u)
+    return std::uint16_t((bits >> 16) | 0x40);  // not a number
   return std::uint16_t((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16);
 }
 

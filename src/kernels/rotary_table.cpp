@@ -141,14 +141,15 @@ void RotaryTable::grow(std::int64_t end) {
     const std::int64_t wanted =
         std::max(end - first_, std::min(capacity_ + capacity_ / 2, kMostPositions - first_));
     const std::size_t bytes = std::size_t(wanted) * row_bytes_;
-    decltype(rows_) rows(
-        static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow)));
+    decltype(rows_) rows(static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow)));
     if (!rows) {
-      throw Error(ErrorKind::out_of_memory,
-                  cat("no memory for a table of ", wanted, " positions, ", bytes_text(double(bytes))),
-                  "make it for fewer positions, or in f16");
+      throw Error(
+          ErrorKind::out_of_memory,
+          cat("no memory for a table of ", wanted, " positions, ", bytes_text(double(bytes))),
+          "make it for fewer positions, or in f16");
     }
-    if (end_ > first_) std::memcpy(rows.get(), rows_.get(), std::size_t(end_ - first_) * row_bytes_);
+    if (end_ > first_)
+      std::memcpy(rows.get(), rows_.get(), std::size_t(end_ - first_) * row_bytes_);
     rows_ = std::move(rows);
     capacity_ = wanted;
   }
@@ -156,8 +157,8 @@ void RotaryTable::grow(std::int64_t end) {
   // cos(a + b) and sin(a + b), a a multiple of kBlock and b the step from there: two calls of libm
   // for 256 rows. In double, so that the only rounding that shows is the last one; and by position
   // alone, so that a table that grew equals one made at once.
-  const std::int64_t steps = end_ / kBlock == (end - 1) / kBlock ? end - 1 - end_ / kBlock * kBlock
-                                                                 : kBlock - 1;
+  const std::int64_t steps =
+      end_ / kBlock == (end - 1) / kBlock ? end - 1 - end_ / kBlock * kBlock : kBlock - 1;
   std::vector<double> step(std::size_t(steps + 1) * 2 * pairs);
   for (std::int64_t b = 0; b <= steps; ++b) {
     double* turns = step.data() + std::size_t(b) * 2 * pairs;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA kernels against the reference, on whatever GPU is there. A program of its own, without
 // gtest, so that a bare GPU machine can build it. Exit code 77: no GPU, nothing was tested.
+#include "mrrope/rotary_cuda.h"
+
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -9,7 +11,6 @@
 #include <vector>
 
 #include "mrrope/error.h"
-#include "mrrope/rotary_cuda.h"
 #include "support/rotary_trial.h"
 
 namespace mrrope::test {
@@ -138,8 +139,7 @@ void every_kernel_agrees() {
             const auto unit = rotated_unit(plan, setup.inverse);
             Trial trial(setup, unsigned(variant));
             on_device(stored, trial, setup);
-            std::string complaint =
-                trial.judge(pairing, rotary_dim, rounding(rows), unit, &worst);
+            std::string complaint = trial.judge(pairing, rotary_dim, rounding(rows), unit, &worst);
             expect(complaint.empty(), "stored: " + complaint);
             for (std::int32_t& p : setup.positions) p = kFar - p % 8;
             if (!setup.positions.empty()) {
@@ -173,7 +173,8 @@ void errors_by_position() {
   const Plan plan = plan_of(128, Pairing::halves, "none", 1);
   std::printf("largest error of a turned pair of length 1, f32, 64 pairs, base 500000:\n");
   std::printf("%10s %12s %12s\n", "position", "computed", "stored f32");
-  for (const std::int32_t p : {0, 1, 4095, 39001, 131071, 1000000, kFar, 16777216, 2147483647 - 8}) {
+  for (const std::int32_t p :
+       {0, 1, 4095, 39001, 131071, 1000000, kFar, 16777216, 2147483647 - 8}) {
     const RotaryTable table(plan, p, std::int64_t(p) + 1);
     double worst[2] = {};
     for (int k = 0; k < 2; ++k) {
@@ -195,8 +196,8 @@ void errors_by_position() {
         for (int i = 0; i < 128; ++i) x[i] = trial.from[0].at(std::size_t(head * 128 + i));
         rotate_reference(plan, double(p), x);
         for (int i = 0; i < 128; ++i) {
-          worst[k] = std::max(worst[k],
-                              std::abs(x[i] - trial.to[0].at(std::size_t(head * 128 + i))));
+          worst[k] =
+              std::max(worst[k], std::abs(x[i] - trial.to[0].at(std::size_t(head * 128 + i))));
         }
       }
       expect(worst[k] < 1e-6, "an error of 1e-6 or more");
@@ -262,12 +263,11 @@ void properties() {
     // A captured graph replays the rotation: four times in place is a turn by four times the angle.
     TrialSetup graph{.queries = 2, .keys = 1, .tokens = 3, .first_position = 5};
     Trial replayed(graph);
-    on_device(CudaRotaryTable(RotaryTable(plan_of(128, pairing, "none", 1), 0, 64)), replayed, graph,
-              4);
-    const std::string replay =
-        replayed.judge(pairing, 128, 8 * kComputedAngles, [&](std::int64_t p) {
-          return rotated_unit(plan_of(128, pairing, "none", 1))(4 * p);
-        });
+    on_device(CudaRotaryTable(RotaryTable(plan_of(128, pairing, "none", 1), 0, 64)), replayed,
+              graph, 4);
+    const std::string replay = replayed.judge(
+        pairing, 128, 8 * kComputedAngles,
+        [&](std::int64_t p) { return rotated_unit(plan_of(128, pairing, "none", 1))(4 * p); });
     expect(replay.empty(), "graph: " + replay);
   }
 }
@@ -332,7 +332,8 @@ void misuse() {
 int run() {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::printf("SKIPPED: no NVIDIA GPU here; the CUDA kernels were compiled and linked, not run\n");
+    std::printf(
+        "SKIPPED: no NVIDIA GPU here; the CUDA kernels were compiled and linked, not run\n");
     return 77;
   }
   cudaDeviceProp facts{};

@@ -141,8 +141,8 @@ class Trial {
                            : setup_.first_position + token;
   }
 
-  // The batch after rotation, against `unit`, the reference applied to a head with a = 1 and b = 0 in
-  // every pair (so that it holds cosines and sines). Returns the first complaint, or nothing;
+  // The batch after rotation, against `unit`, the reference applied to a head with a = 1 and b = 0
+  // in every pair (so that it holds cosines and sines). Returns the first complaint, or nothing;
   // `worst` becomes the largest error over its bound.
   using Unit = std::function<std::vector<double>(std::int64_t position)>;
   std::string judge(Pairing pairing, int rotary_dim, double angles, const Unit& unit,
@@ -158,8 +158,8 @@ class Trial {
           for (int head = 0; head < h.count; ++head) {
             const auto at = std::size_t(s * h.to_strides.sequence + t * h.to_strides.token +
                                         head * h.to_strides.head);
-            const std::string complaint = judge_head(side, at, pairing, rotary_dim, angles,
-                                                     units[p], written, worst);
+            const std::string complaint =
+                judge_head(side, at, pairing, rotary_dim, angles, units[p], written, worst);
             if (!complaint.empty()) {
               return cat(side == 0 ? "query" : "key", " head ", head, " at position ", p, ": ",
                          complaint, " (", setup_.text(), ")");
@@ -197,8 +197,7 @@ class Trial {
       const auto ib = std::size_t(pairing == Pairing::halves ? i + pairs : 2 * i + 1);
       const double a = from[side].at(at + ia), b = from[side].at(at + ib);
       const double c = unit[ia], s = unit[ib];
-      const double bound =
-          error_bound(setup_.element, angles, std::hypot(a, b) * std::hypot(c, s));
+      const double bound = error_bound(setup_.element, angles, std::hypot(a, b) * std::hypot(c, s));
       const double want[] = {a * c - b * s, a * s + b * c};
       const double got[] = {to[side].at(at + ia), to[side].at(at + ib)};
       for (int k = 0; k < 2; ++k) {

@@ -13,11 +13,11 @@ struct Work {
   Heads keys;
   const std::int32_t* positions;  // null: first_position + token
   std::int32_t first_position;
-  std::uint32_t tokens;     // of each sequence
-  std::uint32_t rows;       // sequences * tokens * slots
-  std::uint32_t slots;      // rows of one token: its heads over kHeadsPerThread, rounded up
-  std::uint32_t lanes;      // threads of one row; each holds two vectors of every head
-  std::uint32_t tail;       // vectors (rotate_pairs: elements) past rotary_dim, only copied
+  std::uint32_t tokens;  // of each sequence
+  std::uint32_t rows;    // sequences * tokens * slots
+  std::uint32_t slots;   // rows of one token: its heads over kHeadsPerThread, rounded up
+  std::uint32_t lanes;   // threads of one row; each holds two vectors of every head
+  std::uint32_t tail;    // vectors (rotate_pairs: elements) past rotary_dim, only copied
   std::uint32_t pairs;
   bool interleaved;
   // Angles: turns per position of every pair, or rows of cosines and sines for [first, end).
@@ -37,7 +37,8 @@ struct Work {
 #define MRROPE_TUNE_HEADS 4
 #endif
 constexpr int kThreads = MRROPE_TUNE_THREADS;
-constexpr int kHeadsPerThread = MRROPE_TUNE_HEADS;  // loads in flight before the first is used: 128 bytes a thread
+constexpr int kHeadsPerThread =
+    MRROPE_TUNE_HEADS;  // loads in flight before the first is used: 128 bytes a thread
 
 struct Place {
   std::uint32_t sequence;
@@ -147,7 +148,8 @@ __device__ inline void turns_of(const Work& work, std::int32_t position, std::ui
 // of neighbours. So neighbouring threads always touch neighbouring memory, and a thread's cosines
 // serve all its heads.
 template <typename T, Pairing kPairing, bool kComputed>
-__global__ void __launch_bounds__(kThreads, MRROPE_TUNE_BLOCKS) rotate_vectors(const __grid_constant__ Work work) {
+__global__ void __launch_bounds__(kThreads, MRROPE_TUNE_BLOCKS)
+    rotate_vectors(const __grid_constant__ Work work) {
   constexpr int kCount = kLanes<T>;
   const std::uint32_t row_in_block = threadIdx.x / work.lanes;
   const std::uint32_t lane = threadIdx.x - row_in_block * work.lanes;

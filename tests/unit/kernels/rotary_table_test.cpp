@@ -77,9 +77,9 @@ TEST(RotaryTable, ManyThreadsRead) {
     threads.emplace_back([&, i] {
       test::Trial trial({.tokens = 64}, unsigned(i));
       rotate(table, trial.batch);
-      agreed += trial.judge(Pairing::halves, 128, test::rounding(Element::f32),
-                            test::rotated_unit(plan))
-                    .empty();
+      agreed +=
+          trial.judge(Pairing::halves, 128, test::rounding(Element::f32), test::rotated_unit(plan))
+              .empty();
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -14,8 +14,8 @@ namespace {
 
 using test::rotated_unit;
 using test::rounding;
-using test::TrialSetup;
 using test::Trial;
+using test::TrialSetup;
 
 Plan plan_of(int rotary_dim, Pairing pairing, const char* method = "pro", double scale = 8) {
   Extension e;
@@ -114,7 +114,8 @@ TEST_P(Rotate, AnyNumberOfThreadsGivesTheSameBits) {
   const Plan plan = plan_of(64, pairing());
   const RotaryTable table(plan, 0, 512);
   for (const std::int64_t tokens : {0, 1, 5, 401}) {
-    TrialSetup setup{.element = Element::bf16, .head_dim = 64, .queries = 9, .keys = 3, .tokens = tokens};
+    TrialSetup setup{
+        .element = Element::bf16, .head_dim = 64, .queries = 9, .keys = 3, .tokens = tokens};
     Trial alone(setup), together(setup), shared(setup);
     rotate(table, alone.batch);
     Workers workers(3);
@@ -136,7 +137,8 @@ TEST_P(Rotate, AnyNumberOfThreadsGivesTheSameBits) {
 TEST_P(Rotate, TurnsACacheFromOnePlanToAnother) {
   const Plan a = plan_of(128, pairing(), "yarn", 4);
   const Plan b = plan_of(128, pairing(), "pro", 16);
-  TrialSetup setup{.queries = 0, .keys = 4, .tokens = 8, .head_major = true, .positions = kPositions};
+  TrialSetup setup{
+      .queries = 0, .keys = 4, .tokens = 8, .head_major = true, .positions = kPositions};
   Trial trial(setup);
   rotate(RotaryTable::turning(a, b, 0, 131072), trial.batch);
   EXPECT_EQ(trial.judge(pairing(), 128, rounding(Element::f32) + 1e-10, test::turned_unit(a, b)),
