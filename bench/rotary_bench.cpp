@@ -2,22 +2,25 @@
 // Rotation on the CPU, side by side in one run:
 //
 //   rotary_bench [--threads 2] [--rounds 9] [--tokens 8192,65536]
+//   rotary_bench --errors       instead: the table of docs/numerics.md
 //
 // copy      memcpy of the same bytes, by the same threads
 // convert   a loop that only converts to f32 and back: the ceiling for f16 and bf16
 // mrrope    queries and keys in one call, out of place and in place
 // ggml      ggml_rope_ext of the linked libllama, same tensors, same threads (it has no bf16)
-// Contestants take turns, because machines drift; speeds are medians in GB/s read and written, and
-// ratios are medians of the ratios of each round. mrrope is held against the reference before it is
-// timed. First the time to build a table.
+// Contestants take turns, because machines drift, and processor time over threads is counted,
+// because other programs take turns too; speeds are medians in GB/s read and written, and ratios
+// are medians of the ratios of each round. mrrope is held against the reference before it is timed.
+// First the time to build a table.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,10 +43,16 @@ Bytes memory(std::size_t size) {
           &std::free};
 }
 
+// Of the processor, all threads together.
 double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto now = [] {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+  };
+  const double start = now();
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return now() - start;
 }
 
 double median(std::vector<double> x) {
@@ -233,7 +242,7 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
     return seconds_of([&] {
              for (int i = 0; i < calls; ++i) work();
            }) /
-           calls;
+           calls / threads;
   };
   enum { kCopy, kConvert, kOut, kIn, kGgml, kAll };
   std::vector<double> times[kAll], ratios[kAll][kAll];
@@ -263,6 +272,58 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
   std::fflush(stdout);
 }
 
+// The largest error of turned pairs of length 1 at a position, against long double.
+double error_at(std::int64_t position, Element element, Element rows) {
+  const mrrope::Plan plan = plan_of({64, 0, 128}, Pairing::halves);
+  const mrrope::RotaryTable table(plan, position, position + 1, rows);
+  std::vector<float> x(64 * 128);
+  std::vector<std::uint16_t> half(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double angle = 0.7 * double(i % 128 < 64 ? i : i - 64);
+    x[i] = float(i % 128 < 64 ? std::cos(angle) : std::sin(angle));
+    half[i] = element == Element::f16 ? mrrope::f16_from(x[i]) : mrrope::bf16_from(x[i]);
+  }
+  auto* data = element == Element::f32 ? reinterpret_cast<std::byte*>(x.data())
+                                       : reinterpret_cast<std::byte*>(half.data());
+  std::vector<long double> want(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) want[i] = get(data, i, element);
+  for (std::size_t h = 0; h < 64; ++h) {
+    rotate_reference(plan, double(position), std::span(want).subspan(h * 128, 128));
+  }
+  Batch batch{.element = element, .head_dim = 128, .tokens = 1, .first_position = position};
+  batch.queries = mrrope::in_place(data, 64, mrrope::token_major(1, 64, 128));
+  rotate(table, batch);
+  long double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    worst = std::max(worst, std::abs(want[i] - (long double)(get(data, i, element))));
+  }
+  return double(worst) / table.scale();
+}
+
+// What angles formed in float would give: position times a float theta.
+double float_angle_error(std::int64_t position) {
+  const mrrope::Plan plan = plan_of({64, 0, 128}, Pairing::halves);
+  double worst = 0;
+  for (const double theta : plan.theta()) {
+    const double angle = double(float(position) * float(theta));
+    worst = std::max(worst, std::abs(std::cos(angle) - std::cos(double(position) * theta)));
+    worst = std::max(worst, std::abs(std::sin(angle) - std::sin(double(position) * theta)));
+  }
+  return worst;
+}
+
+void errors() {
+  std::printf("largest error of a turned pair of length 1 (rows of the table in parentheses)\n");
+  std::printf("%10s %10s %10s %10s %12s %12s | %12s\n", "position", "f32 (f32)", "f16 (f32)",
+              "bf16 (f32)", "f16 (f16)", "bf16 (bf16)", "float angles");
+  for (const std::int64_t p : {0, 1, 4095, 39001, 131071, 1048575, 16777216, 2147483647}) {
+    std::printf("%10lld %10.2g %10.2g %10.2g %12.2g %12.2g | %12.2g\n", static_cast<long long>(p),
+                error_at(p, Element::f32, Element::f32), error_at(p, Element::f16, Element::f32),
+                error_at(p, Element::bf16, Element::f32), error_at(p, Element::f16, Element::f16),
+                error_at(p, Element::bf16, Element::bf16), float_angle_error(p));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -272,8 +333,14 @@ int main(int argc, char** argv) {
   app.add_option("--threads", threads);
   app.add_option("--rounds", rounds);
   app.add_option("--tokens", sizes)->delimiter(',');
+  bool only_errors = false;
+  app.add_flag("--errors", only_errors);
   CLI11_PARSE(app, argc, argv);
   try {
+    if (only_errors) {
+      errors();
+      return 0;
+    }
     std::vector<double> seconds;
     for (int i = 0; i < 5; ++i) {
       seconds.push_back(seconds_of([&] {
