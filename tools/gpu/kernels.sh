@@ -27,31 +27,9 @@ for job in "${jobs[@]}"; do wait "$job"; done
 "$nvcc" "${objects[@]}" "$work/bench_rotary_cuda_bench.cu.o" -o "$work/rotary_cuda_bench"
 "$nvcc" -shared "${objects[@]}" -o "$work/libmrrope_cuda.so"
 
-# Variants of the launch shape: heads threads blocks cache.
-variants=("2 256 4 0" "8 128 3 0" "4 128 6 0" "4 256 3 2" "4 256 3 3" "2 256 4 3" "1 256 6 3" "2 128 10 2")
-tuned=()
-for variant in "${variants[@]}"; do
-  read -r heads threads blocks cache <<<"$variant"
-  name="$work/tune_${heads}_${threads}_${blocks}_$cache"
-  "$nvcc" "${flags[@]}" -DMRROPE_TUNE_HEADS="$heads" -DMRROPE_TUNE_THREADS="$threads" \
-    -DMRROPE_TUNE_BLOCKS="$blocks" -DMRROPE_TUNE_CACHE="$cache" -c "$src/src/kernels/cuda/rotary.cu" \
-    -o "$name.o" &
-  tuned+=($!)
-done
-for job in "${tuned[@]}"; do wait "$job"; done
-for variant in "${variants[@]}"; do
-  name="$work/tune_${variant// /_}"
-  "$nvcc" "${objects[@]/*rotary.cu.o/$name.o}" "$work/bench_rotary_cuda_bench.cu.o" -o "$name" &
-done
-wait
-
 status=0
 "$work/rotary_cuda_test" >"$out/test.txt" 2>&1 || status=$?
 "$work/rotary_cuda_bench" >"$out/bench.txt" 2>&1 || status=$?
-for variant in "${variants[@]}"; do
-  echo "== heads, threads, blocks, cache: $variant" >>"$out/tune.txt"
-  timeout 40 "$work/tune_${variant// /_}" --quick >>"$out/tune.txt" 2>&1 || status=$?
-done
 timeout 120 python3 "$src/tools/gpu/rotary_torch.py" "$work/libmrrope_cuda.so" \
   >"$out/torch.txt" 2>&1 || status=$?
 tail -n 3 "$out"/*.txt

@@ -31,14 +31,10 @@ struct Work {
   int* bad;  // set when a position has no row
 };
 
-#ifndef MRROPE_TUNE_THREADS
-#define MRROPE_TUNE_THREADS 256
-#define MRROPE_TUNE_BLOCKS 3
-#define MRROPE_TUNE_HEADS 4
-#endif
-constexpr int kThreads = MRROPE_TUNE_THREADS;
-constexpr int kHeadsPerThread =
-    MRROPE_TUNE_HEADS;  // loads in flight before the first is used: 128 bytes a thread
+constexpr int kThreads = 256;
+constexpr int kBlocks = 3;  // at once on a multiprocessor; leaves each thread 85 registers
+// So that each thread has 128 bytes in flight before it uses the first.
+constexpr int kHeadsPerThread = 4;
 
 struct Place {
   std::uint32_t sequence;
@@ -148,7 +144,7 @@ __device__ inline void turns_of(const Work& work, std::int32_t position, std::ui
 // of neighbours. So neighbouring threads always touch neighbouring memory, and a thread's cosines
 // serve all its heads.
 template <typename T, Pairing kPairing, bool kComputed>
-__global__ void __launch_bounds__(kThreads, MRROPE_TUNE_BLOCKS)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     rotate_vectors(const __grid_constant__ Work work) {
   constexpr int kCount = kLanes<T>;
   const std::uint32_t row_in_block = threadIdx.x / work.lanes;
@@ -167,8 +163,8 @@ __global__ void __launch_bounds__(kThreads, MRROPE_TUNE_BLOCKS)
     const std::uint32_t head = slot + u * work.slots;
     if (head < heads) {
       const auto* from = reinterpret_cast<const uint4*>(source<T>(work, place, head));
-      first[u] = load_vector(from + lane);
-      second[u] = load_vector(from + lane + work.lanes);
+      first[u] = from[lane];
+      second[u] = from[lane + work.lanes];
     }
   }
   if (!kComputed && !has_row(work, place.position)) {
@@ -201,8 +197,8 @@ __global__ void __launch_bounds__(kThreads, MRROPE_TUNE_BLOCKS)
       }
     }
     auto* to = reinterpret_cast<uint4*>(target<T>(work, place, head));
-    store_vector(to + lane, pack<T>(a));
-    store_vector(to + lane + work.lanes, pack<T>(b));
+    to[lane] = pack<T>(a);
+    to[lane + work.lanes] = pack<T>(b);
     for (std::uint32_t i = lane; i < work.tail; i += work.lanes) {
       const auto* from = reinterpret_cast<const uint4*>(source<T>(work, place, head));
       to[2 * work.lanes + i] = from[2 * work.lanes + i];

@@ -46,24 +46,6 @@ __device__ inline void from_float(float x, __nv_bfloat16& to) { to = __float2bfl
 template <typename T>
 constexpr int kLanes = 16 / sizeof(T);
 
-#ifndef MRROPE_TUNE_CACHE
-#define MRROPE_TUNE_CACHE 0
-#endif
-__device__ inline uint4 load_vector(const uint4* from) {
-#if MRROPE_TUNE_CACHE & 1
-  return __ldcs(from);
-#else
-  return *from;
-#endif
-}
-__device__ inline void store_vector(uint4* to, const uint4& x) {
-#if MRROPE_TUNE_CACHE & 2
-  __stcs(to, x);
-#else
-  *to = x;
-#endif
-}
-
 // Two elements in one register, to and from f32.
 __device__ inline float2 unpack_two(std::uint32_t bits, __half) {
   return __half22float2(*reinterpret_cast<const __half2*>(&bits));
