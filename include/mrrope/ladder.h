@@ -48,6 +48,9 @@ class Ladder {
 // Throws Error (usage) on a step of 1 or less, headroom below 1 or a length of 0.
 Ladder make_ladder(const Geometry& geometry, const LadderRequest& request);
 
+// Throws Error (usage) below 1.
+void check_headroom(double headroom);
+
 // One rung that holds up to `longest` tokens.
 Ladder make_ladder(const Plan& plan, std::int64_t longest);
 

@@ -26,6 +26,12 @@ struct DemoFlags {
 
 MethodUnderTest under(const Geometry& g, const std::string& method, std::int64_t ctx) {
   Extension e;
+  if (method == "elastic:pro") {
+    LadderRequest request;
+    request.extension.method = "pro";
+    request.longest = ctx;
+    return {method, make_ladder(g, request)};
+  }
   e.method = method;
   if (method != "none") e.scale = double(ctx) / double(g.train_length);
   return {method, make_ladder(make_plan(g, e), ctx)};
@@ -49,8 +55,9 @@ void run_demo(const DemoFlags& flags) {
   const Model facts = read_model(home / "models" / "mrrope-tiny.gguf");
   const std::int64_t window = facts.geometry.train_length;
   const std::int64_t ctx = flags.full ? 8 * window : 4 * window;
-  std::vector<std::string> names = {"none", "yarn", "uni", "pro"};
-  if (flags.full) names = {"none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro"};
+  std::vector<std::string> names = {"none", "yarn", "uni", "pro", "elastic:pro"};
+  if (flags.full)
+    names = {"none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro", "elastic:pro"};
 
   std::cout << "MrRoPE Tiny was trained on " << window
             << " tokens. How far does it hold under each "

@@ -55,18 +55,18 @@ void print_dry_run(const EvalJob& job, const LocalOptions& engine, LanguageModel
   for (std::size_t s = 0; s < options.samples; ++s) {
     const NeedleTree tree = plan_tree(model, options.form, grid,
                                       haystacks[s % haystacks.size()].tokens, options.seed, s);
-    tokens += tree.tokens;
-    naive += tree.naive_tokens;
+    for (const MethodUnderTest& method : job.methods) {
+      tokens += shares(options, method) ? tree.tokens : tree.naive_tokens;
+      naive += tree.naive_tokens;
+    }
   }
-  const auto methods = std::int64_t(job.methods.size());
+  const std::size_t methods = job.methods.size();
   const std::size_t needles = options.samples * options.depths.size() * grid.lengths.size();
-  std::cout << needles << " needles x " << methods << " methods, " << tokens * methods
-            << " tokens of " << naive * methods << " (prefixes are shared), form "
-            << options.form.name << "\n"
+  std::cout << needles << " needles x " << methods << " methods, " << tokens << " tokens of "
+            << naive << " (prefixes are shared), form " << options.form.name << "\n"
             << memory_text(job.model, engine) << "\n";
   model.use(job.methods.front().ladder);
-  const std::vector<std::int64_t> passes(std::size_t(tokens * methods / job.longest + 1),
-                                         job.longest);
+  const std::vector<std::int64_t> passes(std::size_t(tokens / job.longest + 1), job.longest);
   std::cout << "about " << duration_text(estimate_seconds(model, passes)) << "\n";
 }
 
@@ -88,6 +88,7 @@ void run_needle_command(const NeedleFlags& flags) {
     own = NeedleTexts{flags.needle.value_or(""), flags.question.value_or(""),
                       flags.answer.value_or("")};
   }
+  options.whole_prompts = engine.climb_last;
   options.form = make_form(*model, flags.form, own, flags.answer_tokens);
 
   const DocumentSet set = read_documents({texts.begin(), texts.end()}, flags.documents);
@@ -141,6 +142,7 @@ void add_eval_needle(CLI::App& eval) {
   needle->add_option("--seed", flags->seed, "Seed of the words and numbers")
       ->type_name("N")
       ->capture_default_str();
+  add_climb(*needle, flags->eval.engine);
   add_eval_output(*needle, flags->eval);
   needle->footer(
       "Examples:\n"

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -13,7 +15,10 @@
 #include "cli/engine_options.h"
 #include "cli/options.h"
 #include "core/text.h"
+#include "eval/journal.h"
 #include "eval/progress.h"
+#include "formats/digest.h"
+#include "formats/json.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -28,10 +33,18 @@ struct GenerateFlags {
   std::string prompt;
   std::string file;
   std::string system;
+  std::string session;
   bool chat = false;
   bool json = false;
+  bool verbose = false;
   bool dry_run = false;
 };
+
+std::string rung_text(const Ladder& ladder, std::size_t index) {
+  const Rung& rung = ladder.rungs()[index];
+  return cat("rung ", index + 1, " of ", ladder.rungs().size(), ": up to ", rung.length,
+             " tokens, scale ", significant(rung.plan.extension().scale, 4));
+}
 
 std::string read_prompt(const GenerateFlags& flags) {
   if (flags.file.empty()) return flags.prompt;
@@ -51,9 +64,14 @@ std::string read_prompt(const GenerateFlags& flags) {
 // A sequence that knows its own tokens, so that a conversation computes only what is new.
 class Conversation {
  public:
-  explicit Conversation(LanguageModel& model) : model_(model), timeline_(model.timeline()) {}
+  // on_rung: called when the keys have come to stand on another rung.
+  Conversation(LanguageModel& model, std::unique_ptr<Timeline> timeline,
+               std::function<void(std::size_t)> on_rung)
+      : model_(model), timeline_(std::move(timeline)), on_rung_(std::move(on_rung)) {
+    if (timeline_->length() > 0) tokens_ = timeline_->tokens();
+  }
 
-  Generation answer(const std::string& prompt, const GenerateOptions& options) {
+  Generation answer(const std::string& prompt, GenerateOptions options) {
     const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
     const auto needed = std::int64_t(wanted.size()) + options.max_tokens;
     if (wanted.empty()) {
@@ -73,6 +91,12 @@ class Conversation {
     timeline_->truncate(std::int64_t(same));
     timeline_->append(std::span(wanted).subspan(same));
     read_ = std::int64_t(wanted.size() - same);
+    tell_rung();
+    options.on_text = [this, print = options.on_text](std::string_view piece) {
+      const bool go_on = !print || print(piece);
+      tell_rung();
+      return go_on;
+    };
     Generation g = timeline_->generate(options);
     tokens_ = wanted;
     tokens_.insert(tokens_.end(), g.tokens.begin(), g.tokens.end());
@@ -81,12 +105,82 @@ class Conversation {
 
   std::int64_t length() const { return timeline_->length(); }
   std::int64_t tokens_read() const { return read_; }
+  std::size_t rung() const { return timeline_->rung(); }
+  const Timeline& timeline() const { return *timeline_; }
 
  private:
+  void tell_rung() {
+    if (told_ == timeline_->rung()) return;
+    told_ = timeline_->rung();
+    on_rung_(told_);
+  }
+
   LanguageModel& model_;
   std::unique_ptr<Timeline> timeline_;
+  std::function<void(std::size_t)> on_rung_;
+  std::size_t told_ = std::numeric_limits<std::size_t>::max();
   std::vector<Token> tokens_;
   std::int64_t read_ = 0;
+};
+
+// A conversation that outlives the process: FILE holds the sequence with its cache, FILE.json what
+// it belongs to and on which rung its keys stand.
+class Session {
+ public:
+  Session(std::string path, const Model& model, const LocalOptions& engine, const Ladder& ladder)
+      : path_(std::move(path)) {
+    if (path_.empty()) return;
+    belongs_ = {{"model", model_digest(model.files)},
+                {"plan", ladder_digest(ladder)},
+                {"keys", engine.type_k},
+                {"values", engine.type_v}};
+  }
+
+  std::unique_ptr<Timeline> begin(LanguageModel& model, std::vector<ChatMessage>& messages) const {
+    namespace fs = std::filesystem;
+    if (path_.empty() || !fs::exists(path_ + ".json")) return model.timeline();
+    const auto corrupt = [&](const std::string& why, const std::string& hint) {
+      return Error(ErrorKind::corrupt, cat("session ", path_, " ", why), hint);
+    };
+    const nlohmann::json about = read_json(path_ + ".json");
+    const std::string anew = cat("delete ", path_, " and ", path_, ".json to begin anew");
+    try {
+      for (const auto& [key, value] : belongs_.items()) {
+        if (about.at(key) == value) continue;
+        throw corrupt(cat("belongs to another ", key, " (", about.at(key).dump(), ", not ",
+                          value.dump(), ")"),
+                      cat("give the model and flags it was saved with, or another --session"));
+      }
+      if (about.at("state") != model_digest({path_})) throw corrupt("is damaged", anew);
+      for (const auto& m : about.at("messages")) {
+        messages.push_back({m.at("role").get<std::string>(), m.at("content").get<std::string>()});
+      }
+      return model.restore(path_, about.at("rung").get<std::size_t>());
+    } catch (const nlohmann::json::exception&) {
+      throw corrupt("is not one of mrrope's", anew);
+    }
+  }
+
+  void save(const Timeline& timeline, const std::vector<ChatMessage>& messages) const {
+    if (path_.empty()) return;
+    const std::string part = path_ + ".part";
+    timeline.save(part);
+    nlohmann::ordered_json about = belongs_;
+    about["rung"] = timeline.rung();
+    about["tokens"] = timeline.length();
+    about["state"] = model_digest({part});
+    about["messages"] = nlohmann::ordered_json::array();
+    for (const ChatMessage& m : messages) {
+      about["messages"].push_back({{"role", m.role}, {"content", m.content}});
+    }
+    std::filesystem::rename(part, path_);
+    write_atomically(path_ + ".json",
+                     about.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  }
+
+ private:
+  std::string path_;
+  nlohmann::ordered_json belongs_;
 };
 
 // Text as it comes, unless JSON is wanted; Ctrl-C ends the answer.
@@ -99,13 +193,18 @@ GenerateOptions streaming(const GenerateFlags& flags) {
   return options;
 }
 
-void print_once(Conversation& conversation, const std::string& prompt, const GenerateFlags& flags) {
+void print_once(Conversation& conversation, const Session& session, const Ladder& ladder,
+                const std::string& prompt, const GenerateFlags& flags) {
   const Generation g = conversation.answer(prompt, streaming(flags));
+  session.save(conversation.timeline(), {});
   if (flags.json) {
-    const nlohmann::ordered_json out = {{"text", g.text},
-                                        {"finish", g.finish},
-                                        {"prompt_tokens", conversation.tokens_read()},
-                                        {"completion_tokens", g.tokens.size()}};
+    const nlohmann::ordered_json out = {
+        {"text", g.text},
+        {"finish", g.finish},
+        {"prompt_tokens", conversation.tokens_read()},
+        {"completion_tokens", g.tokens.size()},
+        {"rung", conversation.rung()},
+        {"scale", ladder.rungs()[conversation.rung()].plan.extension().scale}};
     std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   } else {
     std::cout << "\n";
@@ -119,11 +218,10 @@ void print_dry_run(LanguageModel& model, const std::string& prompt, int answer) 
             << "about " << duration_text(estimate_seconds(model, {tokens})) << " to read them\n";
 }
 
-void converse(LanguageModel& model, Conversation& conversation, std::string first,
-              const GenerateFlags& flags) {
+void converse(LanguageModel& model, Conversation& conversation, const Session& session,
+              std::vector<ChatMessage> messages, std::string first, const GenerateFlags& flags) {
   const bool terminal = isatty(0) != 0;
-  std::vector<ChatMessage> messages;
-  if (!flags.system.empty()) messages.push_back({"system", flags.system});
+  if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});
   if (terminal) {
     std::cerr << "Type a message; an empty line or Ctrl-D ends the conversation.\n";
   }
@@ -140,6 +238,7 @@ void converse(LanguageModel& model, Conversation& conversation, std::string firs
     const Generation g = conversation.answer(model.apply_chat_template(messages), streaming(flags));
     std::cout << "\n" << std::flush;
     messages.push_back({"assistant", g.text});
+    session.save(conversation.timeline(), messages);
     if (terminal) {
       std::cerr << "[" << conversation.length() << " of " << model.context_length() << " tokens]\n";
     }
@@ -155,11 +254,8 @@ void run_generate(GenerateFlags flags) {
   facts.geometry = subject.geometry;
   const std::int64_t window = facts.geometry.train_length;
   const std::int64_t ctx = flags.extension.ctx.empty() ? window : parse_length(flags.extension.ctx);
-  if (flags.extension.methods.empty() && flags.extension.plan_files.empty()) {
-    flags.extension.methods = {ctx > window ? "pro" : "none"};
-    if (ctx > window)
-      note(cat("no --method given: pro, scale ", significant(double(ctx) / double(window), 4)));
-  }
+  const bool choose = flags.extension.methods.empty() && flags.extension.plan_files.empty();
+  if (choose) flags.extension.methods = {ctx > window ? "elastic:pro" : "none"};
   if (flags.extension.ctx.empty() && !flags.extension.scale) flags.extension.scale = 1;
   const std::vector<Candidate> candidates = resolve(flags.extension, facts.geometry);
   if (candidates.size() != 1) {
@@ -185,12 +281,32 @@ void run_generate(GenerateFlags flags) {
   }
   const auto model = open_local(facts, engine);
   const auto* plan = std::get_if<Plan>(&candidates.front().content);
-  model->use(plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content));
+  Ladder ladder = plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content);
+  try {
+    model->use(ladder);
+    if (choose && ctx > window) {
+      note(cat("no --method given: elastic:pro, untouched up to ", window, " tokens, then growing ",
+               "to scale ", significant(double(ctx) / double(window), 4)));
+    }
+  } catch (const Error& error) {
+    if (!choose || error.kind() != ErrorKind::unsupported) throw;
+    ladder = make_ladder(ladder.rungs().back().plan, ctx);
+    model->use(ladder);
+    note(cat(error.what(), "; so with static pro, scale ",
+             significant(double(ctx) / double(window), 4)));
+  }
   if (flags.dry_run) return print_dry_run(*model, prompt, flags.generate.max_tokens);
-  Conversation conversation(*model);
-  if (flags.chat) return converse(*model, conversation, prompt, flags);
+  const Session session(flags.session, facts, engine, ladder);
+  std::vector<ChatMessage> messages;
+  Conversation conversation(*model, session.begin(*model, messages), [&](std::size_t rung) {
+    if (flags.verbose) note(rung_text(ladder, rung));
+  });
+  if (flags.verbose && conversation.length() > 0) {
+    note(cat("the session goes on after ", conversation.length(), " tokens"));
+  }
+  if (flags.chat) return converse(*model, conversation, session, messages, prompt, flags);
   catch_interrupts();
-  print_once(conversation, prompt, flags);
+  print_once(conversation, session, ladder, prompt, flags);
 }
 
 }  // namespace
@@ -206,6 +322,9 @@ void add_generate(CLI::App& app) {
       ->type_name("FILE");
   verb->add_flag("--chat", flags->chat, "A conversation, with the model's own chat template");
   verb->add_option("--system", flags->system, "With --chat: the system message")->type_name("TEXT");
+  verb->add_option("--session", flags->session,
+                   "File that keeps the sequence with its cache, to go on from the next time")
+      ->type_name("FILE");
   verb->add_option("-n,--predict", flags->generate.max_tokens, "Tokens of an answer, at most")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 24))
@@ -232,13 +351,17 @@ void add_generate(CLI::App& app) {
       ->type_name("TEXT")
       ->take_all();
   add_engine(*verb, flags->engine);
+  add_climb(*verb, flags->engine);
+  verb->add_flag("-v,--verbose", flags->verbose, "Say on which rung of its ladder the model is");
   verb->add_flag("--json", flags->json, "Print the answer as JSON");
   verb->add_flag("--dry-run", flags->dry_run, "Say what memory it would take, and stop");
   verb->footer(
       "Examples:\n"
       "  mrrope generate model.gguf -p 'Theorem 1.' -n 64\n"
       "  mrrope generate model.gguf --ctx 32k --method pro -f book.txt -p 'Summary:'\n"
-      "  mrrope generate model.gguf --ctx 32k --chat");
+      "  mrrope generate model.gguf --ctx 32k --chat\n"
+      "Without --method the context grows with the text (elastic:pro), and the model is untouched\n"
+      "inside its window; --method pro is static.");
   verb->callback([flags] { run_generate(*flags); });
 }
 

@@ -31,6 +31,15 @@ void add_engine(CLI::App& verb, LocalOptions& flags) {
       ->capture_default_str();
 }
 
+void add_climb(CLI::App& verb, LocalOptions& flags) {
+  verb.add_option_function<std::string>(
+          "--climb", [&flags](const std::string& how) { flags.climb_last = how == "last"; },
+          "elastic: each token of a prompt under the plan of its own length, or all under the last")
+      ->type_name("each|last")
+      ->check(CLI::IsMember({"each", "last"}))
+      ->default_str("each");
+}
+
 std::string memory_text(const Model& model, const LocalOptions& options) {
   const MemoryPlan plan = plan_memory(model, options);
   return cat("memory ", bytes_text(double(plan.total())), " (weights ",

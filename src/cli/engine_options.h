@@ -10,6 +10,8 @@
 namespace mrrope::cli {
 
 void add_engine(CLI::App& verb, LocalOptions& flags);
+// --climb, for verbs that read prompts.
+void add_climb(CLI::App& verb, LocalOptions& flags);
 
 // For --dry-run: what the model takes, in words.
 std::string memory_text(const Model& model, const LocalOptions& options);

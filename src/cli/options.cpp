@@ -78,13 +78,15 @@ Candidate make_candidate(const std::string& name, const ExtensionFlags& flags,
     return {name, make_ladder(geometry, {e, flags.rung_step, flags.headroom, longest})};
   }
   if (e.method == "none") return {name, make_plan(geometry, e)};
+  check_headroom(flags.headroom);
+  const bool beyond = ctx > geometry.train_length;
   if (e.method == "dynamic-ntk") {  // --scale is its factor, --ctx its length
     e.scale = flags.scale.value_or(1);
-    e.length = ctx;
+    e.length = beyond ? std::llround(flags.headroom * double(ctx)) : ctx;
   } else if (flags.scale) {
-    e.scale = *flags.scale;
+    e.scale = *flags.scale > 1 ? flags.headroom * *flags.scale : *flags.scale;
   } else if (ctx > 0) {
-    e.scale = std::max(1.0, double(ctx) / double(geometry.train_length));
+    e.scale = beyond ? flags.headroom * double(ctx) / double(geometry.train_length) : 1;
   } else if (e.method != "custom") {
     refuse(cat("how far shall ", name, " extend the model?"),
            "give --ctx LENGTH (e.g. --ctx 128k) or --scale S");
@@ -191,7 +193,7 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   verb.add_option("--rung-step", flags.rung_step, "elastic: lengths grow by this much per rung")
       ->type_name("STEP")
       ->capture_default_str();
-  verb.add_option("--headroom", flags.headroom, "elastic: scale over the length needed; from 1")
+  verb.add_option("--headroom", flags.headroom, "Scale over what the length needs; from 1")
       ->type_name("H")
       ->capture_default_str();
   verb.add_option("--plan", flags.plan_files, "Plan file, as mrrope plan -o writes it; repeatable")

@@ -20,6 +20,12 @@ constexpr double kSmallestStep = 1.01;
 
 }  // namespace
 
+void check_headroom(double headroom) {
+  if (headroom >= 1 && std::isfinite(headroom)) return;
+  refuse(cat("headroom ", headroom, " is below 1: a scale smaller than the length ratio collapses"),
+         "1 is the default, 1.25 helps retrieval");
+}
+
 std::size_t Ladder::rung_at(std::int64_t length) const {
   for (std::size_t i = 0; i < rungs_.size(); ++i) {
     if (length <= rungs_[i].length) return i;
@@ -35,11 +41,7 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
                ": lengths must grow from rung to rung"),
            "1.19 is usual, 2 means few rungs");
   }
-  if (!(request.headroom >= 1) || !std::isfinite(request.headroom)) {
-    refuse(cat("headroom ", request.headroom,
-               " is below 1: a scale smaller than the length ratio collapses"),
-           "1 is the default, 1.25 helps retrieval");
-  }
+  check_headroom(request.headroom);
   if (request.longest < 1) {
     refuse(cat("a ladder to ", request.longest, " tokens makes no sense"), "give --ctx, e.g. 128k");
   }

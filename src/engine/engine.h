@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mrrope/error.h"
 #include "mrrope/ladder.h"
 #include "mrrope/model.h"
 
@@ -54,6 +56,9 @@ class Timeline {
 
   virtual std::int64_t length() const = 0;
 
+  // The rung of the ladder that its keys stand on: that of the last token read.
+  virtual std::size_t rung() const { return 0; }
+
   // Reads tokens. Throws Error (usage) past the end of the context, Error (failed) when the engine
   // reports NaN logits or fails.
   virtual void append(std::span<const Token> tokens) = 0;
@@ -76,15 +81,28 @@ class Timeline {
     return append_scored(tokens);
   }
 
-  // Another timeline with the same past. It costs no computation.
+  // Another timeline with the same past. It costs no computation, until one of the two leaves the
+  // rung they stand on: keys stand on one rung only, so it then computes its past again, unless the
+  // other is gone.
   virtual std::unique_ptr<Timeline> fork() = 0;
 
-  // Forgets everything from this length on. Where the memory cannot forget (recurrent layers) the
+  // Forgets everything from this length on. Under a ladder the kept keys go back to their rung with
+  // the next token. Where the memory cannot forget (recurrent layers) the
   // kept tokens are computed again.
   virtual void truncate(std::int64_t length) = 0;
 
   // Continues the sequence. The generated tokens become part of the timeline.
   virtual Generation generate(const GenerateOptions& options) = 0;
+
+  // The tokens read so far, and the sequence with its cache written to a file, for
+  // LanguageModel::restore(). Not every engine can.
+  virtual std::vector<Token> tokens() const { throw cannot_save(); }
+  virtual void save(const std::filesystem::path& /*path*/) const { throw cannot_save(); }
+
+ protected:
+  static Error cannot_save() {
+    return {ErrorKind::unsupported, "this engine cannot save a sequence"};
+  }
 };
 
 struct ChatMessage {
@@ -111,7 +129,8 @@ class LanguageModel {
   // Throws Error (unsupported) where the file carries no template.
   virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const = 0;
 
-  // Every timeline made from now on runs under this ladder. Timelines alive must be gone.
+  // Every timeline made from now on runs under this ladder. Timelines alive must be gone. Throws
+  // Error (unsupported) on a ladder that grows where the model's keys cannot be turned.
   virtual void use(const Ladder& ladder) = 0;
 
   // Tokens the context can hold, over all timelines together.
@@ -119,6 +138,13 @@ class LanguageModel {
 
   // An empty timeline.
   virtual std::unique_ptr<Timeline> timeline() = 0;
+
+  // One that save() wrote while its keys stood on `rung` of the same ladder, as the only timeline
+  // of this model. Throws Error: usage (others are alive), corrupt.
+  virtual std::unique_ptr<Timeline> restore(const std::filesystem::path& /*path*/,
+                                            std::size_t /*rung*/) {
+    throw Error(ErrorKind::unsupported, "this engine cannot restore a sequence");
+  }
 };
 
 }  // namespace mrrope

@@ -72,15 +72,24 @@ Rotation read_rotation(const ggml_tensor* node) {
 
 struct Probe {
   std::vector<Rotation> rotations;
+  std::vector<const ggml_tensor*> nodes;  // of rotations
   std::string failure;
 
   static bool callback(ggml_tensor* node, bool ask, void* data) noexcept {
     auto& probe = *static_cast<Probe*>(data);
+    if (node->op == GGML_OP_SET_ROWS && ask) {
+      const auto of =
+          std::find(probe.nodes.begin(), probe.nodes.end(), stored_rotation(node).rotation);
+      if (of != probe.nodes.end()) {
+        probe.rotations[static_cast<std::size_t>(of - probe.nodes.begin())].stored = true;
+      }
+    }
     if (node->op != GGML_OP_ROPE) return !ask;
     // Read once the node is computed: before, its factors may still be on their way to a device.
     if (ask) return true;
     try {
       probe.rotations.push_back(read_rotation(node));
+      probe.nodes.push_back(node);
     } catch (const std::exception& error) {
       probe.failure = error.what();
     }
@@ -127,6 +136,7 @@ std::vector<Rotation> run_probe(llama_model* model, llama_context_params params,
   for (const int count : {kSeveral, 1}) {
     llama_token tokens[kSeveral] = {};
     of_several = std::exchange(probe.rotations, {});
+    probe.nodes.clear();
     if (llama_decode(context.get(), llama_batch_get_one(tokens, count)) != 0 ||
         !probe.failure.empty()) {
       throw Error(ErrorKind::failed, cat("a first decode of ", count,
@@ -265,7 +275,7 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
 }
 
 RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& plan,
-                           bool lists_switch) {
+                           bool lists_switch, Temperature temperature) {
   RotarySetting setting;
   setting.edit_of.assign(rotations.size(), kApart);
   const std::vector<double> trained = trained_theta(plan.geometry());
@@ -284,8 +294,11 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
       edit.factors[i] = static_cast<float>(
           on_top ? own * plan.factor()[i] : bare_theta(r, static_cast<int>(i)) / plan.theta()[i]);
     }
+    const double t = plan.attention_scale();
     edit.attention = static_cast<float>(
-        plan.attention_scale() *
+        (temperature == Temperature::on_both ? t
+         : r.stored                          ? 1
+                                             : t * t) *
         (on_top ? static_cast<double>(r.attention) : plan.geometry().trained_attention_scale));
     if (on_top) {
       edit.scale = r.scale;
@@ -317,6 +330,9 @@ void Injector::begin(std::size_t setting) {
   setting_ = setting;
   seen_ = 0;
   failure_.clear();
+  rotated_.clear();
+  cells_.clear();
+  cells_of_ = nullptr;
 }
 
 void Injector::finish() {
@@ -334,6 +350,7 @@ bool Injector::callback(ggml_tensor* node, bool ask, void* data) noexcept {
   auto& self = *static_cast<Injector*>(data);
   try {
     if (node->op == GGML_OP_ROPE && ask) self.visit(node);
+    if (node->op == GGML_OP_SET_ROWS && ask && self.watching_) self.visit_store(node);
     if (self.on_logits && std::strcmp(node->name, "result_output") == 0) {
       if (!ask) self.on_logits(node);
       return true;
@@ -348,6 +365,7 @@ bool Injector::callback(ggml_tensor* node, bool ask, void* data) noexcept {
 void Injector::visit(ggml_tensor* node) {
   const std::size_t index = seen_++;
   if (index >= rotations_.size()) return;  // finish() compares the counts
+  rotated_.push_back(node);
   const Rotation& r = rotations_[index];
   if (name_of(node) != r.name || int_parameter(node, kDims) != r.rotary_dim ||
       node->ne[0] != r.row || float_parameter(node, kBase) != r.base) {
@@ -368,6 +386,51 @@ void Injector::visit(ggml_tensor* node) {
   set_parameter(node, kScale, edit.scale);
   set_parameter(node, kExt, edit.ext);
   set_parameter(node, kAttention, edit.attention);
+}
+
+void Injector::visit_store(const ggml_tensor* node) {
+  const StoredRotation stored = stored_rotation(node);
+  const auto of = std::find(rotated_.begin(), rotated_.end(), stored.rotation);
+  if (of == rotated_.end()) return;
+  const auto index = static_cast<std::size_t>(of - rotated_.begin());
+  if (!rotations_[index].follows) return;
+
+  const ggml_tensor* list = node->src[1];
+  if (list != cells_of_) {
+    std::vector<std::int64_t> wide(static_cast<std::size_t>(list->ne[0]));
+    if (list->type != GGML_TYPE_I64) {
+      fail(cat("the cells of keys are listed as ", ggml_type_name(list->type), ", not as i64"));
+      return;
+    }
+    ggml_backend_tensor_get(list, wide.data(), 0, wide.size() * sizeof(std::int64_t));
+    std::vector<std::int32_t> cells(wide.begin(), wide.end());
+    if (cells_of_ != nullptr && cells != cells_) {
+      fail("the layers of this model keep the same token in different cells");
+      return;
+    }
+    cells_ = std::move(cells);
+    cells_of_ = list;
+  }
+
+  ggml_tensor* cache = node->src[2];
+  while (cache->view_src != nullptr) cache = cache->view_src;
+  for (const KeyCache& known : key_caches_) {
+    if (known.tensor == cache) return;
+  }
+  KeyCache found;
+  found.tensor = cache;
+  found.rotation = index;
+  found.heads = static_cast<int>(stored.rotation->ne[1]);
+  if (cache->ne[0] != std::int64_t{found.heads} * rotations_[index].row || cache->ne[2] != 1) {
+    fail(cat("keys of ", found.heads, " heads of ", rotations_[index].row,
+             " are stored in rows of ", cache->ne[0]));
+    return;
+  }
+  if (stored.mix != nullptr) {
+    found.mix.resize(static_cast<std::size_t>(ggml_nelements(stored.mix)));
+    ggml_backend_tensor_get(stored.mix, found.mix.data(), 0, ggml_nbytes(stored.mix));
+  }
+  key_caches_.push_back(std::move(found));
 }
 
 ggml_tensor* Injector::divisors(std::size_t slot, const RotaryEdit& edit,

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/keys.h"
 #include "engine/llama_api.h"
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
@@ -37,6 +38,7 @@ struct Rotation {
   float beta_slow = 0;
   std::vector<float> factors;  // divisors of theta; empty: none
   bool follows = false;        // moves with the context's own scaling: plans apply here
+  bool stored = false;         // its result goes into a cache as it is: these are keys
 };
 
 // Radians per position of every pair, as the node computes them.
@@ -74,8 +76,11 @@ inline constexpr std::size_t kApart = static_cast<std::size_t>(-1);  // plans do
 // forgotten), the node's own scaling is replaced. lists_switch: the file has two lists of factors
 // and libllama takes the long one for any long context, so that the short one must be written even
 // for a plan that changes nothing.
+// Temperature::on_queries puts the square of the plan's temperature on what is not stored and none
+// on what is: the same scores, and keys that differ from plan to plan by a rotation alone.
+enum class Temperature { on_both, on_queries };
 RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& plan,
-                           bool lists_switch);
+                           bool lists_switch, Temperature temperature = Temperature::on_both);
 
 // Applies settings to every graph of one context. Give callback() and this object to
 // llama_context_params; call begin() before and finish() after each llama_decode of one ubatch. The
@@ -93,12 +98,19 @@ class Injector {
   // returns the number to give to begin().
   std::size_t add(RotarySetting setting);
   void clear();
+  const RotarySetting& setting(std::size_t number) const { return settings_.at(number); }
 
   void begin(std::size_t setting);
   // Throws Error (failed) unless the decode showed exactly the rotations of the probe.
   void finish();
 
   static bool callback(ggml_tensor* node, bool ask, void* injector) noexcept;
+
+  // From now on decodes tell where they store keys: key_caches() lists the caches that plans apply
+  // to, cells() the cell of each token of the last decode, which is the same in all of them.
+  void watch_keys(bool watch) noexcept { watching_ = watch; }
+  const std::vector<KeyCache>& key_caches() const noexcept { return key_caches_; }
+  const std::vector<std::int32_t>& cells() const noexcept { return cells_; }
 
   // Called with the node of the logits once it is computed, inside llama_decode; empty: not at all.
   std::function<void(ggml_tensor*)> on_logits;
@@ -112,6 +124,7 @@ class Injector {
   };
 
   void visit(ggml_tensor* node);
+  void visit_store(const ggml_tensor* node);
   ggml_tensor* divisors(std::size_t slot, const RotaryEdit& edit, ggml_backend_buffer_type_t type);
   void fail(std::string message);
 
@@ -123,7 +136,12 @@ class Injector {
   std::map<std::tuple<std::size_t, std::size_t, ggml_backend_buffer_type_t>, Divisors> divisors_;
   std::size_t setting_ = 0;
   std::size_t seen_ = 0;
-  std::string failure_;  // of this decode: no exception may cross the callback
+  bool watching_ = false;
+  std::vector<KeyCache> key_caches_;
+  std::vector<std::int32_t> cells_;
+  const ggml_tensor* cells_of_ = nullptr;    // where cells_ was read in this decode
+  std::vector<const ggml_tensor*> rotated_;  // the rotations of this decode
+  std::string failure_;                      // of this decode: no exception may cross the callback
 };
 
 }  // namespace mrrope

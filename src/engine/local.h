@@ -20,6 +20,9 @@ struct LocalOptions {
   std::string type_v = "f16";            // -ctv
   std::string flash_attention = "auto";  // -fa: on, off, auto
   bool swa_full = false;                 // --swa-full: sliding-window layers keep every token
+  // Under a ladder: an append is read under the plan of its last token, instead of each token under
+  // that of its own length.
+  bool climb_last = false;
   // Alive at the same time, forks included, at most. With more than one, sliding-window layers keep
   // every token anyway: libllama cannot reuse what two of them share.
   int timelines = 16;

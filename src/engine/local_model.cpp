@@ -75,12 +75,6 @@ void LocalModel::use(const Ladder& ladder) {
   if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
     throw Error(ErrorKind::usage, "a model cannot change its plan while timelines are alive");
   }
-  if (ladder.elastic()) {
-    throw Error(ErrorKind::unsupported,
-                cat("a ladder of ", ladder.rungs().size(), " rungs: the local engine runs static ",
-                    "plans only, not yet ones that grow"),
-                "leave `elastic:` away, or give a plan file with one plan");
-  }
   const Plan& plan = ladder.rungs().front().plan;
   if (plan.geometry() != facts_.geometry) {
     throw Error(ErrorKind::usage,
@@ -90,9 +84,60 @@ void LocalModel::use(const Ladder& ladder) {
                     ", ", facts_.geometry.train_length),
                 "make the plan from this model: mrrope plan MODEL ...");
   }
+  if (ladder.elastic() && !turner_) find_keys();
   injector_->clear();
-  injector_->add(make_setting(injector_->rotations(), plan, !facts_.scaling.short_factor.empty()));
+  injector_->watch_keys(ladder.elastic());
+  for (const Rung& rung : ladder.rungs()) {
+    injector_->add(make_setting(injector_->rotations(), rung.plan,
+                                !facts_.scaling.short_factor.empty(),
+                                ladder.elastic() ? Temperature::on_queries : Temperature::on_both));
+  }
   ladder_ = ladder;
+}
+
+void LocalModel::find_keys() {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::unsupported,
+                cat("the context of this ", facts_.architecture, " model cannot grow: ", why),
+                "a plan without `elastic:` runs, e.g. --method pro");
+  };
+  std::size_t expected = 0;
+  for (const Layer& layer : facts_.layers) {
+    if (layer.rotations > 2) refuse("its layers have indexers with keys of their own");
+    if (layer.rotations == 2) ++expected;
+  }
+  const llama_seq_id sequence = take_sequence();
+  const Token token = bos().value_or(0);
+  const char wanted = 1;
+  injector_->watch_keys(true);
+  try {
+    decode({sequence, {&token, 1}, 0, 0}, {&wanted, 1});
+  } catch (...) {
+    injector_->watch_keys(false);
+    llama_memory_seq_rm(memory(), sequence, -1, -1);
+    give_back(sequence);
+    throw;
+  }
+  injector_->watch_keys(false);
+  llama_memory_seq_rm(memory(), sequence, -1, -1);
+  give_back(sequence);
+  const std::vector<KeyCache>& caches = injector_->key_caches();
+  if (caches.size() != expected) {
+    refuse(cat(caches.size(), " of its ", expected,
+               " layers store rotated keys as they are; in the others something else happens to "
+               "them after the rotation (compressed keys, a norm with weights)"));
+  }
+  turner_ =
+      std::make_unique<KeyTurner>(caches, injector_->rotations(), llama_n_threads(context_.get()));
+}
+
+std::int64_t LocalModel::end_of_rung(std::size_t rung) const {
+  return ladder_ ? ladder_->rungs().at(rung).length : context_length();
+}
+
+void LocalModel::turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to) {
+  llama_synchronize(context_.get());
+  turner_->turn(cells, injector_->setting(from), injector_->setting(to));
 }
 
 std::string LocalModel::description() const {
@@ -105,7 +150,8 @@ std::string LocalModel::description() const {
     devices += cat(devices.empty() ? "" : " + ", ggml_backend_dev_description(device));
   }
   return cat("llama.cpp ", llama_version(), ", ", devices, ", ", llama_n_threads(context_.get()),
-             " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_);
+             " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_,
+             options_.climb_last ? ", climb last" : "");
 }
 
 std::int64_t LocalModel::context_length() const {
@@ -128,6 +174,19 @@ std::int64_t LocalModel::longest() const {
 
 std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<LocalTimeline>(*this); }
 
+std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path, std::size_t rung) {
+  if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
+    throw Error(ErrorKind::usage, "a sequence is restored before any other begins");
+  }
+  if (ladder_ && rung >= ladder_->rungs().size()) {
+    throw Error(ErrorKind::corrupt,
+                cat("rung ", rung, " of a ladder with ", ladder_->rungs().size()));
+  }
+  auto timeline = std::make_unique<LocalTimeline>(*this);
+  timeline->load(path, rung);
+  return timeline;
+}
+
 llama_seq_id LocalModel::take_sequence() {
   if (free_sequences_.empty()) {
     throw Error(ErrorKind::usage, cat("all ", options_.timelines, " timelines are in use"),
@@ -140,8 +199,8 @@ llama_seq_id LocalModel::take_sequence() {
 
 void LocalModel::give_back(llama_seq_id sequence) { free_sequences_.push_back(sequence); }
 
-void LocalModel::decode(llama_seq_id sequence, std::span<const Token> tokens, std::int64_t position,
-                        std::span<const char> wanted) {
+void LocalModel::decode(const Chunk& chunk, std::span<const char> wanted) {
+  const auto& [sequence, tokens, position, rung] = chunk;
   const std::size_t count = tokens.size();
   for (const Token token : tokens) {
     if (token < 0 || token >= vocabulary_) {
@@ -150,7 +209,8 @@ void LocalModel::decode(llama_seq_id sequence, std::span<const Token> tokens, st
     }
   }
   positions_.resize(count);
-  sequence_lists_.assign(count, &sequence);
+  llama_seq_id list = sequence;
+  sequence_lists_.assign(count, &list);
   outputs_.assign(wanted.begin(), wanted.end());
   for (std::size_t i = 0; i < count; ++i) {
     positions_[i] = static_cast<llama_pos>(position + static_cast<std::int64_t>(i));
@@ -164,7 +224,7 @@ void LocalModel::decode(llama_seq_id sequence, std::span<const Token> tokens, st
   batch.logits = outputs_.data();
 
   take_llama_log();
-  injector_->begin(0);
+  injector_->begin(rung);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
     throw Error(ErrorKind::usage,
@@ -179,8 +239,7 @@ void LocalModel::decode(llama_seq_id sequence, std::span<const Token> tokens, st
   injector_->finish();
 }
 
-void LocalModel::decode_scored(llama_seq_id sequence, std::span<const Token> tokens,
-                               std::int64_t position, std::span<const Token> targets,
+void LocalModel::decode_scored(const Chunk& chunk, std::span<const Token> targets,
                                std::span<double> scores) {
   // Below this a float's probability loses digits, and the logarithm is taken from the logits.
   constexpr float kLeastProbability = 1e-30F;
@@ -193,7 +252,7 @@ void LocalModel::decode_scored(llama_seq_id sequence, std::span<const Token> tok
     injector_->on_logits = [&](ggml_tensor* logits) { in_place = score_in_place(logits, targets); };
   }
   try {
-    decode(sequence, tokens, position, std::vector<char>(tokens.size(), 1));
+    decode(chunk, std::vector<char>(chunk.tokens.size(), 1));
   } catch (...) {
     injector_->on_logits = nullptr;
     throw;

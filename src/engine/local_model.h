@@ -34,6 +34,7 @@ class LocalModel final : public LanguageModel {
   void use(const Ladder& ladder) override;
   std::int64_t context_length() const override;
   std::unique_ptr<Timeline> timeline() override;
+  std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
 
   // The rest is for timelines.
 
@@ -42,18 +43,24 @@ class LocalModel final : public LanguageModel {
   llama_seq_id take_sequence();
   void give_back(llama_seq_id sequence);
 
-  // Computes tokens at consecutive positions from `position` on, at most ubatch() of them.
-  // wanted[i]: the logits that follow token i are kept and can be had from row(i) until the next
-  // call. Throws Error: usage (the cache is full), failed.
-  void decode(llama_seq_id sequence, std::span<const Token> tokens, std::int64_t position,
-              std::span<const char> wanted);
+  // Some tokens of one timeline, at most ubatch() of them, at consecutive positions.
+  struct Chunk {
+    llama_seq_id sequence;
+    std::span<const Token> tokens;
+    std::int64_t position;
+    std::size_t rung;
+  };
+  // Computes it. wanted[i]: the logits that follow token i are kept and can be had from row(i)
+  // until the next call. Throws Error: usage (the cache is full), failed.
+  void decode(const Chunk& chunk, std::span<const char> wanted);
+  // Under a ladder that grows: where the last decode stored its tokens. Otherwise empty.
+  const std::vector<std::int32_t>& cells() const noexcept { return injector_->cells(); }
   std::span<const float> row(std::size_t index) const;
 
   // Computes tokens as above, all wanted, and the natural logarithm of the probability of
   // targets[i] after tokens[i] into scores[i], for as many targets as there are. NaN where a logit
   // is.
-  void decode_scored(llama_seq_id sequence, std::span<const Token> tokens, std::int64_t position,
-                     std::span<const Token> targets, std::span<double> scores);
+  void decode_scored(const Chunk& chunk, std::span<const Token> targets, std::span<double> scores);
 
   // Where scores are computed: on the accelerator if the logits are there, or as told, for tests.
   enum class Scoring { automatic, host, device };
@@ -65,13 +72,25 @@ class LocalModel final : public LanguageModel {
   std::int64_t longest() const;
   void check_length(std::int64_t length) const;
 
+  // The ladder's: the rung in force at a length, the last length of a rung, and the turn of a
+  // timeline's keys from rung to rung. cells[p] is the cell of position p.
+  std::size_t rung_at(std::int64_t length) const { return ladder_ ? ladder_->rung_at(length) : 0; }
+  std::int64_t end_of_rung(std::size_t rung) const;
+  void turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to);
+  bool climbs_last() const noexcept { return options_.climb_last; }
+  bool grows() const noexcept { return ladder_ && ladder_->elastic(); }
+
   int ubatch() const noexcept { return ubatch_; }
+  llama_context* context() const noexcept { return context_.get(); }
   llama_memory_t memory() const noexcept { return llama_get_memory(context_.get()); }
   const llama_model* llama() const noexcept { return model_.get(); }
   const llama_vocab* vocab() const noexcept { return vocab_; }
   const Injector& injector() const noexcept { return *injector_; }
 
  private:
+  // Finds out where keys are stored, with one token. Throws Error (unsupported).
+  void find_keys();
+
   // Called with the computed logits inside a decode; whether the probabilities could be computed
   // where they are.
   bool score_in_place(ggml_tensor* logits, std::span<const Token> targets);
@@ -85,6 +104,7 @@ class LocalModel final : public LanguageModel {
   int ubatch_;
   std::unique_ptr<Injector> injector_;  // outlives the context
   LlamaPtr<llama_context> context_;
+  std::unique_ptr<KeyTurner> turner_;  // once a ladder that grows was used
   WorkerPool workers_;
   Scoring scoring_ = Scoring::automatic;
   std::unique_ptr<DeviceScorer> device_scorer_;

@@ -3,7 +3,8 @@
 //
 // What is deterministic: an append is cut at multiples of the ubatch counted from where it begins,
 // so the same calls on a fresh model give the same bits on the same machine with the same number of
-// threads. Another cut, or other timelines in the cache, may move the last bits.
+// threads. Another cut, or other timelines in the cache, may move the last bits. Under a ladder
+// that grows an append is also cut where a rung ends.
 #pragma once
 
 #include <functional>
@@ -23,6 +24,7 @@ class LocalTimeline final : public Timeline {
   LocalTimeline& operator=(const LocalTimeline&) = delete;
 
   std::int64_t length() const override { return static_cast<std::int64_t>(tokens_.size()); }
+  std::size_t rung() const override { return past_->rung; }
   void append(std::span<const Token> tokens) override;
   std::vector<double> append_scored(std::span<const Token> tokens) override;
   void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
@@ -30,15 +32,31 @@ class LocalTimeline final : public Timeline {
   std::unique_ptr<Timeline> fork() override;
   void truncate(std::int64_t length) override;
   Generation generate(const GenerateOptions& options) override;
+  std::vector<Token> tokens() const override { return tokens_; }
+  void save(const std::filesystem::path& path) const override;
+
+  // Into an empty timeline of a model that has no other.
+  void load(const std::filesystem::path& path, std::size_t rung);
 
  private:
+  // The cached keys that timelines forked from one another may share: they stand on one rung.
+  struct Past {
+    std::size_t rung = 0;
+  };
+
   // Decodes one chunk; its last token is always wanted, for not every architecture runs without any
   // (chameleon). first: the index of the chunk's first token within the append.
-  using Compute = std::function<void(std::size_t first, std::span<const Token> chunk)>;
+  using Compute = std::function<void(std::size_t first, const LocalModel::Chunk& chunk)>;
 
   // Computes tokens chunk by chunk; the row of the last one becomes last_logits_. If a chunk fails
   // the timeline ends before it.
   void extend(std::span<const Token> tokens, const Compute& compute);
+  // Puts the keys on the rung of this length before the next token is read.
+  void climb(std::int64_t length);
+  // After a decode: the tokens are part of the timeline.
+  void keep(std::span<const Token> tokens);
+  // Empties the timeline, cache included.
+  void forget();
   // Computes one more token without keeping its logits: they are valid until the next decode.
   std::span<const float> step(Token token);
   // Makes last_logits_ those that follow the last token, computing it again if need be.
@@ -48,7 +66,9 @@ class LocalTimeline final : public Timeline {
   LocalModel& model_;
   llama_seq_id sequence_;
   std::vector<Token> tokens_;
-  std::vector<float> last_logits_;  // empty: not known
+  std::shared_ptr<Past> past_;
+  std::vector<std::int32_t> cells_;  // under a ladder that grows: the cell of each token
+  std::vector<float> last_logits_;   // empty: not known
 };
 
 }  // namespace mrrope

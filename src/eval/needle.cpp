@@ -69,8 +69,9 @@ class NeedleJob {
     std::int64_t total = 0;
     std::int64_t before = 0;
     for (std::size_t s = 0; s < options_.samples; ++s) {
-      const std::int64_t cost = cost_of(tree(s));
+      const NeedleTree plan = tree(s);
       for (const MethodUnderTest& method : methods_) {
+        const std::int64_t cost = cost_of(plan, method);
         total += cost;
         if (done_.count(key(method.name, s)) > 0) before += cost;
       }
@@ -100,19 +101,22 @@ class NeedleJob {
     return plan_tree(model_, options_.form, grid_, haystack(sample).tokens, options_.seed, sample);
   }
 
-  std::int64_t cost_of(const NeedleTree& tree) const {
-    return options_.share ? tree.tokens : tree.naive_tokens;
+  std::int64_t cost_of(const NeedleTree& tree, const MethodUnderTest& method) const {
+    return shares(options_, method) ? tree.tokens : tree.naive_tokens;
   }
 
   void unit(const MethodUnderTest& method, std::size_t sample, const NeedleTree& plan) {
-    ordered_json line = {{"task", "needle"},        {"method", method.name},
-                         {"sample", sample},        {"haystack", haystack(sample).id},
-                         {"tokens", cost_of(plan)}, {"naive_tokens", plan.naive_tokens}};
+    ordered_json line = {{"task", "needle"},
+                         {"method", method.name},
+                         {"sample", sample},
+                         {"haystack", haystack(sample).id},
+                         {"tokens", cost_of(plan, method)},
+                         {"naive_tokens", plan.naive_tokens}};
     // By length, then by depth, whatever order they are computed in.
     std::vector<ordered_json> cells(grid_.lengths.size() * grid_.depths.size());
     try {
       model_.use(method.ladder);
-      if (options_.share) {
+      if (shares(options_, method)) {
         shared(plan, haystack(sample).tokens, cells);
       } else {
         one_by_one(plan, haystack(sample).tokens, cells);
@@ -185,7 +189,9 @@ class NeedleJob {
   void append(Timeline& timeline, std::span<const Token> tokens) {
     while (!tokens.empty()) {
       if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_);
-      const std::size_t size = std::min(std::size_t(options_.batch), tokens.size());
+      const std::size_t size = options_.whole_prompts
+                                   ? tokens.size()
+                                   : std::min(std::size_t(options_.batch), tokens.size());
       timeline.append(tokens.first(size));
       progress_.advance(std::int64_t(size));
       tokens = tokens.subspan(size);
@@ -219,6 +225,10 @@ class NeedleJob {
 
 }  // namespace
 
+bool shares(const NeedleOptions& options, const MethodUnderTest& method) {
+  return options.share && !method.ladder.elastic();
+}
+
 std::vector<double> usual_depths() {
   std::vector<double> depths;
   for (int d = 0; d <= 100; d += 10) depths.push_back(d);
@@ -238,15 +248,6 @@ void check_needle(const LanguageModel& model, const std::vector<MethodUnderTest>
     }
   }
   if (options.samples < 1) refuse("no needle per cell", "give --samples 1 or more");
-  for (const MethodUnderTest& method : methods) {
-    // needle_plan.h says why, and what would have to change.
-    if (method.ladder.elastic()) {
-      throw Error(ErrorKind::unsupported,
-                  cat(method.name, " grows with the sequence; the needle grid shares prefixes, ",
-                      "which only a static plan allows so far"),
-                  "leave `elastic:` away");
-    }
-  }
 }
 
 std::vector<Haystack> make_haystacks(const LanguageModel& model,

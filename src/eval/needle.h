@@ -38,12 +38,18 @@ struct NeedleOptions {
   // false: every cell computes its prompt alone. The answers are the same but where the top two
   // logits all but tie; for tests and for doubters.
   bool share = true;
+
+  // A prompt is handed over in one piece, for an engine that reads it under the plan of its end.
+  bool whole_prompts = false;
 };
+
+// Whether a method's cells share prefixes: under a static plan, unless told not to.
+bool shares(const NeedleOptions& options, const MethodUnderTest& method);
 
 // Eleven depths from 0 to 100.
 std::vector<double> usual_depths();
 
-// What run_needle() asks first. Lengths are sorted. Throws Error: usage, unsupported.
+// What run_needle() asks first. Lengths are sorted. Throws Error (usage).
 void check_needle(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
                   const NeedleOptions& options);
 
@@ -60,8 +66,7 @@ std::vector<Haystack> make_haystacks(const LanguageModel& model,
 
 // Runs what the folder's journal does not hold yet, one unit (sample and method: a whole tree) at a
 // time. Then writes results.json. Throws Error: usage (options, a length past the context or a
-// ladder, haystacks too short), unsupported (a ladder that grows), interrupted (with the command to
-// go on), and whatever the engine throws, with method and sample named.
+// ladder, haystacks too short), interrupted (with the command to go on), and whatever the engine throws, with method and sample named.
 NeedleResults run_needle(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
                          const std::vector<Document>& documents, const NeedleOptions& options,
                          RunFolder& folder, Progress& progress);

@@ -15,8 +15,7 @@
 // third of what they would one by one.
 //
 // All this holds under a static plan, where the numbers of a prefix do not depend on what follows.
-// A ladder that grows would have to start its branches from a trunk that stands on the rung of the
-// cell's own length; run_needle() refuses it.
+// The keys of a ladder that grows stand on the rung of one length, so its cells are read one by one.
 #pragma once
 
 #include <cstdint>

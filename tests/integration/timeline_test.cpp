@@ -84,8 +84,16 @@ ErrorKind kind_of(const std::function<void()>& act) {
 // A memory of its own kind each: all tokens, sliding windows, and states that cannot go back.
 enum class Memory { full, windows, recurrent };
 
-void PrintTo(Memory memory, std::ostream* out) {
-  *out << (memory == Memory::full ? "Full" : memory == Memory::windows ? "Windows" : "Recurrent");
+struct Case {
+  Memory memory;
+  bool grows;  // a ladder with rungs every few dozen tokens, or a static plan
+};
+
+void PrintTo(Case c, std::ostream* out) {
+  *out << (c.memory == Memory::full      ? "Full"
+           : c.memory == Memory::windows ? "Windows"
+                                         : "Recurrent")
+       << (c.grows ? "Growing" : "");
 }
 
 Metadata describe(Memory memory) {
@@ -108,18 +116,29 @@ Metadata describe(Memory memory) {
   return m;
 }
 
-class Memories : public testing::TestWithParam<Memory> {
+class Memories : public testing::TestWithParam<Case> {
  protected:
-  Memories() : file_(describe(GetParam()), 3) {
+  Memories() : file_(describe(GetParam().memory), 3) {
     LocalOptions options = small();
-    options.context = 1024;
     options.ubatch = 64;
     options.flash_attention = "off";
     model_ = open_local(read_model(file_.path()), options);
     Extension extension;
     extension.method = "pro";
     extension.scale = 2;
-    model_->use(make_ladder(make_plan(model_->facts().geometry, extension), 1024));
+    Geometry geometry = model_->facts().geometry;
+    if (GetParam().grows) {
+      LadderRequest request;
+      request.extension = extension;
+      request.longest = 1024;
+      // Another window than the file's, so that there is much beyond it.
+      Model facts = read_model(file_.path());
+      facts.geometry.train_length = geometry.train_length = 100;
+      model_ = open_local(facts, options);
+      model_->use(make_ladder(geometry, request));
+    } else {
+      model_->use(make_ladder(make_plan(geometry, extension), 1024));
+    }
     for (int i = 0; i < 420; ++i) tokens_.push_back((i * i * 7 + i / 3 * 11) % 128);
   }
 
@@ -137,7 +156,7 @@ class Memories : public testing::TestWithParam<Memory> {
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
       if (std::isnan(a[i]) && std::isnan(b[i])) continue;
-      EXPECT_NEAR(a[i], b[i], GetParam() == Memory::windows ? kNoiseOfGelu : kNoise) << i;
+      EXPECT_NEAR(a[i], b[i], GetParam().memory == Memory::windows ? kNoiseOfGelu : kNoise) << i;
     }
   }
 
@@ -249,7 +268,10 @@ TEST_P(Memories, GreedyGenerationIsTheBestTokenEachTime) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Memories,
-                         testing::Values(Memory::full, Memory::windows, Memory::recurrent),
+                         testing::Values(Case{Memory::full, false}, Case{Memory::windows, false},
+                                         Case{Memory::recurrent, false}, Case{Memory::full, true},
+                                         Case{Memory::windows, true},
+                                         Case{Memory::recurrent, true}),
                          testing::PrintToStringParamName());
 
 TEST(Timeline, ComputesAgainWhatAWindowForgot) {

@@ -349,14 +349,27 @@ TEST(Needle, RefusesWhatMakesNoSense) {
   attempt([](auto& o, auto&) { o.lengths = {9000}; }, "context of 8192");
   attempt([](auto& o, auto&) { o.lengths = {4000}; }, "the haystack has 2");
   attempt([](auto&, auto& m) { m.push_back(m[0]); }, "given twice");
+}
+
+// Keys stand on the rung of one length: nothing to share, and the tokens are counted as they are.
+TEST(Needle, ReadsTheCellsOfALadderOneByOne) {
+  ScriptedModel model(roomy());
+  const NeedleOptions options = planted(model, {500, 1000}, {0, 50});
   LadderRequest elastic;
   elastic.extension.method = "pro";
   elastic.longest = 1000;
-  attempt(
-      [&](auto&, auto& m) {
-        m.push_back({"elastic:pro", make_ladder(model.facts().geometry, elastic)});
-      },
-      "elastic:pro grows", ErrorKind::unsupported);
+  const std::vector<MethodUnderTest> methods = {
+      method(model, "none"), {"elastic:pro", make_ladder(model.facts().geometry, elastic)}};
+  EXPECT_TRUE(shares(options, methods[0]));
+  EXPECT_FALSE(shares(options, methods[1]));
+  RunFolder folder;
+  Progress progress([](const std::string&) {}, false);
+  run_needle(model, methods, {{"a#1", sentences(2000, 1)}}, options, folder, progress);
+  ASSERT_EQ(folder.units().size(), 2U);
+  for (const auto& unit : folder.units()) {
+    const bool grows = unit["method"] == "elastic:pro";
+    EXPECT_EQ(unit["tokens"] == unit["naive_tokens"], grows);
+  }
 }
 
 TEST(Needle, AnEngineThatFailsIsNamedWithItsUnit) {

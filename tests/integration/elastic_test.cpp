@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ladder in use: what is turned must be what the reference says, and what the reader of a prompt
+// sees must be the untouched model inside its window.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "engine/local.h"
+#include "engine/local_model.h"
+#include "engine/memory.h"
+#include "mrrope/error.h"
+#include "mrrope/rotary.h"
+#include "support/architecture_cases.h"
+#include "support/random_model.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+// On the CPU, unless MRROPE_TEST_GPU is set.
+int gpu_layers() { return std::getenv("MRROPE_TEST_GPU") != nullptr ? -1 : 0; }
+
+LocalOptions small(const std::string& key_type) {
+  LocalOptions options;
+  options.context = 1024;
+  options.ubatch = 128;
+  options.threads = 2;
+  options.gpu_layers = gpu_layers();
+  options.type_k = key_type;
+  options.type_v = "f32";
+  options.timelines = 3;
+  // It rounds queries to f16.
+  options.flash_attention = ggml_is_quantized(cache_type(key_type, "-ctk")) ? "on" : "off";
+  return options;
+}
+
+Ladder growing(const Geometry& geometry, const char* method, std::int64_t longest,
+               double step = 1.19, double headroom = 1) {
+  LadderRequest request;
+  request.extension.method = method;
+  request.rung_step = step;
+  request.headroom = headroom;
+  request.longest = longest;
+  return make_ladder(geometry, request);
+}
+
+std::vector<Token> words(std::size_t count, int vocabulary = 128) {
+  std::vector<Token> tokens;
+  for (std::size_t i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<Token>((i * i * 7 + i / 3 * 11) % std::size_t(vocabulary)));
+  }
+  return tokens;
+}
+
+using Rows = std::vector<std::vector<float>>;
+
+Rows observe(Timeline& timeline, std::span<const Token> tokens) {
+  std::vector<std::size_t> wanted(tokens.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
+  Rows rows;
+  timeline.append_observed(tokens, wanted, [&](std::size_t, std::span<const float> row) {
+    rows.emplace_back(row.begin(), row.end());
+  });
+  return rows;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::abs(double(a[i]) - double(b[i])));
+  }
+  return most;
+}
+
+// One cached key as the rotation left it: read as float, the mixing for quantised keys undone.
+std::vector<double> read_key(const KeyCache& cache, std::int64_t cell) {
+  const std::size_t width = std::size_t(cache.tensor->ne[0]);
+  std::vector<std::uint8_t> raw(ggml_row_size(cache.tensor->type, cache.tensor->ne[0]));
+  ggml_backend_tensor_get(cache.tensor, raw.data(), std::size_t(cell) * cache.tensor->nb[1],
+                          raw.size());
+  std::vector<float> row(width);
+  if (cache.tensor->type == GGML_TYPE_F32) {
+    std::memcpy(row.data(), raw.data(), raw.size());
+  } else {
+    ggml_get_type_traits(cache.tensor->type)->to_float(raw.data(), row.data(), cache.tensor->ne[0]);
+  }
+  std::vector<double> key(row.begin(), row.end());
+  if (cache.mix.empty()) return key;
+  const auto side = std::size_t(std::lround(std::sqrt(double(cache.mix.size()))));
+  for (std::size_t block = 0; block < width; block += side) {
+    for (std::size_t i = 0; i < side; ++i) {
+      double sum = 0;
+      for (std::size_t j = 0; j < side; ++j) {
+        sum += double(cache.mix[i * side + j]) * double(row[block + j]);
+      }
+      key[block + i] = sum;
+    }
+  }
+  return key;
+}
+
+using Keys = std::vector<std::vector<std::vector<double>>>;  // by cache, by position
+
+Keys read_keys(const LocalModel& model, std::size_t count) {
+  Keys keys;
+  for (const KeyCache& cache : model.injector().key_caches()) {
+    keys.emplace_back();
+    // A single timeline fills cells in order.
+    for (std::size_t cell = 0; cell < count; ++cell) {
+      keys.back().push_back(read_key(cache, std::int64_t(cell)));
+    }
+  }
+  return keys;
+}
+
+// The largest error of a key element over the largest element, of keys that must be `before` turned
+// from plan to plan.
+double turn_error(const LocalModel& model, const Keys& before, const Keys& after, const Plan& from,
+                  const Plan& to) {
+  double worst = 0;
+  double largest = 0;
+  const Rotation& first = model.injector().rotations()[model.injector().key_caches()[0].rotation];
+  const auto row = std::size_t(first.row);
+  for (std::size_t c = 0; c < before.size(); ++c) {
+    for (std::size_t p = 0; p < before[c].size(); ++p) {
+      std::vector<double> expected = before[c][p];
+      for (std::size_t head = 0; head + row <= expected.size(); head += row) {
+        turn_reference(from, to, double(p), std::span(expected).subspan(head, row));
+      }
+      // turn_reference multiplies by the ratio of temperatures, which stay with the queries here.
+      const double ratio = to.attention_scale() / from.attention_scale();
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const bool rotated = i % row < std::size_t(first.rotary_dim);
+        const double e = rotated ? expected[i] / ratio : expected[i];
+        worst = std::max(worst, std::abs(after[c][p][i] - e));
+        largest = std::max(largest, std::abs(e));
+      }
+    }
+  }
+  return worst / largest;
+}
+
+Metadata small_model(const char* architecture, int head = 64, int rotated = 64) {
+  Metadata m(architecture);
+  m.set("block_count", 2);
+  m.set("vocab_size", 128);
+  m.set("context_length", 100);
+  m.set("embedding_length", 2 * head);
+  m.set("feed_forward_length", 192);
+  m.set("attention.head_count", 2);
+  m.set("attention.head_count_kv", 2);
+  m.set("attention.key_length", head);
+  m.set("attention.value_length", head);
+  m.set("rope.dimension_count", rotated);
+  m.set("attention.layer_norm_rms_epsilon", 1e-5F);
+  m.set("attention.layer_norm_epsilon", 1e-5F);
+  return m;
+}
+
+struct KeyCase {
+  const char* type;
+  const char* architecture;
+  int rotated;
+  double bound;  // of one turn, as a part of the largest element
+};
+
+void PrintTo(const KeyCase& c, std::ostream* out) {
+  *out << c.type << "_" << c.architecture << "_" << c.rotated;
+}
+
+class Turning : public testing::TestWithParam<KeyCase> {};
+
+// Where the bounds come from. A turn rounds each element to the key's type: f16 to 2^-11 of itself,
+// bf16 to 2^-8, q8_0 to 1/254 of the largest of its block and that through a mixing matrix. Where a
+// turn is smaller than that it is lost, so that many of them add up, not like a random walk. In f32
+// the angle m * delta decides, a float off by 2^-23 or so of itself, m below 100 here.
+TEST_P(Turning, IsWhatTheReferenceSays) {
+  const KeyCase& c = GetParam();
+  const RandomModel file(small_model(c.architecture, 64, c.rotated), 5);
+  const auto model = open_local(read_model(file.path()), small(c.type));
+  auto& local = dynamic_cast<LocalModel&>(*model);
+  const Ladder ladder = growing(model->facts().geometry, "pro", 1024, 1.05);
+  ASSERT_GT(ladder.rungs().size(), 41U);
+  model->use(ladder);
+  const auto timeline = model->timeline();
+  timeline->append(words(100));
+  EXPECT_EQ(timeline->rung(), 0U);
+  const Keys before = read_keys(local, 100);
+  ASSERT_EQ(before.size(), 2U);
+
+  std::vector<std::int32_t> cells(100);
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = std::int32_t(i);
+  local.turn(cells, 0, 40);
+  const Plan& plain = ladder.rungs()[0].plan;
+  const double once =
+      turn_error(local, before, read_keys(local, 100), plain, ladder.rungs()[40].plan);
+  EXPECT_LE(once, c.bound);
+  local.turn(cells, 40, 0);
+  for (std::size_t r = 0; r < 40; ++r) local.turn(cells, r, r + 1);
+  const double up =
+      turn_error(local, before, read_keys(local, 100), plain, ladder.rungs()[40].plan);
+  EXPECT_LE(up, 40 * c.bound);
+  for (std::size_t r = 40; r > 0; --r) local.turn(cells, r, r - 1);
+  const double down = turn_error(local, before, read_keys(local, 100), plain, plain);
+  EXPECT_LE(down, 80 * c.bound);
+  std::printf("  %s %s %d: one turn %.2e, 40 rungs up %.2e, and down again %.2e\n", c.type,
+              c.architecture, c.rotated, once, up, down);
+  // The test can fail: the plans differ by far more than the bounds.
+  EXPECT_GT(turn_error(local, before, before, plain, ladder.rungs()[40].plan), 0.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    KeyTypes, Turning,
+    testing::Values(KeyCase{"f32", "llama", 64, 4e-6}, KeyCase{"f32", "qwen2", 64, 4e-6},
+                    KeyCase{"f32", "stablelm", 16, 4e-6}, KeyCase{"f16", "llama", 64, 4.9e-4},
+                    KeyCase{"f16", "qwen2", 64, 4.9e-4}, KeyCase{"f16", "stablelm", 16, 4.9e-4},
+                    KeyCase{"bf16", "llama", 64, 3.9e-3}, KeyCase{"bf16", "qwen2", 64, 3.9e-3},
+                    KeyCase{"q8_0", "llama", 64, 1e-2}, KeyCase{"q8_0", "qwen2", 64, 1e-2},
+                    KeyCase{"q8_0", "stablelm", 16, 1e-2}),
+    testing::PrintToStringParamName());
+
+// Nothing of a timeline's keys is touched but its own cells.
+TEST(Elastic, LeavesOtherTimelinesAlone) {
+  const RandomModel file(small_model("llama"), 5);
+  const auto model = open_local(read_model(file.path()), small("f16"));
+  auto& local = dynamic_cast<LocalModel&>(*model);
+  model->use(growing(model->facts().geometry, "pro", 1024));
+  const auto still = model->timeline();
+  still->append(words(90));
+  const Keys before = read_keys(local, 90);
+  const auto mover = model->timeline();
+  mover->append(words(400));
+  EXPECT_GT(mover->rung(), 5U);
+  EXPECT_EQ(still->rung(), 0U);
+  EXPECT_EQ(read_keys(local, 90), before);
+}
+
+// The promise: inside the window the model is untouched, to the last bit.
+TEST(Elastic, IsTheUntouchedModelInsideTheWindow) {
+  LocalOptions options = small("f16");
+  options.context = 2048;
+  options.type_v = "f16";
+  options.flash_attention = "auto";
+  const auto model = open_local(read_model(MRROPE_TINY_MODEL), options);
+  const Geometry& geometry = model->facts().geometry;
+  const std::vector<Token> tokens = words(1200, model->vocabulary());
+  model->use(make_ladder(make_plan(geometry, Extension{}), 2048));
+  const Rows plain = observe(*model->timeline(), std::span(tokens).first(1024));
+  for (const char* method : {"yarn", "pro", "power"}) {
+    model->use(growing(geometry, method, 2048, 1.19, 1.25));
+    const auto timeline = model->timeline();
+    const Rows rows = observe(*timeline, tokens);
+    ASSERT_EQ(timeline->rung(), 1U);
+    for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_EQ(rows[i], plain[i]) << i;
+  }
+}
+
+// In a model of one layer keys and values do not depend on the plan, so that after any climb the
+// last token must see what it sees under the static plan of its own length.
+TEST(Elastic, ClimbsToTheStaticPlanOfEachLength) {
+  for (const char* architecture : {"llama", "qwen2", "stablelm"}) {
+    Metadata metadata =
+        small_model(architecture, 64, std::string(architecture) == "stablelm" ? 32 : 64);
+    metadata.set("block_count", 1);
+    const RandomModel file(metadata, 7);
+    const auto model = open_local(read_model(file.path()), small("f32"));
+    const Geometry& geometry = model->facts().geometry;
+    const std::vector<Token> tokens = words(700);
+    const Ladder ladder = growing(geometry, "pro", 1000, 1.3, 1.1);
+    model->use(ladder);
+    auto timeline = model->timeline();
+    const Rows climbed = observe(*timeline, tokens);
+    const std::size_t last_rung = timeline->rung();
+    timeline.reset();
+    double apart = 0;
+    for (const std::size_t rung : {std::size_t(1), std::size_t(4), last_rung}) {
+      const auto last = std::min<std::size_t>(std::size_t(ladder.rungs()[rung].length), 700);
+      model->use(make_ladder(ladder.rungs()[rung].plan, 1000));
+      const Rows rows = observe(*model->timeline(), std::span(tokens).first(last));
+      EXPECT_LE(largest_difference(climbed[last - 1], rows[last - 1]), 2e-4) << architecture;
+      apart = std::max(apart, largest_difference(climbed[60], rows[60]));
+    }
+    EXPECT_GT(apart, 1e-2) << "plans must differ for this to mean anything";
+  }
+}
+
+TEST(Elastic, ReadsAPromptUnderItsLastPlanIfTold) {
+  const RandomModel file(small_model("llama"), 5);
+  LocalOptions options = small("f32");
+  options.climb_last = true;
+  const auto model = open_local(read_model(file.path()), options);
+  const Ladder ladder = growing(model->facts().geometry, "pro", 1000);
+  const std::vector<Token> tokens = words(600);
+  model->use(ladder);
+  auto timeline = model->timeline();
+  const Rows rows = observe(*timeline, tokens);
+  EXPECT_EQ(timeline->rung(), ladder.rung_at(600));
+  timeline.reset();
+  model->use(make_ladder(ladder.rungs()[ladder.rung_at(600)].plan, 1000));
+  const Rows expected = observe(*model->timeline(), tokens);
+  // The temperature is on the queries' side here and on both there: float noise, and on a GPU that
+  // of products in f16.
+  const double noise = gpu_layers() == 0 ? 5e-4 : 1e-2;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ASSERT_LE(largest_difference(rows[i], expected[i]), noise) << i;
+  }
+}
+
+// Borders: exactly at one, one past it, back below it, and generation across it.
+TEST(Elastic, TurnsExactlyWhereARungEnds) {
+  const RandomModel file(small_model("qwen2"), 5);
+  const auto model = open_local(read_model(file.path()), small("f32"));
+  const Ladder ladder = growing(model->facts().geometry, "pro", 500);
+  model->use(ladder);
+  const std::vector<Token> tokens = words(500);
+  const auto border = std::size_t(ladder.rungs()[2].length);
+  const auto timeline = model->timeline();
+  timeline->append(std::span(tokens).first(border));
+  EXPECT_EQ(timeline->rung(), 2U);
+  const auto fork = timeline->fork();
+  EXPECT_EQ(fork->rung(), 2U);
+  fork->append(std::span(tokens).subspan(border, 1));
+  EXPECT_EQ(fork->rung(), 3U);
+  EXPECT_EQ(timeline->rung(), 2U);  // it shares its past no more
+  timeline->truncate(50);
+  timeline->append(std::span(tokens).subspan(50, 1));
+  EXPECT_EQ(timeline->rung(), 0U);
+  GenerateOptions options;
+  options.max_tokens = 120;
+  timeline->generate(options);
+  EXPECT_EQ(timeline->rung(), ladder.rung_at(timeline->length()));
+  EXPECT_GT(timeline->rung(), 1U);
+  // The ladder ends before the context does.
+  timeline->truncate(0);
+  timeline->append(tokens);
+  EXPECT_EQ(timeline->rung(), ladder.rungs().size() - 1);
+  EXPECT_THROW(timeline->append(std::span(tokens).first(1)), Error);
+}
+
+// A saved sequence goes on as if it had never stopped, across the next rung too.
+TEST(Elastic, RemembersItsRungInASavedSequence) {
+  const RandomModel file(small_model("llama"), 5);
+  const test::TempFolder folder;
+  const std::vector<Token> tokens = words(400);
+  const auto path = folder.path() / "sequence";
+  std::vector<double> expected;
+  std::size_t rung = 0;
+  {
+    const auto model = open_local(read_model(file.path()), small("f32"));
+    model->use(growing(model->facts().geometry, "pro", 500));
+    const auto timeline = model->timeline();
+    timeline->append(std::span(tokens).first(150));
+    timeline->save(path);
+    rung = timeline->rung();
+    EXPECT_EQ(timeline->tokens().size(), 150U);
+    EXPECT_THROW(model->restore(path, rung), Error);  // another timeline is alive
+    expected = timeline->append_scored(std::span(tokens).subspan(150));
+  }
+  ASSERT_EQ(rung, 3U);
+  const auto model = open_local(read_model(file.path()), small("f32"));
+  model->use(growing(model->facts().geometry, "pro", 500));
+  EXPECT_THROW(model->restore(path, 1000), Error);
+  EXPECT_THROW(model->restore(folder.path() / "missing", rung), Error);
+  const auto timeline = model->restore(path, rung);
+  EXPECT_EQ(timeline->length(), 150);
+  EXPECT_EQ(timeline->rung(), rung);
+  const auto scores = timeline->append_scored(std::span(tokens).subspan(150));
+  for (std::size_t i = 0; i < scores.size(); ++i) EXPECT_NEAR(scores[i], expected[i], 1e-4) << i;
+}
+
+TEST(Elastic, MayBeLongerThanTheContext) {
+  const RandomModel file(small_model("llama"), 5);
+  const auto model = open_local(read_model(file.path()), small("f16"));
+  model->use(growing(model->facts().geometry, "pro", 100000));
+  const auto timeline = model->timeline();
+  timeline->append(words(1024));
+  EXPECT_THROW(timeline->append(words(1)), Error);
+}
+
+// Every architecture either grows, its keys turned as the reference says, or is refused with a
+// reason.
+class Growing : public testing::TestWithParam<ArchitectureCase> {};
+
+TEST_P(Growing, OrSaysWhyNot) {
+  const RandomModel file(GetParam().metadata(), 11);
+  Model facts;
+  std::unique_ptr<LanguageModel> model;
+  LocalOptions options = small("f32");
+  options.context = 512;
+  options.gpu_layers = 0;  // flash attention has no kernels for odd random heads there
+  options.flash_attention = "auto";
+  try {
+    facts = read_model(file.path());
+    facts.geometry.train_length = 24;
+    model = open_local(facts, options);
+  } catch (const Error& error) {
+    GTEST_SKIP() << "runs under no plan: " << error.what();
+  }
+  const Ladder ladder = growing(facts.geometry, "pro", 200, 1.5);
+  auto& local = dynamic_cast<LocalModel&>(*model);
+  try {
+    model->use(ladder);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    EXPECT_NE(std::string(error.what()).find("cannot grow"), std::string::npos) << error.what();
+    std::printf("  refused: %s\n", error.what());
+    return;
+  }
+  const std::vector<Token> tokens = words(25, model->vocabulary());
+  const auto timeline = model->timeline();
+  timeline->append(std::span(tokens).first(24));
+  const Keys before = read_keys(local, 24);
+  ASSERT_FALSE(before.empty());
+  timeline->append(std::span(tokens).subspan(24));
+  EXPECT_EQ(timeline->rung(), 1U);
+  EXPECT_LE(turn_error(local, before, read_keys(local, 24), ladder.rungs()[0].plan,
+                       ladder.rungs()[1].plan),
+            1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, Growing, testing::ValuesIn(architecture_cases()),
+                         [](const auto& sample) { return sample.param.name(); });
+
+}  // namespace
+}  // namespace mrrope
