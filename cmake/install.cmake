@@ -6,8 +6,14 @@ install(TARGETS mrrope EXPORT mrropeTargets FILE_SET HEADERS)
 install(TARGETS mrrope_command)
 install(EXPORT mrropeTargets NAMESPACE mrrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 
-file(WRITE ${PROJECT_BINARY_DIR}/mrropeConfig.cmake
-     "include(\"\${CMAKE_CURRENT_LIST_DIR}/mrropeTargets.cmake\")\n")
+if(MRROPE_CUDA)
+  install(TARGETS mrrope_cuda EXPORT mrropeCudaTargets)
+  install(EXPORT mrropeCudaTargets NAMESPACE mrrope::
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
+endif()
+
+configure_file(${CMAKE_CURRENT_LIST_DIR}/mrropeConfig.cmake.in
+               ${PROJECT_BINARY_DIR}/mrropeConfig.cmake COPYONLY)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/mrropeConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/mrropeConfig.cmake

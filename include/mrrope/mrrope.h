@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mrrope for C and for everything that can call C: plans as plain numbers.
+ * mrrope for C and for everything that can call C: plans as plain numbers, and rotation with them.
  * No exception crosses this header. Functions that can fail return 0 on success, otherwise one of
  * the command's exit codes (2 usage, 3 unsupported model, 4 corrupt file, ...); the message is then
  * in mrrope_last_error() of the same thread.
@@ -57,6 +57,65 @@ double mrrope_plan_attention_scale(const mrrope_plan* plan);
 /* First pair of the middle; first pair scaled in full. */
 int32_t mrrope_plan_low(const mrrope_plan* plan);
 int32_t mrrope_plan_high(const mrrope_plan* plan);
+
+/* Rotation: the same structs and rules as mrrope/rotary.h, where each field is explained. */
+
+typedef struct mrrope_table mrrope_table;
+typedef struct mrrope_workers mrrope_workers;
+
+enum mrrope_element { MRROPE_F32 = 0, MRROPE_F16 = 1, MRROPE_BF16 = 2 };
+
+typedef struct mrrope_strides { /* in elements */
+  int64_t sequence, token, head;
+} mrrope_strides;
+
+typedef struct mrrope_heads {
+  int32_t count; /* 0: none */
+  const void* from;
+  mrrope_strides from_strides;
+  void* to; /* equal to `from`: in place */
+  mrrope_strides to_strides;
+} mrrope_heads;
+
+typedef struct mrrope_batch {
+  int32_t element; /* enum mrrope_element */
+  int32_t head_dim;
+  int64_t sequences;
+  int64_t tokens; /* of each sequence */
+  mrrope_heads queries, keys;
+  const int32_t* positions; /* sequences * tokens; NULL: from first_position on */
+  int64_t first_position;
+  int32_t inverse; /* 0 or 1 */
+} mrrope_batch;
+
+/* Cosines and sines of a plan for the positions [first, end), stored as `element`. */
+int mrrope_table_create(const mrrope_plan* plan, int64_t first, int64_t end, int32_t element,
+                        mrrope_table** out);
+/* The table that takes keys rotated under `from` to keys rotated under `to`. */
+int mrrope_table_create_turning(const mrrope_plan* from, const mrrope_plan* to, int64_t first,
+                                int64_t end, int32_t element, mrrope_table** out);
+/* Not while another thread reads the table. */
+int mrrope_table_grow(mrrope_table* table, int64_t end);
+void mrrope_table_free(mrrope_table* table);
+
+/* Threads that wait for work; the calling thread is one of them. */
+int mrrope_workers_create(int32_t threads, mrrope_workers** out);
+void mrrope_workers_free(mrrope_workers* workers);
+
+/* `workers` may be NULL: the calling thread alone. */
+int mrrope_rotate(const mrrope_table* table, const mrrope_batch* batch, mrrope_workers* workers);
+/* The share of one of `parts` threads of the caller, 0 to parts - 1. */
+int mrrope_rotate_part(const mrrope_table* table, const mrrope_batch* batch, int32_t part,
+                       int32_t parts);
+
+/* NVIDIA GPUs, in libmrrope_cuda; see mrrope/rotary_cuda.h. A stream is a cudaStream_t. */
+typedef struct mrrope_cuda_table mrrope_cuda_table;
+/* stored: 1 copies the rows to the device, 0 computes angles where they are used. */
+int mrrope_cuda_table_create(const mrrope_table* table, int32_t stored, mrrope_cuda_table** out);
+void mrrope_cuda_table_free(mrrope_cuda_table* table);
+int mrrope_cuda_rotate(const mrrope_cuda_table* table, const mrrope_batch* batch, void* stream);
+/* Waits for the stream; fails if a position on the device had no row. */
+int mrrope_cuda_check(const mrrope_cuda_table* table, void* stream);
 
 #ifdef __cplusplus
 }

@@ -1,15 +1,148 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain rotation of one head vector: slow, obvious, and the judge of every fast kernel.
-// Angles are formed and reduced in long double, so the only error left is the rounding of the
-// elements themselves.
+// Rotation of queries and keys. A RotaryTable holds the cosines and sines of a plan; rotate()
+// applies it to a batch at the speed of memory and never asks which method made it. For NVIDIA GPUs
+// see rotary_cuda.h. At the end stands the plain reference that judges every fast kernel.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "mrrope/plan.h"
 
 namespace mrrope {
 
+// How numbers are stored; sums are formed in f32 whatever the storage.
+enum class Element { f32, f16, bf16 };
+
+const char* to_string(Element element) noexcept;
+std::size_t bytes_of(Element element) noexcept;
+
+// Cosines and sines of a plan for the positions [first, end), multiplied by the plan's and the
+// model's attention scale: one row per position, pairs() cosines and then pairs() sines. Computed
+// in double and rounded once. Any number of threads may read a table; grow() wants it alone.
+class RotaryTable {
+ public:
+  // Throws Error (usage) unless 0 <= first <= end <= 2^31.
+  RotaryTable(const Plan& plan, std::int64_t first, std::int64_t end,
+              Element element = Element::f32);
+
+  // The table that takes keys rotated under `from` to keys rotated under `to`, in place: what a
+  // cache needs when the plan changes. Throws Error (usage) if the plans differ in rotary_dim or
+  // pairing.
+  static RotaryTable turning(const Plan& from, const Plan& to, std::int64_t first, std::int64_t end,
+                             Element element = Element::f32);
+
+  // Adds rows up to `end`; does nothing if they are there.
+  void grow(std::int64_t end);
+
+  int pairs() const noexcept { return int(theta_.size()); }
+  Pairing pairing() const noexcept { return pairing_; }
+  Element element() const noexcept { return element_; }
+  std::int64_t first() const noexcept { return first_; }
+  std::int64_t end() const noexcept { return end_; }
+  double scale() const noexcept { return scale_; }  // what cosines and sines are multiplied by
+  const std::vector<double>& theta() const noexcept { return theta_; }  // radians per position
+
+  // rotary_dim elements; 64-byte aligned at position first(). Not checked.
+  const void* row(std::int64_t position) const noexcept {
+    return rows_.get() + std::size_t(position - first_) * row_bytes_;
+  }
+
+ private:
+  RotaryTable() = default;
+  void start(std::int64_t first, std::int64_t end, Element element);
+
+  struct Free {
+    void operator()(std::byte* rows) const noexcept;
+  };
+  std::vector<double> theta_;
+  double scale_ = 1;
+  Pairing pairing_ = Pairing::halves;
+  Element element_ = Element::f32;
+  std::int64_t first_ = 0;
+  std::int64_t end_ = 0;
+  std::int64_t capacity_ = 0;  // rows
+  std::size_t row_bytes_ = 0;
+  std::unique_ptr<std::byte[], Free> rows_;
+};
+
+// Where a head lies: sequence s, token t, head h begins s * sequence + t * token + h * head
+// elements after the first. Strides of a dimension of size 1 are not read.
+struct Strides {
+  std::int64_t sequence = 0;
+  std::int64_t token = 0;
+  std::int64_t head = 0;
+};
+
+// [sequence][token][head][element], as projections write it.
+constexpr Strides token_major(std::int64_t tokens, int heads, int head_dim) noexcept {
+  return {tokens * heads * head_dim, std::int64_t(heads) * head_dim, head_dim};
+}
+// [sequence][head][token][element], as many caches keep it.
+constexpr Strides head_major(std::int64_t tokens, int heads, int head_dim) noexcept {
+  return {tokens * heads * head_dim, head_dim, tokens * head_dim};
+}
+
+// The query heads or the key heads of a batch. `to` equals `from` with equal strides (in place), or
+// the two do not overlap.
+struct Heads {
+  int count = 0;  // 0: none, and nothing else is read
+  const void* from = nullptr;
+  Strides from_strides{};
+  void* to = nullptr;
+  Strides to_strides{};
+};
+
+constexpr Heads in_place(void* data, int count, Strides strides) noexcept {
+  return {count, data, strides, data, strides};
+}
+
+// One call's work.
+struct Batch {
+  Element element = Element::f32;  // of queries and keys
+  int head_dim = 0;  // at least the table's rotary_dim; what lies past that is only copied
+  std::int64_t sequences = 1;
+  std::int64_t tokens = 0;  // of each sequence
+  Heads queries{};
+  Heads keys{};
+  // sequences * tokens positions, in any order; null: every sequence counts up from first_position.
+  const std::int32_t* positions = nullptr;
+  std::int64_t first_position = 0;
+  bool inverse = false;  // takes the same call without `inverse` back
+};
+
+// Threads that wait for work. One rotate() at a time.
+class Workers {
+ public:
+  // The calling thread is one of them. Throws Error (usage) unless 1 <= threads <= 1024.
+  explicit Workers(int threads);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  int threads() const noexcept;
+  // Calls part(context, 0), ..., part(context, parts - 1) and returns when all have.
+  void run(void (*part)(void* context, int index), void* context, int parts) noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Rotates queries and keys. Throws Error (usage) before anything is written: on null pointers, on
+// strides that overlap, on a table that does not fit the heads, on a position outside the table.
+// Allocates nothing.
+void rotate(const RotaryTable& table, const Batch& batch);
+void rotate(const RotaryTable& table, const Batch& batch, Workers& workers);
+// The share of one of `parts` threads of the caller, part 0 to parts - 1. Every part checks.
+void rotate_part(const RotaryTable& table, const Batch& batch, int part, int parts);
+
+// The reference: one head vector, slow and obvious. Angles are formed and reduced in long double,
+// so the only error left is the rounding of the elements themselves.
+//
 // x holds at least rotary_dim elements; those past rotary_dim are left alone. The vector is turned
 // by position * theta and multiplied by the plan's and the model's attention scale.
 void rotate_reference(const Plan& plan, double position, std::span<double> x);

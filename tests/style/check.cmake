@@ -9,7 +9,7 @@ set(engine  engine ${formats})
 set(eval    eval ${engine})
 set(tune    tune ${eval})
 set(report  report ${eval})
-set(capi    capi ${formats})
+set(capi    capi kernels ${formats})
 set(cli     cli kernels export tune report ${eval})
 set(modules core kernels formats export engine eval tune report capi cli)
 
@@ -21,7 +21,7 @@ macro(complain text)
 endmacro()
 
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu
-     ${ROOT}/include/*.h)
+     ${ROOT}/src/*.cuh ${ROOT}/include/*.h)
 list(LENGTH sources count)
 if(count LESS 10)
   complain("only ${count} sources found below ${ROOT}: is this the project's root?")

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rotation on NVIDIA GPUs, in the library mrrope_cuda. A stream is a cudaStream_t; every pointer of
+// a batch, its positions included, is memory of the device.
+#pragma once
+
+#include <memory>
+
+#include "mrrope/rotary.h"
+
+namespace mrrope {
+
+// A table on the device that was current when it was made.
+class CudaRotaryTable {
+ public:
+  enum class Angles {
+    // Cosines and sines are made where they are used: no memory is read for them, any position is
+    // allowed. docs/numerics.md has the error.
+    computed,
+    // The rows of the table, copied to the device.
+    stored,
+  };
+  // Throws Error: failed if CUDA does, out_of_memory if the rows do not fit.
+  explicit CudaRotaryTable(const RotaryTable& table, Angles angles = Angles::computed);
+  ~CudaRotaryTable();
+  CudaRotaryTable(CudaRotaryTable&&) noexcept;
+  CudaRotaryTable& operator=(CudaRotaryTable&&) noexcept;
+
+  // The host cannot see positions that lie on the device: a token whose position is outside the
+  // stored rows is not written. This waits for the stream and throws Error (usage) if a launch
+  // since the last call met one.
+  void check(void* stream) const;
+
+  struct Device;
+  const Device& device() const noexcept { return *device_; }
+
+ private:
+  std::unique_ptr<Device> device_;
+};
+
+// Rotates queries and keys in one launch. Throws as the rotate() of the CPU does, before the
+// launch; allocates nothing, waits for nothing, and may be captured into a CUDA graph. The table
+// must outlive the work.
+void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream);
+
+}  // namespace mrrope

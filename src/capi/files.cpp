@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans from files.
+#include <algorithm>
+#include <variant>
+
+#include "capi/guard.h"
+#include "formats/plan_file.h"
+#include "mrrope/model.h"
+
+using mrrope::Error;
+using mrrope::ErrorKind;
+using mrrope::capi::checked;
+using mrrope::capi::guarded;
+
+int mrrope_plan_create_for_model(const char* path, const char* method, int64_t ctx,
+                                 mrrope_plan** out) {
+  return guarded(out, [&] {
+    const mrrope::Model model = mrrope::read_model(checked(path, "path"));
+    mrrope::Extension e;
+    e.method = checked(method, "method");
+    if (ctx < 1) throw Error(ErrorKind::usage, mrrope::cat("a context of ", ctx, " tokens"));
+    e.length = ctx;
+    if (e.method != "dynamic-ntk") {
+      e.scale = std::max(1.0, double(ctx) / double(model.geometry.train_length));
+    }
+    return make_plan(model.geometry, e);
+  });
+}
+
+int mrrope_plan_load(const char* path, mrrope_plan** out) {
+  return guarded(out, [&] {
+    auto content = mrrope::read_plan_file(checked(path, "path"));
+    if (auto* plan = std::get_if<mrrope::Plan>(&content)) return std::move(*plan);
+    throw Error(ErrorKind::usage, mrrope::cat(path, " holds a ladder, which is many plans"),
+                "make a static plan: mrrope plan --method pro ... -o FILE");
+  });
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind the handles of mrrope.h, and the wall that no exception passes.
+#pragma once
+
+#include <new>
+#include <string>
+
+#include "core/text.h"
+#include "mrrope/error.h"
+#include "mrrope/mrrope.h"
+#include "mrrope/plan.h"
+#include "mrrope/rotary.h"
+
+struct mrrope_plan {
+  mrrope::Plan plan;
+};
+struct mrrope_table {
+  mrrope::RotaryTable table;
+};
+struct mrrope_workers {
+  mrrope::Workers workers;
+};
+
+namespace mrrope::capi {
+
+// Of the calling thread, behind mrrope_last_error().
+std::string& last_error() noexcept;
+
+// Runs `action` and turns every exception into a status.
+template <typename Action>
+int guarded(Action action) noexcept {
+  try {
+    last_error().clear();
+    action();
+    return 0;
+  } catch (const Error& e) {
+    last_error() = e.hint().empty() ? e.what() : cat(e.what(), " (", e.hint(), ")");
+    return e.exit_code();
+  } catch (const std::bad_alloc&) {
+    last_error() = "out of memory";
+    return static_cast<int>(ErrorKind::out_of_memory);
+  } catch (const std::exception& e) {
+    last_error() = e.what();
+    return static_cast<int>(ErrorKind::failed);
+  }
+}
+
+// The same for a call that hands out what `make` returns.
+template <typename Handle, typename Make>
+int guarded(Handle** out, Make make) noexcept {
+  return guarded([&] {
+    if (!out) throw Error(ErrorKind::usage, "the out pointer is null");
+    *out = nullptr;
+    *out = new Handle{make()};
+  });
+}
+
+template <typename T>
+const T& checked(const T* pointer, const char* what) {
+  if (!pointer) throw Error(ErrorKind::usage, cat(what, " is null"));
+  return *pointer;
+}
+
+inline std::string checked(const char* text, const char* what) {
+  if (!text) throw Error(ErrorKind::usage, cat(what, " is null"));
+  return text;
+}
+
+// Throws Error (usage) on an element that is none.
+Batch batch_of(const mrrope_batch* batch);
+
+}  // namespace mrrope::capi

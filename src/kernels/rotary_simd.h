@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rotation of some heads, compiled once for every instruction set and chosen at run time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "mrrope/rotary.h"
+
+namespace mrrope {
+
+// What the checks have passed. Heads count through tokens and then heads: queries, then keys.
+struct RotaryWork {
+  const RotaryTable* table;
+  const Batch* batch;
+  float cos_gain;  // 1, or what makes the inverse
+  float sin_gain;
+};
+
+// Heads [begin, end) of all tokens' heads. Writes, allocates and throws nothing else.
+void rotate_heads(const RotaryWork& work, std::int64_t begin, std::int64_t end) noexcept;
+
+// Only converts: f16 or bf16 to f32 and back, the ceiling of any rotation. For the bench.
+void convert_elements(Element element, const void* from, void* to, std::int64_t count) noexcept;
+
+// For tests: the instruction sets that this machine has, and using one of them alone ("" again the
+// best).
+std::vector<std::string> simd_targets();
+void use_simd_target(const std::string& name);
+
+}  // namespace mrrope

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA kernels against the reference, on whatever GPU is there. A program of its own, without
+// gtest, so that a bare GPU machine can build it. Exit code 77: no GPU, nothing was tested.
+#include "mrrope/rotary_cuda.h"
+
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "mrrope/error.h"
+#include "support/rotary_trial.h"
+
+namespace mrrope::test {
+namespace {
+
+int failures = 0;
+int checks = 0;
+
+void expect(bool good, const std::string& what) {
+  ++checks;
+  if (good) return;
+  ++failures;
+  if (failures <= 20) std::printf("FAILED: %s\n", what.c_str());
+}
+
+void must(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  std::printf("CUDA failed: %s\n", cudaGetErrorString(status));
+  std::exit(1);
+}
+
+Plan plan_of(int rotary_dim, Pairing pairing, const char* method = "pro", double scale = 8) {
+  Extension e;
+  e.method = method;
+  e.scale = scale;
+  return make_plan(
+      {.rotary_dim = rotary_dim, .base = 5e5, .train_length = 8192, .pairing = pairing}, e);
+}
+
+// A copy of host memory on the device at the same alignment, brought back by back().
+class OnDevice {
+ public:
+  explicit OnDevice(Numbers& numbers) : numbers_(numbers) {
+    shift_ = reinterpret_cast<std::uintptr_t>(numbers.data()) % 64;
+    must(cudaMalloc(&memory_, numbers.bytes() + 64));
+    must(cudaMemcpy(data(), numbers.data(), numbers.bytes(), cudaMemcpyHostToDevice));
+  }
+  ~OnDevice() { cudaFree(memory_); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  std::byte* data() const { return static_cast<std::byte*>(memory_) + shift_; }
+  void back() {
+    must(cudaMemcpy(numbers_.data(), data(), numbers_.bytes(), cudaMemcpyDeviceToHost));
+  }
+
+ private:
+  Numbers& numbers_;
+  void* memory_ = nullptr;
+  std::size_t shift_ = 0;
+};
+
+// Rotates the trial's batch on the device and brings the result back; with `times`, through a
+// captured graph that is launched so often.
+void on_device(const CudaRotaryTable& table, Trial& trial, const TrialSetup& setup, int times = 0) {
+  OnDevice from_q(trial.from[0]), from_k(trial.from[1]), to_q(trial.to[0]), to_k(trial.to[1]);
+  Batch batch = trial.batch;
+  batch.queries.from = setup.in_place ? to_q.data() : from_q.data();
+  batch.queries.to = to_q.data();
+  batch.keys.from = setup.in_place ? to_k.data() : from_k.data();
+  batch.keys.to = to_k.data();
+  std::int32_t* positions = nullptr;
+  if (batch.positions) {
+    const std::size_t bytes = setup.positions.size() * sizeof(std::int32_t);
+    must(cudaMalloc(&positions, bytes));
+    must(cudaMemcpy(positions, batch.positions, bytes, cudaMemcpyHostToDevice));
+    batch.positions = positions;
+  }
+  cudaStream_t stream = nullptr;
+  must(cudaStreamCreate(&stream));
+  if (times == 0) {
+    rotate(table, batch, stream);
+  } else {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    rotate(table, batch, stream);
+    must(cudaStreamEndCapture(stream, &graph));
+    must(cudaGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < times; ++i) must(cudaGraphLaunch(exec, stream));
+    must(cudaStreamSynchronize(stream));
+    must(cudaGraphExecDestroy(exec));
+    must(cudaGraphDestroy(graph));
+  }
+  must(cudaStreamSynchronize(stream));
+  to_q.back();
+  to_k.back();
+  must(cudaStreamDestroy(stream));
+  cudaFree(positions);
+}
+
+const std::vector<std::int32_t> kPositions = {0, 1, 4095, 39001, 131071, 7, 7, 1000};
+constexpr std::int32_t kFar = 1048575;
+
+void every_kernel_agrees() {
+  double worst = 0;
+  for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
+    for (const int rotary_dim : {128, 64, 80, 6}) {
+      const Plan plan = plan_of(rotary_dim, pairing);
+      for (const Element rows : {Element::f32, Element::f16, Element::bf16}) {
+        // f16 and bf16 rows are for those who ask; one size shows that they are read.
+        if (rows != Element::f32 && rotary_dim != 128) continue;
+        const RotaryTable near(plan, 0, 131072, rows);
+        const RotaryTable far(plan, kFar - 8, kFar + 1, rows);
+        const CudaRotaryTable stored(near, CudaRotaryTable::Angles::stored);
+        const CudaRotaryTable stored_far(far, CudaRotaryTable::Angles::stored);
+        const CudaRotaryTable computed(near);
+        for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+          for (int variant = 0; variant < 24; ++variant) {
+            TrialSetup setup;
+            setup.element = element;
+            setup.head_dim = variant % 3 == 1 ? rotary_dim + 16 : rotary_dim;  // partial rotation
+            setup.queries = variant % 5 == 4 ? 9 : 3;
+            setup.keys = variant % 7 == 6 ? 0 : 2;
+            setup.in_place = variant % 2 == 0;
+            setup.head_major = variant % 4 >= 2;
+            setup.inverse = variant % 8 >= 6;
+            setup.gap = variant == 9 ? 1 : variant == 10 ? 8 : 0;
+            setup.shift = variant == 11 ? 1 : variant == 12 ? 3 : 0;
+            setup.sequences = variant >= 16 ? 2 : 1;
+            setup.tokens = std::int64_t(kPositions.size()) / setup.sequences;
+            setup.positions = kPositions;
+            if (variant == 20) {
+              setup.positions.clear();
+              setup.first_position = 4090;
+            }
+            const auto unit = rotated_unit(plan, setup.inverse);
+            Trial trial(setup, unsigned(variant));
+            on_device(stored, trial, setup);
+            std::string complaint = trial.judge(pairing, rotary_dim, rounding(rows), unit, &worst);
+            expect(complaint.empty(), "stored: " + complaint);
+            for (std::int32_t& p : setup.positions) p = kFar - p % 8;
+            if (!setup.positions.empty()) {
+              Trial distant(setup, unsigned(variant));
+              on_device(stored_far, distant, setup);
+              complaint = distant.judge(pairing, rotary_dim, rounding(rows), unit, &worst);
+              expect(complaint.empty(), "stored, far: " + complaint);
+              if (rows == Element::f32) {
+                Trial made(setup, unsigned(variant));
+                on_device(computed, made, setup);
+                complaint = made.judge(pairing, rotary_dim, kComputedAngles, unit, &worst);
+                expect(complaint.empty(), "computed, far: " + complaint);
+              }
+              setup.positions = kPositions;
+            }
+            if (rows != Element::f32) continue;
+            Trial made(setup, unsigned(variant));
+            on_device(computed, made, setup);
+            complaint = made.judge(pairing, rotary_dim, kComputedAngles, unit, &worst);
+            expect(complaint.empty(), "computed: " + complaint);
+          }
+        }
+      }
+    }
+  }
+  std::printf("every kernel: largest error over its bound %.3f\n", worst);
+}
+
+// The largest error of computed and stored cosines and sines: docs/numerics.md quotes it.
+void errors_by_position() {
+  const Plan plan = plan_of(128, Pairing::halves, "none", 1);
+  std::printf("largest error of a turned pair of length 1, f32, 64 pairs, base 500000:\n");
+  std::printf("%10s %12s %12s\n", "position", "computed", "stored f32");
+  for (const std::int32_t p :
+       {0, 1, 4095, 39001, 131071, 1000000, kFar, 16777216, 2147483647 - 8}) {
+    const RotaryTable table(plan, p, std::int64_t(p) + 1);
+    double worst[2] = {};
+    for (int k = 0; k < 2; ++k) {
+      TrialSetup setup{.queries = 64, .keys = 64, .tokens = 1, .first_position = p};
+      Trial trial(setup);
+      for (std::size_t i = 0; i < trial.from[0].size(); ++i) {
+        const double angle = double(i) * 0.7;
+        const float value = float(i % 128 < 64 ? std::cos(angle) : std::sin(angle - 0.7 * 64));
+        for (int side = 0; side < 2; ++side) {
+          trial.from[side].set(i, value);
+          trial.to[side].set(i, value);
+        }
+      }
+      on_device(CudaRotaryTable(table, k == 0 ? CudaRotaryTable::Angles::computed
+                                              : CudaRotaryTable::Angles::stored),
+                trial, setup);
+      std::vector<double> x(128);
+      for (int head = 0; head < 64; ++head) {
+        for (int i = 0; i < 128; ++i) x[i] = trial.from[0].at(std::size_t(head * 128 + i));
+        rotate_reference(plan, double(p), x);
+        for (int i = 0; i < 128; ++i) {
+          worst[k] =
+              std::max(worst[k], std::abs(x[i] - trial.to[0].at(std::size_t(head * 128 + i))));
+        }
+      }
+      expect(worst[k] < 1e-6, "an error of 1e-6 or more");
+    }
+    std::printf("%10d %12.3g %12.3g\n", p, worst[0], worst[1]);
+  }
+}
+
+void properties() {
+  for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
+    const Plan plan = plan_of(128, pairing);
+    const Plan other = plan_of(128, pairing, "yarn", 16);
+    const RotaryTable host(plan, 0, 4096);
+    const CudaRotaryTable table(host);
+
+    // Turning a cache to another plan equals rotating under it.
+    TrialSetup setup{.tokens = 8, .positions = kPositions};
+    Trial trial(setup);
+    const CudaRotaryTable turning(RotaryTable::turning(plan, other, 0, 0));
+    on_device(turning, trial, setup);
+    const std::string complaint =
+        trial.judge(pairing, 128, kComputedAngles, turned_unit(plan, other));
+    expect(complaint.empty(), "turning: " + complaint);
+
+    // Inverse undoes, norms stay (up to the attention scale), scores depend on distance only.
+    TrialSetup near{.queries = 1, .keys = 1, .tokens = 1, .positions = {700}};
+    TrialSetup far{.queries = 1, .keys = 1, .tokens = 1, .positions = {131571}};
+    const auto rotated = [&](int p, Trial& t, TrialSetup& s) {
+      s.positions = {p};
+      Trial again(s);
+      on_device(table, again, s);
+      for (int side = 0; side < 2; ++side) {
+        std::memcpy(t.to[side].data(), again.to[side].data(), again.to[side].bytes());
+      }
+    };
+    const auto dot = [](const Numbers& a, const Numbers& b) {
+      double sum = 0;
+      for (std::size_t i = 0; i < a.size(); ++i) sum += a.at(i) * b.at(i);
+      return sum;
+    };
+    Trial q1(near), k1(near), q2(far), k2(far);
+    rotated(700, q1, near);
+    rotated(200, k1, near);
+    rotated(131571, q2, far);
+    rotated(131071, k2, far);
+    expect(std::abs(dot(q1.to[0], k1.to[1]) - dot(q2.to[0], k2.to[1])) < 1e-4,
+           "scores depend on more than distance");
+    const double t = plan.attention_scale();
+    const double before = dot(q1.from[0], q1.from[0]) * t * t;
+    expect(std::abs(dot(q2.to[0], q2.to[0]) / before - 1) < 1e-6, "the norm changed");
+    TrialSetup back = far;
+    back.inverse = true;
+    back.positions = {131571};
+    Trial undone(back);
+    std::memcpy(undone.to[0].data(), q2.to[0].data(), q2.to[0].bytes());
+    on_device(table, undone, back);
+    double worst = 0;
+    for (std::size_t i = 0; i < undone.to[0].size(); ++i) {
+      worst = std::max(worst, std::abs(undone.to[0].at(i) - q1.from[0].at(i)));
+    }
+    expect(worst < 4e-6, cat("inverse misses by ", worst));
+
+    // A captured graph replays the rotation: four times in place is a turn by four times the angle.
+    TrialSetup graph{.queries = 2, .keys = 1, .tokens = 3, .first_position = 5};
+    Trial replayed(graph);
+    on_device(CudaRotaryTable(RotaryTable(plan_of(128, pairing, "none", 1), 0, 64)), replayed,
+              graph, 4);
+    const std::string replay = replayed.judge(
+        pairing, 128, 8 * kComputedAngles,
+        [&](std::int64_t p) { return rotated_unit(plan_of(128, pairing, "none", 1))(4 * p); });
+    expect(replay.empty(), "graph: " + replay);
+  }
+}
+
+// The action throws an Error of kind usage whose message holds the word.
+template <typename Action>
+void refuses(const char* word, Action action) {
+  try {
+    action();
+    expect(false, cat("not refused: ", word));
+  } catch (const Error& e) {
+    expect(e.kind() == ErrorKind::usage && std::string(e.what()).find(word) != std::string::npos &&
+               !e.hint().empty(),
+           cat("refused with: ", e.what(), ", not with: ", word));
+  }
+}
+
+void misuse() {
+  const Plan plan = plan_of(128, Pairing::halves);
+  const RotaryTable host(plan, 0, 100);
+  const CudaRotaryTable stored(host, CudaRotaryTable::Angles::stored);
+  const CudaRotaryTable computed(host);
+  void* memory = nullptr;
+  must(cudaMalloc(&memory, 1 << 20));
+  Batch good;
+  good.head_dim = 128;
+  good.tokens = 4;
+  good.queries = in_place(memory, 2, token_major(4, 2, 128));
+  Batch batch = good;
+  batch.queries.from = nullptr;
+  refuses("null", [&] { rotate(stored, batch, nullptr); });
+  batch = good;
+  batch.head_dim = 64;
+  refuses("rotary_dim 128", [&] { rotate(stored, batch, nullptr); });
+  batch = good;
+  batch.first_position = 97;
+  refuses("in the table of 0 to 99", [&] { rotate(stored, batch, nullptr); });
+  rotate(computed, batch, nullptr);  // knows no end
+  batch.tokens = 0;
+  rotate(stored, batch, nullptr);
+  batch = good;
+  batch.queries.count = 0;
+  rotate(stored, batch, nullptr);
+  must(cudaDeviceSynchronize());
+
+  // A position on the device that has no row: its token is left alone, check() says so, once.
+  TrialSetup setup{.tokens = 3, .positions = {5, 100, 6}};
+  Trial trial(setup);
+  on_device(stored, trial, setup);
+  expect(!trial.untouched(), "the good tokens were left alone too");
+  for (int side = 0; side < 2; ++side) {
+    const std::size_t token = std::size_t(side == 0 ? 3 : 2) * 128;
+    expect(std::memcmp(trial.to[side].data() + 4 * token, trial.from[side].data() + 4 * token,
+                       4 * token) == 0,
+           "a token without a row was written");
+  }
+  refuses("left alone", [&] { stored.check(nullptr); });
+  stored.check(nullptr);
+  must(cudaFree(memory));
+}
+
+int run() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::printf(
+        "SKIPPED: no NVIDIA GPU here; the CUDA kernels were compiled and linked, not run\n");
+    return 77;
+  }
+  cudaDeviceProp facts{};
+  must(cudaGetDeviceProperties(&facts, 0));
+  std::printf("on %s, compute capability %d.%d\n", facts.name, facts.major, facts.minor);
+  try {
+    every_kernel_agrees();
+    errors_by_position();
+    properties();
+    misuse();
+  } catch (const Error& e) {
+    std::printf("FAILED: %s (%s)\n", e.what(), e.hint().c_str());
+    return 1;
+  }
+  std::printf("%d checks, %d failures\n", checks, failures);
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace mrrope::test
+
+int main() { return mrrope::test::run(); }

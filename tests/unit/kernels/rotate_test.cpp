@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "kernels/rotary_simd.h"
+#include "mrrope/rotary.h"
+#include "support/allocations.h"
+#include "support/expect_error.h"
+#include "support/rotary_trial.h"
+
+namespace mrrope {
+namespace {
+
+using test::rotated_unit;
+using test::rounding;
+using test::Trial;
+using test::TrialSetup;
+
+Plan plan_of(int rotary_dim, Pairing pairing, const char* method = "pro", double scale = 8) {
+  Extension e;
+  e.method = method;
+  e.scale = scale;
+  return make_plan(
+      {.rotary_dim = rotary_dim, .base = 5e5, .train_length = 8192, .pairing = pairing}, e);
+}
+
+constexpr std::int32_t kFar = 1048575;
+const std::vector<std::int32_t> kPositions = {0, 1, 4095, 39001, 131071, 7, 7, 1000};
+
+struct Kernel {
+  std::string target;
+  Pairing pairing;
+};
+
+class Rotate : public testing::TestWithParam<Kernel> {
+ protected:
+  void SetUp() override { use_simd_target(GetParam().target); }
+  void TearDown() override { use_simd_target(""); }
+  Pairing pairing() const { return GetParam().pairing; }
+};
+
+std::vector<Kernel> kernels() {
+  std::vector<Kernel> all;
+  for (const std::string& target : simd_targets()) {
+    for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
+      all.push_back({target, pairing});
+    }
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Targets, Rotate, testing::ValuesIn(kernels()), [](const auto& param) {
+  return param.param.target + "_" + to_string(param.param.pairing);
+});
+
+// Every type, table, layout and size, at near and far positions.
+TEST_P(Rotate, AgreesWithTheReference) {
+  for (const int rotary_dim : {128, 64, 80, 6, 4}) {
+    const Plan plan = plan_of(rotary_dim, pairing());
+    std::map<std::pair<bool, std::int64_t>, std::vector<double>> known;
+    for (const Element rows : {Element::f32, Element::f16, Element::bf16}) {
+      if (rows != Element::f32 && rotary_dim != 80) continue;
+      const RotaryTable near(plan, 0, 131072, rows);
+      const RotaryTable far(plan, kFar - 8, kFar + 1, rows);
+      for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+        for (int variant = 0; variant < 24; ++variant) {
+          TrialSetup setup;
+          setup.element = element;
+          setup.head_dim = variant % 3 == 1 ? rotary_dim + 17 : rotary_dim;  // partial rotation
+          setup.keys = variant % 7 == 6 ? 0 : 2;
+          setup.in_place = variant % 2 == 0;
+          setup.head_major = variant % 4 >= 2;
+          setup.inverse = variant % 8 >= 6;
+          setup.gap = variant == 9 ? 1 : variant == 10 ? 8 : 0;
+          setup.shift = variant == 11 ? 1 : variant == 12 ? 3 : 0;
+          setup.sequences = variant >= 16 ? 2 : 1;
+          setup.tokens = std::int64_t(kPositions.size()) / setup.sequences;
+          setup.positions = kPositions;
+          if (variant == 20) {
+            setup.positions.clear();
+            setup.first_position = 4090;
+          }
+          const bool inverse = setup.inverse;
+          const auto unit = [&](std::int64_t position) {
+            auto& x = known[{inverse, position}];
+            if (x.empty()) x = rotated_unit(plan, inverse)(position);
+            return x;
+          };
+          for (const RotaryTable* table : {&near, &far}) {
+            if (table == &far && setup.positions.empty()) setup.first_position = kFar - 7;
+            if (table == &far) {
+              for (std::int32_t& p : setup.positions) p = kFar - p % 8;
+            }
+            Trial trial(setup, unsigned(variant));
+            rotate(*table, trial.batch);
+            EXPECT_EQ(trial.judge(pairing(), rotary_dim, rounding(rows), unit), "");
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Rotate, HeadsLongerThanATile) {
+  const Plan plan = plan_of(2 * 1301, pairing());
+  const RotaryTable table(plan, 0, 100);
+  TrialSetup setup{.head_dim = 2 * 1301 + 5, .tokens = 2, .in_place = false, .first_position = 40};
+  Trial trial(setup);
+  rotate(table, trial.batch);
+  EXPECT_EQ(trial.judge(pairing(), 2 * 1301, rounding(Element::f32), rotated_unit(plan)), "");
+}
+
+TEST_P(Rotate, AnyNumberOfThreadsGivesTheSameBits) {
+  const Plan plan = plan_of(64, pairing());
+  const RotaryTable table(plan, 0, 512);
+  for (const std::int64_t tokens : {0, 1, 5, 401}) {
+    TrialSetup setup{
+        .element = Element::bf16, .head_dim = 64, .queries = 9, .keys = 3, .tokens = tokens};
+    Trial alone(setup), together(setup), shared(setup);
+    rotate(table, alone.batch);
+    Workers workers(3);
+    EXPECT_EQ(workers.threads(), 3);
+    rotate(table, together.batch, workers);
+    std::vector<std::thread> threads;
+    for (int part = 0; part < 7; ++part) {
+      threads.emplace_back([&, part] { rotate_part(table, shared.batch, part, 7); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (int side = 0; side < 2; ++side) {
+      const std::size_t bytes = alone.to[side].bytes();
+      EXPECT_EQ(std::memcmp(alone.to[side].data(), together.to[side].data(), bytes), 0);
+      EXPECT_EQ(std::memcmp(alone.to[side].data(), shared.to[side].data(), bytes), 0);
+    }
+  }
+}
+
+TEST_P(Rotate, TurnsACacheFromOnePlanToAnother) {
+  const Plan a = plan_of(128, pairing(), "yarn", 4);
+  const Plan b = plan_of(128, pairing(), "pro", 16);
+  TrialSetup setup{
+      .queries = 0, .keys = 4, .tokens = 8, .head_major = true, .positions = kPositions};
+  Trial trial(setup);
+  rotate(RotaryTable::turning(a, b, 0, 131072), trial.batch);
+  EXPECT_EQ(trial.judge(pairing(), 128, rounding(Element::f32) + 1e-10, test::turned_unit(a, b)),
+            "");
+  // And back.
+  trial.batch.inverse = true;
+  rotate(RotaryTable::turning(a, b, 0, 131072), trial.batch);
+  for (std::size_t i = 0; i < trial.to[1].size(); ++i) {
+    EXPECT_NEAR(trial.to[1].at(i), trial.from[1].at(i), 4e-6);
+  }
+}
+
+double dot(const test::Numbers& a, const test::Numbers& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a.at(i) * b.at(i);
+  return sum;
+}
+
+TEST_P(Rotate, KeepsNormsDistancesAndTheWayBack) {
+  const Plan plan = plan_of(128, pairing());
+  const RotaryTable table(plan, 0, 131600);
+  const auto rotated = [&](std::int32_t position) {
+    TrialSetup setup{.queries = 1, .keys = 1, .tokens = 1, .positions = {position}};
+    auto trial = std::make_unique<Trial>(setup);
+    rotate(table, trial->batch);
+    return trial;
+  };
+  const auto q1 = rotated(700), k1 = rotated(200), q2 = rotated(131571), k2 = rotated(131071);
+  const double near = dot(q1->to[0], k1->to[1]);
+  EXPECT_NEAR(near, dot(q2->to[0], k2->to[1]), 1e-4);
+  EXPECT_GT(std::abs(near - dot(q1->to[0], k2->to[1])), 1e-2);
+  const double t = plan.attention_scale();
+  EXPECT_NEAR(dot(q2->to[0], q2->to[0]) / (dot(q2->from[0], q2->from[0]) * t * t), 1, 1e-6);
+  q2->batch.inverse = true;
+  rotate(table, q2->batch);
+  for (std::size_t i = 0; i < 128; ++i) EXPECT_NEAR(q2->to[0].at(i), q2->from[0].at(i), 2e-6);
+}
+
+TEST_P(Rotate, SpecialValuesStayWhatTheyAre) {
+  const Plan plan = plan_of(32, pairing(), "none", 1);
+  const RotaryTable table(plan, 0, 4);
+  for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+    TrialSetup setup{.element = element, .head_dim = 32, .queries = 1, .keys = 1, .tokens = 1};
+    Trial trial(setup);
+    trial.to[0].set(0, NAN);
+    trial.to[0].set(1, INFINITY);
+    rotate(table, trial.batch);  // position 0: the identity, but 0 * inf is not a number
+    EXPECT_TRUE(std::isnan(trial.to[0].at(0))) << to_string(element);
+    EXPECT_FALSE(std::isfinite(trial.to[0].at(1))) << to_string(element);
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(trial.to[1].at(i), trial.from[1].at(i));
+  }
+}
+
+TEST_P(Rotate, AllocatesNothing) {
+  const Plan plan = plan_of(128, pairing());
+  const RotaryTable table(plan, 0, 600, Element::f16);
+  TrialSetup setup{.tokens = 600};
+  Trial trial(setup);
+  Workers workers(2);
+  const std::int64_t before = test::allocations();
+  rotate(table, trial.batch);
+  rotate(table, trial.batch, workers);
+  rotate_part(table, trial.batch, 1, 2);
+  EXPECT_EQ(test::allocations(), before);
+}
+
+// Every misuse is an error, and not one byte was written.
+TEST_P(Rotate, RefusesMisuseBeforeAnyWrite) {
+  const Plan plan = plan_of(128, pairing());
+  const RotaryTable table(plan, 10, 100);
+  TrialSetup setup{.tokens = 8, .in_place = false, .first_position = 20};
+  Trial trial(setup);
+  const Batch good = trial.batch;
+  Workers workers(2);
+  const auto refused = [&](const std::string& word, const Batch& batch) {
+    test::expect_error(ErrorKind::usage, word, [&] { rotate(table, batch); });
+    test::expect_error(ErrorKind::usage, word, [&] { rotate(table, batch, workers); });
+    test::expect_error(ErrorKind::usage, word, [&] { rotate_part(table, batch, 0, 2); });
+    EXPECT_TRUE(trial.untouched()) << word;
+  };
+  const auto with = [&](const auto& change) {
+    Batch batch = good;
+    change(batch);
+    return batch;
+  };
+  refused("queries.from", with([](Batch& b) { b.queries.from = nullptr; }));
+  refused("keys.to", with([](Batch& b) { b.keys.to = nullptr; }));
+  refused("rotary_dim 128", with([](Batch& b) { b.head_dim = 127; }));
+  refused("element 9", with([](Batch& b) { b.element = Element(9); }));
+  refused("-1 tokens", with([](Batch& b) { b.tokens = -1; }));
+  refused("-2 sequences", with([](Batch& b) { b.sequences = -2; }));
+  refused("-3 heads", with([](Batch& b) { b.queries.count = -3; }));
+  refused("table of 10 to 99", with([](Batch& b) { b.first_position = 9; }));
+  refused("table of 10 to 99", with([](Batch& b) { b.first_position = 93; }));
+  refused("table of 10 to 99", with([](Batch& b) { b.first_position = INT64_MAX; }));
+  refused("table of 10 to 99", with([](Batch& b) { b.first_position = INT64_MIN; }));
+  refused("overlap", with([](Batch& b) { b.queries.to_strides.head = 64; }));
+  refused("overlap", with([](Batch& b) { b.keys.to_strides.token = 0; }));
+  refused("stride of", with([](Batch& b) { b.keys.from_strides.token = INT64_MIN; }));
+  refused("overlap", with([](Batch& b) {
+            b.queries.from = static_cast<const std::byte*>(b.queries.to) + 64;
+          }));
+  refused("two sets of strides", with([](Batch& b) {
+            b.queries.from = b.queries.to;
+            b.queries.from_strides = head_major(8, 3, 128);
+          }));
+  refused("multiple of 4 bytes", with([](Batch& b) {
+            b.queries.from = static_cast<const std::byte*>(b.queries.from) + 1;
+          }));
+  std::vector<std::int32_t> positions = {20, 21, 22, 23, 24, 25, 26, 100};
+  refused("position 100", with([&](Batch& b) { b.positions = positions.data(); }));
+  positions.back() = -1;
+  refused("position -1", with([&](Batch& b) { b.positions = positions.data(); }));
+  test::expect_error(ErrorKind::usage, "part 2 of 2", [&] { rotate_part(table, good, 2, 2); });
+  test::expect_error(ErrorKind::usage, "0 threads", [] { Workers none(0); });
+  EXPECT_TRUE(trial.untouched());
+
+  // Nothing to do is no misuse.
+  rotate(table, with([](Batch& b) { b.tokens = 0; }));
+  rotate(table, with([](Batch& b) { b.sequences = 0; }));
+  rotate(table, with([](Batch& b) { b.queries.count = b.keys.count = 0; }));
+  EXPECT_TRUE(trial.untouched());
+}
+
+}  // namespace
+}  // namespace mrrope
