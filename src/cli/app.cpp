@@ -103,6 +103,7 @@ int run(int argc, char** argv) {
   add_plan(app);
   add_generate(app);
   add_eval(app);
+  add_tune(app);
   add_demo(app);
 
   try {
