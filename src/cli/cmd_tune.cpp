@@ -229,9 +229,8 @@ void add_tune(CLI::App& app) {
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   verb->add_option("--proof-needles", flags->proof_needles,
-                   "Needles of the proof at each of ten depths")
+                   "Needles of the proof at each of ten depths; 0: perplexity alone decides")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   verb->add_option("--form", flags->form,
                    "planted, completion or chat; chat where the model has a template")

@@ -61,10 +61,12 @@ double mean_log(const ProofRow& row) {
 }
 
 std::string plus_minus(const Estimate& e, int digits) {
+  if (e.n == 0) return "-";
   return cat(fixed(e.value, digits), " +-", fixed(e.error, digits));
 }
 
 std::string signed_percent(const Estimate& e) {
+  if (e.n == 0) return "-";
   return cat(e.value >= 0 ? "+" : "", fixed(e.value, 1), " +-", fixed(e.error, 1));
 }
 
@@ -75,7 +77,7 @@ Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
   Proof proof;
   const PerplexityRow* own = row_of(ppl, tuned);
   const NeedleRow* own_needles = row_of(needle, tuned);
-  if (!own || !own_needles) {
+  if (!own || (!needle.rows.empty() && !own_needles)) {
     throw Error(ErrorKind::failed, cat("no results of ", tuned, " in the proof"),
                 "this is a bug: please report it");
   }
@@ -113,7 +115,7 @@ Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
   proof.better = true;
   const ProofRow* best = nullptr;
   const auto value = [&](const ProofRow& row) {
-    return mean_log(row) + weight * kMissed * (1 - row.found.value);
+    return mean_log(row) + (row.found.n > 0 ? weight * kMissed * (1 - row.found.value) : 0);
   };
   for (ProofRow& row : proof.rows) {
     row.against = why_against(row, proof.tuned);
@@ -148,7 +150,10 @@ Proof prove(LanguageModel& model, const Proposal& tuned, const std::vector<Propo
   std::vector<MethodUnderTest> with_none = methods;
   with_none.push_back({"none", make_ladder(make_plan(g, Extension{}), ctx)});
   const PerplexityResults p = run_perplexity(model, with_none, held_out, perplexity, ppl, progress);
-  const NeedleResults n = run_needle(model, methods, held_out, needles, needle, progress);
+  NeedleResults n;
+  if (options.needles > 0) {
+    n = run_needle(model, methods, held_out, needles, needle, progress);
+  }
   return judge_proof(p, n, tuned.name, weight);
 }
 
@@ -187,7 +192,7 @@ std::string to_text(const Proof& proof) {
   const auto put = [&](const ProofRow& row) {
     TextRow line = {row.method};
     for (const Estimate& e : row.perplexity) line.push_back(plus_minus(e, 3));
-    line.push_back(cat(fixed(100 * row.found.value, 1), " +-", fixed(100 * row.found.error, 1)));
+    line.push_back(plus_minus({100 * row.found.value, 100 * row.found.error, row.found.n}, 1));
     table.push_back(std::move(line));
   };
   put(proof.tuned);

@@ -22,7 +22,7 @@ namespace mrrope {
 
 struct ProofOptions {
   std::vector<double> depths = {5, 15, 25, 35, 45, 55, 65, 75, 85, 95};
-  std::size_t needles = 20;  // per depth
+  std::size_t needles = 20;  // per depth; 0: none, and perplexity alone decides
   std::uint64_t seed = 1;    // of words and numbers
   NeedleForm form;
   std::int64_t batch = 2048;

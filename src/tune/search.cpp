@@ -60,7 +60,7 @@ class Search {
         progress_(progress),
         left_(std::int64_t(options.budget * double(set.pass))) {
     for (const ordered_json& line : folder.units()) {
-      done_[key(line.value("plan", ""), line.value("text", ""),
+      done_[key(line.value("numbers", ""), line.value("text", ""),
                 line.value("length", std::int64_t(0)))] = measured_from_json(line);
     }
   }
@@ -109,7 +109,7 @@ class Search {
 
   std::size_t add(const Proposal& proposal) {
     for (std::size_t i = 0; i < result_.trials.size(); ++i) {
-      if (result_.trials[i].proposal.plan == proposal.plan) return i;
+      if (result_.trials[i].proposal.numbers == proposal.numbers) return i;
     }
     result_.trials.push_back({proposal, {}, false, {}, {}, {}});
     return result_.trials.size() - 1;
@@ -117,7 +117,7 @@ class Search {
 
   // One unit, from the journal or computed now. Throws OutOfBudget.
   const Measured& unit(const Proposal& proposal, const SearchText& text) {
-    const std::string k = key(proposal.plan, text.id, text.length);
+    const std::string k = key(proposal.numbers, text.id, text.length);
     if (counted_.count(k) == 0) {
       if (left_ - text.cost < reserve_) throw OutOfBudget();
       left_ -= text.cost;
@@ -133,6 +133,7 @@ class Search {
         });
     ordered_json line = {{"task", "tune"},
                          {"plan", proposal.plan},
+                         {"numbers", proposal.numbers},
                          {"method", proposal.name},
                          {"text", text.id},
                          {"length", text.length}};

@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "eval/random.h"
 #include "formats/digest.h"
+#include "formats/sha256.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -20,6 +21,15 @@ constexpr const char* kPublished[] = {"yarn", "yarn-rotations", "uni", "pro"};
   throw Error(ErrorKind::usage, message, hint);
 }
 
+std::string numbers_digest(const Ladder& ladder) {
+  std::string text;
+  for (const Rung& rung : ladder.rungs()) {
+    text += cat(rung.length, ":", rung.plan.attention_scale());
+    for (const double f : rung.plan.factor()) text += cat(",", f);
+  }
+  return sha256(text).substr(0, 16);
+}
+
 void finish(const Space& space, Proposal& c) {
   Extension& e = c.extension;
   e.scale = c.headroom * double(space.ctx) / double(space.geometry.train_length);
@@ -30,6 +40,7 @@ void finish(const Space& space, Proposal& c) {
     c.ladder = make_ladder(make_plan(space.geometry, e), space.ctx);
   }
   c.plan = ladder_digest(c.ladder);
+  c.numbers = numbers_digest(c.ladder);
 }
 
 // Six digits are more than any of these can be told apart by, and keep plan files readable.

@@ -37,7 +37,8 @@ struct Proposal {
   double headroom = 1;
   double rung_step = LadderRequest{}.rung_step;
   Ladder ladder;
-  std::string plan;            // digest of the ladder
+  std::string plan;            // digest of its file
+  std::string numbers;         // digest of its numbers: equal for pro and power 1
   std::optional<Point> point;  // absent outside the family
 };
 
