@@ -33,10 +33,11 @@ struct Stage {
 
 std::vector<Stage> stages(const SearchSet& set) {
   const std::size_t n = set.texts.size();
-  std::vector<Stage> all = {{true, set.halves.size()}};
+  std::vector<Stage> all;
+  if (!set.halves.empty()) all.push_back({true, set.halves.size()});
   for (const std::size_t texts :
        {std::max<std::size_t>(1, n / 4), std::max<std::size_t>(1, n / 2), n}) {
-    if (all.size() == 1 || texts > all.back().texts) all.push_back({false, texts});
+    if (all.empty() || all.back().halves || texts > all.back().texts) all.push_back({false, texts});
   }
   return all;
 }
@@ -131,12 +132,9 @@ class Search {
           progress_.advance(tokens);
           if (interrupt_requested()) throw folder_.interrupted(done_.size(), done_.size() + 1);
         });
-    ordered_json line = {{"task", "tune"},
-                         {"plan", proposal.plan},
-                         {"numbers", proposal.numbers},
-                         {"method", proposal.name},
-                         {"text", text.id},
-                         {"length", text.length}};
+    ordered_json line = {
+        {"task", "tune"},          {"plan", proposal.plan}, {"numbers", proposal.numbers},
+        {"method", proposal.name}, {"text", text.id},       {"length", text.length}};
     line.update(to_json(measured));
     folder_.append(line);
     return done_[k] = measured;
@@ -191,7 +189,8 @@ class Search {
       for (const std::size_t i : alive) {
         if (stage.halves) {
           for (const SearchText& text : set_.halves) {
-            seen[i].push_back(unit(result_.trials[i].proposal, text));
+            const Proposal shorter = at_length(space_, result_.trials[i].proposal, text.length);
+            seen[i].push_back(unit(shorter, text));
             if (!seen[i].back().failed.empty()) last_failure_ = seen[i].back().failed;
           }
         } else {
@@ -365,6 +364,9 @@ class Search {
 SearchSet make_search_set(const LanguageModel& model, const Space& space,
                           const std::vector<Document>& documents, const SearchOptions& options) {
   SearchSet set;
+  // At half the length, if that still asks for an extension worth the name.
+  const std::int64_t window = space.geometry.train_length;
+  const std::int64_t shorter = space.ctx >= 3 * window ? space.ctx / 2 : space.ctx * 3 / 4;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const std::vector<Token> tokens = model.tokenize(documents[i].text, false, false);
     const auto planted = [&](std::int64_t length, std::size_t answers) {
@@ -372,8 +374,8 @@ SearchSet make_search_set(const LanguageModel& model, const Space& space,
     };
     set.texts.push_back(planted(space.ctx, options.answers));
     set.pass += set.texts.back().cost;
-    if (i < std::max<std::size_t>(1, documents.size() / 4)) {
-      set.halves.push_back(planted(space.ctx / 2, (options.answers + 1) / 2));
+    if (shorter > window && i < std::max<std::size_t>(1, documents.size() / 4)) {
+      set.halves.push_back(planted(shorter, (options.answers + 1) / 2));
     }
   }
   return set;

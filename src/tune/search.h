@@ -34,11 +34,11 @@ struct SearchOptions {
   bool knots = true;  // static plans: free knots at the end
 };
 
-// The search set, tokenised: every document at the wanted length, and some at half of it.
+// The search set, tokenised: every document at the wanted length, and some at about half of it.
 struct SearchSet {
   std::vector<SearchText> texts;
-  std::vector<SearchText> halves;
-  std::int64_t pass = 0;  // tokens of one pass
+  std::vector<SearchText> halves;  // read under the same parameters at their length; may be empty
+  std::int64_t pass = 0;           // tokens of one pass
 };
 SearchSet make_search_set(const LanguageModel& model, const Space& space,
                           const std::vector<Document>& documents, const SearchOptions& options);

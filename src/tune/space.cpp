@@ -123,6 +123,14 @@ Proposal proposal_at(const Space& space, Point point, const std::string& origin)
   return c;
 }
 
+Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ctx) {
+  Space other = space;
+  other.ctx = ctx;
+  Proposal p = proposal;
+  finish(other, p);
+  return p;
+}
+
 std::vector<Proposal> published(const Space& space) {
   std::vector<Proposal> out;
   for (const char* method : kPublished) {

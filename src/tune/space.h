@@ -61,6 +61,9 @@ std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t s
 // stays monotone, its ends stay, and zeros change nothing.
 Proposal with_knots(const Space& space, const Proposal& base, const std::vector<double>& warp);
 
+// The same parameters at another length of the same model.
+Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ctx);
+
 // Turns in the window of a pair index that need not be whole.
 double turns_at(const Geometry& geometry, double pair);
 
