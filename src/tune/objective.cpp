@@ -109,7 +109,10 @@ Measured measure(LanguageModel& model, const Ladder& ladder, const SearchText& t
       measured.failed = "the log-probability of an answer is not a finite number";
     }
   } catch (const Error& e) {
-    if (e.kind() != ErrorKind::failed) throw;
+    // The engine's refusal to go on with NaN is data; a device that failed is not.
+    if (e.kind() != ErrorKind::failed || std::string(e.what()).find("NaN") == std::string::npos) {
+      throw;
+    }
     measured.failed = e.what();
   }
   return measured;

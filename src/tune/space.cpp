@@ -111,9 +111,10 @@ Proposal proposal_at(const Space& space, Point point, const std::string& origin)
   c.extension.method = "power";
   Parameters& p = c.extension.parameters;
   p.power = rounded(point[kPower]);
-  // Half a pair beyond, so that rounding never moves a border; betas carry over to other models.
-  p.beta_fast = rounded(turns_at(space.geometry, b.low + 0.5));
-  p.beta_slow = rounded(turns_at(space.geometry, b.high - 0.5));
+  // A quarter of a pair inside, so that rounding never moves a border. Betas, not pairs: they carry
+  // over to other models.
+  p.beta_fast = rounded(turns_at(space.geometry, b.low + 0.25));
+  p.beta_slow = rounded(turns_at(space.geometry, b.high - 0.25));
   p.attn_coef = rounded(point[kAttnCoef]);
   c.headroom = rounded(point[kHeadroom]);
   if (space.elastic) c.rung_step = rounded(point[kRungStep]);
