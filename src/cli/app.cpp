@@ -104,6 +104,7 @@ int run(int argc, char** argv) {
   add_generate(app);
   add_eval(app);
   add_tune(app);
+  add_sweep(app);
   add_demo(app);
 
   try {

@@ -34,6 +34,7 @@ void add_inspect(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_tune(CLI::App& app);
+void add_sweep(CLI::App& app);
 void add_demo(CLI::App& app);
 
 // Man page and shell completions from the table behind --help: "man", "bash", "zsh" or "fish".

@@ -96,7 +96,7 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic) {
   axis(std::max(0.0, usual.low - width / 2), usual.low + width / 2, pairs);
   axis(usual.high - 0.4 * width, std::min(last, usual.high + 0.6 * width), pairs);
   axis(0, 0.15, 0.015);
-  axis(1, 1.6, 0.08);
+  axis(1, 2, 0.1);
   if (elastic) axis(1.05, 1.6, 0.08);
   return space;
 }
