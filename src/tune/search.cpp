@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr double kStartShare = 0.5;     // of the budget, at most, for the start
+constexpr double kStartShare = 0.4;     // of the budget, at most, for the start
 constexpr std::size_t kMostStart = 48;  // proposals
 constexpr std::size_t kStretches = 4;   // of the middle, for free knots
 constexpr double kKnotShare = 0.25;     // of what the start leaves

@@ -86,18 +86,23 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic) {
   const double width = usual.high - usual.low;
   const double pairs = std::max(1.0, std::round(last / 16));  // a step along a border
 
-  Space space{geometry, ctx, elastic, {}, {}, {}};
-  const auto axis = [&](double lower, double upper, double step) {
+  Space space{geometry, ctx, elastic, {}, {}, {}, {}, {}};
+  const auto axis = [&](double lower, double upper, double step, double start_lower,
+                        double start_upper) {
     space.lower.push_back(lower);
     space.upper.push_back(upper);
     space.step.push_back(step);
+    space.start_lower.push_back(std::max(lower, start_lower));
+    space.start_upper.push_back(std::min(upper, start_upper));
   };
-  axis(-1.5, 2.5, 0.4);
-  axis(std::max(0.0, usual.low - width / 2), usual.low + width / 2, pairs);
-  axis(usual.high - 0.4 * width, std::min(last, usual.high + 0.6 * width), pairs);
-  axis(0, 0.15, 0.015);
-  axis(1, 2, 0.1);
-  if (elastic) axis(1.05, 1.6, 0.08);
+  axis(-1.5, 2.5, 0.4, -1, 1.5);
+  axis(std::max(0.0, usual.low - width / 2), usual.low + width / 2, pairs, usual.low - width / 5,
+       usual.low + width / 4);
+  axis(usual.high - 0.4 * width, std::min(last, usual.high + 0.6 * width), pairs,
+       usual.high - width / 5, usual.high + width / 4);
+  axis(0, 0.15, 0.015, 0.02, 0.1);
+  axis(1, 2, 0.1, 1, 1.5);
+  if (elastic) axis(1.05, 1.6, 0.08, 1.1, 1.4);
   return space;
 }
 
@@ -198,7 +203,7 @@ std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t s
     for (std::size_t i = 0; i < d; ++i) {
       at[i] += std::pow(root, -double(i + 1));
       at[i] -= std::floor(at[i]);
-      point[i] = space.lower[i] + at[i] * (space.upper[i] - space.lower[i]);
+      point[i] = space.start_lower[i] + at[i] * (space.start_upper[i] - space.start_lower[i]);
     }
     points.push_back(std::move(point));
   }

@@ -25,6 +25,8 @@ struct Space {
   // One entry per coordinate: five, for a ladder six.
   Point lower, upper;
   Point step;  // of the first moves of a local search
+  // Where the start is spread: nearer to what is published, for most of the rest is hopeless.
+  Point start_lower, start_upper;
 };
 
 // Throws Error (usage) where ctx lies inside the window, or the geometry has no middle to extend.

@@ -65,7 +65,7 @@ TEST(Space, SpreadStaysInsideAndDependsOnTheSeed) {
     for (const Point& p : a) {
       EXPECT_GE(p[i], space.lower[i]);
       EXPECT_LE(p[i], space.upper[i]);
-      upper_half += p[i] > (space.lower[i] + space.upper[i]) / 2;
+      upper_half += p[i] > (space.start_lower[i] + space.start_upper[i]) / 2;
     }
     EXPECT_NEAR(upper_half, 25, 5) << "axis " << i;
   }
