@@ -15,7 +15,10 @@
 #include "cli/engine_options.h"
 #include "cli/options.h"
 #include "core/text.h"
+#include "eval/journal.h"
 #include "eval/progress.h"
+#include "formats/digest.h"
+#include "formats/json.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -30,6 +33,7 @@ struct GenerateFlags {
   std::string prompt;
   std::string file;
   std::string system;
+  std::string session;
   bool chat = false;
   bool json = false;
   bool verbose = false;
@@ -61,8 +65,11 @@ std::string read_prompt(const GenerateFlags& flags) {
 class Conversation {
  public:
   // on_rung: called when the keys have come to stand on another rung.
-  Conversation(LanguageModel& model, std::function<void(std::size_t)> on_rung)
-      : model_(model), timeline_(model.timeline()), on_rung_(std::move(on_rung)) {}
+  Conversation(LanguageModel& model, std::unique_ptr<Timeline> timeline,
+               std::function<void(std::size_t)> on_rung)
+      : model_(model), timeline_(std::move(timeline)), on_rung_(std::move(on_rung)) {
+    if (timeline_->length() > 0) tokens_ = timeline_->tokens();
+  }
 
   Generation answer(const std::string& prompt, GenerateOptions options) {
     const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
@@ -99,6 +106,7 @@ class Conversation {
   std::int64_t length() const { return timeline_->length(); }
   std::int64_t tokens_read() const { return read_; }
   std::size_t rung() const { return timeline_->rung(); }
+  const Timeline& timeline() const { return *timeline_; }
 
  private:
   void tell_rung() {
@@ -115,6 +123,66 @@ class Conversation {
   std::int64_t read_ = 0;
 };
 
+// A conversation that outlives the process: FILE holds the sequence with its cache, FILE.json what
+// it belongs to and on which rung its keys stand.
+class Session {
+ public:
+  Session(std::string path, const Model& model, const LocalOptions& engine, const Ladder& ladder)
+      : path_(std::move(path)) {
+    if (path_.empty()) return;
+    belongs_ = {{"model", model_digest(model.files)},
+                {"plan", ladder_digest(ladder)},
+                {"keys", engine.type_k},
+                {"values", engine.type_v}};
+  }
+
+  std::unique_ptr<Timeline> begin(LanguageModel& model, std::vector<ChatMessage>& messages) const {
+    namespace fs = std::filesystem;
+    if (path_.empty() || !fs::exists(path_ + ".json")) return model.timeline();
+    const auto corrupt = [&](const std::string& why, const std::string& hint) {
+      return Error(ErrorKind::corrupt, cat("session ", path_, " ", why), hint);
+    };
+    const nlohmann::json about = read_json(path_ + ".json");
+    const std::string anew = cat("delete ", path_, " and ", path_, ".json to begin anew");
+    try {
+      for (const auto& [key, value] : belongs_.items()) {
+        if (about.at(key) == value) continue;
+        throw corrupt(cat("belongs to another ", key, " (", about.at(key).dump(), ", not ",
+                          value.dump(), ")"),
+                      cat("give the model and flags it was saved with, or another --session"));
+      }
+      if (about.at("state") != model_digest({path_})) throw corrupt("is damaged", anew);
+      for (const auto& m : about.at("messages")) {
+        messages.push_back({m.at("role").get<std::string>(), m.at("content").get<std::string>()});
+      }
+      return model.restore(path_, about.at("rung").get<std::size_t>());
+    } catch (const nlohmann::json::exception&) {
+      throw corrupt("is not one of mrrope's", anew);
+    }
+  }
+
+  void save(const Timeline& timeline, const std::vector<ChatMessage>& messages) const {
+    if (path_.empty()) return;
+    const std::string part = path_ + ".part";
+    timeline.save(part);
+    nlohmann::ordered_json about = belongs_;
+    about["rung"] = timeline.rung();
+    about["tokens"] = timeline.length();
+    about["state"] = model_digest({part});
+    about["messages"] = nlohmann::ordered_json::array();
+    for (const ChatMessage& m : messages) {
+      about["messages"].push_back({{"role", m.role}, {"content", m.content}});
+    }
+    std::filesystem::rename(part, path_);
+    write_atomically(path_ + ".json",
+                     about.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  }
+
+ private:
+  std::string path_;
+  nlohmann::ordered_json belongs_;
+};
+
 // Text as it comes, unless JSON is wanted; Ctrl-C ends the answer.
 GenerateOptions streaming(const GenerateFlags& flags) {
   GenerateOptions options = flags.generate;
@@ -125,9 +193,10 @@ GenerateOptions streaming(const GenerateFlags& flags) {
   return options;
 }
 
-void print_once(Conversation& conversation, const Ladder& ladder, const std::string& prompt,
-                const GenerateFlags& flags) {
+void print_once(Conversation& conversation, const Session& session, const Ladder& ladder,
+                const std::string& prompt, const GenerateFlags& flags) {
   const Generation g = conversation.answer(prompt, streaming(flags));
+  session.save(conversation.timeline(), {});
   if (flags.json) {
     const nlohmann::ordered_json out = {
         {"text", g.text},
@@ -149,11 +218,10 @@ void print_dry_run(LanguageModel& model, const std::string& prompt, int answer) 
             << "about " << duration_text(estimate_seconds(model, {tokens})) << " to read them\n";
 }
 
-void converse(LanguageModel& model, Conversation& conversation, std::string first,
-              const GenerateFlags& flags) {
+void converse(LanguageModel& model, Conversation& conversation, const Session& session,
+              std::vector<ChatMessage> messages, std::string first, const GenerateFlags& flags) {
   const bool terminal = isatty(0) != 0;
-  std::vector<ChatMessage> messages;
-  if (!flags.system.empty()) messages.push_back({"system", flags.system});
+  if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});
   if (terminal) {
     std::cerr << "Type a message; an empty line or Ctrl-D ends the conversation.\n";
   }
@@ -170,6 +238,7 @@ void converse(LanguageModel& model, Conversation& conversation, std::string firs
     const Generation g = conversation.answer(model.apply_chat_template(messages), streaming(flags));
     std::cout << "\n" << std::flush;
     messages.push_back({"assistant", g.text});
+    session.save(conversation.timeline(), messages);
     if (terminal) {
       std::cerr << "[" << conversation.length() << " of " << model.context_length() << " tokens]\n";
     }
@@ -227,12 +296,17 @@ void run_generate(GenerateFlags flags) {
              significant(double(ctx) / double(window), 4)));
   }
   if (flags.dry_run) return print_dry_run(*model, prompt, flags.generate.max_tokens);
-  Conversation conversation(*model, [&](std::size_t rung) {
+  const Session session(flags.session, facts, engine, ladder);
+  std::vector<ChatMessage> messages;
+  Conversation conversation(*model, session.begin(*model, messages), [&](std::size_t rung) {
     if (flags.verbose) note(rung_text(ladder, rung));
   });
-  if (flags.chat) return converse(*model, conversation, prompt, flags);
+  if (flags.verbose && conversation.length() > 0) {
+    note(cat("the session goes on after ", conversation.length(), " tokens"));
+  }
+  if (flags.chat) return converse(*model, conversation, session, messages, prompt, flags);
   catch_interrupts();
-  print_once(conversation, ladder, prompt, flags);
+  print_once(conversation, session, ladder, prompt, flags);
 }
 
 }  // namespace
@@ -248,6 +322,9 @@ void add_generate(CLI::App& app) {
       ->type_name("FILE");
   verb->add_flag("--chat", flags->chat, "A conversation, with the model's own chat template");
   verb->add_option("--system", flags->system, "With --chat: the system message")->type_name("TEXT");
+  verb->add_option("--session", flags->session,
+                   "File that keeps the sequence with its cache, to go on from the next time")
+      ->type_name("FILE");
   verb->add_option("-n,--predict", flags->generate.max_tokens, "Tokens of an answer, at most")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 24))

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mrrope/error.h"
 #include "mrrope/ladder.h"
 #include "mrrope/model.h"
 
@@ -91,6 +93,16 @@ class Timeline {
 
   // Continues the sequence. The generated tokens become part of the timeline.
   virtual Generation generate(const GenerateOptions& options) = 0;
+
+  // The tokens read so far, and the sequence with its cache written to a file, for
+  // LanguageModel::restore(). Not every engine can.
+  virtual std::vector<Token> tokens() const { throw cannot_save(); }
+  virtual void save(const std::filesystem::path& /*path*/) const { throw cannot_save(); }
+
+ protected:
+  static Error cannot_save() {
+    return {ErrorKind::unsupported, "this engine cannot save a sequence"};
+  }
 };
 
 struct ChatMessage {
@@ -126,6 +138,13 @@ class LanguageModel {
 
   // An empty timeline.
   virtual std::unique_ptr<Timeline> timeline() = 0;
+
+  // One that save() wrote while its keys stood on `rung` of the same ladder, as the only timeline
+  // of this model. Throws Error: usage (others are alive), corrupt.
+  virtual std::unique_ptr<Timeline> restore(const std::filesystem::path& /*path*/,
+                                            std::size_t /*rung*/) {
+    throw Error(ErrorKind::unsupported, "this engine cannot restore a sequence");
+  }
 };
 
 }  // namespace mrrope

@@ -174,6 +174,19 @@ std::int64_t LocalModel::longest() const {
 
 std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<LocalTimeline>(*this); }
 
+std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path, std::size_t rung) {
+  if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
+    throw Error(ErrorKind::usage, "a sequence is restored before any other begins");
+  }
+  if (ladder_ && rung >= ladder_->rungs().size()) {
+    throw Error(ErrorKind::corrupt,
+                cat("rung ", rung, " of a ladder with ", ladder_->rungs().size()));
+  }
+  auto timeline = std::make_unique<LocalTimeline>(*this);
+  timeline->load(path, rung);
+  return timeline;
+}
+
 llama_seq_id LocalModel::take_sequence() {
   if (free_sequences_.empty()) {
     throw Error(ErrorKind::usage, cat("all ", options_.timelines, " timelines are in use"),

@@ -34,6 +34,7 @@ class LocalModel final : public LanguageModel {
   void use(const Ladder& ladder) override;
   std::int64_t context_length() const override;
   std::unique_ptr<Timeline> timeline() override;
+  std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
 
   // The rest is for timelines.
 
@@ -77,8 +78,10 @@ class LocalModel final : public LanguageModel {
   std::int64_t end_of_rung(std::size_t rung) const;
   void turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to);
   bool climbs_last() const noexcept { return options_.climb_last; }
+  bool grows() const noexcept { return ladder_ && ladder_->elastic(); }
 
   int ubatch() const noexcept { return ubatch_; }
+  llama_context* context() const noexcept { return context_.get(); }
   llama_memory_t memory() const noexcept { return llama_get_memory(context_.get()); }
   const llama_model* llama() const noexcept { return model_.get(); }
   const llama_vocab* vocab() const noexcept { return vocab_; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/text.h"
 #include "mrrope/error.h"
@@ -191,6 +192,41 @@ void LocalTimeline::truncate(std::int64_t length) {
   const std::vector<Token> kept(tokens_.begin(), tokens_.begin() + length);
   forget();
   append(kept);
+}
+
+void LocalTimeline::save(const std::filesystem::path& path) const {
+  take_llama_log();
+  if (llama_state_seq_save_file(model_.context(), path.c_str(), sequence_, tokens_.data(),
+                                tokens_.size()) == 0) {
+    throw Error(ErrorKind::failed,
+                cat("cannot save the sequence to ", path.string(), ": ", take_llama_log()));
+  }
+}
+
+void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
+  take_llama_log();
+  std::vector<Token> tokens(static_cast<std::size_t>(model_.longest()));
+  std::size_t count = 0;
+  if (llama_state_seq_load_file(model_.context(), path.c_str(), sequence_, tokens.data(),
+                                tokens.size(), &count) == 0) {
+    throw Error(ErrorKind::corrupt,
+                cat("cannot restore a sequence from ", path.string(), ": ", take_llama_log()),
+                "begin anew without it, or give a larger --ctx");
+  }
+  tokens.resize(count);
+  for (const Token token : tokens) check_token(token);
+  const auto end = llama_memory_seq_pos_max(model_.memory(), sequence_);
+  if (end + 1 != static_cast<llama_pos>(count)) {
+    throw Error(ErrorKind::corrupt,
+                cat(path.string(), " holds ", count, " tokens and a cache of ", end + 1),
+                "begin anew without it");
+  }
+  tokens_ = std::move(tokens);
+  past_->rung = rung;
+  if (!model_.grows()) return;
+  // libllama puts a restored sequence into the first free cells, in order: all are free.
+  cells_.resize(count);
+  std::iota(cells_.begin(), cells_.end(), 0);
 }
 
 void LocalTimeline::ensure_logits() {

@@ -32,6 +32,11 @@ class LocalTimeline final : public Timeline {
   std::unique_ptr<Timeline> fork() override;
   void truncate(std::int64_t length) override;
   Generation generate(const GenerateOptions& options) override;
+  std::vector<Token> tokens() const override { return tokens_; }
+  void save(const std::filesystem::path& path) const override;
+
+  // Into an empty timeline of a model that has no other.
+  void load(const std::filesystem::path& path, std::size_t rung);
 
  private:
   // The cached keys that timelines forked from one another may share: they stand on one rung.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "engine/local.h"
@@ -14,16 +15,23 @@
 #include "mrrope/rotary.h"
 #include "support/architecture_cases.h"
 #include "support/random_model.h"
+#include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
+
+// On the CPU, unless MRROPE_TEST_GPU is set.
+int gpu_layers() { return std::getenv("MRROPE_TEST_GPU") != nullptr ? -1 : 0; }
+
+// Logits computed in another order differ by `on_cpu`; on a GPU by what products in f16 leave.
+double noise(double on_cpu) { return gpu_layers() == 0 ? on_cpu : 0.03; }
 
 LocalOptions small(const std::string& key_type) {
   LocalOptions options;
   options.context = 1024;
   options.ubatch = 128;
   options.threads = 2;
-  options.gpu_layers = 0;
+  options.gpu_layers = gpu_layers();
   options.type_k = key_type;
   options.type_v = "f32";
   options.timelines = 3;
@@ -237,6 +245,8 @@ TEST(Elastic, LeavesOtherTimelinesAlone) {
 TEST(Elastic, IsTheUntouchedModelInsideTheWindow) {
   LocalOptions options = small("f16");
   options.context = 2048;
+  options.type_v = "f16";
+  options.flash_attention = "auto";
   const auto model = open_local(read_model(MRROPE_TINY_MODEL), options);
   const Geometry& geometry = model->facts().geometry;
   const std::vector<Token> tokens = words(1200, model->vocabulary());
@@ -273,7 +283,7 @@ TEST(Elastic, ClimbsToTheStaticPlanOfEachLength) {
       const auto last = std::min<std::size_t>(std::size_t(ladder.rungs()[rung].length), 700);
       model->use(make_ladder(ladder.rungs()[rung].plan, 1000));
       const Rows rows = observe(*model->timeline(), std::span(tokens).first(last));
-      EXPECT_LE(largest_difference(climbed[last - 1], rows[last - 1]), 2e-4) << architecture;
+      EXPECT_LE(largest_difference(climbed[last - 1], rows[last - 1]), noise(2e-4)) << architecture;
       apart = std::max(apart, largest_difference(climbed[60], rows[60]));
     }
     EXPECT_GT(apart, 1e-2) << "plans must differ for this to mean anything";
@@ -294,9 +304,9 @@ TEST(Elastic, ReadsAPromptUnderItsLastPlanIfTold) {
   timeline.reset();
   model->use(make_ladder(ladder.rungs()[ladder.rung_at(600)].plan, 1000));
   const Rows expected = observe(*model->timeline(), tokens);
-  // The temperature is on the queries' side here and on both there: float noise.
+  // The temperature is on the queries' side here and on both there.
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    ASSERT_LE(largest_difference(rows[i], expected[i]), 5e-4) << i;
+    ASSERT_LE(largest_difference(rows[i], expected[i]), noise(5e-4)) << i;
   }
 }
 
@@ -331,6 +341,38 @@ TEST(Elastic, TurnsExactlyWhereARungEnds) {
   EXPECT_THROW(timeline->append(std::span(tokens).first(1)), Error);
 }
 
+// A saved sequence goes on as if it had never stopped, across the next rung too.
+TEST(Elastic, RemembersItsRungInASavedSequence) {
+  const RandomModel file(small_model("llama"), 5);
+  const test::TempFolder folder;
+  const std::vector<Token> tokens = words(400);
+  const auto path = folder.path() / "sequence";
+  std::vector<double> expected;
+  std::size_t rung = 0;
+  {
+    const auto model = open_local(read_model(file.path()), small("f32"));
+    model->use(growing(model->facts().geometry, "pro", 500));
+    const auto timeline = model->timeline();
+    timeline->append(std::span(tokens).first(150));
+    timeline->save(path);
+    rung = timeline->rung();
+    EXPECT_EQ(timeline->tokens().size(), 150U);
+    EXPECT_THROW(model->restore(path, rung), Error);  // another timeline is alive
+    expected = timeline->append_scored(std::span(tokens).subspan(150));
+  }
+  ASSERT_EQ(rung, 3U);
+  const auto model = open_local(read_model(file.path()), small("f32"));
+  model->use(growing(model->facts().geometry, "pro", 500));
+  EXPECT_THROW(model->restore(path, 1000), Error);
+  EXPECT_THROW(model->restore(folder.path() / "missing", rung), Error);
+  const auto timeline = model->restore(path, rung);
+  EXPECT_EQ(timeline->length(), 150);
+  EXPECT_EQ(timeline->rung(), rung);
+  const auto scores = timeline->append_scored(std::span(tokens).subspan(150));
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    EXPECT_NEAR(scores[i], expected[i], noise(1e-4)) << i;
+}
+
 TEST(Elastic, MayBeLongerThanTheContext) {
   const RandomModel file(small_model("llama"), 5);
   const auto model = open_local(read_model(file.path()), small("f16"));
@@ -350,6 +392,7 @@ TEST_P(Growing, OrSaysWhyNot) {
   std::unique_ptr<LanguageModel> model;
   LocalOptions options = small("f32");
   options.context = 512;
+  options.gpu_layers = 0;  // flash attention has no kernels for odd random heads there
   options.flash_attention = "auto";
   try {
     facts = read_model(file.path());

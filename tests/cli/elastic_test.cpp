@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// A context that grows, as users meet it: the real command on the tiny model.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+const std::string kModel = MRROPE_TINY_MODEL;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string some_text(int lines) {
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    text += "Lemma " + std::to_string(i) + ". Let $x$ be an element of the group $G$. Then $x^{" +
+            std::to_string(i * 37 % 101) + "} = 1$ if and only if $x$ is trivial.\n";
+  }
+  return text;
+}
+
+class ElasticCommand : public testing::Test {
+ protected:
+  ElasticCommand() { write_file(folder_.file("a.txt"), some_text(32)); }
+  TempFolder folder_;
+};
+
+TEST_F(ElasticCommand, IsTheUntouchedModelInsideTheWindowAndBetterBeyond) {
+  const std::string out = folder_.file("run");
+  const CommandResult r =
+      run_command("eval ppl " + kModel + " --text " + folder_.file("a.txt") +
+                  " --methods none,pro,elastic:pro --lengths 1k,1200 -o " + out);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  std::map<std::pair<std::string, int>, double> perplexity;
+  const json results = json::parse(read_file(out + "/results.json"));
+  for (const json& row : results["results"]) {
+    if (row["metric"] == "perplexity") {
+      perplexity[{row["method"], row["length"]}] = row["value"];
+    }
+  }
+  EXPECT_EQ((perplexity[{"elastic:pro", 1024}]), (perplexity[{"none", 1024}]));
+  EXPECT_NE((perplexity[{"pro", 1024}]), (perplexity[{"none", 1024}]));
+  EXPECT_LT((perplexity[{"elastic:pro", 1200}]), (perplexity[{"none", 1200}]));
+}
+
+TEST_F(ElasticCommand, IsWhatGenerateUsesWhereNoMethodIsGiven) {
+  const std::string common = "generate " + kModel + " --ctx 1500 -f " + folder_.file("a.txt");
+  const CommandResult said = run_command(common + " -n 12 -v --json");
+  ASSERT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_TRUE(contains(said.err, "no --method given: elastic:pro")) << said.err;
+  EXPECT_TRUE(contains(said.err, "rung ")) << said.err;
+  const json answer = json::parse(said.out);
+  EXPECT_GT(answer["rung"], 0);
+  EXPECT_GT(answer["scale"], 1.1);
+  const CommandResult fixed = run_command(common + " -n 2 --method pro --json");
+  ASSERT_EQ(fixed.exit_code, 0) << fixed.err;
+  EXPECT_EQ(json::parse(fixed.out)["rung"], 0);
+  EXPECT_NEAR(json::parse(fixed.out)["scale"].get<double>(), 1500.0 / 1024, 1e-9);
+}
+
+TEST_F(ElasticCommand, GoesOnFromASavedSession) {
+  const std::string session = folder_.file("session");
+  const std::string common = "generate " + kModel + " --ctx 1500 --json -n 4 -f " +
+                             folder_.file("a.txt") + " --session " + session;
+  const CommandResult first = run_command(common);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const CommandResult second = run_command(common);
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(json::parse(first.out)["text"], json::parse(second.out)["text"]);
+  EXPECT_GT(json::parse(first.out)["prompt_tokens"], 1000);
+  EXPECT_EQ(json::parse(second.out)["prompt_tokens"], 1);  // only the last token is read again
+  // Another plan, a cut file and a file that is none of ours.
+  const CommandResult other = run_command(common + " --method pro");
+  EXPECT_EQ(other.exit_code, 4);
+  EXPECT_TRUE(contains(other.err, "belongs to another plan")) << other.err;
+  write_file(session, "short");
+  EXPECT_TRUE(contains(run_command(common).err, "is damaged"));
+  write_file(session + ".json", "{}");
+  EXPECT_TRUE(contains(run_command(common).err, "is not one of mrrope's"));
+}
+
+TEST_F(ElasticCommand, RefusesLaddersThatMakeNoSense) {
+  for (const auto& [flags, part] : std::map<std::string, std::string>{
+           {"--methods elastic:pro --rung-step 1", "rung step 1"},
+           {"--methods elastic:pro --headroom 0.9", "headroom 0.9 is below 1"},
+           {"--methods pro --headroom 0.9", "headroom 0.9 is below 1"},
+           {"--methods elastic:prox", "prox"}}) {
+    const CommandResult r = run_command("eval ppl " + kModel + " --ctx 2k --text " +
+                                        folder_.file("a.txt") + " " + flags);
+    EXPECT_EQ(r.exit_code, 2) << flags;
+    EXPECT_TRUE(contains(r.err, part)) << r.err;
+  }
+}
+
+TEST_F(ElasticCommand, FindsNeedlesUnderEitherClimb) {
+  for (const char* climb : {"each", "last"}) {
+    const CommandResult r = run_command(
+        "eval needle " + kModel + " --methods pro,elastic:pro --headroom 1.25 --lengths 1100 " +
+        "--depths 50 --form planted --haystack " + folder_.file("a.txt") + " --climb " + climb +
+        " --json");
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    int rows = 0;
+    const json results = json::parse(r.out);
+    for (const json& row : results["results"]) rows += row["method"] == "elastic:pro" ? 1 : 0;
+    EXPECT_GT(rows, 0);
+  }
+}
+
+}  // namespace
+}  // namespace mrrope
