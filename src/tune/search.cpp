@@ -130,7 +130,7 @@ class Search {
     const Measured measured =
         measure(model_, proposal.ladder, text, options_.batch, [&](std::int64_t tokens) {
           progress_.advance(tokens);
-          if (interrupt_requested()) throw folder_.interrupted(done_.size(), done_.size() + 1);
+          if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_at_most());
         });
     ordered_json line = {
         {"task", "tune"},          {"plan", proposal.plan}, {"numbers", proposal.numbers},
@@ -138,6 +138,10 @@ class Search {
     line.update(to_json(measured));
     folder_.append(line);
     return done_[k] = measured;
+  }
+
+  std::size_t units_at_most() const {
+    return std::max(done_.size(), std::size_t(options_.budget * double(set_.texts.size())));
   }
 
   std::string best_text() const {

@@ -174,6 +174,10 @@ Proposal from_plan(const Space& space, const std::variant<Plan, Ladder>& given) 
     refuse("the given plan is a list of factors for another geometry",
            "give a plan of method power, uni, pro or yarn");
   }
+  if (list && space.elastic) {
+    refuse("a list of factors does not grow with a ladder",
+           "give a plan of method power, uni, pro or yarn");
+  }
   if (c.extension.method == "none") refuse("the given plan changes nothing", "leave it away");
   if (ladder && ladder->elastic()) {
     c.headroom = ladder->headroom();

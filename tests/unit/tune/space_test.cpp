@@ -88,6 +88,7 @@ TEST(Space, APlanFileCarriesOverToAnotherModel) {
   EXPECT_NEAR(moved.extension.scale, 4.8, 1e-9);
 
   const Proposal knots = with_knots(space, p, {0.2, 0, 0, 0});
+  EXPECT_THROW(from_plan(make_space(tiny(), 8192, true), knots.ladder.rungs().front().plan), Error);
   EXPECT_THROW(from_plan(make_space(other, 32768, false), knots.ladder.rungs().front().plan),
                Error);
 }
