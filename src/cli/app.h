@@ -36,6 +36,8 @@ void add_eval(CLI::App& app);
 void add_export(CLI::App& app);
 void add_theory(CLI::App& app);
 void add_report(CLI::App& app);
+void add_tune(CLI::App& app);
+void add_sweep(CLI::App& app);
 void add_demo(CLI::App& app);
 
 // Man page and shell completions from the table behind --help: "man", "bash", "zsh" or "fish".

@@ -28,7 +28,7 @@ if [ ! -f "$bundle/debs.tar" ]; then
   "${apt[@]}" update
   (cd "$work/debs" && "${apt[@]}" download libcli11-dev nlohmann-json3-dev zlib1g-dev zlib1g \
     liblzma-dev liblzma5 libzstd-dev libzstd1 libgtest-dev libbenchmark-dev libbenchmark1debian \
-    libhwy-dev libhwy1)
+    libhwy-dev libhwy1 libnlopt-dev libnlopt0)
   tar -C "$work" -cf "$bundle/debs.tar" debs
 fi
 

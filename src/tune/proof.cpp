@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/proof.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.h"
+#include "eval/text_table.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+// What a missed needle counts for, in nats per token of the answer: some digits guessed.
+constexpr double kMissed = 3;
+
+// Losses of one row at one length, in the order of the documents.
+const PerplexityRow* row_of(const PerplexityResults& results, const std::string& method) {
+  for (const PerplexityRow& row : results.rows) {
+    if (row.method == method) return &row;
+  }
+  return nullptr;
+}
+
+const NeedleRow* row_of(const NeedleResults& results, const std::string& method) {
+  for (const NeedleRow& row : results.rows) {
+    if (row.method == method) return &row;
+  }
+  return nullptr;
+}
+
+// The share that a finds more than b.
+Estimate needle_difference(const NeedleResults& results, const std::string& a,
+                           const std::string& b) {
+  for (const NeedleComparison& c : results.comparisons) {
+    if (c.a == a && c.b == b) return c.difference;
+    if (c.a == b && c.b == a) return {-c.difference.value, c.difference.error, c.difference.n};
+  }
+  return {};
+}
+
+std::string why_against(const ProofRow& row, const ProofRow& tuned) {
+  const double own = tuned.perplexity.back().value;
+  const double other = row.perplexity.back().value;
+  if (!row.lower_perplexity && row.as_many_needles) {
+    return "finds as many needles, and its perplexity is not higher at every length by two errors";
+  }
+  if (other <= own && !(row.needle_difference.value > 0)) {
+    return "has lower perplexity at the wanted length and finds as many needles";
+  }
+  return {};
+}
+
+double mean_log(const ProofRow& row) {
+  double sum = 0;
+  for (const Estimate& e : row.perplexity) sum += std::log(e.value);
+  return sum / double(row.perplexity.size());
+}
+
+std::string plus_minus(const Estimate& e, int digits) {
+  if (e.n == 0) return "-";
+  return cat(fixed(e.value, digits), " +-", fixed(e.error, digits));
+}
+
+std::string signed_percent(const Estimate& e) {
+  if (e.n == 0) return "-";
+  return cat(e.value >= 0 ? "+" : "", fixed(e.value, 1), " +-", fixed(e.error, 1));
+}
+
+}  // namespace
+
+Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
+                  const std::string& tuned, double weight) {
+  Proof proof;
+  const PerplexityRow* own = row_of(ppl, tuned);
+  const NeedleRow* own_needles = row_of(needle, tuned);
+  if (!own || (!needle.rows.empty() && !own_needles)) {
+    throw Error(ErrorKind::failed, cat("no results of ", tuned, " in the proof"),
+                "this is a bug: please report it");
+  }
+  std::vector<std::size_t> indices;
+  for (std::size_t l = 0; l < ppl.lengths.size(); ++l) {
+    if (ppl.lengths[l] < ppl.window) continue;
+    indices.push_back(l);
+    proof.lengths.push_back(ppl.lengths[l]);
+  }
+  proof.documents = ppl.documents.size();
+  for (const PerplexityRow& measured : ppl.rows) {
+    ProofRow row;
+    row.method = measured.method;
+    row.lower_perplexity = true;
+    for (const std::size_t l : indices) {
+      row.perplexity.push_back(measured.cells[l].perplexity);
+      const PairedDifference d = paired_where_both(own->cells[l].loss, measured.cells[l].loss);
+      row.difference.push_back(d.percent());
+      if (!(d.log_ratio.value + 2 * d.log_ratio.error < 0)) row.lower_perplexity = false;
+    }
+    if (measured.untouched) {
+      proof.untouched = row.perplexity;
+      continue;
+    }
+    const NeedleRow* needles = row_of(needle, measured.method);
+    if (needles) row.found = needles->all.back().contains;
+    if (measured.method == tuned) {
+      proof.tuned = std::move(row);
+      continue;
+    }
+    row.needle_difference = needle_difference(needle, tuned, measured.method);
+    row.as_many_needles = !(row.needle_difference.value > 2 * row.needle_difference.error);
+    proof.rows.push_back(std::move(row));
+  }
+  proof.better = true;
+  const ProofRow* best = nullptr;
+  const auto value = [&](const ProofRow& row) {
+    return mean_log(row) + (row.found.n > 0 ? weight * kMissed * (1 - row.found.value) : 0);
+  };
+  for (ProofRow& row : proof.rows) {
+    row.against = why_against(row, proof.tuned);
+    if (!row.against.empty()) proof.better = false;
+    if (std::isfinite(value(row)) && (!best || value(row) < value(*best))) best = &row;
+  }
+  if (!proof.better && best) proof.recommended = best->method;
+  return proof;
+}
+
+Proof prove(LanguageModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
+            const std::vector<Document>& held_out, const ProofOptions& options, double weight,
+            RunFolder& ppl, RunFolder& needle, Progress& progress) {
+  const Geometry& g = model.facts().geometry;
+  const std::int64_t ctx = tuned.ladder.longest();
+  std::vector<MethodUnderTest> methods = {{tuned.name, tuned.ladder}};
+  for (const Proposal& c : others) methods.push_back({c.name, c.ladder});
+
+  NeedleOptions needles;
+  needles.lengths = {ctx};
+  needles.depths = options.depths;
+  needles.samples = options.needles;
+  needles.seed = options.seed;
+  needles.form = options.form;
+  needles.batch = options.batch;
+  PerplexityOptions perplexity;
+  for (std::int64_t n = g.train_length; n < ctx; n *= 2) perplexity.lengths.push_back(n);
+  perplexity.lengths.push_back(ctx);
+  perplexity.batch = options.batch;
+  perplexity.kl_positions = 0;
+
+  std::vector<MethodUnderTest> with_none = methods;
+  with_none.push_back({"none", make_ladder(make_plan(g, Extension{}), ctx)});
+  const PerplexityResults p = run_perplexity(model, with_none, held_out, perplexity, ppl, progress);
+  NeedleResults n;
+  if (options.needles > 0) {
+    n = run_needle(model, methods, held_out, needles, needle, progress);
+  }
+  return judge_proof(p, n, tuned.name, weight);
+}
+
+ordered_json to_json(const Proof& proof) {
+  const auto row_json = [&](const ProofRow& row) {
+    ordered_json out = {{"method", row.method}, {"perplexity", ordered_json::array()}};
+    for (std::size_t l = 0; l < proof.lengths.size(); ++l) {
+      out["perplexity"].push_back({{"length", proof.lengths[l]},
+                                   {"value", or_null(row.perplexity[l].value)},
+                                   {"stderr", or_null(row.perplexity[l].error)},
+                                   {"tuned_above_percent", or_null(row.difference[l].value)},
+                                   {"paired_stderr", or_null(row.difference[l].error)}});
+    }
+    out["needles"] = {{"found", or_null(row.found.value)},
+                      {"stderr", or_null(row.found.error)},
+                      {"n", row.found.n},
+                      {"tuned_more", or_null(row.needle_difference.value)},
+                      {"paired_stderr", or_null(row.needle_difference.error)}};
+    out["against"] = row.against;
+    return out;
+  };
+  ordered_json out = {{"documents", proof.documents},       {"better", proof.better},
+                      {"recommended", proof.recommended},   {"tuned", row_json(proof.tuned)},
+                      {"published", ordered_json::array()}, {"untouched", ordered_json::array()}};
+  for (const ProofRow& row : proof.rows) out["published"].push_back(row_json(row));
+  for (const Estimate& e : proof.untouched) out["untouched"].push_back(or_null(e.value));
+  return out;
+}
+
+std::string to_text(const Proof& proof) {
+  std::vector<TextRow> table;
+  TextRow header = {"method"};
+  for (const std::int64_t n : proof.lengths) header.push_back(length_text(n));
+  header.push_back("needles %");
+  table.push_back(header);
+  const auto put = [&](const ProofRow& row) {
+    TextRow line = {row.method};
+    for (const Estimate& e : row.perplexity) line.push_back(plus_minus(e, 3));
+    line.push_back(plus_minus({100 * row.found.value, 100 * row.found.error, row.found.n}, 1));
+    table.push_back(std::move(line));
+  };
+  put(proof.tuned);
+  for (const ProofRow& row : proof.rows) put(row);
+  if (!proof.untouched.empty()) {
+    TextRow line = {"none"};
+    for (const Estimate& e : proof.untouched) line.push_back(plus_minus(e, 3));
+    line.push_back("-");
+    table.push_back(std::move(line));
+  }
+  std::string text = cat("Perplexity of the first N tokens of ", proof.documents,
+                         " held-out documents; ", proof.tuned.found.n, " needles at ",
+                         length_text(proof.lengths.back()), ":\n", aligned(table));
+
+  std::vector<TextRow> pairs = {{proof.tuned.method + " against"}};
+  for (const std::int64_t n : proof.lengths) pairs[0].push_back(length_text(n) + " %");
+  pairs[0].push_back("needles, points");
+  for (const ProofRow& row : proof.rows) {
+    TextRow line = {row.method};
+    for (const Estimate& e : row.difference) line.push_back(signed_percent(e));
+    const Estimate& d = row.needle_difference;
+    line.push_back(signed_percent({100 * d.value, 100 * d.error, d.n}));
+    pairs.push_back(std::move(line));
+  }
+  text += cat("\nPaired differences (below 0 %: lower perplexity; above 0 points: more needles):\n",
+              aligned(pairs));
+  for (const ProofRow& row : proof.rows) {
+    if (!row.against.empty()) text += cat("  ", row.method, " ", row.against, "\n");
+  }
+  return text;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proof of a found plan, on documents that the search never saw: perplexity at every length
+// from the window on, and needles by the pinned protocol, beside every published method with
+// headroom 1 and 1.25.
+//
+// The rule. A published method stands against the found plan if it finds as many needles (not fewer
+// by more than two standard errors of the paired difference) and the found plan's perplexity is not
+// lower by more than two standard errors at every length; or if its perplexity at the wanted length
+// is lower or equal and the found plan does not find more needles. The found plan is better if none
+// stands against it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "eval/needle.h"
+#include "eval/perplexity.h"
+#include "tune/space.h"
+
+namespace mrrope {
+
+struct ProofOptions {
+  std::vector<double> depths = {5, 15, 25, 35, 45, 55, 65, 75, 85, 95};
+  std::size_t needles = 20;  // per depth; 0: none, and perplexity alone decides
+  std::uint64_t seed = 1;    // of words and numbers
+  NeedleForm form;
+  std::int64_t batch = 2048;
+};
+
+// One published method beside the found plan.
+struct ProofRow {
+  std::string method;
+  std::vector<Estimate> perplexity;  // one per length
+  // The found plan's above this one's, in percent, paired; one per length.
+  std::vector<Estimate> difference;
+  Estimate found;                 // share of needles
+  Estimate needle_difference;     // the found plan's share minus this one's, paired
+  bool lower_perplexity = false;  // the found plan's is, at every length from the window on
+  bool as_many_needles = false;   // as the found plan
+  std::string against;            // why it stands against the found plan; empty: it does not
+};
+
+struct Proof {
+  std::vector<std::int64_t> lengths;  // from the window on
+  std::size_t documents = 0;
+  ProofRow tuned;  // its own numbers
+  std::vector<ProofRow> rows;
+  std::vector<Estimate> untouched;  // perplexity of the model as shipped
+  bool better = false;
+  std::string recommended;  // a row, where it is not
+};
+
+// Runs what the folders `ppl` and `needle` do not hold yet. tuned.name is its row.
+// weight: of needles against log-perplexity, where a published method is to be recommended.
+Proof prove(LanguageModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
+            const std::vector<Document>& held_out, const ProofOptions& options, double weight,
+            RunFolder& ppl, RunFolder& needle, Progress& progress);
+
+// From results alone.
+Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
+                  const std::string& tuned, double weight);
+
+nlohmann::ordered_json to_json(const Proof& proof);
+std::string to_text(const Proof& proof);
+
+}  // namespace mrrope

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/text.h"
+#include "eval/methods.h"
+#include "mrrope/error.h"
+#include "tune/refine.h"
+
+namespace mrrope {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr double kStartShare = 0.4;     // of the budget, at most, for the start
+constexpr std::size_t kMostStart = 48;  // proposals
+constexpr std::size_t kStretches = 4;   // of the middle, for free knots
+constexpr double kKnotShare = 0.25;     // of what the start leaves
+constexpr std::size_t kRaceTexts = 3;   // before a trial may be given up
+constexpr double kFailed = 10;          // what a plan without numbers lies above the best
+
+// Texts of each stage of the start. The first stage reads halves.
+struct Stage {
+  bool halves;
+  std::size_t texts;
+};
+
+std::vector<Stage> stages(const SearchSet& set) {
+  const std::size_t n = set.texts.size();
+  std::vector<Stage> all;
+  if (!set.halves.empty()) all.push_back({true, set.halves.size()});
+  for (const std::size_t texts :
+       {std::max<std::size_t>(1, n / 4), std::max<std::size_t>(1, n / 2), n}) {
+    if (all.empty() || all.back().halves || texts > all.back().texts) all.push_back({false, texts});
+  }
+  return all;
+}
+
+std::size_t kept(std::size_t n, bool rescue) {
+  const std::size_t half = std::max<std::size_t>(std::min<std::size_t>(n, 2), (n + 1) / 2);
+  return rescue ? std::min(n, half + (n + 3) / 4) : half;
+}
+
+class OutOfBudget {};
+
+class Search {
+ public:
+  Search(LanguageModel& model, const Space& space, const SearchSet& set,
+         const SearchOptions& options, RunFolder& folder, Progress& progress)
+      : model_(model),
+        space_(space),
+        set_(set),
+        options_(options),
+        folder_(folder),
+        progress_(progress),
+        left_(std::int64_t(options.budget * double(set.pass))) {
+    for (const ordered_json& line : folder.units()) {
+      done_[key(line.value("numbers", ""), line.value("text", ""),
+                line.value("length", std::int64_t(0)))] = measured_from_json(line);
+    }
+  }
+
+  SearchResult run(const std::vector<Proposal>& first) {
+    const std::int64_t all = left_;
+    progress_.start(all, 0);
+    const bool rescue = start_cost(set_, first.size(), true) <= kStartShare * options_.budget;
+    std::size_t count = first.size();
+    while (count < kMostStart &&
+           start_cost(set_, count + 1, rescue) <= kStartShare * options_.budget) {
+      ++count;
+    }
+    for (const Proposal& c : first) add(c);
+    for (const Point& point : spread(space_, count - first.size(), options_.seed)) {
+      add(proposal_at(space_, point, "start"));
+    }
+    try {
+      halve(rescue);
+    } catch (const OutOfBudget&) {  // what was measured in full is still there
+    }
+    if (!best_) {
+      throw Error(ErrorKind::failed,
+                  cat("the objective is not a number under any of ", result_.trials.size(),
+                      " plans: ", last_failure_),
+                  "try -fa off, or -ctk f32 -ctv f32; mrrope eval ppl shows where it begins");
+    }
+    const std::int64_t after_start = left_;
+    const bool knots = options_.knots && !space_.elastic;
+    reserve_ = knots ? std::int64_t(kKnotShare * double(after_start)) : 0;
+    refine_family();
+    reserve_ = 0;
+    if (knots) refine_knots();
+    progress_.finish();
+
+    result_.best = *best_;
+    result_.passes = double(all - left_) / double(set_.pass);
+    result_.front = front();
+    return std::move(result_);
+  }
+
+ private:
+  static std::string key(const std::string& plan, const std::string& text, std::int64_t length) {
+    return cat(plan, "\n", text, "\n", length);
+  }
+
+  std::size_t add(const Proposal& proposal) {
+    for (std::size_t i = 0; i < result_.trials.size(); ++i) {
+      if (result_.trials[i].proposal.numbers == proposal.numbers) return i;
+    }
+    result_.trials.push_back({proposal, {}, false, {}, {}, {}});
+    return result_.trials.size() - 1;
+  }
+
+  // One unit, from the journal or computed now. Throws OutOfBudget.
+  const Measured& unit(const Proposal& proposal, const SearchText& text) {
+    const std::string k = key(proposal.numbers, text.id, text.length);
+    if (counted_.count(k) == 0) {
+      if (left_ - text.cost < reserve_) throw OutOfBudget();
+      left_ -= text.cost;
+      counted_.insert(k);
+    }
+    const auto found = done_.find(k);
+    if (found != done_.end()) return found->second;
+    progress_.label(best_text());
+    const Measured measured =
+        measure(model_, proposal.ladder, text, options_.batch, [&](std::int64_t tokens) {
+          progress_.advance(tokens);
+          if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_at_most());
+        });
+    ordered_json line = {
+        {"task", "tune"},          {"plan", proposal.plan}, {"numbers", proposal.numbers},
+        {"method", proposal.name}, {"text", text.id},       {"length", text.length}};
+    line.update(to_json(measured));
+    folder_.append(line);
+    return done_[k] = measured;
+  }
+
+  std::size_t units_at_most() const {
+    return std::max(done_.size(), std::size_t(options_.budget * double(set_.texts.size())));
+  }
+
+  std::string best_text() const {
+    if (!best_) return "start";
+    const Trial& t = result_.trials[*best_];
+    return cat("best ", fixed(t.objective.value, 4), ": ", t.proposal.name);
+  }
+
+  double objective(const Measured& m) const { return m.objective(options_.weight); }
+
+  void update(Trial& trial) {
+    std::vector<double> all, perplexity, retrieval;
+    for (const Measured& m : trial.measured) {
+      if (!m.failed.empty()) last_failure_ = m.failed;
+      all.push_back(objective(m));
+      perplexity.push_back(m.log_perplexity());
+      retrieval.push_back(m.retrieval());
+    }
+    trial.objective = mean(all);
+    trial.log_perplexity = mean(perplexity);
+    trial.retrieval = mean(retrieval);
+    trial.complete = trial.measured.size() == set_.texts.size();
+  }
+
+  // One more text of the set.
+  void extend(std::size_t index) {
+    Trial& trial = result_.trials[index];
+    trial.measured.push_back(unit(trial.proposal, set_.texts[trial.measured.size()]));
+    update(trial);
+  }
+
+  // The best so far is always one measured on the whole set.
+  void consider(std::size_t index) {
+    const Trial& trial = result_.trials[index];
+    if (!trial.complete || !std::isfinite(trial.objective.value)) return;
+    if (best_ && trial.objective.value >= result_.trials[*best_].objective.value) return;
+    if (best_ && *best_ == index) return;
+    best_ = index;
+    result_.path.push_back(
+        {double(std::int64_t(options_.budget * double(set_.pass)) - left_) / double(set_.pass),
+         index});
+  }
+
+  void halve(bool rescue) {
+    std::vector<std::size_t> alive(result_.trials.size());
+    std::iota(alive.begin(), alive.end(), 0);
+    for (const Stage& stage : stages(set_)) {
+      std::map<std::size_t, std::vector<Measured>> seen;
+      for (const std::size_t i : alive) {
+        if (stage.halves) {
+          for (const SearchText& text : set_.halves) {
+            const Proposal shorter = at_length(space_, result_.trials[i].proposal, text.length);
+            seen[i].push_back(unit(shorter, text));
+            if (!seen[i].back().failed.empty()) last_failure_ = seen[i].back().failed;
+          }
+        } else {
+          while (result_.trials[i].measured.size() < stage.texts) extend(i);
+          seen[i] = result_.trials[i].measured;
+          consider(i);
+        }
+      }
+      if (!stage.halves && stage.texts == set_.texts.size()) return;
+      drop(alive, seen, rescue);
+      if (alive.empty()) return;
+    }
+  }
+
+  // Keeps the better half. rescue: and of the others, while there is room, the best in perplexity
+  // alone, the best in retrieval alone (the ends of the front), and those that are not clearly
+  // worse than the best.
+  void drop(std::vector<std::size_t>& alive,
+            const std::map<std::size_t, std::vector<Measured>>& seen, bool rescue) {
+    const auto average = [&](std::size_t i, const auto& of) {
+      double sum = 0;
+      for (const Measured& m : seen.at(i)) sum += of(m);
+      return sum / double(seen.at(i).size());
+    };
+    const auto value = [&](std::size_t i) {
+      return average(i, [&](const Measured& m) { return objective(m); });
+    };
+    std::erase_if(alive, [&](std::size_t i) { return !std::isfinite(value(i)); });
+    if (alive.empty()) return;
+    std::stable_sort(alive.begin(), alive.end(),
+                     [&](std::size_t a, std::size_t b) { return value(a) < value(b); });
+    const std::size_t most = kept(alive.size(), rescue);
+    const std::size_t half = kept(alive.size(), false);
+    std::vector<std::size_t> staying(alive.begin(), alive.begin() + std::ptrdiff_t(half));
+    const std::vector<std::size_t> others(alive.begin() + std::ptrdiff_t(half), alive.end());
+    const auto save = [&](std::size_t i) {
+      if (staying.size() >= most) return;
+      if (std::find(staying.begin(), staying.end(), i) == staying.end()) staying.push_back(i);
+    };
+    if (rescue && !others.empty()) {
+      save(*std::min_element(alive.begin(), alive.end(), [&](std::size_t a, std::size_t b) {
+        const auto f = [](const Measured& m) { return m.log_perplexity(); };
+        return average(a, f) < average(b, f);
+      }));
+      save(*std::max_element(alive.begin(), alive.end(), [&](std::size_t a, std::size_t b) {
+        const auto f = [](const Measured& m) { return m.retrieval(); };
+        return average(a, f) < average(b, f);
+      }));
+      for (const std::size_t i : others) {
+        const Estimate d = difference(seen.at(i), seen.at(alive.front()));
+        if (d.n > 1 && d.value <= 2 * d.error) save(i);
+      }
+    }
+    alive = std::move(staying);
+  }
+
+  // Of the objective, text by text: what a has more than b.
+  Estimate difference(const std::vector<Measured>& a, const std::vector<Measured>& b) const {
+    std::vector<double> d;
+    for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
+      d.push_back(objective(a[i]) - objective(b[i]));
+    }
+    return mean(d);
+  }
+
+  // The value of a proposal for the local search: the best's plus the paired difference. A trial
+  // ends early once it is worse by two standard errors; no value once the budget is spent.
+  std::optional<double> race(const Proposal& proposal) {
+    const std::size_t i = add(proposal);
+    try {
+      for (;;) {
+        const Trial& trial = result_.trials[i];
+        const Trial& best = result_.trials[*best_];
+        const std::size_t n = trial.measured.size();
+        const Estimate d = difference(trial.measured, best.measured);
+        if (n > 0 && !std::isfinite(d.value)) return best.objective.value + kFailed;
+        const bool worse = n >= kRaceTexts && d.value > 2 * d.error;
+        if (trial.complete || worse) {
+          const double result = best.objective.value + d.value;
+          consider(i);
+          return result;
+        }
+        extend(i);
+      }
+    } catch (const OutOfBudget&) {
+      return std::nullopt;
+    }
+  }
+
+  // From the best member of the family; then, if passes are left, again from where that led.
+  void refine_family() {
+    Box box{space_.lower, space_.upper, space_.step};
+    for (int round = 0; round < 2; ++round) {
+      std::optional<std::size_t> from;
+      for (std::size_t i = 0; i < result_.trials.size(); ++i) {
+        const Trial& t = result_.trials[i];
+        if (!t.complete || !t.proposal.point) continue;
+        if (!from || t.objective.value < result_.trials[*from].objective.value) from = i;
+      }
+      if (!from) return;
+      bool spent = false;
+      refine(box, *result_.trials[*from].proposal.point, [&](const Point& point) {
+        const auto value = race(proposal_at(space_, point, "refined"));
+        spent = !value;
+        return value;
+      });
+      if (spent) return;
+      for (double& step : box.step) step /= 2;
+    }
+  }
+
+  // Kept only if it pays: better than the best of the family by two standard errors.
+  void refine_knots() {
+    const std::size_t family = *best_;
+    const Proposal base = result_.trials[family].proposal;
+    const std::vector<SearchResult::Step> path = result_.path;
+    const std::vector<double> zero(kStretches, 0.0);
+    const Box box{std::vector<double>(kStretches, -1.0), std::vector<double>(kStretches, 1.0),
+                  std::vector<double>(kStretches, 0.3)};
+    refine(box, zero, [&](const Point& warp) -> std::optional<double> {
+      if (warp == zero) return result_.trials[family].objective.value;
+      return race(with_knots(space_, base, warp));
+    });
+    const Estimate gain =
+        difference(result_.trials[*best_].measured, result_.trials[family].measured);
+    if (*best_ != family && !(gain.n > 1 && gain.value < -2 * gain.error)) {
+      best_ = family;
+      result_.path = path;
+    }
+  }
+
+  std::vector<std::size_t> front() const {
+    std::vector<std::size_t> all;
+    const auto better = [&](const Trial& a, const Trial& b) {
+      return a.log_perplexity.value <= b.log_perplexity.value &&
+             a.retrieval.value >= b.retrieval.value &&
+             (a.log_perplexity.value < b.log_perplexity.value ||
+              a.retrieval.value > b.retrieval.value);
+    };
+    for (std::size_t i = 0; i < result_.trials.size(); ++i) {
+      const Trial& t = result_.trials[i];
+      if (!t.complete || !std::isfinite(t.objective.value)) continue;
+      const bool beaten =
+          std::any_of(result_.trials.begin(), result_.trials.end(),
+                      [&](const Trial& other) { return other.complete && better(other, t); });
+      if (!beaten) all.push_back(i);
+    }
+    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) {
+      return result_.trials[a].log_perplexity.value < result_.trials[b].log_perplexity.value;
+    });
+    return all;
+  }
+
+  LanguageModel& model_;
+  const Space& space_;
+  const SearchSet& set_;
+  const SearchOptions& options_;
+  RunFolder& folder_;
+  Progress& progress_;
+  std::int64_t left_;         // tokens of the budget
+  std::int64_t reserve_ = 0;  // of them, not to be touched yet
+  std::map<std::string, Measured> done_;
+  std::set<std::string> counted_;
+  std::optional<std::size_t> best_;
+  std::string last_failure_;
+  SearchResult result_;
+};
+
+}  // namespace
+
+SearchSet make_search_set(const LanguageModel& model, const Space& space,
+                          const std::vector<Document>& documents, const SearchOptions& options) {
+  SearchSet set;
+  // At half the length, if that still asks for an extension worth the name.
+  const std::int64_t window = space.geometry.train_length;
+  const std::int64_t shorter = space.ctx >= 3 * window ? space.ctx / 2 : space.ctx * 3 / 4;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const std::vector<Token> tokens = model.tokenize(documents[i].text, false, false);
+    const auto planted = [&](std::int64_t length, std::size_t answers) {
+      return plant(model, options.form, documents[i].id, tokens, length, answers, options.seed, i);
+    };
+    set.texts.push_back(planted(space.ctx, options.answers));
+    set.pass += set.texts.back().cost;
+    if (shorter > window && i < std::max<std::size_t>(1, documents.size() / 4)) {
+      set.halves.push_back(planted(shorter, (options.answers + 1) / 2));
+    }
+  }
+  return set;
+}
+
+double start_cost(const SearchSet& set, std::size_t proposals, bool rescue) {
+  double passes = 0;
+  std::size_t n = proposals;
+  std::size_t read = 0;
+  for (const Stage& stage : stages(set)) {
+    const auto& texts = stage.halves ? set.halves : set.texts;
+    std::int64_t tokens = 0;
+    for (std::size_t i = stage.halves ? 0 : read; i < stage.texts; ++i) tokens += texts[i].cost;
+    if (!stage.halves) read = stage.texts;
+    passes += double(n) * double(tokens) / double(set.pass);
+    n = kept(n, rescue);
+  }
+  return passes;
+}
+
+SearchResult run_search(LanguageModel& model, const Space& space, const SearchSet& set,
+                        const std::vector<Proposal>& first, const SearchOptions& options,
+                        RunFolder& folder, Progress& progress) {
+  const double least = start_cost(set, first.size(), false);
+  if (!(options.budget >= least)) {
+    throw Error(ErrorKind::usage,
+                cat("a budget of ", options.budget, " passes does not even compare the ",
+                    first.size(), " published plans, which takes ", fixed(least, 1)),
+                cat("give --budget ", std::ceil(2 * least), " or more; 40 is usual"));
+  }
+  folder.begin(search_identity(model, space, set, options));
+  return Search(model, space, set, options, folder, progress).run(first);
+}
+
+ordered_json search_identity(const LanguageModel& model, const Space& space, const SearchSet& set,
+                             const SearchOptions& options) {
+  ordered_json run;
+  run["task"] = "tune";
+  run["model"] = model_identity(model);
+  run["engine"] = model.description();
+  run["settings"] = {{"ctx", space.ctx},
+                     {"answers", options.answers},
+                     {"form", options.form.name},
+                     {"batch", options.batch},
+                     {"seed", options.seed}};
+  run["texts"] = ordered_json::array();
+  for (const SearchText& text : set.texts) {
+    run["texts"].push_back({{"id", text.id}, {"tokens", text.cost}});
+  }
+  return run;
+}
+
+}  // namespace mrrope

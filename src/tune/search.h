@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search itself. It begins with every published method and points spread over the family, drops
+// half of them at a time while texts get longer and more (all compared on the same texts), then
+// refines the best by local search, where a trial ends as soon as it is clearly worse than the
+// best.
+//
+// The budget counts passes: one pass is the whole search set once at the wanted length. Every unit
+// (plan and text) is a line of the journal, so the same command goes on where it stopped; units
+// from the journal count as if computed now, so the path is the same. It depends on seed and
+// numbers only.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "eval/progress.h"
+#include "eval/run_folder.h"
+#include "tune/objective.h"
+#include "tune/search_text.h"
+#include "tune/space.h"
+
+namespace mrrope {
+
+struct SearchOptions {
+  double budget = 40;         // passes
+  double weight = 0;          // of retrieval
+  std::size_t answers = 10;   // planted in every text
+  std::int64_t batch = 2048;  // tokens handed to the engine at once
+  std::uint64_t seed = 1;
+  NeedleForm form;
+  bool knots = true;  // static plans: free knots at the end
+};
+
+// The search set, tokenised: every document at the wanted length, and some at about half of it.
+struct SearchSet {
+  std::vector<SearchText> texts;
+  std::vector<SearchText> halves;  // read under the same parameters at their length; may be empty
+  std::int64_t pass = 0;           // tokens of one pass
+};
+SearchSet make_search_set(const LanguageModel& model, const Space& space,
+                          const std::vector<Document>& documents, const SearchOptions& options);
+
+struct Trial {
+  Proposal proposal;
+  std::vector<Measured> measured;  // texts 0, 1, ... of the set; all of them: complete
+  bool complete = false;
+  // Over the texts measured.
+  Estimate objective, log_perplexity, retrieval;
+};
+
+struct SearchResult {
+  std::vector<Trial> trials;
+  std::size_t best = 0;            // index of the chosen one
+  std::vector<std::size_t> front;  // complete ones that no other beats in both; by perplexity
+  struct Step {
+    double passes;
+    std::size_t trial;
+  };
+  std::vector<Step> path;  // each time the best changed
+  double passes = 0;
+};
+
+// Passes that the start takes with this many proposals.
+double start_cost(const SearchSet& set, std::size_t proposals, bool rescue);
+
+// Throws Error: usage (a budget below what comparing the published methods takes, named), failed
+// (the objective is not a number under any plan), interrupted.
+SearchResult run_search(LanguageModel& model, const Space& space, const SearchSet& set,
+                        const std::vector<Proposal>& first, const SearchOptions& options,
+                        RunFolder& folder, Progress& progress);
+
+// What every unit depends on: the identity of the run.
+nlohmann::ordered_json search_identity(const LanguageModel& model, const Space& space,
+                                       const SearchSet& set, const SearchOptions& options);
+
+}  // namespace mrrope

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/search_text.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/text.h"
+#include "eval/needle_plan.h"
+#include "eval/random.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+constexpr std::int64_t kReach = 64;  // tokens: how far a needle moves back to the end of a sentence
+
+// The tokens that continue a question with the answer, as the model itself would write it. Some
+// tokenizers put a blank in front by themselves.
+std::vector<Token> answer_tokens(const LanguageModel& model, const NeedleForm& form,
+                                 const Needle& needle) {
+  const std::string blank = form.name == "chat" ? "" : " ";
+  const std::string before = model.detokenize(needle.question);
+  for (const std::string& text : {blank + needle.answer, needle.answer}) {
+    const std::vector<Token> tokens = model.tokenize(text, false, false);
+    std::vector<Token> both = needle.question;
+    both.insert(both.end(), tokens.begin(), tokens.end());
+    if (model.detokenize(both) == before + blank + needle.answer) return tokens;
+  }
+  return model.tokenize(blank + needle.answer, false, false);
+}
+
+void extend(std::vector<Token>& to, std::span<const Token> more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+SearchText plant(const LanguageModel& model, const NeedleForm& form, const std::string& id,
+                 const std::vector<Token>& document, std::int64_t length, std::size_t answers,
+                 std::uint64_t seed, std::size_t number) {
+  std::vector<Needle> needles;
+  std::set<std::vector<Token>> words;  // no two needles about the same word
+  SearchText text;
+  text.id = id;
+  text.length = length;
+  std::int64_t room = 0;
+  std::int64_t taken = 0;
+  // A form without words of its own has one needle only.
+  for (std::int64_t draw = 0; needles.size() < answers && draw < 1000; ++draw) {
+    Needle needle = draw_needle(model, form, seed, number, draw);
+    if (!words.insert(needle.question).second) continue;
+    PlantedAnswer asked;
+    const std::vector<Token> answer = answer_tokens(model, form, needle);
+    asked.answer = answer.size();
+    asked.question = needle.question;
+    extend(asked.question, answer);
+    room = std::max(room, std::int64_t(asked.question.size()));
+    taken += std::int64_t(needle.needle.size());
+    text.asked.push_back(std::move(asked));
+    needles.push_back(std::move(needle));
+  }
+  text.tokens = head_of(model, form);
+  const std::int64_t haystack = length - room - taken - std::int64_t(text.tokens.size());
+  if (haystack < taken || std::int64_t(document.size()) < haystack) {
+    throw Error(ErrorKind::usage,
+                cat(length, " tokens have no room for ", needles.size(), " planted answers"),
+                "give fewer --answers, or a longer --ctx");
+  }
+  text.planted.assign(text.tokens.size(), 1);
+  std::int64_t from = 0;
+  const auto own = [&](std::int64_t to) {
+    extend(text.tokens, std::span(document).subspan(std::size_t(from), std::size_t(to - from)));
+    text.planted.resize(text.tokens.size(), 0);
+    from = to;
+  };
+  for (std::size_t k = 0; k < needles.size(); ++k) {
+    const std::int64_t asked = haystack * std::int64_t(2 * k + 1) / std::int64_t(2 * answers);
+    own(std::max(from, snap_back(model, document, asked, kReach).value_or(asked)));
+    text.asked[k].depth = double(text.tokens.size()) / double(length);
+    extend(text.tokens, needles[k].needle);
+    text.planted.resize(text.tokens.size(), 1);
+  }
+  own(haystack);
+  text.cost = std::int64_t(text.tokens.size());
+  for (const PlantedAnswer& asked : text.asked) text.cost += std::int64_t(asked.question.size());
+  return text;
+}
+
+std::vector<Document> long_documents(const LanguageModel& model,
+                                     const std::vector<Document>& documents, std::int64_t tokens) {
+  std::vector<Document> whole;
+  std::vector<Document> joined;
+  Document next;
+  std::int64_t have = 0;
+  for (const Document& document : documents) {
+    const auto count = std::int64_t(model.tokenize(document.text, false, false).size());
+    if (count >= tokens) {
+      whole.push_back(document);
+      continue;
+    }
+    next.id += cat(next.id.empty() ? "" : " + ", document.id);
+    next.text += cat(next.text.empty() ? "" : "\n\n", document.text);
+    have += count;
+    // Joining may merge a few tokens at the seams, so the sum alone is no proof.
+    if (have < tokens || std::int64_t(model.tokenize(next.text, false, false).size()) < tokens) {
+      continue;
+    }
+    joined.push_back(std::move(next));
+    next = {};
+    have = 0;
+  }
+  std::move(joined.begin(), joined.end(), std::back_inserter(whole));
+  return whole;
+}
+
+Split split_documents(const LanguageModel& model, const std::vector<Document>& documents,
+                      std::int64_t tokens, std::size_t most, std::size_t most_held_out,
+                      std::uint64_t seed) {
+  std::vector<Document> all = long_documents(model, documents, tokens);
+  const std::size_t n = all.size();
+  if (n < 3) {
+    throw Error(ErrorKind::usage,
+                cat("the text is too short to split: it makes ", n, " document(s) of ", tokens,
+                    " tokens, and one for the search and two to prove it on are needed"),
+                "give --text more files, or a shorter --ctx");
+  }
+  Random random(seed);
+  for (std::size_t i = n; i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
+  Split split;
+  const std::size_t search = std::clamp<std::size_t>(n / 2, 1, most);
+  const std::size_t held_out = most_held_out > 0 ? std::min(most_held_out, n - search) : n - search;
+  split.search.assign(all.begin(), all.begin() + std::ptrdiff_t(search));
+  split.held_out.assign(all.begin() + std::ptrdiff_t(search),
+                        all.begin() + std::ptrdiff_t(search + held_out));
+  return split;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text of the search set: a document with answers planted all over it, each asked for at its end.
+// One pass over it gives both halves of the objective: the loss of its own tokens, by length, and
+// the log-probability of every planted answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "eval/documents.h"
+#include "eval/needle_forms.h"
+
+namespace mrrope {
+
+struct PlantedAnswer {
+  double depth = 0;             // of its needle, from 0 to 1
+  std::vector<Token> question;  // with the answer at its end
+  std::size_t answer = 0;       // tokens of the answer
+};
+
+struct SearchText {
+  std::string id;
+  std::int64_t length = 0;    // tokens, with room for the longest question
+  std::vector<Token> tokens;  // head and document with its needles
+  std::vector<char> planted;  // of each token: part of a needle, or of the head
+  std::vector<PlantedAnswer> asked;
+  std::int64_t cost = 0;  // tokens to compute
+};
+
+// document: at least `length` tokens without BOS. The words and numbers are drawn by (seed,
+// number). Throws Error (usage) where `length` is too short for the needles.
+SearchText plant(const LanguageModel& model, const NeedleForm& form, const std::string& id,
+                 const std::vector<Token>& document, std::int64_t length, std::size_t answers,
+                 std::uint64_t seed, std::size_t number);
+
+// Documents of at least `tokens` tokens, the whole ones first; those that are too short are joined
+// with each other, in order. What is left over at the end is dropped.
+std::vector<Document> long_documents(const LanguageModel& model,
+                                     const std::vector<Document>& documents, std::int64_t tokens);
+
+// Which documents the search sees and which it never does, drawn by the seed before anything
+// starts.
+struct Split {
+  std::vector<Document> search;
+  std::vector<Document> held_out;
+};
+
+// At most `most` for the search, at most half of them; the rest is held out, at most
+// `most_held_out` (0: all). Throws Error (usage) below one and two: a paired error needs two
+// documents.
+Split split_documents(const LanguageModel& model, const std::vector<Document>& documents,
+                      std::int64_t tokens, std::size_t most, std::size_t most_held_out,
+                      std::uint64_t seed);
+
+}  // namespace mrrope

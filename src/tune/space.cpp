@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/space.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.h"
+#include "eval/random.h"
+#include "formats/digest.h"
+#include "formats/sha256.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+constexpr double kHeadrooms[] = {1, 1.25};
+constexpr const char* kPublished[] = {"yarn", "yarn-rotations", "uni", "pro"};
+
+[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
+  throw Error(ErrorKind::usage, message, hint);
+}
+
+std::string numbers_digest(const Ladder& ladder) {
+  std::string text;
+  for (const Rung& rung : ladder.rungs()) {
+    text += cat(rung.length, ":", rung.plan.attention_scale());
+    for (const double f : rung.plan.factor()) text += cat(",", f);
+  }
+  return sha256(text).substr(0, 16);
+}
+
+void finish(const Space& space, Proposal& c) {
+  Extension& e = c.extension;
+  e.scale = c.headroom * double(space.ctx) / double(space.geometry.train_length);
+  if (space.elastic) {
+    c.ladder = make_ladder(space.geometry, {e, c.rung_step, c.headroom, space.ctx});
+  } else {
+    e.length = space.ctx;  // so that the headroom can be read off the plan
+    c.ladder = make_ladder(make_plan(space.geometry, e), space.ctx);
+  }
+  c.plan = ladder_digest(c.ladder);
+  c.numbers = numbers_digest(c.ladder);
+}
+
+// Six digits are more than any of these can be told apart by, and keep plan files readable.
+double rounded(double value) { return std::stod(significant(value, 6)); }
+
+Boundaries borders(const Space& space, const Point& point) {
+  const int last = pair_count(space.geometry) - 1;
+  const int low = std::clamp(int(std::lround(point[kLow])), 0, last - 1);
+  return {low, std::clamp(int(std::lround(point[kHigh])), low + 1, last)};
+}
+
+Point point_of(const Space& space, const Proposal& c) {
+  const Parameters& p = c.extension.parameters;
+  const Boundaries b = c.ladder.rungs().back().plan.boundaries();
+  double power = p.power.value_or(1);
+  if (c.extension.method == "uni") power = 0;
+  Point point = {power, double(b.low), double(b.high), p.attn_coef.value_or(0.1), c.headroom};
+  if (space.elastic) point.push_back(c.rung_step);
+  return point;
+}
+
+}  // namespace
+
+double turns_at(const Geometry& geometry, double pair) {
+  const std::vector<double> turns = rotations_in_window(geometry);
+  const double last = double(turns.size() - 1);
+  const auto below = std::size_t(std::clamp(std::floor(pair), 0.0, last - 1));
+  const double slope = std::log(turns[below + 1] / turns[below]);
+  return turns[below] * std::exp(slope * (pair - double(below)));
+}
+
+Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic) {
+  if (ctx <= geometry.train_length) {
+    refuse(cat(ctx, " tokens lie inside the trained window of ", geometry.train_length,
+               ": there is nothing to tune"),
+           cat("give --ctx above ", geometry.train_length));
+  }
+  Extension pro;
+  pro.method = "pro";
+  pro.scale = double(ctx) / double(geometry.train_length);
+  const Boundaries usual = make_plan(geometry, pro).boundaries();
+  const double last = pair_count(geometry) - 1;
+  const double width = usual.high - usual.low;
+  const double pairs = std::max(1.0, std::round(last / 16));  // a step along a border
+
+  Space space{geometry, ctx, elastic, {}, {}, {}, {}, {}};
+  const auto axis = [&](double lower, double upper, double step, double start_lower,
+                        double start_upper) {
+    space.lower.push_back(lower);
+    space.upper.push_back(upper);
+    space.step.push_back(step);
+    space.start_lower.push_back(std::max(lower, start_lower));
+    space.start_upper.push_back(std::min(upper, start_upper));
+  };
+  axis(-1.5, 2.5, 0.4, -1, 1.5);
+  axis(std::max(0.0, usual.low - width / 2), usual.low + width / 2, pairs, usual.low - width / 5,
+       usual.low + width / 4);
+  axis(usual.high - 0.4 * width, std::min(last, usual.high + 0.6 * width), pairs,
+       usual.high - width / 5, usual.high + width / 4);
+  axis(0, 0.15, 0.015, 0.02, 0.1);
+  axis(1, 2, 0.1, 1, 1.5);
+  if (elastic) axis(1.05, 1.6, 0.08, 1.1, 1.4);
+  return space;
+}
+
+Proposal proposal_at(const Space& space, Point point, const std::string& origin) {
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    point[i] = std::clamp(point[i], space.lower[i], space.upper[i]);
+  }
+  const Boundaries b = borders(space, point);
+  Proposal c;
+  c.origin = origin;
+  c.extension.method = "power";
+  Parameters& p = c.extension.parameters;
+  p.power = rounded(point[kPower]);
+  // A quarter of a pair inside, so that rounding never moves a border. Betas, not pairs: they carry
+  // over to other models.
+  p.beta_fast = rounded(turns_at(space.geometry, b.low + 0.25));
+  p.beta_slow = rounded(turns_at(space.geometry, b.high - 0.25));
+  p.attn_coef = rounded(point[kAttnCoef]);
+  c.headroom = rounded(point[kHeadroom]);
+  if (space.elastic) c.rung_step = rounded(point[kRungStep]);
+  finish(space, c);
+  c.point = std::move(point);
+  c.name = describe(c);
+  return c;
+}
+
+Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ctx) {
+  Space other = space;
+  other.ctx = ctx;
+  Proposal p = proposal;
+  finish(other, p);
+  return p;
+}
+
+std::vector<Proposal> published(const Space& space) {
+  std::vector<Proposal> out;
+  for (const char* method : kPublished) {
+    for (const double headroom : kHeadrooms) {
+      Proposal c;
+      c.name = cat(space.elastic ? "elastic:" : "", method);
+      if (headroom != 1) c.name += cat(" x", headroom);
+      c.origin = "published";
+      c.extension.method = method;
+      c.headroom = headroom;
+      try {
+        finish(space, c);
+      } catch (const Error& e) {
+        if (e.kind() != ErrorKind::usage) throw;
+        continue;
+      }
+      if (c.extension.method == "uni" || c.extension.method == "pro") c.point = point_of(space, c);
+      out.push_back(std::move(c));
+    }
+  }
+  return out;
+}
+
+Proposal from_plan(const Space& space, const std::variant<Plan, Ladder>& given) {
+  Proposal c;
+  c.origin = "given";
+  c.name = "given";
+  const auto* ladder = std::get_if<Ladder>(&given);
+  const Plan& plan = ladder ? ladder->rungs().back().plan : std::get<Plan>(given);
+  const Geometry& g = plan.geometry();
+  c.extension = plan.extension();
+  const bool list =
+      !c.extension.parameters.factors.empty() || !c.extension.parameters.lambdas.empty();
+  if (list && (g.rotary_dim != space.geometry.rotary_dim || g.base != space.geometry.base)) {
+    refuse("the given plan is a list of factors for another geometry",
+           "give a plan of method power, uni, pro or yarn");
+  }
+  if (list && space.elastic) {
+    refuse("a list of factors does not grow with a ladder",
+           "give a plan of method power, uni, pro or yarn");
+  }
+  if (c.extension.method == "none") refuse("the given plan changes nothing", "leave it away");
+  if (ladder && ladder->elastic()) {
+    c.headroom = ladder->headroom();
+    c.rung_step = ladder->rung_step();
+  } else if (c.extension.length > g.train_length) {
+    c.headroom =
+        std::max(1.0, c.extension.scale * double(g.train_length) / double(c.extension.length));
+  }
+  c.extension.length = 0;
+  finish(space, c);
+  const std::string& m = c.extension.method;
+  if (m == "power" || m == "uni" || m == "pro") c.point = point_of(space, c);
+  return c;
+}
+
+std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t seed) {
+  // Powers of the positive root of x^(d+1) = x + 1: the generalised golden ratio.
+  const std::size_t d = space.lower.size();
+  double root = 2;
+  for (int i = 0; i < 100; ++i) root = std::pow(1 + root, 1 / double(d + 1));
+  Random random(seed);
+  std::vector<double> at(d);
+  for (double& value : at) value = double(random.next() >> 11) / double(std::uint64_t(1) << 53);
+  std::vector<Point> points;
+  for (std::size_t k = 0; k < count; ++k) {
+    Point point(d);
+    for (std::size_t i = 0; i < d; ++i) {
+      at[i] += std::pow(root, -double(i + 1));
+      at[i] -= std::floor(at[i]);
+      point[i] = space.start_lower[i] + at[i] * (space.start_upper[i] - space.start_lower[i]);
+    }
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+Proposal with_knots(const Space& space, const Proposal& base, const std::vector<double>& warp) {
+  const Plan& plan = base.ladder.rungs().back().plan;
+  std::vector<double> log_factor;
+  for (const double f : plan.factor()) log_factor.push_back(std::log(f));
+  const auto [low, high] = plan.boundaries();
+  const int end = std::min(high, int(log_factor.size()) - 1);
+  const double total = log_factor[std::size_t(end)] - log_factor[std::size_t(low)];
+  std::vector<double> rise;
+  double sum = 0;
+  for (int i = low; i < end; ++i) {
+    const std::size_t stretch = std::size_t(i - low) * warp.size() / std::size_t(end - low);
+    const double r = std::max(0.0, log_factor[std::size_t(i) + 1] - log_factor[std::size_t(i)]);
+    rise.push_back(r * std::exp(warp[stretch]));
+    sum += rise.back();
+  }
+  for (int i = low; i < end; ++i) {
+    log_factor[std::size_t(i) + 1] =
+        log_factor[std::size_t(i)] + rise[std::size_t(i - low)] * (sum > 0 ? total / sum : 0);
+  }
+  Proposal c;
+  c.origin = "knots";
+  c.extension.method = "custom";
+  for (const double value : log_factor) c.extension.parameters.factors.push_back(std::exp(value));
+  c.extension.parameters.attn_coef =
+      (plan.attention_scale() - 1) / std::log(plan.extension().scale);
+  c.headroom = base.headroom;
+  finish(space, c);
+  c.name = describe(base) + ", " + cat(warp.size()) + " knots";
+  return c;
+}
+
+std::string describe(const Proposal& c) {
+  const Parameters& p = c.extension.parameters;
+  const Boundaries b = c.ladder.rungs().back().plan.boundaries();
+  if (c.extension.method != "power") return c.name;
+  std::string text = cat(c.ladder.elastic() ? "elastic:power " : "power ",
+                         significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
+  if (p.beta_fast && p.beta_slow) {
+    text += cat(" (beta_fast ", significant(*p.beta_fast, 3), ", beta_slow ",
+                significant(*p.beta_slow, 3), ")");
+  }
+  text += cat(", attn_coef ", significant(p.attn_coef.value_or(0.1), 3), ", headroom ",
+              significant(c.headroom, 3));
+  if (c.ladder.elastic()) text += cat(", rung step ", significant(c.rung_step, 3));
+  return text;
+}
+
+}  // namespace mrrope

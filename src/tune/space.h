@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is searched: the power family with its borders, temperature and headroom; for a ladder the
+// rung step too. Published methods stand beside it, so that the search starts from all of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "mrrope/ladder.h"
+
+namespace mrrope {
+
+// Coordinates of a point, in this order. Borders are pair indices, rounded when a plan is made: the
+// objective is a staircase along them, and a step of the search crosses several stairs.
+enum Axis : std::size_t { kPower, kLow, kHigh, kAttnCoef, kHeadroom, kRungStep };
+using Point = std::vector<double>;
+
+struct Space {
+  Geometry geometry;
+  std::int64_t ctx = 0;  // the wanted length
+  bool elastic = false;
+  // One entry per coordinate: five, for a ladder six.
+  Point lower, upper;
+  Point step;  // of the first moves of a local search
+  // Where the start is spread: nearer to what is published, for most of the rest is hopeless.
+  Point start_lower, start_upper;
+};
+
+// Throws Error (usage) where ctx lies inside the window, or the geometry has no middle to extend.
+Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic);
+
+struct Proposal {
+  std::string name;    // the row in tables: "pro", "pro x1.25", "found"
+  std::string origin;  // published, given, start, refined, knots
+  Extension extension;
+  double headroom = 1;
+  double rung_step = LadderRequest{}.rung_step;
+  Ladder ladder;
+  std::string plan;            // digest of its file
+  std::string numbers;         // digest of its numbers: equal for pro and power 1
+  std::optional<Point> point;  // absent outside the family
+};
+
+// A point outside the bounds is moved to them; borders that cross are moved apart.
+Proposal proposal_at(const Space& space, Point point, const std::string& origin);
+
+// yarn, yarn-rotations, uni and pro, each with headroom 1 and 1.25: static or, in an elastic space,
+// as ladders of the usual step. A method that refuses the geometry is left out.
+std::vector<Proposal> published(const Space& space);
+
+// A plan made for this or another model: its parameters, at this space's length.
+// Throws Error (usage) where it is a list of factors for another model.
+Proposal from_plan(const Space& space, const std::variant<Plan, Ladder>& plan);
+
+// Evenly spread over the bounds: an additive recurrence, started at random by the seed.
+std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t seed);
+
+// The middle of a static plan is cut into warp.size() stretches; the rise of ln(factor) over
+// stretch k is multiplied by exp(warp[k]), then all are scaled to the same total. So the curve
+// stays monotone, its ends stay, and zeros change nothing.
+Proposal with_knots(const Space& space, const Proposal& base, const std::vector<double>& warp);
+
+// The same parameters at another length of the same model.
+Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ctx);
+
+// Turns in the window of a pair index that need not be whole.
+double turns_at(const Geometry& geometry, double pair);
+
+// "power -0.31, middle 9..38 (beta_fast 36.2, beta_slow 0.71), attn_coef 0.064, headroom 1.08".
+std::string describe(const Proposal& proposal);
+
+}  // namespace mrrope

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// tune and sweep with the real command on the real tiny model, taken for one with a window of 128.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+using nlohmann::json;
+
+const std::string kModel = MRROPE_TINY_MODEL;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string some_text(int start) {
+  std::string text;
+  for (int i = start; i < start + 12; ++i) {
+    text += "Lemma " + std::to_string(i) + ". Let $x$ be an element of the group $G$. Then $x^{" +
+            std::to_string(i * 37 % 101) + "} = 1$ if and only if $x$ is trivial.\n";
+  }
+  return text;
+}
+
+class TuneCommand : public testing::Test {
+ protected:
+  TuneCommand() {
+    for (int i = 0; i < 4; ++i) {
+      write_file(folder_.file("texts/" + std::to_string(i) + ".txt"), some_text(100 * i));
+    }
+  }
+  CommandResult tune(const std::string& arguments, const std::string& ctx = "256") {
+    return run_command("tune " + kModel + " --train-ctx 128 --ctx " + ctx +
+                       " --form planted --answers 2 --text " + folder_.file("texts") + " " +
+                       arguments);
+  }
+  TempFolder folder_;
+};
+
+TEST_F(TuneCommand, FindsAPlanProvesItAndSaysHonestlyWhatItIsWorth) {
+  const std::string out = folder_.file("plan.json");
+  const CommandResult r = tune("--budget 7 --proof-needles 1 --json -o " + out);
+  ASSERT_TRUE(r.exit_code == 0 || r.exit_code == 6) << r.err;
+  const json results = json::parse(r.out);
+  EXPECT_LE(results["passes"], 7);
+  EXPECT_EQ(results["proof"]["published"].size(), 8u);
+  EXPECT_EQ(results["proof"]["documents"], 2);
+  EXPECT_EQ(results["proof"]["better"], r.exit_code == 0);
+  EXPECT_EQ(results["proof"]["tuned"]["needles"]["n"], 10);
+  EXPECT_EQ(results["factors"]["chosen"].size(), 64u);
+  if (r.exit_code == 6) {
+    EXPECT_TRUE(contains(r.err, "not better than every published")) << r.err;
+    const std::string recommended = results["proof"]["recommended"];
+    EXPECT_TRUE(contains(r.err, recommended));
+  }
+  // What was written is a plan like any other.
+  EXPECT_EQ(run_command("plan --plan " + out).exit_code, 0);
+  EXPECT_EQ(run_command("plan --plan " + folder_.file("plan.tune/found.json")).exit_code, 0);
+  const CommandResult eval = run_command("eval ppl " + kModel + " --train-ctx 128 --plan " + out +
+                                         " --lengths 256 --text " + folder_.file("texts/0.txt"));
+  EXPECT_EQ(eval.exit_code, 0) << eval.err;
+}
+
+TEST_F(TuneCommand, TheSameSeedGivesTheSamePlanAndAnotherPlanToStartFrom) {
+  const std::string a = folder_.file("a.json");
+  const std::string b = folder_.file("b.json");
+  ASSERT_EQ(tune("--budget 7 --no-proof -o " + a).exit_code, 0);
+  const CommandResult again = tune("--budget 7 --no-proof -o " + b);
+  ASSERT_EQ(again.exit_code, 0);
+  EXPECT_EQ(read_file(a), read_file(b));
+  // Again in the same folder: everything comes from the journal.
+  const CommandResult third =
+      tune("--budget 7 --no-proof -o " + a + " --start-plan " + b + " --prefer perplexity");
+  ASSERT_EQ(third.exit_code, 0) << third.err;
+  EXPECT_TRUE(contains(third.err, "going on after")) << third.err;
+}
+
+TEST_F(TuneCommand, SearchesALadder) {
+  const std::string out = folder_.file("ladder.json");
+  const CommandResult r = tune("--method elastic:power --budget 7 --no-proof -o " + out);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "elastic:"));
+  EXPECT_GT(json::parse(read_file(out))["rungs"].size(), 1u);
+}
+
+TEST_F(TuneCommand, RefusesWhatCannotWork) {
+  const CommandResult budget = tune("--budget 1");
+  EXPECT_EQ(budget.exit_code, 2);
+  EXPECT_TRUE(contains(budget.err, "budget of 1")) << budget.err;
+  EXPECT_TRUE(contains(budget.err, "give --budget"));
+
+  const CommandResult inside = tune("", "128");
+  EXPECT_EQ(inside.exit_code, 2);
+  EXPECT_TRUE(contains(inside.err, "inside the trained window")) << inside.err;
+
+  const CommandResult few = tune("", "16k");
+  EXPECT_EQ(few.exit_code, 2);
+  EXPECT_TRUE(contains(few.err, "too short to split")) << few.err;
+
+  const CommandResult method = tune("--method pro");
+  EXPECT_EQ(method.exit_code, 2);
+  EXPECT_TRUE(contains(method.err, "elastic:power"));
+
+  const CommandResult weight = tune("--weight -1");
+  EXPECT_EQ(weight.exit_code, 2);
+}
+
+TEST_F(TuneCommand, SweepsTheBorders) {
+  const std::string common = "sweep " + kModel + " --train-ctx 128 --ctx 256 --text " +
+                             folder_.file("texts/0.txt") + " " + folder_.file("texts/1.txt");
+  const std::string out = folder_.file("sweep");
+  const CommandResult lines = run_command(common + " --methods uni,pro --low 0..2 -o " + out);
+  ASSERT_EQ(lines.exit_code, 0) << lines.err;
+  EXPECT_TRUE(contains(lines.out, "beta_fast")) << lines.out;
+  const json results = json::parse(read_file(out + "/results.json"));
+  ASSERT_EQ(results["points"].size(), 6u);
+  EXPECT_EQ(results["points"][1]["low"], 1);
+  EXPECT_EQ(results["points"][1]["n"], 2);
+  EXPECT_TRUE(std::filesystem::exists(out + "/sweep.csv"));
+
+  const CommandResult map =
+      run_command(common + " --methods pro --low 0..20 --high 20..21 --step 10 --json");
+  ASSERT_EQ(map.exit_code, 0) << map.err;
+  EXPECT_EQ(json::parse(map.out)["points"].size(), 2u) << "20 is not below 20";
+
+  EXPECT_EQ(run_command(common).exit_code, 2);
+  EXPECT_EQ(run_command(common + " --methods ntk --low 0..2").exit_code, 2);
+  EXPECT_EQ(run_command(common + " --low 3..1").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace mrrope

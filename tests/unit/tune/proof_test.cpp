@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/proof.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace mrrope {
+namespace {
+
+// Two lengths, three documents: the loss of a row is `loss`, give or take the same for every row.
+PerplexityRow row(const std::string& method, double at_window, double at_end) {
+  PerplexityRow r;
+  r.method = method;
+  for (const double loss : {at_window, at_end}) {
+    PerplexityCell cell;
+    cell.loss = {loss - 0.1, loss + 0.001, loss + 0.1};
+    cell.perplexity = exponential(mean(cell.loss));
+    r.cells.push_back(cell);
+  }
+  return r;
+}
+
+NeedleRow needles(const std::string& method, double share) {
+  NeedleRow r;
+  r.method = method;
+  r.all = {{{share, 0.02, 100}, {share, 0.02, 100}}};
+  return r;
+}
+
+struct Case {
+  PerplexityResults ppl;
+  NeedleResults needle;
+
+  Case() {
+    ppl.lengths = {1024, 4096};
+    ppl.window = 1024;
+    ppl.documents = {"a", "b", "c"};
+    add("tuned", 1.5, 1.4, 0.8, 0);
+  }
+  // difference: of the needles found, tuned minus this one's, with an error of 0.02.
+  void add(const std::string& method, double at_window, double at_end, double share,
+           double difference) {
+    ppl.rows.push_back(row(method, at_window, at_end));
+    needle.rows.push_back(needles(method, share));
+    if (method != "tuned") {
+      needle.comparisons.push_back({4096, method, "tuned", {-difference, 0.02, 100}, 0.01});
+    }
+  }
+  Proof judge() const { return judge_proof(ppl, needle, "tuned", 0.05); }
+};
+
+TEST(Proof, BetterThanAnythingOfHigherPerplexity) {
+  Case c;
+  c.add("pro", 1.6, 1.5, 0.9, -0.1);
+  const Proof proof = c.judge();
+  EXPECT_TRUE(proof.better);
+  ASSERT_EQ(proof.rows.size(), 1u);
+  EXPECT_TRUE(proof.rows[0].lower_perplexity);
+  EXPECT_TRUE(proof.rows[0].as_many_needles);
+  EXPECT_NEAR(proof.rows[0].difference[1].value, 100 * (std::exp(-0.1) - 1), 1e-9);
+  EXPECT_NE(to_text(proof).find("tuned against"), std::string::npos);
+}
+
+TEST(Proof, OneLengthWithoutALeadIsEnoughToLose) {
+  Case c;
+  c.add("uni", 1.49, 1.5, 0.8, 0);
+  c.add("yarn", 1.7, 1.7, 0.8, 0);
+  const Proof proof = c.judge();
+  EXPECT_FALSE(proof.better);
+  EXPECT_EQ(proof.recommended, "uni");
+  EXPECT_FALSE(proof.rows[0].against.empty());
+  EXPECT_TRUE(proof.rows[1].against.empty());
+}
+
+TEST(Proof, LowerPerplexityWithFarFewerNeedlesDoesNotCount) {
+  Case c;
+  c.add("yarn", 1.4, 1.3, 0.3, 0.5);
+  EXPECT_TRUE(c.judge().better);
+}
+
+TEST(Proof, LowerPerplexityWithAsManyNeedlesWins) {
+  Case c;
+  c.add("yarn", 1.4, 1.3, 0.78, 0.02);
+  EXPECT_FALSE(c.judge().better);
+  EXPECT_EQ(c.judge().recommended, "yarn");
+}
+
+TEST(Proof, WithoutNeedlesPerplexityAloneDecides) {
+  Case c;
+  c.add("yarn", 1.4, 1.3, 0.3, 0.5);
+  c.needle = {};
+  EXPECT_FALSE(c.judge().better);
+}
+
+TEST(Proof, TheUntouchedModelIsShownAndNoRival) {
+  Case c;
+  c.ppl.rows.push_back(row("none", 1.2, 1.1));
+  c.ppl.rows.back().untouched = true;
+  const Proof proof = c.judge();
+  EXPECT_TRUE(proof.better);
+  EXPECT_EQ(proof.untouched.size(), 2u);
+}
+
+}  // namespace
+}  // namespace mrrope

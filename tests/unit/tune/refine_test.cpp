@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/refine.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace mrrope {
+namespace {
+
+const Box kBox{{-2, 0, 0}, {2, 20, 1}, {0.4, 3, 0.1}};
+
+// A valley whose second axis is a staircase, as borders are.
+double valley(const std::vector<double>& x) {
+  const double stair = std::round(x[1]);
+  return std::pow(x[0] - 0.7, 2) + 0.01 * std::pow(stair - 13, 2) + 4 * std::pow(x[2] - 0.3, 2) +
+         0.02 * x[0] * (stair - 13);
+}
+
+TEST(Refine, FindsTheBottomOfAStaircaseInFewCalls) {
+  int calls = 0;
+  double best = 1e9;
+  refine(kBox, {-0.5, 8, 0.6}, [&](const std::vector<double>& x) -> std::optional<double> {
+    ++calls;
+    best = std::min(best, valley(x));
+    return valley(x);
+  });
+  EXPECT_LT(best, 0.03);
+  EXPECT_LT(calls, 60);
+}
+
+TEST(Refine, StaysInsideAndStopsWhenToldTo) {
+  int calls = 0;
+  refine(kBox, {9, 8, 0.6}, [&](const std::vector<double>& x) -> std::optional<double> {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_GE(x[i], kBox.lower[i]);
+      EXPECT_LE(x[i], kBox.upper[i]);
+    }
+    if (++calls > 5) return std::nullopt;
+    return valley(x);
+  });
+  EXPECT_EQ(calls, 6);
+}
+
+TEST(Refine, HandsExceptionsOn) {
+  EXPECT_THROW(refine(kBox, {0, 8, 0.6},
+                      [](const std::vector<double>&) -> std::optional<double> {
+                        throw std::runtime_error("no");
+                      }),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/search.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "mrrope/error.h"
+#include "support/scripted.h"
+#include "support/temp_folder.h"
+#include "tune/results.h"
+
+namespace mrrope {
+namespace {
+
+std::string some_text(int start, int bytes) {
+  std::string text;
+  for (int i = start; int(text.size()) < bytes; ++i) {
+    text += "Line " + std::to_string(i * 37 % 1009) + " of the text stands here.\n";
+  }
+  return text;
+}
+
+std::vector<Document> some_documents(int count, int bytes) {
+  std::vector<Document> out;
+  for (int i = 0; i < count; ++i) {
+    out.push_back({"d" + std::to_string(i), some_text(100 * i, bytes)});
+  }
+  return out;
+}
+
+class SearchTest : public testing::Test {
+ protected:
+  explicit SearchTest(const ScriptedOptions& scripted = {}) : model_(scripted) {
+    options_.form = make_form(model_, "planted", std::nullopt, 0);
+    options_.answers = 2;
+    options_.budget = 20;
+    options_.weight = 0.05;
+  }
+  SearchResult run(RunFolder& folder, bool elastic = false) {
+    const Space space = make_space(model_.facts().geometry, 1024, elastic);
+    const SearchSet set = make_search_set(model_, space, some_documents(4, 1500), options_);
+    Progress progress;
+    return run_search(model_, space, set, published(space), options_, folder, progress);
+  }
+  SearchResult run(bool elastic = false) {
+    RunFolder folder;
+    return run(folder, elastic);
+  }
+
+  ScriptedModel model_;
+  SearchOptions options_;
+};
+
+TEST_F(SearchTest, ChoosesTheBestOfThoseMeasuredInFullWithinTheBudget) {
+  for (const bool elastic : {false, true}) {
+    const SearchResult r = run(elastic);
+    EXPECT_LE(r.passes, options_.budget);
+    EXPECT_GT(r.passes, options_.budget / 2);
+    ASSERT_TRUE(r.trials[r.best].complete);
+    std::size_t of_family = 0;
+    for (const Trial& t : r.trials) {
+      if (t.complete && t.proposal.origin != "knots") {
+        EXPECT_GE(t.objective.value, r.trials[r.best].objective.value);
+      }
+      of_family += t.proposal.origin == "refined";
+    }
+    EXPECT_GT(of_family, 3u);
+    ASSERT_FALSE(r.front.empty());
+    for (std::size_t i = 1; i < r.front.size(); ++i) {
+      EXPECT_GT(r.trials[r.front[i]].retrieval.value, r.trials[r.front[i - 1]].retrieval.value);
+    }
+    EXPECT_EQ(r.path.back().trial, r.best);
+  }
+}
+
+TEST_F(SearchTest, TheSameSeedGivesTheSamePath) {
+  const auto text = [&](const SearchResult& r) {
+    return to_json(r, make_space(model_.facts().geometry, 1024, false), 0.05).dump();
+  };
+  const std::string a = text(run());
+  EXPECT_EQ(a, text(run()));
+  options_.seed = 2;
+  EXPECT_NE(a, text(run()));
+}
+
+TEST_F(SearchTest, GoesOnWhereItWasStopped) {
+  const test::TempFolder temp(test::fast_place());
+  const SearchResult whole = run();
+  const std::int64_t all = model_.computed();
+  {
+    ScriptedOptions failing;
+    failing.fail_at = all / 2;
+    ScriptedModel broken(failing);
+    const Space space = make_space(broken.facts().geometry, 1024, false);
+    const SearchSet set = make_search_set(broken, space, some_documents(4, 1500), options_);
+    RunFolder folder(temp.path() / "run", {"again", "model", 1});
+    Progress progress;
+    EXPECT_THROW(run_search(broken, space, set, published(space), options_, folder, progress),
+                 Error);
+  }
+  {
+    RunFolder folder(temp.path() / "run", {"again", "model", 1});
+    const SearchResult resumed = run(folder);
+    EXPECT_EQ(resumed.trials[resumed.best].proposal.numbers,
+              whole.trials[whole.best].proposal.numbers);
+    EXPECT_EQ(resumed.trials.size(), whole.trials.size());
+    EXPECT_EQ(resumed.passes, whole.passes);
+    EXPECT_LT(model_.computed() - all, all * 6 / 10);
+  }
+  // Now everything comes from the journal.
+  const std::int64_t computed = model_.computed();
+  RunFolder folder(temp.path() / "run", {"again", "model", 1});
+  run(folder);
+  EXPECT_EQ(model_.computed(), computed);
+}
+
+TEST_F(SearchTest, AnInterruptNamesTheCommandToGoOnWith) {
+  const test::TempFolder temp(test::fast_place());
+  RunFolder folder(temp.path() / "run", {"mrrope tune again", "model", 1});
+  request_interrupt();
+  try {
+    run(folder);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::interrupted);
+    EXPECT_NE(e.hint().find("mrrope tune again"), std::string::npos);
+  }
+  clear_interrupt();
+}
+
+TEST_F(SearchTest, ABudgetThatIsTooSmallIsRefusedWithWhatIsNeeded) {
+  options_.budget = 1;
+  try {
+    run();
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::usage);
+    EXPECT_NE(std::string(e.what()).find("budget of 1"), std::string::npos);
+    EXPECT_NE(e.hint().find("--budget"), std::string::npos);
+  }
+}
+
+class NanEverywhere : public SearchTest {
+ protected:
+  static ScriptedOptions options() {
+    ScriptedOptions o;
+    o.nan_at = 100;
+    return o;
+  }
+  NanEverywhere() : SearchTest(options()) {}
+};
+
+TEST_F(NanEverywhere, IsAnErrorThatSaysSo) {
+  try {
+    run();
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::failed);
+    EXPECT_NE(std::string(e.what()).find("not a number under any"), std::string::npos);
+  }
+}
+
+class NanUnderYarn : public SearchTest {
+ protected:
+  static ScriptedOptions options() {
+    ScriptedOptions o;
+    o.nan_at = 100;
+    o.nan_method = "yarn";
+    return o;
+  }
+  NanUnderYarn() : SearchTest(options()) {}
+};
+
+TEST_F(NanUnderYarn, OnlyYarnIsDropped) {
+  const SearchResult r = run();
+  EXPECT_NE(r.trials[r.best].proposal.extension.method, "yarn");
+  for (const Trial& t : r.trials) {
+    EXPECT_FALSE(t.complete && t.proposal.extension.method == "yarn");
+  }
+}
+
+TEST(SearchText, PlantsEveryAnswerOnceAndAsksForIt) {
+  const ScriptedModel model({});
+  const NeedleForm form = make_form(model, "planted", std::nullopt, 0);
+  const std::vector<Token> document = model.tokenize(some_text(1, 3000), false, false);
+  const SearchText text = plant(model, form, "d", document, 2048, 4, 1, 0);
+  EXPECT_LE(std::int64_t(text.tokens.size()), 2048);
+  ASSERT_EQ(text.asked.size(), 4u);
+  ASSERT_EQ(text.planted.size(), text.tokens.size());
+  const std::string whole = model.detokenize(text.tokens);
+  std::set<std::string> answers;
+  for (const PlantedAnswer& asked : text.asked) {
+    const std::string question = model.detokenize(asked.question);
+    EXPECT_EQ(asked.answer, 7u) << "a blank and six digits";
+    const std::string answer = question.substr(question.size() - 7);
+    EXPECT_EQ(answer.front(), ' ');
+    EXPECT_NE(whole.find("is" + answer + "."), std::string::npos) << question;
+    EXPECT_TRUE(answers.insert(answer).second);
+    EXPECT_LE(std::int64_t(text.tokens.size() + asked.question.size()), 2048);
+  }
+  // Without what was planted it is the document.
+  std::vector<Token> own;
+  for (std::size_t i = 0; i < text.tokens.size(); ++i) {
+    if (!text.planted[i]) own.push_back(text.tokens[i]);
+  }
+  EXPECT_TRUE(std::equal(own.begin(), own.end(), document.begin()));
+  EXPECT_THROW(plant(model, form, "d", document, 300, 4, 1, 0), Error);
+}
+
+TEST(Split, IsDisjointJoinsShortTextsAndRefusesTooFew) {
+  const ScriptedModel model({});
+  std::vector<Document> documents = some_documents(6, 1200);
+  for (int i = 0; i < 6; ++i) {
+    documents.push_back({"s" + std::to_string(i), some_text(i, 600)});
+  }
+  const Split split = split_documents(model, documents, 1000, 8, 0, 1);
+  EXPECT_EQ(split.search.size() + split.held_out.size(), 9u);
+  EXPECT_EQ(split.search.size(), 4u);
+  std::set<std::string> ids;
+  for (const auto* part : {&split.search, &split.held_out}) {
+    for (const Document& d : *part) {
+      EXPECT_GE(d.text.size(), 1000u);
+      EXPECT_TRUE(ids.insert(d.id).second);
+    }
+  }
+  EXPECT_EQ(split_documents(model, documents, 1000, 2, 3, 1).search.size(), 2u);
+  EXPECT_EQ(split_documents(model, documents, 1000, 2, 3, 1).held_out.size(), 3u);
+  try {
+    split_documents(model, some_documents(2, 1200), 1000, 8, 0, 1);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::usage);
+    EXPECT_NE(std::string(e.what()).find("too short to split"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace mrrope

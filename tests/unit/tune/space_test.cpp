@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/space.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "mrrope/error.h"
+#include "support/expect_error.h"
+
+namespace mrrope {
+namespace {
+
+Geometry tiny() {
+  Geometry g;
+  g.rotary_dim = 128;
+  g.base = 10000;
+  g.train_length = 1024;
+  return g;
+}
+
+TEST(Space, RefusesALengthInsideTheWindow) { EXPECT_THROW(make_space(tiny(), 1024, false), Error); }
+
+TEST(Space, HoldsEveryPublishedMethodTwice) {
+  for (const bool elastic : {false, true}) {
+    const auto all = published(make_space(tiny(), 8192, elastic));
+    ASSERT_EQ(all.size(), 8u);
+    for (const Proposal& p : all) {
+      EXPECT_EQ(p.ladder.elastic(), elastic);
+      EXPECT_EQ(p.ladder.longest(), 8192);
+      EXPECT_DOUBLE_EQ(p.ladder.rungs().back().plan.extension().scale, 8 * p.headroom);
+    }
+  }
+}
+
+TEST(Space, BetasOfAPointGiveItsBorders) {
+  const Space space = make_space(tiny(), 8192, false);
+  for (double low = space.lower[kLow]; low <= space.upper[kLow]; ++low) {
+    for (double high = space.lower[kHigh]; high <= space.upper[kHigh]; ++high) {
+      const Proposal p = proposal_at(space, {0.5, low, high, 0.07, 1.1}, "start");
+      const Boundaries b = p.ladder.rungs().back().plan.boundaries();
+      EXPECT_EQ(b.low, std::lround(low));
+      EXPECT_EQ(b.high, std::max<long>(std::lround(high), b.low + 1));
+    }
+  }
+}
+
+TEST(Space, UniAndProAreMembersToTheLastBit) {
+  const Space space = make_space(tiny(), 8192, false);
+  for (const Proposal& p : published(space)) {
+    if (!p.point) continue;
+    EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
+  }
+}
+
+TEST(Space, SpreadStaysInsideAndDependsOnTheSeed) {
+  const Space space = make_space(tiny(), 8192, true);
+  const auto a = spread(space, 50, 1);
+  ASSERT_EQ(a.size(), 50u);
+  EXPECT_EQ(a, spread(space, 50, 1));
+  EXPECT_NE(a, spread(space, 50, 2));
+  for (std::size_t i = 0; i < space.lower.size(); ++i) {
+    int upper_half = 0;
+    for (const Point& p : a) {
+      EXPECT_GE(p[i], space.lower[i]);
+      EXPECT_LE(p[i], space.upper[i]);
+      upper_half += p[i] > (space.start_lower[i] + space.start_upper[i]) / 2;
+    }
+    EXPECT_NEAR(upper_half, 25, 5) << "axis " << i;
+  }
+}
+
+TEST(Space, APlanFileCarriesOverToAnotherModel) {
+  const Space space = make_space(tiny(), 8192, false);
+  const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2}, "start");
+  const Proposal again = from_plan(space, p.ladder.rungs().front().plan);
+  EXPECT_EQ(again.numbers, p.numbers);
+  EXPECT_NEAR(again.headroom, 1.2, 1e-9);
+
+  Geometry other = tiny();
+  other.rotary_dim = 64;
+  other.base = 100000;
+  other.train_length = 8192;
+  const Proposal moved = from_plan(make_space(other, 32768, false), p.ladder.rungs().front().plan);
+  EXPECT_EQ(moved.extension.parameters, p.extension.parameters);
+  EXPECT_NEAR(moved.headroom, 1.2, 1e-9);
+  EXPECT_NEAR(moved.extension.scale, 4.8, 1e-9);
+
+  const Proposal knots = with_knots(space, p, {0.2, 0, 0, 0});
+  EXPECT_THROW(from_plan(make_space(tiny(), 8192, true), knots.ladder.rungs().front().plan), Error);
+  EXPECT_THROW(from_plan(make_space(other, 32768, false), knots.ladder.rungs().front().plan),
+               Error);
+}
+
+TEST(Space, ALadderKeepsStepAndHeadroom) {
+  const Space space = make_space(tiny(), 8192, true);
+  const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2, 1.3}, "start");
+  const Proposal again = from_plan(space, p.ladder);
+  EXPECT_EQ(again.numbers, p.numbers);
+  EXPECT_EQ(again.rung_step, 1.3);
+}
+
+TEST(Knots, StayMonotoneKeepTheEndsAndZeroChangesNothing) {
+  const Space space = make_space(tiny(), 8192, false);
+  const Proposal base = proposal_at(space, {0.3, 9, 38, 0.06, 1.2}, "start");
+  const Plan& plan = base.ladder.rungs().front().plan;
+  const Proposal same = with_knots(space, base, {0, 0, 0, 0});
+  const Proposal bent = with_knots(space, base, {1, -1, 0.5, -0.2});
+  const Plan& a = same.ladder.rungs().front().plan;
+  const Plan& b = bent.ladder.rungs().front().plan;
+  EXPECT_NEAR(b.attention_scale(), plan.attention_scale(), 1e-12);
+  bool different = false;
+  for (std::size_t i = 0; i < plan.factor().size(); ++i) {
+    EXPECT_NEAR(a.factor()[i], plan.factor()[i], 1e-9 * plan.factor()[i]);
+    if (i > 0) {
+      EXPECT_GE(b.factor()[i], b.factor()[i - 1] * (1 - 1e-12));
+    }
+    different |= std::abs(b.factor()[i] - plan.factor()[i]) > 0.01;
+  }
+  EXPECT_TRUE(different);
+  EXPECT_EQ(b.factor().front(), 1);
+  EXPECT_NEAR(b.factor().back(), plan.factor().back(), 1e-9 * plan.factor().back());
+}
+
+}  // namespace
+}  // namespace mrrope
