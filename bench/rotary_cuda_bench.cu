@@ -154,9 +154,11 @@ struct Buffers {
     const auto strides = [&](int heads) {
       return mrrope::token_major(tokens, heads, shape.head_dim);
     };
-    std::byte* out = in_place ? from[at] : to[at];
-    b.queries = {shape.queries, from[at], strides(shape.queries), out, strides(shape.queries)};
-    b.keys = {shape.keys, from[at] + keys, strides(shape.keys), out + keys, strides(shape.keys)};
+    // In place in `to`, so that `from` stays what the check expects.
+    std::byte* in = in_place ? to[at] : from[at];
+    std::byte* out = to[at];
+    b.queries = {shape.queries, in, strides(shape.queries), out, strides(shape.queries)};
+    b.keys = {shape.keys, in + keys, strides(shape.keys), out + keys, strides(shape.keys)};
     return b;
   }
 };
@@ -203,9 +205,7 @@ void check(const mrrope::Plan& plan, const CudaRotaryTable& table, const Buffers
 }
 
 mrrope::Plan plan_of(const Shape& shape, Pairing pairing) {
-  mrrope::Extension e;
-  e.method = "pro";
-  e.scale = 8;
+  mrrope::Extension e;  // without an attention scale: repeated in place, numbers would grow
   return make_plan(
       {.rotary_dim = shape.head_dim, .base = 5e5, .train_length = 8192, .pairing = pairing}, e);
 }
