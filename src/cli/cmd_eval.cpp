@@ -33,8 +33,7 @@ std::vector<std::int64_t> usual_lengths(std::int64_t window, std::int64_t ctx) {
   return out;
 }
 
-void print_dry_run(const EvalJob& job, const LocalOptions& engine, LanguageModel& model,
-                   const DocumentSet& set) {
+void print_dry_run(const EvalJob& job, LanguageModel& model, const DocumentSet& set) {
   std::vector<std::int64_t> passes;
   for (const Document& d : set.documents) {
     const auto tokens = std::int64_t(model.tokenize(d.text, true, false).size());
@@ -45,19 +44,16 @@ void print_dry_run(const EvalJob& job, const LocalOptions& engine, LanguageModel
   for (const std::int64_t n : passes) total += n;
   std::cout << set.documents.size() << " documents x " << job.methods.size() << " methods, "
             << total << " tokens\n"
-            << memory_text(job.model, engine) << "\n";
+            << memory_text(job.model, job.engine) << "\n";
   model.use(job.methods.front().ladder);
   std::cout << "about " << duration_text(estimate_seconds(model, passes)) << "\n";
 }
 
 void run_ppl(const PplFlags& flags) {
-  const EvalJob job = prepare_eval(flags.eval, usual_lengths);
-  const std::vector<std::string> texts = flags.text.empty() ? default_texts() : flags.text;
-  LocalOptions engine = flags.eval.engine;
-  engine.context = job.ctx;
+  EvalJob job = prepare_eval(flags.eval, usual_lengths);
   // The untouched model and a method are compared logit by logit, each with its own timeline.
-  engine.timelines = 2;
-  const auto model = open_local(job.model, engine);
+  job.engine.timelines = 2;
+  const auto model = open_local(job.model, job.engine);
 
   DocumentOptions choice = flags.documents;
   choice.select = flags.select == "random" ? Select::random : Select::first;
@@ -66,9 +62,8 @@ void run_ppl(const PplFlags& flags) {
       return std::int64_t(model->tokenize(d.text, true, false).size()) >= job.longest;
     };
   }
-  const DocumentSet set = read_documents({texts.begin(), texts.end()}, choice);
-  for (const std::string& line : set.notes()) note(line);
-  if (flags.eval.dry_run) return print_dry_run(job, engine, *model, set);
+  const DocumentSet set = read_texts(flags.text, choice);
+  if (flags.eval.dry_run) return print_dry_run(job, *model, set);
 
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());

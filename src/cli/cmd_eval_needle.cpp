@@ -45,8 +45,8 @@ bool shaded_output() {
          term != nullptr && std::string(term) != "dumb";
 }
 
-void print_dry_run(const EvalJob& job, const LocalOptions& engine, LanguageModel& model,
-                   const std::vector<Document>& documents, const NeedleOptions& options) {
+void print_dry_run(const EvalJob& job, LanguageModel& model, const std::vector<Document>& documents,
+                   const NeedleOptions& options) {
   check_needle(model, job.methods, options);
   const auto haystacks = make_haystacks(model, documents, job.longest, options.samples);
   const NeedleGrid grid{options.lengths, options.depths};
@@ -64,19 +64,16 @@ void print_dry_run(const EvalJob& job, const LocalOptions& engine, LanguageModel
   const std::size_t needles = options.samples * options.depths.size() * grid.lengths.size();
   std::cout << needles << " needles x " << methods << " methods, " << tokens << " tokens of "
             << naive << " (prefixes are shared), form " << options.form.name << "\n"
-            << memory_text(job.model, engine) << "\n";
+            << memory_text(job.model, job.engine) << "\n";
   model.use(job.methods.front().ladder);
   const std::vector<std::int64_t> passes(std::size_t(tokens / job.longest + 1), job.longest);
   std::cout << "about " << duration_text(estimate_seconds(model, passes)) << "\n";
 }
 
 void run_needle_command(const NeedleFlags& flags) {
-  const EvalJob job = prepare_eval(flags.eval, equal_steps);
-  const std::vector<std::string> texts = flags.haystack.empty() ? default_texts() : flags.haystack;
-  LocalOptions engine = flags.eval.engine;
-  engine.context = job.ctx;
-  engine.timelines = 3;  // trunk, branch, question
-  const auto model = open_local(job.model, engine);
+  EvalJob job = prepare_eval(flags.eval, equal_steps);
+  job.engine.timelines = 3;  // trunk, branch, question
+  const auto model = open_local(job.model, job.engine);
 
   NeedleOptions options;
   options.lengths = sorted_lengths(job.lengths);
@@ -88,12 +85,11 @@ void run_needle_command(const NeedleFlags& flags) {
     own = NeedleTexts{flags.needle.value_or(""), flags.question.value_or(""),
                       flags.answer.value_or("")};
   }
-  options.whole_prompts = engine.climb_last;
+  options.whole_prompts = job.engine.climb_last;
   options.form = make_form(*model, flags.form, own, flags.answer_tokens);
 
-  const DocumentSet set = read_documents({texts.begin(), texts.end()}, flags.documents);
-  for (const std::string& line : set.notes()) note(line);
-  if (flags.eval.dry_run) return print_dry_run(job, engine, *model, set.documents, options);
+  const DocumentSet set = read_texts(flags.haystack, flags.documents);
+  if (flags.eval.dry_run) return print_dry_run(job, *model, set.documents, options);
 
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());

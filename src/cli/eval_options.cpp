@@ -8,6 +8,7 @@
 #include "cli/engine_options.h"
 #include "cli/report_file.h"
 #include "core/text.h"
+#include "eval/result_formats.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
 
@@ -25,7 +26,14 @@ void add_eval_output(CLI::App& task, EvalFlags& flags) {
   add_engine(task, flags.engine);
   task.add_option("-o,--out", flags.out, "Folder for run.json, journal.jsonl and results.json")
       ->type_name("DIR");
-  task.add_flag("--json", flags.json, "Print results as JSON");
+  CLI::Option* json = task.add_flag("--json", flags.json, "Print results as JSON");
+  task.add_option("--format", flags.format,
+                  "What is printed: text, json, csv or lm-eval (as lm-evaluation-harness writes "
+                  "it); the last two also become files in --out")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json", "csv", "lm-eval"}))
+      ->capture_default_str()
+      ->excludes(json);
   task.add_flag("--dry-run", flags.dry_run, "Say what it would take, and stop");
 }
 
@@ -49,6 +57,8 @@ EvalJob prepare_eval(
   } else {
     throw Error(ErrorKind::usage, "how long?", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
   }
+  job.engine = flags.engine;
+  job.engine.context = job.ctx;
   if (job.lengths.empty()) job.lengths = usual_lengths(subject.geometry.train_length, job.ctx);
   job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
   if (job.longest > job.ctx) {
@@ -78,15 +88,34 @@ RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, std::uint64_t 
 void print_results(const EvalFlags& flags, const RunFolder& folder, const std::string& json,
                    const std::string& text) {
   for (const std::string& line : folder.notes()) note(line);
-  std::cout << (flags.json ? json : text);
-  if (flags.out.empty()) return;
-  note(cat("wrote ", flags.out, "/results.json"));
-  write_report({flags.out}, flags.out + "/report.html");
+  if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
+  std::string printed = flags.json || flags.format == "json" ? json : text;
+  std::string file;
+  if (flags.format == "csv") {
+    file = "results.csv";
+    printed = results_csv(nlohmann::ordered_json::parse(json));
+  } else if (flags.format == "lm-eval") {
+    file = "results_lm-eval.json";
+    printed = results_text(lm_eval_results(folder.run(), nlohmann::ordered_json::parse(json)));
+  }
+  if (!file.empty() && !flags.out.empty()) {
+    write_atomically(folder.folder() / file, printed);
+    note(cat("wrote ", flags.out, "/", file));
+  }
+  std::cout << printed;
+  if (!flags.out.empty()) write_report({flags.out}, flags.out + \"/report.html\");
 }
 
 std::vector<std::string> default_texts() {
   note("no texts given: using those that come with mrrope, formal mathematics in data/texts");
   return {(project_files() / "data" / "texts").string()};
+}
+
+DocumentSet read_texts(const std::vector<std::string>& given, const DocumentOptions& options) {
+  const std::vector<std::string> texts = given.empty() ? default_texts() : given;
+  DocumentSet set = read_documents({texts.begin(), texts.end()}, options);
+  for (const std::string& line : set.notes()) note(line);
+  return set;
 }
 
 }  // namespace mrrope::cli

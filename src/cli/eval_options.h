@@ -10,6 +10,7 @@
 
 #include "cli/options.h"
 #include "engine/local.h"
+#include "eval/documents.h"
 #include "eval/methods.h"
 #include "eval/run_folder.h"
 
@@ -21,6 +22,7 @@ struct EvalFlags {
   LocalOptions engine;
   std::vector<std::string> lengths;
   std::string out;
+  std::string format = "text";
   bool json = false;
   bool dry_run = false;
 };
@@ -32,6 +34,7 @@ void add_eval_output(CLI::App& task, EvalFlags& flags);
 // What is asked for, found out before the model is loaded.
 struct EvalJob {
   Model model;
+  LocalOptions engine;  // a task adds how many timelines it needs
   std::int64_t ctx = 0;
   std::vector<std::int64_t> lengths;
   std::int64_t longest = 0;
@@ -46,12 +49,16 @@ EvalJob prepare_eval(
 // The --out folder, or one in memory.
 RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, std::uint64_t seed);
 
-// The last words of a task: the folder's notes, the results, where they are.
+// The last words of a task: the folder's notes, the results in the format asked for (json:
+// results.json), where they are.
 void print_results(const EvalFlags& flags, const RunFolder& folder, const std::string& json,
                    const std::string& text);
 
 // Texts that ship with the project, for tasks that were given none; says so in a note.
 std::vector<std::string> default_texts();
+
+// The texts of these files and folders, or the default ones; notes what was left out.
+DocumentSet read_texts(const std::vector<std::string>& given, const DocumentOptions& options);
 
 // The tasks, one per file.
 void add_eval_needle(CLI::App& eval);

@@ -130,7 +130,7 @@ class NeedleJob {
                                    : e.hint());
     }
     line["cells"] = cells;
-    folder_.append(line);
+    folder_.append(line, {progress_.seconds(), progress_.computed()});
     done_.insert(key(method.name, sample));
   }
 

@@ -66,7 +66,8 @@ std::vector<Haystack> make_haystacks(const LanguageModel& model,
 
 // Runs what the folder's journal does not hold yet, one unit (sample and method: a whole tree) at a
 // time. Then writes results.json. Throws Error: usage (options, a length past the context or a
-// ladder, haystacks too short), interrupted (with the command to go on), and whatever the engine throws, with method and sample named.
+// ladder, haystacks too short), interrupted (with the command to go on), and whatever the engine
+// throws, with method and sample named.
 NeedleResults run_needle(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
                          const std::vector<Document>& documents, const NeedleOptions& options,
                          RunFolder& folder, Progress& progress);

@@ -15,7 +15,8 @@
 // third of what they would one by one.
 //
 // All this holds under a static plan, where the numbers of a prefix do not depend on what follows.
-// The keys of a ladder that grows stand on the rung of one length, so its cells are read one by one.
+// The keys of a ladder that grows stand on the rung of one length, so its cells are read one by
+// one.
 #pragma once
 
 #include <cstdint>

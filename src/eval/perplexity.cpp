@@ -199,12 +199,12 @@ class PerplexityJob {
                   e.hint().empty() ? "give the same command again to go on after the finished units"
                                    : e.hint());
     }
-    folder_.append(line);
+    folder_.append(line, {progress_.seconds(), progress_.computed()});
     done_.insert(key(line));
   }
 
-  // Scores of tokens[1..], index by index; the first is NaN. Ends early after a score that is not
-  // finite, or after the batch that holds position `stop`.
+  // Scores of tokens[1..], index by index; the first is NaN. Ends early after a token of
+  // probability 0, or after the batch that holds position `stop`.
   std::vector<double> score(std::span<const Token> tokens, const PositionObserver& observer,
                             std::size_t stop = std::numeric_limits<std::size_t>::max(),
                             bool count = true) {
@@ -236,6 +236,13 @@ class PerplexityJob {
       scores.insert(scores.end(), part.begin(), part.end());
       if (count) progress_.advance(std::int64_t(batch.size()));
       const auto scored = part.begin() + (begin == 0 ? 1 : 0);
+      // An engine that fails is no property of the document: nothing is recorded.
+      if (std::any_of(scored, part.end(), [](double s) { return std::isnan(s); })) {
+        throw Error(
+            ErrorKind::failed,
+            cat("the engine computed NaN between tokens ", begin, " and ", begin + batch.size()),
+            "another cache type or device may help; finished units are kept");
+      }
       if (!std::all_of(scored, part.end(), [](double s) { return std::isfinite(s); })) {
         if (count) progress_.advance(std::int64_t(tokens.size() - scores.size()));
         break;

@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -112,6 +113,7 @@ void RunFolder::begin(const ordered_json& identity) {
                       {"seed", info_.seed}};
   run.update(identity);
   run_ = std::move(run);
+  started_ = utc_now();
   if (in_memory()) return;
 
   const auto refuse = [&](const std::string& why) {
@@ -125,7 +127,7 @@ void RunFolder::begin(const ordered_json& identity) {
     if (essence(there) != essence(run_)) {
       refuse(first_difference(essence(there), essence(run_)));
     }
-    if (there.contains("measured")) run_["measured"] = there["measured"];
+    read_cost(there);
   }
   if (!lines.empty()) {
     const auto tag = lines.front().find("run");
@@ -146,21 +148,44 @@ void RunFolder::begin(const ordered_json& identity) {
   if (lines.empty()) journal_->append({{"journal", 1}, {"run", digest(run_)}});
 }
 
-void RunFolder::append(const ordered_json& unit) {
+void RunFolder::append(const ordered_json& unit, const RunCost& so_far) {
   if (journal_) journal_->append(unit);
   units_.push_back(unit);
+  write_cost(so_far);
 }
 
 void RunFolder::finish(const std::string& results, const RunCost& cost) {
-  if (in_memory()) return;
-  write_atomically(folder_ / kResults, results);
-  if (cost.tokens == 0) return;  // nothing was computed: the figures of the run that did it stay
-  run_["measured"] = {{"finished", utc_now()},
-                      {"seconds", cost.seconds},
-                      {"tokens", cost.tokens},
-                      {"tokens_per_second", double(cost.tokens) / cost.seconds},
-                      {"peak_memory_bytes", peak_memory()}};
-  write_atomically(folder_ / kRun, results_text(run_));
+  if (!in_memory()) write_atomically(folder_ / kResults, results);
+  write_cost(cost);
+}
+
+void RunFolder::read_cost(const ordered_json& run) {
+  const auto measured = run.find("measured");
+  if (measured == run.end()) return;
+  try {
+    started_ = measured->value("started", started_);
+    earlier_.seconds = measured->at("seconds").get<double>();
+    earlier_.tokens = measured->at("tokens").get<std::int64_t>();
+    earlier_memory_ = measured->at("peak_memory_bytes").get<std::uint64_t>();
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(ErrorKind::corrupt,
+                cat("what ", (folder_ / kRun).string(), " has measured cannot be read: ", e.what()),
+                "delete its line \"measured\"");
+  }
+  run_["measured"] = *measured;
+}
+
+void RunFolder::write_cost(const RunCost& so_far) {
+  if (so_far.tokens == 0) return;  // nothing was computed: what earlier calls have measured stays
+  const double seconds = earlier_.seconds + so_far.seconds;
+  const std::int64_t tokens = earlier_.tokens + so_far.tokens;
+  run_["measured"] = {{"started", started_},
+                      {"finished", utc_now()},
+                      {"seconds", seconds},
+                      {"tokens", tokens},
+                      {"tokens_per_second", double(tokens) / seconds},
+                      {"peak_memory_bytes", std::max(peak_memory(), earlier_memory_)}};
+  if (!in_memory()) write_atomically(folder_ / kRun, results_text(run_));
 }
 
 Error RunFolder::interrupted(std::size_t units_done, std::size_t units) const {

@@ -21,10 +21,10 @@ struct RunInfo {
   std::uint64_t seed = 1;
 };
 
-// How a run went; kept apart from what it found.
+// What a call of the command has computed so far; kept apart from what it found.
 struct RunCost {
   double seconds = 0;
-  std::int64_t tokens = 0;  // computed by the last call, not by earlier ones
+  std::int64_t tokens = 0;
 };
 
 class RunFolder {
@@ -44,9 +44,11 @@ class RunFolder {
 
   // Finished units, oldest first.
   const std::vector<nlohmann::ordered_json>& units() const noexcept { return units_; }
-  void append(const nlohmann::ordered_json& unit);
+  // The cost goes into run.json, on top of what earlier calls have cost: a call that is killed
+  // leaves that of its finished units.
+  void append(const nlohmann::ordered_json& unit, const RunCost& so_far = {});
 
-  // Writes results.json and the cost into run.json.
+  // Writes results.json and the cost.
   void finish(const std::string& results, const RunCost& cost);
 
   bool in_memory() const noexcept { return folder_.empty(); }
@@ -59,10 +61,16 @@ class RunFolder {
   Error interrupted(std::size_t units_done, std::size_t units) const;
 
  private:
+  void read_cost(const nlohmann::ordered_json& run);
+  void write_cost(const RunCost& so_far);
+
   std::filesystem::path folder_;
   RunInfo info_;
   std::unique_ptr<Journal> journal_;
   nlohmann::ordered_json run_;
+  std::string started_;
+  RunCost earlier_;  // of calls before this one
+  std::uint64_t earlier_memory_ = 0;
   std::vector<nlohmann::ordered_json> units_;
   std::vector<std::string> notes_;
 };

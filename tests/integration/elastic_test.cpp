@@ -23,6 +23,9 @@ namespace {
 // On the CPU, unless MRROPE_TEST_GPU is set.
 int gpu_layers() { return std::getenv("MRROPE_TEST_GPU") != nullptr ? -1 : 0; }
 
+// Logits computed in another order differ by `on_cpu`; on a GPU by what products in f16 leave.
+double noise(double on_cpu) { return gpu_layers() == 0 ? on_cpu : 0.03; }
+
 LocalOptions small(const std::string& key_type) {
   LocalOptions options;
   options.context = 1024;
@@ -280,7 +283,7 @@ TEST(Elastic, ClimbsToTheStaticPlanOfEachLength) {
       const auto last = std::min<std::size_t>(std::size_t(ladder.rungs()[rung].length), 700);
       model->use(make_ladder(ladder.rungs()[rung].plan, 1000));
       const Rows rows = observe(*model->timeline(), std::span(tokens).first(last));
-      EXPECT_LE(largest_difference(climbed[last - 1], rows[last - 1]), 2e-4) << architecture;
+      EXPECT_LE(largest_difference(climbed[last - 1], rows[last - 1]), noise(2e-4)) << architecture;
       apart = std::max(apart, largest_difference(climbed[60], rows[60]));
     }
     EXPECT_GT(apart, 1e-2) << "plans must differ for this to mean anything";
@@ -301,11 +304,9 @@ TEST(Elastic, ReadsAPromptUnderItsLastPlanIfTold) {
   timeline.reset();
   model->use(make_ladder(ladder.rungs()[ladder.rung_at(600)].plan, 1000));
   const Rows expected = observe(*model->timeline(), tokens);
-  // The temperature is on the queries' side here and on both there: float noise, and on a GPU that
-  // of products in f16.
-  const double noise = gpu_layers() == 0 ? 5e-4 : 1e-2;
+  // The temperature is on the queries' side here and on both there.
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    ASSERT_LE(largest_difference(rows[i], expected[i]), noise) << i;
+    ASSERT_LE(largest_difference(rows[i], expected[i]), noise(5e-4)) << i;
   }
 }
 
@@ -368,7 +369,8 @@ TEST(Elastic, RemembersItsRungInASavedSequence) {
   EXPECT_EQ(timeline->length(), 150);
   EXPECT_EQ(timeline->rung(), rung);
   const auto scores = timeline->append_scored(std::span(tokens).subspan(150));
-  for (std::size_t i = 0; i < scores.size(); ++i) EXPECT_NEAR(scores[i], expected[i], 1e-4) << i;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    EXPECT_NEAR(scores[i], expected[i], noise(1e-4)) << i;
 }
 
 TEST(Elastic, MayBeLongerThanTheContext) {

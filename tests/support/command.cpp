@@ -1,23 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/command.h"
 
+#include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include <cstdlib>
-
-#include "support/temp_folder.h"
+#include <stdexcept>
 
 namespace mrrope {
 
-CommandResult run_command(const std::string& arguments) {
-  const test::TempFolder folder;
-  const std::string line = std::string(MRROPE_COMMAND) + " " + arguments + " >" +
-                           folder.file("out") + " 2>" + folder.file("err") + " </dev/null";
-  const int status = std::system(line.c_str());
+CommandResult run_command(const std::string& arguments, const std::string& before) {
+  return RunningCommand(arguments, before).wait();
+}
+
+RunningCommand::RunningCommand(const std::string& arguments, const std::string& before) {
+  // exec: signals reach the command, not a shell around it.
+  const std::string line = before + " exec " + MRROPE_COMMAND + " " + arguments + " >" +
+                           folder_.file("out") + " 2>" + folder_.file("err") + " </dev/null";
+  process_ = fork();
+  if (process_ < 0) throw std::runtime_error("cannot start a process");
+  if (process_ == 0) {
+    execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+}
+
+RunningCommand::~RunningCommand() {
+  if (status_) return;
+  send(SIGKILL);
+  waitpid(process_, nullptr, 0);
+}
+
+bool RunningCommand::running() {
+  int status = 0;
+  if (!status_ && waitpid(process_, &status, WNOHANG) == process_) status_ = status;
+  return !status_;
+}
+
+void RunningCommand::send(int signal) { kill(process_, signal); }
+
+CommandResult RunningCommand::wait() {
+  int status = 0;
+  if (!status_ && waitpid(process_, &status, 0) == process_) status_ = status;
   CommandResult result;
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  result.out = test::read_file(folder.file("out"));
-  result.err = test::read_file(folder.file("err"));
+  result.exit_code = WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 128 + WTERMSIG(*status_);
+  result.out = test::read_file(folder_.file("out"));
+  result.err = test::read_file(folder_.file("err"));
   return result;
 }
 

@@ -2,17 +2,41 @@
 // Runs the real command and keeps what it said.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
+
+#include "support/temp_folder.h"
 
 namespace mrrope {
 
 struct CommandResult {
-  int exit_code = -1;
+  int exit_code = -1;  // 128 + N where signal N ended it, as in a shell
   std::string out;
   std::string err;
 };
 
-// mrrope with these arguments, through a shell: quote what needs it.
-CommandResult run_command(const std::string& arguments);
+// mrrope with these arguments, through a shell: quote what needs it. `before`: for the shell, such
+// as "ulimit -f 1;".
+CommandResult run_command(const std::string& arguments, const std::string& before = {});
+
+// The same in the background.
+class RunningCommand {
+ public:
+  explicit RunningCommand(const std::string& arguments, const std::string& before = {});
+  ~RunningCommand();
+  RunningCommand(const RunningCommand&) = delete;
+  RunningCommand& operator=(const RunningCommand&) = delete;
+
+  bool running();
+  void send(int signal);
+  CommandResult wait();
+
+ private:
+  test::TempFolder folder_;
+  pid_t process_ = -1;
+  std::optional<int> status_;
+};
 
 }  // namespace mrrope

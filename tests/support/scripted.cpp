@@ -96,6 +96,10 @@ class ScriptedTimeline : public Timeline {
         token = static_cast<unsigned char>(script[result.tokens.size()]);
       } else if (script.empty()) {
         std::vector<float> now = logits();
+        if (std::isnan(now[0])) {
+          throw Error(ErrorKind::failed, cat("NaN logits after position ", length() - 1),
+                      "it was told to");
+        }
         token = Token(std::max_element(now.begin(), now.end()) - now.begin());
         std::nth_element(now.begin(), now.begin() + 1, now.end(), std::greater<>());
         result.smallest_gap = std::min(result.smallest_gap, double(now[0]) - double(now[1]));
@@ -144,9 +148,15 @@ class ScriptedTimeline : public Timeline {
   std::vector<float> logits() const {
     const Plan& plan = ladder_.rungs()[ladder_.rung_at(length())].plan;
     std::vector<float> result(kVocabulary);
-    if (options_.nan_at && length() > *options_.nan_at &&
-        (options_.nan_method.empty() || options_.nan_method == plan.extension().method)) {
+    const auto applies = [&](const std::optional<std::int64_t>& at, const std::string& method) {
+      return at && length() > *at && (method.empty() || method == plan.extension().method);
+    };
+    if (applies(options_.nan_at, options_.nan_method)) {
       std::fill(result.begin(), result.end(), std::numeric_limits<float>::quiet_NaN());
+      return result;
+    }
+    if (applies(options_.certain_at, options_.certain_method)) {
+      std::fill(result.begin() + 1, result.end(), -std::numeric_limits<float>::infinity());
       return result;
     }
     std::uint64_t state = mix(options_.seed, fingerprint(plan));

@@ -10,7 +10,6 @@
 #   pro 1
 #   power 1.25 --power 0 --attn-coef 0.07
 #   elastic:pro 1.25
-# A static plan under headroom H is stretched to H x length; a ladder gets --headroom H.
 # -j: processes at once (8). -l: lengths ("8k 16k"). -n: needles per depth (20). -f: for every
 # process, such as "-t 1 -ngl 0".
 set -euo pipefail
@@ -26,13 +25,6 @@ usage="usage: needle_tables.sh [-j JOBS] [-l LENGTHS] [-n NEEDLES] [-f FLAGS] CO
 command=${1:?$usage} model=${2:?$usage} haystacks=${3:?$usage} out=${4:?$usage}
 depths=5,15,25,35,45,55,65,75,85,95
 
-window=$("$command" plan "$model" --method none --json |
-  python3 -c 'import json, sys; print(json.load(sys.stdin)["geometry"]["train_length"])')
-
-tokens() {  # 8k -> 8192
-  case $1 in *[kK]) echo $((${1%[kK]} * 1024)) ;; *) echo "$1" ;; esac
-}
-
 # One line per process: its folder, then its arguments.
 mkdir -p "$out"
 list=$out/list.txt
@@ -41,13 +33,8 @@ while read -r method headroom rest; do
   [ -n "$method" ] && [ "${method#\#}" = "$method" ] || continue
   : "${headroom:?no headroom after $method}"
   for length in $lengths; do
-    case $method in
-      none) stretch="" ;;
-      elastic:*) stretch="--headroom $headroom" ;;
-      *) stretch="--scale $(awk "BEGIN { s = $headroom * $(tokens "$length") / $window; print s < 1 ? 1 : s }")" ;;
-    esac
     folder=$out/$(printf '%s' "$length $method $headroom $rest" | tr -c 'A-Za-z0-9.\n' '_')
-    echo "$folder --methods $method --ctx $length --lengths $length${stretch:+ $stretch}${rest:+ $rest}" >>"$list"
+    echo "$folder --methods $method --ctx $length --lengths $length --headroom $headroom${rest:+ $rest}" >>"$list"
     mkdir -p "$folder"
     printf '%s\n' "$method${rest:+ $rest}" "$headroom" "$length" >"$folder/row.txt"
   done

@@ -131,6 +131,39 @@ TEST(RunFolder, GoesOnWithTheSameRun) {
   EXPECT_EQ(recorded.run.at("model_digest"), "sha256:1");
 }
 
+TEST(RunFolder, AddsUpWhatEveryCallHasCost) {
+  const TempFolder dir;
+  const RunInfo info{"c", "sha256:1", 1};
+  std::string started;
+  {
+    RunFolder killed(dir / "a", info);
+    killed.begin({{"task", "ppl"}});
+    killed.append({{"unit", 1}}, {1.0, 100});
+    killed.append({{"unit", 2}}, {2.0, 300});
+    started = killed.run().at("measured").at("started");
+  }
+  {
+    RunFolder last(dir / "a", info);
+    last.begin({{"task", "ppl"}});
+    last.append({{"unit", 3}}, {2.0, 100});
+    last.finish("{}\n", {2.0, 100});
+  }
+  {
+    RunFolder again(dir / "a", info);  // everything is there
+    again.begin({{"task", "ppl"}});
+    again.finish("{}\n", {0.5, 0});
+  }
+  ordered_json run = read_run(dir / "a").run;
+  EXPECT_EQ(run.at("measured").at("tokens"), 400);
+  EXPECT_EQ(run.at("measured").at("seconds"), 4);
+  EXPECT_EQ(run.at("measured").at("tokens_per_second"), 100);
+  EXPECT_EQ(run.at("measured").at("started"), started);
+  run["measured"]["tokens"] = "many";
+  write_file(dir / "a/run.json", run.dump());
+  RunFolder folder(dir / "a", info);
+  expect_error(ErrorKind::corrupt, "run.json", [&] { folder.begin({{"task", "ppl"}}); });
+}
+
 TEST(RunFolder, RefusesAnotherRunAndSaysWhy) {
   const TempFolder dir;
   {

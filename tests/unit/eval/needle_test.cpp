@@ -423,9 +423,11 @@ TEST(NeedleText, HeatMap) {
 class NeedleSurvival : public ::testing::Test {
  protected:
   std::string run(const std::filesystem::path& out, std::int64_t* computed = nullptr,
-                  std::optional<std::int64_t> fail_at = {}) {
+                  std::optional<std::int64_t> fail_at = {}, const std::string& nan_method = {}) {
     ScriptedOptions scripted = roomy();
     scripted.fail_at = fail_at;
+    if (!nan_method.empty()) scripted.nan_at = 400;
+    scripted.nan_method = nan_method;
     ScriptedModel model(scripted);
     RunFolder folder(out, {"mrrope eval needle m --out out", "sha256:1", 1});
     Progress progress;
@@ -437,7 +439,7 @@ class NeedleSurvival : public ::testing::Test {
     if (computed != nullptr) *computed = model.computed();
     return read_file(out / "results.json");
   }
-  TempFolder dir_;
+  TempFolder dir_{test::fast_place()};
 };
 
 TEST_F(NeedleSurvival, AJournalCutAnywhereGivesTheSameBytes) {
@@ -469,6 +471,15 @@ TEST_F(NeedleSurvival, AnEngineKilledAnywhereGivesTheSameBytes) {
   }
   EXPECT_EQ(run(dir_ / "whole", &computed), whole);
   EXPECT_EQ(computed, 0);
+}
+
+TEST_F(NeedleSurvival, NanEndsTheRunAndKeepsTheJournal) {
+  const std::string whole = run(dir_ / "whole");
+  expect_error(ErrorKind::failed, "NaN", [&] { run(dir_ / "cut", nullptr, {}, "pro"); });
+  expect_error(ErrorKind::failed, "(method pro, sample 1, haystack a#1)",
+               [&] { run(dir_ / "cut", nullptr, {}, "pro"); });
+  EXPECT_EQ(read_run(dir_ / "cut").units.size(), 1u);
+  EXPECT_EQ(run(dir_ / "cut"), whole);
 }
 
 TEST_F(NeedleSurvival, ResultsComeFromTheFolderAloneInAnyOrder) {

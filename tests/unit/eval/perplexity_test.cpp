@@ -228,10 +228,10 @@ TEST(Perplexity, SlidingWindowFormula) {
   }
 }
 
-TEST(Perplexity, NanIsDataAndIsNamed) {
+TEST(Perplexity, ProbabilityZeroIsDataAndIsNamed) {
   ScriptedOptions scripted;
-  scripted.nan_at = 70;
-  scripted.nan_method = "pro";
+  scripted.certain_at = 70;
+  scripted.certain_method = "pro";
   ScriptedModel model(scripted);
   std::vector<MethodUnderTest> methods = three_methods(model);
   methods.pop_back();
@@ -244,10 +244,10 @@ TEST(Perplexity, NanIsDataAndIsNamed) {
   EXPECT_TRUE(std::isfinite(r.rows[0].divergence.value));
 }
 
-TEST(Perplexity, NanInTheUntouchedModelLeavesNoDivergence) {
+TEST(Perplexity, ProbabilityZeroInTheUntouchedModelLeavesNoDivergence) {
   ScriptedOptions scripted;
-  scripted.nan_at = 40;
-  scripted.nan_method = "none";
+  scripted.certain_at = 40;
+  scripted.certain_method = "none";
   ScriptedModel model(scripted);
   std::vector<MethodUnderTest> methods = three_methods(model);
   methods.pop_back();
@@ -358,6 +358,18 @@ TEST_F(Survival, AnEngineKilledAnywhereGivesTheSameBytes) {
     }
     EXPECT_EQ(run(dir_ / "cut"), whole) << token;
   }
+}
+
+TEST_F(Survival, NanEndsTheRunAndKeepsTheJournal) {
+  const std::string whole = run(dir_ / "whole");
+  ScriptedOptions broken;
+  broken.nan_at = 70;
+  broken.nan_method = "pro";
+  expect_error(ErrorKind::failed, "NaN", [&] { run(dir_ / "cut", nullptr, broken); });
+  expect_error(ErrorKind::failed, "(method pro, document a#1)",
+               [&] { run(dir_ / "cut", nullptr, broken); });
+  EXPECT_EQ(read_run(dir_ / "cut").units.size(), 1u);  // none came first
+  EXPECT_EQ(run(dir_ / "cut"), whole);                 // by an engine that works
 }
 
 TEST_F(Survival, AFinishedRunComputesNothingAgain) {

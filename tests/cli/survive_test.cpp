@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of the real command that are killed, interrupted, starved or misled: the same command again
+// must end in the bytes of a run that nobody disturbed.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "support/command.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string some_text(int start) {
+  std::string text;
+  for (int i = start; i < start + 14; ++i) {
+    text += "Lemma " + std::to_string(i) + ". Let $x$ be an element of the group $G$. Then $x^{" +
+            std::to_string(i * 37 % 101) + "} = 1$ if and only if $x$ is trivial.\n";
+  }
+  return text;
+}
+
+class Survive : public testing::TestWithParam<const char*> {
+ protected:
+  Survive() {
+    for (int i = 0; i < 3; ++i) {
+      write_file(texts_ / (std::to_string(i) + ".txt"), some_text(100 * i));
+    }
+  }
+
+  // Nine units that take a moment each; a window of 48 tokens, so that the ladder has rungs.
+  std::string line(const std::string& out, const std::string& model = MRROPE_TINY_MODEL) const {
+    const std::string task = GetParam();
+    const std::string flags = task == "ppl" ? " --lengths 32,96 --kl-positions 8 --text "
+                                            : " --form planted --lengths 80,128 --depths 0,50 -n 8 "
+                                              "--samples 3 --haystack ";
+    return "eval " + task + " " + model + flags + texts_.path().string() +
+           " --methods none,pro,elastic:pro --train-ctx 48 --ctx 128 -t 1 -o " + folder_.file(out);
+  }
+
+  std::string results(const std::string& out) const {
+    return read_file(folder_ / (out + "/results.json"));
+  }
+  std::string journal(const std::string& out) const {
+    return read_file(folder_ / (out + "/journal.jsonl"));
+  }
+  json measured(const std::string& out) const {
+    return json::parse(read_file(folder_ / (out + "/run.json")))["measured"];
+  }
+  std::size_t lines(const std::string& out) const {
+    const std::string content = journal(out);
+    return std::size_t(std::count(content.begin(), content.end(), '\n'));
+  }
+
+  // Until the journal has so many lines, the time is over, or the command is through.
+  void wait_for_lines(RunningCommand& command, const std::string& out, std::size_t count,
+                      Seconds most = Seconds(1e6)) const {
+    const auto start = Clock::now();
+    while (lines(out) < count && Clock::now() - start < most && command.running()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+  void expect_as_undisturbed(const std::string& out) const {
+    const CommandResult last = run_command(line(out));
+    EXPECT_EQ(last.exit_code, 0) << last.err;
+    EXPECT_EQ(results(out), results("whole"));
+    EXPECT_EQ(journal(out), journal("whole"));
+  }
+
+  // The tiny model with its last weights turned into NaN.
+  std::string broken_model() const {
+    std::string bytes = read_file(MRROPE_TINY_MODEL);
+    std::fill(bytes.end() - 64, bytes.end(), '\xff');
+    write_file(folder_ / "broken.gguf", bytes);
+    return folder_.file("broken.gguf");
+  }
+
+  TempFolder folder_{test::fast_place()};
+  TempFolder texts_;
+};
+
+// Every chain is one run, killed three times at moments that are spread over it: after a number of
+// finished units, and then a random part of the next ones.
+TEST_P(Survive, KilledAtAnyMoment) {
+  const char* set = std::getenv("MRROPE_SURVIVE_CHAINS");
+  const int chains = set != nullptr ? std::atoi(set) : 4;
+  constexpr int kKills = 3;
+  const auto started = Clock::now();
+  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  const double whole_seconds = Seconds(Clock::now() - started).count();
+  const std::size_t all = lines("whole");
+  ASSERT_EQ(all, 10u);  // one line for the run, 3 x 3 units
+
+  std::mt19937 random(1);
+  const auto uniform = [&](double end) { return double(random()) / 4294967296.0 * end; };
+  int killed = 0;
+  std::string moments;
+  for (int chain = 0; chain < chains; ++chain) {
+    const std::string out = "cut" + std::to_string(chain);
+    for (int k = 0; k < kKills; ++k) {
+      RunningCommand command(line(out));
+      const auto target = std::size_t((k + uniform(1)) * double(all - 1) / kKills);
+      wait_for_lines(command, out, target);
+      // At the latest with the next line: a machine that grew faster shall not be through. Before
+      // the first line lies the start of the process, too.
+      const double part = whole_seconds / (target == 0 ? 4 : double(all));
+      wait_for_lines(command, out, std::max(lines(out), target) + 1, Seconds(uniform(part)));
+      const bool alive = command.running();
+      command.send(SIGKILL);
+      EXPECT_EQ(command.wait().exit_code, alive ? 128 + SIGKILL : 0);
+      killed += alive ? 1 : 0;
+      moments += std::to_string(lines(out)) + " ";
+    }
+    expect_as_undisturbed(out);
+    std::filesystem::remove_all(folder_ / out);
+  }
+  std::cout << killed << " kills, journal lines then: " << moments << "\n";
+  EXPECT_GE(killed, chains * kKills * 3 / 4) << moments;
+}
+
+TEST_P(Survive, CtrlCSavesAndSaysHowToGoOn) {
+  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  RunningCommand command(line("cut"));
+  wait_for_lines(command, "cut", 4);
+  command.send(SIGINT);
+  const CommandResult r = command.wait();
+  ASSERT_EQ(r.exit_code, 130) << r.err;
+  EXPECT_TRUE(contains(r.err, "of 9 units, which are kept in ")) << r.err;
+  EXPECT_GE(lines("cut"), 4u);
+  EXPECT_LT(lines("cut"), 10u);
+  EXPECT_TRUE(results("cut").empty());
+  // The command that it names, word for word.
+  const std::string start = "go on with: mrrope ";
+  const std::size_t at = r.err.find(start);
+  ASSERT_NE(at, std::string::npos) << r.err;
+  const std::size_t begin = at + start.size();
+  const std::string named = r.err.substr(begin, r.err.find('\n', begin) - begin);
+  EXPECT_EQ(named, line("cut"));
+  const CommandResult again = run_command(named);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_TRUE(contains(again.err, "going on after ")) << again.err;
+  EXPECT_EQ(results("cut"), results("whole"));
+}
+
+// A run is killed, and before it can go on the disk is full, the model is gone, another one has
+// taken its place, and half a line stands at the end of the journal. Nothing is lost.
+TEST_P(Survive, AKillAndThenEverythingElse) {
+  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  const std::string model = folder_.file("model.gguf");
+  std::filesystem::copy_file(MRROPE_TINY_MODEL, model);
+  {
+    RunningCommand command(line("cut", model));
+    wait_for_lines(command, "cut", 5);
+    command.send(SIGKILL);
+    command.wait();
+  }
+  const std::string before = journal("cut");
+  ASSERT_LT(lines("cut"), 10u);
+  for (const char* out : {"cut", "new"}) {
+    // No file may grow past 1024 bytes.
+    const CommandResult full = run_command(line(out, model), "trap '' XFSZ; ulimit -f 2;");
+    EXPECT_EQ(full.exit_code, 1) << full.err;
+    EXPECT_TRUE(contains(full.err, "cannot write ")) << full.err;
+    EXPECT_TRUE(contains(full.err, "free some space")) << full.err;
+  }
+  std::filesystem::remove(model);
+  const CommandResult gone = run_command(line("cut", model));
+  EXPECT_EQ(gone.exit_code, 1) << gone.err;
+  EXPECT_TRUE(contains(gone.err, model)) << gone.err;
+  const CommandResult other = run_command(line("cut", broken_model()));
+  EXPECT_EQ(other.exit_code, 2) << other.err;
+  EXPECT_TRUE(contains(other.err, "holds another run: model_digest is ")) << other.err;
+  EXPECT_EQ(journal("cut"), before);
+
+  write_file(folder_ / "cut/journal.jsonl", before + "{\"task\":");
+  const CommandResult last = run_command(line("cut"));  // the same model, wherever it lies
+  EXPECT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_TRUE(contains(last.err, "the journal ended in half a line (8 bytes)")) << last.err;
+  EXPECT_EQ(results("cut"), results("whole"));
+  EXPECT_EQ(journal("cut"), journal("whole"));
+  // run.json counts all calls; the kill may have come between a unit and its cost.
+  const double all = measured("whole")["tokens"];
+  EXPECT_LE(measured("cut")["tokens"].get<double>(), all);
+  EXPECT_GE(measured("cut")["tokens"].get<double>(), all * 7 / 9);
+  EXPECT_GT(measured("cut")["peak_memory_bytes"], 1000000);
+}
+
+TEST_P(Survive, ASecondRunAndALostModelWhileItRuns) {
+  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  const std::string model = folder_.file("model.gguf");
+  std::filesystem::copy_file(MRROPE_TINY_MODEL, model);
+  RunningCommand first(line("cut", model));
+  wait_for_lines(first, "cut", 2);
+  std::filesystem::remove(model);
+  first.send(SIGSTOP);  // it shall not be through before the second one starts
+  const CommandResult second = run_command(line("cut"));
+  first.send(SIGCONT);
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_TRUE(contains(second.err, "another run is writing to ")) << second.err;
+  const CommandResult r = first.wait();
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(results("cut"), results("whole"));
+}
+
+TEST_P(Survive, NanEndsTheRunWithItsName) {
+  const CommandResult r = run_command(line("cut", broken_model()));
+  EXPECT_EQ(r.exit_code, 1) << r.err;
+  EXPECT_TRUE(contains(r.err, "NaN")) << r.err;
+  EXPECT_TRUE(contains(r.err, "(method none, ")) << r.err;
+  EXPECT_EQ(lines("cut"), 1u);
+  EXPECT_TRUE(results("cut").empty());
+}
+
+TEST_P(Survive, TextsOfZeroBytes) {
+  for (int i = 0; i < 3; ++i) write_file(texts_ / (std::to_string(i) + ".txt"), "");
+  const CommandResult r = run_command(line("cut"));
+  EXPECT_EQ(r.exit_code, 2) << r.err;
+  EXPECT_TRUE(contains(r.err, "empty")) << r.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "cut"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, Survive, testing::Values("ppl", "needle"),
+                         [](const auto& task) { return std::string(task.param); });
+
+}  // namespace
+}  // namespace mrrope
