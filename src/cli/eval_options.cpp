@@ -103,7 +103,7 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const std::s
     note(cat("wrote ", flags.out, "/", file));
   }
   std::cout << printed;
-  if (!flags.out.empty()) write_report({flags.out}, flags.out + \"/report.html\");
+  if (!flags.out.empty()) write_report({flags.out}, flags.out + "/report.html");
 }
 
 std::vector<std::string> default_texts() {
