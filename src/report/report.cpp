@@ -238,7 +238,7 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
       put("plan digests", plans, true);
       if (r.run.contains("measured") && r.run["measured"].is_object()) {
         const ordered_json& at = r.run["measured"].value("finished", ordered_json());
-        if (at.is_string()) put("finished", at.get<std::string>());
+        if (at.is_string()) put(r.finished ? "finished" : "last unit", at.get<std::string>());
       }
     }
     out += "</dl>\n";
