@@ -18,6 +18,15 @@ namespace {
               "try -fa off, -ctk f32 -ctv f32, or -ngl 0 to find out which part overflows");
 }
 
+void check_wanted(std::span<const std::size_t> wanted, std::size_t count) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] < count && (i == 0 || wanted[i] > wanted[i - 1])) continue;
+    throw Error(ErrorKind::usage,
+                cat("logits wanted after token ", wanted[i], " of ", count,
+                    ": the list must ascend and stay inside the appended tokens"));
+  }
+}
+
 }  // namespace
 
 LocalTimeline::LocalTimeline(LocalModel& model)
@@ -109,6 +118,14 @@ void LocalTimeline::append(std::span<const Token> tokens) {
 }
 
 std::vector<double> LocalTimeline::append_scored(std::span<const Token> tokens) {
+  return append_scored_observed(tokens, {}, {});
+}
+
+std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token> tokens,
+                                                          std::span<const std::size_t> wanted,
+                                                          const LogitObserver& observer) {
+  check_wanted(wanted, tokens.size());
+  std::size_t next = 0;
   std::vector<double> scores(tokens.size(), std::numeric_limits<double>::quiet_NaN());
   if (tokens.empty()) return scores;
   if (length() > 0) {
@@ -128,6 +145,12 @@ std::vector<double> LocalTimeline::append_scored(std::span<const Token> tokens) 
     for (std::size_t i = 0; i < rows; ++i) {
       if (std::isnan(part[i])) refuse_nan(length() + static_cast<std::int64_t>(i));
     }
+    for (; next < wanted.size() && wanted[next] < first + chunk.tokens.size(); ++next) {
+      const std::size_t index = wanted[next] - first;
+      const std::span<const float> row = model_.row(index);
+      if (!top_two(row).valid) refuse_nan(length() + static_cast<std::int64_t>(index));
+      observer(wanted[next], row);
+    }
   });
   if (!top_two(last_logits_).valid) refuse_nan(length() - 1);
   return scores;
@@ -136,13 +159,7 @@ std::vector<double> LocalTimeline::append_scored(std::span<const Token> tokens) 
 void LocalTimeline::append_observed(std::span<const Token> tokens,
                                     std::span<const std::size_t> wanted,
                                     const LogitObserver& observer) {
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] >= tokens.size() || (i > 0 && wanted[i] <= wanted[i - 1])) {
-      throw Error(ErrorKind::usage,
-                  cat("logits wanted after token ", wanted[i], " of ", tokens.size(),
-                      ": the list must ascend and stay inside the appended tokens"));
-    }
-  }
+  check_wanted(wanted, tokens.size());
   std::size_t next = 0;
   extend(tokens, [&](std::size_t first, const LocalModel::Chunk& chunk) {
     std::vector<char> flags(chunk.tokens.size(), 0);

@@ -29,6 +29,9 @@ class LocalTimeline final : public Timeline {
   std::vector<double> append_scored(std::span<const Token> tokens) override;
   void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
                        const LogitObserver& observer) override;
+  std::vector<double> append_scored_observed(std::span<const Token> tokens,
+                                             std::span<const std::size_t> wanted,
+                                             const LogitObserver& observer) override;
   std::unique_ptr<Timeline> fork() override;
   void truncate(std::int64_t length) override;
   Generation generate(const GenerateOptions& options) override;

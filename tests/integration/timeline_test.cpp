@@ -179,6 +179,20 @@ TEST_P(Memories, ScoresAreTheObservedLogitsNormalised) {
   }
 }
 
+TEST_P(Memories, ScoresAndLogitsComeFromOnePass) {
+  const std::vector<double> scores = model_->timeline()->append_scored(tokens_);
+  const Rows rows = observe(*model_->timeline(), tokens_);
+  const std::vector<std::size_t> wanted{0, 63, 64, 200, 419};
+  std::vector<std::size_t> seen;
+  std::vector<double> both = model_->timeline()->append_scored_observed(
+      tokens_, wanted, [&](std::size_t index, std::span<const float> row) {
+        seen.push_back(index);
+        for (std::size_t i = 0; i < row.size(); ++i) EXPECT_NEAR(row[i], rows[index][i], 1e-3);
+      });
+  EXPECT_EQ(seen, wanted);
+  for (std::size_t i = 1; i < scores.size(); ++i) EXPECT_EQ(both[i], scores[i]) << i;
+}
+
 // The accelerator's way, taken on the CPU.
 TEST_P(Memories, ScoresComputedInPlaceAreTheSame) {
   auto& local = dynamic_cast<LocalModel&>(*model_);
