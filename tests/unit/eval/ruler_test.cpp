@@ -156,9 +156,13 @@ TEST(Ruler, CommonAndFrequentWordsAreWhatTheyClaim) {
           const bool wanted = std::find(sample.expected.begin(), sample.expected.end(), other) !=
                               sample.expected.end();
           const bool coded = set.task == "ruler/fwe" ? other.size() == 6 : other.size() > 5;
-          if (!wanted && coded && other != "...") EXPECT_GT(counts[e], times) << e << " " << other;
+          if (!wanted && coded && other != "...") {
+            EXPECT_GT(counts[e], times) << e << " " << other;
+          }
         }
-        if (set.task == "ruler/cwe") EXPECT_EQ(counts[e], 30) << e;
+        if (set.task == "ruler/cwe") {
+          EXPECT_EQ(counts[e], 30) << e;
+        }
       }
     }
   }
