@@ -41,7 +41,7 @@ class TuneCommand : public testing::Test {
   }
   CommandResult tune(const std::string& arguments, const std::string& ctx = "256") {
     return run_command("tune " + kModel + " --train-ctx 128 --ctx " + ctx +
-                       " --form planted --answers 2 --text " + folder_.file("texts") + " " +
+                       " -t 1 --form planted --answers 2 --text " + folder_.file("texts") + " " +
                        arguments);
   }
   TempFolder folder_;
@@ -116,7 +116,7 @@ TEST_F(TuneCommand, RefusesWhatCannotWork) {
 }
 
 TEST_F(TuneCommand, SweepsTheBorders) {
-  const std::string common = "sweep " + kModel + " --train-ctx 128 --ctx 256 --text " +
+  const std::string common = "sweep " + kModel + " --train-ctx 128 --ctx 256 -t 1 --text " +
                              folder_.file("texts/0.txt") + " " + folder_.file("texts/1.txt");
   const std::string out = folder_.file("sweep");
   const CommandResult lines = run_command(common + " --methods uni,pro --low 0..2 -o " + out);
