@@ -186,12 +186,6 @@ TEST(GenerateCommand, StreamsTextAndObeysStop) {
   EXPECT_LT(stopped.out.size(), all.out.size());
 }
 
-TEST(GenerateCommand, ExtendsWhenAskedAndSaysSo) {
-  const CommandResult r = run_command("generate " + kModel + " --ctx 2k -p 'Theorem 1.' -n 4");
-  EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.err, "pro, scale 2")) << r.err;
-}
-
 TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   const TempFolder folder;
   write_file(folder.file("long.txt"), some_text(60));

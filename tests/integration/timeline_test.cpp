@@ -442,14 +442,6 @@ TEST(LocalModel, RefusesWhatItCannotDo) {
   EXPECT_EQ(kind_of([] { tiny().timeline(); }), ErrorKind::usage);
 }
 
-TEST(LocalModel, RefusesLaddersThatGrow) {
-  LadderRequest request;
-  request.extension.method = "pro";
-  request.longest = 2048;
-  const Ladder elastic = make_ladder(tiny().facts().geometry, request);
-  EXPECT_EQ(kind_of([&] { tiny().use(elastic); }), ErrorKind::unsupported);
-}
-
 TEST(LocalModel, RefusesAPlanOfAnotherModel) {
   Geometry other = tiny().facts().geometry;
   other.base = 500000;
