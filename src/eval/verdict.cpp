@@ -71,7 +71,7 @@ Verdict judge(const VerdictInput& in) {
         lowest = j;
       }
     }
-    if (rises(step)) {
+    if (rises(step) && level.log_ratio.value > std::log1p(kHoldTolerance)) {
       verdict.reason = cat(band_text(in, i), " are ", fixed(percent(step), 0), " % above ",
                            band_text(in, lowest));
       return verdict;

@@ -7,7 +7,8 @@
 //          over its window (the longest measured length inside it), on the same documents; and
 //   hold:  no band beyond the window up to N lies above the lowest band before it by more than
 //          10 % and by more than two standard errors of the paired difference (10 % alone decides
-//          where one document leaves no error).
+//          where one document leaves no error), unless it is within 10 % of the untouched model's
+//          own: a context that grows reads its first bands so well that later ones lie above them.
 // Why bands: the mean over the first N tokens hides a collapse in its tail. Why two conditions:
 // interpolation is steady but may be bad everywhere (level catches it); extrapolation is excellent
 // until it breaks (hold catches it). What a method costs short texts is no part of this rule: it is

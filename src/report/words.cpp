@@ -57,6 +57,7 @@ std::vector<std::string> comparisons_of(const Best& best) {
   const PerplexityResults& r = *best.run->perplexity;
   const std::string& own = r.rows[best.row].method;
   std::string ahead;
+  std::string behind;
   std::string open;
   for (const Comparison& c : r.comparisons) {
     if (c.length != best.good_to || (c.a != own && c.b != own)) continue;
@@ -69,14 +70,14 @@ std::vector<std::string> comparisons_of(const Best& best) {
     const std::string text =
         cat(other, " (", percent_text(100 * std::expm1(log), 1), ", p ",
             c.corrected_p < 0.001 ? std::string("< 0.001") : fixed(c.corrected_p, 3), ")");
-    if (c.corrected_p < kSignificant && log > 0) {
-      ahead += (ahead.empty() ? "" : ", ") + text;
-    } else {
-      open += (open.empty() ? "" : ", ") + text;
-    }
+    std::string& list = c.corrected_p >= kSignificant ? open : log > 0 ? ahead : behind;
+    list += (list.empty() ? "" : ", ") + text;
   }
   std::vector<std::string> out;
   if (!ahead.empty()) out.push_back(cat("It is ahead of ", ahead, "."));
+  if (!behind.empty()) {
+    out.push_back(cat("It is behind ", behind, ", which hold less far by the rule above."));
+  }
   if (!open.empty()) {
     out.push_back(cat("No real difference is shown from ", open,
                       "; percent by which they are above, paired over documents, p by Holm."));

@@ -16,6 +16,10 @@ import time
 import urllib.error
 import urllib.request
 
+if len(sys.argv) > 2 and not pathlib.Path(sys.argv[2]).exists():
+    print(f"SKIPPED: {sys.argv[2]} is not built (ninja llama-server, or ./run test --full)")
+    sys.exit(77)
+
 CONTEXT = 2048
 PROMPT = 1500  # tokens; the window is 1024
 ANSWER = 12

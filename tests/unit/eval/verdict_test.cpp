@@ -39,6 +39,13 @@ TEST(Verdict, ACollapseEndsIt) {
   EXPECT_NE(v.reason.find("tokens 4k to 8k"), std::string::npos) << v.reason;
 }
 
+TEST(Verdict, ARiseFromBetterThanUntouchedToAsGoodIsNone) {
+  const Verdict v = judge(input({6, 4, 3.2, 3.4, 4.3}));  // untouched: 4
+  EXPECT_EQ(v.good_to, 8192);
+  EXPECT_TRUE(v.to_the_end);
+  EXPECT_EQ(judge(input({6, 4, 3.2, 3.4, 4.5})).good_to, 4096);
+}
+
 TEST(Verdict, SteadyButBadIsNotGood) {
   const Verdict v = judge(input({200, 180, 119, 105, 94}));
   EXPECT_TRUE(v.judged);
@@ -63,7 +70,7 @@ TEST(Verdict, ARiseWithinTheNoiseDoesNotEndIt) {
   VerdictInput in = input({6, 4, 3.6, 3.5, 3.5});
   in.bands[4] = {std::log(3.0), std::log(3.5), std::log(5.5)};  // mean 3.87: +10.5 %, error 18 %
   EXPECT_EQ(judge(in).good_to, 8192);
-  in.bands[4] = {std::log(3.95), std::log(3.95), std::log(3.96)};
+  in.bands[4] = {std::log(4.5), std::log(4.5), std::log(4.51)};
   EXPECT_EQ(judge(in).good_to, 4096);
 }
 
