@@ -44,8 +44,8 @@ struct PerplexityOptions {
 // Runs what the folder's journal does not hold yet, one unit (document and method) at a time; per
 // document the untouched model comes first. Then writes results.json. Throws Error: usage (options,
 // or a length past the context or a ladder), interrupted (with the command to go on), and whatever
-// the engine throws, with method and document named; NaN is such a failure. A token of probability 0
-// is data: the unit is recorded with the lengths that end before it.
+// the engine throws, with method and document named; NaN is such a failure. A token of probability
+// 0 is data: the unit is recorded with the lengths that end before it.
 PerplexityResults run_perplexity(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
                                  const std::vector<Document>& documents,
                                  const PerplexityOptions& options, RunFolder& folder,

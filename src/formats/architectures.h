@@ -87,7 +87,7 @@ struct Architecture {
   bool scale_in_scores = false;  // llama.cpp's attention scale follows freq_scale and attn_factor
   // Scaling keys of a file (not flags of a context) reach layers that plans leave alone.
   bool keys_reach_windows = false;
-  int rotary_divisor = 1;        // rope.dimension_count counts so many times what is rotated
+  int rotary_divisor = 1;             // rope.dimension_count counts so many times what is rotated
   std::string_view unsupported = {};  // why no plan can be applied; empty where one can
 };
 

@@ -25,7 +25,8 @@ TEST(Attention, ScoreIsThatOfTheRotatedVectors) {
     rotate_reference(plan, 77, std::span<double>(rk));
     double expected = 0;
     for (std::size_t i = 0; i < 16; ++i) expected += rq[i] * rk[i];
-    EXPECT_NEAR(score_at(pair_product(q, k, 8, pairing), turn_at(plan.theta(), 0, 8, 223)), expected, 1e-9);
+    EXPECT_NEAR(score_at(pair_product(q, k, 8, pairing), turn_at(plan.theta(), 0, 8, 223)),
+                expected, 1e-9);
   }
 }
 
