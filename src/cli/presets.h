@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables and figures of the MrRoPE paper as commands: --preset NAME stands for a verb and its
-// flags. What is typed beside it goes before what the preset says.
+// flags. What is typed beside it goes before what the preset says. The numbers of paper/NAME are
+// those of table NAME in data/paper.json.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,17 +11,9 @@
 namespace mrrope::cli {
 
 struct Preset {
-  std::string name;                  // "paper/ppl-llama3"
-  std::string what;                  // which table or figure, of which model
-  std::string command;               // verbs, then flags with one value each
-  std::string metric;                // of results.json; empty: nothing to compare
-  bool percent = false;              // the paper prints percent where results hold shares
-  std::vector<std::string> columns;  // lengths in tokens, or tasks
-  struct Row {
-    std::string method;
-    std::vector<std::string> values;  // as printed
-  };
-  std::vector<Row> rows;
+  std::string name;     // "paper/ppl-llama3"
+  std::string what;     // which table or figure, of which model
+  std::string command;  // verbs, then flags with one value each
 };
 
 const std::vector<Preset>& presets();

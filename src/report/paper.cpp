@@ -15,13 +15,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-const ordered_json* table_of(const std::string& id) {
-  for (const ordered_json& table : paper().at("tables")) {
-    if (table.at("id") == id) return &table;
-  }
-  return nullptr;
-}
-
 const ordered_json* misprint_at(const ordered_json& table, const std::string& method,
                                 const ordered_json& column) {
   if (!table.contains("misprints")) return nullptr;
@@ -44,23 +37,23 @@ std::string plain(const std::string& name) {
   return out;
 }
 
-// The user's number for a column of the paper: at its length, or of its subtask.
-const ResultRow* own_row(const RunRecord& record, const ordered_json& table,
-                         const std::string& method, const ordered_json& column) {
-  const auto task = table.at("task").get<std::string>();
+// The user's number for a column of the paper, in the paper's unit.
+std::optional<Estimate> own_value(const RunRecord& record, const ordered_json& table,
+                                  const std::string& method, const ordered_json& column) {
+  const std::string task = paper_task(table, column);
+  const double unit = table.value("percent", false) ? 100 : 1;
   for (const ResultRow& row : record.rows) {
-    if (row.method != method || row.depth || row.scale != table.at("scale").get<double>()) continue;
-    if (column.is_number()) {
-      const bool perplexity = task == "ppl" && row.task == "ppl" && row.metric == "perplexity";
-      const bool mean = row.task == task;  // a row over all subtasks
-      if ((perplexity || (task != "ppl" && mean)) && row.length == column.get<std::int64_t>()) {
-        return &row;
-      }
-    } else if (row.task == cat(task, "/", column.get<std::string>())) {
-      return &row;
+    if (row.method != method || row.depth || row.scale != table.at("scale").get<double>() ||
+        row.task != task || row.metric != table.at("result").get<std::string>()) {
+      continue;
     }
+    if (column.is_number() && row.length != column.get<std::int64_t>()) continue;
+    Estimate estimate = row.estimate;
+    estimate.value *= unit;
+    estimate.error *= unit;
+    return estimate;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -70,9 +63,32 @@ const ordered_json& paper() {
   return parsed;
 }
 
+const ordered_json* paper_table(const std::string& id) {
+  for (const ordered_json& table : paper().at("tables")) {
+    if (table.at("id") == id) return &table;
+  }
+  return nullptr;
+}
+
+std::string paper_cell(const ordered_json& table, const ordered_json& row, std::size_t column) {
+  const ordered_json& value = row.at("values").at(column);
+  std::string text = value.is_number() ? number(value.get<double>()) : value.get<std::string>();
+  if (const ordered_json* m =
+          misprint_at(table, row.at("method").get<std::string>(), table.at("columns").at(column))) {
+    text += cat(" (misprint; ", number(m->at("meant").get<double>()), " meant)");
+  }
+  return text;
+}
+
+std::string paper_task(const ordered_json& table, const ordered_json& column) {
+  const auto task = table.at("task").get<std::string>();
+  if (column.is_number() || column == "average") return task;
+  return cat(task, "/", column.get<std::string>());
+}
+
 std::optional<double> paper_value(const std::string& id, const std::string& method,
                                   const ordered_json& column, bool as_printed) {
-  const ordered_json* table = table_of(id);
+  const ordered_json* table = paper_table(id);
   if (table == nullptr) return std::nullopt;
   const ordered_json& columns = table->at("columns");
   const auto at = std::find(columns.begin(), columns.end(), column);
@@ -121,13 +137,7 @@ std::vector<DataTable> beside_the_paper(const std::vector<RunRecord>& records) {
       const auto method = row.at("method").get<std::string>();
       std::vector<std::string> line = {method, "paper"};
       for (std::size_t i = 0; i < row.at("values").size(); ++i) {
-        const ordered_json& value = row.at("values")[i];
-        std::string text =
-            value.is_number() ? number(value.get<double>()) : value.get<std::string>();
-        if (const ordered_json* m = misprint_at(table, method, table.at("columns")[i])) {
-          text += cat(" (misprint; ", number(m->at("meant").get<double>()), " meant)");
-        }
-        line.push_back(std::move(text));
+        line.push_back(paper_cell(table, row, i));
       }
       shown.rows.push_back(std::move(line));
       for (const RunRecord& record : records) {
@@ -135,9 +145,9 @@ std::vector<DataTable> beside_the_paper(const std::vector<RunRecord>& records) {
         std::vector<std::string> own = {method, record.name};
         bool any = false;
         for (const ordered_json& column : table.at("columns")) {
-          const ResultRow* found = own_row(record, table, method, column);
-          any |= found != nullptr;
-          own.push_back(found != nullptr ? estimate_text(found->estimate) : "");
+          const std::optional<Estimate> found = own_value(record, table, method, column);
+          any |= found.has_value();
+          own.push_back(found ? estimate_text(*found) : "");
         }
         if (any) shown.rows.push_back(std::move(own));
       }

@@ -14,6 +14,17 @@ namespace mrrope {
 
 const nlohmann::ordered_json& paper();
 
+// One of its tables; nullptr where it has none of this id.
+const nlohmann::ordered_json* paper_table(const std::string& id);
+
+// What it prints in one column of a method's row, with a misprint said to be one.
+std::string paper_cell(const nlohmann::ordered_json& table, const nlohmann::ordered_json& row,
+                       std::size_t column);
+
+// The task of a result that belongs in this column ("ruler", "infinitebench/passkey"); a column
+// that is a number is a length.
+std::string paper_task(const nlohmann::ordered_json& table, const nlohmann::ordered_json& column);
+
 // One printed number. Absent where the paper prints a bound such as ">10". A misprint is put right
 // unless `as_printed`.
 std::optional<double> paper_value(const std::string& table, const std::string& method,

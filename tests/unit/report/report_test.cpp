@@ -238,6 +238,36 @@ TEST(Paper, NumbersAndMisprints) {
   EXPECT_EQ(numbers, 60u + 20u + 35u + 24u);  // perplexity, RULER, InfiniteBench, LongBench-v2
 }
 
+TEST(Paper, PutsSharesBesideItsPercents) {
+  RunRecord record;
+  record.name = "mine";
+  record.model = "Meta-Llama-3-8B-Instruct";
+  record.window = 8192;
+  const auto add = [&](const char* task, const char* metric, double value) {
+    ResultRow row;
+    row.task = task;
+    row.method = "pro";
+    row.scale = 16;
+    row.length = 131072;
+    row.metric = metric;
+    row.estimate = {value, 0.01, 100};
+    record.rows.push_back(row);
+  };
+  add("infinitebench/passkey", "lenient", 0.5);
+  add("infinitebench/passkey", "official", 0.25);
+  add("infinitebench", "official", 0.125);
+  add("ruler", "string_match", 0.75);
+  std::string text;
+  for (const DataTable& table : beside_the_paper({record})) {
+    for (const auto& row : table.rows) {
+      if (row[1] != "mine") continue;
+      for (const std::string& cell : row) text += cell + "|";
+      text += "\n";
+    }
+  }
+  EXPECT_EQ(text, "pro|mine|||||75 +- 1|\npro|mine||25 +- 1|||||12.5 +- 1|\n");
+}
+
 TEST(Paper, StandsBesideTheSameModel) {
   const test::TempFolder temp;
   FakeRun fake;
