@@ -69,16 +69,23 @@ struct WordList {
   std::vector<std::string> all;
 };
 
+// Below this length plain words suffice, at four tokens or more for a word with its number; beyond
+// it compounds, which take more tokens each.
+constexpr std::int64_t kPlainBelow = 5120;
+
 // `words` distinct ones, the first ten of them common. No uncommon one holds a common one: answers
 // are looked for as parts of the text.
-WordList draw_words(Random& random, std::size_t words, int common_times, int other_times) {
+WordList draw_words(Random& random, bool plain, std::size_t words, int common_times,
+                    int other_times) {
   constexpr std::size_t kCommon = 10;
   // Pairs of nouns while they last.
-  const std::uint64_t pool = std::min(compound_words(), std::max<std::uint64_t>(20000, 2 * words));
+  const std::uint64_t pool =
+      plain ? plain_words() : std::min(compound_words(), std::max<std::uint64_t>(20000, 2 * words));
   std::set<std::string> seen;
   WordList list;
   while (seen.size() < words) {
-    const std::string word = compound_word(random.below(pool));
+    const std::uint64_t index = random.below(pool);
+    const std::string word = plain ? plain_word(index) : compound_word(index);
     const bool common = list.common.size() < kCommon;
     const bool clash = std::any_of(list.common.begin(), list.common.end(), [&](const auto& c) {
       return word.find(c) != std::string::npos || c.find(word) != std::string::npos;
@@ -118,15 +125,18 @@ Drafter vt_drafter(const RulerOptions& options, std::int64_t length) {
 Drafter cwe_drafter(const RulerOptions& options, std::int64_t length) {
   Drafter drafter;
   drafter.least = 20;
-  drafter.most = std::int64_t(compound_words() / 2);
+  const bool plain = length < kPlainBelow;
+  // Some words are lost to those that hold a common one.
+  drafter.most = std::int64_t(plain ? plain_words() * 9 / 10 : compound_words() / 2);
   const std::uint64_t seed = options.seed;
   const bool small = length < 4096;
-  drafter.draft = [prompt = options.prompts.at("ruler/cwe"), seed, length, small](
+  drafter.draft = [prompt = options.prompts.at("ruler/cwe"), seed, length, small, plain](
                       std::int64_t units, std::size_t index) {
     Random random = random_for(seed, "cwe", std::uint64_t(length), index);
-    const WordList example = small ? draw_words(random, 20, 3, 1) : draw_words(random, 40, 10, 3);
-    const WordList list = small ? draw_words(random, std::size_t(units), 6, 1)
-                                : draw_words(random, std::size_t(units), 30, 3);
+    const WordList example =
+        small ? draw_words(random, plain, 20, 3, 1) : draw_words(random, plain, 40, 10, 3);
+    const WordList list = small ? draw_words(random, plain, std::size_t(units), 6, 1)
+                                : draw_words(random, plain, std::size_t(units), 30, 3);
     Draft draft;
     draft.body = fill(prompt.text, {{"context", numbered(example.all)}}) + prompt.prefix + " " +
                  numbered(example.common) + "\n" +

@@ -218,6 +218,12 @@ std::uint64_t compound_words() {
   return std::uint64_t(kNouns.size()) * kNouns.size() * kAdjectives.size();
 }
 
+std::string plain_word(std::uint64_t index) {
+  return index < kNouns.size() ? kNouns[index] : kAdjectives[index - kNouns.size()];
+}
+
+std::uint64_t plain_words() { return kNouns.size() + kAdjectives.size(); }
+
 std::string compound_word(std::uint64_t index) {
   constexpr std::uint64_t n = kNouns.size();
   std::string word = std::string(kNouns[index % n]) + kNouns[index / n % n];

@@ -29,6 +29,10 @@ std::string random_digits(Random& random, std::size_t n);  // no leading zero
 std::string random_uuid(Random& random);                   // version 4
 std::string random_letters(Random& random, std::size_t n, char first);  // from 'a' or 'A' on
 
+// Everyday adjectives and nouns, each index another one.
+std::string plain_word(std::uint64_t index);
+std::uint64_t plain_words();  // how many there are
+
 // Words of everyday nouns put together ("harborlamp"), each index another one.
 std::string compound_word(std::uint64_t index);
 std::uint64_t compound_words();  // how many there are

@@ -325,6 +325,90 @@ TEST_F(RulerData, NamesTheBrokenLine) {
   expect_error(ErrorKind::usage, "leaves no room", [&] { suite.sets[0].make(0); });
 }
 
+// Two articles of two paragraphs; one question cannot be answered, one has two spellings.
+constexpr const char* kSquad = R"({"version": "v2.0", "data": [
+  {"title": "Rivers", "paragraphs": [
+    {"context": "The Lorda rises near Felm.", "qas": [
+      {"question": "Where does the Lorda rise?", "id": "1", "is_impossible": false,
+       "answers": [{"text": "near Felm", "answer_start": 16}, {"text": "Felm", "answer_start": 21}]},
+      {"question": "How deep is it?", "id": "2", "is_impossible": true, "answers": []}]},
+    {"context": "The Lorda ends in a lake.", "qas": []}]},
+  {"title": "Towns", "paragraphs": [
+    {"context": "Kelsen has nine bridges.", "qas": [
+      {"question": "How many bridges has Kelsen?", "id": "3",
+       "answers": [{"text": "nine", "answer_start": 11}]}]},
+    {"context": "Kelsen has a market.", "qas": []}]}]})";
+
+std::string hotpot_items() {
+  nlohmann::ordered_json items = nlohmann::ordered_json::array();
+  for (int i = 0; i < 2; ++i) {
+    nlohmann::ordered_json context = nlohmann::ordered_json::array();
+    for (int p = 0; p < 10; ++p) {
+      context.push_back({cat("Title ", i, p), {cat("First ", i, p, "."), " Second."}});
+    }
+    items.push_back({{"_id", cat(i)},
+                     {"question", cat("Question ", i, "?")},
+                     {"answer", cat("Answer ", i)},
+                     {"context", context}});
+  }
+  return items.dump();
+}
+
+TEST(RulerQa, ReadsSquadAndHotpotFiles) {
+  const TempFolder folder;
+  write_file(folder.file("dev.json"), kSquad);
+  write_file(folder.file("hotpot.json"), hotpot_items());
+  ScriptedModel model(roomy());
+  Bench bench(model);
+  RulerOptions options = some({"qa_1", "qa_2"}, {1500}, 2);
+  options.squad = folder.file("dev.json");
+  options.hotpot = folder.file("hotpot.json");
+  const SampleSuite suite = bench.suite(options);
+
+  const Sample felm = suite.sets[0].make(0);
+  EXPECT_EQ(felm.expected, (std::vector<std::string>{"near Felm", "Felm"}));
+  EXPECT_NE(felm.text.find("Where does the Lorda rise?"), std::string::npos);
+  EXPECT_NE(felm.text.find("The Lorda rises near Felm."), std::string::npos);
+  EXPECT_NE(felm.text.find("The Lorda ends in a lake."), std::string::npos);
+  const Sample nine = suite.sets[0].make(1);  // the impossible question is left out
+  EXPECT_EQ(nine.expected, std::vector<std::string>{"nine"});
+
+  const Sample hop = suite.sets[1].make(1);
+  EXPECT_EQ(hop.expected, std::vector<std::string>{"Answer 1"});
+  for (int p = 0; p < 10; ++p) {
+    EXPECT_NE(hop.text.find(cat("Title 1", p, "\nFirst 1", p, ". Second.")), std::string::npos)
+        << p;
+  }
+
+  const auto fails = [&](ErrorKind kind, const std::string& content, const char* part) {
+    write_file(folder.file("dev.json"), content);
+    expect_error(kind, part, [&] { bench.suite(options); });
+  };
+  options.tasks = {"qa_1"};
+  fails(ErrorKind::corrupt, R"({"data": [{"paragraphs": [{"qas": []}]}]})",
+        "dev.json is not laid out as SQuAD");
+  fails(ErrorKind::corrupt, R"([1, 2])", "dev.json is not laid out as SQuAD");
+  fails(ErrorKind::corrupt, R"({"data": []})", "holds no question with an answer");
+  fails(ErrorKind::corrupt, R"({"data": )", "dev.json");
+  write_file(folder.file("dev.json"), kSquad);
+  options.samples = 3;
+  expect_error(ErrorKind::usage, "there are 2 questions", [&] { bench.suite(options); });
+  options = some({"qa_2"}, {1500}, 1);
+  options.hotpot = folder.file("hotpot.json");
+  write_file(folder.file("hotpot.json"),
+             R"([{"question": "q", "answer": "a", "context": [["t"]]}])");
+  expect_error(ErrorKind::corrupt, "not laid out as HotpotQA", [&] { bench.suite(options); });
+}
+
+TEST(Ruler, CommonWordsArePlainWhereLittleFits) {
+  ScriptedModel model(roomy());
+  Bench bench(model);
+  const SampleSuite suite = bench.suite(some({"cwe"}, {3000}, 2));
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (const std::string& word : suite.sets[0].make(i).expected) EXPECT_LE(word.size(), 8u);
+  }
+}
+
 TEST(PromptFrame, PutsThePrefixBehindTheTemplateWithOneBos) {
   ScriptedModel model(roomy());
   const PromptFrame chat(model, {"auto"});
