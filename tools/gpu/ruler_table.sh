@@ -5,21 +5,26 @@
 # errors, and says what is missing.
 #
 #   ruler_table.sh [-j JOBS] [-s SECONDS] [-n SAMPLES] [-c CTX] [-l LENGTHS] [-m METHODS]
-#                  [-u UNTOUCHED] [-f FLAGS] [-M] COMMAND MODEL OUT
+#                  [-u UNTOUCHED] [-p PARTS] [-f FLAGS] [-M] COMMAND MODEL OUT
 #
 # -j: processes at once (8). -s: seconds after which what runs is told to stop (450; 0: none).
 # -n: samples per task (20). -c: what the plans are made for ("32k"); -l: lengths ("4k 8k 16k 32k").
 # -m: methods at all lengths ("yarn uni pro elastic:pro"). -u: lengths of the untouched model
-# ("4k 8k 16k"). -f: for every process, such as "-t 2 -ub 2048". -M: start NVIDIA's MPS daemon for the
+# ("4k 8k 16k"). -p: the tasks of each process ("vt,cwe qa_1"; all thirteen in five parts). -f: for
+# every process, such as "-t 2 -ub 2048". -M: start NVIDIA's MPS daemon for the
 # time of the run, so that kernels of several processes run at once.
 set -euo pipefail
 
 jobs=8 seconds=450 samples=20 ctx=32k lengths="4k 8k 16k 32k" methods="yarn uni pro elastic:pro"
 untouched="4k 8k 16k" flags="-t 2 -ub 2048" mps=""
-while getopts j:s:n:c:l:m:u:f:M option; do
+# Parts of about the same cost: some tasks share long beginnings, some have short answers.
+parts="niah_single_1,niah_single_2,niah_single_3,niah_multikey_1 niah_multikey_2,niah_multikey_3
+  niah_multivalue,niah_multiquery vt,cwe,fwe qa_1,qa_2"
+while getopts j:s:n:c:l:m:u:p:f:M option; do
   case $option in
     j) jobs=$OPTARG ;; s) seconds=$OPTARG ;; n) samples=$OPTARG ;; c) ctx=$OPTARG ;;
-    l) lengths=$OPTARG ;; m) methods=$OPTARG ;; u) untouched=$OPTARG ;; f) flags=$OPTARG ;;
+    l) lengths=$OPTARG ;; m) methods=$OPTARG ;; u) untouched=$OPTARG ;; p) parts=$OPTARG ;;
+    f) flags=$OPTARG ;;
     M) mps=yes ;;
     *) exit 2 ;;
   esac
@@ -31,10 +36,6 @@ command=${1:?$usage} model=${2:?$usage} out=${3:?$usage}
 tokens() {  # 8k -> 8192
   case $1 in *[kK]) echo $((${1%[kK]} * 1024)) ;; *) echo "$1" ;; esac
 }
-
-# Parts of about the same cost: some tasks share long beginnings, some have short answers.
-parts="niah_single_1,niah_single_2,niah_single_3,niah_multikey_1 niah_multikey_2,niah_multikey_3
-  niah_multivalue,niah_multiquery vt,cwe,fwe qa_1,qa_2"
 
 # One line per process, the longest first: length in tokens, method, tasks, folder.
 mkdir -p "$out"
