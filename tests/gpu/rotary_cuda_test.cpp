@@ -168,6 +168,43 @@ void every_kernel_agrees() {
   std::printf("every kernel: largest error over its bound %.3f\n", worst);
 }
 
+// More than 4 MiB, which takes another shape of launch than the small batches above.
+void large_batches_agree() {
+  double worst = 0;
+  for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
+    const Plan plan = plan_of(128, pairing);
+    const RotaryTable host(plan, 0, 4096);
+    const CudaRotaryTable computed(host);
+    const CudaRotaryTable stored(host, CudaRotaryTable::Angles::stored);
+    for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+      for (const bool variant : {false, true}) {
+        TrialSetup setup{.element = element, .queries = 9, .keys = 2, .sequences = 2};
+        setup.tokens = 800;
+        setup.head_dim = variant ? 144 : 128;
+        setup.in_place = setup.inverse = variant;
+        setup.head_major = !variant;
+        setup.first_position = 1234;
+        Trial trial(setup, variant);
+        on_device(variant ? computed : stored, trial, setup);
+        const std::string complaint =
+            trial.judge(pairing, 128, variant ? kComputedAngles : rounding(Element::f32),
+                        rotated_unit(plan, setup.inverse), &worst);
+        expect(complaint.empty(), "large: " + complaint);
+      }
+      // Partial rotation out of place: what lies past rotary_dim is copied.
+      TrialSetup partial{.element = element, .head_dim = 160, .queries = 9, .keys = 0};
+      partial.tokens = 2000;
+      partial.in_place = false;
+      Trial trial(partial);
+      on_device(computed, trial, partial);
+      const std::string complaint =
+          trial.judge(pairing, 128, kComputedAngles, rotated_unit(plan, false), &worst);
+      expect(complaint.empty(), "large, partial: " + complaint);
+    }
+  }
+  std::printf("large batches: largest error over its bound %.3f\n", worst);
+}
+
 // The largest error of computed and stored cosines and sines: docs/numerics.md quotes it.
 void errors_by_position() {
   const Plan plan = plan_of(128, Pairing::halves, "none", 1);
@@ -341,6 +378,7 @@ int run() {
   std::printf("on %s, compute capability %d.%d\n", facts.name, facts.major, facts.minor);
   try {
     every_kernel_agrees();
+    large_batches_agree();
     errors_by_position();
     properties();
     misuse();

@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
-# Builds the rotation kernels with their GPU test and bench on a machine that has nvcc and g++ and
+# Builds the rotation kernels with their GPU test and benches on a machine that has nvcc and g++ and
 # nothing else (no Highway, no gtest, no llama.cpp), runs them, and leaves text in OUT:
-# test.txt, bench.txt, torch.txt (only a word where torch is missing).
+#   test.txt             the GPU test
+#   bench.txt            prefill beside the device copy, decode beside an empty kernel
+#   torch.txt            transformers, eager and compiled (only a word where torch is missing)
+#   scan-f16.txt, -f32   launch shapes side by side
+#   took.txt             seconds of each step
+# Exit code 0 only if the test and every bench ended well; each step runs whatever the others did.
 set -euo pipefail
 src=$(cd "${1:?usage: kernels.sh SRC WORK OUT}" && pwd)
 mkdir -p "${2:?usage: kernels.sh SRC WORK OUT}" "${3:?usage: kernels.sh SRC WORK OUT}"
@@ -12,25 +17,47 @@ arch=${CUDA_ARCH:-90}
 flags=(-std=c++20 -O3 "-arch=sm_$arch" -I "$src/include" -I "$src/src" -I "$src/tests"
   -Xcompiler -fPIC,-ffp-contract=off)
 
+# torch compiles its kernels while nvcc compiles ours.
+timeout 150 python3 "$src/tools/gpu/rotary_torch.py" --warm >"$out/torch-warm.txt" 2>&1 &
+warm=$!
 objects=()
 jobs=()
-for file in src/core/{methods,plan,ladder,geometry,rotary_reference,version}.cpp \
-  src/kernels/{batch,rotary_table}.cpp src/kernels/cuda/rotary.cu \
-  src/capi/{capi,batch,cuda}.cpp tests/gpu/rotary_cuda_test.cpp bench/rotary_cuda_bench.cu; do
-  object="$work/${file//\//_}.o"
-  "$nvcc" "${flags[@]}" -c "$src/$file" -o "$object" &
+compile() { # OBJECT FILE FLAGS...
+  "$nvcc" "${flags[@]}" "${@:3}" -c "$src/$2" -o "$work/$1.o" &
   jobs+=($!)
-  case $file in src/*) objects+=("$object") ;; esac
+}
+for file in src/core/{methods,plan,ladder,geometry,rotary_reference,version}.cpp \
+  src/kernels/{batch,rotary_table}.cpp src/kernels/cuda/rotary.cu src/capi/{capi,batch,cuda}.cpp; do
+  name=${file//\//_}
+  compile "$name" "$file"
+  objects+=("$work/$name.o")
 done
+compile test tests/gpu/rotary_cuda_test.cpp
+compile bench bench/rotary_cuda_bench.cu
+compile scan-f16 bench/rotary_cuda_scan.cu -DMRROPE_SCAN_F32=0
+compile scan-f32 bench/rotary_cuda_scan.cu -DMRROPE_SCAN_F32=1
 for job in "${jobs[@]}"; do wait "$job"; done
-"$nvcc" "${objects[@]}" "$work/tests_gpu_rotary_cuda_test.cpp.o" -o "$work/rotary_cuda_test"
-"$nvcc" "${objects[@]}" "$work/bench_rotary_cuda_bench.cu.o" -o "$work/rotary_cuda_bench"
+for program in test bench scan-f16 scan-f32; do
+  "$nvcc" "${objects[@]}" "$work/$program.o" -o "$work/$program"
+done
 "$nvcc" -shared "${objects[@]}" -o "$work/libmrrope_cuda.so"
 
 status=0
-"$work/rotary_cuda_test" >"$out/test.txt" 2>&1 || status=$?
-"$work/rotary_cuda_bench" >"$out/bench.txt" 2>&1 || status=$?
-timeout 120 python3 "$src/tools/gpu/rotary_torch.py" "$work/libmrrope_cuda.so" \
-  >"$out/torch.txt" 2>&1 || status=$?
+echo "build $SECONDS" >"$out/took.txt"
+step() { # NAME SECONDS COMMAND...
+  timeout "$2" "${@:3}" >"$out/$1.txt" 2>&1 || {
+    echo "$1: exit code $?" | tee -a "$out/took.txt"
+    status=1
+  }
+  echo "$1 $SECONDS" >>"$out/took.txt"
+}
+step test 120 "$work/test" # no timing, so beside torch's compiler
+wait "$warm" || true
+echo "torch-warm $SECONDS" >>"$out/took.txt"
+step bench 120 "$work/bench"
+step torch 120 python3 "$src/tools/gpu/rotary_torch.py" "$work/libmrrope_cuda.so"
+step scan-f16 60 "$work/scan-f16"
+step scan-f32 60 "$work/scan-f32"
 tail -n 3 "$out"/*.txt
+cat "$out/took.txt"
 exit $status

@@ -3,16 +3,19 @@
 """mrrope on the GPU beside transformers' rotation, eager and through torch.compile, in one run.
 
     rotary_torch.py LIBMRROPE_CUDA.so
+    rotary_torch.py --warm            only compiles, so that torch finds its cache filled later
 
 Queries and keys lie token-major, seen head-major, as transformers makes them; pairing is halves,
 the only one it has. Everything is replayed from CUDA graphs over buffers larger than the cache, the
-contestants take turns, and ratios are medians over rounds. mrrope's result is compared with the
-eager one, made in float32, before it is timed. Needs torch; without transformers the same formula
-written here stands in for its function.
+contestants take turns, and ratios are medians over rounds. At decode sizes the time of plain calls
+from Python, one after the other, stands beside it: there the host's work shows. mrrope's result is
+compared with the eager one, made in float32, before it is timed. Needs torch; without transformers
+the same formula written here stands in for its function.
 """
 import ctypes
 import statistics
 import sys
+import time
 
 try:
     import torch
@@ -94,10 +97,10 @@ class Mrrope:
         theta = self.lib.mrrope_plan_theta(plan)
         return plan, [theta[i] for i in range(head_dim // 2)]
 
-    def table(self, plan, tokens):
+    def table(self, plan, tokens, stored):
         table, device = ctypes.c_void_p(), ctypes.c_void_p()
         self.must(self.lib.mrrope_table_create(plan, 0, tokens, 0, ctypes.byref(table)))
-        self.must(self.lib.mrrope_cuda_table_create(table, 0, ctypes.byref(device)))
+        self.must(self.lib.mrrope_cuda_table_create(table, stored, ctypes.byref(device)))
         return device
 
     def rotate(self, table, q, k, q_out, k_out, positions):
@@ -122,31 +125,52 @@ def graph_of(work, nodes):
         for i in range(nodes):
             work(i)
 
-    def time():
+    def timed():
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
         graph.replay()
         end.record()
         end.synchronize()
         return 1000 * begin.elapsed_time(end) / nodes
-    return time
+    return timed
+
+
+def call_by_call(work, calls=200):
+    """Microseconds of a plain call, host and device together."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for i in range(calls):
+        work(i)
+    torch.cuda.synchronize()
+    return 1e6 * (time.perf_counter() - start) / calls
+
+
+def tensors(heads, head_dim, dtype, tokens):
+    """As transformers sees a projection's output."""
+    return torch.randn(1, tokens, heads, head_dim, device="cuda", dtype=dtype).transpose(1, 2)
+
+
+def warm(eager, queries, keys, head_dim, dtype, tokens):
+    q, k = tensors(queries, head_dim, dtype, tokens), tensors(keys, head_dim, dtype, tokens)
+    cos = torch.randn(1, tokens, head_dim, device="cuda", dtype=dtype)
+    table = cos[:, None] if eager is formula else cos
+    torch.compile(eager)(q, k, table, table.clone())
 
 
 def compare(mrrope, eager, queries, keys, head_dim, dtype, tokens):
     plan, theta = mrrope.plan(head_dim)
-    table = mrrope.table(plan, tokens)
+    tables = {"mrrope": mrrope.table(plan, tokens, 0), "stored": mrrope.table(plan, tokens, 1)}
     angles = (torch.arange(tokens, dtype=torch.float64, device="cuda")[:, None]
               * torch.tensor(theta, dtype=torch.float64, device="cuda")[None, :])
     angles = torch.cat((angles, angles), dim=-1)[None]
     cos, sin = angles.cos().to(dtype), angles.sin().to(dtype)
     positions = torch.arange(tokens, dtype=torch.int32, device="cuda")
     per_call = tokens * (queries + keys) * head_dim * dtype.itemsize
-    pool = max(1, min(16, (1 << 29) // per_call))
-    nodes = max(2, min(16, (1 << 30) // per_call))
+    pool = max(1, min(128, (1 << 29) // per_call))
+    nodes = max(2, min(128, (1 << 30) // per_call))
 
-    def make(heads):
-        return torch.randn(1, tokens, heads, head_dim, device="cuda", dtype=dtype).transpose(1, 2)
-    q, k = [make(queries) for _ in range(pool)], [make(keys) for _ in range(pool)]
+    q = [tensors(queries, head_dim, dtype, tokens) for _ in range(pool)]
+    k = [tensors(keys, head_dim, dtype, tokens) for _ in range(pool)]
     q_out = [torch.empty_like(x) for x in q]  # keeps the strides
     k_out = [torch.empty_like(x) for x in k]
 
@@ -157,26 +181,37 @@ def compare(mrrope, eager, queries, keys, head_dim, dtype, tokens):
         shaped = (cos, sin)
     compiled = torch.compile(eager)
 
-    mrrope.rotate(table, q[0], k[0], q_out[0], k_out[0], positions)
     want = formula(q[0].float(), k[0].float(), angles.cos()[:, None].float(),
                    angles.sin()[:, None].float())
-    torch.cuda.synchronize()
     bound = {torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 4e-2}[dtype]
-    for got, wanted in ((q_out[0], want[0]), (k_out[0], want[1])):
-        error = (got.float() - wanted).abs().max().item()
-        assert error < bound, f"mrrope is off by {error}"
+    for table in tables.values():
+        q_out[0].fill_(float("nan"))
+        k_out[0].fill_(float("nan"))
+        mrrope.rotate(table, q[0], k[0], q_out[0], k_out[0], positions)
+        torch.cuda.synchronize()
+        for got, wanted in ((q_out[0], want[0]), (k_out[0], want[1])):
+            error = (got.float() - wanted).abs().max().item()
+            assert error < bound, f"mrrope is off by {error}"
     del want
 
     def copy(i):
         q_out[i % pool].copy_(q[i % pool])
         k_out[i % pool].copy_(k[i % pool])
-    works = {
-        "copy": copy,
-        "eager": lambda i: eager(q[i % pool], k[i % pool], *shaped),
-        "compile": lambda i: compiled(q[i % pool], k[i % pool], *shaped),
-        "mrrope": lambda i: mrrope.rotate(table, q[i % pool], k[i % pool], q_out[i % pool],
-                                          k_out[i % pool], positions),
-    }
+
+    # Results are held, so that torch writes through as much memory as mrrope does.
+    held = {"eager": [None] * pool, "compile": [None] * pool}
+
+    def torch_work(name, function):
+        def work(i):
+            held[name][i % pool] = function(q[i % pool], k[i % pool], *shaped)
+        return work
+
+    def mrrope_work(name):
+        return lambda i: mrrope.rotate(tables[name], q[i % pool], k[i % pool], q_out[i % pool],
+                                       k_out[i % pool], positions)
+    works = {"copy": copy, "eager": torch_work("eager", eager),
+             "compile": torch_work("compile", compiled), "mrrope": mrrope_work("mrrope"),
+             "stored": mrrope_work("stored")}
     timers = {name: graph_of(work, nodes) for name, work in works.items()}
     rounds = []
     for r in range(ROUNDS + 1):
@@ -184,27 +219,42 @@ def compare(mrrope, eager, queries, keys, head_dim, dtype, tokens):
         if r > 0:
             rounds.append(times)
     middle = {name: statistics.median(t[name] for t in rounds) for name in works}
-    ratio = {name: statistics.median(t[name] / t["mrrope"] for t in rounds) for name in works}
-    print(f"{queries:2d}+{keys:<2d} {head_dim:4d} {str(dtype)[6:]:9s} {tokens:6d}"
-          + "".join(f" {middle[n]:10.1f}" for n in works)
-          + "".join(f" {ratio[n]:8.2f}" for n in ("copy", "eager", "compile")), flush=True)
+
+    def over(name, by):
+        return statistics.median(t[name] / t[by] for t in rounds)
+    line = (f"{queries:2d}+{keys:<2d} {head_dim:4d} {str(dtype)[6:]:9s} {tokens:6d}"
+            + "".join(f" {middle[n]:9.2f}" for n in works)
+            + f" | {over('copy', 'mrrope'):7.2f} {over('eager', 'mrrope'):7.2f}"
+            + f" {over('compile', 'mrrope'):7.2f} {over('compile', 'stored'):7.2f}")
+    if tokens <= 64:
+        line += " |" + "".join(f" {call_by_call(works[n]):7.1f}"
+                               for n in ("eager", "compile", "mrrope"))
+    print(line, flush=True)
 
 
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    print(f"torch {torch.__version__} on {torch.cuda.get_device_name()}")
     eager = transformers_rotation()
-    mrrope = Mrrope(sys.argv[1])
-    print("microseconds of a call; last: times over mrrope's (above 1: mrrope is faster)")
-    print(f"heads  dim type      tokens {'copy':>10s} {'eager':>10s} {'compile':>10s} {'mrrope':>10s}"
-          f" {'copy':>8s} {'eager':>8s} {'compile':>8s}")
-    for tokens in (8192, 65536, 64, 1):
+    only_warm = sys.argv[1] == "--warm"
+    mrrope = None if only_warm else Mrrope(sys.argv[1])
+    if not only_warm:
+        print(f"torch {torch.__version__} on {torch.cuda.get_device_name()}")
+        print("microseconds of a call in a graph; mrrope: computed angles, stored: from f32 rows")
+        print("over mrrope's (compile, st.: over stored's); above 1: mrrope is faster")
+        print("last, at decode sizes: microseconds of a plain call from Python")
+        print(f"heads  dim type      tokens {'copy':>9s} {'eager':>9s} {'compile':>9s} "
+              f"{'mrrope':>9s} {'stored':>9s} | {'copy':>7s} {'eager':>7s} {'compile':>7s} "
+              f"{'c., st.':>7s} | {'eager':>7s} {'compile':>7s} {'mrrope':>7s}")
+    for tokens in (1, 16, 64, 8192, 65536):
         for queries, keys, head_dim in ((32, 8, 128), (9, 3, 64)):
             for dtype in (torch.bfloat16, torch.float16, torch.float32):
                 torch._dynamo.reset()
                 try:
-                    compare(mrrope, eager, queries, keys, head_dim, dtype, tokens)
+                    if only_warm:
+                        warm(eager, queries, keys, head_dim, dtype, tokens)
+                    else:
+                        compare(mrrope, eager, queries, keys, head_dim, dtype, tokens)
                 except Exception as error:  # a compiler that fails must not hide the other rows
                     print(f"{queries}+{keys} {head_dim} {dtype} {tokens}: failed: "
                           f"{str(error).splitlines()[0]}", flush=True)

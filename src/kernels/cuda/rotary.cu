@@ -10,7 +10,7 @@
 
 #include "core/text.h"
 #include "kernels/batch.h"
-#include "kernels/cuda/rotary_kernel.cuh"
+#include "kernels/cuda/rotary_launch.cuh"
 #include "mrrope/error.h"
 #include "mrrope/rotary_cuda.h"
 
@@ -103,69 +103,7 @@ void CudaRotaryTable::check(void* stream) const {
               "make a table for these positions, or one with Angles::computed");
 }
 
-namespace {
-
-// Whether 16-byte vectors reach every head.
-bool vectors_fit(const Batch& batch, int rotary_dim) {
-  const std::int64_t lanes = 16 / std::int64_t(bytes_of(batch.element));
-  if (rotary_dim % (2 * lanes) != 0 || batch.head_dim % lanes != 0) return false;
-  if (rotary_dim / (2 * lanes) > cuda::kThreads) return false;
-  for (const Heads* heads : {&batch.queries, &batch.keys}) {
-    if (heads->count == 0) continue;
-    for (const Strides* strides : {&heads->from_strides, &heads->to_strides}) {
-      if (batch.sequences > 1 && strides->sequence % lanes != 0) return false;
-      if (batch.tokens > 1 && strides->token % lanes != 0) return false;
-      if (heads->count > 1 && strides->head % lanes != 0) return false;
-    }
-    for (const void* data : {heads->from, static_cast<const void*>(heads->to)}) {
-      if (reinterpret_cast<std::uintptr_t>(data) % 16 != 0) return false;
-    }
-  }
-  return true;
-}
-
-template <typename T>
-void launch(cuda::Work work, const Batch& batch, std::uint32_t tokens, cudaStream_t stream) {
-  const std::uint32_t rotary_dim = 2 * work.pairs;
-  const bool copies = (batch.queries.count > 0 && batch.queries.from != batch.queries.to) ||
-                      (batch.keys.count > 0 && batch.keys.from != batch.keys.to);
-  const std::uint32_t tail = copies ? std::uint32_t(batch.head_dim) - rotary_dim : 0;
-  const std::uint32_t heads = std::uint32_t(batch.queries.count + batch.keys.count);
-  if (!vectors_fit(batch, int(rotary_dim))) {
-    work.rows = tokens;
-    work.tail = tail;
-    const std::uint64_t count = std::uint64_t(tokens) * heads * (work.pairs + tail);
-    const std::uint64_t blocks = (count + cuda::kThreads - 1) / cuda::kThreads;
-    cuda::rotate_pairs<T>
-        <<<unsigned(std::min<std::uint64_t>(blocks, 1 << 16)), cuda::kThreads, 0, stream>>>(work);
-    return;
-  }
-  work.lanes = rotary_dim / (2 * cuda::kLanes<T>);
-  work.tail = tail / cuda::kLanes<T>;
-  work.slots = (heads + cuda::kHeadsPerThread - 1) / cuda::kHeadsPerThread;
-  const std::uint64_t rows = std::uint64_t(tokens) * work.slots;
-  const std::uint64_t rows_in_block = cuda::kThreads / work.lanes;
-  const std::uint64_t blocks = (rows + rows_in_block - 1) / rows_in_block;
-  if (rows > std::numeric_limits<std::uint32_t>::max() || blocks > (1u << 31) - 1) {
-    throw Error(ErrorKind::usage, cat(tokens, " tokens of ", heads, " heads in one launch"),
-                "rotate fewer tokens at a time");
-  }
-  work.rows = std::uint32_t(rows);
-  const auto go = [&](auto kernel) {
-    kernel<<<unsigned(blocks), cuda::kThreads, 0, stream>>>(work);
-  };
-  if (work.interleaved) {
-    go(work.table ? cuda::rotate_vectors<T, Pairing::interleaved, false>
-                  : cuda::rotate_vectors<T, Pairing::interleaved, true>);
-  } else {
-    go(work.table ? cuda::rotate_vectors<T, Pairing::halves, false>
-                  : cuda::rotate_vectors<T, Pairing::halves, true>);
-  }
-}
-
-}  // namespace
-
-void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream) {
+cuda::Launch cuda::checked_launch(const CudaRotaryTable& table, const Batch& batch) {
   const CudaRotaryTable::Device& d = table.device();
   check_batch(batch, 2 * d.pairs);
   const std::int64_t last = std::numeric_limits<std::int32_t>::max();
@@ -178,7 +116,6 @@ void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream) {
     throw Error(ErrorKind::usage, cat(tokens, " tokens in one launch"),
                 "rotate fewer tokens at a time");
   }
-  if (tokens == 0 || (batch.queries.count == 0 && batch.keys.count == 0)) return;
   int device = 0;
   must(cudaGetDevice(&device), "no device");
   if (device != d.device) {
@@ -187,39 +124,35 @@ void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream) {
                 "call cudaSetDevice() first, or make a table for every device");
   }
 
-  cuda::Work work{};
-  work.queries = batch.queries;
-  work.keys = batch.keys;
-  work.positions = batch.positions;
-  work.first_position = std::int32_t(batch.first_position);
-  work.tokens = std::uint32_t(batch.tokens);
-  work.pairs = std::uint32_t(d.pairs);
-  work.interleaved = d.pairing == Pairing::interleaved;
-  work.turns = d.turns.get();
-  work.table = d.rows.get();
-  work.table_element = d.element;
-  work.table_first = std::int32_t(d.first);
-  work.table_end = d.end;
+  cuda::Angles angles{};
+  angles.turns = d.turns.get();
+  angles.table = d.rows.get();
+  angles.pairs = std::uint32_t(d.pairs);
+  angles.element = d.element;
+  angles.first = std::int32_t(d.first);
+  angles.rows = std::uint32_t(d.end - d.first);
   // Rows hold the scale already; the inverse divides by it instead.
   const double gain = d.rows ? (batch.inverse ? 1 / (d.scale * d.scale) : 1)
                              : (batch.inverse ? 1 / d.scale : d.scale);
-  work.cos_gain = float(gain);
-  work.sin_gain = float(batch.inverse ? -gain : gain);
-  work.bad = d.bad.get();
+  angles.cos_gain = float(gain);
+  angles.sin_gain = float(batch.inverse ? -gain : gain);
+  angles.bad = d.bad.get();
+  return {&batch, angles, d.pairing == Pairing::interleaved, std::uint32_t(tokens)};
+}
 
+void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream) {
+  const cuda::Launch launch = cuda::checked_launch(table, batch);
+  if (launch.tokens == 0 || launch.heads() == 0) return;
   const auto s = static_cast<cudaStream_t>(stream);
+  const char* failed = "a rotation did not start";
   switch (batch.element) {
     case Element::f32:
-      launch<float>(work, batch, std::uint32_t(tokens), s);
-      break;
+      return must(cuda::launch_best<float>(launch, s), failed);
     case Element::f16:
-      launch<__half>(work, batch, std::uint32_t(tokens), s);
-      break;
+      return must(cuda::launch_best<__half>(launch, s), failed);
     case Element::bf16:
-      launch<__nv_bfloat16>(work, batch, std::uint32_t(tokens), s);
-      break;
+      return must(cuda::launch_best<__nv_bfloat16>(launch, s), failed);
   }
-  must(cudaGetLastError(), "a rotation did not start");
 }
 
 }  // namespace mrrope

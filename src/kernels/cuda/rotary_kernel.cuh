@@ -7,35 +7,25 @@
 
 namespace mrrope::cuda {
 
-// Everything a launch needs, by value.
-struct Work {
-  Heads queries;
-  Heads keys;
-  const std::int32_t* positions;  // null: first_position + token
-  std::int32_t first_position;
-  std::uint32_t tokens;  // of each sequence
-  std::uint32_t rows;    // sequences * tokens * slots
-  std::uint32_t slots;   // rows of one token: its heads over kHeadsPerThread, rounded up
-  std::uint32_t lanes;   // threads of one row; each holds two vectors of every head
-  std::uint32_t tail;    // vectors (rotate_pairs: elements) past rotary_dim, only copied
-  std::uint32_t pairs;
-  bool interleaved;
-  // Angles: turns per position of every pair, or rows of cosines and sines for [first, end).
+// Turns per position of every pair, or rows of cosines and sines for `rows` positions from first.
+struct Angles {
   const std::uint64_t* turns;
   const void* table;  // null: computed
-  Element table_element;
-  std::int32_t table_first;
-  std::int64_t table_end;
+  std::uint32_t pairs;
+  Element element;
+  std::int32_t first;
+  std::uint32_t rows;
   float cos_gain;
   float sin_gain;
   int* bad;  // set when a position has no row
 };
 
-// The fastest of nine shapes tried on an H200.
-constexpr int kThreads = 128;
-constexpr int kBlocks = 6;  // at once on a multiprocessor; leaves each thread 85 registers
-// So that each thread has 128 bytes in flight before it uses the first.
-constexpr int kHeadsPerThread = 4;
+// Which tokens.
+struct Places {
+  const std::int32_t* positions;  // null: first_position + token
+  std::int32_t first_position;
+  std::uint32_t tokens;  // of each sequence
+};
 
 struct Place {
   std::uint32_t sequence;
@@ -43,40 +33,21 @@ struct Place {
   std::int32_t position;
 };
 
-__device__ inline Place place_of(const Work& work, std::uint32_t token) {
+__device__ inline Place place_of(const Places& places, std::uint32_t token) {
   Place place{0, token, 0};
-  if (token >= work.tokens) {
-    place.sequence = token / work.tokens;
-    place.token = token - place.sequence * work.tokens;
+  if (token >= places.tokens) {
+    place.sequence = token / places.tokens;
+    place.token = token - place.sequence * places.tokens;
   }
-  place.position = work.positions ? work.positions[token]
-                                  : work.first_position + static_cast<std::int32_t>(place.token);
+  place.position = places.positions
+                       ? places.positions[token]
+                       : places.first_position + static_cast<std::int32_t>(place.token);
   return place;
 }
 
-__device__ inline std::int64_t offset(const Strides& strides, const Place& place,
-                                      std::uint32_t head) {
-  return place.sequence * strides.sequence + place.token * strides.token + head * strides.head;
-}
-
-// Where a head is read and written.
-template <typename T>
-__device__ inline const T* source(const Work& work, const Place& place, std::uint32_t head) {
-  const bool query = head < static_cast<std::uint32_t>(work.queries.count);
-  const Heads& heads = query ? work.queries : work.keys;
-  const std::uint32_t h = query ? head : head - work.queries.count;
-  return static_cast<const T*>(heads.from) + offset(heads.from_strides, place, h);
-}
-template <typename T>
-__device__ inline T* target(const Work& work, const Place& place, std::uint32_t head) {
-  const bool query = head < static_cast<std::uint32_t>(work.queries.count);
-  const Heads& heads = query ? work.queries : work.keys;
-  const std::uint32_t h = query ? head : head - work.queries.count;
-  return static_cast<T*>(heads.to) + offset(heads.to_strides, place, h);
-}
-
-__device__ inline bool has_row(const Work& work, std::int32_t position) {
-  return !work.table || (position >= work.table_first && position < work.table_end);
+__device__ inline bool has_row(const Angles& angles, std::int32_t position) {
+  return position >= angles.first &&
+         static_cast<std::uint32_t>(position - angles.first) < angles.rows;
 }
 
 // kCount elements in loads of up to 16 bytes; `from` is aligned to them.
@@ -96,95 +67,153 @@ __device__ inline void load(const T* from, float (&to)[kCount]) {
 
 // kCount cosines and sines from pair `first` of the stored rows.
 template <int kCount>
-__device__ inline void stored_turns(const Work& work, std::int32_t position, std::uint32_t first,
-                                    Turn* turns) {
+__device__ inline void stored_turns(const Angles& angles, std::int32_t position,
+                                    std::uint32_t first, Turn* turns) {
   float c[kCount], s[kCount];
   const std::size_t at =
-      static_cast<std::size_t>(position - work.table_first) * 2 * work.pairs + first;
+      static_cast<std::size_t>(position - angles.first) * 2 * angles.pairs + first;
   const auto read = [&](const auto* table) {
     load<kCount>(table + at, c);
-    load<kCount>(table + at + work.pairs, s);
+    load<kCount>(table + at + angles.pairs, s);
   };
-  switch (work.table_element) {
+  switch (angles.element) {
     case Element::f32:
-      read(static_cast<const float*>(work.table));
+      read(static_cast<const float*>(angles.table));
       break;
     case Element::f16:
-      read(static_cast<const __half*>(work.table));
+      read(static_cast<const __half*>(angles.table));
       break;
     case Element::bf16:
-      read(static_cast<const __nv_bfloat16*>(work.table));
+      read(static_cast<const __nv_bfloat16*>(angles.table));
       break;
   }
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) turns[i] = {c[i] * work.cos_gain, s[i] * work.sin_gain};
+  for (int i = 0; i < kCount; ++i) turns[i] = {c[i] * angles.cos_gain, s[i] * angles.sin_gain};
 }
 
 template <int kCount>
-__device__ inline void computed_turns(const Work& work, std::int32_t position, std::uint32_t first,
-                                      Turn* turns) {
+__device__ inline void computed_turns(const Angles& angles, std::int32_t position,
+                                      std::uint32_t first, Turn* turns) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    const Turn turn = turn_of(work.turns[first + i], position);
-    turns[i] = {turn.cos * work.cos_gain, turn.sin * work.sin_gain};
+    const Turn turn = turn_of(angles.turns[first + i], position);
+    turns[i] = {turn.cos * angles.cos_gain, turn.sin * angles.sin_gain};
   }
 }
 
 template <bool kComputed, int kCount>
-__device__ inline void turns_of(const Work& work, std::int32_t position, std::uint32_t first,
+__device__ inline void turns_of(const Angles& angles, std::int32_t position, std::uint32_t first,
                                 Turn* turns) {
   if constexpr (kComputed) {
-    computed_turns<kCount>(work, position, first, turns);
+    computed_turns<kCount>(angles, position, first, turns);
   } else {
-    stored_turns<kCount>(work, position, first, turns);
+    stored_turns<kCount>(angles, position, first, turns);
   }
 }
 
-// A row of threads turns kHeadsPerThread heads of one token; each thread holds the same two vectors
-// of every head, `lanes` vectors apart: with halves the two ends of its pairs, interleaved two runs
-// of neighbours. So neighbouring threads always touch neighbouring memory, and a thread's cosines
-// serve all its heads.
-template <typename T, Pairing kPairing, bool kComputed>
-__global__ void __launch_bounds__(kThreads, kBlocks)
-    rotate_vectors(const __grid_constant__ Work work) {
-  constexpr int kCount = kLanes<T>;
-  const std::uint32_t row_in_block = threadIdx.x / work.lanes;
-  const std::uint32_t lane = threadIdx.x - row_in_block * work.lanes;
-  const std::uint32_t rows_in_block = kThreads / work.lanes;
-  const std::uint32_t row = blockIdx.x * rows_in_block + row_in_block;
-  if (row_in_block >= rows_in_block || row >= work.rows) return;
-  const std::uint32_t token = row / work.slots;
-  const std::uint32_t slot = row - token * work.slots;
-  const std::uint32_t heads = work.queries.count + work.keys.count;
-  const Place place = place_of(work, token);
+// How a launch falls into threads.
+template <int heads, int bytes, int threads, int blocks, bool early = false>
+struct Shape {
+  static constexpr int kHeads = heads;      // of one token, one after the other in a thread
+  static constexpr int kBytes = bytes;      // of a vector; a thread holds two of every head
+  static constexpr int kThreads = threads;  // of a block, at most
+  static constexpr int kBlocks = blocks;    // at once on a multiprocessor: bounds the registers
+  static constexpr bool kEarly = early;     // may start while the kernel before it ends
+};
 
-  uint4 first[kHeadsPerThread], second[kHeadsPerThread];
+// Division by a number that the host knows: n / divisor for n below 2^31, in three instructions.
+struct Divisor {
+  std::uint32_t factor;
+  std::uint32_t shift;
+};
+__device__ inline std::uint32_t over(std::uint32_t n, const Divisor& by) {
+  return (__umulhi(n, by.factor) + n) >> by.shift;
+}
+
+// Strides in vectors.
+struct VectorStrides {
+  std::int32_t sequence;
+  std::int32_t token;
+  std::int32_t head;
+};
+
+// A launch of rotate_vectors, by value; what every thread needs first comes first.
+struct VectorWork {
+  Places places;
+  std::uint32_t rows;   // sequences * tokens * slots
+  std::uint32_t slots;  // rows of one token: its heads over kHeads, rounded up
+  Divisor by_slots;
+  const void* from[2];  // queries, keys
+  VectorStrides from_strides[2];
+  std::uint32_t queries;
+  std::uint32_t heads;  // queries and keys
+  Angles angles;
+  void* to[2];
+  VectorStrides to_strides[2];
+  std::uint32_t tail;  // vectors past rotary_dim, only copied
+};
+
+__device__ inline std::int64_t offset(const VectorStrides& strides, const Place& place,
+                                      std::uint32_t head) {
+  return static_cast<std::int64_t>(place.sequence) * strides.sequence +
+         static_cast<std::int64_t>(place.token) * strides.token +
+         static_cast<std::int64_t>(head) * strides.head;
+}
+
+// A row of threads turns kHeads heads of one token; each thread holds the same two vectors of every
+// head, a row's width apart: with halves the two ends of its pairs, interleaved two runs of
+// neighbours. So neighbouring threads always touch neighbouring memory, and a thread's cosines
+// serve all its heads. A block is blockDim.x threads wide and blockDim.y rows high.
+template <typename T, Pairing kPairing, bool kComputed, typename S>
+__global__ void __launch_bounds__(S::kThreads, S::kBlocks)
+    rotate_vectors(const __grid_constant__ VectorWork work) {
+  using V = Vector<S::kBytes>;
+  constexpr int kCount = S::kBytes / sizeof(T);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  // Everything below reads what kernels before this one may have written.
+  if constexpr (S::kEarly) asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  const std::uint32_t row = blockIdx.x * blockDim.y + threadIdx.y;
+  if (row >= work.rows) return;
+  const std::uint32_t lane = threadIdx.x;
+  const std::uint32_t lanes = blockDim.x;
+  const std::uint32_t token = over(row, work.by_slots);
+  const std::uint32_t slot = row - token * work.slots;
+  const Place place = place_of(work.places, token);
+
+  const auto source = [&](std::uint32_t head) {
+    const bool query = head < work.queries;
+    return static_cast<const V*>(query ? work.from[0] : work.from[1]) +
+           offset(query ? work.from_strides[0] : work.from_strides[1], place,
+                  query ? head : head - work.queries);
+  };
+  V first[S::kHeads], second[S::kHeads];
 #pragma unroll
-  for (int u = 0; u < kHeadsPerThread; ++u) {
+  for (int u = 0; u < S::kHeads; ++u) {
     const std::uint32_t head = slot + u * work.slots;
-    if (head < heads) {
-      const auto* from = reinterpret_cast<const uint4*>(source<T>(work, place, head));
+    if (u == 0 || head < work.heads) {
+      const V* from = source(head);
       first[u] = from[lane];
-      second[u] = from[lane + work.lanes];
+      second[u] = from[lane + lanes];
     }
   }
-  if (!kComputed && !has_row(work, place.position)) {
-    *work.bad = 1;
+  if (!kComputed && !has_row(work.angles, place.position)) {
+    *work.angles.bad = 1;
     return;
   }
   Turn turns[kCount];
   if constexpr (kPairing == Pairing::halves) {
-    turns_of<kComputed, kCount>(work, place.position, lane * kCount, turns);
+    turns_of<kComputed, kCount>(work.angles, place.position, lane * kCount, turns);
   } else {
     constexpr int kHalf = kCount / 2;
-    turns_of<kComputed, kHalf>(work, place.position, lane * kHalf, turns);
-    turns_of<kComputed, kHalf>(work, place.position, (lane + work.lanes) * kHalf, turns + kHalf);
+    turns_of<kComputed, kHalf>(work.angles, place.position, lane * kHalf, turns);
+    turns_of<kComputed, kHalf>(work.angles, place.position, (lane + lanes) * kHalf, turns + kHalf);
   }
 
 #pragma unroll
-  for (int u = 0; u < kHeadsPerThread; ++u) {
+  for (int u = 0; u < S::kHeads; ++u) {
     const std::uint32_t head = slot + u * work.slots;
-    if (head >= heads) continue;
+    if (u > 0 && head >= work.heads) continue;
     float a[kCount], b[kCount];
     unpack<T>(first[u], a);
     unpack<T>(second[u], b);
@@ -197,47 +226,70 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         rotate_pair(b[2 * i], b[2 * i + 1], turns[i + kCount / 2]);
       }
     }
-    auto* to = reinterpret_cast<uint4*>(target<T>(work, place, head));
-    to[lane] = pack<T>(a);
-    to[lane + work.lanes] = pack<T>(b);
-    for (std::uint32_t i = lane; i < work.tail; i += work.lanes) {
-      const auto* from = reinterpret_cast<const uint4*>(source<T>(work, place, head));
-      to[2 * work.lanes + i] = from[2 * work.lanes + i];
+    const bool query = head < work.queries;
+    V* to = static_cast<V*>(query ? work.to[0] : work.to[1]) +
+            offset(query ? work.to_strides[0] : work.to_strides[1], place,
+                   query ? head : head - work.queries);
+    to[lane] = pack<T, S::kBytes>(a);
+    to[lane + lanes] = pack<T, S::kBytes>(b);
+    for (std::uint32_t i = lane; i < work.tail; i += lanes) {
+      to[2 * lanes + i] = source(head)[2 * lanes + i];
     }
   }
 }
 
-// For what does not fall into vectors of 16 bytes: one thread per pair, any alignment.
+// A launch of rotate_pairs, by value.
+struct PairWork {
+  Heads queries;
+  Heads keys;
+  Places places;
+  Angles angles;
+  std::uint32_t tokens;  // of all sequences
+  std::uint32_t tail;    // elements past rotary_dim, only copied
+  bool interleaved;
+};
+
+constexpr int kPairThreads = 128;
+
+// For what does not fall into vectors: one thread per pair, any alignment, any stride.
 template <typename T>
-__global__ void __launch_bounds__(kThreads) rotate_pairs(const __grid_constant__ Work work) {
+__global__ void __launch_bounds__(kPairThreads)
+    rotate_pairs(const __grid_constant__ PairWork work) {
   const std::uint32_t heads = work.queries.count + work.keys.count;
-  const std::uint64_t per_head = work.pairs + work.tail;
-  const std::uint64_t count = static_cast<std::uint64_t>(work.rows) * heads * per_head;
-  for (std::uint64_t i = std::uint64_t(blockIdx.x) * kThreads + threadIdx.x; i < count;
-       i += std::uint64_t(gridDim.x) * kThreads) {
+  const std::uint32_t pairs = work.angles.pairs;
+  const std::uint64_t per_head = pairs + work.tail;
+  const std::uint64_t count = static_cast<std::uint64_t>(work.tokens) * heads * per_head;
+  for (std::uint64_t i = std::uint64_t(blockIdx.x) * kPairThreads + threadIdx.x; i < count;
+       i += std::uint64_t(gridDim.x) * kPairThreads) {
     const std::uint64_t token_head = i / per_head;
     const auto pair = static_cast<std::uint32_t>(i - token_head * per_head);
     const auto token = static_cast<std::uint32_t>(token_head / heads);
     const auto head = static_cast<std::uint32_t>(token_head - std::uint64_t(token) * heads);
-    const Place place = place_of(work, token);
-    if (!has_row(work, place.position)) {
-      *work.bad = 1;
+    const Place place = place_of(work.places, token);
+    if (work.angles.table && !has_row(work.angles, place.position)) {
+      *work.angles.bad = 1;
       continue;
     }
-    const T* from = source<T>(work, place, head);
-    T* to = target<T>(work, place, head);
-    if (pair >= work.pairs) {
-      to[work.pairs + pair] = from[work.pairs + pair];
+    const bool query = head < static_cast<std::uint32_t>(work.queries.count);
+    const Heads& side = query ? work.queries : work.keys;
+    const std::uint32_t h = query ? head : head - work.queries.count;
+    const auto offset = [&](const Strides& strides) {
+      return place.sequence * strides.sequence + place.token * strides.token + h * strides.head;
+    };
+    const T* from = static_cast<const T*>(side.from) + offset(side.from_strides);
+    T* to = static_cast<T*>(side.to) + offset(side.to_strides);
+    if (pair >= pairs) {
+      to[pairs + pair] = from[pairs + pair];
       continue;
     }
     Turn turn;
-    if (work.table) {
-      stored_turns<1>(work, place.position, pair, &turn);
+    if (work.angles.table) {
+      stored_turns<1>(work.angles, place.position, pair, &turn);
     } else {
-      computed_turns<1>(work, place.position, pair, &turn);
+      computed_turns<1>(work.angles, place.position, pair, &turn);
     }
     const std::uint32_t first = work.interleaved ? 2 * pair : pair;
-    const std::uint32_t second = work.interleaved ? first + 1 : pair + work.pairs;
+    const std::uint32_t second = work.interleaved ? first + 1 : pair + pairs;
     float a = to_float(from[first]);
     float b = to_float(from[second]);
     rotate_pair(a, b, turn);
