@@ -28,7 +28,7 @@ using nlohmann::ordered_json;
 
 // What a nat of answers counts against a nat of perplexity.
 constexpr std::pair<const char*, double> kPreferences[] = {
-    {"perplexity", 0.02}, {"balanced", 0.1}, {"retrieval", 0.5}};
+    {"perplexity", 0.01}, {"balanced", 0.05}, {"retrieval", 0.25}};
 
 struct TuneFlags {
   SubjectFlags subject;
@@ -57,7 +57,7 @@ double weight_of(const TuneFlags& flags) {
   if (flags.weight) {
     if (!(*flags.weight >= 0)) {
       throw Error(ErrorKind::usage, cat("a weight of ", *flags.weight, " makes no sense"),
-                  "0 looks at perplexity only, 0.1 is balanced");
+                  "0 looks at perplexity only, 0.05 is balanced");
     }
     return *flags.weight;
   }

@@ -20,8 +20,9 @@ namespace {
 
 constexpr double kStartShare = 0.4;     // of the budget, at most, for the start
 constexpr std::size_t kMostStart = 48;  // proposals
-constexpr std::size_t kStretches = 4;   // of the middle, for free knots
+constexpr std::size_t kStretches = 4;   // of the middle, for free knots; one follows from the rest
 constexpr double kKnotShare = 0.25;     // of what the start leaves
+constexpr double kKnotPasses = 6;       // with fewer the knots' first model is never finished
 constexpr std::size_t kRaceTexts = 3;   // before a trial may be given up
 constexpr double kFailed = 10;          // what a plan without numbers lies above the best
 
@@ -90,8 +91,10 @@ class Search {
                   "try -fa off, or -ctk f32 -ctv f32; mrrope eval ppl shows where it begins");
     }
     const std::int64_t after_start = left_;
-    const bool knots = options_.knots && !space_.elastic;
-    reserve_ = knots ? std::int64_t(kKnotShare * double(after_start)) : 0;
+    const double for_knots = kKnotShare * double(after_start);
+    const bool knots =
+        options_.knots && !space_.elastic && for_knots >= kKnotPasses * double(set_.pass);
+    reserve_ = knots ? std::int64_t(for_knots) : 0;
     refine_family();
     reserve_ = 0;
     if (knots) refine_knots();
@@ -311,11 +314,14 @@ class Search {
     const std::size_t family = *best_;
     const Proposal base = result_.trials[family].proposal;
     const std::vector<SearchResult::Step> path = result_.path;
-    const std::vector<double> zero(kStretches, 0.0);
-    const Box box{std::vector<double>(kStretches, -1.0), std::vector<double>(kStretches, 1.0),
-                  std::vector<double>(kStretches, 0.3)};
-    refine(box, zero, [&](const Point& warp) -> std::optional<double> {
-      if (warp == zero) return result_.trials[family].objective.value;
+    const std::size_t n = kStretches - 1;
+    const std::vector<double> zero(n, 0.0);
+    const Box box{std::vector<double>(n, -1.0), std::vector<double>(n, 1.0),
+                  std::vector<double>(n, 0.3)};
+    refine(box, zero, [&](const Point& free) -> std::optional<double> {
+      if (free == zero) return result_.trials[family].objective.value;
+      std::vector<double> warp = free;
+      warp.push_back(0);
       return race(with_knots(space_, base, warp));
     });
     const Estimate gain =

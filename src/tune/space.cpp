@@ -95,13 +95,13 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic) {
     space.start_lower.push_back(std::max(lower, start_lower));
     space.start_upper.push_back(std::min(upper, start_upper));
   };
-  axis(-1.5, 2.5, 0.4, -1, 1.5);
-  axis(std::max(0.0, usual.low - width / 2), usual.low + width / 2, pairs, usual.low - width / 5,
-       usual.low + width / 4);
+  axis(-1.5, 2.5, 0.4, -1, 1.25);
+  axis(std::max(0.0, usual.low - width / 2), usual.low + width / 2, pairs, usual.low - width / 8,
+       usual.low + width / 8);
   axis(usual.high - 0.4 * width, std::min(last, usual.high + 0.6 * width), pairs,
-       usual.high - width / 5, usual.high + width / 4);
-  axis(0, 0.15, 0.015, 0.02, 0.1);
-  axis(1, 2, 0.1, 1, 1.5);
+       usual.high - width / 8, usual.high + width / 8);
+  axis(0, 0.15, 0.02, 0.03, 0.09);
+  axis(1, 2, 0.1, 1, 1.35);
   if (elastic) axis(1.05, 1.6, 0.08, 1.1, 1.4);
   return space;
 }

@@ -1,79 +1,133 @@
 #!/usr/bin/env bash
-# The searches that docs/results.md quotes, side by side on one GPU: static MrRoPE Tiny to 8K and to
-# 16K, static SmolLM2 to 32K, and the ladders of Tiny to 16K and SmolLM2 to 32K. Each goes into a
-# folder of its own with its journals, so that the same command goes on where it was stopped.
+# The searches that docs/results.md quotes, side by side on one GPU. Type, one after the other:
 #
-#   tune.sh COMMAND TINY_MODEL SMOLLM2_MODEL TEXTS OUT
+#   tune.sh -M search   mrrope TINY.gguf SMOLLM2.gguf heldout.jsonl.xz OUT
+#   tune.sh -M needles  mrrope TINY.gguf SMOLLM2.gguf heldout.jsonl.xz OUT
+#   tune.sh -M transfer mrrope TINY.gguf SMOLLM2.gguf heldout.jsonl.xz OUT
 #
-# TEXTS holds heldout.jsonl.xz: documents that neither model was trained on. Every search splits
-# them by its seed: a few for the search, others for the proof.
-# LIMIT: seconds for each search with its proof (500). ONLY: names of searches, all by default.
+# search: every job of the list with its proof, into OUT/NAME. needles: the plans that were found, by
+# the pinned protocol (form planted, seed 1, ten depths). transfer: the plan found for one model, its
+# parameters on the other, beside that one's own and the published ones. Each step ends with the
+# tables in Markdown, in OUT/tables.md, and packs plans, tables, logs and journals into OUT.tar.gz.
+# Every process has a folder of its own, so that the same command goes on where it was stopped, on
+# another machine too once OUT.tar.gz is unpacked there (tar -C "$(dirname OUT)" -xzf OUT.tar.gz).
+# The heldout texts must be ones that neither model was trained on.
+#
+# -l FILE: the list of jobs (tune_jobs.txt beside this file). -n "NAME ...": only these of it.
+# -j: processes at once (8). -s: seconds after which what runs is told to stop (560; 0: none).
+# -f: for every process ("-t 2 -ub 2048"). -M: NVIDIA's MPS daemon for the time of the run, so that
+# kernels of several processes run at once; leave it away where one is running already.
 set -euo pipefail
-usage="usage: tune.sh COMMAND TINY_MODEL SMOLLM2_MODEL TEXTS OUT"
-command=${1:?$usage} tiny=${2:?$usage} smol=${3:?$usage} texts=${4:?$usage} out=${5:?$usage}
-limit=${LIMIT:-500}
-only=${ONLY:-tiny-8k tiny-16k tiny-16k-elastic smollm2-32k smollm2-32k-elastic}
-text=$texts/heldout.jsonl.xz
-mkdir -p "$out"
-
-# Seconds to read 16K tokens with this ubatch: whichever is faster here is used.
-seconds() {
-  local start end
-  start=$(date +%s%N)
-  "$command" eval ppl "$tiny" --methods pro --ctx 16k --lengths 16k --samples 2 --text "$text" \
-    --kl-positions 0 -t 2 -ub "$1" >/dev/null 2>&1 || { echo 999999; return; }
-  end=$(date +%s%N)
-  echo $(((end - start) / 1000000))
-}
-small=$(seconds 512)
-large=$(seconds 2048)
-ubatch=512
-[ "$large" -lt "$small" ] && ubatch=2048
-echo "16K x 2 documents: $small ms with -ub 512, $large ms with -ub 2048" | tee "$out/ubatch.txt"
-
-run() {  # NAME ARGUMENTS...
-  local name=$1 start=$SECONDS status=0
-  shift
-  case " $only " in *" $name "*) ;; *) return 0 ;; esac
-  timeout -s INT "$limit" "$command" tune "$@" --text "$text" --form planted --seed 1 -t 2 \
-    -ub "$ubatch" -o "$out/$name.json" --folder "$out/$name" \
-    >"$out/$name.txt" 2>"$out/$name.log" || status=$?
-  echo "$name: exit $status after $((SECONDS - start)) s" | tee -a "$out/times.txt"
-}
-
-# The found plan alone by the pinned protocol, 200 needles: those of the proof are fewer.
-needles() {  # NAME MODEL LENGTH
-  [ -f "$out/$1/found.json" ] && [ "$SECONDS" -lt "$limit" ] || return 0
-  timeout -s INT $((limit - SECONDS)) "$command" eval needle "$2" --plan "$out/$1/found.json" \
-    --form planted --seed 1 --depths 5,15,25,35,45,55,65,75,85,95 --samples 20 --ctx "$3" \
-    --lengths "$3" --haystack "$text" -t 2 -ub "$ubatch" -o "$out/$1-needles" \
-    >"$out/$1-needles.txt" 2>"$out/$1-needles.log" || true
-}
-
-{
-  run tiny-8k "$tiny" --ctx 8k --budget 30 --search-documents 6 --proof-documents 14 \
-    --proof-needles 10
-  needles tiny-8k "$tiny" 8k
-} &
-{
-  run tiny-16k "$tiny" --ctx 16k --budget 30 --search-documents 6 --proof-documents 12 \
-    --proof-needles 5
-  needles tiny-16k "$tiny" 16k
-} &
-{
-  run tiny-16k-elastic "$tiny" --ctx 16k --method elastic:power --budget 30 --search-documents 6 \
-    --proof-documents 12 --proof-needles 0
-  needles tiny-16k-elastic "$tiny" 16k
-} &
-run smollm2-32k "$smol" --ctx 32k --budget 36 --search-documents 4 --proof-documents 6 \
-  --proof-needles 1 &
-run smollm2-32k-elastic "$smol" --ctx 32k --method elastic:power --budget 20 --search-documents 4 \
-  --proof-documents 6 --proof-needles 0 &
-wait
-for name in tiny-8k tiny-8k-needles tiny-16k tiny-16k-needles tiny-16k-elastic \
-  tiny-16k-elastic-needles smollm2-32k smollm2-32k-elastic; do
-  [ -f "$out/$name.txt" ] || continue
-  echo "== $name"
-  cat "$out/$name.txt"
-  tail -n 3 "$out/$name.log"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+list=$here/tune_jobs.txt only="" jobs=8 seconds=560 flags="-t 2 -ub 2048" mps=""
+while getopts l:n:j:s:f:M option; do
+  case $option in
+    l) list=$OPTARG ;; n) only=$OPTARG ;; j) jobs=$OPTARG ;; s) seconds=$OPTARG ;;
+    f) flags=$OPTARG ;; M) mps=yes ;; *) exit 2 ;;
+  esac
 done
+shift $((OPTIND - 1))
+usage="usage: tune.sh [FLAGS] search|needles|transfer COMMAND TINY SMOLLM2 TEXT OUT"
+step=${1:?$usage} command=${2:?$usage} tiny=${3:?$usage} smollm2=${4:?$usage} text=${5:?$usage}
+out=${6:?$usage}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+started=$(date +%s)
+depths=5,15,25,35,45,55,65,75,85,95
+
+# Runs one process: its output into NAME.txt, what it says into NAME.log. A process that is out of
+# time stops as by Ctrl-C and goes on next time; one that has finished is not started again.
+process() {  # NAME ARGUMENTS...
+  local name=$1 status=0 begin left=0
+  shift
+  [ ! -e "$out/$name.done" ] || return 0
+  begin=$(date +%s)
+  if [ "$seconds" -gt 0 ]; then
+    left=$((started + seconds - begin))
+    [ "$left" -gt 5 ] || { echo "$name: no time left" >&2; return 0; }
+  fi
+  timeout -s INT -k 20 "$left" "$command" "$@" $flags >"$out/$name.txt" 2>>"$out/$name.log" ||
+    status=$?
+  # 6: the search is over, and what it found is not better.
+  case $status in 0 | 6) touch "$out/$name.done" ;; esac
+  echo "$name: exit $status after $(($(date +%s) - begin)) s" | tee -a "$out/times.txt" >&2
+}
+export -f process
+export out command seconds started flags
+
+model_of() { case $1 in tiny) echo "$tiny" ;; smollm2) echo "$smollm2" ;; *) echo "$1" ;; esac; }
+
+# The jobs, one array each.
+each_job() {  # FUNCTION
+  local line
+  while read -r line; do
+    case $line in '' | '#'*) continue ;; esac
+    # shellcheck disable=SC2086
+    set -- "$1" $line
+    [ $# -ge 12 ] || { echo "a job has eleven columns at least: $line" >&2; exit 2; }
+    case " ${only:-$2} " in *" $2 "*) "$@" ;; esac
+    set -- "$1"
+  done <"$list"
+}
+
+search_of() {  # NAME MODEL CTX METHOD PREFER BUDGET DOCS PROOF NEEDLES PINNED SEED FLAGS...
+  echo "$1 tune $(model_of "$2") --ctx $3 --method $4 --prefer $5 --budget $6" \
+    "--search-documents $7 --proof-documents $8 --proof-needles $9 --seed ${11} --form planted" \
+    "--text $text -o $out/$1.json --folder $out/$1 ${*:12}"
+}
+
+needles_of() {  # as above
+  local name=$1 model ctx=$3 plus=${10} count=${10%+} plan method headroom
+  model=$(model_of "$2")
+  [ -f "$out/$name/found.json" ] && [ "$count" -gt 0 ] || return 0
+  plan="--plan $out/$name/found.json"
+  local common="--form planted --seed 1 --depths $depths --samples $count --haystack $text --ctx $ctx --lengths $ctx"
+  echo "$name-needles eval needle $model $plan $common -o $out/$name-needles"
+  [ "$plus" != "$count" ] || return 0
+  for method in yarn yarn-rotations uni pro; do
+    for headroom in 1 1.25; do
+      echo "$name-needles-$method-$headroom eval needle $model --methods $method" \
+        "--headroom $headroom $common -o $out/$name-needles-$method-$headroom"
+    done
+  done
+}
+
+# The parameters of every found static plan, at the lengths of the other model's own.
+transfer_of() {  # as above
+  local name=$1 model ctx=$3 own=$out/$1/found.json from other parameters plans
+  [ "$4" = power ] && [ -f "$own" ] || return 0
+  model=$(model_of "$2")
+  for from in "$out"/*/found.json; do
+    other=$(basename "$(dirname "$from")")
+    parameters=$(python3 "$here/tune_tables.py" parameters "$own" "$from") || continue
+    plans="--plan $own"
+    mkdir -p "$out/plans-$name"
+    for method in yarn yarn-rotations uni pro; do
+      "$command" plan "$model" --method $method --ctx "$ctx" -o "$out/plans-$name/$method.json" \
+        >/dev/null 2>&1
+      plans="$plans --plan $out/plans-$name/$method.json"
+    done
+    # shellcheck disable=SC2086
+    "$command" plan "$model" --method power $parameters --ctx "$ctx" \
+      -o "$out/plans-$name/from-$other.json" >/dev/null
+    echo "$name-from-$other eval ppl $model --plan $out/plans-$name/from-$other.json $plans" \
+      "--ctx $ctx --lengths $(python3 "$here/tune_tables.py" lengths "$own") --kl-positions 0" \
+      "--text $text --samples 14 -o $out/$name-from-$other"
+  done
+}
+
+if [ -n "$mps" ]; then
+  CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d) CUDA_MPS_LOG_DIRECTORY=$(mktemp -d)
+  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  nvidia-cuda-mps-control -d
+  trap 'echo quit | nvidia-cuda-mps-control' EXIT
+fi
+case $step in
+  search | needles | transfer) ;;
+  *) echo "$usage" >&2; exit 2 ;;
+esac
+each_job "${step}_of" >"$out/$step.txt"
+xargs -P "$jobs" -L 1 bash -c 'process "$@"' process <"$out/$step.txt"
+python3 "$here/tune_tables.py" tables "$out" | tee "$out/tables.md"
+tar -C "$(dirname "$out")" -czf "$out.tar.gz" "$(basename "$out")"
+echo "packed: $out.tar.gz" >&2
