@@ -43,8 +43,8 @@ function(mrrope_add_llama)
   foreach(part TESTS TOOLS EXAMPLES SERVER APP UI)
     set(LLAMA_BUILD_${part} OFF)
   endforeach()
-  if(MRROPE_DEVELOPER)
-    # Only declares targets: the folder is excluded from `all`.
+  if(MRROPE_DEVELOPER AND EXISTS "${MRROPE_LLAMA_SOURCE}/tools")
+    # Only declares targets: the folder is excluded from `all`. tools/gpu leaves the tools away.
     set(LLAMA_BUILD_TOOLS ON)
     set(LLAMA_BUILD_SERVER ON)
     set(LLAMA_USE_PREBUILT_UI OFF)  # nothing is fetched; the server answers without a page
