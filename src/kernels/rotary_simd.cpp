@@ -3,8 +3,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/half.h"
+#if MRROPE_HAS_BF16_OBJECT
+#include <sys/auxv.h>
+#endif
+
+// rotary_simd_bf16.cpp compiles this file once more, for Arm processors that round to bf16.
+#ifndef MRROPE_ROUNDS_BF16
+#define MRROPE_ROUNDS_BF16 0
+#endif
 
 // Machines before AVX2 take the scalar code: they cannot convert f16 either. SVE2 adds nothing
 // here.
@@ -19,105 +28,14 @@
 #include <hwy/foreach_target.h>  // compiles what follows once per target
 #include <hwy/highway.h>
 
+#include "kernels/rotary_elements-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace mrrope {
 namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-#define MRROPE_VECTORS 0
-#else
-#define MRROPE_VECTORS 1
-#endif
-// Whether the target converts f16 itself, with correct rounding.
-#if HWY_ARCH_X86
-constexpr bool kVectorsF16 = MRROPE_VECTORS && HWY_TARGET <= HWY_AVX2;
-#else
-constexpr bool kVectorsF16 = MRROPE_VECTORS && HWY_ARCH_ARM_A64;
-#endif
-
-// Elements in memory: one at a time, or two vectors of floats x, y at a time. Which element comes
-// to which lane is the type's own matter: kSplit says that x takes the even ones and y the odd
-// ones.
-struct F32 {
-  using Type = float;
-  static constexpr bool kWide = MRROPE_VECTORS;
-  static constexpr bool kSplit = false;
-  static float get(const float* p) { return *p; }
-  static void put(float x, float* p) { *p = x; }
-#if MRROPE_VECTORS
-  template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE void load(D d, const float* p, V& x, V& y) {
-    x = hn::LoadU(d, p);
-    y = hn::LoadU(d, p + hn::Lanes(d));
-  }
-  template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE void store(V x, V y, D d, float* p) {
-    hn::StoreU(x, d, p);
-    hn::StoreU(y, d, p + hn::Lanes(d));
-  }
-#endif
-};
-
-struct F16 {
-  using Type = std::uint16_t;
-  static constexpr bool kWide = kVectorsF16;
-  static constexpr bool kSplit = false;
-  static float get(const Type* p) { return float_from_f16(*p); }
-  static void put(float x, Type* p) { *p = f16_from(x); }
-#if MRROPE_VECTORS
-  template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE void load(D d, const Type* p, V& x, V& y) {
-    const hn::Rebind<hwy::float16_t, D> dh;
-    const auto* half = reinterpret_cast<const hwy::float16_t*>(p);
-    x = hn::PromoteTo(d, hn::LoadU(dh, half));
-    y = hn::PromoteTo(d, hn::LoadU(dh, half + hn::Lanes(d)));
-  }
-  template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE void store(V x, V y, D d, Type* p) {
-    const hn::Rebind<hwy::float16_t, D> dh;
-    auto* half = reinterpret_cast<hwy::float16_t*>(p);
-    hn::StoreU(hn::DemoteTo(dh, x), dh, half);
-    hn::StoreU(hn::DemoteTo(dh, y), dh, half + hn::Lanes(d));
-  }
-#endif
-};
-
-// Two bf16 in a word are two floats after one operation each, if even and odd go apart.
-struct BF16 {
-  using Type = std::uint16_t;
-  static constexpr bool kWide = MRROPE_VECTORS;
-  static constexpr bool kSplit = true;
-  static float get(const Type* p) { return float_from_bf16(*p); }
-  static void put(float x, Type* p) { *p = bf16_from(x); }
-#if MRROPE_VECTORS
-  template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE void load(D d, const Type* p, V& x, V& y) {
-    const hn::RebindToUnsigned<D> dw;
-    const hn::Repartition<std::uint16_t, D> dh;
-    const auto words = hn::BitCast(dw, hn::LoadU(dh, p));
-    x = hn::BitCast(d, hn::ShiftLeft<16>(words));
-    y = hn::BitCast(d, hn::And(words, hn::Set(dw, 0xffff0000u)));
-  }
-  // To nearest, ties to even, as bf16_from(). No number of ours is a NaN whose low half would carry
-  // into the sign: NaNs come from the input, and there that half is 0.
-  template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE void store(V x, V y, D, Type* p) {
-    const hn::RebindToUnsigned<D> dw;
-    const hn::Repartition<std::uint16_t, D> dh;
-    const auto low = hn::ShiftRight<16>(rounded(dw, hn::BitCast(dw, x)));
-    const auto high = rounded(dw, hn::BitCast(dw, y));
-    hn::StoreU(hn::OddEven(hn::BitCast(dh, high), hn::BitCast(dh, low)), dh, p);
-  }
-  template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V rounded(D d, V bits) {
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
-    return hn::Add(hn::Add(bits, hn::Set(d, 0x7fff)), odd);
-  }
-#endif
-};
 
 // Heads of one side of some tokens of one sequence.
 template <class T>
@@ -146,10 +64,11 @@ HWY_INLINE int in_vectors(D d, int count) {
 // The loops below hold nothing but tokens, heads and vectors: a spill to the stack between two
 // heads already keeps the processor from writing whole cache lines without reading them first.
 
-// Pairs [begin, end), the other half lies `pairs` further; cosines and sines as the type splits.
-template <class E, int kEnd, class D, class T = typename E::Type>
-HWY_NOINLINE void turn_halves(D d, const Span<T>& x, int pairs, const Rows& rows, int begin,
-                              int end) {
+// Pairs [begin, end), the other half `pairs` further or, of a type that takes neighbours apart,
+// beside the first; cosines and sines as the type reads the halves.
+template <class E, bool kHalves, int kEnd, class D, class T = typename E::Type>
+HWY_NOINLINE void turn_pairs(D d, const Span<T>& x, int pairs, const Rows& rows, int begin,
+                             int end) {
   if (kEnd) pairs = end = kEnd, begin = 0;  // known to the compiler
   const int n = int(hn::Lanes(d));
   for (int t = 0; t < x.tokens; ++t) {
@@ -158,24 +77,33 @@ HWY_NOINLINE void turn_halves(D d, const Span<T>& x, int pairs, const Rows& rows
     const T* from = x.from + t * x.from_token;
     T* to = x.to + t * x.to_token;
     for (int h = 0; h < x.heads; ++h, from += x.from_head, to += x.to_head) {
+      HWY_UNROLL(8)
       for (int i = begin; i < end; i += 2 * n) {
         const auto c0 = hn::LoadU(d, c + i), c1 = hn::LoadU(d, c + i + n);
         const auto s0 = hn::LoadU(d, s + i), s1 = hn::LoadU(d, s + i + n);
         hn::Vec<D> a0, a1, b0, b1;
-        E::load(d, from + i, a0, a1);
-        E::load(d, from + i + pairs, b0, b1);
-        E::store(hn::NegMulAdd(b0, s0, hn::Mul(a0, c0)), hn::NegMulAdd(b1, s1, hn::Mul(a1, c1)), d,
-                 to + i);
-        E::store(hn::MulAdd(a0, s0, hn::Mul(b0, c0)), hn::MulAdd(a1, s1, hn::Mul(b1, c1)), d,
-                 to + i + pairs);
+        if constexpr (kHalves) {
+          E::load(d, from + i, a0, a1);
+          E::load(d, from + i + pairs, b0, b1);
+        } else {
+          E::load_apart(d, from + 2 * i, a0, a1, b0, b1);
+        }
+        const auto x0 = hn::NegMulAdd(b0, s0, hn::Mul(a0, c0));
+        const auto x1 = hn::NegMulAdd(b1, s1, hn::Mul(a1, c1));
+        const auto y0 = hn::MulAdd(a0, s0, hn::Mul(b0, c0));
+        const auto y1 = hn::MulAdd(a1, s1, hn::Mul(b1, c1));
+        if constexpr (kHalves) {
+          E::store(x0, x1, d, to + i);
+          E::store(y0, y1, d, to + i + pairs);
+        } else {
+          E::store_apart(x0, x1, y0, y1, d, to + 2 * i);
+        }
       }
     }
   }
 }
 
-// Elements [begin, end) of neighbours. A type that does not split reads every cosine twice, and
-// every sine as -s, s; with one that splits, a and b come apart by themselves, and the rows are as
-// in the table.
+// Elements [begin, end) of neighbours as they lie: every cosine is read twice, every sine as -s, s.
 template <class E, int kEnd, class D, class T = typename E::Type>
 HWY_NOINLINE void turn_neighbours(D d, const Span<T>& x, const Rows& rows, int begin, int end) {
   if (kEnd) end = kEnd, begin = 0;
@@ -189,16 +117,10 @@ HWY_NOINLINE void turn_neighbours(D d, const Span<T>& x, const Rows& rows, int b
       for (int i = begin; i < end; i += 2 * n) {
         hn::Vec<D> a, b;
         E::load(d, from + i, a, b);
-        if constexpr (E::kSplit) {
-          const auto c0 = hn::LoadU(d, c + i / 2), s0 = hn::LoadU(d, s + i / 2);
-          E::store(hn::NegMulAdd(b, s0, hn::Mul(a, c0)), hn::MulAdd(a, s0, hn::Mul(b, c0)), d,
-                   to + i);
-        } else {
-          const auto c0 = hn::LoadU(d, c + i), c1 = hn::LoadU(d, c + i + n);
-          const auto s0 = hn::LoadU(d, s + i), s1 = hn::LoadU(d, s + i + n);
-          E::store(hn::MulAdd(hn::Reverse2(d, a), s0, hn::Mul(a, c0)),
-                   hn::MulAdd(hn::Reverse2(d, b), s1, hn::Mul(b, c1)), d, to + i);
-        }
+        const auto c0 = hn::LoadU(d, c + i), c1 = hn::LoadU(d, c + i + n);
+        const auto s0 = hn::LoadU(d, s + i), s1 = hn::LoadU(d, s + i + n);
+        E::store(hn::MulAdd(hn::Reverse2(d, a), s0, hn::Mul(a, c0)),
+                 hn::MulAdd(hn::Reverse2(d, b), s1, hn::Mul(b, c1)), d, to + i);
       }
     }
   }
@@ -216,7 +138,7 @@ HWY_NOINLINE void turn_rest(const Span<T>& x, bool halves, int pairs, const Rows
       const T* from = x.from + t * x.from_token + h * x.from_head;
       T* to = x.to + t * x.to_token + h * x.to_head;
       for (int i = begin; i < end; ++i) {
-        const bool twice = !halves && !E::kSplit;
+        const bool twice = !halves && !E::kApart;
         const float ci = c[twice ? 2 * i : i];
         const float si = s[twice ? 2 * i + 1 : i];
         const int first = halves ? i : 2 * i;
@@ -238,16 +160,22 @@ void turn(const Span<T>& x, bool halves, int pairs, const Rows& rows, int count)
   if constexpr (E::kWide) {
     // Full vectors, then vectors of four floats.
     const auto some = [&](auto d) HWY_ATTR {
-      if (halves) {
+      const auto in_pairs = [&](auto is_halves) HWY_ATTR {
+        constexpr bool kHalves = decltype(is_halves)::value;
         const int end = done + in_vectors<E>(d, count - done);
         if (end == 64 && pairs == 64 && done == 0) {
-          turn_halves<E, 64>(d, x, pairs, rows, done, end);
+          turn_pairs<E, kHalves, 64>(d, x, pairs, rows, done, end);
         } else if (end == 32 && pairs == 32 && done == 0) {
-          turn_halves<E, 32>(d, x, pairs, rows, done, end);
+          turn_pairs<E, kHalves, 32>(d, x, pairs, rows, done, end);
         } else if (end > done) {
-          turn_halves<E, 0>(d, x, pairs, rows, done, end);
+          turn_pairs<E, kHalves, 0>(d, x, pairs, rows, done, end);
         }
         done = end;
+      };
+      if (halves) {
+        in_pairs(std::true_type());
+      } else if constexpr (E::kApart) {
+        in_pairs(std::false_type());
       } else {
         const int end = 2 * done + in_vectors<E>(d, 2 * (count - done));
         if (end == 128 && done == 0) {
@@ -268,14 +196,24 @@ void turn(const Span<T>& x, bool halves, int pairs, const Rows& rows, int count)
 }
 
 // What a step of the work holds: some pairs of some tokens, their cosines and sines in the form
-// that the loops above read, either as they lie in the table or in `floats`.
+// that the loops above read, either as they lie in the table or in `floats`. Long steps, because
+// queries and keys lie apart: processors read and write long stretches faster.
 constexpr int kPairs = 512;
-constexpr int kTokens = 16;
-constexpr int kFloats = 8192;  // in the first-level cache
+constexpr int kTokens = 1024;
+constexpr int kFloats = 32768;  // in the second-level cache
 struct Tile {
   const float* cosines[kTokens];
   alignas(64) float floats[kFloats];
 };
+
+// Whether the loops can read the rows of the table themselves.
+template <class E>
+bool rows_in_order(const RotaryWork& work) {
+  return work.table->pairing() == Pairing::halves ? !E::kSplit || !E::kWide : E::kApart;
+}
+bool rows_as_stored(const RotaryWork& work) {
+  return work.table->element() == Element::f32 && !work.batch->inverse;
+}
 
 // Out of the table into floats, as they lie.
 template <class E, class T = typename E::Type>
@@ -286,7 +224,7 @@ void fill(const void* row, int first, int pairs, const RotaryWork& work, int cou
   for (int i = 0; i < count; ++i) s[i] = E::get(from + i + pairs) * work.sin_gain;
 }
 
-// For turn_halves of a type that splits: even and odd ones of every two vectors apart.
+// For the halves of a type that splits: even and odd ones of every two vectors apart.
 template <class E>
 void split(const float* from, float* to, int count) {
   int i = 0;
@@ -315,8 +253,8 @@ Rows prepare(const RotaryWork& work, std::int64_t sequence, std::int64_t token, 
   const Batch& batch = *work.batch;
   const int pairs = table.pairs();
   const bool halves = table.pairing() == Pairing::halves;
-  const bool as_is = halves ? !E::kSplit || !E::kWide : E::kSplit;
-  const bool copy = table.element() != Element::f32 || batch.inverse;
+  const bool as_is = rows_in_order<E>(work);
+  const bool copy = !rows_as_stored(work);
   float lying[2 * kPairs];
   for (int t = 0; t < tokens; ++t) {
     const std::int64_t position = batch.positions
@@ -415,7 +353,8 @@ void rotate_heads_as(const RotaryWork& work, std::int64_t begin, std::int64_t en
     std::int64_t tokens = 1;
     int last_head = int(std::min(heads, first_head + end - at));
     if (first_head == 0 && last_head == heads) {
-      const std::int64_t room = kFloats / (4 * std::min(pairs, kPairs));
+      const bool direct = rows_in_order<E>(work) && rows_as_stored(work);
+      const std::int64_t room = direct ? kTokens : kFloats / (4 * std::min(pairs, kPairs));
       tokens = std::min({(end - at) / heads, batch.tokens - token, room, std::int64_t(kTokens)});
     }
     for (int first = 0; first < pairs; first += kPairs) {
@@ -431,6 +370,9 @@ void rotate_heads_as(const RotaryWork& work, std::int64_t begin, std::int64_t en
 }
 
 void rotate_heads_here(const RotaryWork& work, std::int64_t begin, std::int64_t end) {
+#if MRROPE_ROUNDS_BF16
+  rotate_heads_as<BF16>(work, begin, end);
+#else
   switch (work.batch->element) {
     case Element::f32:
       return rotate_heads_as<F32>(work, begin, end);
@@ -439,6 +381,7 @@ void rotate_heads_here(const RotaryWork& work, std::int64_t begin, std::int64_t 
     case Element::bf16:
       return rotate_heads_as<BF16>(work, begin, end);
   }
+#endif
 }
 
 // With a multiplication by 1, which the compiler does not know: it would leave the conversions out.
@@ -474,8 +417,6 @@ void convert_here(Element element, const void* from, void* to, std::int64_t coun
   }
 }
 
-#undef MRROPE_VECTORS
-
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace mrrope
@@ -484,19 +425,53 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mrrope {
 
+#if MRROPE_ROUNDS_BF16
+
+void rotate_heads_bf16(const RotaryWork& work, std::int64_t begin, std::int64_t end) noexcept {
+  HWY_STATIC_DISPATCH(rotate_heads_here)(work, begin, end);
+}
+
+void convert_elements_bf16(const void* from, void* to, std::int64_t count) noexcept {
+  HWY_STATIC_DISPATCH(convert_here)(Element::bf16, from, to, count);
+}
+
+#else
+
+namespace {
+
+#if MRROPE_HAS_BF16_OBJECT
+constexpr const char* kRoundsBf16 = "NEON_BF16";
+const bool machine_rounds_bf16 = (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+#else
+constexpr const char* kRoundsBf16 = "";
+constexpr bool machine_rounds_bf16 = false;
+#endif
+bool rounds_bf16 = machine_rounds_bf16;  // tests turn it off
+
+}  // namespace
+
 HWY_EXPORT(rotate_heads_here);
 HWY_EXPORT(convert_here);
 
 void rotate_heads(const RotaryWork& work, std::int64_t begin, std::int64_t end) noexcept {
+#if MRROPE_HAS_BF16_OBJECT
+  if (rounds_bf16 && work.batch->element == Element::bf16) {
+    return rotate_heads_bf16(work, begin, end);
+  }
+#endif
   HWY_DYNAMIC_DISPATCH(rotate_heads_here)(work, begin, end);
 }
 
 void convert_elements(Element element, const void* from, void* to, std::int64_t count) noexcept {
+#if MRROPE_HAS_BF16_OBJECT
+  if (rounds_bf16 && element == Element::bf16) return convert_elements_bf16(from, to, count);
+#endif
   HWY_DYNAMIC_DISPATCH(convert_here)(element, from, to, count);
 }
 
 std::vector<std::string> simd_targets() {
   std::vector<std::string> names;
+  if (machine_rounds_bf16) names.emplace_back(kRoundsBf16);
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     names.emplace_back(hwy::TargetName(target));
   }
@@ -504,12 +479,15 @@ std::vector<std::string> simd_targets() {
 }
 
 void use_simd_target(const std::string& name) {
+  rounds_bf16 = machine_rounds_bf16 && (name.empty() || name == kRoundsBf16);
   hwy::SetSupportedTargetsForTest(0);
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     if (name == hwy::TargetName(target)) hwy::SetSupportedTargetsForTest(target);
   }
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
+
+#endif  // MRROPE_ROUNDS_BF16
 
 }  // namespace mrrope
 #endif  // HWY_ONCE

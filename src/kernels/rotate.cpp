@@ -39,7 +39,7 @@ void rotate_share(const RotaryWork& work, std::int64_t heads, int part, int part
 }
 
 constexpr std::int64_t kLeastBytes = 1 << 16;  // less is done before another thread wakes
-constexpr int kPartsPerThread = 8;             // so that a thread that was held up does less
+constexpr int kPartsPerThread = 4;             // so that a thread that was held up does less
 
 }  // namespace
 

@@ -38,6 +38,11 @@ class Rotate : public testing::TestWithParam<Kernel> {
   void SetUp() override { use_simd_target(GetParam().target); }
   void TearDown() override { use_simd_target(""); }
   Pairing pairing() const { return GetParam().pairing; }
+  // NEON_BF16 differs from NEON in bf16 alone.
+  std::vector<Element> elements() const {
+    if (GetParam().target == "NEON_BF16") return {Element::bf16};
+    return {Element::f32, Element::f16, Element::bf16};
+  }
 };
 
 std::vector<Kernel> kernels() {
@@ -62,7 +67,7 @@ TEST_P(Rotate, AgreesWithTheReference) {
       if (rows != Element::f32 && rotary_dim != 80) continue;
       const RotaryTable near(plan, 0, 131072, rows);
       const RotaryTable far(plan, kFar - 8, kFar + 1, rows);
-      for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+      for (const Element element : elements()) {
         for (int variant = 0; variant < 24; ++variant) {
           TrialSetup setup;
           setup.element = element;
@@ -97,6 +102,24 @@ TEST_P(Rotate, AgreesWithTheReference) {
           }
         }
       }
+    }
+  }
+}
+
+// A step takes up to 1024 tokens; with the inverse the rows pass through a tile that holds fewer.
+TEST_P(Rotate, MoreTokensThanAStep) {
+  const Plan plan = plan_of(32, pairing());
+  const RotaryTable table(plan, 0, 3000);
+  for (const Element element : elements()) {
+    TrialSetup setup{.element = element, .head_dim = 32, .queries = 2, .keys = 1, .sequences = 2};
+    setup.tokens = 1100;
+    setup.first_position = 77;
+    for (const bool inverse : {false, true}) {
+      setup.inverse = inverse;
+      Trial trial(setup);
+      rotate(table, trial.batch);
+      EXPECT_EQ(trial.judge(pairing(), 32, rounding(Element::f32), rotated_unit(plan, inverse)),
+                "");
     }
   }
 }
