@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -73,6 +74,19 @@ TEST_F(SearchTest, ChoosesTheBestOfThoseMeasuredInFullWithinTheBudget) {
     }
     EXPECT_EQ(r.path.back().trial, r.best);
   }
+}
+
+TEST_F(SearchTest, KnotsAreTriedWhereThePassesSuffice) {
+  const auto knots = [](const SearchResult& r) {
+    return std::count_if(r.trials.begin(), r.trials.end(),
+                         [](const Trial& t) { return t.proposal.origin == "knots"; });
+  };
+  EXPECT_EQ(knots(run()), 0);
+  options_.budget = 60;
+  EXPECT_GE(knots(run()), 7) << "the first model of three numbers";
+  EXPECT_EQ(knots(run(true)), 0) << "a list of factors does not grow";
+  options_.knots = false;
+  EXPECT_EQ(knots(run()), 0);
 }
 
 TEST_F(SearchTest, TheSameSeedGivesTheSamePath) {
