@@ -15,6 +15,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::size_t kMost = 100000;  // entries of any list
+constexpr int kChosen = 8;             // its colour: no published method has it
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(ErrorKind::corrupt, cat("results.json of the search: ", what),
@@ -121,7 +122,7 @@ LineChart front_chart(const RecordedSearch& search) {
     chart.series.push_back(scattered(std::move(s), {place_of(p)}));
   }
   chart.series.push_back(
-      scattered({"chosen", 1, false, {}}, {place_of(search.plans[search.chosen])}));
+      scattered({"chosen", kChosen, false, {}}, {place_of(search.plans[search.chosen])}));
   return chart;
 }
 
@@ -153,8 +154,8 @@ LineChart factor_chart(const RecordedSearch& search) {
   chart.dots = false;
   Palette palette;
   for (const auto& [name, factors] : search.factors) {
-    Series s = palette.series(name == "chosen" ? "power" : name);
-    s.name = name;
+    Series s = palette.series(name);
+    if (name == "chosen") s.colour = kChosen;
     for (std::size_t i = 0; i < factors.size(); ++i) s.points.push_back({double(i), factors[i]});
     chart.series.push_back(std::move(s));
   }
