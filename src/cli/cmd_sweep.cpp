@@ -2,6 +2,7 @@
 // mrrope sweep: the paper's study of the borders, on the user's model.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iostream>
 #include <memory>
 
@@ -9,10 +10,15 @@
 #include "cli/engine_options.h"
 #include "cli/eval_options.h"
 #include "cli/options.h"
+#include "cli/terminal_output.h"
 #include "core/text.h"
 #include "eval/documents.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
+#include "report/figures.h"
+#include "report/markup.h"
+#include "report/page.h"
+#include "report/svg.h"
 #include "tune/sweep.h"
 
 namespace mrrope::cli {
@@ -55,6 +61,121 @@ std::vector<int> parse_range(const std::string& text, int step, const char* flag
   if (last < first || last > 1 << 20) refuse();
   for (int pair = first; pair <= last; pair += step) out.push_back(pair);
   return out;
+}
+
+std::string point_text(const SweepResults& results, const SweepPoint& p) {
+  const Estimate& e = p.perplexity;
+  return cat(p.method, ", low ", p.low, ", high ", p.high, "\nbeta_fast ",
+             beta_fast_text(results.geometry, p.low), ", beta_slow ",
+             beta_slow_text(results.geometry, p.high), "\nperplexity ", fixed(e.value, 4),
+             std::isfinite(e.error) ? cat(" +- ", fixed(e.error, 4)) : std::string(),
+             ", n = ", e.n);
+}
+
+// One border: all methods in one picture.
+LineChart line_chart(const SweepResults& results) {
+  const bool lows = !results.request.low.empty();
+  LineChart chart;
+  chart.title = cat("Perplexity at ", length_text(results.request.ctx), " over ",
+                    lows ? "low" : "high", ", ", results.documents, " documents");
+  chart.x = {lows ? "low: first pair of the middle" : "high: first pair scaled in full",
+             Spacing::linear, false};
+  chart.y = {"perplexity", Spacing::log, false};
+  Palette palette;
+  for (const std::string& method : results.request.methods) {
+    Series s = palette.series(method);
+    for (const SweepPoint& p : results.points) {
+      if (p.method != method) continue;
+      const Estimate& e = p.perplexity;
+      ChartPoint point{double(lows ? p.low : p.high), e.n > 0 ? e.value : kNothing};
+      if (std::isfinite(e.error)) point.low = e.value - e.error, point.high = e.value + e.error;
+      s.points.push_back(point);
+    }
+    chart.series.push_back(std::move(s));
+  }
+  return chart;
+}
+
+// Both: a map per method, all with the same shades.
+std::vector<HeatMap> heat_maps(const SweepResults& results) {
+  const SweepRequest& r = results.request;
+  double least = INFINITY;
+  double most = -INFINITY;
+  for (const SweepPoint& p : results.points) {
+    if (p.perplexity.n == 0 || !std::isfinite(p.perplexity.value)) continue;
+    least = std::min(least, p.perplexity.value);
+    most = std::max(most, p.perplexity.value);
+  }
+  std::vector<HeatMap> maps;
+  for (const std::string& method : r.methods) {
+    HeatMap map;
+    map.title = method;
+    map.x_label = "high";
+    map.y_label = "low";
+    map.shades = Shades::amount;
+    if (least <= most) map.low = least, map.high = most;
+    for (const int high : r.high) map.columns.push_back(cat(high));
+    for (const int low : r.low) {
+      map.rows.push_back(cat(low));
+      map.values.emplace_back();
+      map.details.emplace_back();
+      for (const int high : r.high) {
+        const SweepPoint* p = results.at(method, low, high);
+        map.values.back().push_back(p && p->perplexity.n > 0 ? p->perplexity.value : kNothing);
+        map.details.back().push_back(p ? point_text(results, *p) : "low is not below high");
+      }
+    }
+    maps.push_back(std::move(map));
+  }
+  return maps;
+}
+
+Figure figure_of(const SweepResults& results) {
+  if (results.request.low.empty() || results.request.high.empty()) {
+    LineChart chart = line_chart(results);
+    return {"Sweep", "sweep", chart.title,
+            "Lower is better. The band is one standard error over documents.", std::move(chart)};
+  }
+  return {"Sweep", "sweep",
+          cat("Perplexity at ", length_text(results.request.ctx), " over low and high, ",
+              results.documents, " documents"),
+          "Lower is better; darker is higher.", heat_maps(results)};
+}
+
+std::string page_of(const SweepResults& results, const Figure& f) {
+  std::string body = cat("<section class=\"verdict\"><h1>", escaped(f.title), "</h1></section>\n");
+  if (const auto* chart = std::get_if<LineChart>(&f.content)) {
+    body += cat("<div class=\"grid\">\n", figure(*chart, escaped(f.note), table_of(*chart), f.file),
+                "</div>\n");
+  } else {
+    const auto& maps = std::get<std::vector<HeatMap>>(f.content);
+    DataTable table = table_of(maps);
+    table.caption = f.title;
+    body += figure(maps, f.title, escaped(f.note), table, f.file);
+  }
+  DataTable points;
+  points.caption = "The turns behind each border";
+  points.header = {"method", "low", "high", "beta_fast", "beta_slow", "perplexity", "+-", "n"};
+  for (const SweepPoint& p : results.points) {
+    points.rows.push_back({p.method, cat(p.low), cat(p.high),
+                           beta_fast_text(results.geometry, p.low),
+                           beta_slow_text(results.geometry, p.high), fixed(p.perplexity.value, 4),
+                           fixed(p.perplexity.error, 4), cat(p.perplexity.n)});
+  }
+  return to_page({"mrrope sweep", "sweep of the borders", body + to_html(points)});
+}
+
+void write_pictures(const std::string& folder, const SweepResults& results, const Figure& f) {
+  constexpr SvgOptions kAlone{.width = 760, .standalone = true};
+  write_output(folder + "/report.html", page_of(results, f));
+  if (const auto* chart = std::get_if<LineChart>(&f.content)) {
+    return write_output(folder + "/sweep.svg", to_svg(*chart, kAlone));
+  }
+  for (HeatMap map : std::get<std::vector<HeatMap>>(f.content)) {
+    const std::string name = map.title;  // of a method, so fit for a file
+    map.title = cat(f.title, ", ", name);
+    write_output(cat(folder, "/sweep-", name, ".svg"), to_svg(map, kAlone));
+  }
 }
 
 void run_sweep_command(const SweepFlags& flags) {
@@ -102,13 +223,23 @@ void run_sweep_command(const SweepFlags& flags) {
                          : RunFolder(flags.out, {command_line(), model_digest(facts.files), 1});
   const SweepResults results = run_sweep(*model, request, set.documents, folder, progress);
   for (const std::string& line : folder.notes()) note(line);
-  if (!flags.out.empty()) write_output(flags.out + "/sweep.csv", to_csv(results));
+  const Figure picture = figure_of(results);
+  if (!flags.out.empty()) {
+    write_output(flags.out + "/sweep.csv", to_csv(results));
+    write_pictures(flags.out, results, picture);
+  }
   if (flags.json) {
     std::cout << results_text(to_json(results));
   } else {
     std::cout << (flags.csv ? to_csv(results) : to_text(results));
+    if (!flags.csv && stdout_is_terminal()) {
+      std::cout << "\n";
+      print_chart(picture.content);
+    }
   }
-  if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json and sweep.csv"));
+  if (!flags.out.empty()) {
+    note(cat("wrote ", flags.out, "/report.html, results.json, sweep.csv and pictures (.svg)"));
+  }
 }
 
 }  // namespace
@@ -144,7 +275,7 @@ void add_sweep(CLI::App& app) {
       ->type_name("N")
       ->capture_default_str();
   add_engine(*verb, flags->engine);
-  verb->add_option("-o,--out", flags->out, "Folder for the run, results.json and sweep.csv")
+  verb->add_option("-o,--out", flags->out, "Folder for the run, its page, pictures and sweep.csv")
       ->type_name("DIR");
   verb->add_flag("--csv", flags->csv, "Print comma-separated values");
   verb->add_flag("--json", flags->json, "Print results as JSON");

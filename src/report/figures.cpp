@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/text.h"
+#include "report/search.h"
 #include "report/words.h"
 
 namespace mrrope {
@@ -151,6 +152,7 @@ class FigureMaker {
       differences(group);
     }
     for (const RunGroup& group : groups_) maps(group);
+    for (const RunGroup& group : groups_) searches(group);
     plans();
     std::stable_sort(out_.begin(), out_.end(), [&](const Figure& a, const Figure& b) {
       return rank(a.section) < rank(b.section);
@@ -160,6 +162,7 @@ class FigureMaker {
 
  private:
   static int rank(const std::string& section) {
+    if (section == kSearchSection) return -1;
     if (section == section_of("ppl")) return 0;
     if (section == section_of("needle")) return 1;
     return section == "Plans" ? 3 : 2;
@@ -345,6 +348,17 @@ class FigureMaker {
               estimate_text(e), map.percent ? " %" : "", ", n = ", e.n);
     }
     return map;
+  }
+
+  void searches(const RunGroup& group) {
+    for (const RunRecord* run : group.runs) {
+      for (Figure& f : search_figures(*run)) {
+        auto& chart = std::get<LineChart>(f.content);
+        chart.title = titled(chart.title, group);
+        if (group.runs.size() > 1) chart.title += cat(" (", run->name, ")");
+        add(f.section, f.file, f.note, std::move(chart));
+      }
+    }
   }
 
   // Factor per pair of every plan, one chart per model.

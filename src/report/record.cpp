@@ -10,6 +10,7 @@
 #include "formats/json.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
+#include "report/search.h"
 
 namespace mrrope {
 
@@ -143,6 +144,10 @@ void read_into(RunRecord& record, const fs::path& folder) {
     read_perplexity(record, recorded.units);
   } else if (record.task == "needle") {
     read_needle(record, recorded.units);
+  } else if (record.task == "tune") {
+    if (has_results) {
+      record.search = search_from_json(read_json(results, {.bytes = std::uint64_t{64} << 20}));
+    }
   } else if (has_results) {
     record.rows = rows_of(read_json(results, {.bytes = std::uint64_t{64} << 20}));
   }

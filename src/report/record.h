@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "eval/needle_results.h"
@@ -39,6 +40,39 @@ struct RecordedAnswer {
   std::string expected, text;
 };
 
+// The search of mrrope tune, as search.h reads it.
+struct SearchedPlan {
+  std::string name;
+  std::string origin;     // published, given, start, refined, knots
+  bool complete = false;  // measured on the whole search set
+  Estimate objective, log_perplexity, retrieval;
+};
+
+struct ProofLine {
+  struct Cell {
+    std::int64_t length = 0;
+    Estimate perplexity;
+    double above, above_error;  // the found plan above this one, percent, paired
+  };
+  std::string method;
+  std::vector<Cell> cells;
+  Estimate needles;
+  std::string against;  // why it stands against the found plan
+};
+
+struct RecordedSearch {
+  double weight = 0, passes = 0;
+  std::vector<SearchedPlan> plans;
+  std::size_t chosen = 0;
+  std::vector<std::size_t> front;
+  std::vector<std::pair<double, double>> path;  // passes, objective: each time the best changed
+  std::vector<std::pair<std::string, std::vector<double>>> factors;  // chosen, pro, yarn
+  bool proved = false, better = false;
+  std::string recommended;
+  std::size_t documents = 0;
+  std::vector<ProofLine> proof;  // the found plan first
+};
+
 struct RunRecord {
   std::string name;     // how the report calls it
   std::string folder;   // as given
@@ -57,6 +91,7 @@ struct RunRecord {
   std::vector<ResultRow> rows;
   std::optional<PerplexityResults> perplexity;
   std::optional<NeedleResults> needle;
+  std::optional<RecordedSearch> search;
   std::vector<RecordedAnswer> answers;
   std::vector<std::string> notes;
 };

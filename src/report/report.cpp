@@ -12,6 +12,7 @@
 #include "report/markup.h"
 #include "report/page.h"
 #include "report/paper.h"
+#include "report/search.h"
 #include "report/words.h"
 
 namespace mrrope {
@@ -163,6 +164,21 @@ std::string answers_part(const std::vector<RunRecord>& records) {
   return out;
 }
 
+std::string search_part(const std::vector<RunRecord>& records) {
+  std::string out;
+  for (const RunRecord& record : records) {
+    if (!record.search) continue;
+    out += "<ul>\n";
+    for (const std::string& s : search_words(*record.search)) {
+      out += cat("<li>", pretty(s), "</li>\n");
+    }
+    out += "</ul>\n";
+    const DataTable proof = proof_table(record);
+    if (!proof.rows.empty()) out += table_html(proof);
+  }
+  return out;
+}
+
 DataTable cost_table(const std::vector<RunRecord>& records) {
   DataTable table;
   table.caption = "What the runs took";
@@ -293,6 +309,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
     }
     if (lines.empty() && maps.empty() && shown.empty()) continue;
     body += cat("<h2>", escaped(section), "</h2>\n", maps);
+    if (section == kSearchSection) body += search_part(records);
     if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
     if (!shown.empty()) {
       // Charts hold the same numbers; where a task has none, its table is all there is.
@@ -356,6 +373,11 @@ std::string report_text(const std::vector<RunRecord>& records) {
   for (const VerdictWords& v : verdicts_of(records)) {
     out += cat(v.model, ": ", v.headline, "\n");
     for (const std::string& s : v.sentences) out += cat("  ", s, "\n");
+  }
+  for (const RunRecord& r : records) {
+    if (!r.search) continue;
+    out += cat(r.name, ":\n");
+    for (const std::string& s : search_words(*r.search)) out += cat("  ", s, "\n");
   }
   for (const RunRecord& r : records) {
     if (!r.problem.empty() || !r.finished) out += cat(r.name, " ", state_of(r), "\n");

@@ -177,7 +177,9 @@ std::string to_terminal(const LineChart& chart, const TerminalOptions& options) 
 
 std::string to_terminal(const HeatMap& map, const TerminalOptions& options) {
   // Red over pale to blue, as on the pages; black or white on it.
-  static constexpr int kShade[11] = {124, 160, 209, 215, 223, 230, 195, 153, 110, 67, 18};
+  static constexpr int kVerdict[11] = {124, 160, 209, 215, 223, 230, 195, 153, 110, 67, 18};
+  static constexpr int kAmount[11] = {255, 253, 251, 249, 247, 245, 243, 241, 239, 237, 235};
+  const bool verdict = map.shades == Shades::verdict;
   std::string out = harmless(map.title) + "\n";
   std::size_t label = character_count(map.y_label);
   for (const std::string& row : map.rows) label = std::max(label, character_count(row));
@@ -202,9 +204,10 @@ std::string to_terminal(const HeatMap& map, const TerminalOptions& options) {
       const std::string text =
           right(map.percent ? fixed(100 * value, 0) : value_text(value), width);
       const int shade = int(std::lround(std::clamp(place, 0.0, 1.0) * 10));
-      const bool dark = shade <= 1 || shade >= 9;
+      const bool dark = verdict ? shade <= 1 || shade >= 9 : shade >= 5;
+      const int paper = (verdict ? kVerdict : kAmount)[shade];
       out += options.colour
-                 ? cat("\x1b[", dark ? "97" : "30", ";48;5;", kShade[shade], "m", text, "\x1b[0m")
+                 ? cat("\x1b[", dark ? "97" : "30", ";48;5;", paper, "m", text, "\x1b[0m")
                  : text;
     }
     out += "\n";

@@ -70,7 +70,8 @@ class Search {
   SearchResult run(const std::vector<Proposal>& first) {
     const std::int64_t all = left_;
     progress_.start(all, 0);
-    const bool rescue = start_cost(set_, first.size(), true) <= kStartShare * options_.budget;
+    // Few passes go rather into as many points of the family as there are published plans.
+    const bool rescue = start_cost(set_, 2 * first.size(), true) <= kStartShare * options_.budget;
     std::size_t count = first.size();
     while (count < kMostStart &&
            start_cost(set_, count + 1, rescue) <= kStartShare * options_.budget) {

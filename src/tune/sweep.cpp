@@ -24,14 +24,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 std::string beta_text(double value) {
   return std::isfinite(value) ? significant(value, 3) : std::string("inf");
 }
-std::string fast_text(const Geometry& g, int low) {
-  const BetaInterval b = beta_fast_of(g, low);
-  return cat("(", beta_text(b.from), ", ", beta_text(b.to), std::isfinite(b.to) ? "]" : ")");
-}
-std::string slow_text(const Geometry& g, int high) {
-  const BetaInterval b = beta_slow_of(g, high);
-  return cat(b.from > 0 ? "[" : "(", beta_text(b.from), ", ", beta_text(b.to), ")");
-}
 
 std::string cell(const SweepPoint* point) {
   if (!point || point->perplexity.n == 0) return "-";
@@ -54,6 +46,16 @@ BetaInterval beta_slow_of(const Geometry& geometry, int high) {
   // Borders past the last pair are moved to it.
   const bool last = std::size_t(high) + 1 >= turns.size();
   return {last ? 0 : turns[std::size_t(high)], turns[std::size_t(high) - 1]};
+}
+
+std::string beta_fast_text(const Geometry& g, int low) {
+  const BetaInterval b = beta_fast_of(g, low);
+  return cat("(", beta_text(b.from), ", ", beta_text(b.to), std::isfinite(b.to) ? "]" : ")");
+}
+
+std::string beta_slow_text(const Geometry& g, int high) {
+  const BetaInterval b = beta_slow_of(g, high);
+  return cat(b.from > 0 ? "[" : "(", beta_text(b.from), ", ", beta_text(b.to), ")");
 }
 
 std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const SweepRequest& request,
@@ -157,10 +159,10 @@ std::string to_text(const SweepResults& results) {
       std::vector<TextRow> table = {{method, "beta_fast"}, {"", "beta_slow"}};
       for (const int high : r.high) {
         table[0].push_back(cat("high ", high));
-        table[1].push_back(slow_text(g, high));
+        table[1].push_back(beta_slow_text(g, high));
       }
       for (const int low : r.low) {
-        TextRow row = {cat("low ", low), fast_text(g, low)};
+        TextRow row = {cat("low ", low), beta_fast_text(g, low)};
         for (const int high : r.high) row.push_back(cell(results.at(method, low, high)));
         table.push_back(std::move(row));
       }
@@ -169,14 +171,19 @@ std::string to_text(const SweepResults& results) {
     return text;
   }
   const bool lows = !r.low.empty();
-  std::vector<TextRow> table = {{lows ? "low" : "high", lows ? "beta_fast" : "beta_slow"}};
+  std::vector<TextRow> table = {{"low", "beta_fast", "high", "beta_slow"}};
   for (const std::string& method : r.methods) table[0].push_back(method);
   for (const int border : lows ? r.low : r.high) {
-    TextRow row = {cat(border), lows ? fast_text(g, border) : slow_text(g, border)};
-    for (const std::string& method : r.methods) {
-      row.push_back(cell(lows ? results.at(method, border, std::nullopt)
-                              : results.at(method, std::nullopt, border)));
-    }
+    const auto at = [&](const std::string& method) {
+      return lows ? results.at(method, border, std::nullopt)
+                  : results.at(method, std::nullopt, border);
+    };
+    // The border that is not swept is the same for all methods: they share its rule.
+    const SweepPoint* first = at(r.methods.front());
+    if (!first) continue;
+    TextRow row = {cat(first->low), beta_fast_text(g, first->low), cat(first->high),
+                   beta_slow_text(g, first->high)};
+    for (const std::string& method : r.methods) row.push_back(cell(at(method)));
     table.push_back(std::move(row));
   }
   return text + aligned(table);

@@ -21,7 +21,7 @@ struct SweepRequest {
   double headroom = 1;
 };
 
-// Betas that give a border: more than `above`, up to `to` for beta_fast; from `from`, below `below`
+// Betas that give a border: more than `from`, up to `to` for beta_fast; from `from`, below `to`
 // for beta_slow. Infinite where every larger one does.
 struct BetaInterval {
   double from = 0;
@@ -29,6 +29,8 @@ struct BetaInterval {
 };
 BetaInterval beta_fast_of(const Geometry& geometry, int low);   // (from, to]
 BetaInterval beta_slow_of(const Geometry& geometry, int high);  // [from, to)
+std::string beta_fast_text(const Geometry& geometry, int low);  // "(24.1, 27.8]"
+std::string beta_slow_text(const Geometry& geometry, int high);
 
 struct SweepPoint {
   std::string method;

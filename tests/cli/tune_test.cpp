@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // tune and sweep with the real command on the real tiny model, taken for one with a window of 128.
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "support/command.h"
+#include "support/gguf_writer.h"
 #include "support/temp_folder.h"
 
 namespace mrrope {
@@ -39,10 +44,14 @@ class TuneCommand : public testing::Test {
       write_file(folder_.file("texts/" + std::to_string(i) + ".txt"), some_text(100 * i));
     }
   }
-  CommandResult tune(const std::string& arguments, const std::string& ctx = "256") {
-    return run_command("tune " + kModel + " --train-ctx 128 --ctx " + ctx +
-                       " -t 1 --form planted --answers 2 --text " + folder_.file("texts") + " " +
-                       arguments);
+  std::string line(const std::string& arguments, const std::string& ctx = "256",
+                   const std::string& model = kModel) const {
+    return "tune " + model + " --train-ctx 128 --ctx " + ctx +
+           " -t 1 --form planted --answers 2 --text " + folder_.file("texts") + " " + arguments;
+  }
+  CommandResult tune(const std::string& arguments, const std::string& ctx = "256",
+                     const std::string& model = kModel) const {
+    return run_command(line(arguments, ctx, model));
   }
   TempFolder folder_;
 };
@@ -69,18 +78,55 @@ TEST_F(TuneCommand, FindsAPlanProvesItAndSaysHonestlyWhatItIsWorth) {
   const CommandResult eval = run_command("eval ppl " + kModel + " --train-ctx 128 --plan " + out +
                                          " --lengths 256 --text " + folder_.file("texts/0.txt"));
   EXPECT_EQ(eval.exit_code, 0) << eval.err;
+
+  // The report of the folder shows the search and its proof.
+  const CommandResult report = run_command("report " + folder_.file("plan.tune"));
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_FALSE(contains(report.err, "left out")) << report.err;
+  EXPECT_TRUE(contains(report.out, "passes among")) << report.out;
+  const std::string page = read_file(folder_.file("plan.tune/report.html"));
+  for (const char* part : {"Search for a better plan", "data-name=\"front\"", "data-name=\"tried\"",
+                           "data-name=\"best\"", "data-name=\"chosen\"", "held-out documents"}) {
+    EXPECT_TRUE(contains(page, part)) << part;
+  }
 }
 
-TEST_F(TuneCommand, TheSameSeedGivesTheSamePlanAndAnotherPlanToStartFrom) {
-  const std::string a = folder_.file("a.json");
-  const std::string b = folder_.file("b.json");
-  ASSERT_EQ(tune("--budget 7 --no-proof -o " + a).exit_code, 0);
-  const CommandResult again = tune("--budget 7 --no-proof -o " + b);
-  ASSERT_EQ(again.exit_code, 0);
-  EXPECT_EQ(read_file(a), read_file(b));
-  // Again in the same folder: everything comes from the journal.
+TEST_F(TuneCommand, AnObjectiveThatIsNoNumberAnywhereIsAnError) {
+  std::string bytes = read_file(kModel);
+  std::fill(bytes.end() - 64, bytes.end(), '\xff');
+  write_file(folder_.file("broken.gguf"), bytes);
+  const CommandResult r = tune("--budget 7", "256", folder_.file("broken.gguf"));
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_TRUE(contains(r.err, "not a number under any")) << r.err;
+}
+
+TEST_F(TuneCommand, TheSameSeedGivesTheSamePlanEvenKilledInBetween) {
+  const std::string whole = folder_.file("whole.json");
+  const std::string cut = folder_.file("cut.json");
+  ASSERT_EQ(tune("--budget 7 --no-proof -o " + whole).exit_code, 0);
+  const auto journal = [&](const char* name) {
+    return read_file(folder_.file(std::string(name) + ".tune/search/journal.jsonl"));
+  };
+  {
+    RunningCommand command(line("--budget 7 --no-proof -o " + cut));
+    const auto lines = [&] {
+      const std::string text = journal("cut");
+      return std::count(text.begin(), text.end(), '\n');
+    };
+    while (lines() < 3 && command.running()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    command.send(SIGKILL);
+    EXPECT_EQ(command.wait().exit_code, 128 + SIGKILL);
+  }
+  const CommandResult again = tune("--budget 7 --no-proof -o " + cut);
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_TRUE(contains(again.err, "going on after")) << again.err;
+  EXPECT_EQ(read_file(cut), read_file(whole));
+  EXPECT_EQ(journal("cut"), journal("whole"));
+  // Other wishes in the same folder: what was measured comes from the journal.
   const CommandResult third =
-      tune("--budget 7 --no-proof -o " + a + " --start-plan " + b + " --prefer perplexity");
+      tune("--budget 7 --no-proof -o " + whole + " --start-plan " + cut + " --prefer perplexity");
   ASSERT_EQ(third.exit_code, 0) << third.err;
   EXPECT_TRUE(contains(third.err, "going on after")) << third.err;
 }
@@ -111,6 +157,13 @@ TEST_F(TuneCommand, RefusesWhatCannotWork) {
   EXPECT_EQ(method.exit_code, 2);
   EXPECT_TRUE(contains(method.err, "elastic:power"));
 
+  const std::string learned = folder_.file("gpt2.gguf");
+  test::GgufWriter positions;
+  positions.text("general.architecture", "gpt2").u32("gpt2.context_length", 1024);
+  write_file(learned, positions.bytes());
+  const CommandResult model = tune("", "256", learned);
+  EXPECT_EQ(model.exit_code, 3) << model.err;
+
   const CommandResult weight = tune("--weight -1");
   EXPECT_EQ(weight.exit_code, 2);
 }
@@ -122,16 +175,31 @@ TEST_F(TuneCommand, SweepsTheBorders) {
   const CommandResult lines = run_command(common + " --methods uni,pro --low 0..2 -o " + out);
   ASSERT_EQ(lines.exit_code, 0) << lines.err;
   EXPECT_TRUE(contains(lines.out, "beta_fast")) << lines.out;
+  EXPECT_TRUE(contains(lines.out, "beta_slow")) << lines.out;
   const json results = json::parse(read_file(out + "/results.json"));
   ASSERT_EQ(results["points"].size(), 6u);
   EXPECT_EQ(results["points"][1]["low"], 1);
   EXPECT_EQ(results["points"][1]["n"], 2);
   EXPECT_TRUE(std::filesystem::exists(out + "/sweep.csv"));
+  // Both methods in one picture.
+  const std::string picture = read_file(out + "/sweep.svg");
+  EXPECT_TRUE(contains(picture, "data-name=\"uni\"")) << picture;
+  EXPECT_TRUE(contains(picture, "data-name=\"pro\""));
+  EXPECT_TRUE(contains(read_file(out + "/report.html"), "data-name=\"uni\""));
 
+  const std::string both = folder_.file("both");
   const CommandResult map =
-      run_command(common + " --methods pro --low 0..20 --high 20..21 --step 10 --json");
+      run_command(common + " --methods pro --low 0..20 --high 20..21 --step 10 --json -o " + both);
   ASSERT_EQ(map.exit_code, 0) << map.err;
-  EXPECT_EQ(json::parse(map.out)["points"].size(), 2u) << "20 is not below 20";
+  const json points = json::parse(map.out)["points"];
+  ASSERT_EQ(points.size(), 2u) << "20 is not below 20";
+  EXPECT_TRUE(points[0]["beta_fast"][1].is_null()) << "every larger one";
+  EXPECT_LT(points[1]["beta_fast"][0], points[1]["beta_fast"][1]);
+  EXPECT_LT(points[1]["beta_slow"][0], points[1]["beta_slow"][1]);
+  const std::string heat = read_file(both + "/sweep-pro.svg");
+  EXPECT_TRUE(contains(heat, "class=\"chart heat amount\"")) << heat;
+  EXPECT_TRUE(contains(heat, "data-row=\"10\" data-column=\"20\""));
+  EXPECT_TRUE(contains(heat, "beta_slow ["));
 
   EXPECT_EQ(run_command(common).exit_code, 2);
   EXPECT_EQ(run_command(common + " --methods ntk --low 0..2").exit_code, 2);

@@ -126,7 +126,8 @@ case $step in
   search | needles | transfer) ;;
   *) echo "$usage" >&2; exit 2 ;;
 esac
-each_job "${step}_of" >"$out/$step.txt"
+# No blanks at the end: xargs would join such a line with the next one.
+each_job "${step}_of" | sed 's/ *$//' >"$out/$step.txt"
 xargs -P "$jobs" -L 1 bash -c 'process "$@"' process <"$out/$step.txt"
 python3 "$here/tune_tables.py" tables "$out" | tee "$out/tables.md"
 tar -C "$(dirname "$out")" -czf "$out.tar.gz" "$(basename "$out")"

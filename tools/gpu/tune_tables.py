@@ -48,10 +48,10 @@ def percent(value, digits=0):
 def describe(plan):
     p = plan["parameters"]
     names = ["power", "beta_fast", "beta_slow", "attn_coef"]
-    text = ", ".join(f"{name} {p[name]:.3g}" for name in names if name in p)
-    if "factors" in p:
-        text = f"a list of {len(p['factors'])} factors, attn_coef {p['attn_coef']:.3g}"
-    text += f", headroom {headroom_of(plan):.3g}"
+    words = [f"{name} {p[name]:.3g}" for name in names if name in p]
+    if plan["method"] not in ("power", "elastic:power"):
+        words.insert(0, plan["method"])
+    text = ", ".join(words) + f", headroom {headroom_of(plan):.3g}"
     return text + (f", rung step {plan['rung_step']:.3g}" if "rung_step" in plan else "")
 
 

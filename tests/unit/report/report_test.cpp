@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "eval/methods.h"
@@ -219,6 +220,92 @@ TEST(Report, UnknownTasksGetTablesAndCharts) {
   const std::string page = report_page(records);
   EXPECT_NE(page.find("ruler/niah_single_1"), std::string::npos);
   EXPECT_NE(page.find("80.5 &#177; 3"), std::string::npos);
+}
+
+ordered_json fake_search() {
+  const auto estimate = [](double value) {
+    return ordered_json{{"value", value}, {"stderr", 0.01}, {"n", 3}};
+  };
+  const auto plan = [&](const char* name, const char* origin, double loss, double answers) {
+    return ordered_json{{"name", name},
+                        {"origin", origin},
+                        {"complete", true},
+                        {"objective", estimate(loss - 0.05 * answers)},
+                        {"log_perplexity", estimate(loss)},
+                        {"retrieval", estimate(answers)}};
+  };
+  const auto line = [](const char* method, double perplexity, const char* against) {
+    return ordered_json{{"method", method},
+                        {"perplexity",
+                         {{{"length", 4096},
+                           {"value", perplexity},
+                           {"stderr", 0.1},
+                           {"tuned_above_percent", -2.5},
+                           {"paired_stderr", 0.5}}}},
+                        {"needles", {{"found", 0.5}, {"stderr", 0.1}, {"n", 20}}},
+                        {"against", against}};
+  };
+  return {
+      {"weight", 0.05},
+      {"passes", 12.5},
+      {"chosen", 1},
+      {"front", {1}},
+      {"path",
+       {{{"passes", 4}, {"trial", 0}, {"objective", 1.6}},
+        {{"passes", 9}, {"trial", 1}, {"objective", 1.5}}}},
+      {"trials", {plan("pro", "published", 1.55, -1), plan("power <b>0.5", "refined", 1.5, -0.5)}},
+      {"factors", {{"chosen", {1, 2}}, {"pro", {1, 3}}, {"yarn", {1, 4}}}},
+      {"proof",
+       {{"documents", 3},
+        {"better", false},
+        {"recommended", "pro"},
+        {"tuned", line("tuned", 4, "")},
+        {"published", {line("pro", 4.1, "finds as many needles")}}}}};
+}
+
+RunRecord search_record(const ordered_json& results) {
+  const test::TempFolder folder;
+  RunFolder run(folder / "search", {"mrrope tune <model>", "sha256:00", 1});
+  run.begin({{"task", "tune"},
+             {"model", {{"name", "Some Model"}, {"architecture", "x"}, {"train_length", 1024}}}});
+  run.append({{"unit", 1}});
+  run.finish(results.dump(), {1, 1});
+  return read_record(folder / "search");
+}
+
+TEST(Report, ShowsTheSearchOfATunedPlan) {
+  const RunRecord record = search_record(fake_search());
+  ASSERT_EQ(record.problem, "");
+  const std::vector<Figure> figures = figures_of({record});
+  ASSERT_EQ(figures.size(), 3u);
+  const auto& front = std::get<LineChart>(figures[0].content);
+  std::vector<std::string> names;
+  for (const Series& s : front.series) names.push_back(s.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"tried", "front", "pro", "chosen"}));
+  EXPECT_NEAR(front.series.back().points.front().x, std::exp(1.5), 1e-12);
+  // From each step of the best to the next, and on to the end.
+  const auto& path = std::get<LineChart>(figures[1].content);
+  ASSERT_EQ(path.series.front().points.size(), 4u);
+  EXPECT_EQ(path.series.front().points.back().x, 12.5);
+  EXPECT_EQ(std::get<LineChart>(figures[2].content).series.size(), 3u);
+
+  const std::string page = report_page({record});
+  EXPECT_NE(page.find("power &lt;b&gt;0.5"), std::string::npos);
+  EXPECT_EQ(page.find("<b>0.5"), std::string::npos);
+  EXPECT_NE(page.find("Not better than every published plan on 3 documents"), std::string::npos);
+  EXPECT_NE(report_text({record}).find("pro finds as many needles"), std::string::npos);
+}
+
+TEST(Report, ADamagedSearchIsNamed) {
+  for (const char* change :
+       {R"({"chosen": 2})", R"({"front": [7]})", R"({"trials": 3})", R"({"passes": "many"})",
+        R"({"factors": {"chosen": ["a"]}})", R"({"path": [1]})", R"({"proof": {"tuned": 1}})",
+        R"({"trials": []})", R"({"chosen": -1})"}) {
+    ordered_json results = fake_search();
+    results.update(ordered_json::parse(change));
+    EXPECT_NE(search_record(results).problem.find("results.json of the search"), std::string::npos)
+        << change;
+  }
 }
 
 TEST(Paper, NumbersAndMisprints) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -61,9 +62,10 @@ TEST_F(SearchTest, ChoosesTheBestOfThoseMeasuredInFullWithinTheBudget) {
     ASSERT_TRUE(r.trials[r.best].complete);
     std::size_t of_family = 0;
     for (const Trial& t : r.trials) {
-      if (t.complete && t.proposal.origin != "knots") {
+      if (t.complete) {
         EXPECT_GE(t.objective.value, r.trials[r.best].objective.value);
       }
+      EXPECT_NE(t.proposal.origin, "knots") << "twenty passes are too few for them";
       of_family += t.proposal.origin == "refined";
     }
     EXPECT_GT(of_family, 3u);
@@ -73,6 +75,14 @@ TEST_F(SearchTest, ChoosesTheBestOfThoseMeasuredInFullWithinTheBudget) {
     }
     EXPECT_EQ(r.path.back().trial, r.best);
   }
+}
+
+TEST_F(SearchTest, KnotsAreTriedWhereThePassesSuffice) {
+  options_.budget = 40;
+  const SearchResult r = run();
+  EXPECT_GE(std::count_if(r.trials.begin(), r.trials.end(),
+                          [](const Trial& t) { return t.proposal.origin == "knots"; }),
+            3);
 }
 
 TEST_F(SearchTest, TheSameSeedGivesTheSamePath) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search behind a tuned plan, as a report shows it: the front of perplexity and answers with
+// the chosen point, the path of the best, and its factors beside Pro's and YaRN's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/figures.h"
+
+namespace mrrope {
+
+inline constexpr const char* kSearchSection = "Search for a better plan";
+
+// Of results.json of mrrope tune. Throws Error (corrupt), naming the key.
+RecordedSearch search_from_json(const nlohmann::ordered_json& results);
+
+// File names are not yet told apart.
+std::vector<Figure> search_figures(const RunRecord& record);
+
+// What was found, what it cost, and what the proof says of it.
+std::vector<std::string> search_words(const RecordedSearch& search);
+
+// Every published plan beside the found one, on held-out text. No rows without a proof.
+DataTable proof_table(const RunRecord& record);
+
+}  // namespace mrrope
