@@ -102,7 +102,7 @@ bool has_llama_name(const EngineQuestion& q) {
 }
 
 struct LlamaWay {
-  Verdict verdict = Verdict::cannot;
+  Advice verdict = Advice::cannot;
   std::string why;
 };
 
@@ -112,8 +112,8 @@ LlamaWay file_way(const EngineQuestion& q) {
     const Architecture* row = find_architecture(q.model.architecture);
     const bool reads = row && (row->factors == FactorSupport::used ||
                                row->factors == FactorSupport::long_short || row->like_llama);
-    if (reads) return {Verdict::needs_file, "convert the checkpoint to GGUF, then export that"};
-    return {Verdict::cannot, cat("llama.cpp reads no factors for ", q.model.architecture)};
+    if (reads) return {Advice::needs_file, "convert the checkpoint to GGUF, then export that"};
+    return {Advice::cannot, cat("llama.cpp reads no factors for ", q.model.architecture)};
   }
   try {
     GgufOptions options;
@@ -122,10 +122,10 @@ LlamaWay file_way(const EngineQuestion& q) {
     const char* how = way == GgufWay::relabelled ? "as a file of architecture llama"
                       : way == GgufWay::keys     ? "with the keys it has for this method"
                                                  : "with a list of factors";
-    return {Verdict::needs_file, how};
+    return {Advice::needs_file, how};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unsupported) throw;
-    return {Verdict::cannot, error.what()};
+    return {Advice::cannot, error.what()};
   }
 }
 
@@ -135,12 +135,12 @@ EngineAdvice llama_advice(const EngineQuestion& q) {
   const std::string model = shell_word(q.model.path.string());
   const std::string length = std::to_string(q.length);
   if (q.gguf && is_plain(q)) {
-    advice.verdict = Verdict::as_is;
+    advice.verdict = Advice::as_is;
     advice.commands = {cat("llama-server -m ", model, " -c ", length)};
     return advice;
   }
   if (has_llama_name(q)) {
-    advice.verdict = Verdict::as_is;
+    advice.verdict = Advice::as_is;
     advice.commands = {cat("llama-server -m ", model, " -c ", length, llama_flags(q)),
                        cat("llama-cli -m ", model, " -c ", length, llama_flags(q))};
     return advice;
@@ -148,7 +148,7 @@ EngineAdvice llama_advice(const EngineQuestion& q) {
   const LlamaWay way = file_way(q);
   advice.verdict = way.verdict;
   advice.why = way.why;
-  if (way.verdict == Verdict::cannot) {
+  if (way.verdict == Advice::cannot) {
     if (q.gguf) advice.commands = {cat("mrrope generate ", model, " ", q.how, " --chat")};
     return advice;
   }
@@ -169,12 +169,12 @@ EngineAdvice ollama_advice(const EngineQuestion& q) {
   advice.engine = "ollama";
   std::string file = q.model.path.string();
   if (q.gguf && is_plain(q)) {
-    advice.verdict = Verdict::as_is;
+    advice.verdict = Advice::as_is;
   } else {
     const LlamaWay way = file_way(q);
     advice.verdict = way.verdict;
     advice.why = way.why;
-    if (way.verdict == Verdict::cannot) return advice;
+    if (way.verdict == Advice::cannot) return advice;
     file = "./" + output_name(q, ".gguf");
     if (q.gguf) advice.commands = {export_command(q, "gguf", output_name(q, ".gguf"))};
   }
@@ -217,7 +217,7 @@ std::string override_obstacle(const EngineQuestion& q) {
 EngineAdvice by_folder(const EngineQuestion& q, const char* engine, const std::string& why) {
   EngineAdvice advice;
   advice.engine = engine;
-  advice.verdict = Verdict::needs_file;
+  advice.verdict = Advice::needs_file;
   advice.why = why;
   advice.commands = {cat("mrrope export ", shell_word(checkpoint(q)), " ", q.how, " --to hf -o ",
                          shell_word(output_name(q, "")))};
@@ -234,7 +234,7 @@ EngineAdvice transformers_advice(const EngineQuestion& q) {
   }
   EngineAdvice advice;
   advice.engine = "transformers";
-  advice.verdict = Verdict::as_is;
+  advice.verdict = Advice::as_is;
   std::string arguments = ordered_json(checkpoint(q)).dump();
   // Numbers, words and lists: the same in JSON and in Python.
   const ordered_json o = overrides(q, q.plan.geometry().train_length);
@@ -276,7 +276,7 @@ EngineAdvice server_advice(const EngineQuestion& q, const char* engine, const Co
       return advice;
     }
   }
-  advice.verdict = Verdict::as_is;
+  advice.verdict = Advice::as_is;
   advice.commands = {command(shell_word(checkpoint(q)))};
   if (!o.empty()) advice.commands[0] += cat(" ", flag, " ", shell_word(o.dump()));
   return advice;
@@ -302,13 +302,13 @@ EngineAdvice sglang_advice(const EngineQuestion& q) {
 
 }  // namespace
 
-const char* to_string(Verdict verdict) noexcept {
+const char* to_string(Advice verdict) noexcept {
   switch (verdict) {
-    case Verdict::as_is:
+    case Advice::as_is:
       return "runs as is";
-    case Verdict::needs_file:
+    case Advice::needs_file:
       return "needs the exported file";
-    case Verdict::cannot:
+    case Advice::cannot:
       return "cannot";
   }
   return "";

@@ -12,16 +12,16 @@
 
 namespace mrrope {
 
-enum class Verdict {
+enum class Advice {
   as_is,       // with the files there are, and the command given
   needs_file,  // after mrrope export
   cannot,
 };
-const char* to_string(Verdict verdict) noexcept;
+const char* to_string(Advice advice) noexcept;
 
 struct EngineAdvice {
   std::string engine;
-  Verdict verdict = Verdict::cannot;
+  Advice verdict = Advice::cannot;
   std::string why;                    // of needs_file and cannot
   std::vector<std::string> commands;  // one per line, ready for a shell
 };

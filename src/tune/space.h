@@ -15,7 +15,7 @@ namespace mrrope {
 
 // Coordinates of a point, in this order. Borders are pair indices, rounded when a plan is made: the
 // objective is a staircase along them, and a step of the search crosses several stairs.
-enum Axis : std::size_t { kPower, kLow, kHigh, kAttnCoef, kHeadroom, kRungStep };
+enum Parameter : std::size_t { kPower, kLow, kHigh, kAttnCoef, kHeadroom, kRungStep };
 using Point = std::vector<double>;
 
 struct Space {

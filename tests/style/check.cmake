@@ -1,4 +1,5 @@
-# Fails on an include against the module order, and on a source that is not ASCII.
+# Fails on an include against the module order, on two types of one name (the linker would take one
+# for the other), and on a source that is not ASCII.
 # Run: cmake -D ROOT=. -P tests/style/check.cmake
 cmake_minimum_required(VERSION 3.25)
 set(core    core)
@@ -45,6 +46,14 @@ foreach(source ${sources})
       endif()
     elseif(line MATCHES "^#include \"")
       complain("${source}: name the folder: ${line}")
+    endif()
+    if(source MATCHES "[.]h$" AND NOT source MATCHES "-inl[.]h$"
+       AND line MATCHES "^(enum class|enum|struct|class) ([A-Z][A-Za-z0-9]+) .*{")
+      set(type ${CMAKE_MATCH_2})
+      if(DEFINED type_${type})
+        complain("${source}: ${type} is a type of ${type_${type}} already")
+      endif()
+      set(type_${type} ${source})
     endif()
     if(line MATCHES "^#include [<\"](llama|ggml|gguf)" AND NOT module STREQUAL "engine")
       complain("${source}: only src/engine includes llama.cpp: ${line}")

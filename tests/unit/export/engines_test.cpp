@@ -42,7 +42,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST(Engines, InsideTheWindowEverythingRunsAsItIs) {
   for (const auto& [engine, a] : advice_for("llama", "none", 1)) {
-    EXPECT_EQ(a.verdict, Verdict::as_is) << engine;
+    EXPECT_EQ(a.verdict, Advice::as_is) << engine;
     EXPECT_TRUE(a.why.empty());
     EXPECT_FALSE(contains(a.commands.front(), "--rope")) << a.commands.front();
   }
@@ -50,7 +50,7 @@ TEST(Engines, InsideTheWindowEverythingRunsAsItIs) {
 
 TEST(Engines, FlagsWhereLlamaCppHasNames) {
   const EngineAdvice pi = advice_for("llama", "pi").at("llama.cpp");
-  EXPECT_EQ(pi.verdict, Verdict::as_is);
+  EXPECT_EQ(pi.verdict, Advice::as_is);
   EXPECT_TRUE(contains(pi.commands[0], "llama-server -m "));
   EXPECT_TRUE(contains(pi.commands[0], " -c 16384 --rope-scaling linear --rope-scale 4 "));
   EXPECT_TRUE(contains(pi.commands[0], "--override-kv llama.context_length=int:16384"));
@@ -69,29 +69,29 @@ TEST(Engines, FlagsWhereLlamaCppHasNames) {
 TEST(Engines, AFileWhereOneCanCarryThePlan) {
   for (const char* architecture : {"llama", "qwen2"}) {
     const EngineAdvice a = advice_for(architecture, "pro").at("llama.cpp");
-    EXPECT_EQ(a.verdict, Verdict::needs_file);
+    EXPECT_EQ(a.verdict, Advice::needs_file);
     EXPECT_TRUE(contains(a.commands[0], "--method pro --to gguf -o small-model-16k.gguf"));
     EXPECT_TRUE(contains(a.commands[1], "llama-server -m small-model-16k.gguf -c 16384"));
   }
   // ollama passes no flags on.
   const EngineAdvice ollama = advice_for("llama", "pi").at("ollama");
-  EXPECT_EQ(ollama.verdict, Verdict::needs_file);
+  EXPECT_EQ(ollama.verdict, Advice::needs_file);
   EXPECT_TRUE(contains(ollama.commands[1], "num_ctx 16384"));
   EXPECT_TRUE(contains(ollama.commands[1], "./small-model-16k.gguf"));
 }
 
 TEST(Engines, CannotWithTheReason) {
   const auto advice = advice_for("qwen3", "pro");
-  EXPECT_EQ(advice.at("llama.cpp").verdict, Verdict::cannot);
+  EXPECT_EQ(advice.at("llama.cpp").verdict, Advice::cannot);
   EXPECT_TRUE(contains(advice.at("llama.cpp").why, "refuses a file with factors"));
   EXPECT_TRUE(contains(advice.at("llama.cpp").commands.at(0), "mrrope generate"));
-  EXPECT_EQ(advice.at("ollama").verdict, Verdict::cannot);
-  EXPECT_EQ(advice.at("vLLM").verdict, Verdict::as_is);
+  EXPECT_EQ(advice.at("ollama").verdict, Advice::cannot);
+  EXPECT_EQ(advice.at("vLLM").verdict, Advice::as_is);
   // Interleaved in the checkpoint too, which the longrope of vLLM and SGLang does not do.
   const auto cohere = advice_for("command-r", "pro");
-  EXPECT_EQ(cohere.at("vLLM").verdict, Verdict::cannot);
-  EXPECT_EQ(cohere.at("SGLang").verdict, Verdict::cannot);
-  EXPECT_EQ(cohere.at("transformers").verdict, Verdict::as_is);
+  EXPECT_EQ(cohere.at("vLLM").verdict, Advice::cannot);
+  EXPECT_EQ(cohere.at("SGLang").verdict, Advice::cannot);
+  EXPECT_EQ(cohere.at("transformers").verdict, Advice::as_is);
 }
 
 // Overrides reach the outermost level only, and know one kind of layer.
@@ -111,11 +111,11 @@ TEST(Engines, AFolderWhereOverridesDoNotReach) {
     return engine_advice({model, nullptr, plan, 4096, "--method pro --ctx 4k"});
   };
   const auto plain = advice(text);
-  EXPECT_EQ(plain[2].verdict, Verdict::as_is);
-  EXPECT_EQ(plain[3].verdict, Verdict::as_is);
+  EXPECT_EQ(plain[2].verdict, Advice::as_is);
+  EXPECT_EQ(plain[3].verdict, Advice::as_is);
   const auto nested = advice({{"model_type", "llava"}, {"text_config", text}});
   for (const std::size_t i : {2u, 3u, 4u}) {
-    EXPECT_EQ(nested[i].verdict, Verdict::needs_file) << nested[i].engine;
+    EXPECT_EQ(nested[i].verdict, Advice::needs_file) << nested[i].engine;
     EXPECT_TRUE(contains(nested[i].why, "text_config"));
     EXPECT_TRUE(contains(nested[i].commands[0], "--to hf -o model-4k"));
     EXPECT_TRUE(contains(nested[i].commands[1], "model-4k"));
