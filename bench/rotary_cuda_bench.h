@@ -134,6 +134,8 @@ struct Buffers {
     must(cudaMalloc(&positions, 4 * p.size()));
     must(cudaMemcpy(positions, p.data(), 4 * p.size(), cudaMemcpyHostToDevice));
   }
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
   ~Buffers() {
     cudaFree(all_from);
     cudaFree(all_to);

@@ -168,7 +168,7 @@ void every_kernel_agrees() {
   std::printf("every kernel: largest error over its bound %.3f\n", worst);
 }
 
-// More than 4 MiB, which takes another shape of launch than the small batches above.
+// More than 6 MiB, which takes another shape of launch than the small batches above.
 void large_batches_agree() {
   double worst = 0;
   for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
@@ -179,7 +179,7 @@ void large_batches_agree() {
     for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
       for (const bool variant : {false, true}) {
         TrialSetup setup{.element = element, .queries = 9, .keys = 2, .sequences = 2};
-        setup.tokens = 800;
+        setup.tokens = 1200;
         setup.head_dim = variant ? 144 : 128;
         setup.in_place = setup.inverse = variant;
         setup.head_major = !variant;
@@ -193,7 +193,7 @@ void large_batches_agree() {
       }
       // Partial rotation out of place: what lies past rotary_dim is copied.
       TrialSetup partial{.element = element, .head_dim = 160, .queries = 9, .keys = 0};
-      partial.tokens = 2000;
+      partial.tokens = 3000;
       partial.in_place = false;
       Trial trial(partial);
       on_device(computed, trial, partial);
@@ -309,6 +309,55 @@ void properties() {
   }
 }
 
+// A launch may begin before the one ahead of it has ended: none may read what that has still to
+// write. Hundreds of turns there and back, and a copy and a turn in a graph, launched again and
+// again.
+void order_is_kept() {
+  const Plan plan = plan_of(128, Pairing::halves);
+  const CudaRotaryTable table(RotaryTable(plan, 0, 128));
+  TrialSetup setup{.queries = 32, .keys = 8, .tokens = 64};
+  Trial trial(setup);
+  OnDevice from_q(trial.from[0]), from_k(trial.from[1]), to_q(trial.to[0]), to_k(trial.to[1]);
+  Batch batch = trial.batch;
+  batch.queries = in_place(to_q.data(), 32, token_major(64, 32, 128));
+  batch.keys = in_place(to_k.data(), 8, token_major(64, 8, 128));
+  cudaStream_t stream = nullptr;
+  must(cudaStreamCreate(&stream));
+  for (int i = 0; i < 400; ++i) {
+    batch.inverse = i % 2 == 1;
+    rotate(table, batch, stream);
+  }
+  must(cudaStreamSynchronize(stream));
+  to_q.back();
+  double worst = 0;
+  for (std::size_t i = 0; i < trial.to[0].size(); ++i) {
+    worst = std::max(worst, std::abs(trial.to[0].at(i) - trial.from[0].at(i)));
+  }
+  expect(worst < 1e-3, cat("400 turns there and back miss by ", worst));
+
+  batch.inverse = false;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  must(cudaMemcpyAsync(to_q.data(), from_q.data(), trial.from[0].bytes(), cudaMemcpyDeviceToDevice,
+                       stream));
+  must(cudaMemcpyAsync(to_k.data(), from_k.data(), trial.from[1].bytes(), cudaMemcpyDeviceToDevice,
+                       stream));
+  rotate(table, batch, stream);
+  must(cudaStreamEndCapture(stream, &graph));
+  must(cudaGraphInstantiate(&exec, graph, 0));
+  for (int i = 0; i < 20; ++i) must(cudaGraphLaunch(exec, stream));
+  must(cudaStreamSynchronize(stream));
+  must(cudaGraphExecDestroy(exec));
+  must(cudaGraphDestroy(graph));
+  must(cudaStreamDestroy(stream));
+  to_q.back();
+  to_k.back();
+  const std::string complaint =
+      trial.judge(Pairing::halves, 128, kComputedAngles, rotated_unit(plan));
+  expect(complaint.empty(), "a copy and a turn: " + complaint);
+}
+
 // The action throws an Error of kind usage whose message holds the word.
 template <typename Action>
 void refuses(const char* word, Action action) {
@@ -363,6 +412,11 @@ void misuse() {
   }
   refuses("left alone", [&] { stored.check(nullptr); });
   stored.check(nullptr);
+  Trial nowhere(setup);
+  const CudaRotaryTable empty(RotaryTable(plan, 7, 7), CudaRotaryTable::Angles::stored);
+  on_device(empty, nowhere, setup);
+  expect(nowhere.untouched(), "a table without rows wrote something");
+  refuses("left alone", [&] { empty.check(nullptr); });
   must(cudaFree(memory));
 }
 
@@ -381,6 +435,7 @@ int run() {
     large_batches_agree();
     errors_by_position();
     properties();
+    order_is_kept();
     misuse();
   } catch (const Error& e) {
     std::printf("FAILED: %s (%s)\n", e.what(), e.hint().c_str());

@@ -62,6 +62,9 @@ struct CudaRotaryTable::Device {
   DeviceArray<std::uint64_t> turns;
   DeviceArray<std::byte> rows;  // null: computed
   DeviceArray<int> bad;
+  // Whether kernels may start before the one ahead of them in the stream has ended. Only code made
+  // for compute capability 9.0 or later waits by itself; older code may run on such a device too.
+  bool early = false;
 };
 
 CudaRotaryTable::CudaRotaryTable(const RotaryTable& table, Angles angles)
@@ -79,10 +82,17 @@ CudaRotaryTable::CudaRotaryTable(const RotaryTable& table, Angles angles)
   d.turns = on_device(turns.data(), turns.size(), "angles of a table");
   const int fine = 0;
   d.bad = on_device(&fine, 1, "a flag");
+  cudaFuncAttributes code{};
+  must(cudaFuncGetAttributes(&code, cuda::rotate_vectors<float, Pairing::halves, true, cuda::Few>),
+       "no kernel for this device");
+  d.early = code.ptxVersion >= 90;
   if (angles == Angles::stored) {
-    const std::size_t bytes =
-        std::size_t(d.end - d.first) * 2 * std::size_t(d.pairs) * bytes_of(d.element);
-    d.rows = on_device(static_cast<const std::byte*>(table.row(d.first)), bytes, "rows of a table");
+    const std::size_t row = 2 * std::size_t(d.pairs) * bytes_of(d.element);
+    // A table without rows has one on the device, which stands in for missing ones.
+    const std::vector<std::byte> none(row);
+    d.rows = d.end == d.first ? on_device(none.data(), row, "rows of a table")
+                              : on_device(static_cast<const std::byte*>(table.row(d.first)),
+                                          std::size_t(d.end - d.first) * row, "rows of a table");
   }
 }
 
@@ -137,7 +147,7 @@ cuda::Launch cuda::checked_launch(const CudaRotaryTable& table, const Batch& bat
   angles.cos_gain = float(gain);
   angles.sin_gain = float(batch.inverse ? -gain : gain);
   angles.bad = d.bad.get();
-  return {&batch, angles, d.pairing == Pairing::interleaved, std::uint32_t(tokens)};
+  return {&batch, angles, d.pairing == Pairing::interleaved, std::uint32_t(tokens), d.early};
 }
 
 void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream) {

@@ -65,16 +65,20 @@ __device__ inline void load(const T* from, float (&to)[kCount]) {
   }
 }
 
-// kCount cosines and sines from pair `first` of the stored rows.
-template <int kCount>
+// Cosines and sines of kCount pairs: kRun in a row from pair `first`, and the others, if there are
+// any, from pair `second`. All loads of a row come before the first use of one.
+template <int kCount, int kRun>
 __device__ inline void stored_turns(const Angles& angles, std::int32_t position,
-                                    std::uint32_t first, Turn* turns) {
-  float c[kCount], s[kCount];
-  const std::size_t at =
-      static_cast<std::size_t>(position - angles.first) * 2 * angles.pairs + first;
+                                    std::uint32_t first, std::uint32_t second, Turn* turns) {
+  float c[kCount / kRun][kRun], s[kCount / kRun][kRun];
+  const std::size_t row = static_cast<std::size_t>(position - angles.first) * 2 * angles.pairs;
   const auto read = [&](const auto* table) {
-    load<kCount>(table + at, c);
-    load<kCount>(table + at + angles.pairs, s);
+#pragma unroll
+    for (int run = 0; run < kCount / kRun; ++run) {
+      const auto* at = table + row + (run == 0 ? first : second);
+      load<kRun>(at, c[run]);
+      load<kRun>(at + angles.pairs, s[run]);
+    }
   };
   switch (angles.element) {
     case Element::f32:
@@ -88,37 +92,39 @@ __device__ inline void stored_turns(const Angles& angles, std::int32_t position,
       break;
   }
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) turns[i] = {c[i] * angles.cos_gain, s[i] * angles.sin_gain};
+  for (int i = 0; i < kCount; ++i) {
+    turns[i] = {c[i / kRun][i % kRun] * angles.cos_gain, s[i / kRun][i % kRun] * angles.sin_gain};
+  }
 }
 
-template <int kCount>
+template <int kCount, int kRun>
 __device__ inline void computed_turns(const Angles& angles, std::int32_t position,
-                                      std::uint32_t first, Turn* turns) {
+                                      std::uint32_t first, std::uint32_t second, Turn* turns) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    const Turn turn = turn_of(angles.turns[first + i], position);
+    const std::uint32_t pair = (i < kRun ? first : second) + i % kRun;
+    const Turn turn = turn_of(angles.turns[pair], position);
     turns[i] = {turn.cos * angles.cos_gain, turn.sin * angles.sin_gain};
   }
 }
 
-template <bool kComputed, int kCount>
+template <bool kComputed, int kCount, int kRun>
 __device__ inline void turns_of(const Angles& angles, std::int32_t position, std::uint32_t first,
-                                Turn* turns) {
+                                std::uint32_t second, Turn* turns) {
   if constexpr (kComputed) {
-    computed_turns<kCount>(angles, position, first, turns);
+    computed_turns<kCount, kRun>(angles, position, first, second, turns);
   } else {
-    stored_turns<kCount>(angles, position, first, turns);
+    stored_turns<kCount, kRun>(angles, position, first, second, turns);
   }
 }
 
 // How a launch falls into threads.
-template <int heads, int bytes, int threads, int blocks, bool early = false>
+template <int heads, int bytes, int threads, int blocks>
 struct Shape {
   static constexpr int kHeads = heads;      // of one token, one after the other in a thread
   static constexpr int kBytes = bytes;      // of a vector; a thread holds two of every head
   static constexpr int kThreads = threads;  // of a block, at most
   static constexpr int kBlocks = blocks;    // at once on a multiprocessor: bounds the registers
-  static constexpr bool kEarly = early;     // may start while the kernel before it ends
 };
 
 // Division by a number that the host knows: n / divisor for n below 2^31, in three instructions.
@@ -170,8 +176,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   using V = Vector<S::kBytes>;
   constexpr int kCount = S::kBytes / sizeof(T);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  // Everything below reads what kernels before this one may have written.
-  if constexpr (S::kEarly) asm volatile("griddepcontrol.wait;" ::: "memory");
+  // A launch may begin while the kernel before it ends. Everything below reads what that one wrote.
+  asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
   const std::uint32_t row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= work.rows) return;
@@ -197,17 +203,17 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
       second[u] = from[lane + lanes];
     }
   }
-  if (!kComputed && !has_row(work.angles, place.position)) {
+  // Without a row the first one stands in until the end: an exit here would keep the loads above
+  // waiting for the position.
+  const bool known = kComputed || has_row(work.angles, place.position);
+  const std::int32_t position = known ? place.position : work.angles.first;
+  constexpr int kRun = kPairing == Pairing::halves ? kCount : kCount / 2;
+  Turn turns[kCount];
+  turns_of<kComputed, kCount, kRun>(work.angles, position, lane * kRun, (lane + lanes) * kRun,
+                                    turns);
+  if (!known) {
     *work.angles.bad = 1;
     return;
-  }
-  Turn turns[kCount];
-  if constexpr (kPairing == Pairing::halves) {
-    turns_of<kComputed, kCount>(work.angles, place.position, lane * kCount, turns);
-  } else {
-    constexpr int kHalf = kCount / 2;
-    turns_of<kComputed, kHalf>(work.angles, place.position, lane * kHalf, turns);
-    turns_of<kComputed, kHalf>(work.angles, place.position, (lane + lanes) * kHalf, turns + kHalf);
   }
 
 #pragma unroll
@@ -284,9 +290,9 @@ __global__ void __launch_bounds__(kPairThreads)
     }
     Turn turn;
     if (work.angles.table) {
-      stored_turns<1>(work.angles, place.position, pair, &turn);
+      stored_turns<1, 1>(work.angles, place.position, pair, pair, &turn);
     } else {
-      computed_turns<1>(work.angles, place.position, pair, &turn);
+      computed_turns<1, 1>(work.angles, place.position, pair, pair, &turn);
     }
     const std::uint32_t first = work.interleaved ? 2 * pair : pair;
     const std::uint32_t second = work.interleaved ? first + 1 : pair + pairs;

@@ -19,6 +19,7 @@ struct Launch {
   Angles angles;
   bool interleaved;
   std::uint32_t tokens;  // of all sequences
+  bool early;            // the kernels wait by themselves for what came before
 
   std::uint32_t heads() const {
     return std::uint32_t(batch->queries.count) + std::uint32_t(batch->keys.count);
@@ -117,7 +118,7 @@ cudaError_t launch_vectors(const Launch& launch, cudaStream_t stream) {
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
-  if (S::kEarly) {
+  if (launch.early) {
     config.attrs = &early;
     config.numAttrs = 1;
   }
@@ -154,18 +155,23 @@ cudaError_t launch_pairs(const Launch& launch, cudaStream_t stream) {
 }
 
 // Few bytes: as many threads as the chip holds, each with little to do. Many: each thread has 128
-// bytes in flight before it uses the first, and its cosines serve four heads.
+// bytes in flight before it uses the first, and its cosines serve four heads. Two runs of computed
+// angles per thread need more registers for that. (bench/rotary_cuda_scan.cu)
 using Few = Shape<1, 8, 128, 8>;
 using Many = Shape<4, 16, 128, 6>;
-constexpr std::int64_t kFewBytes = 4 << 20;
+using Roomy = Shape<4, 16, 128, 5>;
+constexpr std::int64_t kFewBytes = 6 << 20;
 
 template <typename T>
 cudaError_t launch_best(const Launch& launch, cudaStream_t stream) {
   const std::int64_t bytes = std::int64_t(launch.tokens) * launch.heads() * 2 *
                              launch.angles.pairs * std::int64_t(sizeof(T));
   if (bytes <= kFewBytes && vectors_fit<Few>(launch)) return launch_vectors<T, Few>(launch, stream);
-  if (vectors_fit<Many>(launch)) return launch_vectors<T, Many>(launch, stream);
-  return launch_pairs<T>(launch, stream);
+  if (!vectors_fit<Many>(launch)) return launch_pairs<T>(launch, stream);
+  if (sizeof(T) == 2 && launch.interleaved && !launch.angles.table) {
+    return launch_vectors<T, Roomy>(launch, stream);
+  }
+  return launch_vectors<T, Many>(launch, stream);
 }
 
 }  // namespace mrrope::cuda
