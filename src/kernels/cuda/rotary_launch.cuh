@@ -154,24 +154,27 @@ cudaError_t launch_pairs(const Launch& launch, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-// Few bytes: as many threads as the chip holds, each with little to do. Many: each thread has 128
-// bytes in flight before it uses the first, and its cosines serve four heads. Two runs of computed
-// angles per thread need more registers for that. (bench/rotary_cuda_scan.cu)
+// Chosen by bench/rotary_cuda_scan.cu. Few bytes: as many threads as the chip holds, each with
+// little to do. Many: each thread has 128 bytes in flight before it uses the first, and its cosines
+// serve four heads. Roomy: the same with the registers that two runs of computed angles need.
 using Few = Shape<1, 8, 128, 8>;
+using Some = Shape<1, 16, 64, 16>;
 using Many = Shape<4, 16, 128, 6>;
 using Roomy = Shape<4, 16, 128, 5>;
-constexpr std::int64_t kFewBytes = 6 << 20;
+constexpr std::int64_t kMiB = 1 << 20;
 
 template <typename T>
 cudaError_t launch_best(const Launch& launch, cudaStream_t stream) {
   const std::int64_t bytes = std::int64_t(launch.tokens) * launch.heads() * 2 *
                              launch.angles.pairs * std::int64_t(sizeof(T));
-  if (bytes <= kFewBytes && vectors_fit<Few>(launch)) return launch_vectors<T, Few>(launch, stream);
-  if (!vectors_fit<Many>(launch)) return launch_pairs<T>(launch, stream);
-  if (sizeof(T) == 2 && launch.interleaved && !launch.angles.table) {
-    return launch_vectors<T, Roomy>(launch, stream);
+  const bool two_runs = sizeof(T) == 2 && launch.interleaved && !launch.angles.table;
+  if (bytes <= kMiB && vectors_fit<Few>(launch)) return launch_vectors<T, Few>(launch, stream);
+  if (bytes <= (two_runs ? 16 : 8) * kMiB && vectors_fit<Some>(launch)) {
+    return launch_vectors<T, Some>(launch, stream);
   }
-  return launch_vectors<T, Many>(launch, stream);
+  if (!vectors_fit<Many>(launch)) return launch_pairs<T>(launch, stream);
+  return two_runs ? launch_vectors<T, Roomy>(launch, stream)
+                  : launch_vectors<T, Many>(launch, stream);
 }
 
 }  // namespace mrrope::cuda
