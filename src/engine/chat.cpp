@@ -97,7 +97,8 @@ std::optional<Strings> receive(int fd, std::optional<Clock::time_point> deadline
   return strings;
 }
 
-// A request: milliseconds, source, bos, eos, whether BOS is left out; then role and content by turns.
+// A request: milliseconds, source, bos, eos, whether BOS is left out; then role and content by
+// turns.
 constexpr std::size_t kHead = 5;
 
 [[noreturn]] void work(int fd, const Strings& request) {

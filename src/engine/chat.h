@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model's chat template makes of messages. Templates are programs from strangers' files, so a
-// server lets them run in a process of their own.
+// What a model's chat template makes of messages. Templates are programs from strangers' files, so
+// a server lets them run in a process of their own.
 #pragma once
 
 #include <sys/types.h>

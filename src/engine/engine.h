@@ -165,10 +165,10 @@ class LanguageModel {
   // Tokens that are computed at once, at most.
   virtual std::size_t batch() const { return 512; }
 
-  // Reads the tokens of several timelines, no two the same, in one computation where the engine can:
-  // batch() tokens in all, and every timeline begins and ends on one and the same rung. The observer
-  // sees, per reading, the logits after its last token. Throws as append(); the timelines are then as
-  // before, but where a key could not be turned.
+  // Reads the tokens of several timelines, no two the same, in one computation where the engine
+  // can: batch() tokens in all, and every timeline begins and ends on one and the same rung. The
+  // observer sees, per reading, the logits after its last token. Throws as append(); the timelines
+  // are then as before, but where a key could not be turned.
   virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) {
     for (std::size_t i = 0; i < readings.size(); ++i) {
       const std::size_t last = readings[i].tokens.size() - 1;

@@ -260,9 +260,9 @@ void LocalModel::read_together(std::span<const Reading> readings, const LogitObs
     count += reading.tokens.size();
     last.push_back(count - 1);
     if (chunks.back().rung != chunks.front().rung || count > batch()) {
-      throw Error(ErrorKind::usage, cat("timelines on rungs ", chunks.front().rung, " and ",
-                                        chunks.back().rung, ", ", count,
-                                        " tokens: a batch holds one rung and ", batch()));
+      throw Error(ErrorKind::usage,
+                  cat("timelines on rungs ", chunks.front().rung, " and ", chunks.back().rung, ", ",
+                      count, " tokens: a batch holds one rung and ", batch()));
     }
   }
   // The last token of each is wanted: not every architecture runs without any.

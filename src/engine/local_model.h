@@ -56,9 +56,9 @@ class LocalModel final : public LanguageModel {
     std::size_t rung;
   };
   // Computes chunks of different timelines, all on one rung and at most ubatch() tokens together,
-  // counted from the first token of the first chunk on. wanted[i]: the logits that follow token i are
-  // kept and can be had from row(i) until the next call. Throws Error: usage (the cache is full),
-  // failed.
+  // counted from the first token of the first chunk on. wanted[i]: the logits that follow token i
+  // are kept and can be had from row(i) until the next call. Throws Error: usage (the cache is
+  // full), failed.
   void decode(std::span<const Chunk> chunks, std::span<const char> wanted);
   void decode(const Chunk& chunk, std::span<const char> wanted) { decode({&chunk, 1}, wanted); }
   // Under a ladder that grows: where the last decode stored its tokens, in their order. Otherwise

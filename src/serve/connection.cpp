@@ -18,11 +18,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kToAsk{10000};       // for a request, and more as more of it comes:
-constexpr std::int64_t kBytesPerMs = 64;    // 64 KB/s
+constexpr milliseconds kToAsk{10000};         // for a request, and more as more of it comes:
+constexpr std::int64_t kBytesPerMs = 64;      // 64 KB/s
 constexpr milliseconds kToTakeAnswer{30000};  // without taking a single byte
-constexpr milliseconds kIdle{5000};         // between two requests of one connection
-constexpr milliseconds kLook{250};          // how often an idle connection looks for the end
+constexpr milliseconds kIdle{5000};           // between two requests of one connection
+constexpr milliseconds kLook{250};            // how often an idle connection looks for the end
 
 // Whether the socket is ready; false when the time has passed.
 bool ready(int socket, short what, Clock::time_point until) {
@@ -46,9 +46,8 @@ Address address(int socket, int (*of)(int, sockaddr*, socklen_t*)) {
   auto* any = reinterpret_cast<sockaddr*>(&storage);
   char ip[NI_MAXHOST] = {};
   char port[NI_MAXSERV] = {};
-  if (of(socket, any, &size) != 0 ||
-      ::getnameinfo(any, size, ip, sizeof ip, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) !=
-          0) {
+  if (of(socket, any, &size) != 0 || ::getnameinfo(any, size, ip, sizeof ip, port, sizeof port,
+                                                   NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
     return {};
   }
   return {ip, std::atoi(port)};
@@ -118,7 +117,9 @@ class Connection final : public httplib::Stream {
   }
 
  private:
-  Clock::time_point deadline() const { return began_ + kToAsk + milliseconds(taken_ / kBytesPerMs); }
+  Clock::time_point deadline() const {
+    return began_ + kToAsk + milliseconds(taken_ / kBytesPerMs);
+  }
 
   bool fill() {
     if (!ready(socket_, POLLIN, deadline())) {
@@ -144,8 +145,8 @@ class Connection final : public httplib::Stream {
   size_t size_ = 0;
 };
 
-// Lets the client read the answer before the connection is gone: closing with unread data in it would
-// take the answer back.
+// Lets the client read the answer before the connection is gone: closing with unread data in it
+// would take the answer back.
 void close_gently(int socket) {
   ::shutdown(socket, SHUT_WR);
   char rest[16384];
@@ -168,8 +169,7 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
     bool good = true;
     for (std::size_t left = keep_alive_max_count_; left > 0 && good; --left) {
       const auto until = Clock::now() + kIdle;
-      while (!connection.begun() &&
-             !ready(socket, POLLIN, std::min(until, Clock::now() + kLook))) {
+      while (!connection.begun() && !ready(socket, POLLIN, std::min(until, Clock::now() + kLook))) {
         if (svr_sock_ == INVALID_SOCKET || Clock::now() >= until) return good;
       }
       connection.restart();

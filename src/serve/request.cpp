@@ -177,8 +177,8 @@ void read_messages(Fields& fields, CompletionRequest& request) {
   const json* messages = fields.find("messages");
   if (messages == nullptr) refuse("messages", "is missing: give at least one message");
   if (!messages->is_array() || messages->empty() || messages->size() > kMostMessages) {
-    refuse("messages", cat("must be a list of 1 to ", kMostMessages, " messages, and is ",
-                           shown(*messages)));
+    refuse("messages",
+           cat("must be a list of 1 to ", kMostMessages, " messages, and is ", shown(*messages)));
   }
   static constexpr std::array kRoles = {"system", "developer", "user", "assistant"};
   for (std::size_t i = 0; i < messages->size(); ++i) {
@@ -188,8 +188,8 @@ void read_messages(Fields& fields, CompletionRequest& request) {
     if (!message.contains("role") || !message["role"].is_string()) refuse(name, "has no role");
     const auto& role = message["role"].get_ref<const std::string&>();
     if (std::find(kRoles.begin(), kRoles.end(), role) == kRoles.end()) {
-      refuse(name + ".role", cat("is ", shown(message["role"]),
-                                 ": choose system, developer, user or assistant"));
+      refuse(name + ".role",
+             cat("is ", shown(message["role"]), ": choose system, developer, user or assistant"));
     }
     for (const char* field : {"tool_calls", "function_call", "audio"}) {
       if (message.contains(field) && !message[field].is_null() && !message[field].empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What clients ask for: the JSON bodies of OpenAI's API, read strictly into plain structs. A field
-// that would change the answer and is not supported is refused by name; one that would not is kept in
-// `ignored`, which the answer shows.
+// that would change the answer and is not supported is refused by name; one that would not is kept
+// in `ignored`, which the answer shows.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,8 @@ namespace mrrope {
 
 namespace {
 
-// While answers are being written a prompt is read in smaller chunks, so that they do not wait long.
+// While answers are being written a prompt is read in smaller chunks, so that they do not wait
+// long.
 constexpr std::size_t kShare = 4;
 
 double seconds_between(Clock::time_point a, Clock::time_point b) {
@@ -204,8 +205,8 @@ void Scheduler::admit() {
   }
 }
 
-// The free slot that holds the most of the prompt, if that is at least half of the prompt or of what
-// the slot holds; else an empty one; else the one unused for longest.
+// The free slot that holds the most of the prompt, if that is at least half of the prompt or of
+// what the slot holds; else an empty one; else the one unused for longest.
 Scheduler::Slot* Scheduler::slot_for(const std::vector<Token>& prompt) {
   Slot* best = nullptr;
   Slot* oldest = nullptr;
@@ -310,8 +311,8 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
     if (count == 0) break;
     slot->served = round_;
     slots.push_back(slot);
-    readings.push_back({slot->timeline.get(),
-                        std::span(slot->job.prompt).subspan(slot->tokens.size(), count)});
+    readings.push_back(
+        {slot->timeline.get(), std::span(slot->job.prompt).subspan(slot->tokens.size(), count)});
     read += count;
   }
   if (slots.empty()) return;
@@ -321,8 +322,8 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
     counts_.computed_tokens += writers.size() + read;
     counts_.prompt_tokens += read;
   }
-  // What went wrong, per slot; decided once the computation is over, for a timeline at work must not
-  // go away.
+  // What went wrong, per slot; decided once the computation is over, for a timeline at work must
+  // not go away.
   std::vector<std::optional<std::string>> failures(slots.size(), "not computed");
   try {
     model_.read_together(readings, [&](std::size_t i, std::span<const float> logits) {

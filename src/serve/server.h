@@ -38,9 +38,9 @@ class ApiServer {
   // Empty, or why the model's chat template cannot be used.
   const std::string& chat_trouble() const;
 
-  // Serves until `enough` says so, which is asked a few times a second. Then new requests are refused
-  // and those accepted are finished, unless `at_once` says so.
-  void run(const std::function<bool()>& enough, const std::function<bool()>& at_once);
+  // Serves until `enough` says so, which is asked some times a second. Then new requests are
+  // refused and those accepted are finished.
+  void run(const std::function<bool()>& enough);
 
  private:
   struct State;
