@@ -91,7 +91,7 @@ class Connection final : public httplib::Stream {
 
   const char* buffered_data(size_t& size) const override {
     size = size_ - at_;
-    return buffer_ + at_;
+    return size > 0 ? buffer_ + at_ : nullptr;
   }
   void consume_buffered(size_t size) override { at_ += size; }
 
