@@ -274,17 +274,18 @@ void Scheduler::round() {
   // Whoever waited longest reads, and with it those on the same rung.
   std::stable_sort(readers.begin(), readers.end(),
                    [](const Slot* a, const Slot* b) { return a->served < b->served; });
+  std::optional<std::size_t> reading;  // on this rung
   if (!readers.empty()) {
-    const std::size_t rung = rung_of(*readers.front());
-    std::erase_if(readers, [&](const Slot* slot) { return rung_of(*slot) != rung; });
-    writers[rung];
+    reading = rung_of(*readers.front());
+    std::erase_if(readers, [&](const Slot* slot) { return rung_of(*slot) != *reading; });
+    writers[*reading];
   }
   const bool alone = std::all_of(writers.begin(), writers.end(),
                                  [](const auto& entry) { return entry.second.empty(); });
   const std::size_t share =
       alone ? model_.batch() : std::max<std::size_t>(1, model_.batch() / kShare);
   for (auto& [rung, slots] : writers) {
-    const bool here = !readers.empty() && rung_of(*readers.front()) == rung;
+    const bool here = rung == reading;
     const std::size_t most = model_.batch();
     for (std::size_t first = 0; first < slots.size() || (here && first == 0); first += most) {
       const auto from = slots.begin() + static_cast<std::ptrdiff_t>(first);

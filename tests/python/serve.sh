@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# serve.sh VENV MRROPE MODEL [REQUESTS [SOAK_SECONDS]]: serve_test.py in a Python that has the openai
+# serve.sh VENV MRROPE MODEL: serve_test.py in a Python that has the openai
 # package: $MRROPE_PYTHON, or a virtual environment that is filled from PyPI the first time (some
-# seconds). Exit code 77: skipped.
+# seconds). MRROPE_SERVE_LOAD="REQUESTS SECONDS" makes the load larger. Exit code 77: skipped.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 venv=$1
@@ -25,4 +25,5 @@ if ! "$python" -c 'import openai' 2>/dev/null; then
   "$venv/bin/python" -m pip install --disable-pip-version-check --quiet openai==3.49.0 \
     >"$venv/install.log" 2>&1 || skip "pip failed: $(tail -n 1 "$venv/install.log")"
 fi
-"$python" "$here/serve_test.py" "$@"
+# shellcheck disable=SC2086  # two numbers
+"$python" "$here/serve_test.py" "$@" ${MRROPE_SERVE_LOAD:-}

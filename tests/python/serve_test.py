@@ -480,8 +480,8 @@ class Load(unittest.TestCase):
         words = TEXT.split()
         made = []
         for i in range(24):
-            size = (8, 60, 250, 700, 950, 1300, 1900, 2600)[i % 8]
-            made.append(f"{i}. " + " ".join(rng.choice(words) for _ in range(int(size * 0.8))))
+            size = (6, 40, 70, 100, 140, 180, 230, 280)[i % 8]
+            made.append(f"{i}. " + " ".join(rng.choice(words) for _ in range(size)))
         return made
 
     def differs(self, alone, now):
@@ -497,8 +497,12 @@ class Load(unittest.TestCase):
         return None
 
     def test_load(self):
-        with Server("--parallel", "8", "--queue", "64") as server:
+        # A window of 128 puts eight rungs into few tokens.
+        with Server("--parallel", "8", "--queue", "64", "--train-ctx", "128", ctx=512) as server:
             prompts = self.prompts()
+            sizes = [len(server.post("/tokenize", {"content": p})[1]["tokens"]) for p in prompts]
+            self.assertLess(min(sizes), 64)
+            self.assertGreater(max(sizes), 400)
             ask = lambda i: server.complete(prompts[i], 24, logprobs=2)["choices"][0]
             alone = [ask(i) for i in range(len(prompts))]
             rng = random.Random(11)
