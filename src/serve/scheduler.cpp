@@ -18,6 +18,10 @@ namespace {
 // long.
 constexpr std::size_t kShare = 4;
 
+// Every turn rounds a key once more (docs/elastic.md). A conversation that only grows is turned
+// once per rung; one that goes back and forth is read anew after this many times that.
+constexpr std::size_t kTurnsPerRung = 2;
+
 double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
 }
@@ -236,8 +240,10 @@ void Scheduler::begin(Slot& slot, Waiting waiting) {
     slot.chooser.emplace(slot.job.sampling);
     slot.text.emplace(slot.job.stop);
     // At least one token must be read, for the logits that follow it.
-    const std::size_t same =
+    std::size_t same =
         std::min(common_prefix(slot.tokens, slot.job.prompt), slot.job.prompt.size() - 1);
+    if (slot.turned > kTurnsPerRung * ladder_.rungs().size()) same = 0;
+    if (same == 0) slot.turned = 0;
     slot.timeline->truncate(static_cast<std::int64_t>(same));
     slot.tokens.resize(same);
     slot.so_far.cached = static_cast<std::int64_t>(same);
@@ -332,6 +338,7 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       slot.tokens.insert(slot.tokens.end(), readings[i].tokens.begin(), readings[i].tokens.end());
       if (slot.timeline->rung() != slot.rung) {
         slot.rung = slot.timeline->rung();
+        ++slot.turned;
         const std::lock_guard lock(mutex_);
         ++counts_.turns;
       }
@@ -406,6 +413,7 @@ void Scheduler::reset(Slot& slot) {
   slot.timeline.reset();
   slot.timeline = model_.timeline();
   slot.tokens.clear();
+  slot.turned = 0;
   slot.rung = 0;
 }
 

@@ -137,6 +137,7 @@ class Scheduler {
     std::unique_ptr<Timeline> timeline;
     std::vector<Token> tokens;  // what the timeline holds
     std::size_t rung = 0;
+    std::size_t turned = 0;  // how often, since it was empty
     std::uint64_t used = 0;  // when last, in rounds
     // While at work.
     std::shared_ptr<Answer> answer;
