@@ -104,6 +104,7 @@ int run(int argc, char** argv) {
   add_report(app);
   add_tune(app);
   add_sweep(app);
+  add_serve(app);
   add_demo(app);
 
   try {

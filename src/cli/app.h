@@ -38,6 +38,7 @@ void add_theory(CLI::App& app);
 void add_report(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_sweep(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_demo(CLI::App& app);
 
 // Man page and shell completions from the table behind --help: "man", "bash", "zsh" or "fish".

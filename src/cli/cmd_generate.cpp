@@ -254,14 +254,7 @@ void run_generate(GenerateFlags flags) {
   facts.geometry = subject.geometry;
   const std::int64_t window = facts.geometry.train_length;
   const std::int64_t ctx = flags.extension.ctx.empty() ? window : parse_length(flags.extension.ctx);
-  const bool choose = flags.extension.methods.empty() && flags.extension.plan_files.empty();
-  if (choose) flags.extension.methods = {ctx > window ? "elastic:pro" : "none"};
-  if (flags.extension.ctx.empty() && !flags.extension.scale) flags.extension.scale = 1;
-  const std::vector<Candidate> candidates = resolve(flags.extension, facts.geometry);
-  if (candidates.size() != 1) {
-    throw Error(ErrorKind::usage, cat("generate runs one method, not ", candidates.size()),
-                "give one --method or one --plan");
-  }
+  LadderChoice choice = choose_ladder(flags.extension, facts.geometry, ctx, "generate");
   const std::string prompt = read_prompt(flags);
   if (prompt.empty() && !flags.chat) {
     throw Error(ErrorKind::usage, "there is nothing to continue",
@@ -280,21 +273,8 @@ void run_generate(GenerateFlags flags) {
     }
   }
   const auto model = open_local(facts, engine);
-  const auto* plan = std::get_if<Plan>(&candidates.front().content);
-  Ladder ladder = plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content);
-  try {
-    model->use(ladder);
-    if (choose && ctx > window) {
-      note(cat("no --method given: elastic:pro, untouched up to ", window, " tokens, then growing ",
-               "to scale ", significant(double(ctx) / double(window), 4)));
-    }
-  } catch (const Error& error) {
-    if (!choose || error.kind() != ErrorKind::unsupported) throw;
-    ladder = make_ladder(ladder.rungs().back().plan, ctx);
-    model->use(ladder);
-    note(cat(error.what(), "; so with static pro, scale ",
-             significant(double(ctx) / double(window), 4)));
-  }
+  use(*model, choice);
+  const Ladder& ladder = choice.ladder;
   if (flags.dry_run) return print_dry_run(*model, prompt, flags.generate.max_tokens);
   const Session session(flags.session, facts, engine, ladder);
   std::vector<ChatMessage> messages;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cli/app.h"
 #include "core/text.h"
 #include "mrrope/error.h"
 
@@ -38,6 +39,40 @@ void add_climb(CLI::App& verb, LocalOptions& flags) {
       ->type_name("each|last")
       ->check(CLI::IsMember({"each", "last"}))
       ->default_str("each");
+}
+
+LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::int64_t ctx,
+                           const char* verb) {
+  const bool ours = flags.methods.empty() && flags.plan_files.empty();
+  if (ours) flags.methods = {ctx > geometry.train_length ? "elastic:pro" : "none"};
+  if (flags.ctx.empty() && !flags.scale) flags.scale = 1;
+  const std::vector<Candidate> candidates = resolve(flags, geometry);
+  if (candidates.size() != 1) {
+    throw Error(ErrorKind::usage, cat(verb, " runs one method, not ", candidates.size()),
+                "give one --method or one --plan");
+  }
+  const auto* plan = std::get_if<Plan>(&candidates.front().content);
+  return {candidates.front().name,
+          plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content), ours};
+}
+
+void use(LanguageModel& model, LadderChoice& choice) {
+  const Ladder& ladder = choice.ladder;
+  const std::int64_t window = ladder.rungs().front().plan.geometry().train_length;
+  const bool beyond = choice.ours && ladder.longest() > window;
+  const std::string scale = significant(double(ladder.longest()) / double(window), 4);
+  try {
+    model.use(ladder);
+    if (beyond) {
+      note(cat("no --method given: elastic:pro, untouched up to ", window, " tokens, then growing ",
+               "to scale ", scale));
+    }
+  } catch (const Error& error) {
+    if (!beyond || error.kind() != ErrorKind::unsupported) throw;
+    choice = {"pro", make_ladder(ladder.rungs().back().plan, ladder.longest()), true};
+    model.use(choice.ladder);
+    note(cat(error.what(), "; so with static pro, scale ", scale));
+  }
 }
 
 std::string memory_text(const Model& model, const LocalOptions& options) {

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/options.h"
 #include "engine/local.h"
 
 namespace mrrope::cli {
@@ -12,6 +13,19 @@ namespace mrrope::cli {
 void add_engine(CLI::App& verb, LocalOptions& flags);
 // --climb, for verbs that read prompts.
 void add_climb(CLI::App& verb, LocalOptions& flags);
+
+// The one plan or ladder that --method or --plan give for a context of `ctx` tokens; where neither
+// is given, elastic:pro past the window.
+struct LadderChoice {
+  std::string name;
+  Ladder ladder;
+  bool ours = false;  // not the user's
+};
+LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::int64_t ctx,
+                           const char* verb);
+// Puts the model under it. Where the choice was ours and the keys of this model cannot be turned,
+// it becomes static; either way a note says what it is.
+void use(LanguageModel& model, LadderChoice& choice);
 
 // For --dry-run: what the model takes, in words.
 std::string memory_text(const Model& model, const LocalOptions& options);

@@ -110,6 +110,21 @@ struct ChatMessage {
   std::string content;
 };
 
+// A model's own chat template, with what it may name. add_bos: a BOS at the front of what it makes
+// is left to tokenize().
+struct ChatTemplate {
+  std::string source;  // Jinja
+  std::string bos;
+  std::string eos;
+  bool add_bos = false;
+};
+
+// The tokens that a timeline reads next.
+struct Reading {
+  Timeline* timeline;
+  std::span<const Token> tokens;
+};
+
 class LanguageModel {
  public:
   virtual ~LanguageModel() = default;
@@ -129,6 +144,14 @@ class LanguageModel {
   // Throws Error (unsupported) where the file carries no template.
   virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const = 0;
 
+  // Empty where the file carries none.
+  virtual std::optional<ChatTemplate> chat_template() const { return std::nullopt; }
+
+  // The bytes of one token, which need not be whole characters; control tokens have none. Whether a
+  // token ends the text.
+  virtual std::string piece(Token token) const { return detokenize({&token, 1}); }
+  virtual bool ends_text(Token /*token*/) const { return false; }
+
   // Every timeline made from now on runs under this ladder. Timelines alive must be gone. Throws
   // Error (unsupported) on a ladder that grows where the model's keys cannot be turned.
   virtual void use(const Ladder& ladder) = 0;
@@ -138,6 +161,22 @@ class LanguageModel {
 
   // An empty timeline.
   virtual std::unique_ptr<Timeline> timeline() = 0;
+
+  // Tokens that are computed at once, at most.
+  virtual std::size_t batch() const { return 512; }
+
+  // Reads the tokens of several timelines, no two the same, in one computation where the engine
+  // can: batch() tokens in all, and every timeline begins and ends on one and the same rung. The
+  // observer sees, per reading, the logits after its last token. Throws as append(); the timelines
+  // are then as before, but where a key could not be turned.
+  virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) {
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+      const std::size_t last = readings[i].tokens.size() - 1;
+      readings[i].timeline->append_observed(
+          readings[i].tokens, {&last, 1},
+          [&](std::size_t, std::span<const float> logits) { observer(i, logits); });
+    }
+  }
 
   // One that save() wrote while its keys stood on `rung` of the same ladder, as the only timeline
   // of this model. Throws Error: usage (others are alive), corrupt.

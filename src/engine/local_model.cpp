@@ -199,32 +199,38 @@ llama_seq_id LocalModel::take_sequence() {
 
 void LocalModel::give_back(llama_seq_id sequence) { free_sequences_.push_back(sequence); }
 
-void LocalModel::decode(const Chunk& chunk, std::span<const char> wanted) {
-  const auto& [sequence, tokens, position, rung] = chunk;
-  const std::size_t count = tokens.size();
-  for (const Token token : tokens) {
+void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wanted) {
+  tokens_.clear();
+  positions_.clear();
+  sequences_.clear();
+  for (const Chunk& chunk : chunks) {
+    tokens_.insert(tokens_.end(), chunk.tokens.begin(), chunk.tokens.end());
+    for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
+      positions_.push_back(static_cast<llama_pos>(chunk.position + static_cast<std::int64_t>(i)));
+    }
+    sequences_.resize(tokens_.size(), chunk.sequence);
+  }
+  const std::size_t count = tokens_.size();
+  for (const Token token : tokens_) {
     if (token < 0 || token >= vocabulary_) {
       throw Error(ErrorKind::usage,
                   cat("token ", token, " is outside the vocabulary of ", vocabulary_));
     }
   }
-  positions_.resize(count);
-  llama_seq_id list = sequence;
-  sequence_lists_.assign(count, &list);
+  sequence_lists_.clear();
+  for (llama_seq_id& sequence : sequences_) sequence_lists_.push_back(&sequence);
   outputs_.assign(wanted.begin(), wanted.end());
-  for (std::size_t i = 0; i < count; ++i) {
-    positions_[i] = static_cast<llama_pos>(position + static_cast<std::int64_t>(i));
-  }
+  const std::int64_t position = chunks.front().position;
   llama_batch batch{};
   batch.n_tokens = static_cast<int32_t>(count);
-  batch.token = const_cast<Token*>(tokens.data());  // libllama only reads it
+  batch.token = tokens_.data();
   batch.pos = positions_.data();
   batch.n_seq_id = sequence_counts_.data();
   batch.seq_id = sequence_lists_.data();
   batch.logits = outputs_.data();
 
   take_llama_log();
-  injector_->begin(rung);
+  injector_->begin(chunks.front().rung);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
     throw Error(ErrorKind::usage,
@@ -237,6 +243,46 @@ void LocalModel::decode(const Chunk& chunk, std::span<const char> wanted) {
                                        ": ", take_llama_log()));
   }
   injector_->finish();
+}
+
+void LocalModel::read_together(std::span<const Reading> readings, const LogitObserver& observer) {
+  // Memory with a state per sequence is computed sequence by sequence, which the injector would not
+  // recognise as one decode.
+  const bool stateful =
+      llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
+  if (readings.size() < 2 || stateful) return LanguageModel::read_together(readings, observer);
+  std::vector<Chunk> chunks;
+  std::vector<std::size_t> last;  // of each reading, within the batch
+  std::size_t count = 0;
+  for (const Reading& reading : readings) {
+    auto& timeline = static_cast<LocalTimeline&>(*reading.timeline);
+    chunks.push_back(timeline.begin_shared(reading.tokens));
+    count += reading.tokens.size();
+    last.push_back(count - 1);
+    if (chunks.back().rung != chunks.front().rung || count > batch()) {
+      throw Error(ErrorKind::usage,
+                  cat("timelines on rungs ", chunks.front().rung, " and ", chunks.back().rung, ", ",
+                      count, " tokens: a batch holds one rung and ", batch()));
+    }
+  }
+  // The last token of each is wanted: not every architecture runs without any.
+  std::vector<char> wanted(count, 0);
+  for (const std::size_t i : last) wanted[i] = 1;
+  try {
+    decode(chunks, wanted);
+  } catch (...) {
+    for (const Chunk& chunk : chunks) {
+      llama_memory_seq_rm(memory(), chunk.sequence, static_cast<llama_pos>(chunk.position), -1);
+    }
+    throw;
+  }
+  std::span<const std::int32_t> rest = cells();
+  for (const Reading& reading : readings) {
+    const std::size_t own = rest.empty() ? 0 : reading.tokens.size();
+    static_cast<LocalTimeline&>(*reading.timeline).end_shared(reading.tokens, rest.first(own));
+    rest = rest.subspan(own);
+  }
+  for (std::size_t i = 0; i < readings.size(); ++i) observer(i, row(last[i]));
 }
 
 void LocalModel::decode_scored(const Chunk& chunk, std::span<const Token> targets,

@@ -31,9 +31,14 @@ class LocalModel final : public LanguageModel {
   std::optional<Token> bos() const override;
   int vocabulary() const override { return vocabulary_; }
   std::string apply_chat_template(std::span<const ChatMessage> messages) const override;
+  std::optional<ChatTemplate> chat_template() const override;
+  std::string piece(Token token) const override;
+  bool ends_text(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
   void use(const Ladder& ladder) override;
   std::int64_t context_length() const override;
   std::unique_ptr<Timeline> timeline() override;
+  std::size_t batch() const override { return static_cast<std::size_t>(ubatch_); }
+  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override;
   std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
 
   // The rest is for timelines.
@@ -50,10 +55,14 @@ class LocalModel final : public LanguageModel {
     std::int64_t position;
     std::size_t rung;
   };
-  // Computes it. wanted[i]: the logits that follow token i are kept and can be had from row(i)
-  // until the next call. Throws Error: usage (the cache is full), failed.
-  void decode(const Chunk& chunk, std::span<const char> wanted);
-  // Under a ladder that grows: where the last decode stored its tokens. Otherwise empty.
+  // Computes chunks of different timelines, all on one rung and at most ubatch() tokens together,
+  // counted from the first token of the first chunk on. wanted[i]: the logits that follow token i
+  // are kept and can be had from row(i) until the next call. Throws Error: usage (the cache is
+  // full), failed.
+  void decode(std::span<const Chunk> chunks, std::span<const char> wanted);
+  void decode(const Chunk& chunk, std::span<const char> wanted) { decode({&chunk, 1}, wanted); }
+  // Under a ladder that grows: where the last decode stored its tokens, in their order. Otherwise
+  // empty.
   const std::vector<std::int32_t>& cells() const noexcept { return injector_->cells(); }
   std::span<const float> row(std::size_t index) const;
 
@@ -113,8 +122,10 @@ class LocalModel final : public LanguageModel {
   std::optional<Ladder> ladder_;  // empty: the model as shipped
   std::vector<llama_seq_id> free_sequences_;
   // The batch being decoded.
+  std::vector<Token> tokens_;
   std::vector<llama_pos> positions_;
   std::vector<int32_t> sequence_counts_;
+  std::vector<llama_seq_id> sequences_;
   std::vector<llama_seq_id*> sequence_lists_;
   std::vector<std::int8_t> outputs_;
 };

@@ -2,10 +2,9 @@
 // Between text and tokens, by the model's own tokenizer and chat template.
 #include "core/text.h"
 
-#include <chat.h>
+#include <algorithm>
 
-#include <exception>
-
+#include "engine/chat.h"
 #include "engine/local_model.h"
 #include "mrrope/error.h"
 
@@ -18,6 +17,19 @@ void check_vocabulary(const llama_vocab* vocab, const Model& facts) {
   if (llama_vocab_type(vocab) != LLAMA_VOCAB_TYPE_NONE) return;
   throw Error(ErrorKind::unsupported, cat(facts.path.filename().string(), " carries no tokenizer"),
               "convert the model again with its tokenizer files beside it");
+}
+
+std::string piece_of(const llama_vocab* vocab, Token token, bool special) {
+  std::string piece(64, '\0');
+  int32_t length = llama_token_to_piece(vocab, token, piece.data(),
+                                        static_cast<int32_t>(piece.size()), 0, special);
+  if (length < 0) {
+    piece.resize(static_cast<std::size_t>(-length));
+    length = llama_token_to_piece(vocab, token, piece.data(), static_cast<int32_t>(piece.size()), 0,
+                                  special);
+  }
+  piece.resize(static_cast<std::size_t>(std::max(length, 0)));
+  return piece;
 }
 
 }  // namespace
@@ -67,6 +79,11 @@ std::string LocalModel::detokenize(std::span<const Token> tokens) const {
   return text;
 }
 
+std::string LocalModel::piece(Token token) const {
+  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
+  return piece_of(vocab_, token, false);
+}
+
 std::optional<Token> LocalModel::bos() const {
   if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return std::nullopt;
   const llama_token token = llama_vocab_bos(vocab_);
@@ -74,24 +91,26 @@ std::optional<Token> LocalModel::bos() const {
   return token;
 }
 
+std::optional<ChatTemplate> LocalModel::chat_template() const {
+  const char* source = llama_model_chat_template(model_.get(), nullptr);
+  if (source == nullptr) return std::nullopt;
+  const auto text = [&](llama_token token) {
+    return token == LLAMA_TOKEN_NULL ? std::string() : piece_of(vocab_, token, true);
+  };
+  return ChatTemplate{source, text(llama_vocab_bos(vocab_)), text(llama_vocab_eos(vocab_)),
+                      bos().has_value()};
+}
+
 std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
-  if (llama_model_chat_template(model_.get(), nullptr) == nullptr) {
+  const std::optional<ChatTemplate> own = chat_template();
+  if (!own) {
     throw Error(ErrorKind::unsupported,
                 cat(facts_.path.filename().string(), " carries no chat template"),
                 "leave --chat away, or use an instruct model");
   }
   try {
-    const common_chat_templates_ptr templates = common_chat_templates_init(model_.get(), "");
-    common_chat_templates_inputs inputs;
-    inputs.add_bos = bos().has_value();  // the template's own BOS is left to tokenize()
-    for (const ChatMessage& message : messages) {
-      common_chat_msg m;
-      m.role = message.role;
-      m.content = message.content;
-      inputs.messages.push_back(std::move(m));
-    }
-    return common_chat_templates_apply(templates.get(), inputs).prompt;
-  } catch (const std::exception& error) {
+    return render_chat(*own, messages);
+  } catch (const Error& error) {
     throw Error(ErrorKind::unsupported,
                 cat("the chat template of ", facts_.path.filename().string(),
                     " cannot be applied: ", error.what()));

@@ -56,9 +56,24 @@ void LocalTimeline::climb(std::int64_t length) {
   past_->rung = rung;
 }
 
-void LocalTimeline::keep(std::span<const Token> tokens) {
+void LocalTimeline::keep(std::span<const Token> tokens, std::span<const std::int32_t> cells) {
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  cells_.insert(cells_.end(), model_.cells().begin(), model_.cells().end());
+  cells_.insert(cells_.end(), cells.begin(), cells.end());
+}
+
+LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
+  const std::int64_t end = length() + static_cast<std::int64_t>(tokens.size());
+  model_.check_length(end);
+  climb(length() + 1);
+  if (end > model_.end_of_rung(past_->rung)) {
+    throw Error(ErrorKind::usage, cat("tokens ", length(), " to ", end, " lie on two rungs"));
+  }
+  last_logits_.clear();
+  return {sequence_, tokens, length(), past_->rung};
+}
+
+void LocalTimeline::end_shared(std::span<const Token> tokens, std::span<const std::int32_t> cells) {
+  keep(tokens, cells);
 }
 
 void LocalTimeline::forget() {
@@ -89,7 +104,7 @@ void LocalTimeline::extend(std::span<const Token> tokens, const Compute& compute
       llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
       throw;
     }
-    keep(part);
+    keep(part, model_.cells());
     first += count;
     if (first == tokens.size()) {
       const std::span<const float> row = model_.row(count - 1);
@@ -104,7 +119,7 @@ std::span<const float> LocalTimeline::step(Token token) {
   last_logits_.clear();
   const char wanted = 1;
   model_.decode({sequence_, {&token, 1}, length(), past_->rung}, {&wanted, 1});
-  keep({&token, 1});
+  keep({&token, 1}, model_.cells());
   return model_.row(0);
 }
 

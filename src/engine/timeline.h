@@ -38,6 +38,12 @@ class LocalTimeline final : public Timeline {
   std::vector<Token> tokens() const override { return tokens_; }
   void save(const std::filesystem::path& path) const override;
 
+  // For a decode of several timelines (LocalModel::read_together): puts the keys on the rung of the
+  // next token and says what to compute; then takes what was computed. The tokens must end on the
+  // rung they begin on.
+  LocalModel::Chunk begin_shared(std::span<const Token> tokens);
+  void end_shared(std::span<const Token> tokens, std::span<const std::int32_t> cells);
+
   // Into an empty timeline of a model that has no other.
   void load(const std::filesystem::path& path, std::size_t rung);
 
@@ -57,7 +63,7 @@ class LocalTimeline final : public Timeline {
   // Puts the keys on the rung of this length before the next token is read.
   void climb(std::int64_t length);
   // After a decode: the tokens are part of the timeline.
-  void keep(std::span<const Token> tokens);
+  void keep(std::span<const Token> tokens, std::span<const std::int32_t> cells);
   // Empties the timeline, cache included.
   void forget();
   // Computes one more token without keeping its logits: they are valid until the next decode.

@@ -122,8 +122,11 @@ class Page:
             self.requests.append(details["request"]["url"])
 
     def open(self, path):
+        """A file, or an address."""
         self.events.clear()
-        self.call("Page.navigate", url=pathlib.Path(path).resolve().as_uri())
+        text = str(path)
+        url = text if text.startswith("http:") else pathlib.Path(path).resolve().as_uri()
+        self.call("Page.navigate", url=url)
         while "Page.loadEventFired" not in self.events:
             self.note(json.loads(self.socket.receive()))
 
@@ -147,8 +150,13 @@ class Page:
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def key(self, name):
+        more = {"text": "\r"} if name == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name)
+            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name,
+                      windowsVirtualKeyCode={"Enter": 13, "Tab": 9, "Escape": 27}.get(name, 0), **more)
+
+    def type(self, text):
+        self.call("Input.insertText", text=text)
 
     def screenshot(self, path):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]

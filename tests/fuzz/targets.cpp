@@ -11,6 +11,7 @@
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "mrrope/error.h"
+#include "serve/request.h"
 
 namespace mrrope::fuzz {
 namespace {
@@ -92,6 +93,36 @@ void config(std::span<const std::byte> bytes) {
     const Facts facts = config_facts(parse_json(text, "fuzz"), "fuzz");
     only_errors([&] { use(facts, true); });
     use(facts, false);
+  });
+}
+
+void request(std::span<const std::byte> bytes) {
+  const std::string_view body(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  constexpr std::size_t kLargest = 1 << 20;
+  const auto only_refusals = [](auto&& action) {
+    try {
+      action();
+    } catch (const ApiError& error) {
+      require(error.status == 400 && error.what()[0] != '\0', "a refusal without a reason");
+    }
+  };
+  const auto check = [](const CompletionRequest& r) {
+    require(r.sampling.temperature >= 0 && r.sampling.top_k >= 0, "sampling out of range");
+    require(r.sampling.top_p >= 0 && r.sampling.top_p <= 1, "top_p out of range");
+    require(!r.length || *r.length >= 1, "an answer of no length");
+    require(!r.logprobs || (*r.logprobs >= 0 && *r.logprobs <= 20), "logprobs out of range");
+    for (const std::string& stop : r.stop) require(!stop.empty(), "an empty stop string");
+    for (const Token token : r.prompt_tokens) require(token >= 0, "a negative token");
+  };
+  only_refusals([&] { check(parse_completion(body, kLargest)); });
+  only_refusals([&] {
+    const CompletionRequest r = parse_chat(body, kLargest);
+    require(!r.messages.empty(), "a chat without messages");
+    check(r);
+  });
+  only_refusals([&] { parse_tokenize(body, kLargest); });
+  only_refusals([&] {
+    for (const Token token : parse_detokenize(body, kLargest)) require(token >= 0, "a token");
   });
 }
 

@@ -11,5 +11,6 @@ namespace mrrope::fuzz {
 void gguf(std::span<const std::byte> bytes);
 void safetensors(std::span<const std::byte> bytes);  // a file, or an index if it starts with '{'
 void config(std::span<const std::byte> bytes);
+void request(std::span<const std::byte> bytes);  // the body of a request to mrrope serve
 
 }  // namespace mrrope::fuzz

@@ -241,6 +241,50 @@ TEST(Elastic, LeavesOtherTimelinesAlone) {
   EXPECT_EQ(read_keys(local, 90), before);
 }
 
+// Several timelines in one computation read what each would read alone, and one that climbs from
+// batch to batch turns its own keys only.
+TEST(Elastic, TimelinesReadTogether) {
+  const RandomModel file(small_model("llama"), 5);
+  const auto model = open_local(read_model(file.path()), small("f32"));
+  const Ladder ladder = growing(model->facts().geometry, "pro", 320);
+  model->use(ladder);
+  const std::vector<Token> tokens = words(320);
+  const Rows alone = observe(*model->timeline(), tokens);
+
+  std::vector<std::unique_ptr<Timeline>> timelines;
+  for (int i = 0; i < 3; ++i) timelines.push_back(model->timeline());
+  timelines[1]->append(std::span(tokens).first(20));
+  timelines[2]->append(std::span(tokens).first(61));  // the window is 64
+  std::size_t batches = 0;
+  double worst = 0;
+  while (timelines[0]->length() < 200) {
+    // The first reads chunks, the others one token each; those on the first one's rung go along.
+    const auto next = [&](const Timeline& t) { return ladder.rung_at(t.length() + 1); };
+    std::vector<Reading> readings;
+    for (const auto& t : timelines) {
+      if (next(*t) != next(*timelines[0]) || t->length() >= 300) continue;
+      const auto room = std::size_t(ladder.rungs()[next(*t)].length - t->length());
+      const std::size_t count = readings.empty() ? std::min<std::size_t>(7, room) : 1;
+      readings.push_back({t.get(), std::span(tokens).subspan(std::size_t(t->length()), count)});
+    }
+    batches += readings.size() > 1;
+    model->read_together(readings, [&](std::size_t i, std::span<const float> row) {
+      const auto end = std::size_t(readings[i].timeline->length());
+      worst = std::max(worst, largest_difference(alone[end - 1], {row.begin(), row.end()}));
+    });
+  }
+  EXPECT_GT(batches, 5U);
+  EXPECT_GT(timelines[0]->rung(), 4U);
+  EXPECT_LT(worst, noise(1e-4));
+  // Tokens that do not end on the rung they begin on are refused, and nothing is read.
+  const std::vector<Reading> across = {
+      {timelines[1].get(), std::span(tokens).subspan(std::size_t(timelines[1]->length()), 1)},
+      {timelines[0].get(), std::span(tokens).subspan(std::size_t(timelines[0]->length()), 100)}};
+  const std::int64_t before = timelines[1]->length();
+  EXPECT_THROW(model->read_together(across, [](std::size_t, std::span<const float>) {}), Error);
+  EXPECT_EQ(timelines[1]->length(), before);
+}
+
 // The promise: inside the window the model is untouched, to the last bit.
 TEST(Elastic, IsTheUntouchedModelInsideTheWindow) {
   LocalOptions options = small("f16");

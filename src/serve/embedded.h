@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's files, as part of the program (mrrope_embed).
+#pragma once
+
+namespace mrrope::embedded {
+
+extern const char* const serve_html;
+extern const char* const serve_css;
+extern const char* const serve_js;
+
+}  // namespace mrrope::embedded

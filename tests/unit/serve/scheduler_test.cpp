@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include "serve/request.h"
+#include "support/scripted.h"
+
+namespace mrrope {
+namespace {
+
+constexpr std::int64_t kContext = 600;
+
+Ladder growing(const LanguageModel& model) {
+  LadderRequest request;
+  request.extension.method = "pro";
+  request.longest = kContext;
+  return make_ladder(model.facts().geometry, request);
+}
+
+// Takes its time, where a test needs one answer to be on its way while it does something else.
+class UnhurriedModel : public ScriptedModel {
+ public:
+  using ScriptedModel::ScriptedModel;
+  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
+    if (unhurried) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ScriptedModel::read_together(readings, observer);
+  }
+  std::atomic<bool> unhurried = false;
+};
+
+struct Trial {
+  explicit Trial(int slots = 3, int queue = 64, const ScriptedOptions& options = {})
+      : model(options), ladder(growing(model)) {
+    model.use(ladder);
+    scheduler = std::make_unique<Scheduler>(model, ladder, SchedulerLimits{slots, queue, kContext});
+  }
+  UnhurriedModel model;
+  Ladder ladder;
+  std::unique_ptr<Scheduler> scheduler;
+};
+
+Job job(const ScriptedModel& model, const std::string& text, std::int64_t length = 12) {
+  Job j;
+  j.prompt = model.tokenize(text, true, false);
+  j.length = length;
+  j.sampling.temperature = 0;
+  j.logprobs = 1;
+  return j;
+}
+
+struct Said {
+  std::vector<Token> tokens;
+  Outcome outcome;
+};
+
+Said finish(Answer& answer) {
+  Said said;
+  for (bool complete = false; !complete;) {
+    Answer::Part part;
+    complete = answer.take(part, std::chrono::milliseconds(100));
+    for (const ChosenToken& chosen : part.tokens) said.tokens.push_back(chosen.token);
+  }
+  said.outcome = answer.outcome();
+  return said;
+}
+
+int status_of(Scheduler& scheduler, Job j) {
+  try {
+    scheduler.submit(std::move(j));
+  } catch (const ApiError& error) {
+    return error.status;
+  }
+  return 0;
+}
+
+// Lengths on several rungs: the window is 64.
+std::vector<std::string> texts() {
+  std::vector<std::string> out;
+  for (int i = 0; i < 12; ++i) {
+    out.push_back(std::string(1, char('a' + i)) +
+                  std::string(std::size_t(5 + 40 * i), char('A' + i)));
+  }
+  return out;
+}
+
+TEST(Scheduler, ManyAtOnceSayWhatEachSaysAlone) {
+  Trial alone(1);
+  Trial together(3);
+  std::vector<Said> expected;
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (const std::string& text : texts()) {
+    expected.push_back(finish(*alone.scheduler->submit(job(alone.model, text))));
+  }
+  for (const std::string& text : texts()) {
+    answers.push_back(together.scheduler->submit(job(together.model, text)));
+  }
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const Said said = finish(*answers[i]);
+    EXPECT_EQ(said.outcome.end, expected[i].outcome.end) << i << said.outcome.message;
+    EXPECT_EQ(said.tokens, expected[i].tokens) << i;
+    EXPECT_GT(said.tokens.size(), 3U);
+  }
+  const SchedulerCounts counts = together.scheduler->counts();
+  EXPECT_EQ(counts.slots_busy, 0);
+  EXPECT_EQ(counts.queued, 0);
+  EXPECT_LT(counts.computations, alone.scheduler->counts().computations);
+}
+
+TEST(Scheduler, ComputesOnlyWhatIsNew) {
+  Trial s(2);
+  const std::string start(200, 'x');
+  const Said first = finish(*s.scheduler->submit(job(s.model, start)));
+  ASSERT_EQ(first.outcome.cached, 0);
+  Job more = job(s.model, start);
+  more.prompt.insert(more.prompt.end(), first.tokens.begin(), first.tokens.end());
+  more.prompt.push_back('y');
+  finish(*s.scheduler->submit(job(s.model, "something else")));  // goes to the other slot
+  const std::int64_t before = s.model.computed();
+  const Said second = finish(*s.scheduler->submit(more));
+  // Of what was written the last token was never read.
+  EXPECT_EQ(second.outcome.cached, std::int64_t(more.prompt.size()) - 2);
+  EXPECT_LE(s.model.computed() - before, 2 + 12);
+  // A prompt that was cut short and goes on otherwise keeps what is common.
+  const Said third = finish(*s.scheduler->submit(job(s.model, start.substr(0, 150) + "zzz")));
+  EXPECT_EQ(third.outcome.cached, 151);  // BOS
+  // The very same prompt reads its last token again.
+  const Said fourth = finish(*s.scheduler->submit(job(s.model, start.substr(0, 150) + "zzz")));
+  EXPECT_EQ(fourth.outcome.cached, 153);
+  EXPECT_EQ(fourth.tokens, third.tokens);
+}
+
+TEST(Scheduler, AShortAnswerDoesNotWaitForALongOne) {
+  Trial s(2);
+  s.model.unhurried = true;
+  const auto slow = s.scheduler->submit(job(s.model, "slow", 400));
+  const auto quick = s.scheduler->submit(job(s.model, "quick", 3));
+  finish(*quick);
+  Answer::Part part;
+  EXPECT_FALSE(slow->take(part, std::chrono::milliseconds(0)));
+  slow->cancel();
+  EXPECT_EQ(finish(*slow).outcome.end, Outcome::End::cancelled);
+}
+
+TEST(Scheduler, Refuses) {
+  Trial s(1, 1);
+  EXPECT_EQ(status_of(*s.scheduler, job(s.model, std::string(600, 'x'))), 400);
+  Job empty;
+  EXPECT_EQ(status_of(*s.scheduler, empty), 400);
+  s.model.unhurried = true;
+  const auto running = s.scheduler->submit(job(s.model, "a", 500));
+  while (s.scheduler->counts().slots_busy == 0) std::this_thread::yield();
+  const auto waiting = s.scheduler->submit(job(s.model, "b", 3));
+  EXPECT_EQ(status_of(*s.scheduler, job(s.model, "c")), 429);
+  s.scheduler->refuse_new();
+  EXPECT_EQ(status_of(*s.scheduler, job(s.model, "d")), 503);
+  EXPECT_FALSE(s.scheduler->idle());
+  EXPECT_EQ(finish(*running).outcome.written, 500);  // what was accepted is finished
+  EXPECT_EQ(finish(*waiting).outcome.written, 3);
+  EXPECT_TRUE(s.scheduler->idle());
+}
+
+TEST(Scheduler, AnAnswerEndsAtTheEndOfTheContext) {
+  Trial s(1);
+  const Said said = finish(*s.scheduler->submit(job(s.model, std::string(590, 'x'), 1000)));
+  EXPECT_EQ(said.outcome.end, Outcome::End::length);
+  EXPECT_EQ(said.outcome.length, kContext);
+}
+
+TEST(Scheduler, StopsAtAStopString) {
+  Trial s(1);
+  const auto text_of = [&](Job j) {
+    const auto answer = s.scheduler->submit(std::move(j));
+    std::string text;
+    for (bool complete = false; !complete;) {
+      Answer::Part part;
+      complete = answer->take(part, std::chrono::milliseconds(100));
+      text += part.text;
+    }
+    return std::pair(text, answer->outcome().end);
+  };
+  const auto [whole, ended] = text_of(job(s.model, "abc", 50));
+  EXPECT_EQ(ended, Outcome::End::length);
+  Job j = job(s.model, "abc", 50);
+  j.stop = {"never said", whole.substr(7, 3)};
+  const auto [cut, stopped] = text_of(j);
+  EXPECT_EQ(cut, whole.substr(0, whole.find(j.stop[1])));
+  EXPECT_EQ(stopped, Outcome::End::stop);
+}
+
+TEST(Scheduler, AFailureIsOneAnswersOwn) {
+  ScriptedOptions options;
+  options.fail_at = 30;
+  Trial s(1, 4, options);
+  const Said failed = finish(*s.scheduler->submit(job(s.model, std::string(50, 'x'))));
+  EXPECT_EQ(failed.outcome.end, Outcome::End::failed);
+  EXPECT_FALSE(failed.outcome.message.empty());
+  const Said next = finish(*s.scheduler->submit(job(s.model, std::string(50, 'x'))));
+  EXPECT_EQ(next.outcome.end, Outcome::End::length);
+  EXPECT_EQ(next.outcome.cached, 0);
+
+  options.fail_at.reset();
+  options.nan_at = 40;
+  Trial nan(1, 4, options);
+  EXPECT_EQ(finish(*nan.scheduler->submit(job(nan.model, std::string(50, 'x')))).outcome.end,
+            Outcome::End::failed);
+  EXPECT_EQ(finish(*nan.scheduler->submit(job(nan.model, "short"))).outcome.end,
+            Outcome::End::length);
+}
+
+TEST(Scheduler, TakesNoLongerThanItMay) {
+  Trial s(1);
+  Job late = job(s.model, "a", 500);
+  late.deadline = Clock::now() - std::chrono::seconds(1);
+  EXPECT_EQ(finish(*s.scheduler->submit(late)).outcome.end, Outcome::End::timeout);
+}
+
+}  // namespace
+}  // namespace mrrope
