@@ -107,7 +107,7 @@ class Timeline {
 };
 
 // A whole prompt for an engine that has no timelines.
-struct Prompt {
+struct WholePrompt {
   std::vector<Token> tokens;
   std::string text;  // the same for people; may be empty
 };
@@ -158,7 +158,7 @@ class LanguageModel {
   // each by ask(), which any thread may call. A wait ends early where options.on_text, called with
   // nothing new, returns false. Throws Error where no other prompt would fare better.
   virtual int parallel() const { return 0; }
-  virtual Answer ask(const Prompt& /*prompt*/, const GenerateOptions& /*options*/) {
+  virtual Answer ask(const WholePrompt& /*prompt*/, const GenerateOptions& /*options*/) {
     throw Error(ErrorKind::unsupported, "this engine has timelines");
   }
   // From any thread: ends every ask() that is under way.

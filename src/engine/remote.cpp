@@ -67,7 +67,8 @@ class Server {
   // reply that is no good, which then counts as garbage.
   Outcome call(const std::string& path, const std::string& body, std::size_t most,
                const std::function<void(const std::string&)>& check, Troubles& troubles,
-               const Poll& poll = {}) {
+               const Poll& poll = {}, int retries = -1) {
+    if (retries < 0) retries = options_.retries;
     const Lease lease(*this);
     Outcome outcome;
     for (int attempt = 0;; ++attempt) {
@@ -89,9 +90,8 @@ class Server {
       }
       if (stopped_) return {{}, "stopped", true};
       ++troubles[trouble];
-      const bool may_pass = reply.status == 0 ? trouble != "certificate" && trouble != "too large"
-                                              : again(reply.status);
-      if (!may_pass || attempt == options_.retries) {
+      const bool may_pass = reply.status == 0 ? trouble != "certificate" : again(reply.status);
+      if (!may_pass || attempt >= retries) {
         outcome.failed = cat(describe(trouble), words.empty() ? "" : ": ", words);
         if (attempt > 0) outcome.failed += cat(", after ", attempt + 1, " tries");
         outcome.for_all = trouble == "certificate" || reply.status == 401 || reply.status == 403 ||
@@ -354,7 +354,7 @@ class RemoteModel final : public LanguageModel {
   int parallel() const override { return options_.parallel; }
   void cancel() override { server_.stop(); }
 
-  Answer ask(const Prompt& prompt, const GenerateOptions& options) override {
+  Answer ask(const WholePrompt& prompt, const GenerateOptions& options) override {
     json body = {{"model", facts_.name},
                  {"max_tokens", options.max_tokens},
                  {"temperature", options.sampling.temperature},
@@ -397,7 +397,8 @@ class RemoteModel final : public LanguageModel {
   void choose_model() {
     Troubles troubles;
     const Outcome outcome = server_.call(
-        "/v1/models", {}, kLargestAnswer, [](const std::string& b) { parse_models(b); }, troubles);
+        "/v1/models", {}, kLargestAnswer, [](const std::string& b) { parse_models(b); }, troubles,
+        {}, 2);
     if (!outcome.failed.empty()) {
       give_up(outcome, troubles.count("status 401") + troubles.count("status 403") > 0
                            ? "put the key into the environment: MRROPE_API_KEY=..."

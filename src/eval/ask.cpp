@@ -21,7 +21,7 @@ constexpr std::size_t kFewestInARow = 8;
 
 struct Item {
   std::size_t index = 0;
-  Prompt prompt;
+  WholePrompt prompt;
   GenerateOptions options;
   Answer answer;
   std::exception_ptr error;

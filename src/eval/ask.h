@@ -17,11 +17,11 @@ struct AskJob {
   std::size_t count = 0;
   // Prompt i, 0 .. count - 1; asked for in order, in the calling thread, not long before it is
   // sent.
-  std::function<Prompt(std::size_t)> make;
+  std::function<WholePrompt(std::size_t)> make;
   // For prompt i; on_text is taken for Ctrl-C.
   std::function<GenerateOptions(std::size_t)> options;
   // What became of it. A failed one is handed over, too.
-  std::function<void(std::size_t, const Prompt&, const Answer&)> done;
+  std::function<void(std::size_t, const WholePrompt&, const Answer&)> done;
 };
 
 struct AskSummary {

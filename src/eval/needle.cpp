@@ -248,10 +248,10 @@ class NeedleJob {
     job.count = left.size();
     job.make = [&](std::size_t i) {
       const Unit& u = *left[i];
-      return Prompt{whole_prompt(*u.tree, *u.branch, *u.cell, haystack(u.sample).tokens), {}};
+      return WholePrompt{whole_prompt(*u.tree, *u.branch, *u.cell, haystack(u.sample).tokens), {}};
     };
     job.options = [&](std::size_t) { return generate_options(); };
-    job.done = [&](std::size_t i, const Prompt& prompt, const Answer& answer) {
+    job.done = [&](std::size_t i, const WholePrompt& prompt, const Answer& answer) {
       const Unit& u = *left[i];
       ordered_json line = {{"task", "needle"},
                            {"method", u.method->name},

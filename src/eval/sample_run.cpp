@@ -213,7 +213,7 @@ class SampleJob {
     job.count = left.size();
     job.make = [&](std::size_t i) {
       Sample sample = suite_.sets[left[i]->set].make(left[i]->group);
-      Prompt prompt{sample.prompt, sample.text};
+      WholePrompt prompt{sample.prompt, sample.text};
       under_way.emplace(i, std::move(sample));
       return prompt;
     };
@@ -222,7 +222,7 @@ class SampleJob {
       options.max_tokens = suite_.sets[left[i]->set].answer_tokens;
       return options;
     };
-    job.done = [&](std::size_t i, const Prompt& prompt, const Answer& answer) {
+    job.done = [&](std::size_t i, const WholePrompt& prompt, const Answer& answer) {
       const Unit& u = *left[i];
       ordered_json line = {
           {"task", suite_.task}, {"method", u.method->name}, {"set", u.set}, {"group", u.group}};
