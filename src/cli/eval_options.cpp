@@ -19,33 +19,6 @@
 
 namespace mrrope::cli {
 
-void add_eval_subject(CLI::App& task, EvalFlags& flags) {
-  add_subject(task, flags.subject);
-  add_extension(task, flags.extension);
-  task.add_option("--lengths", flags.lengths, "Lengths to report, e.g. 512,1k,2k,4k,8k")
-      ->type_name("N,...")
-      ->delimiter(',');
-}
-
-void add_eval_output(CLI::App& task, EvalFlags& flags) {
-  add_engine(task, flags.engine);
-  add_endpoint(task, flags.remote);
-  task.add_option("-o,--out", flags.out, "Folder for run.json, journal.jsonl and results.json")
-      ->type_name("DIR");
-  task.add_option("--shard", flags.shard,
-                  "Only part I of N of the run, in a folder of its own; mrrope merge joins them")
-      ->type_name("I/N");
-  CLI::Option* json = task.add_flag("--json", flags.json, "Print results as JSON");
-  task.add_option("--format", flags.format,
-                  "What is printed: text, json, csv or lm-eval (as lm-evaluation-harness writes "
-                  "it); the last two also become files in --out")
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"text", "json", "csv", "lm-eval"}))
-      ->capture_default_str()
-      ->excludes(json);
-  task.add_flag("--dry-run", flags.dry_run, "Say what it would take, and stop");
-}
-
 namespace {
 
 using UsualLengths = std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>;
@@ -62,6 +35,15 @@ std::string key_from_environment(const std::string& url) {
   return usual != nullptr && (where.tls || where.loopback()) ? usual : "";
 }
 
+Shard chosen_shard(const EvalFlags& flags) {
+  if (flags.shard.empty()) return {};
+  if (flags.out.empty()) {
+    throw Error(ErrorKind::usage, "a shard is joined with others, and nothing of it is kept",
+                "give it a folder: -o DIR");
+  }
+  return parse_shard(flags.shard);
+}
+
 EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
@@ -72,17 +54,19 @@ EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths
            "leave --methods, --plan and --scale away; mrrope export writes a plan into files that "
            "servers run");
   }
-  SubjectFlags geometry = flags.subject;
-  geometry.model.clear();
-  if (given(geometry)) refuse("the geometry of a served model is not ours to set", "leave it away");
+  const SubjectFlags& subject = flags.subject;
+  if (subject.rotary_dim || subject.base || !subject.train_ctx.empty() ||
+      !subject.pairing.empty() || subject.replace_scaling) {
+    refuse("the geometry of a served model is its server's", "leave it away");
+  }
   std::error_code error;
-  if (std::filesystem::exists(flags.subject.model, error)) {
-    refuse(cat(flags.subject.model, " is a file, and --endpoint has a model of its own"),
-           "for its vocabulary alone give --vocab " + flags.subject.model);
+  if (std::filesystem::exists(subject.model, error)) {
+    refuse(cat(subject.model, " is a file, and --endpoint has a model of its own"),
+           "for its vocabulary alone give --vocab " + subject.model);
   }
   EvalJob job;
   job.remote = flags.remote;
-  job.remote.model = flags.subject.model;
+  job.remote.model = subject.model;
   job.remote.key = key_from_environment(flags.remote.url);
   for (const std::string& text : flags.lengths) job.lengths.push_back(parse_length(text));
   if (!extension.ctx.empty()) {
@@ -131,6 +115,33 @@ void add_endpoint(CLI::App& task, RemoteOptions& flags) {
 
 }  // namespace
 
+void add_eval_subject(CLI::App& task, EvalFlags& flags) {
+  add_subject(task, flags.subject);
+  add_extension(task, flags.extension);
+  task.add_option("--lengths", flags.lengths, "Lengths to report, e.g. 512,1k,2k,4k,8k")
+      ->type_name("N,...")
+      ->delimiter(',');
+}
+
+void add_eval_output(CLI::App& task, EvalFlags& flags) {
+  add_engine(task, flags.engine);
+  add_endpoint(task, flags.remote);
+  task.add_option("-o,--out", flags.out, "Folder for run.json, journal.jsonl and results.json")
+      ->type_name("DIR");
+  task.add_option("--shard", flags.shard,
+                  "Only part I of N of the run, in a folder of its own; mrrope merge joins them")
+      ->type_name("I/N");
+  CLI::Option* json = task.add_flag("--json", flags.json, "Print results as JSON");
+  task.add_option("--format", flags.format,
+                  "What is printed: text, json, csv or lm-eval (as lm-evaluation-harness writes "
+                  "it); the last two also become files in --out")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json", "csv", "lm-eval"}))
+      ->capture_default_str()
+      ->excludes(json);
+  task.add_flag("--dry-run", flags.dry_run, "Say what it would take, and stop");
+}
+
 std::unique_ptr<LanguageModel> open_model(const EvalJob& job) {
   if (!job.served()) return open_local(job.model, job.engine);
   auto model = open_remote(job.remote);
@@ -147,6 +158,7 @@ std::unique_ptr<LanguageModel> open_model(const EvalJob& job) {
 EvalJob prepare_eval(
     const EvalFlags& flags,
     const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths) {
+  chosen_shard(flags);  // a wrong one is refused before anything is loaded
   if (!flags.remote.url.empty()) return prepare_served(flags, usual_lengths);
   Subject subject = resolve(flags.subject);
   if (!subject.model) {
@@ -190,12 +202,8 @@ EvalJob prepare_eval(
 
 RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const LanguageModel& model,
                       std::uint64_t seed) {
-  const Shard shard = flags.shard.empty() ? Shard{} : parse_shard(flags.shard);
-  if (!flags.shard.empty() && flags.out.empty()) {
-    throw Error(ErrorKind::usage, "a shard is joined with others, and there is nothing to join",
-                "give it a folder: -o DIR");
-  }
   if (flags.out.empty()) return {};
+  const Shard shard = chosen_shard(flags);
   const std::string digest =
       job.served() ? cat("served:", model.facts().name) : model_digest(job.model.files);
   return {flags.out, {command_line(), digest, seed, shard}};

@@ -315,7 +315,7 @@ class RemoteModel final : public LanguageModel {
     if (options_.chat) measure_template();
     // The server's scaling is its own affair: a geometry stands here because a model has one.
     facts_.architecture = "served";
-    facts_.geometry = {2, 10000, trained_ > 0 ? trained_ : context_, Pairing::halves};
+    facts_.geometry = {4, 10000, trained_ > 0 ? trained_ : context_, Pairing::halves};
   }
 
   const Model& facts() const override { return facts_; }

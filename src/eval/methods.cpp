@@ -21,7 +21,7 @@ bool untouched(const Ladder& ladder) {
 }
 
 MethodUnderTest served_method(std::int64_t longest) {
-  const Geometry stand_in{2, 10000, longest, Pairing::halves};
+  const Geometry stand_in{4, 10000, longest, Pairing::halves};
   return {"served", make_ladder(make_plan(stand_in, {}), longest), true};
 }
 

@@ -33,7 +33,7 @@ class Endpoint : public testing::Test {
   std::string ruler(const FakeServer& server, const std::string& out,
                     const std::string& more = {}) const {
     return "eval ruler --endpoint " + server.url() +
-           " --lengths 1k,2k --tasks niah_single_1,vt --samples 6 --parallel 8 --timeout 1 -o " +
+           " --lengths 2k,3k --tasks niah_single_1,niah_multikey_1 --samples 6 --parallel 8 --timeout 1 -o " +
            folder_.file(out) + more;
   }
   std::string needle(const FakeServer& server, const std::string& out,

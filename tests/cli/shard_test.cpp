@@ -43,10 +43,10 @@ class Shards : public testing::TestWithParam<const char*> {
         " --form planted --lengths 80,128 --depths 0,50 -n 8 --samples 3 --haystack " +
         texts_.path().string();
     if (task == "ppl") flags = " --lengths 32,96 --kl-positions 8 --text " + texts_.path().string();
-    if (task == "ruler") flags = " --lengths 384 --tasks niah_single_1,vt --samples 13";
+    if (task == "ruler") flags = " --lengths 400 --tasks niah_single_1,niah_multikey_1 --samples 13";
     return "eval " + task + " " + MRROPE_TINY_MODEL + flags +
            " --methods none,pro,elastic:pro --train-ctx 48 --ctx " +
-           (task == "ruler" ? "384" : "128") + " -t 1 -o " + folder_.file(out) + more;
+           (task == "ruler" ? "400" : "128") + " -t 1 -o " + folder_.file(out) + more;
   }
   std::string shard(int i) const {
     return line("part" + std::to_string(i), " --shard " + std::to_string(i) + "/4");

@@ -28,7 +28,7 @@ struct FakeServerOptions {
   bool tokenizer = true;
   int models = 1;
   std::int64_t context = 4096;
-  std::string key;     // asked for, where not empty
+  std::string key{};   // asked for, where not empty
   double seconds = 0;  // that an answer takes
 };
 
