@@ -33,15 +33,14 @@ class Endpoint : public testing::Test {
   std::string ruler(const FakeServer& server, const std::string& out,
                     const std::string& more = {}) const {
     return "eval ruler --endpoint " + server.url() +
-           " --lengths 2k,3k --tasks niah_single_1,niah_multikey_1 --samples 6 --parallel 8 --timeout 1 -o " +
-           folder_.file(out) + more;
+           " --lengths 2k,3k --tasks niah_single_1,niah_multikey_1 --samples 6 -o " +
+           folder_.file(out) + (more.empty() ? " --parallel 8 --timeout 1" : more);
   }
   std::string needle(const FakeServer& server, const std::string& out,
                      const std::string& more = {}) const {
     return "eval needle --endpoint " + server.url() +
-           " --form planted --lengths 1k,2k --depths 0,50,100 --samples 4 --parallel 8 --timeout 1 "
-           "-o " +
-           folder_.file(out) + more;
+           " --lengths 1k,2k --depths 0,50,100 --samples 4 --parallel 8 --timeout 1 -o " +
+           folder_.file(out) + (more.empty() ? " --form planted" : more);
   }
   std::string file(const std::string& name) const { return read_file(folder_ / name); }
   std::string results(const std::string& out) const { return file(out + "/results.json"); }
@@ -81,7 +80,6 @@ TEST_F(Endpoint, FaultsDoNotChangeResultsAndAreNamed) {
     }
   }
   EXPECT_EQ(bad.faults().size(), 7u);  // every kind of fault has happened
-  EXPECT_GT(bad.most_at_once(), 4);
   const json rows = json::parse(results("ruler"))["results"];
   EXPECT_EQ(rows[0]["method"], "served");
   EXPECT_EQ(rows[0]["scale"], nullptr);
@@ -89,8 +87,9 @@ TEST_F(Endpoint, FaultsDoNotChangeResultsAndAreNamed) {
 }
 
 TEST_F(Endpoint, KilledOrInterruptedItAsksOnlyForWhatIsMissing) {
-  FakeServer server({.seconds = 0.02});
-  ASSERT_EQ(run_command(ruler(server, "whole")).exit_code, 0);
+  FakeServer server({.seconds = 0.02, .gate = 8});
+  ASSERT_EQ(run_command(ruler(server, "whole", " --parallel 8 --timeout 30")).exit_code, 0);
+  EXPECT_EQ(server.most_at_once(), 8);
   const int all = server.answered();
   EXPECT_EQ(all, 24);
   for (const int signal : {SIGKILL, SIGINT}) {
@@ -102,6 +101,7 @@ TEST_F(Endpoint, KilledOrInterruptedItAsksOnlyForWhatIsMissing) {
     command.send(signal);
     const CommandResult cut = command.wait();
     EXPECT_EQ(cut.exit_code, signal == SIGINT ? 130 : 128 + SIGKILL) << cut.err;
+    server.wait_until_idle();  // it answers those who are gone, too
     const int before = server.answered();
     const auto kept = int(lines(out)) - 1;
     EXPECT_GE(kept, 8);
@@ -117,8 +117,8 @@ TEST_F(Endpoint, ShardsAreJoined) {
   FakeServer server;
   ASSERT_EQ(run_command(needle(server, "whole")).exit_code, 0);
   for (const char* i : {"1", "2", "3"}) {
-    const CommandResult r =
-        run_command(needle(server, std::string("part") + i, std::string(" --shard ") + i + "/3"));
+    const CommandResult r = run_command(needle(server, std::string("part") + i,
+                                               std::string(" --form planted --shard ") + i + "/3"));
     ASSERT_EQ(r.exit_code, 0) << r.err;
   }
   const CommandResult r =
@@ -144,7 +144,12 @@ TEST_F(Endpoint, WhatGetsNoAnswerIsNoScoreAndIsAskedForAgain) {
     EXPECT_TRUE(contains(r.err, "this prompt is not liked")) << r.err;
     const json some = json::parse(results(name + "-some"));
     EXPECT_GT(some["failed"], 0);
-    EXPECT_LT(some["results"][0]["n"], json::parse(results(name))["results"][0]["n"]);
+    const auto answers = [](const json& found) {
+      int n = 0;
+      for (const json& row : found["results"]) n += row["n"].get<int>();
+      return n;
+    };
+    EXPECT_LT(answers(some), answers(json::parse(results(name))));
     server.options.refuses_one = false;
     const CommandResult again = run_command(line(name + "-some"));
     EXPECT_EQ(again.exit_code, 0) << again.err;
@@ -172,8 +177,8 @@ TEST_F(Endpoint, LiesAboutUsageAreCountedAndChatsGoThroughTheServersTemplate) {
 }
 
 TEST_F(Endpoint, RefusesWhatItCannotDoByName) {
-  FakeServer server({.models = 2, .context = 1500, .key = "right"});
-  const std::string with_key = "export MRROPE_API_KEY=right;";
+  FakeServer server({.models = 2, .context = 1500, .key = "k-4712"});
+  const std::string with_key = "export MRROPE_API_KEY=k-4712;";
   const auto refused = [&](const std::string& arguments, int code, const std::string& words,
                            const std::string& before) {
     const CommandResult r = run_command(arguments, before);
@@ -185,7 +190,7 @@ TEST_F(Endpoint, RefusesWhatItCannotDoByName) {
   };
   const std::string url = server.url();
   refused(with_url(url), 1, "answers with status 401: wrong key: Bearer ...",
-          "export MRROPE_API_KEY=wrong;");
+          "export MRROPE_API_KEY=k-4713;");
   refused(with_url(url), 2, "has 2 models", with_key);
   refused(with_url(url, " nobody"), 2, "has no model \"nobody\"", with_key);
   refused(with_url(url, " fake --ctx 2k --lengths 2k"), 2, "takes 1500 tokens per request",

@@ -43,10 +43,10 @@ class Shards : public testing::TestWithParam<const char*> {
         " --form planted --lengths 80,128 --depths 0,50 -n 8 --samples 3 --haystack " +
         texts_.path().string();
     if (task == "ppl") flags = " --lengths 32,96 --kl-positions 8 --text " + texts_.path().string();
-    if (task == "ruler") flags = " --lengths 400 --tasks niah_single_1,niah_multikey_1 --samples 13";
-    return "eval " + task + " " + MRROPE_TINY_MODEL + flags +
-           " --methods none,pro,elastic:pro --train-ctx 48 --ctx " +
-           (task == "ruler" ? "400" : "128") + " -t 1 -o " + folder_.file(out) + more;
+    if (task == "infinitebench") flags = " --lengths 160 --tasks passkey --samples 31";
+    return "eval " + task + " " + MRROPE_TINY_MODEL + flags + " --methods none,pro" +
+           (task == "infinitebench" ? "" : ",elastic:pro") + " --train-ctx 48 --ctx " +
+           (task == "infinitebench" ? "160" : "128") + " -t 1 -o " + folder_.file(out) + more;
   }
   std::string shard(int i) const {
     return line("part" + std::to_string(i), " --shard " + std::to_string(i) + "/4");
@@ -121,7 +121,7 @@ TEST_P(Shards, FourWithTwoKilledAreOneRun) {
   EXPECT_TRUE(contains(lacking.out + file("c.html"), "shard 2/4 is not there")) << lacking.out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, Shards, testing::Values("ppl", "needle", "ruler"),
+INSTANTIATE_TEST_SUITE_P(Tasks, Shards, testing::Values("ppl", "needle", "infinitebench"),
                          [](const auto& task) { return std::string(task.param); });
 
 class OneShard : public Shards {};
@@ -151,7 +151,7 @@ TEST_P(OneShard, OfAnotherRunOrTwiceOrNoneIsRefusedByName) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "x"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, OneShard, testing::Values("needle"),
+INSTANTIATE_TEST_SUITE_P(Tasks, OneShard, testing::Values("ppl"),
                          [](const auto& task) { return std::string(task.param); });
 
 }  // namespace

@@ -101,6 +101,10 @@ FakeServer::~FakeServer() {
 
 std::string FakeServer::url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/v1"; }
 
+void FakeServer::wait_until_idle() const {
+  while (under_way_ > 0) wait(0.002);
+}
+
 std::set<std::string> FakeServer::faults() const {
   const std::lock_guard lock(mutex_);
   return faults_;
@@ -178,6 +182,11 @@ void FakeServer::complete(const httplib::Request& request, httplib::Response& re
   {
     const std::lock_guard lock(mutex_);
     last_body_ = request.body;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  while (most_ < options.gate &&
+         std::chrono::steady_clock::now() - start < std::chrono::seconds(20)) {
+    wait(0.002);
   }
   wait(options.seconds);
   if (options.refuses_one && hash(prompt) % 4 == 0) {

@@ -30,6 +30,7 @@ struct FakeServerOptions {
   std::int64_t context = 4096;
   std::string key{};   // asked for, where not empty
   double seconds = 0;  // that an answer takes
+  int gate = 0;        // nothing is answered before so many were under way at once
 };
 
 class FakeServer {
@@ -45,6 +46,7 @@ class FakeServer {
 
   int answered() const noexcept { return answered_; }  // completions sent in full
   int most_at_once() const noexcept { return most_; }
+  void wait_until_idle() const;
   std::set<std::string> faults() const;  // those that happened
   std::string last_body() const;         // of a completion
 
