@@ -49,7 +49,8 @@ function(mrrope_add_llama)
     set(LLAMA_BUILD_SERVER ON)
     set(LLAMA_USE_PREBUILT_UI OFF)  # nothing is fetched; the server answers without a page
   endif()
-  set(LLAMA_OPENSSL OFF)
+  set(LLAMA_OPENSSL ON)  # where the system has it: TLS for its HTTP library, which mrrope uses too
+  set(GGML_RPC ON)  # two files: a model spread over machines, for --rpc
   set(LLAMA_SUBPROCESS OFF)
   set(LLAMA_ALL_WARNINGS OFF)
   set(BUILD_SHARED_LIBS OFF)

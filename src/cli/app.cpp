@@ -102,6 +102,7 @@ int run(int argc, char** argv) {
   add_export(app);
   add_theory(app);
   add_report(app);
+  add_merge(app);
   add_tune(app);
   add_sweep(app);
   add_serve(app);

@@ -36,6 +36,7 @@ void add_eval(CLI::App& app);
 void add_export(CLI::App& app);
 void add_theory(CLI::App& app);
 void add_report(CLI::App& app);
+void add_merge(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_sweep(CLI::App& app);
 void add_serve(CLI::App& app);

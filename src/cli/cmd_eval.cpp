@@ -50,6 +50,13 @@ void print_dry_run(const EvalJob& job, LanguageModel& model, const DocumentSet& 
 }
 
 void run_ppl(const PplFlags& flags) {
+  if (!flags.eval.remote.url.empty()) {
+    throw Error(ErrorKind::unsupported,
+                "perplexity needs the probability of every token of a text, and an endpoint only "
+                "answers prompts",
+                "give a model file, or measure the endpoint with eval needle, ruler, infinitebench "
+                "or longbench-v2");
+  }
   EvalJob job = prepare_eval(flags.eval, usual_lengths);
   // The untouched model and a method are compared logit by logit, each with its own timeline.
   job.engine.timelines = 2;
@@ -67,7 +74,7 @@ void run_ppl(const PplFlags& flags) {
 
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder = open_folder(flags.eval, job, choice.seed);
+  RunFolder folder = open_folder(flags.eval, job, *model, choice.seed);
   PerplexityOptions options;
   options.lengths = job.lengths;
   options.stride = flags.stride;

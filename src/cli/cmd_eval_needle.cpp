@@ -63,8 +63,9 @@ void print_dry_run(const EvalJob& job, LanguageModel& model, const std::vector<D
   const std::size_t methods = job.methods.size();
   const std::size_t needles = options.samples * options.depths.size() * grid.lengths.size();
   std::cout << needles << " needles x " << methods << " methods, " << tokens << " tokens of "
-            << naive << " (prefixes are shared), form " << options.form.name << "\n"
-            << memory_text(job.model, job.engine) << "\n";
+            << naive << " (prefixes are shared), form " << options.form.name << "\n";
+  if (job.served()) return;
+  std::cout << memory_text(job.model, job.engine) << "\n";
   model.use(job.methods.front().ladder);
   const std::vector<std::int64_t> passes(std::size_t(tokens / job.longest + 1), job.longest);
   std::cout << "about " << duration_text(estimate_seconds(model, passes)) << "\n";
@@ -73,7 +74,7 @@ void print_dry_run(const EvalJob& job, LanguageModel& model, const std::vector<D
 void run_needle_command(const NeedleFlags& flags) {
   EvalJob job = prepare_eval(flags.eval, equal_steps);
   job.engine.timelines = 3;  // trunk, branch, question
-  const auto model = open_local(job.model, job.engine);
+  const auto model = open_model(job);
 
   NeedleOptions options;
   options.lengths = sorted_lengths(job.lengths);
@@ -93,7 +94,7 @@ void run_needle_command(const NeedleFlags& flags) {
 
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder = open_folder(flags.eval, job, options.seed);
+  RunFolder folder = open_folder(flags.eval, job, *model, options.seed);
   const NeedleResults results =
       run_needle(*model, job.methods, set.documents, options, folder, progress);
   print_results(flags.eval, folder, results_text(to_json(results)),

@@ -103,7 +103,8 @@ void add_report(CLI::App& app) {
       "Examples:\n"
       "  mrrope report run1\n"
       "  mrrope report run1 run2 demo -o compare.html --svg charts\n"
-      "Folders are compared side by side; unfinished ones are shown as such.");
+      "Folders are compared side by side; unfinished ones are shown as such. Shards of one run\n"
+      "count as one.");
   verb->callback([flags] { run_report(*flags); });
 }
 

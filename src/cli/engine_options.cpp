@@ -14,6 +14,9 @@ void add_engine(CLI::App& verb, LocalOptions& flags) {
   verb.add_option("--gpu-layers", flags.gpu_layers, "-ngl: layers on the accelerator; -1: all")
       ->type_name("N")
       ->capture_default_str();
+  verb.add_option("--rpc", flags.rpc,
+                  "Running servers of llama.cpp's RPC backend that hold part of the layers")
+      ->type_name("HOST:PORT,...");
   verb.add_option("-t,--threads", flags.threads, "Threads on the CPU; 0: all cores")
       ->type_name("N")
       ->capture_default_str();

@@ -2,6 +2,8 @@
 #include "cli/eval_options.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/app.h"
@@ -9,11 +11,109 @@
 #include "cli/presets.h"
 #include "cli/report_file.h"
 #include "core/text.h"
+#include "engine/http.h"
 #include "eval/result_formats.h"
+#include "eval/shard.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
+
+namespace {
+
+using UsualLengths = std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>;
+
+// OpenAI's key is for OpenAI, or whoever holds a certificate or this machine.
+std::string key_from_environment(const std::string& url) {
+  const Url where = parse_url(url);
+  if (const char* own = std::getenv("MRROPE_API_KEY"); own != nullptr && *own != '\0') {
+    if (!where.tls && !where.loopback())
+      note("the API key goes to " + where.host + " in the clear");
+    return own;
+  }
+  const char* usual = std::getenv("OPENAI_API_KEY");
+  return usual != nullptr && (where.tls || where.loopback()) ? usual : "";
+}
+
+Shard chosen_shard(const EvalFlags& flags) {
+  if (flags.shard.empty()) return {};
+  if (flags.out.empty()) {
+    throw Error(ErrorKind::usage, "a shard is joined with others, and nothing of it is kept",
+                "give it a folder: -o DIR");
+  }
+  return parse_shard(flags.shard);
+}
+
+EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths) {
+  const auto refuse = [](const std::string& message, const std::string& hint) {
+    throw Error(ErrorKind::usage, message, hint);
+  };
+  const ExtensionFlags& extension = flags.extension;
+  if (!extension.methods.empty() || !extension.plan_files.empty() || extension.scale) {
+    refuse("an endpoint runs its model under the scaling that its server gave it",
+           "leave --methods, --plan and --scale away; mrrope export writes a plan into files that "
+           "servers run");
+  }
+  const SubjectFlags& subject = flags.subject;
+  if (subject.rotary_dim || subject.base || !subject.train_ctx.empty() ||
+      !subject.pairing.empty() || subject.replace_scaling) {
+    refuse("the geometry of a served model is its server's", "leave it away");
+  }
+  std::error_code error;
+  if (std::filesystem::exists(subject.model, error)) {
+    refuse(cat(subject.model, " is a file, and --endpoint has a model of its own"),
+           "for its vocabulary alone give --vocab " + subject.model);
+  }
+  EvalJob job;
+  job.remote = flags.remote;
+  job.remote.model = subject.model;
+  job.remote.key = key_from_environment(flags.remote.url);
+  for (const std::string& text : flags.lengths) job.lengths.push_back(parse_length(text));
+  if (!extension.ctx.empty()) {
+    job.ctx = parse_length(extension.ctx);
+  } else if (!job.lengths.empty()) {
+    job.ctx = *std::max_element(job.lengths.begin(), job.lengths.end());
+  } else {
+    refuse("how long?", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
+  }
+  if (job.lengths.empty()) job.lengths = usual_lengths(job.ctx, job.ctx);
+  job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
+  if (job.longest > job.ctx)
+    refuse(cat("a length lies past --ctx ", job.ctx), "give a larger --ctx");
+  job.remote.context = job.ctx;
+  job.methods = {served_method(job.ctx)};
+  return job;
+}
+
+void add_endpoint(CLI::App& task, RemoteOptions& flags) {
+  CLI::Option* url =
+      task.add_option("--endpoint", flags.url,
+                      "An OpenAI-compatible server instead of a file: http://host:port/v1; the key "
+                      "comes from MRROPE_API_KEY or OPENAI_API_KEY")
+          ->type_name("URL");
+  task.add_option_function<std::string>(
+          "--api", [&flags](const std::string& api) { flags.chat = api == "chat"; },
+          "completions (token ids: exactly what is counted here) or chat (text, in the server's "
+          "own template)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"completions", "chat"}))
+      ->default_str("completions")
+      ->needs(url);
+  task.add_option("--parallel", flags.parallel, "Requests under way at once")
+      ->type_name("N")
+      ->capture_default_str()
+      ->needs(url);
+  task.add_option("--timeout", flags.seconds, "Seconds to wait for one reply before trying again")
+      ->type_name("S")
+      ->capture_default_str()
+      ->needs(url);
+  task.add_option("--vocab", flags.vocabulary,
+                  "A GGUF file to count tokens with, where the server has no /tokenize")
+      ->type_name("FILE")
+      ->needs(url);
+}
+
+}  // namespace
 
 void add_eval_subject(CLI::App& task, EvalFlags& flags) {
   add_subject(task, flags.subject);
@@ -25,8 +125,12 @@ void add_eval_subject(CLI::App& task, EvalFlags& flags) {
 
 void add_eval_output(CLI::App& task, EvalFlags& flags) {
   add_engine(task, flags.engine);
+  add_endpoint(task, flags.remote);
   task.add_option("-o,--out", flags.out, "Folder for run.json, journal.jsonl and results.json")
       ->type_name("DIR");
+  task.add_option("--shard", flags.shard,
+                  "Only part I of N of the run, in a folder of its own; mrrope merge joins them")
+      ->type_name("I/N");
   CLI::Option* json = task.add_flag("--json", flags.json, "Print results as JSON");
   task.add_option("--format", flags.format,
                   "What is printed: text, json, csv or lm-eval (as lm-evaluation-harness writes "
@@ -38,9 +142,24 @@ void add_eval_output(CLI::App& task, EvalFlags& flags) {
   task.add_flag("--dry-run", flags.dry_run, "Say what it would take, and stop");
 }
 
+std::unique_ptr<LanguageModel> open_model(const EvalJob& job) {
+  if (!job.served()) return open_local(job.model, job.engine);
+  auto model = open_remote(job.remote);
+  if (job.longest > model->context_length()) {
+    throw Error(ErrorKind::usage,
+                cat("the server takes ", model->context_length(), " tokens per request, and ",
+                    job.longest, " are asked for"),
+                "start it with more (llama-server -c, vllm serve --max-model-len), or give shorter "
+                "--lengths");
+  }
+  return model;
+}
+
 EvalJob prepare_eval(
     const EvalFlags& flags,
     const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths) {
+  chosen_shard(flags);  // a wrong one is refused before anything is loaded
+  if (!flags.remote.url.empty()) return prepare_served(flags, usual_lengths);
   Subject subject = resolve(flags.subject);
   if (!subject.model) {
     throw Error(ErrorKind::usage, "an evaluation runs a model", "give a GGUF file");
@@ -81,14 +200,28 @@ EvalJob prepare_eval(
   return job;
 }
 
-RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, std::uint64_t seed) {
+RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const LanguageModel& model,
+                      std::uint64_t seed) {
   if (flags.out.empty()) return {};
-  return {flags.out, {command_line(), model_digest(job.model.files), seed}};
+  const Shard shard = chosen_shard(flags);
+  const std::string digest =
+      job.served() ? cat("served:", model.facts().name) : model_digest(job.model.files);
+  return {flags.out, {command_line(), digest, seed, shard}};
 }
 
 void print_results(const EvalFlags& flags, const RunFolder& folder, const std::string& json,
                    const std::string& text) {
   for (const std::string& line : folder.notes()) note(line);
+  if (const Shard& shard = folder.info().shard; shard.part()) {
+    if (flags.json || flags.format == "json") {
+      std::cout << nlohmann::ordered_json{{"shard", folder.run().at("shard")}}.dump() << "\n";
+    } else {
+      std::cout << "shard " << to_text(shard) << " is done: " << folder.units().size()
+                << " units in " << flags.out << "\nwhen all " << shard.count
+                << " are: mrrope merge DIR... -o WHOLE\n";
+    }
+    return;
+  }
   if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
   std::string printed = flags.json || flags.format == "json"
                             ? json
@@ -107,6 +240,12 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const std::s
   }
   std::cout << printed;
   if (!flags.out.empty()) write_report({flags.out}, flags.out + "/report.html");
+  const nlohmann::ordered_json results = nlohmann::ordered_json::parse(json);
+  if (const std::size_t lost = results.value("failed", std::size_t(0)); lost > 0) {
+    throw Error(ErrorKind::failed, cat(lost, " prompts got no answer and count nowhere"),
+                flags.out.empty() ? "with -o DIR the same command asks for them again"
+                                  : "give the same command to ask for them again");
+  }
 }
 
 std::vector<std::string> default_texts() {

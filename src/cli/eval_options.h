@@ -5,11 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/options.h"
 #include "engine/local.h"
+#include "engine/remote.h"
 #include "eval/documents.h"
 #include "eval/methods.h"
 #include "eval/run_folder.h"
@@ -22,9 +24,11 @@ struct EvalFlags {
   LocalOptions engine;
   std::vector<std::string> lengths;
   std::string out;
+  std::string shard;
   std::string format = "text";
   bool json = false;
   bool dry_run = false;
+  RemoteOptions remote;  // with a url: the model stands behind an endpoint
 };
 
 // In two parts, with a task's own flags between them.
@@ -39,6 +43,8 @@ struct EvalJob {
   std::vector<std::int64_t> lengths;
   std::int64_t longest = 0;
   std::vector<MethodUnderTest> methods;
+  RemoteOptions remote;
+  bool served() const noexcept { return !remote.url.empty(); }
 };
 
 // usual_lengths(window, ctx): where --lengths is not given.
@@ -46,11 +52,15 @@ EvalJob prepare_eval(
     const EvalFlags& flags,
     const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths);
 
+// The local engine, or the endpoint.
+std::unique_ptr<LanguageModel> open_model(const EvalJob& job);
+
 // The --out folder, or one in memory.
-RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, std::uint64_t seed);
+RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const LanguageModel& model,
+                      std::uint64_t seed);
 
 // The last words of a task: the folder's notes, the results in the format asked for (json:
-// results.json), where they are.
+// results.json), where they are. Throws Error (failed) where prompts went without an answer.
 void print_results(const EvalFlags& flags, const RunFolder& folder, const std::string& json,
                    const std::string& text);
 

@@ -41,8 +41,9 @@ void print_dry_run(const EvalJob& job, LanguageModel& model, const SampleSuite& 
   }
   std::cout << suite.sets.size() << " sets of samples x " << job.methods.size() << " methods, "
             << passes.size() << " prompts, up to " << total
-            << " tokens (less what beginnings share)\n"
-            << memory_text(job.model, engine_options(job)) << "\n";
+            << " tokens (less what beginnings share)\n";
+  if (job.served()) return;
+  std::cout << memory_text(job.model, engine_options(job)) << "\n";
   model.use(job.methods.front().ladder);
   std::cout << "about " << duration_text(estimate_seconds(model, passes)) << " at most\n";
 }
@@ -82,7 +83,9 @@ Prompts chosen_prompts(const SampleFlags& flags) {
 }
 
 std::unique_ptr<LanguageModel> open_for_samples(const EvalJob& job) {
-  return open_local(job.model, engine_options(job));
+  EvalJob one = job;
+  one.engine = engine_options(job);
+  return open_model(one);
 }
 
 void run_suite(const SampleFlags& flags, const EvalJob& job, LanguageModel& model,
@@ -91,7 +94,7 @@ void run_suite(const SampleFlags& flags, const EvalJob& job, LanguageModel& mode
   if (flags.eval.dry_run) return print_dry_run(job, model, suite);
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder = open_folder(flags.eval, job, flags.seed);
+  RunFolder folder = open_folder(flags.eval, job, model, flags.seed);
   SampleRunOptions options;
   options.whole_prompts = flags.eval.engine.climb_last;
   const SampleResults results = run_samples(model, job.methods, suite, options, folder, progress);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -105,6 +106,20 @@ class Timeline {
   }
 };
 
+// A whole prompt for an engine that has no timelines.
+struct WholePrompt {
+  std::vector<Token> tokens;
+  std::string text;  // the same for people; may be empty
+};
+
+struct WholeAnswer {
+  Generation said;
+  // Not empty: no answer could be had for this prompt, and why. Others may do better.
+  std::string failed;
+  // What went wrong on the way, by kind, and how often: "status 429", "cut", "usage", ...
+  std::map<std::string, int> troubles;
+};
+
 struct ChatMessage {
   std::string role;  // "system", "user", "assistant"
   std::string content;
@@ -159,7 +174,7 @@ class LanguageModel {
   // Tokens the context can hold, over all timelines together.
   virtual std::int64_t context_length() const = 0;
 
-  // An empty timeline.
+  // An empty timeline. Throws Error (unsupported) where parallel() is above 0.
   virtual std::unique_ptr<Timeline> timeline() = 0;
 
   // Tokens that are computed at once, at most.
@@ -177,6 +192,19 @@ class LanguageModel {
           [&](std::size_t, std::span<const float> logits) { observer(i, logits); });
     }
   }
+
+  // Above 0: this engine stands behind a network. It only answers whole prompts, so many at once,
+  // each by ask(), which any thread may call. A wait ends early where options.on_text, called with
+  // nothing new, returns false. Throws Error where no other prompt would fare better.
+  virtual int parallel() const { return 0; }
+  virtual WholeAnswer ask(const WholePrompt& /*prompt*/, const GenerateOptions& /*options*/) {
+    throw Error(ErrorKind::unsupported, "this engine has timelines");
+  }
+  // From any thread: ends every ask() that is under way.
+  virtual void cancel() {}
+  // Whether a call of tokenize() is a message to another machine: better one long text than many
+  // words.
+  virtual bool far_tokenizer() const { return false; }
 
   // One that save() wrote while its keys stood on `rung` of the same ladder, as the only timeline
   // of this model. Throws Error: usage (others are alive), corrupt.

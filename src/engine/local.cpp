@@ -4,6 +4,7 @@
 #include "core/text.h"
 #include "engine/local_model.h"
 #include "engine/memory.h"
+#include "engine/rpc.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -62,6 +63,7 @@ std::unique_ptr<LanguageModel> open_local(const Model& model, const LocalOptions
   }
   start_llama();
   check_options(options);
+  add_rpc_servers(options.rpc);
   check_memory(model, options);
   return std::make_unique<LocalModel>(load(model, options), model, options);
 }

@@ -23,6 +23,9 @@ struct LocalOptions {
   // Under a ladder: an append is read under the plan of its last token, instead of each token under
   // that of its own length.
   bool climb_last = false;
+  // --rpc: host:port of running servers of llama.cpp's RPC backend, commas between. Layers are
+  // spread over them, then over local accelerators, by the memory that each has free.
+  std::string rpc;
   // Alive at the same time, forks included, at most. With more than one, sliding-window layers keep
   // every token anyway: libllama cannot reuse what two of them share.
   int timelines = 16;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between text and tokens, by the model's own tokenizer and chat template.
-#include "core/text.h"
+#include "engine/text.h"
 
 #include <algorithm>
 
+#include "core/text.h"
 #include "engine/chat.h"
 #include "engine/local_model.h"
 #include "mrrope/error.h"
@@ -13,9 +13,9 @@ namespace mrrope {
 namespace {
 
 // libllama aborts where such a file's vocabulary is asked for text.
-void check_vocabulary(const llama_vocab* vocab, const Model& facts) {
+void check_vocabulary(const llama_vocab* vocab, const std::string& file) {
   if (llama_vocab_type(vocab) != LLAMA_VOCAB_TYPE_NONE) return;
-  throw Error(ErrorKind::unsupported, cat(facts.path.filename().string(), " carries no tokenizer"),
+  throw Error(ErrorKind::unsupported, cat(file, " carries no tokenizer"),
               "convert the model again with its tokenizer files beside it");
 }
 
@@ -34,8 +34,9 @@ std::string piece_of(const llama_vocab* vocab, Token token, bool special) {
 
 }  // namespace
 
-std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
-  check_vocabulary(vocab_, facts_);
+std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
+                             std::string_view text, bool special) {
+  check_vocabulary(vocab, file);
   if (text.size() > static_cast<std::size_t>(INT32_MAX)) {
     throw Error(ErrorKind::usage, cat("a text of ", text.size(), " bytes is too long to tokenize"),
                 "give it in parts below 2 GiB");
@@ -43,7 +44,7 @@ std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, boo
   // One call suffices unless the tokenizer makes more tokens than bytes.
   std::vector<Token> tokens(text.size() + 16);
   const auto run = [&] {
-    return llama_tokenize(vocab_, text.data(), static_cast<int32_t>(text.size()), tokens.data(),
+    return llama_tokenize(vocab, text.data(), static_cast<int32_t>(text.size()), tokens.data(),
                           static_cast<int32_t>(tokens.size()), false, special);
   };
   int32_t count = run();
@@ -55,16 +56,15 @@ std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, boo
     throw Error(ErrorKind::failed, cat("libllama cannot tokenize ", text.size(), " bytes of text"));
   }
   tokens.resize(static_cast<std::size_t>(count));
-  const std::optional<Token> first = bos();
-  if (add_bos && first) tokens.insert(tokens.begin(), *first);
   return tokens;
 }
 
-std::string LocalModel::detokenize(std::span<const Token> tokens) const {
-  check_vocabulary(vocab_, facts_);
+std::string text_of(const llama_vocab* vocab, const std::string& file,
+                    std::span<const Token> tokens) {
+  check_vocabulary(vocab, file);
   std::string text(tokens.size() * 8 + 16, '\0');
   const auto run = [&] {
-    return llama_detokenize(vocab_, tokens.data(), static_cast<int32_t>(tokens.size()), text.data(),
+    return llama_detokenize(vocab, tokens.data(), static_cast<int32_t>(tokens.size()), text.data(),
                             static_cast<int32_t>(text.size()), false, false);
   };
   int32_t length = run();
@@ -79,42 +79,63 @@ std::string LocalModel::detokenize(std::span<const Token> tokens) const {
   return text;
 }
 
-std::string LocalModel::piece(Token token) const {
-  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
-  return piece_of(vocab_, token, false);
-}
-
-std::optional<Token> LocalModel::bos() const {
-  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return std::nullopt;
-  const llama_token token = llama_vocab_bos(vocab_);
-  if (token == LLAMA_TOKEN_NULL || !llama_vocab_get_add_bos(vocab_)) return std::nullopt;
+std::optional<Token> bos_of(const llama_vocab* vocab) {
+  if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE) return std::nullopt;
+  const llama_token token = llama_vocab_bos(vocab);
+  if (token == LLAMA_TOKEN_NULL || !llama_vocab_get_add_bos(vocab)) return std::nullopt;
   return token;
 }
 
-std::optional<ChatTemplate> LocalModel::chat_template() const {
-  const char* source = llama_model_chat_template(model_.get(), nullptr);
+std::optional<ChatTemplate> chat_template_of(const llama_model* model) {
+  const char* source = llama_model_chat_template(model, nullptr);
   if (source == nullptr) return std::nullopt;
+  const llama_vocab* vocab = llama_model_get_vocab(model);
   const auto text = [&](llama_token token) {
-    return token == LLAMA_TOKEN_NULL ? std::string() : piece_of(vocab_, token, true);
+    return token == LLAMA_TOKEN_NULL ? std::string() : piece_of(vocab, token, true);
   };
-  return ChatTemplate{source, text(llama_vocab_bos(vocab_)), text(llama_vocab_eos(vocab_)),
-                      bos().has_value()};
+  return ChatTemplate{source, text(llama_vocab_bos(vocab)), text(llama_vocab_eos(vocab)),
+                      bos_of(vocab).has_value()};
 }
 
-std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
-  const std::optional<ChatTemplate> own = chat_template();
+std::string chat_prompt(const llama_model* model, const std::string& file,
+                        std::span<const ChatMessage> messages) {
+  const std::optional<ChatTemplate> own = chat_template_of(model);
   if (!own) {
-    throw Error(ErrorKind::unsupported,
-                cat(facts_.path.filename().string(), " carries no chat template"),
+    throw Error(ErrorKind::unsupported, cat(file, " carries no chat template"),
                 "leave --chat away, or use an instruct model");
   }
   try {
     return render_chat(*own, messages);
   } catch (const Error& error) {
     throw Error(ErrorKind::unsupported,
-                cat("the chat template of ", facts_.path.filename().string(),
-                    " cannot be applied: ", error.what()));
+                cat("the chat template of ", file, " cannot be applied: ", error.what()));
   }
+}
+
+std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
+  std::vector<Token> tokens = tokens_of(vocab_, facts_.path.filename().string(), text, special);
+  const std::optional<Token> first = bos();
+  if (add_bos && first) tokens.insert(tokens.begin(), *first);
+  return tokens;
+}
+
+std::string LocalModel::detokenize(std::span<const Token> tokens) const {
+  return text_of(vocab_, facts_.path.filename().string(), tokens);
+}
+
+std::string LocalModel::piece(Token token) const {
+  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
+  return piece_of(vocab_, token, false);
+}
+
+std::optional<Token> LocalModel::bos() const { return bos_of(vocab_); }
+
+std::optional<ChatTemplate> LocalModel::chat_template() const {
+  return chat_template_of(model_.get());
+}
+
+std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
+  return chat_prompt(model_.get(), facts_.path.filename().string(), messages);
 }
 
 }  // namespace mrrope

@@ -20,6 +20,11 @@ bool untouched(const Ladder& ladder) {
          std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
 }
 
+MethodUnderTest served_method(std::int64_t longest) {
+  const Geometry stand_in{4, 10000, longest, Pairing::halves};
+  return {"served", make_ladder(make_plan(stand_in, {}), longest), true};
+}
+
 std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths) {
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
@@ -63,6 +68,14 @@ ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {
   ordered_json list = ordered_json::array();
   for (const MethodUnderTest& method : methods) {
     const Ladder& ladder = method.ladder;
+    if (method.served) {
+      list.push_back({{"method", method.name},
+                      {"plan", "served"},
+                      {"scale", nullptr},
+                      {"untouched", false},
+                      {"numbers", nullptr}});
+      continue;
+    }
     list.push_back({{"method", method.name},
                     {"plan", ladder_digest(ladder)},
                     {"scale", ladder.rungs().back().plan.extension().scale},
@@ -71,6 +84,11 @@ ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {
                                                  : plan_json(ladder.rungs().front().plan)}});
   }
   return list;
+}
+
+double scale_of(const ordered_json& method) {
+  const ordered_json& scale = method.at("scale");
+  return scale.is_null() ? std::nan("") : scale.get<double>();
 }
 
 ordered_json or_null(double value) {

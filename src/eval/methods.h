@@ -15,7 +15,12 @@ namespace mrrope {
 struct MethodUnderTest {
   std::string name;  // the row: "pro", "elastic:pro", "vendor", ...
   Ladder ladder;
+  // Behind an endpoint: the scaling is the server's own, and the ladder only says how far we go.
+  bool served = false;
 };
+
+// The one row of a run against an endpoint that serves up to `longest` tokens.
+MethodUnderTest served_method(std::int64_t longest);
 
 // Whether this is the model as shipped.
 bool untouched(const Ladder& ladder);
@@ -31,6 +36,8 @@ void check_methods(const LanguageModel& model, const std::vector<MethodUnderTest
 // Their share of run.json: all that results depend on.
 nlohmann::ordered_json model_identity(const LanguageModel& model);
 nlohmann::ordered_json methods_identity(const std::vector<MethodUnderTest>& methods);
+// The scale of an entry of run.json's methods; NaN where only the server knows.
+double scale_of(const nlohmann::ordered_json& method);
 
 // null where nothing was measured.
 nlohmann::ordered_json or_null(double value);

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <set>
 
 #include "core/text.h"
+#include "eval/ask.h"
 #include "eval/needle_plan.h"
+#include "eval/shard.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -59,36 +63,88 @@ class NeedleJob {
         options_(options),
         folder_(folder),
         progress_(progress),
-        grid_{options.lengths, options.depths} {}
+        grid_{options.lengths, options.depths} {
+    std::vector<Unit> all;
+    std::vector<std::int64_t> costs;
+    for (std::size_t s = 0; s < options_.samples; ++s) {
+      NeedleTree plan = tree(s);
+      for (const MethodUnderTest& method : methods_) {
+        if (model_.parallel() == 0) all.push_back({s, &method, cost_of(plan, method)});
+      }
+      if (model_.parallel() > 0) add_cells(s, std::move(plan), all);
+    }
+    for (const Unit& u : all) costs.push_back(u.cost);
+    const std::vector<bool> mine = dealt(costs, folder.info().shard);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (mine[i]) units_.push_back(all[i]);
+    }
+  }
+
+  // Those of this shard.
+  std::size_t units() const { return units_.size(); }
 
   void run() {
     for (const ordered_json& unit : folder_.units()) {
-      done_.insert(key(unit.value("method", ""), unit.value("sample", std::size_t(0))));
+      if (unit.contains("no_answer")) continue;
+      std::string one = key(unit.value("method", ""), unit.value("sample", std::size_t(0)));
+      if (model_.parallel() > 0) {
+        const ordered_json& cell = unit.at("cells").at(0);
+        one += cat("\n", cell.at("length").dump(), "\n", cell.at("depth").dump());
+      }
+      done_.insert(one);
     }
-    units_ = methods_.size() * options_.samples;
     std::int64_t total = 0;
     std::int64_t before = 0;
-    for (std::size_t s = 0; s < options_.samples; ++s) {
-      const NeedleTree plan = tree(s);
-      for (const MethodUnderTest& method : methods_) {
-        const std::int64_t cost = cost_of(plan, method);
-        total += cost;
-        if (done_.count(key(method.name, s)) > 0) before += cost;
-      }
+    for (const Unit& u : units_) {
+      total += u.cost;
+      if (done_.count(key(u)) > 0) before += u.cost;
     }
     progress_.start(total, before);
-    for (std::size_t s = 0; s < options_.samples; ++s) {
-      const NeedleTree plan = tree(s);
-      for (const MethodUnderTest& method : methods_) {
-        if (done_.count(key(method.name, s)) > 0) continue;
-        progress_.label(cat(method.name, "  sample ", s + 1, " of ", options_.samples));
-        unit(method, s, plan);
-      }
+    if (model_.parallel() > 0) return ask();
+    std::optional<NeedleTree> plan;
+    std::size_t planned = 0;
+    for (const Unit& u : units_) {
+      if (done_.count(key(u)) > 0) continue;
+      if (!plan || planned != u.sample) plan = tree(u.sample);
+      planned = u.sample;
+      progress_.label(cat(u.method->name, "  sample ", u.sample + 1, " of ", options_.samples));
+      unit(*u.method, u.sample, *plan);
     }
     progress_.finish();
   }
 
  private:
+  struct Unit {
+    std::size_t sample = 0;
+    const MethodUnderTest* method = nullptr;
+    std::int64_t cost = 0;
+    // Behind a network every cell is a unit: what was answered stays answered.
+    const NeedleTree* tree = nullptr;
+    const NeedleBranch* branch = nullptr;
+    const NeedleCell* cell = nullptr;
+  };
+
+  void add_cells(std::size_t sample, NeedleTree plan, std::vector<Unit>& all) {
+    trees_.push_back(std::make_unique<NeedleTree>(std::move(plan)));
+    const NeedleTree* kept = trees_.back().get();
+    for (const MethodUnderTest& method : methods_) {
+      for (const NeedleBranch& branch : kept->branches) {
+        for (const NeedleCell& cell : branch.cells) {
+          all.push_back({sample, &method, grid_.lengths[cell.length], kept, &branch, &cell});
+        }
+      }
+    }
+  }
+
+  std::string key(const Unit& u) const {
+    std::string one = key(u.method->name, u.sample);
+    if (u.cell != nullptr) {
+      one += cat("\n", grid_.lengths[u.cell->length], "\n",
+                 ordered_json(grid_.depths[u.cell->depth]).dump());
+    }
+    return one;
+  }
+
   static std::string key(const std::string& method, std::size_t sample) {
     return cat(method, "\n", sample);
   }
@@ -162,19 +218,61 @@ class NeedleJob {
                   std::vector<ordered_json>& cells) {
     for (const NeedleBranch& branch : plan.branches) {
       for (const NeedleCell& cell : branch.cells) {
-        std::vector<Token> prompt = plan.head;
-        const auto add = [&](std::span<const Token> tokens) {
-          prompt.insert(prompt.end(), tokens.begin(), tokens.end());
-        };
-        add(part(text, 0, branch.position));
-        add(branch.needle.needle);
-        add(part(text, branch.position, cell.haystack));
-        add(branch.needle.question);
+        const std::vector<Token> prompt = whole_prompt(plan, branch, cell, text);
         const auto timeline = model_.timeline();
         append(*timeline, prompt);
         cells[index(cell)] = answer(*timeline, branch, cell);
       }
     }
+  }
+
+  static std::vector<Token> whole_prompt(const NeedleTree& plan, const NeedleBranch& branch,
+                                         const NeedleCell& cell, std::span<const Token> text) {
+    std::vector<Token> prompt = plan.head;
+    const auto add = [&](std::span<const Token> tokens) {
+      prompt.insert(prompt.end(), tokens.begin(), tokens.end());
+    };
+    add(part(text, 0, branch.position));
+    add(branch.needle.needle);
+    add(part(text, branch.position, cell.haystack));
+    add(branch.needle.question);
+    return prompt;
+  }
+
+  void ask() {
+    std::vector<const Unit*> left;
+    for (const Unit& u : units_) {
+      if (done_.count(key(u)) == 0) left.push_back(&u);
+    }
+    AskJob job;
+    job.count = left.size();
+    job.make = [&](std::size_t i) {
+      const Unit& u = *left[i];
+      return WholePrompt{whole_prompt(*u.tree, *u.branch, *u.cell, haystack(u.sample).tokens), {}};
+    };
+    job.options = [&](std::size_t) { return generate_options(); };
+    job.done = [&](std::size_t i, const WholePrompt& prompt, const WholeAnswer& answer) {
+      const Unit& u = *left[i];
+      ordered_json line = {{"task", "needle"},
+                           {"method", u.method->name},
+                           {"sample", u.sample},
+                           {"haystack", haystack(u.sample).id}};
+      if (answer.failed.empty()) {
+        line["tokens"] = line["naive_tokens"] = prompt.tokens.size();
+        line["cells"] = ordered_json::array({answered(answer.said, *u.branch, *u.cell)});
+        done_.insert(key(u));
+      } else {
+        line["length"] = grid_.lengths[u.cell->length];
+        line["depth"] = grid_.depths[u.cell->depth];
+        line["no_answer"] = readable(answer.failed);
+      }
+      if (!answer.troubles.empty()) line["troubles"] = answer.troubles;
+      progress_.advance(u.cost);
+      folder_.append(line, {progress_.seconds(), progress_.computed()});
+    };
+    note_troubles(ask_all(model_, job, progress_), folder_);
+    if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_.size());
+    progress_.finish();
   }
 
   static std::span<const Token> part(std::span<const Token> text, std::int64_t begin,
@@ -188,7 +286,7 @@ class NeedleJob {
 
   void append(Timeline& timeline, std::span<const Token> tokens) {
     while (!tokens.empty()) {
-      if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_);
+      if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_.size());
       const std::size_t size = options_.whole_prompts
                                    ? tokens.size()
                                    : std::min(std::size_t(options_.batch), tokens.size());
@@ -199,10 +297,18 @@ class NeedleJob {
   }
 
   ordered_json answer(Timeline& timeline, const NeedleBranch& branch, const NeedleCell& cell) {
+    return answered(timeline.generate(generate_options()), branch, cell);
+  }
+
+  GenerateOptions generate_options() const {
     GenerateOptions generate;
     generate.max_tokens = options_.form.answer_tokens;
     generate.stop = options_.form.stop;
-    const Generation said = timeline.generate(generate);
+    return generate;
+  }
+
+  ordered_json answered(const Generation& said, const NeedleBranch& branch,
+                        const NeedleCell& cell) const {
     return {{"length", grid_.lengths[cell.length]},
             {"depth", grid_.depths[cell.depth]},
             {"position", branch.position},
@@ -220,7 +326,8 @@ class NeedleJob {
   Progress& progress_;
   const NeedleGrid grid_;
   std::set<std::string> done_;
-  std::size_t units_ = 0;
+  std::vector<Unit> units_;
+  std::vector<std::unique_ptr<NeedleTree>> trees_;  // of those
 };
 
 }  // namespace
@@ -292,8 +399,9 @@ NeedleResults run_needle(LanguageModel& model, const std::vector<MethodUnderTest
   check_needle(model, methods, options);
   const std::vector<Haystack> haystacks =
       make_haystacks(model, documents, options.lengths.back(), options.samples);
-  folder.begin(identity(model, methods, haystacks, options));
-  NeedleJob(model, methods, haystacks, options, folder, progress).run();
+  NeedleJob job(model, methods, haystacks, options, folder, progress);
+  folder.begin(identity(model, methods, haystacks, options), job.units());
+  job.run();
   const NeedleResults results = needle_results(folder.run(), folder.units());
   folder.finish(results_text(to_json(results)), {progress.seconds(), progress.computed()});
   return results;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "core/text.h"
 #include "eval/methods.h"
@@ -55,7 +56,7 @@ class Collector {
       NeedleRow row;
       row.method = method.at("method").get<std::string>();
       row.plan = method.at("plan").get<std::string>();
-      row.scale = method.at("scale").get<double>();
+      row.scale = scale_of(method);
       row.ties.resize(results.lengths.size());
       method_[row.method] = results.rows.size();
       results.rows.push_back(std::move(row));
@@ -70,9 +71,15 @@ class Collector {
       throw Error(ErrorKind::corrupt, cat("a journal line is not of this run: ", unit.dump()),
                   "delete the line, or the folder");
     }
+    // Asked for again by the next run: then the later line counts.
+    if (unit.contains("no_answer")) {
+      failed_.insert(cell_key(m->first, sample, unit));
+      return;
+    }
     results_.tokens += unit.at("tokens").get<std::int64_t>();
     results_.naive_tokens += unit.at("naive_tokens").get<std::int64_t>();
     for (const ordered_json& cell : unit.at("cells")) {
+      failed_.erase(cell_key(m->first, sample, cell));
       const std::size_t l = index_of(results_.lengths, cell.at("length"), "length");
       const std::size_t d = index_of(results_.depths, cell.at("depth"), "depth");
       const auto answer = cell.at("answer").get<std::string>();
@@ -88,6 +95,7 @@ class Collector {
   }
 
   void finish() {
+    results_.failed = failed_.size();
     for (std::size_t m = 0; m < results_.rows.size(); ++m) {
       NeedleRow& row = results_.rows[m];
       for (const Scores& scores : scores_[m]) {
@@ -103,6 +111,11 @@ class Collector {
   }
 
  private:
+  static std::string cell_key(const std::string& method, std::size_t sample,
+                              const ordered_json& cell) {
+    return cat(method, "\n", sample, "\n", cell.at("length").dump(), "\n", cell.at("depth").dump());
+  }
+
   template <typename T>
   static std::size_t index_of(const std::vector<T>& list, const ordered_json& value,
                               const char* what) {
@@ -136,6 +149,7 @@ class Collector {
   NeedleResults& results_;
   std::map<std::string, std::size_t> method_;
   std::vector<std::vector<Scores>> scores_;  // [method][length]
+  std::set<std::string> failed_;
 };
 
 }  // namespace
@@ -163,7 +177,7 @@ ordered_json to_json(const NeedleResults& results) {
         ordered_json entry = {{"task", "needle"},
                               {"method", row.method},
                               {"plan", row.plan},
-                              {"scale", row.scale},
+                              {"scale", or_null(row.scale)},
                               {"length", results.lengths[l]}};
         if (depth != nullptr) entry["depth"] = *depth;
         entry["metric"] = metric;
@@ -199,6 +213,7 @@ ordered_json to_json(const NeedleResults& results) {
   json["unsnapped"] = results.unsnapped;
   json["tokens"] = results.tokens;
   json["naive_tokens"] = results.naive_tokens;
+  if (results.failed > 0) json["failed"] = results.failed;
   return json;
 }
 

@@ -49,6 +49,7 @@ struct NeedleResults {
   std::vector<NeedleRow> rows;
   std::vector<NeedleComparison> comparisons;
   std::size_t unsnapped = 0;  // needles that no end of a sentence was near, over one method
+  std::size_t failed = 0;     // prompts an endpoint gave no answer to
   std::int64_t tokens = 0;    // computed by all units, answers not counted
   std::int64_t naive_tokens = 0;
 };

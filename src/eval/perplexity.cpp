@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/text.h"
+#include "eval/shard.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -112,6 +113,7 @@ class PerplexityJob {
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
       return untouched(methods[a].ladder) > untouched(methods[b].ladder);
     });
+    find_units();
     const std::int64_t window = model.facts().geometry.train_length;
     std::int64_t length = 0;
     for (const std::int64_t n : options.lengths) {
@@ -125,34 +127,54 @@ class PerplexityJob {
     kl_length_ = length;
   }
 
+  // Those of this shard.
+  std::size_t units() const { return units_.size(); }
+
   void run() {
     for (const ordered_json& unit : folder_.units()) done_.insert(key(unit));
     std::int64_t total = 0;
     std::int64_t before = 0;
-    for (const Prepared& document : documents_) {
-      for (const std::size_t m : order_) {
-        for (const std::int64_t window : windows(document)) {
-          const std::int64_t cost = tokens_of(document, window);
-          total += cost;
-          ++units_;
-          if (done_.count(key(document, m, window)) > 0) before += cost;
-        }
-      }
+    for (const Unit& u : units_) {
+      total += u.cost;
+      if (done_.count(key(u)) > 0) before += u.cost;
     }
     progress_.start(total, before);
-    for (std::size_t d = 0; d < documents_.size(); ++d) {
-      reference_.clear();
-      for (const std::size_t m : order_) {
-        progress_.label(cat(methods_[m].name, "  document ", d + 1, " of ", documents_.size()));
-        for (const std::int64_t window : windows(documents_[d])) {
-          if (done_.count(key(documents_[d], m, window)) == 0) unit(documents_[d], m, window);
-        }
-      }
+    std::size_t last = documents_.size();
+    for (const Unit& u : units_) {
+      if (u.document != last) reference_.clear();
+      last = u.document;
+      progress_.label(
+          cat(methods_[u.method].name, "  document ", u.document + 1, " of ", documents_.size()));
+      if (done_.count(key(u)) == 0) unit(documents_[u.document], u.method, u.window);
     }
     progress_.finish();
   }
 
  private:
+  struct Unit {
+    std::size_t document = 0;
+    std::size_t method = 0;
+    std::int64_t window = 0;
+    std::int64_t cost = 0;
+  };
+
+  void find_units() {
+    std::vector<Unit> all;
+    std::vector<std::int64_t> costs;
+    for (std::size_t d = 0; d < documents_.size(); ++d) {
+      for (const std::size_t m : order_) {
+        for (const std::int64_t window : windows(documents_[d])) {
+          all.push_back({d, m, window, tokens_of(documents_[d], window)});
+          costs.push_back(all.back().cost);
+        }
+      }
+    }
+    const std::vector<bool> mine = dealt(costs, folder_.info().shard);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (mine[i]) units_.push_back(all[i]);
+    }
+  }
+
   // The units of one document under one method: one for all lengths, or one per sliding window.
   std::vector<std::int64_t> windows(const Prepared& document) const {
     if (document.tokens.empty()) return {};
@@ -167,8 +189,8 @@ class PerplexityJob {
   static std::string key(const std::string& id, const std::string& method, std::int64_t window) {
     return cat(id, "\n", method, "\n", window);
   }
-  std::string key(const Prepared& document, std::size_t m, std::int64_t window) const {
-    return key(document.id, methods_[m].name, window);
+  std::string key(const Unit& u) const {
+    return key(documents_[u.document].id, methods_[u.method].name, u.window);
   }
   static std::string key(const ordered_json& unit) {
     return key(unit.value("document", ""), unit.value("method", ""),
@@ -212,7 +234,7 @@ class PerplexityJob {
     std::vector<double> scores;
     std::size_t next = 0;  // of kl_positions_
     while (scores.size() < tokens.size()) {
-      if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_);
+      if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_.size());
       const std::size_t begin = scores.size();
       if (begin > stop) break;
       std::size_t size = std::min(std::size_t(options_.batch), tokens.size() - begin);
@@ -382,7 +404,7 @@ class PerplexityJob {
   std::int64_t kl_length_ = 0;
   std::vector<float> reference_;  // the untouched model's log-probabilities, this document
   std::set<std::string> done_;
-  std::size_t units_ = 0;
+  std::vector<Unit> units_;
 };
 
 }  // namespace
@@ -395,8 +417,10 @@ PerplexityResults run_perplexity(LanguageModel& model, const std::vector<MethodU
   options.lengths = sorted_lengths(options.lengths);
   check(model, methods, options);
   std::vector<Prepared> prepared = prepare(model, documents, options);
-  folder.begin(identity(model, methods, prepared, options));
-  PerplexityJob(model, methods, std::move(prepared), options, folder, progress).run();
+  const ordered_json run = identity(model, methods, prepared, options);
+  PerplexityJob job(model, methods, std::move(prepared), options, folder, progress);
+  folder.begin(run, job.units());
+  job.run();
   const PerplexityResults results = perplexity_results(folder.run(), folder.units());
   folder.finish(results_text(to_json(results)), {progress.seconds(), progress.computed()});
   return results;

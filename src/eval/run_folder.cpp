@@ -82,6 +82,22 @@ ordered_json read_run_json(const fs::path& path) {
   return run;
 }
 
+[[noreturn]] void refuse_folder(const fs::path& folder, const std::string& why) {
+  throw Error(ErrorKind::usage, cat(folder.string(), " holds another run: ", why),
+              "give another --out folder, or delete this one");
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder, error)) {
+    throw Error(ErrorKind::failed,
+                cat("cannot make the folder ", folder.string(),
+                    error ? ": " + error.message() : std::string(": a file has this name")),
+                "give --out a folder that can be written to");
+  }
+}
+
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -95,38 +111,31 @@ std::string utc_now() {
 
 RunFolder::RunFolder(fs::path folder, RunInfo info)
     : folder_(std::move(folder)), info_(std::move(info)) {
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error || !fs::is_directory(folder_, error)) {
-    throw Error(ErrorKind::failed,
-                cat("cannot make the folder ", folder_.string(),
-                    error ? ": " + error.message() : std::string(": a file has this name")),
-                "give --out a folder that can be written to");
-  }
+  make_folder(folder_);
   journal_ = std::make_unique<Journal>(folder_ / kJournal);
 }
 
-void RunFolder::begin(const ordered_json& identity) {
+std::string to_text(const Shard& shard) { return cat(shard.index, "/", shard.count); }
+
+void RunFolder::begin(const ordered_json& identity, std::size_t units) {
   ordered_json run = {{"mrrope", version()},
                       {"command", info_.command},
                       {"model_digest", info_.model_digest},
                       {"seed", info_.seed}};
   run.update(identity);
+  if (info_.shard.part()) {
+    run["shard"] = {{"index", info_.shard.index}, {"count", info_.shard.count}, {"units", units}};
+  }
   run_ = std::move(run);
   started_ = utc_now();
   if (in_memory()) return;
 
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::usage, cat(folder_.string(), " holds another run: ", why),
-                "give another --out folder, or delete this one");
-  };
+  const auto refuse = [&](const std::string& why) { refuse_folder(folder_, why); };
   const std::vector<ordered_json>& lines = journal_->lines();
   std::error_code error;
   if (fs::exists(folder_ / kRun, error)) {
     const ordered_json there = read_run_json(folder_ / kRun);
-    if (essence(there) != essence(run_)) {
-      refuse(first_difference(essence(there), essence(run_)));
-    }
+    if (const std::string why = run_difference(there, run_); !why.empty()) refuse(why);
     read_cost(there);
   }
   if (!lines.empty()) {
@@ -155,7 +164,7 @@ void RunFolder::append(const ordered_json& unit, const RunCost& so_far) {
 }
 
 void RunFolder::finish(const std::string& results, const RunCost& cost) {
-  if (!in_memory()) write_atomically(folder_ / kResults, results);
+  if (!in_memory() && !info_.shard.part()) write_atomically(folder_ / kResults, results);
   write_cost(cost);
 }
 
@@ -218,6 +227,30 @@ RecordedRun read_run(const fs::path& folder) {
     recorded.units.assign(journal.lines.begin() + 1, journal.lines.end());
   }
   return recorded;
+}
+
+ordered_json whole_run(ordered_json run) {
+  run.erase("shard");
+  return run;
+}
+
+std::string run_difference(const ordered_json& there, const ordered_json& now) {
+  const ordered_json a = essence(there);
+  const ordered_json b = essence(now);
+  return a == b ? std::string() : first_difference(a, b);
+}
+
+void write_recorded(const fs::path& folder, const RecordedRun& recorded) {
+  make_folder(folder);
+  std::error_code error;
+  if (fs::exists(folder / kRun, error)) {
+    const std::string why = run_difference(read_run_json(folder / kRun), recorded.run);
+    if (!why.empty()) refuse_folder(folder, why);
+  }
+  std::string lines = ordered_json{{"journal", 1}, {"run", digest(recorded.run)}}.dump() + "\n";
+  for (const ordered_json& unit : recorded.units) lines += unit.dump() + "\n";
+  write_atomically(folder / kJournal, lines);
+  write_atomically(folder / kRun, results_text(recorded.run));
 }
 
 std::string results_text(const ordered_json& results) {

@@ -15,10 +15,19 @@
 
 namespace mrrope {
 
+// One of `count` parts of a run, counted from 1.
+struct Shard {
+  std::size_t index = 1;
+  std::size_t count = 1;
+  bool part() const noexcept { return count > 1; }
+};
+std::string to_text(const Shard& shard);  // 2/4
+
 struct RunInfo {
   std::string command;       // as typed; shown as the way to go on
   std::string model_digest;  // model_digest()
   std::uint64_t seed = 1;
+  Shard shard;
 };
 
 // What a call of the command has computed so far; kept apart from what it found.
@@ -36,8 +45,9 @@ class RunFolder {
   RunFolder(std::filesystem::path folder, RunInfo info);
 
   // identity: all that the results depend on. Writes run.json, or throws Error (usage) naming the
-  // first difference if the folder belongs to a run of something else.
-  void begin(const nlohmann::ordered_json& identity);
+  // first difference if the folder belongs to a run of something else. units: how many this run, or
+  // this shard of it, will have when it is through.
+  void begin(const nlohmann::ordered_json& identity, std::size_t units = 0);
 
   // What run.json holds. Valid after begin().
   const nlohmann::ordered_json& run() const noexcept { return run_; }
@@ -48,7 +58,7 @@ class RunFolder {
   // leaves that of its finished units.
   void append(const nlohmann::ordered_json& unit, const RunCost& so_far = {});
 
-  // Writes results.json and the cost.
+  // Writes results.json and the cost; for a shard the cost alone, since its results are a part.
   void finish(const std::string& results, const RunCost& cost);
 
   bool in_memory() const noexcept { return folder_.empty(); }
@@ -56,6 +66,7 @@ class RunFolder {
   const RunInfo& info() const noexcept { return info_; }
   // What the user should know: how many units were there already, a half line cut off.
   const std::vector<std::string>& notes() const noexcept { return notes_; }
+  void add_note(std::string text) { notes_.push_back(std::move(text)); }
 
   // The Error (interrupted) to throw, with the command to go on.
   Error interrupted(std::size_t units_done, std::size_t units) const;
@@ -82,6 +93,16 @@ struct RecordedRun {
   std::vector<nlohmann::ordered_json> units;
 };
 RecordedRun read_run(const std::filesystem::path& folder);
+
+// run.json of the run that a shard is a part of.
+nlohmann::ordered_json whole_run(nlohmann::ordered_json run);
+
+// Empty, or the first thing that results depend on and that differs between the two.
+std::string run_difference(const nlohmann::ordered_json& there, const nlohmann::ordered_json& now);
+
+// Both files of a run folder in full; results.json is the caller's. Throws Error: usage (the folder
+// holds another run), failed.
+void write_recorded(const std::filesystem::path& folder, const RecordedRun& recorded);
 
 // An object as JSON text, with one line for every element of its lists.
 std::string results_text(const nlohmann::ordered_json& results);

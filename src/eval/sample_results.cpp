@@ -67,8 +67,7 @@ class Collector {
     for (const ordered_json& method : run.at("methods")) {
       const auto name = method.at("method").get<std::string>();
       results.methods.push_back(name);
-      results.plans[name] = {method.at("plan").get<std::string>(),
-                             method.at("scale").get<double>()};
+      results.plans[name] = {method.at("plan").get<std::string>(), scale_of(method)};
       scores_[name].resize(samples);
     }
     tags_.resize(samples);
@@ -79,11 +78,19 @@ class Collector {
     const std::size_t s = unit.value("set", sets_.size());
     const std::size_t group = unit.value("group", std::size_t(0));
     if (unit.value("task", "") != results_.task || method == scores_.end() || s >= sets_.size() ||
-        group * group_ + unit.at("samples").size() > sets_[s].count) {
+        group * group_ + (unit.contains("no_answer") ? 1 : unit.at("samples").size()) >
+            sets_[s].count) {
       throw Error(ErrorKind::corrupt,
                   cat("a journal line is not of this run: ", unit.dump().substr(0, 200)),
                   "delete the line, or the folder");
     }
+    // Asked for again by the next run: then the later line counts.
+    const std::string key = cat(method->first, "\n", s, "\n", group);
+    if (unit.contains("no_answer")) {
+      failed_.insert(key);
+      return;
+    }
+    failed_.erase(key);
     results_.tokens += unit.at("tokens").get<std::int64_t>();
     results_.naive_tokens += unit.at("naive_tokens").get<std::int64_t>();
     std::size_t at = sets_[s].first + group * group_;
@@ -104,6 +111,7 @@ class Collector {
   }
 
   void finish() {
+    results_.failed = failed_.size();
     find_metrics();
     const std::vector<std::string> tasks = results_.tasks;
     for (const std::string& tag : all_tags()) results_.tasks.push_back(tag);
@@ -256,6 +264,7 @@ class Collector {
   std::vector<Set> sets_;
   std::map<std::string, std::vector<std::vector<Score>>> scores_;  // [method][sample]
   std::vector<std::vector<std::string>> tags_;                     // [sample]
+  std::set<std::string> failed_;
 };
 
 }  // namespace
@@ -289,7 +298,7 @@ ordered_json to_json(const SampleResults& results) {
     rows.push_back({{"task", s.task},
                     {"method", s.method},
                     {"plan", plan},
-                    {"scale", scale},
+                    {"scale", or_null(scale)},
                     {"length", s.length},
                     {"metric", s.metric},
                     {"value", or_null(s.score.value)},
@@ -327,6 +336,7 @@ ordered_json to_json(const SampleResults& results) {
   json["ties"] = results.ties;
   json["tokens"] = results.tokens;
   json["naive_tokens"] = results.naive_tokens;
+  if (results.failed > 0) json["failed"] = results.failed;
   return json;
 }
 

@@ -56,6 +56,7 @@ struct SampleResults {
   std::size_t truncated = 0;   // prompts that were cut, over one method
   std::size_t prompts = 0;     // over one method
   std::size_t ties = 0;        // answers that other roundings may change
+  std::size_t failed = 0;      // prompts an endpoint gave no answer to
   std::int64_t tokens = 0;     // computed by all units, answers not counted
   std::int64_t naive_tokens = 0;
 

@@ -2,11 +2,14 @@
 #include "eval/sample_run.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
 #include "core/text.h"
+#include "eval/ask.h"
 #include "eval/scorers.h"
+#include "eval/shard.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -60,28 +63,46 @@ class SampleJob {
         suite_(suite),
         options_(options),
         folder_(folder),
-        progress_(progress) {}
+        progress_(progress) {
+    std::vector<Unit> all;
+    std::vector<std::int64_t> costs;
+    for (std::size_t s = 0; s < suite_.sets.size(); ++s) {
+      for (std::size_t g = 0; g < groups(s); ++g) {
+        for (const MethodUnderTest& method : methods_) {
+          all.push_back({s, g, &method, std::int64_t(size_of(s, g)) * suite_.sets[s].length});
+          costs.push_back(all.back().cost);
+        }
+      }
+    }
+    const std::vector<bool> mine = dealt(costs, folder.info().shard);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (mine[i]) units_.push_back(all[i]);
+    }
+  }
+
+  // Those of this shard.
+  std::size_t units() const { return units_.size(); }
 
   void run() {
     for (const ordered_json& unit : folder_.units()) {
+      if (unit.contains("no_answer")) continue;
       done_.insert(key(unit.value("method", ""), unit.value("set", std::size_t(0)),
                        unit.value("group", std::size_t(0))));
     }
     std::int64_t total = 0;
     std::int64_t before = 0;
-    for (std::size_t s = 0; s < suite_.sets.size(); ++s) {
-      for (std::size_t g = 0; g < groups(s); ++g) {
-        const std::int64_t cost = std::int64_t(size_of(s, g)) * suite_.sets[s].length;
-        for (const MethodUnderTest& method : methods_) {
-          ++units_;
-          total += cost;
-          if (done_.count(key(method.name, s, g)) > 0) before += cost;
-        }
-      }
+    for (const Unit& u : units_) {
+      total += u.cost;
+      if (done_.count(key(u)) > 0) before += u.cost;
     }
     progress_.start(total, before);
-    for (std::size_t s = 0; s < suite_.sets.size(); ++s) {
-      for (std::size_t g = 0; g < groups(s); ++g) group(s, g);
+    if (model_.parallel() > 0) return ask();
+    std::vector<Sample> samples;  // made once for all methods, where one needs them
+    const Unit* last = nullptr;
+    for (const Unit& u : units_) {
+      if (last != nullptr && (u.set != last->set || u.group != last->group)) samples.clear();
+      last = &u;
+      if (done_.count(key(u)) == 0) group(u, samples);
     }
     progress_.finish();
   }
@@ -89,9 +110,17 @@ class SampleJob {
   std::int64_t computed() const { return computed_; }
 
  private:
+  struct Unit {
+    std::size_t set = 0;
+    std::size_t group = 0;
+    const MethodUnderTest* method = nullptr;
+    std::int64_t cost = 0;
+  };
+
   static std::string key(const std::string& method, std::size_t set, std::size_t group) {
     return cat(method, "\n", set, "\n", group);
   }
+  static std::string key(const Unit& u) { return key(u.method->name, u.set, u.group); }
 
   std::size_t groups(std::size_t s) const {
     return (suite_.sets[s].count + options_.group - 1) / options_.group;
@@ -101,28 +130,24 @@ class SampleJob {
     return std::min(options_.group, suite_.sets[s].count - g * options_.group);
   }
 
-  void group(std::size_t s, std::size_t g) {
-    const SampleSet& set = suite_.sets[s];
-    std::vector<Sample> samples;  // made once for all methods, where one needs them
-    for (const MethodUnderTest& method : methods_) {
-      if (done_.count(key(method.name, s, g)) > 0) continue;
-      progress_.label(cat(method.name, "  ", set.task, " at ", length_text(set.length), "  ",
-                          g * options_.group, " of ", set.count));
-      for (std::size_t i = 0; samples.size() < size_of(s, g); ++i) {
-        check_interrupt();
-        samples.push_back(set.make(g * options_.group + i));
-      }
-      try {
-        unit(method, s, g, samples);
-      } catch (const Error& e) {
-        if (e.kind() == ErrorKind::interrupted) throw;
-        throw Error(e.kind(),
-                    cat(e.what(), " (method ", method.name, ", ", set.task, " at ", set.length,
-                        ", samples from ", g * options_.group, ")"),
-                    e.hint().empty()
-                        ? "give the same command again to go on after the finished units"
-                        : e.hint());
-      }
+  void group(const Unit& u, std::vector<Sample>& samples) {
+    const SampleSet& set = suite_.sets[u.set];
+    const std::size_t first = u.group * options_.group;
+    progress_.label(cat(u.method->name, "  ", set.task, " at ", length_text(set.length), "  ",
+                        first, " of ", set.count));
+    for (std::size_t i = samples.size(); i < size_of(u.set, u.group); ++i) {
+      check_interrupt();
+      samples.push_back(set.make(first + i));
+    }
+    try {
+      unit(*u.method, u.set, u.group, samples);
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::interrupted) throw;
+      throw Error(e.kind(),
+                  cat(e.what(), " (method ", u.method->name, ", ", set.task, " at ", set.length,
+                      ", samples from ", first, ")"),
+                  e.hint().empty() ? "give the same command again to go on after the finished units"
+                                   : e.hint());
     }
   }
 
@@ -177,8 +202,50 @@ class SampleJob {
     done_.insert(key(method.name, s, g));
   }
 
+  // Behind a network every sample is a unit: what was answered stays answered.
+  void ask() {
+    std::vector<const Unit*> left;
+    for (const Unit& u : units_) {
+      if (done_.count(key(u)) == 0) left.push_back(&u);
+    }
+    std::map<std::size_t, Sample> under_way;
+    AskJob job;
+    job.count = left.size();
+    job.make = [&](std::size_t i) {
+      Sample sample = suite_.sets[left[i]->set].make(left[i]->group);
+      WholePrompt prompt{sample.prompt, sample.text};
+      under_way.emplace(i, std::move(sample));
+      return prompt;
+    };
+    job.options = [&](std::size_t i) {
+      GenerateOptions options;
+      options.max_tokens = suite_.sets[left[i]->set].answer_tokens;
+      return options;
+    };
+    job.done = [&](std::size_t i, const WholePrompt& prompt, const WholeAnswer& answer) {
+      const Unit& u = *left[i];
+      ordered_json line = {
+          {"task", suite_.task}, {"method", u.method->name}, {"set", u.set}, {"group", u.group}};
+      if (answer.failed.empty()) {
+        line["tokens"] = line["naive_tokens"] = prompt.tokens.size();
+        line["samples"] = ordered_json::array({answered(under_way.at(i), answer.said)});
+        computed_ += std::int64_t(prompt.tokens.size());
+        done_.insert(key(u));
+      } else {
+        line["no_answer"] = readable(answer.failed);
+      }
+      if (!answer.troubles.empty()) line["troubles"] = answer.troubles;
+      under_way.erase(i);
+      progress_.advance(u.cost);
+      folder_.append(line, {progress_.seconds(), computed_});
+    };
+    note_troubles(ask_all(model_, job, progress_), folder_);
+    check_interrupt();
+    progress_.finish();
+  }
+
   void check_interrupt() const {
-    if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_);
+    if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_.size());
   }
 
   void append(Timeline& timeline, std::span<const Token> tokens) {
@@ -213,6 +280,10 @@ class SampleJob {
     };
     const Generation said = timeline.generate(options);
     check_interrupt();
+    return answered(sample, said);
+  }
+
+  static ordered_json answered(const Sample& sample, const Generation& said) {
     ordered_json json = record(sample);
     json["text"] = readable(said.text);
     json["finish"] = said.finish == "cancelled" ? "decided" : said.finish;
@@ -254,7 +325,7 @@ class SampleJob {
   RunFolder& folder_;
   Progress& progress_;
   std::set<std::string> done_;
-  std::size_t units_ = 0;
+  std::vector<Unit> units_;
   std::int64_t computed_ = 0;
 };
 
@@ -269,6 +340,11 @@ void check_samples(const LanguageModel& model, const std::vector<MethodUnderTest
     samples += set.count;
   }
   check_methods(model, methods, sorted_lengths(lengths), options.batch);
+  for (const SampleSet& set : suite.sets) {
+    if (model.parallel() == 0 || set.letters.empty()) continue;
+    throw Error(ErrorKind::unsupported, "letters compare logits, and an endpoint only answers",
+                "give --mode generate, or a model file");
+  }
   if (options.group < 1) throw Error(ErrorKind::usage, "a unit of 0 samples", "10 is usual");
   if (samples == 0) {
     throw Error(ErrorKind::usage, cat("no sample of ", suite.task, " is left to run"),
@@ -277,11 +353,16 @@ void check_samples(const LanguageModel& model, const std::vector<MethodUnderTest
 }
 
 SampleResults run_samples(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
-                          const SampleSuite& suite, const SampleRunOptions& options,
+                          const SampleSuite& suite, const SampleRunOptions& requested,
                           RunFolder& folder, Progress& progress) {
+  SampleRunOptions options = requested;
+  if (model.parallel() > 0) {
+    options.group = 1;
+    options.share = false;
+  }
   check_samples(model, methods, suite, options);
-  folder.begin(identity(model, methods, suite, options));
   SampleJob job(model, methods, suite, options, folder, progress);
+  folder.begin(identity(model, methods, suite, options), job.units());
   job.run();
   const SampleResults results = sample_results(folder.run(), folder.units());
   folder.finish(results_text(to_json(results)), {progress.seconds(), job.computed()});

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens of made texts, quickly. Such texts hold the same words again and again: each is tokenized
-// once, with the blank before it, and remembered. Where a vocabulary's tokens never reach over the
-// start of a word, as in nearly all of them, the outcome is the tokenization of the whole text; the
-// caller checks (fitting.h does, for every set of samples).
+// once, with the blank before it, and remembered (whole where the tokenizer is far away). Where a
+// vocabulary's tokens never reach over the start of a word, as in nearly all of them, the outcome
+// is the tokenization of the whole text; the caller checks (fitting.h does, for every set of
+// samples).
 #pragma once
 
 #include <cstdint>

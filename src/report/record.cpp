@@ -6,7 +6,8 @@
 #include <map>
 
 #include "core/text.h"
-#include "eval/run_folder.h"
+#include "eval/sample_results.h"
+#include "eval/shard.h"
 #include "formats/json.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
@@ -111,9 +112,14 @@ void read_perplexity(RunRecord& record, const std::vector<ordered_json>& units) 
 
 void read_needle(RunRecord& record, const std::vector<ordered_json>& units) {
   record.needle = needle_results(record.run, units);
-  record.expected_units = record.needle->samples * record.needle->rows.size();
+  const NeedleResults& found = *record.needle;
+  record.expected_units = found.samples * found.rows.size();
+  if (record.architecture == "served") {  // one unit per prompt
+    record.expected_units *= found.lengths.size() * found.depths.size();
+  }
   record.rows = rows_of(to_json(*record.needle));
   for (const ordered_json& unit : units) {
+    if (unit.contains("no_answer")) continue;
     for (const ordered_json& cell : unit.at("cells")) {
       record.answers.push_back(
           {unit.at("method").get<std::string>(), cell.at("length").get<std::int64_t>(),
@@ -123,10 +129,22 @@ void read_needle(RunRecord& record, const std::vector<ordered_json>& units) {
   }
 }
 
-void read_into(RunRecord& record, const fs::path& folder) {
-  RecordedRun recorded = read_run(folder);
+// Scores from the journal, as everywhere; an unfinished run shows those it has.
+void read_samples(RunRecord& record, const std::vector<ordered_json>& units) {
+  record.rows = rows_of(to_json(sample_results(record.run, units)));
+  const auto group = record.run.at("settings").at("group").get<std::size_t>();
+  if (group == 0) throw Error(ErrorKind::corrupt, "run.json speaks of groups of 0 samples");
+  for (const ordered_json& set : record.run.at("sets")) {
+    record.expected_units += (set.at("samples").get<std::size_t>() + group - 1) / group;
+  }
+  record.expected_units *= record.methods.size();
+}
+
+void read_into(RunRecord& record, RecordedRun recorded, bool has_results) {
   record.run = std::move(recorded.run);
-  record.units = recorded.units.size();
+  record.units =
+      std::size_t(std::count_if(recorded.units.begin(), recorded.units.end(),
+                                [](const ordered_json& u) { return !u.contains("no_answer"); }));
   record.task = text_at(record.run, "task");
   record.model_digest = text_at(record.run, "model_digest");
   if (const auto model = record.run.find("model");
@@ -137,19 +155,20 @@ void read_into(RunRecord& record, const fs::path& folder) {
   }
   if (record.model.empty()) record.model = "model without a name";
   record.methods = methods_of(record.run);
-  std::error_code error;
-  const fs::path results = folder / "results.json";
-  const bool has_results = fs::exists(results, error);
   if (record.task == "ppl") {
     read_perplexity(record, recorded.units);
   } else if (record.task == "needle") {
     read_needle(record, recorded.units);
-  } else if (record.task == "tune") {
-    if (has_results) {
-      record.search = search_from_json(read_json(results, {.bytes = std::uint64_t{64} << 20}));
-    }
+  } else if (record.run.contains("sets")) {
+    read_samples(record, recorded.units);
   } else if (has_results) {
-    record.rows = rows_of(read_json(results, {.bytes = std::uint64_t{64} << 20}));
+    const ordered_json results =
+        read_json(fs::path(record.folder) / "results.json", {.bytes = std::uint64_t{64} << 20});
+    if (record.task == "tune") {
+      record.search = search_from_json(results);
+    } else {
+      record.rows = rows_of(results);
+    }
   }
   record.finished =
       has_results && (record.expected_units == 0 || record.units >= record.expected_units);
@@ -179,15 +198,68 @@ RunRecord read_record(const fs::path& folder) {
   if (!plain.has_filename()) plain = plain.parent_path();
   record.name = plain.filename().string();
   try {
-    read_into(record, folder);
+    std::error_code error;
+    read_into(record, read_run(folder), fs::exists(folder / "results.json", error));
   } catch (const std::exception& e) {
     record.problem = e.what();
   }
   return record;
 }
 
+namespace {
+
+// Shards of one run stand together.
+class ShardGroups {
+ public:
+  // Whether this folder holds a shard; if so it is kept.
+  bool take(const fs::path& folder) {
+    try {
+      const ordered_json run = read_run(folder).run;
+      if (!run.contains("shard")) return false;
+      for (Group& group : groups_) {
+        if (!run_difference(group.whole, whole_run(run)).empty()) continue;
+        group.folders.push_back(folder);
+        return true;
+      }
+      groups_.push_back({whole_run(run), {folder}});
+      return true;
+    } catch (const std::exception&) {
+      return false;  // read_record() says what is wrong with it
+    }
+  }
+
+  void read(std::vector<RunRecord>& records) const {
+    for (const Group& group : groups_) {
+      RunRecord record;
+      record.folder = group.folders.front().string();
+      record.name = group.folders.front().lexically_normal().filename().string();
+      if (group.folders.size() > 1) {
+        record.name += cat(" and ", group.folders.size() - 1, " more shards");
+      }
+      try {
+        JoinedRun joined = join_shards(group.folders);
+        read_into(record, std::move(joined.recorded), joined.missing.empty());
+        record.notes.insert(record.notes.end(), joined.missing.begin(), joined.missing.end());
+      } catch (const std::exception& e) {
+        record.problem = e.what();
+      }
+      records.push_back(std::move(record));
+    }
+  }
+
+ private:
+  struct Group {
+    ordered_json whole;
+    std::vector<fs::path> folders;
+  };
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
   std::vector<RunRecord> records;
+  ShardGroups shards;
   for (const std::string& name : folders) {
     const fs::path folder = name;
     std::error_code error;
@@ -198,9 +270,12 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
       }
     }
     std::sort(below.begin(), below.end());
-    if (below.empty()) records.push_back(read_record(folder));
-    for (const fs::path& path : below) records.push_back(read_record(path));
+    if (below.empty()) below.push_back(folder);
+    for (const fs::path& path : below) {
+      if (!shards.take(path)) records.push_back(read_record(path));
+    }
   }
+  shards.read(records);
   const bool any = std::any_of(records.begin(), records.end(),
                                [](const RunRecord& r) { return r.problem.empty(); });
   if (!any) {

@@ -99,8 +99,9 @@ struct RunRecord {
 // What lies in a folder. Never throws on what it holds: `problem` says what is wrong with it.
 RunRecord read_record(const std::filesystem::path& folder);
 
-// All given folders; one without run.json stands for the runs right below it. Names are made
-// different. Throws Error (failed) where no folder holds a run that can be read.
+// All given folders; one without run.json stands for the runs right below it. Shards of one run are
+// one record. Names are made different. Throws Error (failed) where no folder holds a run that can
+// be read.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
 // Runs that may stand in one chart: same task, model, texts and settings (lengths may differ).

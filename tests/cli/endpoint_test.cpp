@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command against a server on loopback that behaves well, badly, or not at all: the results are
+// the same, and what happened is named.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "support/command.h"
+#include "support/fake_server.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+using test::FakeServer;
+using test::FakeServerOptions;
+using test::read_file;
+using test::TempFolder;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class Endpoint : public testing::Test {
+ protected:
+  std::string ruler(const FakeServer& server, const std::string& out,
+                    const std::string& more = {}) const {
+    return "eval ruler --endpoint " + server.url() +
+           " --lengths 2k,3k --tasks niah_single_1,niah_multikey_1 --samples 6 -o " +
+           folder_.file(out) + (more.empty() ? " --parallel 8 --timeout 1" : more);
+  }
+  std::string needle(const FakeServer& server, const std::string& out,
+                     const std::string& more = {}) const {
+    return "eval needle --endpoint " + server.url() +
+           " --lengths 1k,2k --depths 0,50,100 --samples 4 --parallel 8 --timeout 1 -o " +
+           folder_.file(out) + (more.empty() ? " --form planted" : more);
+  }
+  std::string file(const std::string& name) const { return read_file(folder_ / name); }
+  std::string results(const std::string& out) const { return file(out + "/results.json"); }
+  std::size_t lines(const std::string& out) const {
+    const std::string content = file(out + "/journal.jsonl");
+    return std::size_t(std::count(content.begin(), content.end(), '\n'));
+  }
+
+  TempFolder folder_{test::fast_place()};
+};
+
+TEST_F(Endpoint, FaultsDoNotChangeResultsAndAreNamed) {
+  const std::string key = "sk-very-secret-4711";
+  FakeServer good;
+  FakeServer bad({.faulty = true, .key = key});
+  for (const bool haystack : {false, true}) {
+    const auto line = [&](const FakeServer& server, const std::string& out) {
+      return haystack ? needle(server, out) : ruler(server, out);
+    };
+    const std::string clean = haystack ? "needle" : "ruler";
+    const CommandResult undisturbed = run_command(line(good, clean));
+    ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+    const CommandResult r =
+        run_command(line(bad, clean + "-bad"), "export MRROPE_API_KEY=" + key + ";");
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_EQ(results(clean + "-bad"), results(clean));
+    EXPECT_EQ(r.out, undisturbed.out);
+    const std::string journal = file(clean + "-bad/journal.jsonl");
+    EXPECT_TRUE(contains(journal, "\"troubles\":{")) << journal;
+    for (const std::string& text :
+         {r.out, r.err, journal, file(clean + "-bad/run.json"), file(clean + "-bad/report.html")}) {
+      EXPECT_FALSE(contains(text, key));
+    }
+    EXPECT_TRUE(contains(r.err, "trouble with the server: ")) << r.err;
+    for (const char* kind : {"status 429 x", "status 500 x", "cut x", "garbage x"}) {
+      EXPECT_TRUE(contains(r.err, kind)) << kind << r.err;
+    }
+  }
+  EXPECT_EQ(bad.faults().size(), 7u);  // every kind of fault has happened
+  const json rows = json::parse(results("ruler"))["results"];
+  EXPECT_EQ(rows[0]["method"], "served");
+  EXPECT_EQ(rows[0]["scale"], nullptr);
+  EXPECT_GT(rows[0]["value"], 0);  // the fake finds the only number
+}
+
+TEST_F(Endpoint, KilledOrInterruptedItAsksOnlyForWhatIsMissing) {
+  FakeServer server({.seconds = 0.02, .gate = 8});
+  ASSERT_EQ(run_command(ruler(server, "whole", " --parallel 8 --timeout 30")).exit_code, 0);
+  EXPECT_EQ(server.most_at_once(), 8);
+  const int all = server.answered();
+  EXPECT_EQ(all, 24);
+  for (const int signal : {SIGKILL, SIGINT}) {
+    const std::string out = "cut" + std::to_string(signal);
+    RunningCommand command(ruler(server, out, " --parallel 2"));
+    while (lines(out) < 9 && command.running()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    command.send(signal);
+    const CommandResult cut = command.wait();
+    EXPECT_EQ(cut.exit_code, signal == SIGINT ? 130 : 128 + SIGKILL) << cut.err;
+    server.wait_until_idle();  // it answers those who are gone, too
+    const int before = server.answered();
+    const auto kept = int(lines(out)) - 1;
+    EXPECT_GE(kept, 8);
+    EXPECT_LT(kept, all);
+    const CommandResult again = run_command(ruler(server, out));
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_EQ(server.answered() - before, all - kept);
+    EXPECT_EQ(results(out), results("whole"));
+  }
+}
+
+TEST_F(Endpoint, ShardsAreJoined) {
+  FakeServer server;
+  ASSERT_EQ(run_command(needle(server, "whole")).exit_code, 0);
+  for (const char* i : {"1", "2", "3"}) {
+    const CommandResult r = run_command(needle(server, std::string("part") + i,
+                                               std::string(" --form planted --shard ") + i + "/3"));
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+  }
+  const CommandResult r =
+      run_command("merge " + folder_.file("part1") + " " + folder_.file("part2") + " " +
+                  folder_.file("part3") + " -o " + folder_.file("merged"));
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(results("merged"), results("whole"));
+}
+
+TEST_F(Endpoint, WhatGetsNoAnswerIsNoScoreAndIsAskedForAgain) {
+  FakeServer server;
+  for (const bool haystack : {false, true}) {
+    const std::string name = haystack ? "needle" : "ruler";
+    const auto line = [&](const std::string& out) {
+      return haystack ? needle(server, out) : ruler(server, out);
+    };
+    server.options.refuses_one = false;
+    ASSERT_EQ(run_command(line(name)).exit_code, 0);
+    server.options.refuses_one = true;
+    const CommandResult r = run_command(line(name + "-some"));
+    EXPECT_EQ(r.exit_code, 1) << r.err;
+    EXPECT_TRUE(contains(r.err, "prompts got no answer and count nowhere")) << r.err;
+    EXPECT_TRUE(contains(r.err, "this prompt is not liked")) << r.err;
+    const json some = json::parse(results(name + "-some"));
+    EXPECT_GT(some["failed"], 0);
+    const auto answers = [](const json& found) {
+      int n = 0;
+      for (const json& row : found["results"]) n += row["n"].get<int>();
+      return n;
+    };
+    EXPECT_LT(answers(some), answers(json::parse(results(name))));
+    server.options.refuses_one = false;
+    const CommandResult again = run_command(line(name + "-some"));
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_EQ(results(name + "-some"), results(name));
+  }
+}
+
+TEST_F(Endpoint, LiesAboutUsageAreCountedAndChatsGoThroughTheServersTemplate) {
+  FakeServer server({.lies = true});
+  const CommandResult r = run_command(ruler(server, "lies"));
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "usage x24 (usage: it counts other tokens")) << r.err;
+  const json sent = json::parse(server.last_body());
+  EXPECT_EQ(sent["temperature"], 0);
+  EXPECT_EQ(sent["prompt"][0], 1);  // the one BOS
+  EXPECT_NE(sent["prompt"][1], 1);
+  EXPECT_EQ(sent["model"], "fake");
+  server.options.lies = false;
+  const CommandResult chat = run_command(ruler(server, "chat", " --api chat"));
+  EXPECT_EQ(chat.exit_code, 0) << chat.err;
+  EXPECT_FALSE(contains(chat.err, "usage")) << chat.err;
+  const json said = json::parse(server.last_body());
+  EXPECT_EQ(said["messages"][0]["role"], "user");
+  EXPECT_EQ(run_command(needle(server, "chat-needle", " --form chat --api chat")).exit_code, 0);
+}
+
+TEST_F(Endpoint, RefusesWhatItCannotDoByName) {
+  FakeServer server({.models = 2, .context = 1500, .key = "k-4712"});
+  const std::string with_key = "export MRROPE_API_KEY=k-4712;";
+  const auto refused = [&](const std::string& arguments, int code, const std::string& words,
+                           const std::string& before) {
+    const CommandResult r = run_command(arguments, before);
+    EXPECT_EQ(r.exit_code, code) << arguments << "\n" << r.err;
+    EXPECT_TRUE(contains(r.err, words)) << arguments << "\n" << r.err;
+  };
+  const auto with_url = [](const std::string& url, const std::string& more = {}) {
+    return "eval ruler --endpoint " + url + " --lengths 1k --tasks vt --samples 1" + more;
+  };
+  const std::string url = server.url();
+  refused(with_url(url), 1, "answers with status 401: wrong key: Bearer ...",
+          "export MRROPE_API_KEY=k-4713;");
+  refused(with_url(url), 2, "has 2 models", with_key);
+  refused(with_url(url, " nobody"), 2, "has no model \"nobody\"", with_key);
+  refused(with_url(url, " fake --ctx 2k --lengths 2k"), 2, "takes 1500 tokens per request",
+          with_key);
+  refused(with_url(url, " fake --methods pro"), 2, "scaling that its server gave it", with_key);
+  refused(with_url(url, std::string(" ") + MRROPE_TINY_MODEL), 2, "--vocab ", with_key);
+  refused("eval ppl --endpoint " + url + " --lengths 1k", 3, "perplexity needs the probability",
+          with_key);
+  refused(with_url("http://name:pass@127.0.0.1:1/v1"), 2, "holds a name or a password", "");
+  refused(with_url("ftp://127.0.0.1/v1"), 2, "no HTTP address", "");
+  refused(with_url("http://127.0.0.1:99999/v1"), 2, "no port between", "");
+  refused(with_url("http://127.0.0.1:8080"), 2, "does not end in /v1", "");
+  refused(with_url("http://127.0.0.1:1/v1"), 1, "nobody answers at 127.0.0.1:1", "");
+  refused(with_url(url, " fake --parallel 0"), 2, "--parallel 0", with_key);
+  refused("eval ruler m.gguf --lengths 1k --parallel 4", 2, "--endpoint", "");
+  // Without a tokenizer a vocabulary will do.
+  FakeServer bare({.tokenizer = false});
+  refused(with_url(bare.url()), 2, "--vocab FILE.gguf", "");
+  const CommandResult r =
+      run_command(with_url(bare.url(), std::string(" --vocab ") + MRROPE_TINY_MODEL));
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs in parts: real processes, two of them killed, joined to the bytes of one run.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "support/command.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class Shards : public testing::TestWithParam<const char*> {
+ protected:
+  Shards() {
+    for (int d = 0; d < 3; ++d) {
+      std::string text;
+      for (int i = 100 * d; i < 100 * d + 14; ++i) {
+        text += "Lemma " + std::to_string(i) + ". Every $x$ of $G$ has order " +
+                std::to_string(i * 37 % 101) + " if and only if $x$ is no unit of the ring.\n";
+      }
+      write_file(texts_ / (std::to_string(d) + ".txt"), text);
+    }
+  }
+
+  std::string line(const std::string& out, const std::string& more = {}) const {
+    const std::string task = GetParam();
+    std::string flags =
+        " --form planted --lengths 80,128 --depths 0,50 -n 8 --samples 3 --haystack " +
+        texts_.path().string();
+    if (task == "ppl") flags = " --lengths 32,96 --kl-positions 8 --text " + texts_.path().string();
+    if (task == "infinitebench") flags = " --lengths 160 --tasks passkey --samples 31";
+    return "eval " + task + " " + MRROPE_TINY_MODEL + flags + " --methods none,pro" +
+           (task == "infinitebench" ? "" : ",elastic:pro") + " --train-ctx 48 --ctx " +
+           (task == "infinitebench" ? "160" : "128") + " -t 1 -o " + folder_.file(out) + more;
+  }
+  std::string shard(int i) const {
+    return line("part" + std::to_string(i), " --shard " + std::to_string(i) + "/4");
+  }
+  std::string file(const std::string& name) const { return read_file(folder_ / name); }
+  std::size_t lines(const std::string& out) const {
+    const std::string content = file(out + "/journal.jsonl");
+    return std::size_t(std::count(content.begin(), content.end(), '\n'));
+  }
+  std::string parts(std::initializer_list<int> which) const {
+    std::string list;
+    for (const int i : which) list += " " + folder_.file("part" + std::to_string(i));
+    return list;
+  }
+  CommandResult merge(std::initializer_list<int> which, const std::string& out) const {
+    return run_command("merge" + parts(which) + " -o " + folder_.file(out));
+  }
+
+  TempFolder folder_{test::fast_place()};
+  TempFolder texts_;
+};
+
+TEST_P(Shards, FourWithTwoKilledAreOneRun) {
+  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  for (const int i : {2, 3}) {
+    RunningCommand command(shard(i));
+    while (lines("part" + std::to_string(i)) < 2 && command.running()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    command.send(SIGKILL);
+    EXPECT_EQ(command.wait().exit_code, 128 + SIGKILL);
+  }
+  ASSERT_EQ(run_command(shard(1)).exit_code, 0);
+  const CommandResult early = merge({1, 2, 3}, "early");
+  EXPECT_EQ(early.exit_code, 2);
+  EXPECT_TRUE(contains(early.err, "shard 2/4 in ") &&
+              contains(early.err, "go on with: mrrope eval"))
+      << early.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "early"));
+  for (const int i : {2, 3, 4}) {
+    const CommandResult r = run_command(shard(i));
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / ("part" + std::to_string(i) + "/results.json")));
+  }
+  const CommandResult r = merge({4, 1, 3, 2}, "merged");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(file("merged/results.json"), file("whole/results.json"));
+  EXPECT_EQ(file("merged/journal.jsonl"), file("whole/journal.jsonl"));
+  json merged = json::parse(file("merged/run.json"));
+  json whole = json::parse(file("whole/run.json"));
+  EXPECT_GT(merged["measured"]["tokens"], 0);
+  for (const char* key : {"command", "measured"}) merged.erase(key), whole.erase(key);
+  EXPECT_EQ(merged, whole);
+  // A report joins them by itself, and says what is missing.
+  const CommandResult page =
+      run_command("report" + parts({1, 2, 3, 4}) + " --json -o " + folder_.file("a.html"));
+  ASSERT_EQ(page.exit_code, 0) << page.err;
+  const CommandResult same =
+      run_command("report " + folder_.file("whole") + " --json -o " + folder_.file("b.html"));
+  json a = json::parse(page.out);
+  json b = json::parse(same.out);
+  ASSERT_EQ(a["runs"].size(), 1u) << page.out;
+  EXPECT_EQ(a["runs"][0]["state"], "finished");
+  for (json* rows : {&a["results"], &b["results"]}) {
+    for (json& row : *rows) row.erase("run");
+  }
+  EXPECT_FALSE(a["results"].empty());
+  EXPECT_EQ(a["results"], b["results"]);
+  const CommandResult lacking =
+      run_command("report" + parts({1, 4}) + " -o " + folder_.file("c.html"));
+  EXPECT_EQ(lacking.exit_code, 0);
+  EXPECT_TRUE(contains(lacking.out + file("c.html"), "shard 2/4 is not there")) << lacking.out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, Shards, testing::Values("ppl", "needle", "infinitebench"),
+                         [](const auto& task) { return std::string(task.param); });
+
+class OneShard : public Shards {};
+
+TEST_P(OneShard, OfAnotherRunOrTwiceOrNoneIsRefusedByName) {
+  for (const int i : {1, 2}) ASSERT_EQ(run_command(shard(i)).exit_code, 0);
+  const auto refused = [](const CommandResult& r, const std::string& words) {
+    EXPECT_EQ(r.exit_code, 2) << r.err;
+    EXPECT_TRUE(contains(r.err, words)) << r.err;
+  };
+  refused(merge({1, 2}, "x"), "shard 3/4 is not there");
+  refused(merge({1, 2, 1}, "x"), "shard 1/4 is given twice");
+  ASSERT_EQ(run_command(line("part3", " --seed 2 --shard 3/4")).exit_code, 0);
+  refused(merge({1, 2, 3}, "x"), "are shards of different runs: seed is 1 there and 2 now");
+  ASSERT_EQ(run_command(line("part5", " --shard 2/5")).exit_code, 0);
+  refused(merge({1, 5}, "x"), "one of 4, one of 5");
+  ASSERT_EQ(run_command(line("part6")).exit_code, 0);
+  refused(merge({1, 6}, "x"), "holds a whole run, not a shard");
+  refused(run_command(line("part1", " --shard 2/4")), "holds another run: shard/index is 1");
+  refused(run_command(line("part1")), "holds another run: shard is gone");
+  for (const char* bad : {"0/4", "5/4", "1", "a/b", "1/0", "-1/4", "1/9999999", "1/4/4"}) {
+    refused(run_command(line("new", std::string(" --shard ") + bad)), "--shard 1/4, 2/4");
+  }
+  refused(run_command(std::string("eval ruler ") + MRROPE_TINY_MODEL +
+                      " --lengths 384 --tasks vt --samples 1 --shard 1/2"),
+          "give it a folder: -o DIR");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, OneShard, testing::Values("ppl"),
+                         [](const auto& task) { return std::string(task.param); });
+
+}  // namespace
+}  // namespace mrrope

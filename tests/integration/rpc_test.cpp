@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model whose layers lie in two RPC servers, real processes on loopback: under plans and ladders
+// it computes what one process does.
+#include <ggml-rpc.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "engine/local.h"
+#include "engine/local_model.h"
+#include "mrrope/error.h"
+#include "support/random_model.h"
+
+namespace mrrope {
+namespace {
+
+int free_port() {
+  const int s = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (::bind(s, reinterpret_cast<sockaddr*>(&address), size) != 0) return 0;
+  ::getsockname(s, reinterpret_cast<sockaddr*>(&address), &size);
+  ::close(s);
+  return ntohs(address.sin_port);
+}
+
+// The backend's own server in a process of its own; this one has no thread yet.
+class RpcServer {
+ public:
+  RpcServer() : endpoint_("127.0.0.1:" + std::to_string(free_port())) {
+    process_ = ::fork();
+    if (process_ == 0) {
+      if (std::freopen("/dev/null", "w", stdout) == nullptr) ::_exit(1);
+      ggml_backend_dev_t device = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+      ggml_backend_rpc_start_server(endpoint_.c_str(), nullptr, 1, 1, &device);
+      ::_exit(1);
+    }
+  }
+  ~RpcServer() {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  RpcServer(const RpcServer&) = delete;
+  RpcServer& operator=(const RpcServer&) = delete;
+  const std::string& endpoint() const noexcept { return endpoint_; }
+
+ private:
+  std::string endpoint_;
+  pid_t process_ = -1;
+};
+
+struct Seen {
+  std::vector<std::vector<float>> rows;
+  std::vector<double> scores;
+  std::vector<Token> said;
+  std::set<std::string> places;  // where cached keys lie
+};
+
+Seen run(LanguageModel& model, const Ladder& ladder) {
+  std::vector<Token> tokens;
+  for (int i = 0; i < 300; ++i) tokens.push_back(Token((i * i * 7 + i / 3 * 11) % 128));
+  Seen seen;
+  model.use(ladder);
+  {
+    const auto timeline = model.timeline();
+    const std::vector<std::size_t> wanted = {0, 63, 64, 150, 299};
+    timeline->append_observed(tokens, wanted, [&](std::size_t, std::span<const float> row) {
+      seen.rows.emplace_back(row.begin(), row.end());
+    });
+    GenerateOptions options;
+    options.max_tokens = 8;
+    seen.said = timeline->generate(options).tokens;
+  }
+  seen.scores = model.timeline()->append_scored(tokens);
+  for (const KeyCache& cache : dynamic_cast<LocalModel&>(model).injector().key_caches()) {
+    seen.places.insert(ggml_backend_buffer_name(cache.tensor->buffer));
+  }
+  return seen;
+}
+
+// Both compute on the same kind of processor; what may differ is the order of sums over threads.
+void expect_same(const Seen& here, const Seen& there) {
+  ASSERT_EQ(here.rows.size(), there.rows.size());
+  double most = 0;
+  for (std::size_t r = 0; r < here.rows.size(); ++r) {
+    for (std::size_t i = 0; i < here.rows[r].size(); ++i) {
+      most = std::max(most, std::abs(double(here.rows[r][i]) - double(there.rows[r][i])));
+    }
+  }
+  std::printf("largest difference of logits: %g\n", most);
+  EXPECT_LT(most, 1e-3);
+  for (std::size_t i = 1; i < here.scores.size(); ++i) {
+    EXPECT_NEAR(here.scores[i], there.scores[i], 1e-3);
+  }
+  EXPECT_EQ(here.said, there.said);
+}
+
+TEST(Rpc, PlansAndLaddersReachLayersOnTwoServers) {
+  const RpcServer first;
+  const RpcServer second;
+  Metadata metadata("llama");
+  for (const auto& [key, value] : std::map<const char*, int>{{"block_count", 6},
+                                                             {"vocab_size", 128},
+                                                             {"context_length", 64},
+                                                             {"embedding_length", 128},
+                                                             {"feed_forward_length", 192},
+                                                             {"attention.head_count", 2},
+                                                             {"attention.head_count_kv", 2},
+                                                             {"rope.dimension_count", 64}}) {
+    metadata.set(key, value);
+  }
+  metadata.set("attention.layer_norm_rms_epsilon", 1e-5F);
+  const RandomModel file(metadata, 5);  // weights in f32
+  const Model facts = read_model(file.path());
+  LocalOptions options;
+  options.context = 512;
+  options.threads = 1;
+  options.gpu_layers = 0;
+  options.timelines = 2;
+  // Products in f16 would differ by more.
+  options.flash_attention = "off";
+  options.type_k = options.type_v = "f32";
+  Extension e;
+  e.method = "pro";
+  e.scale = 8;
+  LadderRequest grows;
+  grows.extension.method = "pro";
+  grows.longest = 512;
+  const Ladder ladders[] = {make_ladder(make_plan(facts.geometry, {}), 512),
+                            make_ladder(make_plan(facts.geometry, e), 512),
+                            make_ladder(facts.geometry, grows)};
+  std::vector<Seen> here;
+  {
+    const auto model = open_local(facts, options);
+    for (const Ladder& ladder : ladders) here.push_back(run(*model, ladder));
+  }
+  options.gpu_layers = -1;
+  options.rpc = first.endpoint() + "," + second.endpoint();
+  std::unique_ptr<LanguageModel> model;
+  for (int tries = 0; !model; ++tries) {
+    try {
+      model = open_local(facts, options);
+    } catch (const Error& error) {  // the servers are just starting
+      ASSERT_LT(tries, 200) << error.what();
+      ASSERT_EQ(error.kind(), ErrorKind::failed) << error.what();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const Seen there = run(*model, ladders[i]);
+    expect_same(here[i], there);
+    EXPECT_GT(std::abs(here[i].scores.back() - here[(i + 1) % 3].scores.back()), 1e-3);
+    if (i == 2) {
+      EXPECT_EQ(there.places.size(), 2u);  // half the layers in each
+    }
+  }
+}
+
+TEST(Rpc, WhatIsNoServerIsRefusedByName) {
+  const Model facts = read_model(MRROPE_TINY_MODEL);
+  const auto refused = [&](const std::string& list, ErrorKind kind, const std::string& words) {
+    LocalOptions options;
+    options.rpc = list;
+    try {
+      open_local(facts, options);
+      ADD_FAILURE() << list;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), kind) << error.what();
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+      EXPECT_FALSE(error.hint().empty());
+    }
+  };
+  for (const char* bad : {"host", ":50052", "host:", "host:0", "host:70000", "a:1x", ","}) {
+    refused(bad, ErrorKind::usage, "is no host:port");
+  }
+  refused("127.0.0.1:" + std::to_string(free_port()), ErrorKind::failed, "nobody answers");
+  // Something that hangs up.
+  const int s = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(s, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(s, 1), 0);
+  ::getsockname(s, reinterpret_cast<sockaddr*>(&address), &size);
+  for (const bool other_version : {false, true}) {
+    std::thread peer([&] {
+      const int c = ::accept(s, nullptr, nullptr);
+      char hello[33];
+      EXPECT_GT(::recv(c, hello, sizeof hello, MSG_WAITALL), 0);
+      std::vector<char> reply(8 + 28);
+      reply[0] = 28;
+      reply[8] = 1;  // version 1
+      if (other_version) {
+        EXPECT_EQ(::send(c, reply.data(), reply.size(), 0), 36);
+      }
+      ::close(c);
+    });
+    refused("127.0.0.1:" + std::to_string(ntohs(address.sin_port)),
+            other_version ? ErrorKind::unsupported : ErrorKind::failed,
+            other_version ? "speaks version 1.0" : "is no RPC server");
+    peer.join();
+  }
+  ::close(s);
+}
+
+}  // namespace
+}  // namespace mrrope
