@@ -1,6 +1,7 @@
 # Options, the flags every target shares, and the one helper that makes a module.
 option(MRROPE_DEVELOPER "Build tests, benchmarks and examples" ${PROJECT_IS_TOP_LEVEL})
 option(MRROPE_WERROR "Treat warnings as errors" OFF)
+option(MRROPE_UNITY "Compile several files at once: faster from scratch, slower after a change" OFF)
 option(MRROPE_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 set(MRROPE_SANITIZE "" CACHE STRING "Sanitizers for everything, e.g. address,undefined")
 

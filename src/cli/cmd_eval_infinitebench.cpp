@@ -19,8 +19,6 @@ struct InfiniteFlags {
   std::string data, least, most;
 };
 
-std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) { return {ctx}; }
-
 void run_infinitebench(const InfiniteFlags& flags) {
   const EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
   InfiniteOptions options = flags.options;

@@ -19,8 +19,6 @@ struct LongbenchFlags {
   std::string data, most, longer = "drop";
 };
 
-std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) { return {ctx}; }
-
 void run_longbench(const LongbenchFlags& flags) {
   const EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
   if (job.lengths.size() > 1) {

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/eval_options.h"
 #include "eval/prompt_frame.h"
@@ -29,6 +30,11 @@ void add_sample_flags(CLI::App& task, SampleFlags& flags);
 
 FrameOptions frame_options(const SampleFlags& flags);
 Prompts chosen_prompts(const SampleFlags& flags);
+
+// What --lengths is where it is not given: --ctx alone.
+inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) {
+  return {ctx};
+}
 
 // The engine for this job: one timeline is enough.
 std::unique_ptr<LanguageModel> open_for_samples(const EvalJob& job);

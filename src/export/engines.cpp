@@ -17,13 +17,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-bool is_identity(const Plan& plan) {
-  for (const double f : plan.factor()) {
-    if (f != 1) return false;
-  }
-  return plan.attention_scale() == 1;
-}
-
 bool has_windows_apart(const Model& model) {
   return std::any_of(model.layers.begin(), model.layers.end(),
                      [](const Layer& layer) { return layer.kind == LayerKind::windowed; });

@@ -45,11 +45,6 @@ bool all_close(const std::vector<double>& a, const std::vector<double>& b) {
                     [](double x, double y) { return std::abs(x / y - 1) < kExact; });
 }
 
-bool is_identity(const Plan& plan) {
-  return plan.attention_scale() == 1 &&
-         std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
-}
-
 Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const GgufOptions& options) {
   const Architecture* architecture = find_architecture(model.architecture);
   if (!architecture || model.format != "gguf") {
@@ -375,6 +370,11 @@ void check_output(const Case& c, const std::vector<GgufFileOut>& files) {
 }
 
 }  // namespace
+
+bool is_identity(const Plan& plan) {
+  return plan.attention_scale() == 1 &&
+         std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
+}
 
 const char* to_string(GgufWay way) noexcept {
   switch (way) {

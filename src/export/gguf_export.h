@@ -20,6 +20,9 @@
 
 namespace mrrope {
 
+// Whether the model stays as it is.
+bool is_identity(const Plan& plan);
+
 enum class GgufWay { unchanged, factors, lists, relabelled, keys, approximate };
 const char* to_string(GgufWay way) noexcept;
 

@@ -11,6 +11,7 @@
 #include "formats/json.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
+#include "report/json_fields.h"
 #include "report/search.h"
 
 namespace mrrope {
@@ -21,11 +22,6 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::size_t kFailuresNamed = 20;
-
-std::string text_at(const ordered_json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
 
 double number_at(const ordered_json& object, const char* key, double otherwise) {
   const auto it = object.find(key);

@@ -6,6 +6,7 @@
 
 #include "core/text.h"
 #include "mrrope/error.h"
+#include "report/json_fields.h"
 #include "report/words.h"
 
 namespace mrrope {
@@ -38,11 +39,6 @@ double number_at(const ordered_json& object, const char* key) {
   const double value = value_at(object, key);
   if (!std::isfinite(value)) refuse(cat("\"", key, "\" is no number"));
   return value;
-}
-
-std::string text_at(const ordered_json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 // {value, stderr, n}

@@ -22,7 +22,7 @@ constexpr milliseconds kToAsk{10000};         // for a request, and more as more
 constexpr std::int64_t kBytesPerMs = 64;      // 64 KB/s
 constexpr milliseconds kToTakeAnswer{30000};  // without taking a single byte
 constexpr milliseconds kIdle{5000};           // between two requests of one connection
-constexpr milliseconds kLook{250};            // how often an idle connection looks for the end
+constexpr milliseconds kPoll{250};            // how often an idle connection looks for the end
 
 // Whether the socket is ready; false when the time has passed.
 bool ready(int socket, short what, Clock::time_point until) {
@@ -169,7 +169,7 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
     bool good = true;
     for (std::size_t left = keep_alive_max_count_; left > 0 && good; --left) {
       const auto until = Clock::now() + kIdle;
-      while (!connection.begun() && !ready(socket, POLLIN, std::min(until, Clock::now() + kLook))) {
+      while (!connection.begun() && !ready(socket, POLLIN, std::min(until, Clock::now() + kPoll))) {
         if (svr_sock_ == INVALID_SOCKET || Clock::now() >= until) return good;
       }
       connection.restart();

@@ -17,10 +17,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::usage, message, hint);
-}
-
 std::string beta_text(double value) {
   return std::isfinite(value) ? significant(value, 3) : std::string("inf");
 }
@@ -61,12 +57,15 @@ std::string beta_slow_text(const Geometry& g, int high) {
 std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const SweepRequest& request,
                                            std::vector<SweepPoint>& points) {
   if (request.low.empty() && request.high.empty()) {
-    refuse("no border to sweep", "give --low 5..15, --high 30..45, or both");
+    throw Error(ErrorKind::usage, "no border to sweep", "give --low 5..15, --high 30..45, or both");
   }
-  if (request.methods.empty()) refuse("no method to sweep", "give --methods uni,pro");
+  if (request.methods.empty())
+    throw Error(ErrorKind::usage, "no method to sweep", "give --methods uni,pro");
   if (request.ctx <= geometry.train_length) {
-    refuse(cat(request.ctx, " tokens lie inside the trained window of ", geometry.train_length),
-           cat("give --ctx above ", geometry.train_length));
+    throw Error(
+        ErrorKind::usage,
+        cat(request.ctx, " tokens lie inside the trained window of ", geometry.train_length),
+        cat("give --ctx above ", geometry.train_length));
   }
   const auto or_own = [](const std::vector<int>& given) {
     std::vector<std::optional<int>> all(given.begin(), given.end());
@@ -76,7 +75,8 @@ std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const Sweep
   std::vector<MethodUnderTest> rows;
   for (const std::string& method : request.methods) {
     if (!find_method(method).takes_borders) {
-      refuse(cat("method ", method, " has no borders to sweep"), "give yarn, uni, pro or power");
+      throw Error(ErrorKind::usage, cat("method ", method, " has no borders to sweep"),
+                  "give yarn, uni, pro or power");
     }
     for (const auto& low : or_own(request.low)) {
       for (const auto& high : or_own(request.high)) {
@@ -93,7 +93,9 @@ std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const Sweep
       }
     }
   }
-  if (rows.empty()) refuse("every low lies at or past every high", "give --low below --high");
+  if (rows.empty())
+    throw Error(ErrorKind::usage, "every low lies at or past every high",
+                "give --low below --high");
   return rows;
 }
 
