@@ -40,6 +40,9 @@ Candidate candidate(bool few, bool many, bool strict = false) {
 }
 
 const std::vector<Candidate> kCandidates = {
+#if !MRROPE_SCAN_F32  // a pair of neighbours in f32 takes 8 bytes
+    candidate<S<1, 4, 128, 8>>(true, false),
+#endif
     candidate<S<1, 8, 64, 8>>(true, false),         candidate<S<1, 8, 128, 8>>(true, false),
     candidate<S<1, 8, 128, 8>>(true, false, true),  candidate<S<1, 8, 256, 4>>(true, false),
     candidate<S<1, 16, 64, 16>>(true, true),        candidate<S<2, 16, 128, 8>>(true, true),

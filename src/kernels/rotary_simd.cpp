@@ -200,7 +200,7 @@ void turn(const Span<T>& x, bool halves, int pairs, const Rows& rows, int count)
 // queries and keys lie apart: processors read and write long stretches faster.
 constexpr int kPairs = 512;
 constexpr int kTokens = 1024;
-constexpr int kFloats = 32768;  // in the second-level cache
+constexpr int kFloats = 8192;  // 32 KiB of the stack
 struct Tile {
   const float* cosines[kTokens];
   alignas(64) float floats[kFloats];

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cuda/rotary_kernel.cuh"
 #include "mrrope/rotary_cuda.h"
@@ -154,27 +155,32 @@ cudaError_t launch_pairs(const Launch& launch, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-// Chosen by bench/rotary_cuda_scan.cu. Few bytes: as many threads as the chip holds, each with
-// little to do. Many: each thread has 128 bytes in flight before it uses the first, and its cosines
-// serve four heads. Roomy: the same with the registers that two runs of computed angles need.
+// Chosen by bench/rotary_cuda_scan.cu on an H200, by elements and their size. Few: as many threads
+// as the chip holds, each with little to do. Many: several loads are in flight in each thread
+// before it uses the first, and its cosines serve several heads. Roomy: the same with the registers
+// that two runs of computed angles need.
 using Few = Shape<1, 8, 128, 8>;
 using Some = Shape<1, 16, 64, 16>;
-using Many = Shape<4, 16, 128, 6>;
+template <typename T>
+using Many = std::conditional_t<sizeof(T) == 4, Shape<2, 16, 128, 8>, Shape<4, 16, 128, 6>>;
 using Roomy = Shape<4, 16, 128, 5>;
-constexpr std::int64_t kMiB = 1 << 20;
 
 template <typename T>
 cudaError_t launch_best(const Launch& launch, cudaStream_t stream) {
-  const std::int64_t bytes = std::int64_t(launch.tokens) * launch.heads() * 2 *
-                             launch.angles.pairs * std::int64_t(sizeof(T));
-  const bool two_runs = sizeof(T) == 2 && launch.interleaved && !launch.angles.table;
-  if (bytes <= kMiB && vectors_fit<Few>(launch)) return launch_vectors<T, Few>(launch, stream);
-  if (bytes <= (two_runs ? 16 : 8) * kMiB && vectors_fit<Some>(launch)) {
-    return launch_vectors<T, Some>(launch, stream);
+  const std::int64_t elements =
+      std::int64_t(launch.tokens) * launch.heads() * 2 * launch.angles.pairs;
+  if (elements <= 1 << 19 && vectors_fit<Few>(launch)) {
+    return launch_vectors<T, Few>(launch, stream);
   }
-  if (!vectors_fit<Many>(launch)) return launch_pairs<T>(launch, stream);
-  return two_runs ? launch_vectors<T, Roomy>(launch, stream)
-                  : launch_vectors<T, Many>(launch, stream);
+  if constexpr (sizeof(T) == 2) {
+    const bool two_runs = launch.interleaved && !launch.angles.table;
+    if (elements <= (two_runs ? 1 << 23 : 1 << 22) && vectors_fit<Some>(launch)) {
+      return launch_vectors<T, Some>(launch, stream);
+    }
+    if (two_runs && vectors_fit<Roomy>(launch)) return launch_vectors<T, Roomy>(launch, stream);
+  }
+  if (vectors_fit<Many<T>>(launch)) return launch_vectors<T, Many<T>>(launch, stream);
+  return launch_pairs<T>(launch, stream);
 }
 
 }  // namespace mrrope::cuda
