@@ -23,9 +23,10 @@ if len(sys.argv) > 2 and not pathlib.Path(sys.argv[2]).exists():
     print(f"SKIPPED: {sys.argv[2]} is not built (ninja llama-server, or ./run test --full)")
     sys.exit(77)
 
-# Logits of the two engines differ by the order of sums in batches of other shapes: up to a few
-# hundredths on this model. Below this gap either token may win.
-TIE = 0.1
+# The weights are in Q8_0: activations are rounded to eight bits, and batches of another shape round
+# others. Logits of the same model computed in two ways were seen to differ by up to 0.59, so below
+# this gap either token may win.
+TIE = 0.6
 STALL = 20  # seconds of silence after which a request is tried again
 NEEDLE = ["eval", "needle", "--form", "planted", "--lengths", "512,1k", "--depths",
           "0,25,50,75,100", "--samples", "4"]
