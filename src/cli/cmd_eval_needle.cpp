@@ -147,6 +147,7 @@ void add_eval_needle(CLI::App& eval) {
       "  mrrope eval needle model.gguf --lengths 4k,8k --depths 0,50,100 --samples 20 \\\n"
       "    --haystack a.txt --needle 'The key lies under the blue stone.' \\\n"
       "    --question 'Where is the key?' --answer 'under the blue stone'\n"
+      "  mrrope eval needle --endpoint http://127.0.0.1:8080/v1 --ctx 8k -o run3\n"
       "A run with -o that was interrupted goes on when the same command is given again.");
   needle->callback([flags] { run_needle_command(*flags); });
 }

@@ -79,6 +79,7 @@ void add_eval_ruler(CLI::App& eval) {
       "  mrrope eval ruler model.gguf --methods none,yarn,pro --lengths 4k,8k,16k -o run3\n"
       "  mrrope eval ruler model.gguf --lengths 8k --tasks niah_single_1,vt --show-prompt\n"
       "  mrrope eval ruler model.gguf --lengths 4k,8k --data ruler-data --samples 500 -o run4\n"
+      "  mrrope eval ruler --endpoint http://127.0.0.1:8080/v1 --ctx 8k --parallel 32 -o run5\n"
       "A run with -o that was interrupted goes on when the same command is given again.");
   ruler->callback([flags] { run_ruler(*flags); });
 }

@@ -44,6 +44,15 @@ Shard chosen_shard(const EvalFlags& flags) {
   return parse_shard(flags.shard);
 }
 
+void check_answers(const EvalFlags& flags, const std::string& json) {
+  const auto results = nlohmann::ordered_json::parse(json);
+  const std::size_t lost = results.value("failed", std::size_t(0));
+  if (lost == 0) return;
+  throw Error(ErrorKind::failed, cat(lost, " prompts got no answer and count nowhere"),
+              flags.out.empty() ? "with -o DIR the same command asks for them again"
+                                : "give the same command to ask for them again");
+}
+
 EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
@@ -216,11 +225,11 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const std::s
     if (flags.json || flags.format == "json") {
       std::cout << nlohmann::ordered_json{{"shard", folder.run().at("shard")}}.dump() << "\n";
     } else {
-      std::cout << "shard " << to_text(shard) << " is done: " << folder.units().size()
-                << " units in " << flags.out << "\nwhen all " << shard.count
-                << " are: mrrope merge DIR... -o WHOLE\n";
+      std::cout << "shard " << to_text(shard) << ": " << folder.run().at("shard").at("units")
+                << " units in " << flags.out << "; when all " << shard.count
+                << " are done: mrrope merge DIR... -o WHOLE\n";
     }
-    return;
+    return check_answers(flags, json);
   }
   if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
   std::string printed = flags.json || flags.format == "json"
@@ -240,12 +249,7 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const std::s
   }
   std::cout << printed;
   if (!flags.out.empty()) write_report({flags.out}, flags.out + "/report.html");
-  const nlohmann::ordered_json results = nlohmann::ordered_json::parse(json);
-  if (const std::size_t lost = results.value("failed", std::size_t(0)); lost > 0) {
-    throw Error(ErrorKind::failed, cat(lost, " prompts got no answer and count nowhere"),
-                flags.out.empty() ? "with -o DIR the same command asks for them again"
-                                  : "give the same command to ask for them again");
-  }
+  check_answers(flags, json);
 }
 
 std::vector<std::string> default_texts() {

@@ -400,9 +400,13 @@ class RemoteModel final : public LanguageModel {
         "/v1/models", {}, kLargestAnswer, [](const std::string& b) { parse_models(b); }, troubles,
         {}, 2);
     if (!outcome.failed.empty()) {
-      give_up(outcome, troubles.count("status 401") + troubles.count("status 403") > 0
-                           ? "put the key into the environment: MRROPE_API_KEY=..."
-                           : "is the server up, and is this its address?");
+      const char* hint = "is the server up, and is this its address?";
+      if (troubles.count("status 401") + troubles.count("status 403") > 0) {
+        hint = "put the key into the environment: MRROPE_API_KEY=...";
+      } else if (troubles.count("certificate") > 0) {
+        hint = "if you trust who signed it: SSL_CERT_FILE=authority.pem mrrope eval ...";
+      }
+      give_up(outcome, hint);
     }
     const std::vector<ServedModel> models = parse_models(outcome.body);
     const ServedModel* chosen = models.size() == 1 ? &models.front() : nullptr;
