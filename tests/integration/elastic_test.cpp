@@ -261,20 +261,21 @@ TEST(Elastic, TimelinesReadTogether) {
     // The first reads chunks, the others one token each; those on the first one's rung go along.
     const auto next = [&](const Timeline& t) { return ladder.rung_at(t.length() + 1); };
     std::vector<Reading> readings;
+    std::vector<std::size_t> last;  // the token after which logits are seen
     for (const auto& t : timelines) {
       if (next(*t) != next(*timelines[0]) || t->length() >= 300) continue;
       const auto room = std::size_t(ladder.rungs()[next(*t)].length - t->length());
       const std::size_t count = readings.empty() ? std::min<std::size_t>(7, room) : 1;
       readings.push_back({t.get(), std::span(tokens).subspan(std::size_t(t->length()), count)});
+      last.push_back(std::size_t(t->length()) + count - 1);
     }
     batches += readings.size() > 1;
     model->read_together(readings, [&](std::size_t i, std::span<const float> row) {
-      const auto end = std::size_t(readings[i].timeline->length());
-      worst = std::max(worst, largest_difference(alone[end - 1], {row.begin(), row.end()}));
+      worst = std::max(worst, largest_difference(alone[last[i]], {row.begin(), row.end()}));
     });
   }
   EXPECT_GT(batches, 5U);
-  EXPECT_GT(timelines[0]->rung(), 4U);
+  EXPECT_GT(timelines[0]->rung(), 3U);
   EXPECT_LT(worst, noise(1e-4));
   // Tokens that do not end on the rung they begin on are refused, and nothing is read.
   const std::vector<Reading> across = {

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""mrrope serve beside llama-server of the same build, in one run.
+
+    bench/serve_bench.py MRROPE LLAMA_SERVER MODEL.gguf [ROUNDS [PROMPT]]
+
+Both run side by side with the same threads, slots and context, and take turns with every request, so
+that what else the machine does hits both. Printed are medians, and the median of the ratios of
+neighbouring requests. PROMPT: tokens of the longer prompts (default 800). mrrope serves a context of
+four windows (elastic:pro), llama-server one window: it cannot do more, and all requests lie inside it.
+"""
+import concurrent.futures
+import http.client
+import json
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+THREADS = "2"
+WRITE = 160
+STREAMS = 8
+
+
+class Server:
+    def __init__(self, name, command, port):
+        self.name, self.port = name, port
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(600):
+            try:
+                if self.ask("GET", "/health")[0] == 200:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.1)
+        raise RuntimeError(f"{name} does not start")
+
+    def ask(self, method, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        connection.request(method, path, json.dumps(body) if body is not None else None,
+                           {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        return answer.status, json.loads(data)
+
+    def complete(self, prompt, length):
+        """Seconds for the whole answer, and its text."""
+        began = time.perf_counter()
+        status, answer = self.ask("POST", "/v1/completions", {
+            "prompt": prompt, "max_tokens": length, "temperature": 0, "ignore_eos": True})
+        seconds = time.perf_counter() - began
+        if status != 200:
+            raise RuntimeError(f"{self.name}: {answer}")
+        return seconds, answer
+
+    def first_token(self, prompt):
+        """Seconds to the first event of a stream."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        began = time.perf_counter()
+        connection.request("POST", "/v1/completions", json.dumps({
+            "prompt": prompt, "max_tokens": 4, "temperature": 0, "stream": True}),
+            {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.readline()
+        seconds = time.perf_counter() - began
+        answer.read()
+        connection.close()
+        return seconds
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def main():
+    mrrope, llama, model = sys.argv[1:4]
+    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 10
+    size = int(sys.argv[5]) if len(sys.argv) > 5 else 800
+    ports = free_port(), free_port()
+    window = json.loads(subprocess.run([mrrope, "inspect", model, "--json"], capture_output=True,
+                                       check=True).stdout)["geometry"]["train_length"]
+    ours = Server("mrrope", [mrrope, "serve", model, "--ctx", str(4 * window), "--parallel",
+                             str(STREAMS), "--port", str(ports[0]), "-t", THREADS], ports[0])
+    theirs = Server("llama-server", [llama, "-m", model, "-c", str(window * STREAMS), "-np",
+                                     str(STREAMS), "--port", str(ports[1]), "-t", THREADS,
+                                     "--no-warmup", "--offline"], ports[1])
+    rng = random.Random(3)
+    vocabulary = [t for t in ours.ask("POST", "/tokenize", {
+        "content": "The river ran past the mill and the old house, where every morning began."})[1]["tokens"]]
+    tokens = lambda count: [rng.choice(vocabulary) for _ in range(count)]
+
+    def prefill(server, prompt):
+        return server.complete(prompt, 1)[0]
+
+    def write(server, prompt):
+        seconds, answer = server.complete(prompt, WRITE)
+        return seconds / answer["usage"]["completion_tokens"]
+
+    def streams(server, prompts):
+        began = time.perf_counter()
+        with concurrent.futures.ThreadPoolExecutor(STREAMS) as pool:
+            written = sum(a["usage"]["completion_tokens"]
+                          for _, a in pool.map(lambda p: server.complete(p, WRITE), prompts))
+        return (time.perf_counter() - began) / written
+
+    def follow_up(server, prompts):
+        server.complete(prompts[0], 1)
+        return server.first_token(prompts[0] + prompts[1])
+
+    cases = [(f"prefill of {size} tokens, one stream", prefill, lambda: tokens(size), size),
+             ("writing, one stream", write, lambda: tokens(8), 1),
+             (f"writing, {STREAMS} streams", streams, lambda: [tokens(8) for _ in range(STREAMS)], 1),
+             (f"first token of a follow-up after {size}", follow_up,
+              lambda: (tokens(size), tokens(12)), None)]
+    print(f"{'':40} {'mrrope':>12} {'llama-server':>12} {'ratio':>7}")
+    try:
+        for name, run, make, count in cases:
+            pairs = []
+            for turn in range(rounds + 1):
+                given = make()
+                order = (ours, theirs) if turn % 2 else (theirs, ours)
+                seconds = {server.name: run(server, given) for server in order}
+                if turn:  # the first warms up
+                    pairs.append((seconds["mrrope"], seconds["llama-server"]))
+            ratio = statistics.median(b / a for a, b in pairs)
+            a, b = (statistics.median(p[i] for p in pairs) for i in (0, 1))
+            shown = [f"{1000 * v:.1f} ms" if count is None else f"{count / v:.0f} tok/s" for v in (a, b)]
+            print(f"{name:40} {shown[0]:>12} {shown[1]:>12} {ratio:7.3f}", flush=True)
+    finally:
+        for server in (ours, theirs):
+            server.process.terminate()
+            server.process.wait(30)
+    print("ratio: speed of mrrope over that of llama-server; above 1 is faster")
+
+
+main()
