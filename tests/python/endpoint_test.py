@@ -135,6 +135,7 @@ class Proxy:
                 connection.close()
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.handle_error = lambda *unused: None  # those who gave up waiting
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
