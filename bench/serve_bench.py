@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """mrrope serve beside llama-server of the same build, in one run.
 
-    bench/serve_bench.py MRROPE LLAMA_SERVER MODEL.gguf [ROUNDS [PROMPT]]
+    bench/serve_bench.py MRROPE LLAMA_SERVER MODEL.gguf [ROUNDS [PROMPT [THREADS]]]
 
 Both run side by side with the same threads, slots and context, and take turns with every request, so
 that what else the machine does hits both. Printed are medians, and the median of the ratios of
-neighbouring requests. PROMPT: tokens of the longer prompts (default 800). mrrope serves a context of
+neighbouring requests. PROMPT: tokens of the longer prompts (default 800). THREADS: of each (2). mrrope serves a context of
 four windows (elastic:pro), llama-server one window: it cannot do more, and all requests lie inside it.
 """
 import concurrent.futures
@@ -19,7 +19,6 @@ import subprocess
 import sys
 import time
 
-THREADS = "2"
 WRITE = 160
 STREAMS = 8
 
@@ -81,17 +80,19 @@ def main():
     mrrope, llama, model = sys.argv[1:4]
     rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 10
     size = int(sys.argv[5]) if len(sys.argv) > 5 else 800
-    ports = free_port(), free_port()
+    threads = sys.argv[6] if len(sys.argv) > 6 else "2"
     window = json.loads(subprocess.run([mrrope, "inspect", model, "--json"], capture_output=True,
                                        check=True).stdout)["geometry"]["train_length"]
-    ours = Server("mrrope", [mrrope, "serve", model, "--ctx", str(4 * window), "--parallel",
-                             str(STREAMS), "--port", str(ports[0]), "-t", THREADS], ports[0])
-    theirs = Server("llama-server", [llama, "-m", model, "-c", str(window * STREAMS), "-np",
-                                     str(STREAMS), "--port", str(ports[1]), "-t", THREADS,
-                                     "--no-warmup", "--offline"], ports[1])
+    def start(slots):
+        ports = free_port(), free_port()
+        return (Server("mrrope", [mrrope, "serve", model, "--ctx", str(4 * window), "--parallel",
+                                  str(slots), "--port", str(ports[0]), "-t", threads], ports[0]),
+                Server("llama-server", [llama, "-m", model, "-c", str(window * slots), "-np",
+                                        str(slots), "--port", str(ports[1]), "-t", threads,
+                                        "--no-warmup", "--offline"], ports[1]))
+
     rng = random.Random(3)
-    vocabulary = [t for t in ours.ask("POST", "/tokenize", {
-        "content": "The river ran past the mill and the old house, where every morning began."})[1]["tokens"]]
+    vocabulary = range(300, 900)
     tokens = lambda count: [rng.choice(vocabulary) for _ in range(count)]
 
     def prefill(server, prompt):
@@ -112,29 +113,33 @@ def main():
         server.complete(prompts[0], 1)
         return server.first_token(prompts[0] + prompts[1])
 
-    cases = [(f"prefill of {size} tokens, one stream", prefill, lambda: tokens(size), size),
-             ("writing, one stream", write, lambda: tokens(8), 1),
-             (f"writing, {STREAMS} streams", streams, lambda: [tokens(8) for _ in range(STREAMS)], 1),
-             (f"first token of a follow-up after {size}", follow_up,
-              lambda: (tokens(size), tokens(12)), None)]
+    cases = [(1, f"prefill of {size} tokens, one stream", prefill, lambda: tokens(size), size),
+             (1, "writing, one stream", write, lambda: tokens(8), 1),
+             (1, f"first token of a follow-up after {size}", follow_up,
+              lambda: (tokens(size), tokens(12)), None),
+             (STREAMS, f"writing, {STREAMS} streams", streams,
+              lambda: [tokens(8) for _ in range(STREAMS)], 1)]
     print(f"{'':40} {'mrrope':>12} {'llama-server':>12} {'ratio':>7}")
-    try:
-        for name, run, make, count in cases:
-            pairs = []
-            for turn in range(rounds + 1):
-                given = make()
-                order = (ours, theirs) if turn % 2 else (theirs, ours)
-                seconds = {server.name: run(server, given) for server in order}
-                if turn:  # the first warms up
-                    pairs.append((seconds["mrrope"], seconds["llama-server"]))
-            ratio = statistics.median(b / a for a, b in pairs)
-            a, b = (statistics.median(p[i] for p in pairs) for i in (0, 1))
-            shown = [f"{1000 * v:.1f} ms" if count is None else f"{count / v:.0f} tok/s" for v in (a, b)]
-            print(f"{name:40} {shown[0]:>12} {shown[1]:>12} {ratio:7.3f}", flush=True)
-    finally:
-        for server in (ours, theirs):
-            server.process.terminate()
-            server.process.wait(30)
+    for slots in (1, STREAMS):
+        ours, theirs = start(slots)
+        try:
+            for _, name, run, make, count in (c for c in cases if c[0] == slots):
+                pairs = []
+                for turn in range(rounds + 1):
+                    given = make()
+                    order = (ours, theirs) if turn % 2 else (theirs, ours)
+                    seconds = {server.name: run(server, given) for server in order}
+                    if turn:  # the first warms up
+                        pairs.append((seconds["mrrope"], seconds["llama-server"]))
+                ratio = statistics.median(b / a for a, b in pairs)
+                a, b = (statistics.median(p[i] for p in pairs) for i in (0, 1))
+                shown = [f"{1000 * v:.1f} ms" if count is None else f"{count / v:.0f} tok/s"
+                         for v in (a, b)]
+                print(f"{name:40} {shown[0]:>12} {shown[1]:>12} {ratio:7.3f}", flush=True)
+        finally:
+            for server in (ours, theirs):
+                server.process.terminate()
+                server.process.wait(30)
     print("ratio: speed of mrrope over that of llama-server; above 1 is faster")
 
 

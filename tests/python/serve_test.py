@@ -37,11 +37,12 @@ CHAT = ("{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}"
         "{% if add_generation_prompt %}<assistant>{% endif %}")
 # Ends, in a thousand years.
 ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
-# With keys and values in f32 what is left between batches is the order of sums, and the rounding of
-# activations to 8 bits before each product with quantised weights, which turns a last bit into a step.
-# A gap below which two logits may then change places:
-LOAD_FLAGS = ["-ctk", "f32", "-ctv", "f32", "-fa", "off"]
-TIE = 0.05
+# A gap below which two logits may change places from batch to batch. Conversations lie in one cache, so
+# sums run over other cells in another order; the rounding of activations to 8 bits before products with
+# quantised weights makes steps of last bits. llama-server with --kv-unified shows the same: on 16
+# prompts of this model, alone and 8 at a time, log-probabilities differ by 0.02 in the median and by up
+# to 0.17. Models in f32 agree to 1e-4 (tests/integration/elastic_test.cpp).
+TIE = 0.25
 
 
 class Server:
@@ -478,13 +479,9 @@ class Load(unittest.TestCase):
     """Many clients, sizes across the rungs, some hanging up in the middle."""
 
     def prompts(self):
-        rng = random.Random(7)
-        words = TEXT.split()
-        made = []
-        for i in range(24):
-            size = (6, 40, 70, 100, 140, 180, 230, 280)[i % 8]
-            made.append(f"{i}. " + " ".join(rng.choice(words) for _ in range(size)))
-        return made
+        texts = sorted((pathlib.Path(MODEL).resolve().parent.parent / "data" / "texts").iterdir())
+        sizes = (12, 40, 80, 120, 160, 210, 260, 320)  # bytes
+        return [texts[i % len(texts)].read_text()[500 * i:500 * i + sizes[i % 8]] for i in range(24)]
 
     def differs(self, alone, now):
         """None: the same; else the gap of the two likeliest at the first difference."""
@@ -499,13 +496,15 @@ class Load(unittest.TestCase):
         return None
 
     def test_load(self):
-        # A window of 128 puts eight rungs into few tokens.
-        with Server("--parallel", "8", "--queue", "64", "--train-ctx", "128", *LOAD_FLAGS, ctx=512) as server:
+        # A window of 32 puts ten rungs into few tokens.
+        with Server("--parallel", "8", "--queue", "64", "--train-ctx", "32", ctx=192) as server:
             prompts = self.prompts()
             sizes = [len(server.post("/tokenize", {"content": p})[1]["tokens"]) for p in prompts]
-            self.assertLess(min(sizes), 64)
-            self.assertGreater(max(sizes), 400)
-            ask = lambda i: server.complete(prompts[i], 24, logprobs=2)["choices"][0]
+            self.assertLess(min(sizes), 20)
+            self.assertGreater(max(sizes), 96)
+            self.assertLess(max(sizes), 170)
+            # Tokens that look the same share a key of top_logprobs, so more than two are asked for.
+            ask = lambda i: server.complete(prompts[i], 12, logprobs=5)["choices"][0]
             alone = [ask(i) for i in range(len(prompts))]
             rng = random.Random(11)
             counts = collections.Counter()
@@ -516,14 +515,14 @@ class Load(unittest.TestCase):
                 i = number % len(prompts)
                 kind = "hang up" if number % 10 == 9 else "stream" if number % 3 == 0 else "whole"
                 if kind == "hang up":
-                    body = json.dumps({"prompt": prompts[i], "max_tokens": 200, "stream": True})
+                    body = json.dumps({"prompt": prompts[i], "max_tokens": 100, "stream": True})
                     with socket.create_connection(("127.0.0.1", server.port)) as s:
                         s.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
                                   f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
                         time.sleep(rng.random() * 0.2)
                 elif kind == "stream":
                     parts = list(server.client().completions.create(
-                        model=NAME, prompt=prompts[i], max_tokens=24, temperature=0, stream=True))
+                        model=NAME, prompt=prompts[i], max_tokens=12, temperature=0, stream=True))
                     text = "".join(p.choices[0].text for p in parts)
                     if text != alone[i]["text"]:
                         kind = "stream that differs"  # judged below, with logprobs
