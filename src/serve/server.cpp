@@ -184,7 +184,7 @@ struct ApiServer::State {
     std::vector<ChosenToken> tokens;
     for (bool complete = false; !complete;) {
       Answer::Part part;
-      complete = answer->take(part, kLook);
+      complete = answer->take(part, kLook, Answer::Wish::whole);
       text += part.text;
       std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(tokens));
       if (!complete && from.is_connection_closed()) answer->cancel();
