@@ -448,7 +448,7 @@ ApiServer::ApiServer(LanguageModel& model, const Ladder& ladder, ChatRenderer& r
                        model.facts().geometry.train_length, s.chat_trouble.empty()},
                       ladder);
   const auto threads = static_cast<std::size_t>(settings.parallel + settings.queue + kSpareThreads);
-  s.http.new_task_queue = [threads] { return new httplib::ThreadPool(8, threads, threads); };
+  s.http.new_task_queue = [threads] { return new ConnectionThreads(threads); };
   s.http.set_payload_max_length(s.largest);
   s.http.set_tcp_nodelay(true);
   s.add_routes();

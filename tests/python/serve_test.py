@@ -36,7 +36,7 @@ TEXT = "The river ran past the mill and the old house. Every morning the miller 
 CHAT = ("{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}"
         "{% if add_generation_prompt %}<assistant>{% endif %}")
 # Ends, in a thousand years.
-ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
+ENDLESS = ("{% for a in range(999) %}" * 5 + "{% endfor %}" * 5)
 # A gap below which two logits may change places from batch to batch. Conversations lie in one cache, so
 # sums run over other cells in another order; the rounding of activations to 8 bits before products with
 # quantised weights makes steps of last bits. llama-server with --kv-unified shows the same: on 16
@@ -160,9 +160,10 @@ class Api(unittest.TestCase):
     def test_completion_is_the_local_engines(self):
         for repeats, rung in ((3, 0), (70, 2)):
             prompt = TEXT * repeats
-            answer = self.server.client().completions.create(
-                model=self.model, prompt=prompt, max_tokens=24, temperature=0)
-            local = generate(prompt, 24, self.folder.name)
+            with Server("--parallel", "1") as server:  # alone in its cache: to the last bit
+                answer = server.client().completions.create(model=NAME, prompt=prompt, max_tokens=24,
+                                                            temperature=0)
+            local = generate(prompt, 24, self.folder.name, "-t", "2")
             self.assertEqual(answer.choices[0].text, local["text"])
             self.assertEqual(answer.usage.prompt_tokens, local["prompt_tokens"])
             self.assertEqual(answer.usage.total_tokens, local["prompt_tokens"] + 24)
@@ -582,7 +583,7 @@ class Load(unittest.TestCase):
             self.assertGreater(turns, 10)
             # Flat: what the first burst touched is there; later ones add no more than what threads
             # and allocators keep.
-            self.assertLess(memory[-1] - memory[1], 24 << 20)
+            self.assertLess(memory[-1] - memory[min(1, len(memory) - 1)], 24 << 20)
             failed = server.metric('answers_total{end="failed"}')
             self.assertEqual(failed, 0)
 
