@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <chrono>
 #include <string>
+#include <system_error>
+#include <thread>
 
 namespace mrrope {
 
@@ -160,6 +162,32 @@ void close_gently(int socket) {
 }
 
 }  // namespace
+
+bool ConnectionThreads::enqueue(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (running_ >= most_) return false;
+    ++running_;
+  }
+  try {
+    std::thread([this, work = std::move(work)] {
+      work();
+      const std::lock_guard lock(mutex_);
+      --running_;
+      ended_.notify_all();
+    }).detach();
+    return true;
+  } catch (const std::system_error&) {
+    const std::lock_guard lock(mutex_);
+    --running_;
+    return false;
+  }
+}
+
+void ConnectionThreads::shutdown() {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [&] { return running_ == 0; });
+}
 
 bool HttpServer::process_and_close_socket(socket_t socket) {
   const Address remote = address(socket, ::getpeername);

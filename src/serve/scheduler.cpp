@@ -52,9 +52,10 @@ ChosenToken report(std::span<const float> logits, Token token, int top) {
 
 }  // namespace
 
-bool Answer::take(Part& part, std::chrono::milliseconds patience) {
+bool Answer::take(Part& part, std::chrono::milliseconds patience, Wish wish) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, patience, [&] { return news_ || complete_; });
+  wish_ = wish;
+  changed_.wait_for(lock, patience, [&] { return complete_ || (news_ && wish == Wish::news); });
   part = std::move(fresh_);
   fresh_ = Part();
   news_ = false;
@@ -62,6 +63,7 @@ bool Answer::take(Part& part, std::chrono::milliseconds patience) {
 }
 
 void Answer::give(Part part, std::optional<Outcome> outcome) {
+  bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     fresh_.text += part.text;
@@ -74,8 +76,9 @@ void Answer::give(Part part, std::optional<Outcome> outcome) {
       outcome_ = std::move(*outcome);
       complete_ = true;
     }
+    wake = complete_ || wish_ == Wish::news;
   }
-  changed_.notify_one();
+  if (wake) changed_.notify_one();
 }
 
 Scheduler::Scheduler(LanguageModel& model, const Ladder& ladder, const SchedulerLimits& limits)

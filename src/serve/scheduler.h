@@ -67,9 +67,10 @@ class Answer {
     std::int64_t length = 0;          // tokens of the conversation
     std::size_t rung = 0;
   };
-  // Waits for something new; takes what there is. True once the answer is complete and all of it is
-  // taken.
-  bool take(Part& part, std::chrono::milliseconds patience);
+  // Waits for something new, or for the whole of it; takes what there is. True once the answer is
+  // complete and all of it is taken.
+  enum class Wish { news, whole };
+  bool take(Part& part, std::chrono::milliseconds patience, Wish wish = Wish::news);
   // After that.
   const Outcome& outcome() const { return outcome_; }
 
@@ -86,6 +87,7 @@ class Answer {
   std::condition_variable changed_;
   Part fresh_;
   bool news_ = false;
+  Wish wish_ = Wish::news;
   bool complete_ = false;
   Outcome outcome_;
   std::atomic<bool> cancelled_ = false;

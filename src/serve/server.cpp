@@ -184,7 +184,7 @@ struct ApiServer::State {
     std::vector<ChosenToken> tokens;
     for (bool complete = false; !complete;) {
       Answer::Part part;
-      complete = answer->take(part, kLook);
+      complete = answer->take(part, kLook, Answer::Wish::whole);
       text += part.text;
       std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(tokens));
       if (!complete && from.is_connection_closed()) answer->cancel();
@@ -448,7 +448,7 @@ ApiServer::ApiServer(LanguageModel& model, const Ladder& ladder, ChatRenderer& r
                        model.facts().geometry.train_length, s.chat_trouble.empty()},
                       ladder);
   const auto threads = static_cast<std::size_t>(settings.parallel + settings.queue + kSpareThreads);
-  s.http.new_task_queue = [threads] { return new httplib::ThreadPool(8, threads, threads); };
+  s.http.new_task_queue = [threads] { return new ConnectionThreads(threads); };
   s.http.set_payload_max_length(s.largest);
   s.http.set_tcp_nodelay(true);
   s.add_routes();

@@ -36,7 +36,7 @@ TEXT = "The river ran past the mill and the old house. Every morning the miller 
 CHAT = ("{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}"
         "{% if add_generation_prompt %}<assistant>{% endif %}")
 # Ends, in a thousand years.
-ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
+ENDLESS = ("{% for a in range(999) %}" * 5 + "{% endfor %}" * 5)
 # A gap below which two logits may change places from batch to batch. Conversations lie in one cache, so
 # sums run over other cells in another order; the rounding of activations to 8 bits before products with
 # quantised weights makes steps of last bits. llama-server with --kv-unified shows the same: on 16
@@ -160,9 +160,10 @@ class Api(unittest.TestCase):
     def test_completion_is_the_local_engines(self):
         for repeats, rung in ((3, 0), (70, 2)):
             prompt = TEXT * repeats
-            answer = self.server.client().completions.create(
-                model=self.model, prompt=prompt, max_tokens=24, temperature=0)
-            local = generate(prompt, 24, self.folder.name)
+            with Server("--parallel", "1") as server:  # alone in its cache: to the last bit
+                answer = server.client().completions.create(model=NAME, prompt=prompt, max_tokens=24,
+                                                            temperature=0)
+            local = generate(prompt, 24, self.folder.name, "-t", "2")
             self.assertEqual(answer.choices[0].text, local["text"])
             self.assertEqual(answer.usage.prompt_tokens, local["prompt_tokens"])
             self.assertEqual(answer.usage.total_tokens, local["prompt_tokens"] + 24)
@@ -175,8 +176,28 @@ class Api(unittest.TestCase):
         usage = subprocess.run([COMMAND, "eval", "needle", "--help"], capture_output=True, text=True)
         if "--endpoint" not in usage.stdout:
             self.skipTest("eval has no --endpoint")
-        # Here: the same needles locally and over the endpoint, answers compared.
-        self.fail("eval has --endpoint and this test does not use it yet")
+        small = ["--train-ctx", "128", "--ctx", "512"]
+        needles = ["--lengths", "96,400", "--depths", "0,100", "--form", "completion"]
+        folder = pathlib.Path(self.folder.name)
+
+        def answers(out, *where):
+            subprocess.run([COMMAND, "eval", "needle", *where, *needles, "-o", str(out)], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            lines = [json.loads(line) for line in (out / "journal.jsonl").read_text().splitlines()]
+            return {(c["length"], c["depth"]): c for line in lines for c in line.get("cells", [])}
+
+        local = answers(folder / "local", MODEL, "--methods", "elastic:pro", *small)
+        with Server("--train-ctx", "128", "--parallel", "4", ctx=512) as server:
+            served = answers(folder / "served", "--endpoint", f"http://127.0.0.1:{server.port}/v1")
+        self.assertEqual(len(local), 4)
+        self.assertEqual(local.keys(), served.keys())
+        equal = 0
+        for place, cell in local.items():
+            if cell["text"] == served[place]["text"]:
+                equal += 1
+            else:
+                self.assertLess(cell["gap"], TIE, (cell, served[place]))
+        self.assertGreaterEqual(equal, 2)
 
     def test_chat_and_streams(self):
         client = self.server.client()
@@ -497,12 +518,12 @@ class Load(unittest.TestCase):
 
     def test_load(self):
         # A window of 32 puts ten rungs into few tokens.
-        with Server("--parallel", "8", "--queue", "64", "--train-ctx", "32", ctx=192) as server:
+        with Server("--parallel", "8", "--queue", "64", "--train-ctx", "32", ctx=224) as server:
             prompts = self.prompts()
             sizes = [len(server.post("/tokenize", {"content": p})[1]["tokens"]) for p in prompts]
             self.assertLess(min(sizes), 20)
             self.assertGreater(max(sizes), 96)
-            self.assertLess(max(sizes), 170)
+            self.assertLess(max(sizes), 200)
             # Tokens that look the same share a key of top_logprobs, so more than two are asked for.
             ask = lambda i: server.complete(prompts[i], 12, logprobs=5)["choices"][0]
             alone = [ask(i) for i in range(len(prompts))]
@@ -562,7 +583,7 @@ class Load(unittest.TestCase):
             self.assertGreater(turns, 10)
             # Flat: what the first burst touched is there; later ones add no more than what threads
             # and allocators keep.
-            self.assertLess(memory[-1] - memory[1], 24 << 20)
+            self.assertLess(memory[-1] - memory[min(1, len(memory) - 1)], 24 << 20)
             failed = server.metric('answers_total{end="failed"}')
             self.assertEqual(failed, 0)
 
