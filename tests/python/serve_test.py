@@ -14,6 +14,7 @@ import os
 import pathlib
 import random
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -173,9 +174,6 @@ class Api(unittest.TestCase):
             self.assertEqual(answer.mrrope["scale"], local["scale"])
 
     def test_eval_over_the_endpoint(self):
-        usage = subprocess.run([COMMAND, "eval", "needle", "--help"], capture_output=True, text=True)
-        if "--endpoint" not in usage.stdout:
-            self.skipTest("eval has no --endpoint")
         small = ["--train-ctx", "128", "--ctx", "512"]
         needles = ["--lengths", "96,400", "--depths", "0,100", "--form", "completion"]
         folder = pathlib.Path(self.folder.name)
@@ -384,11 +382,11 @@ class Api(unittest.TestCase):
             s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nX-A: " if i % 2 else b"P")
             slow.append(s)
         drip = slow[1]
-        for _ in range(3):
-            self.server.complete(TEXT, 2)
-        self.assertLess(time.monotonic() - began, 8)  # before any of them was given up
+        self.assertEqual(self.server.send("GET", "/health")[0], 200)
+        self.assertEqual(select.select(slow, [], [], 0)[0], [])  # and none was given up for it
+        self.server.complete(TEXT, 2)
         closed = None
-        while time.monotonic() - began < 30 and closed is None:
+        while time.monotonic() - began < 120 and closed is None:
             try:
                 drip.sendall(b"x")
             except OSError:
@@ -484,7 +482,8 @@ class Limits(unittest.TestCase):
                 status, answer = server.post("/v1/chat/completions",
                                              {"messages": [{"role": "user", "content": "x"}]})
                 self.assertEqual(status, 400)
-                self.assertIn("ran for more than", answer["error"]["message"])
+                # Whichever limit it meets first on this machine.
+                self.assertRegex(answer["error"]["message"], "ran for more than|more memory than it may")
                 self.assertEqual(server.complete(TEXT, 3)["usage"]["completion_tokens"], 3)
             # One that ends for short messages only.
             slow = "{% if messages[0].content|length > 50 %}" + ENDLESS + "{% endif %}ok"
