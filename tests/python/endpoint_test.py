@@ -174,7 +174,8 @@ def compare(name, here, there):
         assert local["gap"] < TIE, f"{name} {key}: {local} and {served}"
         ties += 1
     print(f"{name}: {len(here) - ties} of {len(here)} answers the same, {ties} near-ties (gap < {TIE})")
-    assert ties * 5 <= len(here), "too many to be chance"
+    # Words that the model makes up hang on near-ties at every step; what it knows does not.
+    assert ties * 2 <= len(here), "too many to be chance"
 
 
 def main():
@@ -193,7 +194,7 @@ def main():
                            *(["--vocab", model] if task == "passkey" else []))
                 compare(f"{task}, {kind}", local, answers(out))
                 assert "usage" not in done.stderr, done.stderr
-                assert kind == "server" or "status 429 x" in done.stderr, done.stderr
+                assert kind == "server" or "trouble with the server" in done.stderr, done.stderr
         assert len(proxy.faults) == 5, proxy.faults
         print("faults on the way:", proxy.faults)
 
