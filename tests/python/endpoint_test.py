@@ -159,7 +159,7 @@ def answers(folder):
     return found
 
 
-def compare(name, here, there):
+def compare(name, here, there, most):
     assert here.keys() == there.keys() and here, f"{name}: other samples"
     ties = 0
     for key, local in here.items():
@@ -174,8 +174,7 @@ def compare(name, here, there):
         assert local["gap"] < TIE, f"{name} {key}: {local} and {served}"
         ties += 1
     print(f"{name}: {len(here) - ties} of {len(here)} answers the same, {ties} near-ties (gap < {TIE})")
-    # Words that the model makes up hang on near-ties at every step; what it knows does not.
-    assert ties * 2 <= len(here), "too many to be chance"
+    assert ties <= most * len(here), "too many to be chance"
 
 
 def main():
@@ -183,7 +182,8 @@ def main():
     with tempfile.TemporaryDirectory() as name, Server(program, model) as server:
         folder = pathlib.Path(name)
         proxy = Proxy(server.port)
-        for task, line in (("needle", NEEDLE), ("passkey", PASSKEY)):
+        # What the model finds hangs on no near-tie. Here it makes up passkeys, digit by digit.
+        for task, line, most in (("needle", NEEDLE, 0.05), ("passkey", PASSKEY, 0.5)):
             run(mrrope, *line[:2], model, *line[2:], "--methods", "none", "-ngl", 0, "-o",
                 folder / task)
             local = answers(folder / task)
@@ -192,7 +192,7 @@ def main():
                 done = run(mrrope, *line, "--endpoint", f"http://127.0.0.1:{port}/v1", "--parallel",
                            4, "--timeout", STALL if kind == "faulty" else 200, "-o", out,
                            *(["--vocab", model] if task == "passkey" else []))
-                compare(f"{task}, {kind}", local, answers(out))
+                compare(f"{task}, {kind}", local, answers(out), most)
                 assert "usage" not in done.stderr, done.stderr
                 assert kind == "server" or "trouble with the server" in done.stderr, done.stderr
         assert len(proxy.faults) == 5, proxy.faults
