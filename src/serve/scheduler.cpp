@@ -86,16 +86,14 @@ Scheduler::Scheduler(LanguageModel& model, const Ladder& ladder, const Scheduler
   slots_.resize(static_cast<std::size_t>(limits.slots));
   for (Slot& slot : slots_) slot.timeline = model_.timeline();
   counts_.slots = limits.slots;
-  thread_ = std::thread([this] { run(); });
 }
 
-Scheduler::~Scheduler() {
+void Scheduler::stop() {
   {
     const std::lock_guard lock(mutex_);
     refusing_ = stopping_ = true;
   }
   wake_.notify_all();
-  thread_.join();
 }
 
 std::shared_ptr<Answer> Scheduler::submit(Job job) {
@@ -142,7 +140,7 @@ SchedulerCounts Scheduler::counts() const {
   return counts_;
 }
 
-void Scheduler::run() {
+void Scheduler::work() {
   for (;;) {
     {
       std::unique_lock lock(mutex_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several conversations over one model. One thread owns the model and all timelines. Every round,
-// each answer being written gains one token, those on the same rung in one computation; prompts are
-// read in between, in chunks, by turns.
+// Several conversations over one model. One thread owns the model and all timelines: work()'s.
+// Every round, each answer being written gains one token, those on the same rung in one
+// computation; prompts are read in between, in chunks, by turns.
 //
 // A slot keeps its timeline when its answer is complete. The next prompt that begins like it goes
 // there, and only what is new is computed.
@@ -17,7 +17,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -118,7 +117,12 @@ class Scheduler {
   // The model stands under the ladder, has room for slots timelines of the longest context, and is
   // nobody else's until the scheduler is gone.
   Scheduler(LanguageModel& model, const Ladder& ladder, const SchedulerLimits& limits);
-  ~Scheduler();
+
+  // Computes, until stop() is called. Best on the thread that opened the model: OpenMP keeps a team
+  // for every thread that has computed, and with two teams on the same processors their members no
+  // longer spin between the steps of a computation but sleep.
+  void work();
+  void stop();
 
   // From any thread. Throws ApiError: 400 (the prompt does not fit), 429 (the queue is full), 503
   // (shutting down).
@@ -152,7 +156,6 @@ class Scheduler {
     Clock::time_point began, first_token;
   };
 
-  void run();
   void admit();
   Slot* slot_for(const std::vector<Token>& prompt);
   void begin(Slot& slot, Waiting waiting);
@@ -178,7 +181,6 @@ class Scheduler {
   SchedulerCounts counts_;
   bool refusing_ = false;
   bool stopping_ = false;
-  std::thread thread_;
 };
 
 }  // namespace mrrope

@@ -474,11 +474,16 @@ void ApiServer::run(const std::function<bool()>& enough) {
   State& s = *state_;
   constexpr std::chrono::milliseconds kPause{50};
   std::thread listener([&] { s.http.listen_after_bind(); });
-  while (!enough()) std::this_thread::sleep_for(kPause);
-  s.scheduler.refuse_new();
-  // To stop listening breaks streams off; all else is sent to its end.
-  while (!s.scheduler.idle() || s.streams > 0) std::this_thread::sleep_for(kPause);
-  s.http.stop();
+  std::thread watch([&] {
+    while (!enough()) std::this_thread::sleep_for(kPause);
+    s.scheduler.refuse_new();
+    // To stop listening breaks streams off; all else is sent to its end.
+    while (!s.scheduler.idle() || s.streams > 0) std::this_thread::sleep_for(kPause);
+    s.http.stop();
+    s.scheduler.stop();
+  });
+  s.scheduler.work();
+  watch.join();
   listener.join();
 }
 

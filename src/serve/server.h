@@ -39,7 +39,8 @@ class ApiServer {
   const std::string& chat_trouble() const;
 
   // Serves until `enough` says so, which is asked some times a second. Then new requests are
-  // refused and those accepted are finished.
+  // refused and those accepted are finished. Computes on the caller's thread, best the one that
+  // opened the model.
   void run(const std::function<bool()>& enough);
 
  private:

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "serve/request.h"
 #include "support/scripted.h"
 
@@ -34,10 +36,16 @@ struct Trial {
       : model(options), ladder(growing(model)) {
     model.use(ladder);
     scheduler = std::make_unique<Scheduler>(model, ladder, SchedulerLimits{slots, queue, kContext});
+    worker = std::thread([this] { scheduler->work(); });
+  }
+  ~Trial() {
+    scheduler->stop();
+    worker.join();
   }
   UnhurriedModel model;
   Ladder ladder;
   std::unique_ptr<Scheduler> scheduler;
+  std::thread worker;
 };
 
 Job job(const ScriptedModel& model, const std::string& text, std::int64_t length = 12) {
