@@ -100,6 +100,10 @@ void add_endpoint(CLI::App& task, RemoteOptions& flags) {
                       "An OpenAI-compatible server instead of a file: http://host:port/v1; the key "
                       "comes from MRROPE_API_KEY or OPENAI_API_KEY")
           ->type_name("URL");
+  for (const char* local : {"--gpu-layers", "--rpc", "--threads", "--ubatch-size", "--cache-type-k",
+                            "--cache-type-v", "--flash-attn"}) {
+    url->excludes(task.get_option(local));  // the server's own affair
+  }
   task.add_option_function<std::string>(
           "--api", [&flags](const std::string& api) { flags.chat = api == "chat"; },
           "completions (token ids: exactly what is counted here) or chat (text, in the server's "
