@@ -165,6 +165,16 @@ class Page:
                          captureBeyondViewport=True)["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 
+    def pictures(self, folder, name):
+        """Both themes, wide and narrow."""
+        for theme in ("light", "dark"):
+            for width in (1400, 400):
+                self.theme(theme)
+                self.resize(width, 900)
+                self.screenshot(pathlib.Path(folder) / f"{name}-{theme}-{width}.png")
+        self.theme("light")
+        self.resize(1400, 900)
+
     def close(self):
         self.process.terminate()
         try:

@@ -206,13 +206,7 @@ class ReportPage(unittest.TestCase):
     def test_pictures(self):
         if PICTURES is None:
             return
-        for theme in ("light", "dark"):
-            for width in (1400, 400):
-                self.page.theme(theme)
-                self.page.resize(width, 900)
-                self.page.screenshot(pathlib.Path(PICTURES) / f"report-{theme}-{width}.png")
-        self.page.theme("light")
-        self.page.resize(1400, 900)
+        self.page.pictures(PICTURES, "report")
 
 
 if __name__ == "__main__":

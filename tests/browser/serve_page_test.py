@@ -176,13 +176,7 @@ class ServePage(unittest.TestCase):
             return
         self.say("The river ran past the mill and the old house.", 60)
         self.say(LONG, 60)
-        for theme in ("light", "dark"):
-            for width in (1400, 400):
-                self.page.theme(theme)
-                self.page.resize(width, 900)
-                self.page.screenshot(pathlib.Path(PICTURES) / f"serve-{theme}-{width}.png")
-        self.page.theme("light")
-        self.page.resize(1400, 900)
+        self.page.pictures(PICTURES, "serve")
 
 
 if __name__ == "__main__":
