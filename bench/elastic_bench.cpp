@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/local.h"
-#include "engine/local_model.h"
+#include "engine/llama/local.h"
+#include "engine/llama/local_model.h"
 #include "mrrope/error.h"
 #include "mrrope/model.h"
 

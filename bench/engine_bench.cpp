@@ -28,8 +28,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/local.h"
-#include "eval/perplexity.h"
+#include "engine/llama/local.h"
+#include "eval/tasks/perplexity/perplexity.h"
 #include "llama.h"
 #include "mrrope/error.h"
 #include "mrrope/model.h"

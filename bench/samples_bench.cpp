@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "engine/local.h"
-#include "eval/ruler.h"
+#include "engine/llama/local.h"
+#include "eval/tasks/ruler/ruler.h"
 #include "mrrope/error.h"
 
 namespace {

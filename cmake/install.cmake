@@ -3,7 +3,6 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS mrrope EXPORT mrropeTargets FILE_SET HEADERS)
-install(TARGETS mrrope_command)
 install(EXPORT mrropeTargets NAMESPACE mrrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 
 if(MRROPE_CUDA)
@@ -22,6 +21,12 @@ install(FILES ${PROJECT_BINARY_DIR}/mrropeConfig.cmake
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/mrrope.pc.in ${PROJECT_BINARY_DIR}/mrrope.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/mrrope.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(MRROPE_LIBRARY_ONLY)
+  return()
+endif()
+
+install(TARGETS mrrope_command)
 
 # Man page and completions are written by the command itself, from the table behind --help.
 set(manual ${PROJECT_BINARY_DIR}/share)

@@ -1,5 +1,6 @@
 # Options, the flags every target shares, and the one helper that makes a module.
 option(MRROPE_DEVELOPER "Build tests, benchmarks and examples" ${PROJECT_IS_TOP_LEVEL})
+option(MRROPE_LIBRARY_ONLY "Build the library alone: a compiler, Highway and nlohmann_json suffice" OFF)
 option(MRROPE_WERROR "Treat warnings as errors" OFF)
 option(MRROPE_UNITY "Compile several files at once: faster from scratch, slower after a change" OFF)
 option(MRROPE_FUZZ "Build the libFuzzer targets (clang only)" OFF)
@@ -41,16 +42,30 @@ if(MRROPE_FUZZ)
   target_link_options(mrrope_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# mrrope_module(NAME SOURCES ... [DEPENDS other modules] [LINK outside libraries])
-# makes mrrope_NAME from src/NAME; headers are found as "NAME/file.h" and "mrrope/file.h".
+# mrrope_module(NAME [SOURCES ...] [LINK outside libraries])
+# makes mrrope_NAME from src/NAME; headers are found as "NAME/file.h" and "mrrope/file.h". It links
+# the modules that src/modules.txt allows it.
 function(mrrope_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/modules.txt)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/src/modules.txt row REGEX "^${name}:")
+  if(NOT row)
+    message(FATAL_ERROR "module ${name} has no row in src/modules.txt")
+  endif()
+  string(REGEX REPLACE "^${name}: *" "" uses "${row}")
+  separate_arguments(uses)
+  list(TRANSFORM uses PREPEND mrrope_)
+  set(folders ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  if(NOT arg_SOURCES)  # headers only
+    add_library(mrrope_${name} INTERFACE)
+    target_include_directories(mrrope_${name} INTERFACE ${folders})
+    target_link_libraries(mrrope_${name} INTERFACE ${uses} ${arg_LINK})
+    return()
+  endif()
   list(TRANSFORM arg_SOURCES PREPEND ${name}/)
-  list(TRANSFORM arg_DEPENDS PREPEND mrrope_)
   add_library(mrrope_${name} STATIC ${arg_SOURCES})
-  target_include_directories(mrrope_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
-                                                   ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(mrrope_${name} PUBLIC ${arg_DEPENDS} PRIVATE mrrope_flags ${arg_LINK})
+  target_include_directories(mrrope_${name} PUBLIC ${folders})
+  target_link_libraries(mrrope_${name} PUBLIC ${uses} PRIVATE mrrope_flags ${arg_LINK})
 endfunction()
 
 # mrrope_embed(MODULE NAME FILE): the file becomes the string mrrope::embedded::NAME of the module.

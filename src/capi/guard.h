@@ -5,7 +5,7 @@
 #include <new>
 #include <string>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/mrrope.h"
 #include "mrrope/plan.h"

@@ -7,10 +7,10 @@
 #include <iostream>
 #include <map>
 
-#include "cli/presets.h"
-#include "core/text.h"
-#include "eval/journal.h"
-#include "eval/progress.h"
+#include "cli/args/presets.h"
+#include "base/text.h"
+#include "eval/run/journal.h"
+#include "eval/run/progress.h"
 #include "export/engines.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text.h"
-#include "engine/stock.h"
+#include "base/text.h"
+#include "engine/llama/stock.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

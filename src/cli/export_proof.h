@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/local.h"
+#include "engine/llama/local.h"
 #include "export/gguf_export.h"
 #include "mrrope/model.h"
 

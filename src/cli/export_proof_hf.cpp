@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/export_proof.h"
-#include "core/text.h"
+#include "base/text.h"
 #include "export/hf_export.h"
-#include "formats/source.h"
+#include "base/source.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/app.h"
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/version.h"
 
 namespace mrrope::cli {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

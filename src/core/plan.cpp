@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/methods.h"
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
 

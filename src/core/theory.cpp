@@ -6,7 +6,7 @@
 #include <functional>
 #include <numbers>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
 

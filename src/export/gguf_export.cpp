@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "export/relabel.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"

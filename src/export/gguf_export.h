@@ -15,7 +15,7 @@
 #include <string>
 
 #include "export/yarn_fit.h"
-#include "formats/gguf_copy.h"
+#include "formats/gguf/gguf_copy.h"
 #include "mrrope/model.h"
 
 namespace mrrope {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text.h"
-#include "formats/json.h"
-#include "formats/output_file.h"
+#include "base/text.h"
+#include "base/json.h"
+#include "base/output_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "formats/architectures.h"
-#include "formats/gguf_copy.h"
+#include "formats/gguf/gguf_copy.h"
 #include "mrrope/model.h"
 
 namespace mrrope {

@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "formats/architectures.h"
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "mrrope/model.h"
 
 namespace mrrope {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text.h"
-#include "formats/config.h"
+#include "base/text.h"
+#include "formats/hf/config.h"
 #include "formats/facts.h"
-#include "formats/gguf.h"
-#include "formats/json.h"
-#include "formats/safetensors.h"
-#include "formats/source.h"
+#include "formats/gguf/gguf.h"
+#include "base/json.h"
+#include "formats/hf/safetensors.h"
+#include "base/source.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

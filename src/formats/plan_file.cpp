@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/text.h"
-#include "formats/json.h"
+#include "base/text.h"
+#include "base/json.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -32,9 +32,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "formats/facts.h"
-#include "formats/source.h"
+#include "base/source.h"
 #include "mrrope/error.h"
 #include "mrrope/plan.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "kernels/half.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "kernels/batch.h"
 #include "kernels/rotary_simd.h"
 #include "mrrope/error.h"

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "report/search.h"
 #include "report/words.h"
 

@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "report/chart.h"
+#include "report/charts/chart.h"
 #include "report/record.h"
-#include "report/table.h"
+#include "report/charts/table.h"
 
 namespace mrrope {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 
-#include "core/text.h"
-#include "eval/sample_results.h"
-#include "eval/shard.h"
-#include "formats/json.h"
+#include "base/text.h"
+#include "eval/samples/sample_results.h"
+#include "eval/run/shard.h"
+#include "base/json.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 #include "report/json_fields.h"

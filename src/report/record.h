@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "eval/needle_results.h"
-#include "eval/perplexity_results.h"
+#include "eval/tasks/needle/needle_results.h"
+#include "eval/tasks/perplexity/perplexity_results.h"
 #include "mrrope/plan.h"
 
 namespace mrrope {

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <set>
 
-#include "core/text.h"
-#include "eval/methods.h"
-#include "eval/rouge.h"
+#include "base/text.h"
+#include "eval/run/method_under_test.h"
+#include "eval/score/rouge.h"
 #include "report/figures.h"
-#include "report/markup.h"
-#include "report/page.h"
-#include "report/paper.h"
+#include "report/charts/markup.h"
+#include "report/page/page.h"
+#include "report/paper/paper.h"
 #include "report/search.h"
 #include "report/words.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 #include "report/json_fields.h"
 #include "report/words.h"

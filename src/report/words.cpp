@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "core/text.h"
-#include "report/axis.h"
+#include "base/text.h"
+#include "report/charts/axis.h"
 
 namespace mrrope {
 

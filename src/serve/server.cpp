@@ -9,15 +9,15 @@
 #include <random>
 #include <thread>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
-#include "serve/connection.h"
-#include "serve/embedded.h"
-#include "serve/format.h"
-#include "serve/page.h"
-#include "serve/request.h"
-#include "serve/scheduler.h"
+#include "serve/http/connection.h"
+#include "serve/page/embedded.h"
+#include "serve/api/format.h"
+#include "serve/page/page.h"
+#include "serve/api/request.h"
+#include "serve/schedule/scheduler.h"
 
 namespace mrrope {
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
-#include "engine/chat.h"
-#include "engine/engine.h"
+#include "engine/chat/chat.h"
+#include "model/engine.h"
 
 namespace mrrope {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

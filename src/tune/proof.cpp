@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text.h"
-#include "eval/text_table.h"
+#include "base/text.h"
+#include "base/text_table.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

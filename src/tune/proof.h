@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "eval/needle.h"
-#include "eval/perplexity.h"
+#include "eval/tasks/needle/needle.h"
+#include "eval/tasks/perplexity/perplexity.h"
 #include "tune/space.h"
 
 namespace mrrope {

@@ -7,7 +7,7 @@
 #include <exception>
 #include <memory>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

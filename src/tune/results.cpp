@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "core/text.h"
-#include "eval/methods.h"
-#include "eval/text_table.h"
+#include "base/text.h"
+#include "eval/run/method_under_test.h"
+#include "base/text_table.h"
 #include "formats/plan_file.h"
 
 namespace mrrope {

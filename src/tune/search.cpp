@@ -7,8 +7,8 @@
 #include <numeric>
 #include <set>
 
-#include "core/text.h"
-#include "eval/methods.h"
+#include "base/text.h"
+#include "eval/run/method_under_test.h"
 #include "mrrope/error.h"
 #include "tune/refine.h"
 

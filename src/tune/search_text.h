@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
-#include "eval/documents.h"
-#include "eval/needle_forms.h"
+#include "model/engine.h"
+#include "eval/text/documents.h"
+#include "eval/tasks/needle/needle_forms.h"
 
 namespace mrrope {
 

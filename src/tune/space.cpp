@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text.h"
-#include "eval/random.h"
+#include "base/text.h"
+#include "base/random.h"
 #include "formats/digest.h"
-#include "formats/sha256.h"
+#include "base/sha256.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

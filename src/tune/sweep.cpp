@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/text.h"
-#include "eval/text_table.h"
+#include "base/text.h"
+#include "base/text_table.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/perplexity.h"
+#include "eval/tasks/perplexity/perplexity.h"
 
 namespace mrrope {
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "support/command.h"
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"

@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <string>
 
-#include "formats/config.h"
+#include "formats/hf/config.h"
 #include "formats/facts.h"
-#include "formats/gguf.h"
-#include "formats/json.h"
-#include "formats/safetensors.h"
+#include "formats/gguf/gguf.h"
+#include "base/json.h"
+#include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
-#include "serve/request.h"
+#include "serve/api/request.h"
 
 namespace mrrope::fuzz {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/capture.h"
+#include "engine/llama/graph/capture.h"
 
 #include <gtest/gtest.h>
 

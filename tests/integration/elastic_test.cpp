@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "engine/local.h"
-#include "engine/local_model.h"
-#include "engine/memory.h"
+#include "engine/llama/local.h"
+#include "engine/llama/local_model.h"
+#include "engine/llama/memory.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
 #include "support/architecture_cases.h"

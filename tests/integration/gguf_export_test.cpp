@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "engine/stock.h"
+#include "engine/llama/stock.h"
 #include "formats/architectures.h"
 #include "mrrope/error.h"
 #include "support/architecture_cases.h"

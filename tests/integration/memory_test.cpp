@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "engine/local.h"
+#include "engine/llama/local.h"
 
 namespace mrrope {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Needles on the embedded model: what prefix sharing saves, and that it changes no answer.
-#include "eval/needle.h"
+#include "eval/tasks/needle/needle.h"
 
 #include <gtest/gtest.h>
 
 #include <iostream>
 
-#include "engine/local.h"
-#include "eval/needle_plan.h"
+#include "engine/llama/local.h"
+#include "eval/tasks/needle/needle_plan.h"
 
 namespace mrrope {
 namespace {

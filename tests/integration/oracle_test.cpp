@@ -11,7 +11,7 @@
 #include <functional>
 #include <numbers>
 
-#include "engine/local.h"
+#include "engine/llama/local.h"
 #include "mrrope/error.h"
 #include "support/random_model.h"
 

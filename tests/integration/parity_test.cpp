@@ -12,7 +12,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "engine/local.h"
+#include "engine/llama/local.h"
 
 namespace mrrope {
 namespace {

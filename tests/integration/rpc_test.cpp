@@ -16,8 +16,8 @@
 #include <set>
 #include <thread>
 
-#include "engine/local.h"
-#include "engine/local_model.h"
+#include "engine/llama/local.h"
+#include "engine/llama/local_model.h"
 #include "mrrope/error.h"
 #include "support/random_model.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "engine/local.h"
+#include "engine/llama/local.h"
 #include "mrrope/error.h"
 #include "support/architecture_cases.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "engine/local.h"
+#include "engine/llama/local.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 

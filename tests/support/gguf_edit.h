@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/gguf_copy.h"
+#include "formats/gguf/gguf_copy.h"
 
 namespace mrrope::test {
 

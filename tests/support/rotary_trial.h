@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "kernels/half.h"
 #include "mrrope/rotary.h"
 

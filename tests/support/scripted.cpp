@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

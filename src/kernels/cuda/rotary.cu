@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/text.h"
+#include "base/text.h"
 #include "kernels/batch.h"
 #include "kernels/cuda/rotary_launch.cuh"
 #include "mrrope/error.h"

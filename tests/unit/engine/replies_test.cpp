@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What servers may say, and what hostile ones do.
-#include "engine/replies.h"
+#include "engine/remote/replies.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 
-#include "engine/http.h"
+#include "engine/remote/http.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

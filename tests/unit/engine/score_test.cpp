@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/score.h"
+#include "engine/llama/graph/score.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/utf8.h"
+#include "base/text_stream.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/documents.h"
+#include "eval/text/documents.h"
 
 #include <gtest/gtest.h>
 #include <lzma.h>
@@ -8,7 +8,7 @@
 
 #include <set>
 
-#include "eval/text_source.h"
+#include "eval/text/text_source.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/infinitebench.h"
+#include "eval/tasks/infinitebench/infinitebench.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "core/text.h"
-#include "eval/sample_run.h"
-#include "eval/scorers.h"
+#include "base/text.h"
+#include "eval/samples/sample_run.h"
+#include "eval/score/scorers.h"
 #include "support/expect_error.h"
 #include "support/reading_model.h"
 #include "support/temp_folder.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/journal.h"
+#include "eval/run/journal.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "eval/run_folder.h"
+#include "eval/run/run_folder.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/longbench.h"
+#include "eval/tasks/longbench/longbench.h"
 
 #include <gtest/gtest.h>
 
-#include "core/text.h"
-#include "eval/sample_run.h"
+#include "base/text.h"
+#include "eval/samples/sample_run.h"
 #include "support/expect_error.h"
 #include "support/reading_model.h"
 #include "support/temp_folder.h"

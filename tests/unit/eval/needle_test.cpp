@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/needle.h"
+#include "eval/tasks/needle/needle.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <cmath>
 #include <map>
 
-#include "eval/needle_plan.h"
-#include "eval/random.h"
-#include "eval/rouge.h"
+#include "eval/tasks/needle/needle_plan.h"
+#include "base/random.h"
+#include "eval/score/rouge.h"
 #include "support/expect_error.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/perplexity.h"
+#include "eval/tasks/perplexity/perplexity.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "eval/random.h"
+#include "base/random.h"
 #include "support/expect_error.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"

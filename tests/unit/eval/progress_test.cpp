@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/progress.h"
+#include "eval/run/progress.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/result_formats.h"
+#include "eval/run/result_formats.h"
 
 #include <gtest/gtest.h>
 

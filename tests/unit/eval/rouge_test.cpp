@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/rouge.h"
+#include "eval/score/rouge.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/ruler.h"
+#include "eval/tasks/ruler/ruler.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "core/text.h"
-#include "eval/sample_run.h"
-#include "eval/scorers.h"
+#include "base/text.h"
+#include "eval/samples/sample_run.h"
+#include "eval/score/scorers.h"
 #include "support/expect_error.h"
 #include "support/reading_model.h"
 #include "support/temp_folder.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/scorers.h"
+#include "eval/score/scorers.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "eval/rouge_lsum.h"
-#include "eval/unicode.h"
+#include "eval/score/rouge_lsum.h"
+#include "eval/text/unicode.h"
 #include "support/temp_folder.h"
 
 namespace mrrope {

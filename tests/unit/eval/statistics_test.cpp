@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/statistics.h"
+#include "eval/stats/statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/verdict.h"
+#include "eval/stats/verdict.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "formats/json.h"
+#include "base/json.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

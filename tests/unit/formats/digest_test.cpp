@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "formats/sha256.h"
+#include "base/sha256.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/json.h"
+#include "base/json.h"
 
 #include "support/expect_error.h"
 #include "support/temp_folder.h"

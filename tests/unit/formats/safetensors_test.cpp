@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/safetensors.h"
+#include "formats/hf/safetensors.h"
 
 #include "support/expect_error.h"
 #include "support/gguf_writer.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/axis.h"
+#include "report/charts/axis.h"
 
 #include <gtest/gtest.h>
 

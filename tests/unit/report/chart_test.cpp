@@ -5,8 +5,8 @@
 #include <limits>
 #include <regex>
 
-#include "report/svg.h"
-#include "report/terminal.h"
+#include "report/charts/svg.h"
+#include "report/charts/terminal.h"
 
 namespace mrrope {
 namespace {

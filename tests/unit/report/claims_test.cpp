@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/claims.h"
+#include "report/paper/claims.h"
 
 #include <gtest/gtest.h>
 

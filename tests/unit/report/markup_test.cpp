@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/markup.h"
+#include "report/charts/markup.h"
 
 #include <gtest/gtest.h>
 
-#include "report/table.h"
+#include "report/charts/table.h"
 
 namespace mrrope {
 namespace {

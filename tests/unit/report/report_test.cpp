@@ -6,10 +6,10 @@
 #include <cmath>
 #include <fstream>
 
-#include "eval/methods.h"
-#include "eval/run_folder.h"
+#include "eval/run/method_under_test.h"
+#include "eval/run/run_folder.h"
 #include "report/figures.h"
-#include "report/paper.h"
+#include "report/paper/paper.h"
 #include "report/words.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/request.h"
+#include "serve/api/request.h"
 
 #include <gtest/gtest.h>
 

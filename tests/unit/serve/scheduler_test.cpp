@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/scheduler.h"
+#include "serve/schedule/scheduler.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "serve/request.h"
+#include "serve/api/request.h"
 #include "support/scripted.h"
 
 namespace mrrope {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strict JSON. Refused, each with the byte offset: more text or depth than the limits allow, a key
+// given twice in one object, anything but UTF-8, numbers too large for a double, NaN, comments and
+// text after the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/source.h"
+
+namespace mrrope {
+
+struct JsonLimits {
+  std::uint64_t bytes = std::uint64_t{16} << 20;
+  int depth = 64;  // objects and arrays inside each other
+};
+
+// `name` appears in messages. Throws Error (corrupt).
+nlohmann::json parse_json(std::string_view text, const std::string& name,
+                          const JsonLimits& limits = {});
+
+// A whole file. One that is over the limit is refused by its size, unread.
+nlohmann::json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
+
+using JsonMember = std::function<void(const std::string& key, nlohmann::json&& value)>;
+
+// Hands over the members of one object, one at a time, so that a long list needs little memory:
+// of the root where `inside` is empty, else of the root's member of that name (every other member
+// of the root is checked and dropped). Throws Error (corrupt) if the root, or that member, is no
+// object, or is missing.
+void each_json_member(std::string_view text, const std::string& name, const JsonLimits& limits,
+                      std::string_view inside, const JsonMember& member);
+
+// The text of a whole source, if it is within the limit.
+std::string read_text(const Source& source, const JsonLimits& limits);
+
+}  // namespace mrrope

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+namespace {
+
+constexpr std::string_view kOwnFolder = "a part of a model must lie in the model's own folder";
+constexpr std::size_t kBuffer = std::size_t{64} << 10;
+
+std::string reason(int error) { return std::strerror(error); }
+
+// Reversed on a big-endian host; files are little-endian.
+template <typename T>
+T number_at(const std::byte* bytes) {
+  std::array<std::byte, sizeof(T)> copy;
+  std::memcpy(copy.data(), bytes, sizeof(T));
+  if constexpr (std::endian::native == std::endian::big) std::reverse(copy.begin(), copy.end());
+  return std::bit_cast<T>(copy);
+}
+
+bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  if (folder.empty()) return false;
+  const auto [end, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  return end == folder.end();
+}
+
+}  // namespace
+
+Source Source::open(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  // O_NONBLOCK: opening a pipe must not wait for its other end.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) {
+    const int error = errno;
+    throw Error(ErrorKind::failed, cat("cannot open ", shown(name), ": ", reason(error)),
+                error == ENOENT ? "check the path; a split model needs all of its parts"
+                                : "check that the file can be read: ls -l " + name);
+  }
+  Source source;
+  source.file_ = file;
+  source.name_ = name;
+  struct stat status {};
+  if (::fstat(file, &status) != 0) {
+    throw Error(ErrorKind::failed, cat("cannot examine ", shown(name), ": ", reason(errno)));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorKind::failed, cat(shown(name), " is not a regular file"),
+                "give a GGUF file, a Hugging Face folder or its config.json");
+  }
+  source.size_ = static_cast<std::uint64_t>(status.st_size);
+  return source;
+}
+
+Source Source::memory(std::span<const std::byte> bytes, std::string name) {
+  Source source;
+  source.bytes_ = bytes;
+  source.size_ = bytes.size();
+  source.name_ = std::move(name);
+  return source;
+}
+
+Source::Source(Source&& other) noexcept
+    : file_(std::exchange(other.file_, -1)),
+      bytes_(other.bytes_),
+      size_(other.size_),
+      name_(std::move(other.name_)) {}
+
+Source::~Source() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
+  if (offset > size_ || to.size() > size_ - offset) {
+    throw Error(ErrorKind::corrupt,
+                cat(name_, ": ", to.size(), " bytes at offset ", offset,
+                    " lie outside the file of ", size_, " bytes"),
+                "the file is cut short or damaged: fetch it again");
+  }
+  if (to.empty()) return;
+  if (file_ < 0) {
+    std::memcpy(to.data(), bytes_.data() + offset, to.size());
+    return;
+  }
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t got =
+        ::pread(file_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      throw Error(ErrorKind::failed, cat("cannot read ", name_, ": ", reason(errno)));
+    }
+    if (got == 0) {
+      throw Error(ErrorKind::failed, cat(name_, " became shorter while it was read"),
+                  "wait until it is fully written, then try again");
+    }
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+Reader::Reader(const Source& source, std::uint64_t position)
+    : source_(source), position_(std::min(position, source.size())) {
+  buffer_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kBuffer, source.size())));
+}
+
+void Reader::need(std::uint64_t length, std::string_view what) const {
+  if (length <= remaining()) return;
+  throw Error(ErrorKind::corrupt,
+              cat(source_.name(), ": ", printable(what.substr(0, 96)), " needs ", length,
+                  " bytes at offset ", position_, ", but only ", remaining(), " are left"),
+              "the file is cut short or damaged: fetch it again");
+}
+
+const std::byte* Reader::take(std::size_t length, std::string_view what) {
+  need(length, what);
+  if (length > buffer_.size()) buffer_.resize(length);
+  const bool inside = position_ >= buffer_start_ && position_ - buffer_start_ <= buffer_size_ &&
+                      length <= buffer_size_ - (position_ - buffer_start_);
+  if (!inside) {
+    buffer_start_ = position_;
+    buffer_size_ = static_cast<std::size_t>(std::min<std::uint64_t>(buffer_.size(), remaining()));
+    source_.read(buffer_start_, std::span(buffer_).first(buffer_size_));
+  }
+  const std::byte* bytes = buffer_.data() + (position_ - buffer_start_);
+  position_ += length;
+  return bytes;
+}
+
+std::uint8_t Reader::u8(std::string_view what) { return number_at<std::uint8_t>(take(1, what)); }
+std::uint16_t Reader::u16(std::string_view what) { return number_at<std::uint16_t>(take(2, what)); }
+std::uint32_t Reader::u32(std::string_view what) { return number_at<std::uint32_t>(take(4, what)); }
+std::uint64_t Reader::u64(std::string_view what) { return number_at<std::uint64_t>(take(8, what)); }
+float Reader::f32(std::string_view what) { return number_at<float>(take(4, what)); }
+double Reader::f64(std::string_view what) { return number_at<double>(take(8, what)); }
+
+std::string Reader::text(std::uint64_t length, std::string_view what) {
+  need(length, what);
+  const std::byte* bytes = take(static_cast<std::size_t>(length), what);
+  return std::string(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length));
+}
+
+void Reader::skip(std::uint64_t length, std::string_view what) {
+  need(length, what);
+  position_ += length;
+}
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kShown = 96;
+  std::string out = "\"";
+  for (const char c : text.substr(0, kShown)) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c >= 0x20 && c < 0x7f) {
+      out += c;
+    } else {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(c));
+      out += escaped;
+    }
+  }
+  if (text.size() > kShown) out += "...";
+  return out + '"';
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+    const unsigned char lead = byte(i);
+    const std::size_t length = lead < 0x80   ? 1
+                               : lead < 0xc2 ? 0
+                               : lead < 0xe0 ? 2
+                               : lead < 0xf0 ? 3
+                               : lead < 0xf5 ? 4
+                                             : 0;
+    bool good =
+        length == 1 ? lead >= 0x20 && lead != 0x7f : length > 1 && i + length <= text.size();
+    for (std::size_t k = 1; good && k < length; ++k) good = (byte(i + k) & 0xc0) == 0x80;
+    // The second byte decides over control characters, overlong forms, surrogates and the end.
+    if (good && length > 1) {
+      const unsigned char second = byte(i + 1);
+      good = !(lead == 0xc2 && second < 0xa0) && !(lead == 0xe0 && second < 0xa0) &&
+             !(lead == 0xed && second > 0x9f) && !(lead == 0xf0 && second < 0x90) &&
+             !(lead == 0xf4 && second > 0x8f);
+    }
+    out += good ? text.substr(i, length) : std::string_view("?");
+    i += good ? length : 1;
+  }
+  return out;
+}
+
+void check_plain_name(std::string_view file, std::string_view name) {
+  const bool plain = !name.empty() && name != "." && name != ".." && name.size() <= 255 &&
+                     name.find_first_of("/\\:") == std::string_view::npos &&
+                     name.find('\0') == std::string_view::npos;
+  if (!plain) {
+    throw Error(ErrorKind::corrupt, cat(file, ": ", shown(name), " is not a plain file name"),
+                std::string(kOwnFolder));
+  }
+}
+
+std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::string_view name,
+                                    const std::filesystem::path& also) {
+  check_plain_name(folder.string(), name);
+  const std::filesystem::path path = folder / std::string(name);
+  std::error_code error;
+  const auto target = std::filesystem::canonical(path, error);
+  if (error) return path;  // does not exist: opening it will say so
+  const auto home = std::filesystem::canonical(folder.empty() ? "." : folder, error);
+  const auto second = also.empty() ? also : std::filesystem::canonical(also, error);
+  if (!is_within(target, home) && !is_within(target, second)) {
+    throw Error(ErrorKind::corrupt,
+                cat(shown(path.string()), " leads out of its folder, to ", shown(target.string())),
+                std::string(kOwnFolder));
+  }
+  return path;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/args/engine_options.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/app.h"
+#include "base/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+void add_engine(CLI::App& verb, LocalOptions& flags) {
+  verb.add_option("--gpu-layers", flags.gpu_layers, "-ngl: layers on the accelerator; -1: all")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--rpc", flags.rpc,
+                  "Running servers of llama.cpp's RPC backend that hold part of the layers")
+      ->type_name("HOST:PORT,...");
+  verb.add_option("-t,--threads", flags.threads, "Threads on the CPU; 0: all cores")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--ubatch-size", flags.ubatch, "-ub: tokens computed at once")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--cache-type-k", flags.type_k, "-ctk: f32, f16, bf16, q8_0, q4_0, ...")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  verb.add_option("--cache-type-v", flags.type_v, "-ctv: as -ctk, for values")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  verb.add_option("--flash-attn", flags.flash_attention, "-fa: on, off or auto")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"on", "off", "auto"}))
+      ->capture_default_str();
+}
+
+void add_climb(CLI::App& verb, LocalOptions& flags) {
+  verb.add_option_function<std::string>(
+          "--climb", [&flags](const std::string& how) { flags.climb_last = how == "last"; },
+          "elastic: each token of a prompt under the plan of its own length, or all under the last")
+      ->type_name("each|last")
+      ->check(CLI::IsMember({"each", "last"}))
+      ->default_str("each");
+}
+
+LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::int64_t ctx,
+                           const char* verb) {
+  const bool ours = flags.methods.empty() && flags.plan_files.empty();
+  if (ours) flags.methods = {ctx > geometry.train_length ? "elastic:pro" : "none"};
+  if (flags.ctx.empty() && !flags.scale) flags.scale = 1;
+  const std::vector<Candidate> candidates = resolve(flags, geometry);
+  if (candidates.size() != 1) {
+    throw Error(ErrorKind::usage, cat(verb, " runs one method, not ", candidates.size()),
+                "give one --method or one --plan");
+  }
+  const auto* plan = std::get_if<Plan>(&candidates.front().content);
+  return {candidates.front().name,
+          plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content), ours};
+}
+
+void use(LanguageModel& model, LadderChoice& choice) {
+  const Ladder& ladder = choice.ladder;
+  const std::int64_t window = ladder.rungs().front().plan.geometry().train_length;
+  const bool beyond = choice.ours && ladder.longest() > window;
+  const std::string scale = significant(double(ladder.longest()) / double(window), 4);
+  try {
+    model.use(ladder);
+    if (beyond) {
+      note(cat("no --method given: elastic:pro, untouched up to ", window, " tokens, then growing ",
+               "to scale ", scale));
+    }
+  } catch (const Error& error) {
+    if (!beyond || error.kind() != ErrorKind::unsupported) throw;
+    choice = {"pro", make_ladder(ladder.rungs().back().plan, ladder.longest()), true};
+    model.use(choice.ladder);
+    note(cat(error.what(), "; so with static pro, scale ", scale));
+  }
+}
+
+std::string memory_text(const Model& model, const LocalOptions& options) {
+  const MemoryPlan plan = plan_memory(model, options);
+  return cat("memory ", bytes_text(double(plan.total())), " (weights ",
+             bytes_text(double(plan.weights)), ", KV cache ", bytes_text(double(plan.kv)),
+             ", compute about ", bytes_text(double(plan.compute)), ") of ",
+             bytes_text(double(plan.available)), " available");
+}
+
+double estimate_seconds(LanguageModel& model, const std::vector<std::int64_t>& lengths) {
+  const std::int64_t chunk = std::min<std::int64_t>(512, model.context_length() / 3);
+  if (chunk < 1) throw Error(ErrorKind::usage, "the context is too short to time anything");
+  const std::vector<Token> tokens(std::size_t(chunk), model.bos().value_or(0));
+  const auto timeline = model.timeline();
+  double seconds[3] = {};
+  for (double& s : seconds) {
+    const auto start = std::chrono::steady_clock::now();
+    timeline->append_scored(tokens);
+    s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  // The first chunk warms up; the next two lie `chunk` apart.
+  const double n = double(chunk);
+  const double slope = std::max(0.0, (seconds[2] - seconds[1]) / (n * n));
+  const double start = std::max(seconds[1] / n - slope * 1.5 * n, seconds[1] / n / 10);
+  double total = 0;
+  for (const std::int64_t length : lengths) {
+    total += double(length) * (start + slope * double(length) / 2);
+  }
+  return total;
+}
+
+}  // namespace mrrope::cli

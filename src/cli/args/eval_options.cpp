@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/args/eval_options.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "cli/app.h"
+#include "cli/args/engine_options.h"
+#include "cli/args/presets.h"
+#include "cli/args/report_file.h"
+#include "base/text.h"
+#include "engine/remote/http.h"
+#include "eval/run/result_formats.h"
+#include "eval/run/shard.h"
+#include "formats/digest.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+using UsualLengths = std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>;
+
+// OpenAI's key is for OpenAI, or whoever holds a certificate or this machine.
+std::string key_from_environment(const std::string& url) {
+  const Url where = parse_url(url);
+  if (const char* own = std::getenv("MRROPE_API_KEY"); own != nullptr && *own != '\0') {
+    if (!where.tls && !where.loopback())
+      note("the API key goes to " + where.host + " in the clear");
+    return own;
+  }
+  const char* usual = std::getenv("OPENAI_API_KEY");
+  return usual != nullptr && (where.tls || where.loopback()) ? usual : "";
+}
+
+Shard chosen_shard(const EvalFlags& flags) {
+  if (flags.shard.empty()) return {};
+  if (flags.out.empty()) {
+    throw Error(ErrorKind::usage, "a shard is joined with others, and nothing of it is kept",
+                "give it a folder: -o DIR");
+  }
+  return parse_shard(flags.shard);
+}
+
+void check_answers(const EvalFlags& flags, const std::string& json) {
+  const auto results = nlohmann::ordered_json::parse(json);
+  const std::size_t lost = results.value("failed", std::size_t(0));
+  if (lost == 0) return;
+  throw Error(ErrorKind::failed, cat(lost, " prompts got no answer and count nowhere"),
+              flags.out.empty() ? "with -o DIR the same command asks for them again"
+                                : "give the same command to ask for them again");
+}
+
+EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths) {
+  const auto refuse = [](const std::string& message, const std::string& hint) {
+    throw Error(ErrorKind::usage, message, hint);
+  };
+  const ExtensionFlags& extension = flags.extension;
+  if (!extension.methods.empty() || !extension.plan_files.empty() || extension.scale) {
+    refuse("an endpoint runs its model under the scaling that its server gave it",
+           "leave --methods, --plan and --scale away; mrrope export writes a plan into files that "
+           "servers run");
+  }
+  const SubjectFlags& subject = flags.subject;
+  if (subject.rotary_dim || subject.base || !subject.train_ctx.empty() ||
+      !subject.pairing.empty() || subject.replace_scaling) {
+    refuse("the geometry of a served model is its server's", "leave it away");
+  }
+  std::error_code error;
+  if (std::filesystem::exists(subject.model, error)) {
+    refuse(cat(subject.model, " is a file, and --endpoint has a model of its own"),
+           "for its vocabulary alone give --vocab " + subject.model);
+  }
+  EvalJob job;
+  job.remote = flags.remote;
+  job.remote.model = subject.model;
+  job.remote.key = key_from_environment(flags.remote.url);
+  for (const std::string& text : flags.lengths) job.lengths.push_back(parse_length(text));
+  if (!extension.ctx.empty()) {
+    job.ctx = parse_length(extension.ctx);
+  } else if (!job.lengths.empty()) {
+    job.ctx = *std::max_element(job.lengths.begin(), job.lengths.end());
+  } else {
+    refuse("how long?", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
+  }
+  if (job.lengths.empty()) job.lengths = usual_lengths(job.ctx, job.ctx);
+  job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
+  if (job.longest > job.ctx)
+    refuse(cat("a length lies past --ctx ", job.ctx), "give a larger --ctx");
+  job.remote.context = job.ctx;
+  job.methods = {served_method(job.ctx)};
+  return job;
+}
+
+void add_endpoint(CLI::App& task, RemoteOptions& flags) {
+  CLI::Option* url =
+      task.add_option("--endpoint", flags.url,
+                      "An OpenAI-compatible server instead of a file: http://host:port/v1; the key "
+                      "comes from MRROPE_API_KEY or OPENAI_API_KEY")
+          ->type_name("URL");
+  for (const char* local : {"--gpu-layers", "--rpc", "--threads", "--ubatch-size", "--cache-type-k",
+                            "--cache-type-v", "--flash-attn"}) {
+    url->excludes(task.get_option(local));  // the server's own affair
+  }
+  task.add_option_function<std::string>(
+          "--api", [&flags](const std::string& api) { flags.chat = api == "chat"; },
+          "completions (token ids: exactly what is counted here) or chat (text, in the server's "
+          "own template)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"completions", "chat"}))
+      ->default_str("completions")
+      ->needs(url);
+  task.add_option("--parallel", flags.parallel, "Requests under way at once")
+      ->type_name("N")
+      ->capture_default_str()
+      ->needs(url);
+  task.add_option("--timeout", flags.seconds, "Seconds to wait for one reply before trying again")
+      ->type_name("S")
+      ->capture_default_str()
+      ->needs(url);
+  task.add_option("--vocab", flags.vocabulary,
+                  "A GGUF file to count tokens with, where the server has no /tokenize")
+      ->type_name("FILE")
+      ->needs(url);
+}
+
+}  // namespace
+
+void add_eval_subject(CLI::App& task, EvalFlags& flags) {
+  add_subject(task, flags.subject);
+  add_extension(task, flags.extension);
+  task.add_option("--lengths", flags.lengths, "Lengths to report, e.g. 512,1k,2k,4k,8k")
+      ->type_name("N,...")
+      ->delimiter(',');
+}
+
+void add_eval_output(CLI::App& task, EvalFlags& flags) {
+  add_engine(task, flags.engine);
+  add_endpoint(task, flags.remote);
+  task.add_option("-o,--out", flags.out, "Folder for run.json, journal.jsonl and results.json")
+      ->type_name("DIR");
+  task.add_option("--shard", flags.shard,
+                  "Only part I of N of the run, in a folder of its own; mrrope merge joins them")
+      ->type_name("I/N");
+  CLI::Option* json = task.add_flag("--json", flags.json, "Print results as JSON");
+  task.add_option("--format", flags.format,
+                  "What is printed: text, json, csv or lm-eval (as lm-evaluation-harness writes "
+                  "it); the last two also become files in --out")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json", "csv", "lm-eval"}))
+      ->capture_default_str()
+      ->excludes(json);
+  task.add_flag("--dry-run", flags.dry_run, "Say what it would take, and stop");
+}
+
+std::unique_ptr<LanguageModel> open_model(const EvalJob& job) {
+  if (!job.served()) return open_local(job.model, job.engine);
+  auto model = open_remote(job.remote);
+  if (job.longest > model->context_length()) {
+    throw Error(ErrorKind::usage,
+                cat("the server takes ", model->context_length(), " tokens per request, and ",
+                    job.longest, " are asked for"),
+                "start it with more (llama-server -c, vllm serve --max-model-len), or give shorter "
+                "--lengths");
+  }
+  return model;
+}
+
+EvalJob prepare_eval(
+    const EvalFlags& flags,
+    const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths) {
+  chosen_shard(flags);  // a wrong one is refused before anything is loaded
+  if (!flags.remote.url.empty()) return prepare_served(flags, usual_lengths);
+  Subject subject = resolve(flags.subject);
+  if (!subject.model) {
+    throw Error(ErrorKind::usage, "an evaluation runs a model", "give a GGUF file");
+  }
+  EvalJob job;
+  job.model = *subject.model;
+  job.model.geometry = subject.geometry;
+  for (const std::string& text : flags.lengths) job.lengths.push_back(parse_length(text));
+  ExtensionFlags extension = flags.extension;
+  if (!extension.ctx.empty()) {
+    job.ctx = parse_length(extension.ctx);
+  } else if (!job.lengths.empty()) {
+    job.ctx = *std::max_element(job.lengths.begin(), job.lengths.end());
+    if (!extension.scale) extension.ctx = cat(job.ctx);
+  } else {
+    throw Error(ErrorKind::usage, "how long?", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
+  }
+  job.engine = flags.engine;
+  job.engine.context = job.ctx;
+  if (job.lengths.empty()) job.lengths = usual_lengths(subject.geometry.train_length, job.ctx);
+  job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
+  if (job.longest > job.ctx) {
+    throw Error(ErrorKind::usage, cat("a length lies past --ctx ", job.ctx),
+                "give a larger --ctx, or shorter --lengths");
+  }
+  if (extension.methods.empty() && extension.plan_files.empty()) {
+    extension.methods = {"none", "yarn", "uni", "pro"};
+  }
+  std::vector<Candidate> candidates = resolve(extension, job.model.geometry);
+  if (auto vendor = vendor_plan(job.model, flags.subject.replace_scaling, job.ctx)) {
+    candidates.push_back(*vendor);
+  }
+  for (const Candidate& c : candidates) {
+    const auto* plan = std::get_if<Plan>(&c.content);
+    job.methods.push_back(
+        {c.name, plan ? make_ladder(*plan, job.ctx) : std::get<Ladder>(c.content)});
+  }
+  return job;
+}
+
+RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const LanguageModel& model,
+                      std::uint64_t seed) {
+  if (flags.out.empty()) return {};
+  const Shard shard = chosen_shard(flags);
+  const std::string digest =
+      job.served() ? cat("served:", model.facts().name) : model_digest(job.model.files);
+  return {flags.out, {command_line(), digest, seed, shard}};
+}
+
+void print_results(const EvalFlags& flags, const RunFolder& folder, const std::string& json,
+                   const std::string& text) {
+  for (const std::string& line : folder.notes()) note(line);
+  if (const Shard& shard = folder.info().shard; shard.part()) {
+    if (flags.json || flags.format == "json") {
+      std::cout << nlohmann::ordered_json{{"shard", folder.run().at("shard")}}.dump() << "\n";
+    } else {
+      std::cout << "shard " << to_text(shard) << ": " << folder.run().at("shard").at("units")
+                << " units in " << flags.out << "; when all " << shard.count
+                << " are done: mrrope merge DIR... -o WHOLE\n";
+    }
+    return check_answers(flags, json);
+  }
+  if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
+  std::string printed = flags.json || flags.format == "json"
+                            ? json
+                            : text + preset_table(nlohmann::ordered_json::parse(json));
+  std::string file;
+  if (flags.format == "csv") {
+    file = "results.csv";
+    printed = results_csv(nlohmann::ordered_json::parse(json));
+  } else if (flags.format == "lm-eval") {
+    file = "results_lm-eval.json";
+    printed = results_text(lm_eval_results(folder.run(), nlohmann::ordered_json::parse(json)));
+  }
+  if (!file.empty() && !flags.out.empty()) {
+    write_atomically(folder.folder() / file, printed);
+    note(cat("wrote ", flags.out, "/", file));
+  }
+  std::cout << printed;
+  if (!flags.out.empty()) write_report({flags.out}, flags.out + "/report.html");
+  check_answers(flags, json);
+}
+
+std::vector<std::string> default_texts() {
+  note("no texts given: using those that come with mrrope, formal mathematics in data/texts");
+  return {(project_files() / "data" / "texts").string()};
+}
+
+DocumentSet read_texts(const std::vector<std::string>& given, const DocumentOptions& options) {
+  const std::vector<std::string> texts = given.empty() ? default_texts() : given;
+  DocumentSet set = read_documents({texts.begin(), texts.end()}, options);
+  for (const std::string& line : set.notes()) note(line);
+  return set;
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/args/options.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "cli/app.h"
+#include "base/text.h"
+#include "base/json.h"
+#include "formats/plan_file.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+constexpr std::string_view kElastic = "elastic:";
+
+[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
+  throw Error(ErrorKind::usage, message, hint);
+}
+
+double parse_number(const std::string& text, const char* what) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    refuse(cat("'", text, "' in ", what, " is not a number"), "write numbers as 1.5,2,2.5");
+  }
+  return value;
+}
+
+// "1,1.5,2", or @FILE with a JSON list.
+std::vector<double> parse_list(const std::string& text, const char* what) {
+  std::vector<double> out;
+  if (text.empty()) return out;
+  if (text.front() == '@') {
+    const nlohmann::json list = read_json(text.substr(1));
+    if (!list.is_array()) refuse(cat(text, " does not hold a JSON list"), "write [1, 1.5, 2]");
+    for (const auto& entry : list) {
+      if (!entry.is_number()) refuse(cat(text, " holds something that is not a number"), "");
+      out.push_back(entry.get<double>());
+    }
+    return out;
+  }
+  std::size_t start = 0;
+  for (;;) {
+    const std::size_t comma = text.find(',', start);
+    out.push_back(parse_number(text.substr(start, comma - start), what));
+    if (comma == std::string::npos) return out;
+    start = comma + 1;
+  }
+}
+
+// Where several methods share one command line, each gets the parameters it reads.
+Parameters readable_by(const MethodInfo& method, const Parameters& all) {
+  Parameters p = all;
+  if (!method.takes_betas) p.beta_fast = p.beta_slow = std::nullopt;
+  if (!method.takes_borders) p.low = p.high = std::nullopt;
+  if (!method.takes_power) p.power.reset();
+  if (!method.takes_lists) p.factors.clear(), p.lambdas.clear();
+  return p;
+}
+
+Candidate make_candidate(const std::string& name, const ExtensionFlags& flags,
+                         const Parameters& parameters, const Geometry& geometry, bool alone) {
+  const bool elastic = name.rfind(kElastic, 0) == 0;
+  Extension e;
+  e.method = elastic ? name.substr(kElastic.size()) : name;
+  e.parameters = alone ? parameters : readable_by(find_method(e.method), parameters);
+
+  const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
+  if (elastic) {
+    std::int64_t longest = ctx;
+    if (ctx == 0 && flags.scale)
+      longest = std::llround(*flags.scale * double(geometry.train_length));
+    if (longest == 0)
+      refuse(cat(name, " needs a length to grow to"), "give --ctx, e.g. --ctx 128k");
+    return {name, make_ladder(geometry, {e, flags.rung_step, flags.headroom, longest})};
+  }
+  if (e.method == "none") return {name, make_plan(geometry, e)};
+  check_headroom(flags.headroom);
+  const bool beyond = ctx > geometry.train_length;
+  if (e.method == "dynamic-ntk") {  // --scale is its factor, --ctx its length
+    e.scale = flags.scale.value_or(1);
+    e.length = beyond ? std::llround(flags.headroom * double(ctx)) : ctx;
+  } else if (flags.scale) {
+    e.scale = *flags.scale > 1 ? flags.headroom * *flags.scale : *flags.scale;
+  } else if (ctx > 0) {
+    e.scale = beyond ? flags.headroom * double(ctx) / double(geometry.train_length) : 1;
+  } else if (e.method != "custom") {
+    refuse(cat("how far shall ", name, " extend the model?"),
+           "give --ctx LENGTH (e.g. --ctx 128k) or --scale S");
+  }
+  return {name, make_plan(geometry, e)};
+}
+
+}  // namespace
+
+std::int64_t parse_length(const std::string& text) {
+  std::int64_t unit = 1;
+  std::string digits = text;
+  if (!digits.empty()) {
+    const char last = digits.back();
+    if (last == 'k' || last == 'K') unit = 1024;
+    if (last == 'm' || last == 'M') unit = 1024 * 1024;
+    if (unit > 1) digits.pop_back();
+  }
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 1 ||
+      value > (std::int64_t{1} << 40) / unit) {
+    refuse(cat("'", text, "' is not a length"),
+           "write tokens as 4096, or 128k for 131072, or 1m for 1048576");
+  }
+  return value * unit;
+}
+
+void add_subject(CLI::App& verb, SubjectFlags& flags) {
+  verb.add_option("model,-m,--model", flags.model,
+                  "GGUF file (any part of a split one) or Hugging Face folder")
+      ->type_name("MODEL");
+  verb.add_option("--rotary-dim", flags.rotary_dim, "Without a file: rotated elements of a head")
+      ->type_name("N");
+  verb.add_option("--rope-freq-base", flags.base, "Without a file: RoPE base (rope_theta)")
+      ->type_name("BASE");
+  verb.add_option("--train-ctx", flags.train_ctx,
+                  "Without a file: trained window; with one: another window than it states")
+      ->type_name("LENGTH");
+  verb.add_option("--pairing", flags.pairing, "Without a file: halves (default) or interleaved")
+      ->type_name("NAME");
+  verb.add_flag("--replace-scaling", flags.replace_scaling,
+                "Forget the scaling the vendor ships; start from the bare base and window");
+}
+
+bool given(const SubjectFlags& flags) { return !flags.model.empty() || flags.rotary_dim; }
+
+Subject resolve(const SubjectFlags& flags) {
+  Subject subject;
+  if (!flags.model.empty()) {
+    if (flags.rotary_dim || flags.base || !flags.pairing.empty()) {
+      refuse("a model file states its own rotary_dim, base and pairing",
+             "leave --rotary-dim, --rope-freq-base and --pairing away, or give no model");
+    }
+    subject.model = read_model(flags.model, flags.replace_scaling);
+    subject.geometry = subject.model->geometry;
+  } else {
+    if (!flags.rotary_dim || !flags.base || flags.train_ctx.empty()) {
+      refuse("which model?",
+             "give a file or folder, or all of --rotary-dim 128 --rope-freq-base 10000 "
+             "--train-ctx 4096");
+    }
+    subject.geometry.rotary_dim = *flags.rotary_dim;
+    subject.geometry.base = *flags.base;
+    if (flags.pairing == "interleaved") {
+      subject.geometry.pairing = Pairing::interleaved;
+    } else if (!flags.pairing.empty() && flags.pairing != "halves") {
+      refuse(cat("pairing '", flags.pairing, "' is unknown"), "choose halves or interleaved");
+    }
+  }
+  if (!flags.train_ctx.empty()) subject.geometry.train_length = parse_length(flags.train_ctx);
+  validate(subject.geometry);
+  return subject;
+}
+
+void add_extension(CLI::App& verb, ExtensionFlags& flags) {
+  std::string names;
+  for (const MethodInfo& m : methods()) names += cat(names.empty() ? "" : ", ", m.name);
+  verb.add_option("--method,--methods", flags.methods,
+                  cat("One or more of: ", names, "; elastic:NAME grows with the sequence"))
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  verb.add_option("--scale", flags.scale, "Stretch the window S times")->type_name("S");
+  verb.add_option("-c,--ctx", flags.ctx, "Wanted length in tokens, e.g. 32768 or 128k")
+      ->type_name("LENGTH");
+  Parameters& p = flags.parameters;
+  verb.add_option("--beta-fast", p.beta_fast, "Turns in the window from which a pair stays: 32")
+      ->type_name("TURNS");
+  verb.add_option("--beta-slow", p.beta_slow, "Turns below which a pair is scaled in full: 1")
+      ->type_name("TURNS");
+  verb.add_option("--low", p.low, "First pair of the middle, instead of --beta-fast's")
+      ->type_name("PAIR");
+  verb.add_option("--high", p.high, "First pair scaled in full, instead of --beta-slow's")
+      ->type_name("PAIR");
+  verb.add_option("--power", p.power, "power: exponent p; 0 is uni, 1 is pro (default)")
+      ->type_name("P");
+  verb.add_option("--attn-coef", p.attn_coef, "Temperature 1 + C ln S; default by method")
+      ->type_name("C");
+  verb.add_option("--factors", flags.factors,
+                  "longrope, custom: one per pair, or @FILE with a list")
+      ->type_name("F0,F1,...");
+  verb.add_option("--lambdas", flags.lambdas, "custom: one per digit, or @FILE with a list")
+      ->type_name("L0,L1,...");
+  verb.add_option("--rung-step", flags.rung_step, "elastic: lengths grow by this much per rung")
+      ->type_name("STEP")
+      ->capture_default_str();
+  verb.add_option("--headroom", flags.headroom, "Scale over what the length needs; from 1")
+      ->type_name("H")
+      ->capture_default_str();
+  verb.add_option("--plan", flags.plan_files, "Plan file, as mrrope plan -o writes it; repeatable")
+      ->type_name("FILE")
+      ->take_all();
+}
+
+std::vector<Candidate> resolve(const ExtensionFlags& flags,
+                               const std::optional<Geometry>& geometry) {
+  std::vector<Candidate> out;
+  if (!flags.methods.empty()) {
+    if (!geometry) {
+      refuse(cat("method ", flags.methods.front(), " needs a model"),
+             "give a file or folder, or --rotary-dim --rope-freq-base --train-ctx");
+    }
+    Parameters parameters = flags.parameters;
+    parameters.factors = parse_list(flags.factors, "--factors");
+    parameters.lambdas = parse_list(flags.lambdas, "--lambdas");
+    const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
+    if (ctx > 0 && ctx <= geometry->train_length && !flags.scale) {
+      note(cat(ctx, " tokens lie inside the trained window of ", geometry->train_length,
+               ": scale 1, nothing changes"));
+    }
+    for (const std::string& name : flags.methods) {
+      out.push_back(make_candidate(name, flags, parameters, *geometry, flags.methods.size() == 1));
+    }
+  }
+  for (const std::string& file : flags.plan_files) out.push_back({file, read_plan_file(file)});
+  return out;
+}
+
+std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int64_t ctx) {
+  const DeclaredScaling& s = model.scaling;
+  if (s.type.empty() || s.type == "none") return std::nullopt;
+  if (replaced) return Candidate{"vendor", declared_plan(model.path.string()).content};
+  Extension e;
+  if (s.type == "longrope" && s.long_factor != s.short_factor) {
+    // Beyond the original window the long list takes the place of the short one.
+    e.method = "custom";
+    for (std::size_t i = 0; i < s.long_factor.size() && i < s.short_factor.size(); ++i) {
+      e.parameters.factors.push_back(s.long_factor[i] / s.short_factor[i]);
+    }
+  } else if (s.type == "dynamic") {
+    e.method = "dynamic-ntk";
+    e.scale = std::max(1.0, s.factor);
+    e.length = ctx;
+  } else {
+    return std::nullopt;
+  }
+  return Candidate{"vendor", make_plan(model.geometry, e)};
+}
+
+Candidate declared_plan(const std::string& model_path) {
+  const Model model = read_model(model_path, true);
+  const DeclaredScaling& s = model.scaling;
+  const auto number_or_none = [&](const char* key) -> std::optional<double> {
+    const auto it = s.numbers.find(key);
+    return it == s.numbers.end() ? std::nullopt : std::optional(it->second);
+  };
+  Extension e;
+  e.scale = std::max(1.0, s.factor);
+  Parameters& p = e.parameters;
+  if (s.type == "linear") {
+    e.method = "pi";
+  } else if (s.type == "yarn") {
+    e.method = "yarn";
+    p.beta_fast = number_or_none("beta_fast");
+    p.beta_slow = number_or_none("beta_slow");
+  } else if (s.type == "llama3" && s.long_factor.empty()) {
+    e.method = "llama3";
+    p.beta_fast = number_or_none("high_freq_factor");
+    p.beta_slow = number_or_none("low_freq_factor");
+  } else if (s.type == "longrope" && !s.long_factor.empty()) {
+    e.method = "longrope";
+    p.factors = s.long_factor;
+  } else if (!s.long_factor.empty()) {
+    e.method = "custom";
+    e.scale = 1;
+    p.factors = s.long_factor;
+  } else {
+    refuse(cat(model_path, " declares no scaling of its own (", s.type, ")"),
+           "make a plan for it: --method pro --ctx 128k");
+  }
+  return {cat("from ", model.path.filename().string()), make_plan(model.geometry, e)};
+}
+
+}  // namespace mrrope::cli

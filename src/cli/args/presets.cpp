@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/args/presets.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "base/text.h"
+#include "base/text_table.h"
+#include "mrrope/error.h"
+#include "report/paper/paper.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+const Preset* in_use = nullptr;
+
+constexpr std::string_view kPaper = "paper/";
+
+std::vector<Preset> make_presets() {
+  const std::string ppl =
+      "eval ppl --methods ntk,yarn,uni,pro --samples 10 --select first --kl-positions 0 ";
+  const std::string ruler =
+      "eval ruler --methods yarn,pro --samples 500 --ctx 128k --lengths 8k,16k,32k,64k,128k";
+  const std::string longbench = "eval longbench-v2 --methods yarn,pro --mode letters --ctx 128k";
+  return {
+      {"paper/ppl-llama3", "perplexity on Proof-pile, Llama-3-8B-Instruct (give --text)",
+       ppl + "--ctx 128k --lengths 8k,16k,32k,64k,128k"},
+      {"paper/ppl-qwen", "the same, Qwen2.5-3B-Instruct",
+       ppl + "--ctx 128k --lengths 8k,16k,32k,64k,128k"},
+      {"paper/ppl-llama2", "the same, Llama-2-7B-chat",
+       ppl + "--ctx 64k --lengths 4k,8k,16k,32k,64k"},
+      {"paper/needle-llama3", "needles from 8K to 120K, Llama-3-8B-Instruct (give --haystack)",
+       "eval needle --methods yarn,pro --ctx 128k --lengths "
+       "8k,16k,24k,32k,40k,48k,56k,64k,72k,80k,88k,96k,104k,112k,120k "
+       "--depths 0,10,20,30,40,50,60,70,80,90,100"},
+      {"paper/ruler-llama3", "RULER, Llama-3-8B-Instruct", ruler},
+      {"paper/ruler-qwen", "RULER, Qwen2.5-3B-Instruct", ruler},
+      {"paper/infinitebench", "InfiniteBench, Llama-3-8B-Instruct (give --data)",
+       "eval infinitebench --methods yarn,pro --ctx 128k --samples 100 --min-tokens 100000 "
+       "--max-tokens 128k"},
+      {"paper/longbench-llama",
+       "LongBench-v2, headed Llama-2-7B in one place and Llama-3-8B in another (give --data)",
+       longbench},
+      {"paper/longbench-qwen", "LongBench-v2, Qwen2.5-3B-Instruct (give --data)", longbench},
+      {"paper/sweep-llama3-high", "perplexity at 128K against the upper boundary, Llama-3-8B",
+       "sweep --methods yarn,pro --ctx 128k --high 33..40"},
+      {"paper/sweep-llama3-low", "the same against the lower boundary",
+       "sweep --methods yarn,pro --ctx 128k --low 14..22"},
+      {"paper/sweep-qwen-high", "perplexity at 128K against the upper boundary, Qwen2.5-3B",
+       "sweep --methods yarn,pro --ctx 128k --high 36..44"},
+      {"paper/sweep-qwen-low", "the same against the lower boundary",
+       "sweep --methods yarn,pro --ctx 128k --low 19..27"},
+      {"paper/theory-estimate", "the position that angles suggest, by base",
+       "theory estimate llama2"},
+      {"paper/theory-factors", "cumulative factors of all methods", "theory factors llama2"},
+      {"paper/theory-bound", "the sum of cosines and its first root",
+       "theory bound llama2 --scale 16"},
+      {"paper/theory-attention", "scores against distance, from a real model", "theory attention"}};
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+bool is_flag(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+
+// Two spellings of one flag.
+std::string one_spelling(const std::string& flag) {
+  static const std::map<std::string, std::string> names = {{"--method", "--methods"},
+                                                           {"-c", "--ctx"}};
+  const std::string name = flag.substr(0, flag.find('='));
+  const auto it = names.find(name);
+  return it == names.end() ? name : it->second;
+}
+
+const Preset& find_preset(const std::string& name) {
+  for (const Preset& preset : presets()) {
+    if (preset.name == name) return preset;
+  }
+  std::string names;
+  for (const Preset& preset : presets()) names += cat(names.empty() ? "" : ", ", preset.name);
+  throw Error(ErrorKind::usage, cat("there is no preset '", name, "'"), cat("give one of ", names));
+}
+
+}  // namespace
+
+const std::vector<Preset>& presets() {
+  static const std::vector<Preset> all = make_presets();
+  return all;
+}
+
+std::vector<std::string> with_preset(const std::vector<std::string>& arguments) {
+  in_use = nullptr;
+  std::vector<std::string> typed;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    const bool joined = word.rfind("--preset=", 0) == 0;
+    if (word != "--preset" && !joined) {
+      typed.push_back(word);
+      continue;
+    }
+    if (in_use != nullptr || (!joined && i + 1 == arguments.size())) {
+      throw Error(ErrorKind::usage, "--preset takes one name, once",
+                  "such as --preset paper/ppl-llama3");
+    }
+    in_use = &find_preset(joined ? word.substr(9) : arguments[++i]);
+  }
+  if (in_use == nullptr) return arguments;
+
+  const std::vector<std::string> own = words_of(in_use->command);
+  std::vector<std::string> out;
+  std::size_t verbs = 0;
+  while (verbs < own.size() && !is_flag(own[verbs])) out.push_back(own[verbs++]);
+  // The verbs may be typed as well, but no others.
+  std::size_t same = 0;
+  while (same < typed.size() && same < verbs && typed[same] == own[same]) ++same;
+  static const std::vector<std::string> known = {"inspect", "plan", "generate", "eval",  "demo",
+                                                 "theory",  "tune", "sweep",    "export"};
+  const auto is_verb = [&](const std::string& word) {
+    return std::find(known.begin(), known.end(), word) != known.end();
+  };
+  const bool other =
+      same < verbs && same < typed.size() &&
+      (same == 0 ? is_verb(typed[0])
+                 : !is_flag(typed[same]) && typed[same].find_first_of("./") == std::string::npos);
+  if (other) {
+    throw Error(ErrorKind::usage, cat("preset ", in_use->name, " is not of the verb ", typed[same]),
+                cat("give mrrope --preset ", in_use->name, " MODEL"));
+  }
+  for (std::size_t i = verbs; i + 1 < own.size(); i += 2) {
+    const bool given = std::any_of(typed.begin(), typed.end(), [&](const std::string& word) {
+      return is_flag(word) && one_spelling(word) == own[i];
+    });
+    if (!given) out.insert(out.end(), {own[i], own[i + 1]});
+  }
+  out.insert(out.end(), typed.begin() + std::ptrdiff_t(same), typed.end());
+  return out;
+}
+
+std::string preset_table(const nlohmann::ordered_json& results) {
+  if (in_use == nullptr) return {};
+  const nlohmann::ordered_json* table = paper_table(in_use->name.substr(kPaper.size()));
+  if (table == nullptr) return {};
+  const bool percent = table->value("percent", false);
+  const double unit = percent ? 100 : 1;
+  const int digits = percent ? 1 : 3;
+  std::vector<TextRow> rows = {{""}};
+  for (const auto& column : table->at("columns")) {
+    rows[0].push_back(column.is_number() ? length_text(column.get<std::int64_t>())
+                                         : column.get<std::string>());
+  }
+  for (const auto& row : table->at("rows")) {
+    const auto method = row.at("method").get<std::string>();
+    TextRow printed = {method + ", paper"};
+    TextRow own = {method + ", yours"};
+    bool any = false;
+    for (std::size_t i = 0; i < table->at("columns").size(); ++i) {
+      const auto& column = table->at("columns")[i];
+      printed.push_back(paper_cell(*table, row, i));
+      std::string text = "-";
+      for (const auto& r : results.at("results")) {
+        if (r.at("method") != method || r.at("task") != paper_task(*table, column) ||
+            r.at("metric") != table->at("result") || !r.at("value").is_number() ||
+            (column.is_number() && r.at("length") != column)) {
+          continue;
+        }
+        any = true;
+        text = fixed(unit * r["value"].get<double>(), digits);
+        if (r.at("stderr").is_number()) {
+          text += " +-" + fixed(unit * r["stderr"].get<double>(), digits);
+        }
+      }
+      own.push_back(text);
+    }
+    rows.push_back(std::move(printed));
+    if (any) rows.push_back(std::move(own));
+  }
+  return cat("\nBeside the paper (", in_use->what, "), ", table->at("metric").get<std::string>(),
+             ":\n", aligned(rows));
+}
+
+std::string preset_list() {
+  std::vector<TextRow> rows;
+  std::string text;
+  for (const Preset& preset : presets()) {
+    text +=
+        cat("  ", preset.name, std::string(26 - std::min<std::size_t>(25, preset.name.size()), ' '),
+            preset.what, "\n");
+  }
+  return text;
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the benchmarks (ruler, infinitebench, longbench-v2) have in common on the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/args/eval_options.h"
+#include "eval/samples/prompt_frame.h"
+#include "eval/samples/prompts.h"
+#include "eval/samples/sample.h"
+#include "eval/samples/sample_run.h"
+
+namespace mrrope::cli {
+
+struct SampleFlags {
+  EvalFlags eval;
+  FrameOptions frame;
+  std::string prefix = "on";
+  std::string bos = "on";
+  std::string prompts;
+  bool show_prompt = false;
+  std::uint64_t seed = 1;
+};
+
+// --chat, --answer-prefix, --bos, --prompts, --show-prompt.
+void add_sample_flags(CLI::App& task, SampleFlags& flags);
+
+FrameOptions frame_options(const SampleFlags& flags);
+Prompts chosen_prompts(const SampleFlags& flags);
+
+// What --lengths is where it is not given: --ctx alone.
+inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) {
+  return {ctx};
+}
+
+// The engine for this job: one timeline is enough.
+std::unique_ptr<LanguageModel> open_for_samples(const EvalJob& job);
+
+// Shows a prompt, says what it would take, or runs it all and prints the results.
+void run_suite(const SampleFlags& flags, const EvalJob& job, LanguageModel& model,
+               const SampleSuite& suite);
+
+}  // namespace mrrope::cli

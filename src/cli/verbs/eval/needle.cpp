@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope eval needle: what a model still finds, by length and depth.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include "cli/app.h"
+#include "cli/args/engine_options.h"
+#include "cli/args/eval_options.h"
+#include "base/text.h"
+#include "eval/text/documents.h"
+#include "eval/tasks/needle/needle.h"
+#include "eval/tasks/needle/needle_plan.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct NeedleFlags {
+  EvalFlags eval;
+  std::vector<double> depths = usual_depths();
+  std::vector<std::string> haystack;
+  DocumentOptions documents;
+  std::string form;
+  std::optional<std::string> needle, question, answer;
+  int answer_tokens = 0;
+  std::size_t samples = 1;
+  std::uint64_t seed = 1;
+};
+
+// Eight equal steps: what is planted at half of 4k stands at a quarter of 8k, and is shared.
+std::vector<std::int64_t> equal_steps(std::int64_t /*window*/, std::int64_t ctx) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t k = 1; k <= 8; ++k) lengths.push_back(ctx * k / 8);
+  return lengths;
+}
+
+bool shaded_output() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0') &&
+         term != nullptr && std::string(term) != "dumb";
+}
+
+void print_dry_run(const EvalJob& job, LanguageModel& model, const std::vector<Document>& documents,
+                   const NeedleOptions& options) {
+  check_needle(model, job.methods, options);
+  const auto haystacks = make_haystacks(model, documents, job.longest, options.samples);
+  const NeedleGrid grid{options.lengths, options.depths};
+  std::int64_t tokens = 0;
+  std::int64_t naive = 0;
+  for (std::size_t s = 0; s < options.samples; ++s) {
+    const NeedleTree tree = plan_tree(model, options.form, grid,
+                                      haystacks[s % haystacks.size()].tokens, options.seed, s);
+    for (const MethodUnderTest& method : job.methods) {
+      tokens += shares(options, method) ? tree.tokens : tree.naive_tokens;
+      naive += tree.naive_tokens;
+    }
+  }
+  const std::size_t methods = job.methods.size();
+  const std::size_t needles = options.samples * options.depths.size() * grid.lengths.size();
+  std::cout << needles << " needles x " << methods << " methods, " << tokens << " tokens of "
+            << naive << " (prefixes are shared), form " << options.form.name << "\n";
+  if (job.served()) return;
+  std::cout << memory_text(job.model, job.engine) << "\n";
+  model.use(job.methods.front().ladder);
+  const std::vector<std::int64_t> passes(std::size_t(tokens / job.longest + 1), job.longest);
+  std::cout << "about " << duration_text(estimate_seconds(model, passes)) << "\n";
+}
+
+void run_needle_command(const NeedleFlags& flags) {
+  EvalJob job = prepare_eval(flags.eval, equal_steps);
+  job.engine.timelines = 3;  // trunk, branch, question
+  const auto model = open_model(job);
+
+  NeedleOptions options;
+  options.lengths = sorted_lengths(job.lengths);
+  options.depths = flags.depths;
+  options.samples = flags.samples;
+  options.seed = flags.seed;
+  std::optional<NeedleTexts> own;
+  if (flags.needle || flags.question || flags.answer) {
+    own = NeedleTexts{flags.needle.value_or(""), flags.question.value_or(""),
+                      flags.answer.value_or("")};
+  }
+  options.whole_prompts = job.engine.climb_last;
+  options.form = make_form(*model, flags.form, own, flags.answer_tokens);
+
+  const DocumentSet set = read_texts(flags.haystack, flags.documents);
+  if (flags.eval.dry_run) return print_dry_run(job, *model, set.documents, options);
+
+  catch_interrupts();
+  Progress progress(stderr_writer(), stderr_is_terminal());
+  RunFolder folder = open_folder(flags.eval, job, *model, options.seed);
+  const NeedleResults results =
+      run_needle(*model, job.methods, set.documents, options, folder, progress);
+  print_results(flags.eval, folder, results_text(to_json(results)),
+                to_text(results, shaded_output()));
+}
+
+}  // namespace
+
+void add_eval_needle(CLI::App& eval) {
+  auto flags = std::make_shared<NeedleFlags>();
+  CLI::App* needle = eval.add_subcommand("needle", "Needle in a haystack, by length and depth");
+  add_eval_subject(*needle, flags->eval);
+  needle->add_option("--depths", flags->depths, "Where in the haystack, percent; 0,10,...,100")
+      ->type_name("P,...")
+      ->delimiter(',');
+  needle
+      ->add_option("--haystack", flags->haystack,
+                   "Texts: plain, .jsonl, also .gz .xz .zst, or folders; short ones are joined")
+      ->type_name("FILE")
+      ->take_all();
+  needle
+      ->add_option("--field", flags->documents.field, "Field of a .jsonl line that holds the text")
+      ->type_name("NAME")
+      ->capture_default_str();
+  needle
+      ->add_option("--form", flags->form,
+                   "planted, completion or chat; else chat where the model has a template")
+      ->type_name("FORM")
+      ->check(CLI::IsMember({"planted", "completion", "chat"}));
+  needle->add_option("--needle", flags->needle, "A sentence to hide; {word} and {number} are drawn")
+      ->type_name("TEXT");
+  needle->add_option("--question", flags->question, "How it is asked for")->type_name("TEXT");
+  needle->add_option("--answer", flags->answer, "What is looked for in the answer")
+      ->type_name("TEXT");
+  needle->add_option("-n,--predict", flags->answer_tokens, "Tokens of an answer; 16, for chat 50")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  needle->add_option("--samples", flags->samples, "Needles per length and depth")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  needle->add_option("--seed", flags->seed, "Seed of the words and numbers")
+      ->type_name("N")
+      ->capture_default_str();
+  add_climb(*needle, flags->eval.engine);
+  add_eval_output(*needle, flags->eval);
+  needle->footer(
+      "Examples:\n"
+      "  mrrope eval needle model.gguf --methods none,yarn,pro --ctx 8k --haystack docs/ -o run2\n"
+      "  mrrope eval needle model.gguf --lengths 4k,8k --depths 0,50,100 --samples 20 \\\n"
+      "    --haystack a.txt --needle 'The key lies under the blue stone.' \\\n"
+      "    --question 'Where is the key?' --answer 'under the blue stone'\n"
+      "  mrrope eval needle --endpoint http://127.0.0.1:8080/v1 --ctx 8k -o run3\n"
+      "A run with -o that was interrupted goes on when the same command is given again.");
+  needle->callback([flags] { run_needle_command(*flags); });
+}
+
+}  // namespace mrrope::cli

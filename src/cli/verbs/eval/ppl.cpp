@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope eval: how far a model holds under each method. Here: perplexity.
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "cli/app.h"
+#include "cli/args/engine_options.h"
+#include "cli/args/eval_options.h"
+#include "base/text.h"
+#include "eval/text/documents.h"
+#include "eval/tasks/perplexity/perplexity.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct PplFlags {
+  EvalFlags eval;
+  std::vector<std::string> text;
+  DocumentOptions documents;
+  std::string select = "first";
+  std::int64_t stride = 0;
+  int kl_positions = PerplexityOptions{}.kl_positions;
+};
+
+// Half the window, the window, and twice as much each time up to ctx.
+std::vector<std::int64_t> usual_lengths(std::int64_t window, std::int64_t ctx) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t n = std::max<std::int64_t>(2, window / 2); n < ctx; n *= 2) out.push_back(n);
+  out.push_back(ctx);
+  return out;
+}
+
+void print_dry_run(const EvalJob& job, LanguageModel& model, const DocumentSet& set) {
+  std::vector<std::int64_t> passes;
+  for (const Document& d : set.documents) {
+    const auto tokens = std::int64_t(model.tokenize(d.text, true, false).size());
+    for (std::size_t i = 0; i < job.methods.size(); ++i)
+      passes.push_back(std::min(tokens, job.longest));
+  }
+  std::int64_t total = 0;
+  for (const std::int64_t n : passes) total += n;
+  std::cout << set.documents.size() << " documents x " << job.methods.size() << " methods, "
+            << total << " tokens\n"
+            << memory_text(job.model, job.engine) << "\n";
+  model.use(job.methods.front().ladder);
+  std::cout << "about " << duration_text(estimate_seconds(model, passes)) << "\n";
+}
+
+void run_ppl(const PplFlags& flags) {
+  if (!flags.eval.remote.url.empty()) {
+    throw Error(ErrorKind::unsupported,
+                "perplexity needs the probability of every token of a text, and an endpoint only "
+                "answers prompts",
+                "give a model file, or measure the endpoint with eval needle, ruler, infinitebench "
+                "or longbench-v2");
+  }
+  EvalJob job = prepare_eval(flags.eval, usual_lengths);
+  // The untouched model and a method are compared logit by logit, each with its own timeline.
+  job.engine.timelines = 2;
+  const auto model = open_local(job.model, job.engine);
+
+  DocumentOptions choice = flags.documents;
+  choice.select = flags.select == "random" ? Select::random : Select::first;
+  if (choice.samples > 0) {
+    choice.keep = [&](const Document& d) {
+      return std::int64_t(model->tokenize(d.text, true, false).size()) >= job.longest;
+    };
+  }
+  const DocumentSet set = read_texts(flags.text, choice);
+  if (flags.eval.dry_run) return print_dry_run(job, *model, set);
+
+  catch_interrupts();
+  Progress progress(stderr_writer(), stderr_is_terminal());
+  RunFolder folder = open_folder(flags.eval, job, *model, choice.seed);
+  PerplexityOptions options;
+  options.lengths = job.lengths;
+  options.stride = flags.stride;
+  options.kl_positions = flags.kl_positions;
+  const PerplexityResults results =
+      run_perplexity(*model, job.methods, set.documents, options, folder, progress);
+  print_results(flags.eval, folder, results_text(to_json(results)), to_text(results));
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  auto flags = std::make_shared<PplFlags>();
+  CLI::App* verb = app.add_subcommand("eval", "Measure how far a model holds under each method");
+  verb->require_subcommand(1);
+  CLI::App* ppl = verb->add_subcommand("ppl", "Perplexity at every length, one pass per document");
+  add_eval_subject(*ppl, flags->eval);
+  ppl->add_option("--text", flags->text, "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
+      ->type_name("FILE")
+      ->take_all();
+  ppl->add_option("--field", flags->documents.field, "Field of a .jsonl line that holds the text")
+      ->type_name("NAME")
+      ->capture_default_str();
+  ppl->add_option("--samples", flags->documents.samples,
+                  "Documents to use, of those that reach the longest length; 0: all documents")
+      ->type_name("N")
+      ->capture_default_str();
+  ppl->add_option("--select", flags->select, "Which of them: first or random")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"first", "random"}))
+      ->capture_default_str();
+  ppl->add_option("--seed", flags->documents.seed, "Seed of the random choice")
+      ->type_name("N")
+      ->capture_default_str();
+  ppl->add_option("--stride", flags->stride, "Slide windows of each length by N tokens instead")
+      ->type_name("N");
+  ppl->add_option("--kl-positions", flags->kl_positions,
+                  "Positions per document at which the divergence from none is measured")
+      ->type_name("N")
+      ->capture_default_str();
+  add_eval_output(*ppl, flags->eval);
+  ppl->footer(
+      "Examples:\n"
+      "  mrrope eval ppl model.gguf --methods none,yarn,uni,pro --ctx 8k --text docs/ -o run1\n"
+      "  mrrope eval ppl model.gguf --plan tuned.json --lengths 4k,16k,32k --text a.jsonl.xz\n"
+      "A run with -o that was interrupted goes on when the same command is given again.");
+  ppl->callback([flags] { run_ppl(*flags); });
+  add_eval_needle(*verb);
+  add_eval_ruler(*verb);
+  add_eval_infinitebench(*verb);
+  add_eval_longbench(*verb);
+}
+
+}  // namespace mrrope::cli

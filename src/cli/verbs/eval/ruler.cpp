@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope eval ruler: thirteen synthetic tasks at every length.
+#include <memory>
+
+#include "cli/app.h"
+#include "cli/args/eval_options.h"
+#include "cli/args/sample_options.h"
+#include "base/text.h"
+#include "eval/tasks/ruler/ruler.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct RulerFlags {
+  SampleFlags sample;
+  RulerOptions options;
+  std::string data, squad, hotpot;
+};
+
+// 4k and twice as much each time up to ctx, as RULER's own tables have it.
+std::vector<std::int64_t> doubling(std::int64_t /*window*/, std::int64_t ctx) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t n = 4096; n < ctx; n *= 2) lengths.push_back(n);
+  lengths.push_back(ctx);
+  return lengths;
+}
+
+void run_ruler(const RulerFlags& flags) {
+  const EvalJob job = prepare_eval(flags.sample.eval, doubling);
+  RulerOptions options = flags.options;
+  options.lengths = job.lengths;
+  options.seed = flags.sample.seed;
+  options.squad = flags.squad;
+  options.hotpot = flags.hotpot;
+  options.prompts = chosen_prompts(flags.sample);
+  const auto model = open_for_samples(job);
+  FrameOptions frame_flags = frame_options(flags.sample);
+  // RULER's files carry their template.
+  if (!flags.data.empty() && frame_flags.chat == "auto") frame_flags.chat = "off";
+  const PromptFrame frame(*model, frame_flags);
+  TokenCounter counter(*model, frame.chat());
+  std::vector<std::string> notes;
+  const SampleSuite suite = flags.data.empty() ? make_ruler(frame, counter, options)
+                                               : read_ruler(frame, flags.data, options, notes);
+  for (const std::string& line : notes) note(line);
+  run_suite(flags.sample, job, *model, suite);
+}
+
+}  // namespace
+
+void add_eval_ruler(CLI::App& eval) {
+  auto flags = std::make_shared<RulerFlags>();
+  CLI::App* ruler = eval.add_subcommand("ruler", "RULER: 13 tasks of retrieval and tracking");
+  add_eval_subject(*ruler, flags->sample.eval);
+  ruler
+      ->add_option("--tasks", flags->options.tasks,
+                   "Some of the tasks; niah and qa stand for all of theirs")
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  ruler->add_option("--samples", flags->options.samples, "Samples per task and length; RULER: 500")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  ruler->add_option("--seed", flags->sample.seed, "Seed of the built-in samples")
+      ->type_name("N")
+      ->capture_default_str();
+  ruler
+      ->add_option("--data", flags->data,
+                   "Samples made by RULER's own scripts: DIR/LENGTH/TASK/validation.jsonl")
+      ->type_name("DIR");
+  ruler->add_option("--squad", flags->squad, "SQuAD's dev-v2.0.json, for qa_1")->type_name("FILE");
+  ruler->add_option("--hotpotqa", flags->hotpot, "hotpot_dev_distractor_v1.json, for qa_2")
+      ->type_name("FILE");
+  add_sample_flags(*ruler, flags->sample);
+  add_eval_output(*ruler, flags->sample.eval);
+  ruler->footer(
+      "Examples:\n"
+      "  mrrope eval ruler model.gguf --methods none,yarn,pro --lengths 4k,8k,16k -o run3\n"
+      "  mrrope eval ruler model.gguf --lengths 8k --tasks niah_single_1,vt --show-prompt\n"
+      "  mrrope eval ruler model.gguf --lengths 4k,8k --data ruler-data --samples 500 -o run4\n"
+      "  mrrope eval ruler --endpoint http://127.0.0.1:8080/v1 --ctx 8k --parallel 32 -o run5\n"
+      "A run with -o that was interrupted goes on when the same command is given again.");
+  ruler->callback([flags] { run_ruler(*flags); });
+}
+
+}  // namespace mrrope::cli

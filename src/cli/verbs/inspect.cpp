@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope inspect: what a model is, what a longer context would take, and what to type next.
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/app.h"
+#include "cli/args/options.h"
+#include "base/text.h"
+#include "export/engines.h"
+#include "formats/architectures.h"
+#include "formats/gguf/gguf.h"
+#include "formats/plan_file.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+constexpr double kBitsF16 = 16;
+constexpr double kBitsQ8 = 8.5;  // 32 bytes and a two-byte scale per 32 elements
+
+struct InspectFlags {
+  SubjectFlags subject;
+  std::string ctx;
+  bool json = false;
+};
+
+struct Advice {
+  std::string method;  // "none" where nothing needs to change
+  std::string why;
+};
+
+const char* to_string(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::full:
+      return "full";
+    case LayerKind::windowed:
+      return "windowed";
+    case LayerKind::unrotated:
+      return "unrotated";
+    case LayerKind::recurrent:
+      return "recurrent";
+  }
+  return "full";
+}
+
+const char* to_string(FactorSupport support) {
+  switch (support) {
+    case FactorSupport::used:
+      return "reads per-pair factors from a GGUF";
+    case FactorSupport::long_short:
+      return "reads per-pair factors from a GGUF as a long and a short list";
+    case FactorSupport::ignored:
+      return "loads per-pair factors from a GGUF and ignores them";
+    case FactorSupport::refused:
+      return "refuses a GGUF with per-pair factors";
+  }
+  return "";
+}
+
+std::map<std::string, int> layer_counts(const Model& model) {
+  std::map<std::string, int> counts;
+  for (const Layer& layer : model.layers) ++counts[to_string(layer.kind)];
+  return counts;
+}
+
+Advice advise(const Geometry& g, double scale) {
+  if (scale <= 1) return {"none", "the wanted length lies inside the trained window"};
+  try {
+    Extension pro;
+    pro.method = "pro";
+    pro.scale = scale;
+    make_plan(g, pro);
+  } catch (const Error&) {
+    return {"ntk",
+            "no pair makes between 1 and 32 turns in the window, so there is no middle to "
+            "extend; NTK spreads the scale over all pairs"};
+  }
+  return {"pro",
+          "leaves fast pairs alone and stretches slow ones in full; the paper's best "
+          "without training. Which method wins depends on the model: measure uni, yarn "
+          "and pro on yours"};
+}
+
+// What each engine can do with the recommended plan.
+std::vector<EngineAdvice> engines_of(const Model& model, std::int64_t ctx, double scale,
+                                     const Advice& advice) {
+  std::optional<Gguf> gguf;
+  if (model.format == "gguf") gguf = read_gguf(model.path);
+  Extension request;
+  request.method = advice.method;
+  request.scale = scale;
+  const Plan plan = make_plan(model.geometry, request);
+  return engine_advice({model, gguf ? &*gguf : nullptr, plan, ctx,
+                        cat("--method ", advice.method, " --ctx ", length_text(ctx))});
+}
+
+void print_engines(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
+  constexpr std::size_t kWidest = 160;
+  std::cout << "\nEngines, with " << advice.method << " at " << ctx << " tokens:\n";
+  for (const EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
+    std::cout << "  " << a.engine << ": " << to_string(a.verdict)
+              << (a.why.empty() ? "" : cat(" (", a.why, ")")) << "\n";
+    for (const std::string& command : a.commands) {
+      if (command.size() > kWidest) {  // with all the numbers in it
+        std::cout << "    mrrope export " << shell_word(model.path.string()) << " --method "
+                  << advice.method << " --ctx " << length_text(ctx)
+                  << " --to commands   (prints its command)\n";
+        break;
+      }
+      std::cout << "    " << command << "\n";
+    }
+  }
+}
+
+std::string scaling_text(const Model& model) {
+  const DeclaredScaling& s = model.scaling;
+  if (s.type.empty() || s.type == "none") return "none of its own";
+  std::string text = s.type;
+  if (s.factor != 1) text += cat(", factor ", significant(s.factor, 6));
+  if (s.original_length > 0) text += cat(", original window ", s.original_length);
+  if (s.trained) text += "; part of the model, kept under every plan";
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Model& model, std::int64_t ctx, double scale,
+                               const Advice& advice) {
+  nlohmann::ordered_json out;
+  out["path"] = model.path.string();
+  out["format"] = model.format;
+  out["name"] = model.name;
+  out["architecture"] = model.architecture;
+  out["embedding"] = model.embedding;
+  out["layers"] = model.layers.size();
+  out["layer_kinds"] = layer_counts(model);
+  out["heads"] = model.heads;
+  out["kv_heads"] = model.kv_heads;
+  out["key_length"] = model.key_length;
+  out["value_length"] = model.value_length;
+  out["vocabulary"] = model.vocabulary;
+  out["sliding_window"] = model.sliding_window;
+  out["latent_attention"] = model.latent_attention;
+  out["mrope_sections"] = model.mrope_sections;
+  out["geometry"] = geometry_json(model.geometry);
+  out["scaling"] = {{"type", model.scaling.type.empty() ? "none" : model.scaling.type},
+                    {"factor", model.scaling.factor},
+                    {"original_length", model.scaling.original_length},
+                    {"trained", model.scaling.trained}};
+  out["weight_bytes"] = model.weight_bytes;
+  out["files"] = nlohmann::ordered_json::array();
+  for (const auto& file : model.files) out["files"].push_back(file.string());
+  out["ctx"] = ctx;
+  out["scale"] = scale;
+  out["kv_bytes"] = {{"f16", kv_bytes(model, ctx, kBitsF16)},
+                     {"q8_0", kv_bytes(model, ctx, kBitsQ8)}};
+  out["recommended"] = {{"method", advice.method}, {"why", advice.why}};
+  out["engines"] = nlohmann::ordered_json::array();
+  for (const EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
+    out["engines"].push_back({{"engine", a.engine},
+                              {"verdict", to_string(a.verdict)},
+                              {"why", a.why},
+                              {"commands", a.commands}});
+  }
+  return out;
+}
+
+void row(const char* name, const std::string& value) {
+  std::cout << "  " << name << std::string(16 - std::string_view(name).size(), ' ') << value
+            << "\n";
+}
+
+void print(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
+  const Geometry& g = model.geometry;
+  std::cout << model.path.string() << "\n";
+  row("model", cat(model.name.empty() ? "(unnamed)" : model.name, ", architecture ",
+                   model.architecture, ", ", model.format));
+  std::string layers;
+  for (const auto& [kind, count] : layer_counts(model)) {
+    layers += cat(layers.empty() ? "" : ", ", count, " ", kind);
+  }
+  row("layers", layers);
+  row("heads", cat(model.heads, " query, ", model.kv_heads, " key-value, key size ",
+                   model.key_length, model.latent_attention ? " (latent attention)" : ""));
+  row("rope",
+      cat(g.rotary_dim, " elements of a head rotate, base ", g.base, ", ", to_string(g.pairing),
+          model.mrope_sections.empty() ? "" : ", positions of several dimensions"));
+  if (model.sliding_window > 0) row("sliding window", cat(model.sliding_window, " tokens"));
+  row("window", cat(g.train_length, " tokens"));
+  row("scaling", scaling_text(model));
+  row("weights", model.weight_bytes > 0
+                     ? cat(bytes_text(double(model.weight_bytes)), " in ", model.files.size(),
+                           model.files.size() == 1 ? " file" : " files")
+                     : "not found beside the config");
+  if (const Architecture* a = find_architecture(model.architecture)) {
+    row("stock llama.cpp",
+        cat(to_string(a->factors), a->factors_tested ? " (tested)" : " (read in its source)"));
+  }
+
+  std::cout << "\nAt " << ctx << " tokens:\n";
+  row("scale", significant(scale, 6));
+  row("KV cache", cat(bytes_text(double(kv_bytes(model, ctx, kBitsF16))), " in f16, ",
+                      bytes_text(double(kv_bytes(model, ctx, kBitsQ8))), " in q8_0"));
+  row("first plan", cat(advice.method, ": ", advice.why));
+  print_engines(model, ctx, scale, advice);
+
+  const std::string path = model.path.string();
+  const std::string length = length_text(ctx);
+  std::cout << "\nNext:\n";
+  if (advice.method == "none") {
+    std::cout << "  mrrope inspect " << path << " --ctx " << length_text(g.train_length * 4)
+              << "\n";
+    return;
+  }
+  std::cout << "  mrrope plan " << path << " --method " << advice.method << " --ctx " << length
+            << "\n";
+  if (model.format == "gguf") {
+    std::cout << "  mrrope eval ppl " << path << " --methods none,yarn,uni,pro --ctx " << length
+              << " --text YOUR-TEXTS -o run1\n  mrrope generate " << path << " --method "
+              << advice.method << " --ctx " << length << " -f PROMPT.txt\n";
+  } else {
+    std::cout
+        << "  python convert_hf_to_gguf.py FOLDER --outfile model.gguf   (of llama.cpp, to run "
+           "it)\n";
+  }
+}
+
+void run_inspect(const InspectFlags& flags) {
+  const Subject subject = resolve(flags.subject);
+  if (!subject.model) {
+    throw Error(ErrorKind::usage, "inspect reads a model file",
+                "mrrope inspect model.gguf, or use: mrrope plan --rotary-dim ...");
+  }
+  Model model = *subject.model;
+  model.geometry = subject.geometry;
+  const std::int64_t window = model.geometry.train_length;
+  const std::int64_t ctx = flags.ctx.empty() ? window : parse_length(flags.ctx);
+  const double scale = std::max(1.0, double(ctx) / double(window));
+  const Advice advice = advise(model.geometry, scale);
+  if (flags.json) {
+    std::cout << to_json(model, ctx, scale, advice).dump(2) << "\n";
+  } else {
+    print(model, ctx, scale, advice);
+  }
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+  auto flags = std::make_shared<InspectFlags>();
+  CLI::App* verb =
+      app.add_subcommand("inspect", "What a model is, and what a longer context would take");
+  add_subject(*verb, flags->subject);
+  verb->add_option("-c,--ctx", flags->ctx, "Wanted length in tokens, e.g. 32768 or 128k")
+      ->type_name("LENGTH");
+  verb->add_flag("--json", flags->json, "Print JSON");
+  verb->footer(
+      "Examples:\n"
+      "  mrrope inspect model.gguf\n"
+      "  mrrope inspect model-00001-of-00003.gguf --ctx 128k\n"
+      "  mrrope inspect path/to/huggingface-folder --ctx 128k --json");
+  verb->callback([flags] { run_inspect(*flags); });
+}
+
+}  // namespace mrrope::cli

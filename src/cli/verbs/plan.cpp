@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope plan: the numbers of one or more extensions, as a table, JSON, CSV or a plan file.
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "cli/app.h"
+#include "cli/args/options.h"
+#include "cli/args/table.h"
+#include "base/text.h"
+#include "formats/plan_file.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct PlanFlags {
+  SubjectFlags subject;
+  ExtensionFlags extension;
+  std::string from;
+  bool diff = false;
+  bool json = false;
+  bool csv = false;
+  std::string out;
+};
+
+// The plan of a candidate; of a ladder, its last rung.
+const Plan& last_plan(const Candidate& c) {
+  if (const auto* plan = std::get_if<Plan>(&c.content)) return *plan;
+  return std::get<Ladder>(c.content).rungs().back().plan;
+}
+
+nlohmann::ordered_json to_json(const Candidate& c) {
+  if (const auto* plan = std::get_if<Plan>(&c.content)) return plan_json(*plan);
+  return ladder_json(std::get<Ladder>(c.content));
+}
+
+std::string region(const Plan& plan, int pair) {
+  const auto [low, high] = plan.boundaries();
+  return pair < low ? "fast" : pair < high ? "middle" : "slow";
+}
+
+std::string geometry_line(const Geometry& g) {
+  std::string line = cat("rotary_dim ", g.rotary_dim, ", base ", g.base, ", window ",
+                         g.train_length, ", pairing ", to_string(g.pairing));
+  if (!g.trained_factor.empty()) line += ", with the vendor's own factors below";
+  return line;
+}
+
+std::string plan_line(const Candidate& c) {
+  const Plan& plan = last_plan(c);
+  const Extension& e = plan.extension();
+  const auto [low, high] = plan.boundaries();
+  std::string line =
+      cat(c.name, ": ", find_method(e.method).title, ", scale ", significant(e.scale, 6));
+  const double tokens = e.scale * double(plan.geometry().train_length);
+  if (e.method != "dynamic-ntk") line += cat(" (", fixed(tokens, 0), " tokens)");
+  if (e.method == "dynamic-ntk" && e.length > 0) line += cat(" at ", e.length, " tokens");
+  return cat(line, ", middle ", low, "..", high, ", ", to_string(plan.shape()),
+             ", attention scale ", fixed(plan.attention_scale(), 4));
+}
+
+// Pair, wavelength and turns are the model's; the rest is the plan's.
+std::vector<std::string> pair_cells(const Plan& plan, int pair) {
+  const double theta = plan.theta()[pair] * plan.factor()[pair];
+  return {cat(pair), significant(2 * std::numbers::pi / theta, 6),
+          significant(double(plan.geometry().train_length) * theta / (2 * std::numbers::pi), 4)};
+}
+
+Table one_plan(const Plan& plan) {
+  Table table;
+  table.header = {"pair", "wavelength", "turns", "lambda", "factor", "region"};
+  const std::vector<double> lambda = plan.lambda();
+  for (int i = 0; i < pair_count(plan.geometry()); ++i) {
+    std::vector<std::string> row = pair_cells(plan, i);
+    row.push_back(std::size_t(i) < lambda.size() ? fixed(lambda[i], 6) : "");
+    row.push_back(fixed(plan.factor()[i], 6));
+    row.push_back(region(plan, i));
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+Table side_by_side(const std::vector<Candidate>& candidates) {
+  Table table;
+  table.header = {"pair", "wavelength", "turns"};
+  for (const Candidate& c : candidates) table.header.push_back(c.name);
+  const Plan& first = last_plan(candidates.front());
+  for (int i = 0; i < pair_count(first.geometry()); ++i) {
+    std::vector<std::string> row = pair_cells(first, i);
+    for (const Candidate& c : candidates) row.push_back(fixed(last_plan(c).factor()[i], 6));
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+Table rungs_of(const Ladder& ladder) {
+  Table table;
+  table.header = {"rung", "up to", "scale", "middle", "attention scale", "last factor"};
+  int index = 0;
+  for (const Rung& rung : ladder.rungs()) {
+    const Plan& plan = rung.plan;
+    table.rows.push_back({cat(index++), cat(rung.length), fixed(plan.extension().scale, 4),
+                          cat(plan.boundaries().low, "..", plan.boundaries().high),
+                          fixed(plan.attention_scale(), 4), fixed(plan.factor().back(), 4)});
+  }
+  return table;
+}
+
+void check_same_model(const std::vector<Candidate>& candidates) {
+  const Geometry& first = last_plan(candidates.front()).geometry();
+  for (const Candidate& c : candidates) {
+    const Geometry& g = last_plan(c).geometry();
+    if (g.rotary_dim != first.rotary_dim) {
+      throw Error(ErrorKind::usage,
+                  cat(c.name, " has rotary_dim ", g.rotary_dim, ", ", candidates.front().name,
+                      " has ", first.rotary_dim),
+                  "compare plans of models with the same rotary_dim");
+    }
+  }
+}
+
+void print_difference(const Candidate& a, const Candidate& b) {
+  Table table;
+  table.header = {"pair", "wavelength", "turns", a.name, b.name, "ratio"};
+  double largest = 1;
+  int where = 0;
+  int differ = 0;
+  for (int i = 0; i < pair_count(last_plan(a).geometry()); ++i) {
+    // Against the bare angle of each, so that plans on different trained factors compare too.
+    const double ratio = last_plan(a).theta()[i] / last_plan(b).theta()[i];
+    if (ratio != 1) ++differ;
+    if (std::abs(std::log(ratio)) > std::abs(std::log(largest))) largest = ratio, where = i;
+    std::vector<std::string> row = pair_cells(last_plan(a), i);
+    row.push_back(fixed(last_plan(a).factor()[i], 6));
+    row.push_back(fixed(last_plan(b).factor()[i], 6));
+    row.push_back(significant(ratio, 6));
+    table.rows.push_back(row);
+  }
+  const double temperature = last_plan(b).attention_scale() / last_plan(a).attention_scale();
+  std::cout << to_text(table) << "\n";
+  if (differ == 0) {
+    std::cout << "no pair turns differently";
+  } else {
+    std::cout << differ << " of " << table.rows.size() << " pairs turn differently, pair " << where
+              << " the most: theta of " << a.name << " / theta of " << b.name << " = "
+              << significant(largest, 6);
+  }
+  std::cout << "; attention scale ratio " << significant(temperature, 6) << "\n";
+}
+
+void print_csv(const std::vector<Candidate>& candidates) {
+  Table table;
+  table.header = {"name",  "scale",  "pair",   "wavelength", "turns",
+                  "theta", "lambda", "factor", "region"};
+  for (const Candidate& c : candidates) {
+    const Plan& plan = last_plan(c);
+    const std::vector<double> lambda = plan.lambda();
+    for (int i = 0; i < pair_count(plan.geometry()); ++i) {
+      const double theta = plan.theta()[i] * plan.factor()[i];
+      table.rows.push_back(
+          {c.name, number(plan.extension().scale), cat(i), number(2 * std::numbers::pi / theta),
+           number(double(plan.geometry().train_length) * theta / (2 * std::numbers::pi)),
+           number(plan.theta()[i]), std::size_t(i) < lambda.size() ? number(lambda[i]) : "",
+           number(plan.factor()[i]), region(plan, i)});
+    }
+  }
+  std::cout << to_csv(table);
+}
+
+void print_tables(const std::vector<Candidate>& candidates) {
+  std::cout << geometry_line(last_plan(candidates.front()).geometry()) << "\n";
+  for (const Candidate& c : candidates) std::cout << plan_line(c) << "\n";
+  std::cout << "\n";
+  for (const Candidate& c : candidates) {
+    const auto* ladder = std::get_if<Ladder>(&c.content);
+    if (!ladder) continue;
+    std::cout << c.name << ": " << ladder->rungs().size()
+              << " rungs, the model untouched on the first; pairs below are those of the last\n"
+              << to_text(rungs_of(*ladder)) << "\n";
+  }
+  std::cout << to_text(candidates.size() == 1 ? one_plan(last_plan(candidates.front()))
+                                              : side_by_side(candidates));
+}
+
+void run_plan(const PlanFlags& flags) {
+  std::optional<Geometry> geometry;
+  if (given(flags.subject)) geometry = resolve(flags.subject).geometry;
+  std::vector<Candidate> candidates = resolve(flags.extension, geometry);
+  if (!flags.from.empty()) candidates.push_back(declared_plan(flags.from));
+  if (candidates.empty()) {
+    throw Error(ErrorKind::usage, "which extension?",
+                "give --method pro --ctx 128k, or --plan FILE, or --from MODEL");
+  }
+  check_same_model(candidates);
+  if (flags.diff && candidates.size() != 2) {
+    throw Error(ErrorKind::usage, cat("--diff compares two plans, not ", candidates.size()),
+                "e.g. mrrope plan MODEL --methods yarn,pro --ctx 32k --diff");
+  }
+
+  nlohmann::ordered_json json;
+  if (candidates.size() == 1) {
+    json = to_json(candidates.front());
+  } else {
+    for (const Candidate& c : candidates) json.push_back(to_json(c));
+  }
+  if (!flags.out.empty()) {
+    if (candidates.size() != 1) {
+      throw Error(ErrorKind::usage, cat("a plan file holds one plan, not ", candidates.size()),
+                  "give one --method with -o");
+    }
+    write_output(flags.out, json.dump(2) + "\n");
+    if (flags.out != "-") note(cat("wrote ", flags.out));
+    return;
+  }
+  if (flags.json) {
+    std::cout << json.dump(2) << "\n";
+  } else if (flags.csv) {
+    print_csv(candidates);
+  } else if (flags.diff) {
+    print_difference(candidates[0], candidates[1]);
+  } else {
+    print_tables(candidates);
+  }
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  auto flags = std::make_shared<PlanFlags>();
+  CLI::App* verb = app.add_subcommand("plan", "Show or write the per-pair numbers of extensions");
+  add_subject(*verb, flags->subject);
+  add_extension(*verb, flags->extension);
+  verb->add_option("--from", flags->from, "The scaling that this model's own files declare")
+      ->type_name("MODEL");
+  verb->add_flag("--diff", flags->diff, "Compare two plans pair by pair");
+  auto* json = verb->add_flag("--json", flags->json, "Print JSON");
+  verb->add_flag("--csv", flags->csv, "Print CSV, one line per plan and pair")->excludes(json);
+  verb->add_option("-o,--out", flags->out, "Write a plan file instead")->type_name("FILE");
+  verb->footer(
+      "Examples:\n"
+      "  mrrope plan model.gguf --method pro --ctx 128k\n"
+      "  mrrope plan model.gguf --methods yarn,uni,pro --scale 8 --csv > factors.csv\n"
+      "  mrrope plan model.gguf --method elastic:pro --ctx 128k -o ladder.json\n"
+      "  mrrope plan model.gguf --methods yarn,pro --ctx 32k --diff\n"
+      "  mrrope plan --from llama-3.1-8b.gguf\n"
+      "  mrrope plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method pro "
+      "--scale 16");
+  verb->callback([flags] { run_plan(*flags); });
+}
+
+}  // namespace mrrope::cli

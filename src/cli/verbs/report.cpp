@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope report: one page from the folders of evaluations.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "cli/app.h"
+#include "cli/args/report_file.h"
+#include "cli/args/terminal_output.h"
+#include "base/text.h"
+#include "mrrope/error.h"
+#include "report/figures.h"
+#include "report/report.h"
+#include "report/charts/svg.h"
+
+namespace mrrope::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct ReportFlags {
+  std::vector<std::string> folders;
+  std::string out;
+  std::string svg;
+  bool json = false;
+};
+
+void write_svgs(const std::vector<Figure>& figures, const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder, error)) {
+    throw Error(ErrorKind::failed, cat("cannot make the folder ", folder),
+                "give --svg a folder that can be written to");
+  }
+  std::size_t written = 0;
+  const auto write = [&](const std::string& name, const std::string& content) {
+    write_output((fs::path(folder) / (name + ".svg")).string(), content);
+    ++written;
+  };
+  for (const Figure& f : figures) {
+    if (const auto* chart = std::get_if<LineChart>(&f.content)) {
+      write(f.file, to_svg(*chart, {.width = 760, .standalone = true}));
+      continue;
+    }
+    std::size_t index = 0;
+    for (HeatMap map : std::get<std::vector<HeatMap>>(f.content)) {
+      map.title = cat(f.title, ", ", map.title);
+      write(cat(f.file, "-", ++index), to_svg(map, {.width = 480, .standalone = true}));
+    }
+  }
+  note(cat("wrote ", written, " charts to ", folder));
+}
+
+void run_report(const ReportFlags& flags) {
+  const std::vector<RunRecord> records = read_records(flags.folders);
+  for (const RunRecord& r : records) {
+    if (!r.problem.empty()) note(cat(r.folder, " is left out: ", r.problem));
+  }
+  std::string out = flags.out;
+  if (out.empty()) {
+    out = flags.folders.size() == 1 ? (fs::path(flags.folders[0]) / "report.html").string()
+                                    : "report.html";
+  }
+  const std::vector<Figure> figures = figures_of(records);
+  if (!flags.svg.empty()) write_svgs(figures, flags.svg);
+  write_output(out, report_page(records));
+  if (out == "-") return;
+  if (flags.json) {
+    std::cout << report_json(records).dump(2, ' ', false,
+                                           nlohmann::ordered_json::error_handler_t::replace)
+              << "\n";
+  } else {
+    std::cout << report_text(records);
+    if (stdout_is_terminal()) {
+      std::cout << "\n";
+      for (const Figure& f : figures) print_chart(f.content);
+    }
+  }
+  note(cat("wrote ", out));
+}
+
+}  // namespace
+
+void write_report(const std::vector<std::string>& folders, const std::string& path) {
+  write_output(path, report_page(read_records(folders)));
+  note(cat("wrote ", path));
+}
+
+void add_report(CLI::App& app) {
+  auto flags = std::make_shared<ReportFlags>();
+  CLI::App* verb = app.add_subcommand("report", "Make one page from the folders of evaluations");
+  verb->add_option("folders", flags->folders, "Folders of mrrope eval -o, or folders of such")
+      ->type_name("DIR")
+      ->required();
+  verb->add_option("-o,--out", flags->out,
+                   "The page; else report.html in the folder, or here for several folders")
+      ->type_name("FILE");
+  verb->add_option("--svg", flags->svg, "Write every chart as a file of its own, too")
+      ->type_name("DIR");
+  verb->add_flag("--json", flags->json, "Print what the page says as JSON");
+  verb->footer(
+      "Examples:\n"
+      "  mrrope report run1\n"
+      "  mrrope report run1 run2 demo -o compare.html --svg charts\n"
+      "Folders are compared side by side; unfinished ones are shown as such. Shards of one run\n"
+      "count as one.");
+  verb->callback([flags] { run_report(*flags); });
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/theory/output.h"
+
+#include <filesystem>
+#include <iostream>
+
+#include "cli/app.h"
+#include "cli/args/table.h"
+#include "cli/args/terminal_output.h"
+#include "base/text.h"
+#include "mrrope/error.h"
+#include "report/charts/markup.h"
+#include "report/page/page.h"
+#include "report/charts/svg.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct Example {
+  const char* name;
+  Geometry geometry;
+};
+
+const std::vector<Example>& examples() {
+  static const std::vector<Example> list = {
+      {"llama2", {.rotary_dim = 128, .base = 10000, .train_length = 4096}},
+      {"llama3", {.rotary_dim = 128, .base = 500000, .train_length = 8192}},
+      {"qwen2.5", {.rotary_dim = 128, .base = 1000000, .train_length = 32768}}};
+  return list;
+}
+
+void write_svgs(const TheoryFlags& flags, const TheoryResult& result) {
+  const std::filesystem::path first = flags.svg;
+  std::size_t index = 0;
+  const auto write = [&](const std::string& content) {
+    std::filesystem::path path = first;
+    if (++index > 1) {
+      path.replace_filename(cat(first.stem().string(), "-", index, first.extension().string()));
+    }
+    if (flags.svg == "-" && index > 1) return;
+    write_output(path.string(), content);
+    if (flags.svg != "-") note(cat("wrote ", path.string()));
+  };
+  for (const Figure& f : result.figures) {
+    if (const auto* chart = std::get_if<LineChart>(&f.content)) {
+      write(to_svg(*chart, {.width = 760, .standalone = true}));
+      continue;
+    }
+    for (const HeatMap& map : std::get<std::vector<HeatMap>>(f.content)) {
+      write(to_svg(map, {.width = 760, .standalone = true}));
+    }
+  }
+  if (index == 0) {
+    throw Error(ErrorKind::usage, "there is no chart here to write", "use --html, --csv or --json");
+  }
+}
+
+std::string page_of(const TheoryResult& result) {
+  std::string body = cat("<section class=\"verdict\"><h1>", escaped(result.title), "</h1>\n");
+  std::string line;
+  for (const char c : result.words + "\n") {
+    if (c != '\n') {
+      line += c;
+    } else if (!line.empty()) {
+      body += cat("<p>", escaped(line), "</p>\n");
+      line.clear();
+    }
+  }
+  body += "</section>\n";
+  std::string lines;
+  std::string maps;
+  for (const Figure& f : result.figures) {
+    if (const auto* chart = std::get_if<LineChart>(&f.content)) {
+      lines += figure(*chart, escaped(f.note), table_of(*chart), f.file);
+    } else {
+      const auto& content = std::get<std::vector<HeatMap>>(f.content);
+      DataTable table = table_of(content);
+      table.caption = f.title;
+      maps += figure(content, f.title, escaped(f.note), table, f.file);
+    }
+  }
+  if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
+  body += maps;
+  for (const DataTable& t : result.tables) body += to_html(t);
+  return to_page({cat("mrrope theory: ", result.title), "theory", body});
+}
+
+}  // namespace
+
+void add_theory_subject(CLI::App& figure, TheoryFlags& flags) {
+  add_subject(figure, flags.subject);
+  add_extension(figure, flags.extension);
+}
+
+void add_theory_output(CLI::App& figure, TheoryFlags& flags) {
+  figure.add_option("--svg", flags.svg, "Write the chart; further ones get -2, -3 in their names")
+      ->type_name("FILE");
+  figure.add_option("--html", flags.html, "Write a page with charts, values and tables")
+      ->type_name("FILE");
+  figure.add_option("--csv", flags.csv, "Write the table; - is stdout")->type_name("FILE");
+  figure.add_flag("--json", flags.json, "Print the numbers as JSON");
+}
+
+Subject theory_subject(const SubjectFlags& flags) {
+  std::error_code error;
+  if (!flags.model.empty() && !std::filesystem::exists(flags.model, error)) {
+    for (const Example& e : examples()) {
+      if (flags.model == e.name) return {std::nullopt, e.geometry};
+    }
+  }
+  if (!given(flags)) {
+    note("no model given: the settings of LLaMA2 (rotary_dim 128, base 10000, window 4096)");
+    return {std::nullopt, examples().front().geometry};
+  }
+  return resolve(flags);
+}
+
+std::vector<Candidate> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
+                                    double usual_scale) {
+  ExtensionFlags extension = flags.extension;
+  if (extension.methods.empty() && extension.plan_files.empty()) {
+    extension.methods = {"none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro"};
+  }
+  if (!extension.scale && extension.ctx.empty()) extension.scale = usual_scale;
+  std::vector<Candidate> candidates = resolve(extension, geometry);
+  for (const Candidate& c : candidates) {
+    if (plan_of(c).geometry().rotary_dim == geometry.rotary_dim) continue;
+    throw Error(ErrorKind::usage,
+                cat(c.name, " is for rotary_dim ", plan_of(c).geometry().rotary_dim,
+                    ", and the model has ", geometry.rotary_dim),
+                "give plans of this model");
+  }
+  return candidates;
+}
+
+const Plan& plan_of(const Candidate& c) {
+  if (const auto* plan = std::get_if<Plan>(&c.content)) return *plan;
+  return std::get<Ladder>(c.content).rungs().back().plan;
+}
+
+void print_theory(const TheoryFlags& flags, const TheoryResult& result) {
+  if (!flags.svg.empty()) write_svgs(flags, result);
+  if (!flags.html.empty()) {
+    write_output(flags.html, page_of(result));
+    if (flags.html != "-") note(cat("wrote ", flags.html));
+  }
+  if (!flags.csv.empty()) {
+    write_output(flags.csv, to_csv(result.tables.front()));
+    if (flags.csv != "-") note(cat("wrote ", flags.csv));
+  }
+  if (flags.json) {
+    std::cout << result.json.dump(2) << "\n";
+    return;
+  }
+  if (!flags.svg.empty() || !flags.html.empty() || !flags.csv.empty()) return;
+  std::cout << result.title << "\n" << result.words << "\n";
+  if (stdout_is_terminal()) {
+    for (const Figure& f : result.figures) print_chart(f.content);
+  }
+  for (const DataTable& t : result.tables) {
+    std::vector<std::size_t> left(t.text_columns);
+    for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
+    std::cout << t.caption << "\n" << to_text(Table{t.header, t.rows}, left) << "\n";
+  }
+}
+
+}  // namespace mrrope::cli

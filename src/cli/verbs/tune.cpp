@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope tune: a better plan than any published one, for the model at hand, proved on texts that
+// the search never saw.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "cli/app.h"
+#include "cli/args/engine_options.h"
+#include "cli/args/eval_options.h"
+#include "cli/args/options.h"
+#include "base/text.h"
+#include "eval/text/documents.h"
+#include "formats/digest.h"
+#include "formats/plan_file.h"
+#include "mrrope/error.h"
+#include "tune/proof.h"
+#include "tune/results.h"
+#include "tune/search.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+// What a nat of answers counts against a nat of perplexity.
+constexpr std::pair<const char*, double> kPreferences[] = {
+    {"perplexity", 0.01}, {"balanced", 0.05}, {"retrieval", 0.25}};
+
+struct TuneFlags {
+  SubjectFlags subject;
+  LocalOptions engine;
+  std::string ctx;
+  std::string method = "power";
+  std::vector<std::string> text;
+  DocumentOptions documents;
+  std::string prefer = "balanced";
+  std::optional<double> weight;
+  SearchOptions search;
+  std::size_t search_documents = 8;
+  std::size_t proof_documents = 0;
+  std::size_t proof_needles = ProofOptions{}.needles;
+  std::string form;
+  std::string start_plan;
+  std::string out = "tuned.json";
+  std::string folder;
+  bool no_knots = false;
+  bool no_proof = false;
+  bool json = false;
+  bool dry_run = false;
+};
+
+double weight_of(const TuneFlags& flags) {
+  if (flags.weight) {
+    if (!(*flags.weight >= 0)) {
+      throw Error(ErrorKind::usage, cat("a weight of ", *flags.weight, " makes no sense"),
+                  "0 looks at perplexity only, 0.05 is balanced");
+    }
+    return *flags.weight;
+  }
+  for (const auto& [name, weight] : kPreferences) {
+    if (flags.prefer == name) return weight;
+  }
+  throw Error(ErrorKind::usage, cat("there is no preference '", flags.prefer, "'"),
+              "give --prefer perplexity, balanced or retrieval");
+}
+
+bool is_elastic(const std::string& method) {
+  if (method == "power") return false;
+  if (method == "elastic:power") return true;
+  throw Error(ErrorKind::usage, cat("tune searches the power family, not ", method),
+              "give --method power, or elastic:power for a ladder");
+}
+
+ordered_json plan_or_ladder(const Proposal& c) {
+  return c.ladder.elastic() ? ladder_json(c.ladder) : plan_json(c.ladder.rungs().front().plan);
+}
+
+void print_dry_run(const TuneFlags& flags, const Model& facts, const LocalOptions& engine,
+                   LanguageModel& model, const Split& split, const SearchSet& set,
+                   std::size_t rows) {
+  const std::int64_t ctx = set.texts.front().length;
+  // A needle's unit: the trunk once, and from each of ten depths on average half of it again.
+  const std::int64_t needles = std::int64_t(rows * flags.proof_needles) * 6 * ctx;
+  const std::int64_t proof = std::int64_t((rows + 1) * split.held_out.size()) * ctx + needles;
+  const auto search = std::int64_t(flags.search.budget * double(set.pass));
+  std::cout << "search: " << split.search.size() << " documents of " << length_text(ctx) << " with "
+            << flags.search.answers << " planted answers each, at most " << flags.search.budget
+            << " passes of " << set.pass << " tokens\n"
+            << "proof: " << split.held_out.size() << " documents, " << rows << " plans, "
+            << 10 * flags.proof_needles << " needles each: some " << proof << " tokens\n"
+            << memory_text(facts, engine) << "\n";
+  const auto minutes = [&](std::int64_t tokens) {
+    return duration_text(
+        estimate_seconds(model, std::vector<std::int64_t>(std::size_t(tokens / ctx + 1), ctx)));
+  };
+  std::cout << "about " << minutes(search) << " to search, " << minutes(flags.no_proof ? 0 : proof)
+            << " to prove\n";
+}
+
+void run_tune(const TuneFlags& flags) {
+  Subject subject = resolve(flags.subject);
+  if (!subject.model) throw Error(ErrorKind::usage, "tune runs a model", "give a GGUF file");
+  if (flags.ctx.empty()) throw Error(ErrorKind::usage, "how long?", "give --ctx, e.g. --ctx 128k");
+  Model facts = *subject.model;
+  facts.geometry = subject.geometry;
+  const double weight = weight_of(flags);
+  const Space space = make_space(facts.geometry, parse_length(flags.ctx), is_elastic(flags.method));
+  const Space fixed_space = make_space(facts.geometry, space.ctx, false);
+  std::vector<Proposal> first = published(space);
+  if (!flags.start_plan.empty()) {
+    first.push_back(from_plan(space, read_plan_file(flags.start_plan)));
+  }
+
+  const std::vector<std::string> texts = flags.text.empty() ? default_texts() : flags.text;
+  LocalOptions engine = flags.engine;
+  engine.context = space.ctx;
+  engine.timelines = 3;
+  const auto model = open_local(facts, engine);
+  const DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
+  for (const std::string& line : read.notes()) note(line);
+  const Split split = split_documents(*model, read.documents, space.ctx, flags.search_documents,
+                                      flags.proof_documents, flags.search.seed);
+  SearchOptions options = flags.search;
+  options.weight = weight;
+  options.knots = !flags.no_knots;
+  options.form = make_form(*model, flags.form, std::nullopt, 0);
+  const SearchSet set = make_search_set(*model, space, split.search, options);
+  const std::vector<Proposal> rivals = published(fixed_space);
+  if (flags.dry_run) {
+    model->use(first.front().ladder);
+    return print_dry_run(flags, facts, engine, *model, split, set, rivals.size() + 1);
+  }
+
+  const fs::path home = flags.folder.empty() ? fs::path(flags.out).replace_extension(".tune")
+                                             : fs::path(flags.folder);
+  const RunInfo info{command_line(), model_digest(facts.files), flags.search.seed};
+  catch_interrupts();
+  Progress progress(stderr_writer(), stderr_is_terminal());
+  RunFolder folder(home / "search", info);
+  const SearchResult result = run_search(*model, space, set, first, options, folder, progress);
+  for (const std::string& line : folder.notes()) note(line);
+  ordered_json results = to_json(result, space, weight);
+  Proposal found = result.trials[result.best].proposal;
+  const std::string what = found.name;
+  found.name = "tuned";
+  folder.finish(results_text(results), {progress.seconds(), progress.computed()});
+  write_output((home / "found.json").string(), plan_or_ladder(found).dump(2) + "\n");
+
+  std::string text = to_text(result) + cat("\nFound: ", what, "\n");
+  if (flags.no_proof) {
+    write_output(flags.out, plan_or_ladder(found).dump(2) + "\n");
+    std::cout << (flags.json ? results_text(results) : text);
+    note(cat("wrote ", flags.out, ", not proved"));
+    return;
+  }
+  if (!flags.json) std::cout << text << "\n" << std::flush;
+
+  ProofOptions proving;
+  proving.needles = flags.proof_needles;
+  proving.form = options.form;
+  RunFolder ppl(home / "ppl", info);
+  RunFolder needle(home / "needle", info);
+  const Proof proof =
+      prove(*model, found, rivals, split.held_out, proving, weight, ppl, needle, progress);
+  results["proof"] = to_json(proof);
+  folder.finish(results_text(results), {0, 0});
+  const Proposal* chosen = &found;
+  for (const Proposal& c : rivals) {
+    if (!proof.better && c.name == proof.recommended) chosen = &c;
+  }
+  write_output(flags.out, plan_or_ladder(*chosen).dump(2) + "\n");
+  std::cout << (flags.json ? results_text(results) : to_text(proof));
+  if (!proof.better) {
+    throw Error(ErrorKind::goal_not_met,
+                cat("the plan that was found is not better than every published one on held-out "
+                    "text; best of those: ",
+                    proof.recommended),
+                cat("wrote ", flags.out, " with ", proof.recommended, ", and what was found to ",
+                    (home / "found.json").string(), "; a larger --budget or more --text may help"));
+  }
+  if (!flags.json) {
+    std::cout << "\nBetter than every published method on held-out text: " << what << "\n";
+  }
+  note(cat("wrote ", flags.out, "; all of it: ", home.string()));
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app) {
+  auto flags = std::make_shared<TuneFlags>();
+  CLI::App* verb = app.add_subcommand("tune", "Search a better plan than any published one");
+  add_subject(*verb, flags->subject);
+  verb->add_option("-c,--ctx", flags->ctx, "Wanted length in tokens, e.g. 32768 or 128k")
+      ->type_name("LENGTH");
+  verb->add_option("--method", flags->method, "power for a static plan, elastic:power for a ladder")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb->add_option("--text", flags->text, "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
+      ->type_name("FILE")
+      ->take_all();
+  verb->add_option("--field", flags->documents.field, "Field of a .jsonl line that holds the text")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb->add_option("--budget", flags->search.budget, "Passes over the search set, at most")
+      ->type_name("PASSES")
+      ->capture_default_str();
+  verb->add_option("--prefer", flags->prefer, "perplexity, balanced or retrieval")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"perplexity", "balanced", "retrieval"}))
+      ->capture_default_str();
+  verb->add_option("--weight", flags->weight,
+                   "Weight of the answers' log-probability, instead of --prefer's")
+      ->type_name("W");
+  verb->add_option("--search-documents", flags->search_documents,
+                   "Documents of the search, at most half of all")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--proof-documents", flags->proof_documents,
+                   "Documents of the proof; 0: all that are left")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--answers", flags->search.answers, "Answers planted in each search document")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  verb->add_option("--proof-needles", flags->proof_needles,
+                   "Needles of the proof at each of ten depths; 0: perplexity alone decides")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--form", flags->form,
+                   "planted, completion or chat; chat where the model has a template")
+      ->type_name("FORM")
+      ->check(CLI::IsMember({"planted", "completion", "chat"}));
+  verb->add_option("--start-plan", flags->start_plan, "Begin with this plan too, of any model")
+      ->type_name("FILE");
+  verb->add_option("--seed", flags->search.seed, "Seed of the split, the needles and the start")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_flag("--no-knots", flags->no_knots, "Stay in the power family");
+  verb->add_flag("--no-proof", flags->no_proof, "Stop after the search");
+  add_engine(*verb, flags->engine);
+  verb->add_option("-o,--out", flags->out, "Plan file to write")
+      ->type_name("FILE")
+      ->capture_default_str();
+  verb->add_option("--folder", flags->folder,
+                   "Folder for the search and its proof; by default FILE with .tune")
+      ->type_name("DIR");
+  verb->add_flag("--json", flags->json, "Print results as JSON");
+  verb->add_flag("--dry-run", flags->dry_run, "Say what it would take, and stop");
+  verb->footer(
+      "Examples:\n"
+      "  mrrope tune model.gguf --ctx 128k --text docs/ -o plan.json\n"
+      "  mrrope tune model.gguf --ctx 32k --method elastic:power --prefer retrieval -o "
+      "ladder.json\n"
+      "Exit code 6: what was found is not better than every published method on held-out text.\n"
+      "A search that was interrupted goes on when the same command is given again.");
+  verb->callback([flags] { run_tune(*flags); });
+}
+
+}  // namespace mrrope::cli

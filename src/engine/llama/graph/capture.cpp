@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/llama/graph/capture.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <thread>
+
+#include "base/text.h"
+#include "engine/llama/graph/inject.h"
+#include "engine/llama/llama_api.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+// What one rotation of the graph turns.
+struct Operand {
+  int layer = -1;
+  bool query = false;
+};
+
+// "Qcur-3" or "k_pe-3": which side, and which layer.
+Operand operand_of(const std::string& name) {
+  const std::size_t dash = name.rfind('-');
+  if (name.empty() || dash == std::string::npos) return {};
+  const char first = name.front();
+  if (first != 'Q' && first != 'q' && first != 'K' && first != 'k') return {};
+  return {std::atoi(name.c_str() + dash + 1), first == 'Q' || first == 'q'};
+}
+
+LlamaPtr<llama_model> load(const Model& model, const LocalOptions& options) {
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = options.gpu_layers;
+  std::vector<std::string> names;
+  for (const auto& file : model.files) names.push_back(file.string());
+  std::vector<const char*> paths;
+  for (const std::string& name : names) paths.push_back(name.c_str());
+  take_llama_log();
+  LlamaPtr<llama_model> loaded(
+      paths.size() == 1 ? llama_model_load_from_file(paths.front(), params)
+                        : llama_model_load_from_splits(paths.data(), paths.size(), params));
+  if (!loaded) {
+    throw Error(ErrorKind::unsupported,
+                cat("libllama cannot load ", model.path.string(), ": ", take_llama_log()),
+                "check the file with mrrope inspect");
+  }
+  return loaded;
+}
+
+std::vector<llama_token> tokens_of(const llama_model* model, std::string_view text,
+                                   std::int64_t wanted) {
+  const llama_vocab* vocab = llama_model_get_vocab(model);
+  if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE) {
+    throw Error(ErrorKind::unsupported, "the file carries no tokenizer",
+                "convert the model again with its tokenizer files beside it");
+  }
+  // More bytes than the wanted tokens could hold need no reading.
+  text = text.substr(0, std::size_t(std::min<std::int64_t>(wanted * 64, std::int64_t(1) << 30)));
+  std::vector<llama_token> tokens(text.size() + 16);
+  const int count = llama_tokenize(vocab, text.data(), int(text.size()), tokens.data(),
+                                   int(tokens.size()), true, false);
+  if (count < wanted) {
+    throw Error(ErrorKind::usage,
+                cat("the text has ", std::max(count, 0), " tokens, and ", wanted, " are asked for"),
+                "give a longer --text, or fewer --tokens");
+  }
+  tokens.resize(std::size_t(wanted));
+  return tokens;
+}
+
+// Sees every node of a graph in order: once to learn which nodes feed a rotation, once to read
+// them. A rotation may overwrite what it turns, so its operand is read before.
+class Watcher {
+ public:
+  Watcher(const std::vector<Rotation>& rotations, std::vector<int> layers)
+      : rotations_(rotations), layers_(std::move(layers)) {}
+
+  static bool callback(ggml_tensor* node, bool ask, void* data) noexcept {
+    auto& self = *static_cast<Watcher*>(data);
+    try {
+      return ask ? self.asked(node) : self.computed(node);
+    } catch (const std::exception& e) {
+      if (self.failure_.empty()) self.failure_ = e.what();
+      return !ask;
+    }
+  }
+
+  void begin(bool reading) {
+    reading_ = reading;
+    index_ = 0;
+    rotation_ = 0;
+    seen_.clear();
+  }
+
+  const std::string& failure() const { return failure_; }
+  std::size_t found() const { return operands_.size(); }
+  std::map<int, CapturedLayer>& captured() { return captured_; }
+
+ private:
+  bool asked(ggml_tensor* node) {
+    const std::size_t index = index_++;
+    if (reading_) {
+      current_ = index;
+      return operands_.count(index) > 0;
+    }
+    seen_[node] = index;
+    if (node->op == GGML_OP_ROPE) {
+      const std::size_t number = rotation_++;
+      if (number >= rotations_.size() || !rotations_[number].follows) return false;
+      const Operand operand = operand_of(rotations_[number].name);
+      if (std::find(layers_.begin(), layers_.end(), operand.layer) == layers_.end()) return false;
+      const auto source = seen_.find(node->src[0]);
+      if (source == seen_.end()) {
+        throw Error(ErrorKind::unsupported, cat("the operand of ", rotations_[number].name,
+                                                " is not computed in the graph"));
+      }
+      operands_[source->second] = operand;
+    }
+    return false;
+  }
+
+  bool computed(ggml_tensor* node) {
+    const auto at = operands_.find(current_);
+    if (!reading_ || at == operands_.end()) return true;
+    if (node->type != GGML_TYPE_F32) {
+      throw Error(ErrorKind::unsupported,
+                  cat("queries are kept as ", ggml_type_name(node->type), " in this graph"));
+    }
+    CapturedLayer& layer = captured_[at->second.layer];
+    layer.layer = at->second.layer;
+    layer.row = int(node->ne[0]);
+    const auto heads = std::size_t(node->ne[1]);
+    const auto tokens = std::size_t(node->ne[2]);
+    (at->second.query ? layer.heads : layer.kv_heads) = int(heads);
+    std::vector<float>& out = at->second.query ? layer.queries : layer.keys;
+    const auto row = std::size_t(node->ne[0]);
+    out.resize(tokens * heads * row);
+    for (std::size_t t = 0; t < tokens; ++t) {
+      for (std::size_t h = 0; h < heads; ++h) {
+        ggml_backend_tensor_get(node, out.data() + (t * heads + h) * row,
+                                t * node->nb[2] + h * node->nb[1], row * sizeof(float));
+      }
+    }
+    return true;
+  }
+
+  const std::vector<Rotation>& rotations_;
+  std::vector<int> layers_;
+  bool reading_ = false;
+  std::size_t index_ = 0;
+  std::size_t current_ = 0;
+  std::size_t rotation_ = 0;
+  std::map<const ggml_tensor*, std::size_t> seen_;
+  std::map<std::size_t, Operand> operands_;  // by the number of the node
+  std::map<int, CapturedLayer> captured_;
+  std::string failure_;
+};
+
+// Layers with a query and a key that follow plans.
+std::vector<int> rotating_layers(const std::vector<Rotation>& rotations) {
+  std::vector<int> queries;
+  std::vector<int> keys;
+  for (const Rotation& r : rotations) {
+    const Operand o = operand_of(r.name);
+    if (r.follows && o.layer >= 0) (o.query ? queries : keys).push_back(o.layer);
+  }
+  std::sort(keys.begin(), keys.end());
+  std::vector<int> both;
+  for (const int layer : queries) {
+    if (std::binary_search(keys.begin(), keys.end(), layer)) both.push_back(layer);
+  }
+  std::sort(both.begin(), both.end());
+  both.erase(std::unique(both.begin(), both.end()), both.end());
+  return both;
+}
+
+std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> wanted) {
+  if (there.empty()) {
+    throw Error(ErrorKind::unsupported,
+                "no layer of this model rotates a query and a key under a name that is known",
+                "the other figures need no captured queries: mrrope theory bound MODEL");
+  }
+  if (wanted.empty()) {
+    const std::size_t count = std::min<std::size_t>(4, there.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      wanted.push_back(there[count == 1 ? 0 : i * (there.size() - 1) / (count - 1)]);
+    }
+  }
+  for (const int layer : wanted) {
+    if (std::find(there.begin(), there.end(), layer) != there.end()) continue;
+    throw Error(ErrorKind::usage, cat("layer ", layer, " does not rotate queries and keys here"),
+                cat("give layers from ", there.front(), " to ", there.back()));
+  }
+  return wanted;
+}
+
+}  // namespace
+
+Capture capture_attention(const Model& model, const LocalOptions& options, std::string_view text,
+                          std::int64_t tokens, std::vector<int> layers) {
+  if (model.format != "gguf") {
+    throw Error(ErrorKind::unsupported, cat(model.path.string(), " is no GGUF file"),
+                "give a GGUF file: the figure runs the model");
+  }
+  if (tokens < 2 || tokens > 65536) {
+    throw Error(ErrorKind::usage, cat(tokens, " tokens cannot be captured at once"),
+                "give --tokens from 2 to 65536");
+  }
+  start_llama();
+  const LlamaPtr<llama_model> loaded = load(model, options);
+  std::vector<llama_token> input = tokens_of(loaded.get(), text, tokens);
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = std::uint32_t(tokens);
+  params.n_batch = std::uint32_t(tokens);
+  params.n_ubatch = std::uint32_t(tokens);
+  params.n_seq_max = 1;
+  params.n_threads = options.threads > 0
+                         ? options.threads
+                         : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  params.n_threads_batch = params.n_threads;
+  params.no_perf = true;
+  const std::vector<Rotation> rotations = probe_rotations(loaded.get(), params);
+  check_rotations(rotations, model);
+  layers = chosen_layers(rotating_layers(rotations), std::move(layers));
+
+  Watcher watcher(rotations, layers);
+  params.cb_eval = Watcher::callback;
+  params.cb_eval_user_data = &watcher;
+  take_llama_log();
+  const LlamaPtr<llama_context> context(llama_init_from_model(loaded.get(), params));
+  if (!context) {
+    throw Error(ErrorKind::failed,
+                cat("libllama cannot make a context of ", tokens, " tokens: ", take_llama_log()));
+  }
+  for (const bool reading : {false, true}) {
+    watcher.begin(reading);
+    llama_memory_clear(llama_get_memory(context.get()), true);
+    const int code = llama_decode(context.get(), llama_batch_get_one(input.data(), int(tokens)));
+    if (code != 0 || !watcher.failure().empty()) {
+      throw Error(ErrorKind::failed,
+                  cat("reading ", tokens, " tokens failed: ", watcher.failure(), take_llama_log()),
+                  "give fewer --tokens");
+    }
+  }
+  Capture capture;
+  capture.tokens = tokens;
+  for (auto& [layer, content] : watcher.captured()) {
+    const auto size = std::size_t(tokens) * std::size_t(content.row);
+    const bool whole = content.heads > 0 && content.kv_heads > 0 &&
+                       content.heads % content.kv_heads == 0 &&
+                       content.row >= model.geometry.rotary_dim &&
+                       content.queries.size() == size * std::size_t(content.heads) &&
+                       content.keys.size() == size * std::size_t(content.kv_heads);
+    if (!whole) {
+      throw Error(ErrorKind::unsupported,
+                  cat("layer ", layer, " has ", content.heads, " query and ", content.kv_heads,
+                      " key heads of ", content.row, " numbers in the graph: not what is expected"),
+                  "choose other --layers");
+    }
+    capture.layers.push_back(std::move(content));
+  }
+  if (capture.layers.size() != layers.size()) {
+    throw Error(ErrorKind::failed, cat("only ", capture.layers.size(), " of ", layers.size(),
+                                       " layers were seen in the graph"));
+  }
+  return capture;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/llama/graph/inject.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+#include <utility>
+
+#include "base/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+// Where ggml keeps the parameters of a rotation.
+enum RopeParameter {
+  kDims = 1,
+  kMode = 2,
+  kOriginalLength = 4,
+  kBase = 5,
+  kScale = 6,
+  kExt = 7,
+  kAttention = 8,
+  kBetaFast = 9,
+  kBetaSlow = 10,
+};
+
+// The facts of a file are doubles, the nodes' numbers floats, some through powf and logf.
+constexpr double kThetaTolerance = 1e-4;
+
+constexpr const char* kOurName = "mrrope_factors";
+
+int int_parameter(const ggml_tensor* node, RopeParameter which) { return node->op_params[which]; }
+
+float float_parameter(const ggml_tensor* node, RopeParameter which) {
+  float value = 0;
+  std::memcpy(&value, &node->op_params[which], sizeof value);
+  return value;
+}
+
+void set_parameter(ggml_tensor* node, RopeParameter which, float value) {
+  std::memcpy(&node->op_params[which], &value, sizeof value);
+}
+
+// ggml numbers nodes that nobody named, and the numbers change from graph to graph.
+std::string name_of(const ggml_tensor* node) {
+  const std::string name = ggml_get_name(node);
+  return name.rfind("node_", 0) == 0 ? std::string() : name;
+}
+
+Rotation read_rotation(const ggml_tensor* node) {
+  Rotation r;
+  r.name = name_of(node);
+  r.rotary_dim = int_parameter(node, kDims);
+  r.row = static_cast<int>(node->ne[0]);
+  r.mode = int_parameter(node, kMode);
+  r.original_length = int_parameter(node, kOriginalLength);
+  r.base = float_parameter(node, kBase);
+  r.scale = float_parameter(node, kScale);
+  r.ext = float_parameter(node, kExt);
+  r.attention = float_parameter(node, kAttention);
+  r.beta_fast = float_parameter(node, kBetaFast);
+  r.beta_slow = float_parameter(node, kBetaSlow);
+  if (const ggml_tensor* factors = node->src[2]) {
+    r.factors.resize(static_cast<std::size_t>(factors->ne[0]));
+    ggml_backend_tensor_get(factors, r.factors.data(), 0, r.factors.size() * sizeof(float));
+  }
+  return r;
+}
+
+struct Probe {
+  std::vector<Rotation> rotations;
+  std::vector<const ggml_tensor*> nodes;  // of rotations
+  std::string failure;
+
+  static bool callback(ggml_tensor* node, bool ask, void* data) noexcept {
+    auto& probe = *static_cast<Probe*>(data);
+    if (node->op == GGML_OP_SET_ROWS && ask) {
+      const auto of =
+          std::find(probe.nodes.begin(), probe.nodes.end(), stored_rotation(node).rotation);
+      if (of != probe.nodes.end()) {
+        probe.rotations[static_cast<std::size_t>(of - probe.nodes.begin())].stored = true;
+      }
+    }
+    if (node->op != GGML_OP_ROPE) return !ask;
+    // Read once the node is computed: before, its factors may still be on their way to a device.
+    if (ask) return true;
+    try {
+      probe.rotations.push_back(read_rotation(node));
+      probe.nodes.push_back(node);
+    } catch (const std::exception& error) {
+      probe.failure = error.what();
+    }
+    return true;
+  }
+};
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorKind::unsupported, message,
+              "this build knows the graphs of llama.cpp 0.5.0 only; `mrrope inspect MODEL` shows "
+              "what the file says");
+}
+
+std::string list_of(const std::vector<Rotation>& rotations) {
+  std::string text;
+  for (const Rotation& r : rotations) text += cat(text.empty() ? "" : " ", r.name, "/", r.row);
+  return text;
+}
+
+// The rotations of one token, after a few tokens at once, which must show the same ones.
+std::vector<Rotation> run_probe(llama_model* model, llama_context_params params,
+                                float frequency_scale) {
+  constexpr int kSeveral = 4;
+  Probe probe;
+  params.n_ctx = 256;
+  params.n_batch = kSeveral;
+  params.n_ubatch = kSeveral;
+  params.n_seq_max = 1;
+  params.cb_eval = Probe::callback;
+  params.cb_eval_user_data = &probe;
+  if (frequency_scale != 0) {
+    // LINEAR, so that a model trained with YaRN keeps its window: llama.cpp writes it to the model.
+    params.rope_scaling_type = LLAMA_ROPE_SCALING_TYPE_LINEAR;
+    params.rope_freq_scale = frequency_scale;
+    params.yarn_ext_factor = 0;
+  }
+  take_llama_log();
+  const LlamaPtr<llama_context> context(llama_init_from_model(model, params));
+  if (!context) {
+    throw Error(ErrorKind::unsupported,
+                cat("libllama cannot make a context for this model: ", take_llama_log()));
+  }
+  std::vector<Rotation> of_several;
+  for (const int count : {kSeveral, 1}) {
+    llama_token tokens[kSeveral] = {};
+    of_several = std::exchange(probe.rotations, {});
+    probe.nodes.clear();
+    if (llama_decode(context.get(), llama_batch_get_one(tokens, count)) != 0 ||
+        !probe.failure.empty()) {
+      throw Error(ErrorKind::failed, cat("a first decode of ", count,
+                                         " tokens failed: ", probe.failure, take_llama_log()));
+    }
+  }
+  if (list_of(of_several) != list_of(probe.rotations)) {
+    refuse("the graph of this model rotates one token in another order than several");
+  }
+  return std::move(probe.rotations);
+}
+
+// YaRN's ramp as ggml forms it: 1 for a pair left alone, 0 for one scaled in full.
+double ramp(const Rotation& r, int pair) {
+  const auto dimension = [&](double turns) {
+    return r.rotary_dim * std::log(r.original_length / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(static_cast<double>(r.base)));
+  };
+  const double low = std::max(0.0, std::floor(dimension(r.beta_fast)));
+  const double high = std::min(r.rotary_dim - 1.0, std::ceil(dimension(r.beta_slow)));
+  const double y = (pair - low) / std::max(0.001, high - low);
+  return 1 - std::clamp(y, 0.0, 1.0);
+}
+
+double bare_theta(const Rotation& r, int pair) {
+  return std::pow(static_cast<double>(r.base), -2.0 * pair / r.rotary_dim);
+}
+
+bool close(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!(std::abs(a[i] - b[i]) <= kThetaTolerance * std::abs(b[i]))) return false;
+  }
+  return true;
+}
+
+Pairing pairing_of(const Rotation& r) {
+  return r.mode == GGML_ROPE_TYPE_NORMAL ? Pairing::interleaved : Pairing::halves;
+}
+
+}  // namespace
+
+std::vector<double> theta_of(const Rotation& r) {
+  std::vector<double> theta(static_cast<std::size_t>(r.rotary_dim / 2));
+  for (std::size_t i = 0; i < theta.size(); ++i) {
+    const int pair = static_cast<int>(i);
+    const double bare = bare_theta(r, pair) / (r.factors.empty() ? 1.0F : r.factors[i]);
+    const double mix = r.ext == 0 ? 0 : ramp(r, pair) * r.ext;
+    theta[i] = bare * (r.scale * (1 - mix) + mix);
+  }
+  return theta;
+}
+
+std::vector<Rotation> probe_rotations(llama_model* model, const llama_context_params& like) {
+  std::vector<Rotation> shipped = run_probe(model, like, 0);
+  const float trained = llama_model_rope_freq_scale_train(model);
+  const std::vector<Rotation> scaled = run_probe(model, like, 0.37F * trained);
+  if (shipped.size() != scaled.size()) {
+    refuse(cat("two contexts of this model have ", shipped.size(), " and ", scaled.size(),
+               " rotations in their graphs, and only the frequency scale differs"));
+  }
+  for (std::size_t i = 0; i < shipped.size(); ++i) {
+    Rotation& r = shipped[i];
+    if (r.rotary_dim <= 0 || r.rotary_dim % 2 != 0 || r.rotary_dim > r.row || !(r.base > 0) ||
+        !(r.scale > 0) || !(r.attention > 0) ||
+        (!r.factors.empty() && r.factors.size() < static_cast<std::size_t>(r.rotary_dim / 2))) {
+      refuse(cat("rotation ", i, " (", r.name, ") of this model has n_dims ", r.rotary_dim, " of ",
+                 r.row, ", base ", r.base, ", scale ", r.scale, ", attention ", r.attention,
+                 ": not what a rotation looks like in llama.cpp 0.5.0"));
+    }
+    if (r.name != scaled[i].name || r.rotary_dim != scaled[i].rotary_dim ||
+        r.base != scaled[i].base) {
+      refuse(cat("rotation ", i, " of this model is ", r.name, " in one context and ",
+                 scaled[i].name, " in another"));
+    }
+    r.follows = r.scale != scaled[i].scale;
+  }
+  return shipped;
+}
+
+void check_rotations(const std::vector<Rotation>& rotations, const Model& facts) {
+  std::size_t expected = 0;
+  std::size_t expected_apart = 0;
+  std::size_t indexers = 0;  // rotations besides those of queries and keys
+  for (const Layer& layer : facts.layers) {
+    const int attention =
+        layer.kv_heads > 0 ? 2 : 1;  // queries, and keys unless an earlier layer's
+    expected += static_cast<std::size_t>(layer.rotations);
+    indexers += static_cast<std::size_t>(std::max(0, layer.rotations - attention));
+    if (layer.kind == LayerKind::windowed) expected_apart += static_cast<std::size_t>(attention);
+  }
+  const auto follow = static_cast<std::size_t>(std::count_if(
+      rotations.begin(), rotations.end(), [](const Rotation& r) { return r.follows; }));
+  if (follow != expected || rotations.size() - follow != expected_apart) {
+    refuse(cat("the graph of this ", facts.architecture, " model has ", follow,
+               " rotations that a plan applies to and ", rotations.size() - follow,
+               " others, and the table of architectures expects ", expected, " and ",
+               expected_apart));
+  }
+  if (follow == 0) {
+    refuse(cat("no rotation in the graph of this ", facts.architecture,
+               " model follows the context's scaling, so no plan can be applied to it"));
+  }
+  const std::vector<double> trained = trained_theta(facts.geometry);
+  std::size_t other_pairing = 0;
+  for (const Rotation& r : rotations) {
+    if (!r.follows) continue;
+    if (r.rotary_dim != facts.geometry.rotary_dim) {
+      refuse(cat("the graph rotates ", r.rotary_dim, " elements of a head (", r.name,
+                 "), and the file says ", facts.geometry.rotary_dim));
+    }
+    if (static_cast<float>(facts.geometry.base) != r.base) {
+      refuse(cat("the graph rotates with base ", r.base, " (", r.name, "), and the file says ",
+                 facts.geometry.base));
+    }
+    // An indexer may pair in its own way: its scores are its own.
+    if (pairing_of(r) != facts.geometry.pairing && ++other_pairing > indexers) {
+      refuse(cat("the graph pairs elements as ", to_string(pairing_of(r)), " (", r.name,
+                 "), and the table of architectures says ", to_string(facts.geometry.pairing)));
+    }
+    // Scaling may differ where the vendor's was forgotten on purpose, and where a file has two
+    // lists of factors and the context decides which one is shown.
+    const bool forgotten = facts.geometry.trained_factor.empty();
+    const bool two_lists = !facts.scaling.short_factor.empty();
+    if (!forgotten && !two_lists && !close(theta_of(r), trained)) {
+      const std::vector<double> theta = theta_of(r);
+      std::size_t i = 0;
+      while (i + 1 < theta.size() &&
+             std::abs(theta[i] - trained[i]) <= kThetaTolerance * trained[i]) {
+        ++i;
+      }
+      refuse(cat("the graph turns pair ", i, " by ", theta[i], " radians per position (", r.name,
+                 "), and the file's scaling gives ", trained[i]));
+    }
+  }
+}
+
+RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& plan,
+                           bool lists_switch, Temperature temperature) {
+  RotarySetting setting;
+  setting.edit_of.assign(rotations.size(), kApart);
+  const std::vector<double> trained = trained_theta(plan.geometry());
+  const bool identity =
+      plan.attention_scale() == 1 &&
+      std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
+  for (std::size_t n = 0; n < rotations.size(); ++n) {
+    const Rotation& r = rotations[n];
+    if (!r.follows) continue;
+    const bool on_top = close(theta_of(r), trained);
+    RotaryEdit edit;
+    edit.as_shipped = on_top && identity && !lists_switch;
+    edit.factors.assign(static_cast<std::size_t>(r.row / 2), 1.0F);
+    for (std::size_t i = 0; i < plan.factor().size(); ++i) {
+      const double own = r.factors.empty() ? 1.0 : static_cast<double>(r.factors[i]);
+      edit.factors[i] = static_cast<float>(
+          on_top ? own * plan.factor()[i] : bare_theta(r, static_cast<int>(i)) / plan.theta()[i]);
+    }
+    const double t = plan.attention_scale();
+    edit.attention = static_cast<float>(
+        (temperature == Temperature::on_both ? t
+         : r.stored                          ? 1
+                                             : t * t) *
+        (on_top ? static_cast<double>(r.attention) : plan.geometry().trained_attention_scale));
+    if (on_top) {
+      edit.scale = r.scale;
+      edit.ext = r.ext;
+    }
+    const auto same = std::find(setting.edits.begin(), setting.edits.end(), edit);
+    setting.edit_of[n] = static_cast<std::size_t>(same - setting.edits.begin());
+    if (same == setting.edits.end()) setting.edits.push_back(std::move(edit));
+  }
+  return setting;
+}
+
+Injector::Injector(std::vector<Rotation> rotations) : rotations_(std::move(rotations)) {}
+Injector::~Injector() = default;
+
+std::size_t Injector::add(RotarySetting setting) {
+  first_slot_.push_back(settings_.empty() ? 0 : first_slot_.back() + settings_.back().edits.size());
+  settings_.push_back(std::move(setting));
+  return settings_.size() - 1;
+}
+
+void Injector::clear() {
+  settings_.clear();
+  first_slot_.clear();
+  for (auto& entry : divisors_) entry.second.current = false;
+}
+
+void Injector::begin(std::size_t setting) {
+  setting_ = setting;
+  seen_ = 0;
+  failure_.clear();
+  rotated_.clear();
+  cells_.clear();
+  cells_of_ = nullptr;
+}
+
+void Injector::finish() {
+  if (failure_.empty() && seen_ != rotations_.size()) {
+    failure_ = cat("a decode showed ", seen_, " rotations, the probe ", rotations_.size());
+  }
+  if (!failure_.empty()) throw Error(ErrorKind::failed, "the plan was not applied: " + failure_);
+}
+
+void Injector::fail(std::string message) {
+  if (failure_.empty()) failure_ = std::move(message);
+}
+
+bool Injector::callback(ggml_tensor* node, bool ask, void* data) noexcept {
+  auto& self = *static_cast<Injector*>(data);
+  try {
+    if (node->op == GGML_OP_ROPE && ask) self.visit(node);
+    if (node->op == GGML_OP_SET_ROWS && ask && self.watching_) self.visit_store(node);
+    if (self.on_logits && std::strcmp(node->name, "result_output") == 0) {
+      if (!ask) self.on_logits(node);
+      return true;
+    }
+  } catch (const std::exception& error) {
+    self.fail(error.what());
+  }
+  return !ask;
+}
+
+// Writes absolute values: libllama reuses graphs, and a node may have been edited already.
+void Injector::visit(ggml_tensor* node) {
+  const std::size_t index = seen_++;
+  if (index >= rotations_.size()) return;  // finish() compares the counts
+  rotated_.push_back(node);
+  const Rotation& r = rotations_[index];
+  if (name_of(node) != r.name || int_parameter(node, kDims) != r.rotary_dim ||
+      node->ne[0] != r.row || float_parameter(node, kBase) != r.base) {
+    fail(cat("rotation ", index, " is ", ggml_get_name(node), " with n_dims ",
+             int_parameter(node, kDims), " and base ", float_parameter(node, kBase),
+             ", and the probe saw ", r.name, " with ", r.rotary_dim, " and ", r.base));
+    return;
+  }
+  const RotarySetting& setting = settings_.at(setting_);
+  const std::size_t number = setting.edit_of.at(index);
+  if (number == kApart) return;
+  const RotaryEdit& edit = setting.edits[number];
+  const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
+  if (edit.as_shipped && !edited) return;
+  const ggml_backend_buffer_t buffer = node->view_src ? node->view_src->buffer : node->buffer;
+  node->src[2] =
+      divisors(first_slot_[setting_] + number, edit, ggml_backend_buffer_get_type(buffer));
+  set_parameter(node, kScale, edit.scale);
+  set_parameter(node, kExt, edit.ext);
+  set_parameter(node, kAttention, edit.attention);
+}
+
+void Injector::visit_store(const ggml_tensor* node) {
+  const StoredRotation stored = stored_rotation(node);
+  const auto of = std::find(rotated_.begin(), rotated_.end(), stored.rotation);
+  if (of == rotated_.end()) return;
+  const auto index = static_cast<std::size_t>(of - rotated_.begin());
+  if (!rotations_[index].follows) return;
+
+  const ggml_tensor* list = node->src[1];
+  if (list != cells_of_) {
+    std::vector<std::int64_t> wide(static_cast<std::size_t>(list->ne[0]));
+    if (list->type != GGML_TYPE_I64) {
+      fail(cat("the cells of keys are listed as ", ggml_type_name(list->type), ", not as i64"));
+      return;
+    }
+    ggml_backend_tensor_get(list, wide.data(), 0, wide.size() * sizeof(std::int64_t));
+    std::vector<std::int32_t> cells(wide.begin(), wide.end());
+    if (cells_of_ != nullptr && cells != cells_) {
+      fail("the layers of this model keep the same token in different cells");
+      return;
+    }
+    cells_ = std::move(cells);
+    cells_of_ = list;
+  }
+
+  ggml_tensor* cache = node->src[2];
+  while (cache->view_src != nullptr) cache = cache->view_src;
+  for (const KeyCache& known : key_caches_) {
+    if (known.tensor == cache) return;
+  }
+  KeyCache found;
+  found.tensor = cache;
+  found.rotation = index;
+  found.heads = static_cast<int>(stored.rotation->ne[1]);
+  if (cache->ne[0] != std::int64_t{found.heads} * rotations_[index].row || cache->ne[2] != 1) {
+    fail(cat("keys of ", found.heads, " heads of ", rotations_[index].row,
+             " are stored in rows of ", cache->ne[0]));
+    return;
+  }
+  if (stored.mix != nullptr) {
+    found.mix.resize(static_cast<std::size_t>(ggml_nelements(stored.mix)));
+    ggml_backend_tensor_get(stored.mix, found.mix.data(), 0, ggml_nbytes(stored.mix));
+  }
+  key_caches_.push_back(std::move(found));
+}
+
+ggml_tensor* Injector::divisors(std::size_t slot, const RotaryEdit& edit,
+                                ggml_backend_buffer_type_t type) {
+  Divisors& d = divisors_[{slot, edit.factors.size(), type}];
+  if (d.tensor == nullptr) {
+    d.context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
+    ggml_tensor* tensor = ggml_new_tensor_1d(d.context.get(), GGML_TYPE_F32,
+                                             static_cast<std::int64_t>(edit.factors.size()));
+    ggml_set_name(tensor, kOurName);
+    d.buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(d.context.get(), type));
+    if (!d.buffer) throw Error(ErrorKind::out_of_memory, "no memory for the factors of a plan");
+    d.tensor = tensor;
+  }
+  if (!d.current) {
+    ggml_backend_tensor_set(d.tensor, edit.factors.data(), 0, edit.factors.size() * sizeof(float));
+    d.current = true;
+  }
+  return d.tensor;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan written into the graphs of an unpatched libllama, through the callback that its scheduler
+// makes before it computes a node.
+//
+// Beyond the API this relies on: every rotation is a node with op ROPE whose op_params hold, from
+// index 1 on, n_dims, mode, -, n_ctx_orig, freq_base, freq_scale, ext_factor, attn_factor,
+// beta_fast, beta_slow, and whose src[2] holds the divisors of theta; the callback sees the nodes
+// of a graph in one fixed order. probe_rotations() and every decode check what can be checked of
+// it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/llama/graph/keys.h"
+#include "engine/llama/llama_api.h"
+#include "mrrope/model.h"
+#include "mrrope/plan.h"
+
+namespace mrrope {
+
+// One rotation of queries or keys in the model's own graph, as shipped.
+struct Rotation {
+  std::string name;  // as llama.cpp calls the node; empty where it does not
+  int rotary_dim = 0;
+  int row = 0;  // elements of a head vector in this node: the kernel reads row/2 divisors
+  int mode = 0;
+  int original_length = 0;
+  float base = 0;
+  float scale = 1;  // freq_scale: multiplies theta
+  float ext = 0;    // not 0: YaRN's ramp is on
+  float attention = 1;
+  float beta_fast = 0;
+  float beta_slow = 0;
+  std::vector<float> factors;  // divisors of theta; empty: none
+  bool follows = false;        // moves with the context's own scaling: plans apply here
+  bool stored = false;         // its result goes into a cache as it is: these are keys
+};
+
+// Radians per position of every pair, as the node computes them.
+std::vector<double> theta_of(const Rotation& rotation);
+
+// All rotations in the order of the graph, from two short contexts: one as shipped, one with
+// another frequency scale; otherwise like the context that plans will be applied to, since flash
+// attention and the cache's types change some graphs. Throws Error (unsupported) where the nodes
+// are not what we rely on.
+std::vector<Rotation> probe_rotations(llama_model* model, const llama_context_params& like);
+
+// Compares what the graph does with the facts of the file: how many rotations follow and how many
+// do not, their dimension, base, scaling and pairing. Throws Error (unsupported) naming both.
+void check_rotations(const std::vector<Rotation>& rotations, const Model& facts);
+
+// What to write into one node.
+struct RotaryEdit {
+  std::vector<float> factors;  // row/2 divisors
+  float scale = 1;
+  float ext = 0;
+  float attention = 1;
+  bool as_shipped = false;  // the node already does this unless an earlier edit changed it
+
+  bool operator==(const RotaryEdit&) const = default;
+};
+// What to write into the nodes of one graph.
+struct RotarySetting {
+  std::vector<std::size_t> edit_of;  // per rotation: index into edits, or kApart
+  std::vector<RotaryEdit> edits;
+};
+inline constexpr std::size_t kApart = static_cast<std::size_t>(-1);  // plans do not apply here
+
+// The plan over the model's rotations. The plan's factors multiply those the node has already;
+// where the plan's geometry is not the one the node was shipped with (the vendor's scaling
+// forgotten), the node's own scaling is replaced. lists_switch: the file has two lists of factors
+// and libllama takes the long one for any long context, so that the short one must be written even
+// for a plan that changes nothing.
+// Temperature::on_queries puts the square of the plan's temperature on what is not stored and none
+// on what is: the same scores, and keys that differ from plan to plan by a rotation alone.
+enum class Temperature { on_both, on_queries };
+RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& plan,
+                           bool lists_switch, Temperature temperature = Temperature::on_both);
+
+// Applies settings to every graph of one context. Give callback() and this object to
+// llama_context_params; call begin() before and finish() after each llama_decode of one ubatch. The
+// context must be gone before this object is.
+class Injector {
+ public:
+  explicit Injector(std::vector<Rotation> rotations);
+  ~Injector();
+  Injector(const Injector&) = delete;
+  Injector& operator=(const Injector&) = delete;
+
+  const std::vector<Rotation>& rotations() const noexcept { return rotations_; }
+
+  // Settings are held side by side, so that a decode may run under another one than the last:
+  // returns the number to give to begin().
+  std::size_t add(RotarySetting setting);
+  void clear();
+  const RotarySetting& setting(std::size_t number) const { return settings_.at(number); }
+
+  void begin(std::size_t setting);
+  // Throws Error (failed) unless the decode showed exactly the rotations of the probe.
+  void finish();
+
+  static bool callback(ggml_tensor* node, bool ask, void* injector) noexcept;
+
+  // From now on decodes tell where they store keys: key_caches() lists the caches that plans apply
+  // to, cells() the cell of each token of the last decode, which is the same in all of them.
+  void watch_keys(bool watch) noexcept { watching_ = watch; }
+  const std::vector<KeyCache>& key_caches() const noexcept { return key_caches_; }
+  const std::vector<std::int32_t>& cells() const noexcept { return cells_; }
+
+  // Called with the node of the logits once it is computed, inside llama_decode; empty: not at all.
+  std::function<void(ggml_tensor*)> on_logits;
+
+ private:
+  struct Divisors {
+    LlamaPtr<ggml_context> context;
+    LlamaPtr<ggml_backend_buffer> buffer;
+    ggml_tensor* tensor = nullptr;
+    bool current = false;  // holds the factors of the present settings
+  };
+
+  void visit(ggml_tensor* node);
+  void visit_store(const ggml_tensor* node);
+  ggml_tensor* divisors(std::size_t slot, const RotaryEdit& edit, ggml_backend_buffer_type_t type);
+  void fail(std::string message);
+
+  std::vector<Rotation> rotations_;
+  std::vector<RotarySetting> settings_;
+  std::vector<std::size_t> first_slot_;  // per setting: the edits of all settings are numbered
+  // By slot, count and the kind of memory that a node lives in. Never freed before this object:
+  // graphs that libllama reuses may still point there.
+  std::map<std::tuple<std::size_t, std::size_t, ggml_backend_buffer_type_t>, Divisors> divisors_;
+  std::size_t setting_ = 0;
+  std::size_t seen_ = 0;
+  bool watching_ = false;
+  std::vector<KeyCache> key_caches_;
+  std::vector<std::int32_t> cells_;
+  const ggml_tensor* cells_of_ = nullptr;    // where cells_ was read in this decode
+  std::vector<const ggml_tensor*> rotated_;  // the rotations of this decode
+  std::string failure_;                      // of this decode: no exception may cross the callback
+};
+
+}  // namespace mrrope

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/llama/graph/keys.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/text.h"
+#include "engine/llama/graph/inject.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+// Rows in F32 that are worked on at once, per layer: what a turn takes beyond the cache itself.
+constexpr std::size_t kWorkBytes = 16 << 20;
+
+// Stands for a pair that does not move. Finite: a device may compute x / infinity * 0.
+constexpr float kStandStill = 1e30F;
+
+struct Graph {
+  LlamaPtr<ggml_context> context;
+  ggml_cgraph* graph = nullptr;
+  ggml_tensor* rows = nullptr;       // I32: cells to read
+  ggml_tensor* positions = nullptr;  // I32
+  // Per cache; the tensors are shared where the numbers are.
+  std::vector<ggml_tensor*> keys;
+  std::vector<ggml_tensor*> divisors;
+  std::vector<ggml_tensor*> mixes;
+};
+
+int pairing_mode(const Rotation& r) {
+  // Sections of positions (M-RoPE) are one and the same for text, and pair as halves.
+  return r.mode == GGML_ROPE_TYPE_NORMAL ? GGML_ROPE_TYPE_NORMAL : GGML_ROPE_TYPE_NEOX;
+}
+
+ggml_tensor* mixed(ggml_context* c, ggml_tensor* rows, ggml_tensor* mix) {
+  if (mix == nullptr) return rows;
+  ggml_tensor* blocks = ggml_reshape_2d(c, rows, mix->ne[0], ggml_nelements(rows) / mix->ne[0]);
+  return ggml_reshape_2d(c, ggml_mul_mat(c, mix, blocks), rows->ne[0], rows->ne[1]);
+}
+
+Graph build(const std::vector<KeyCache>& caches, const std::vector<std::size_t>& chosen,
+            const std::vector<Rotation>& rotations, std::size_t count) {
+  constexpr std::size_t kNodesPerCache = 16;
+  const std::size_t nodes = kNodesPerCache * chosen.size() + 8;
+  Graph g;
+  g.context.reset(ggml_init(
+      {nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(nodes, false), nullptr, true}));
+  ggml_context* c = g.context.get();
+  g.graph = ggml_new_graph_custom(c, nodes, false);
+  const auto n = static_cast<std::int64_t>(count);
+  const auto input = [&](ggml_tensor* t) {
+    ggml_set_input(t);
+    return t;
+  };
+  g.rows = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
+  g.positions = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
+  for (const std::size_t i : chosen) {
+    const KeyCache& cache = caches[i];
+    const Rotation& r = rotations[cache.rotation];
+    ggml_tensor* keys =
+        ggml_new_tensor_2d(c, cache.tensor->type, cache.tensor->ne[0], cache.tensor->ne[1]);
+    ggml_tensor* divisors = input(ggml_new_tensor_1d(c, GGML_TYPE_F32, r.row / 2));
+    ggml_tensor* mix = nullptr;
+    if (!cache.mix.empty()) {
+      const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(cache.mix.size())));
+      mix = input(ggml_new_tensor_2d(c, GGML_TYPE_F32, side, side));
+    }
+    ggml_tensor* rows = mixed(c, ggml_get_rows(c, keys, g.rows), mix);
+    ggml_tensor* turned =
+        ggml_rope_ext(c, ggml_reshape_3d(c, rows, r.row, cache.heads, n), g.positions, divisors,
+                      r.rotary_dim, pairing_mode(r), 0, r.base, 1, 0, 1, 0, 0);
+    turned = mixed(c, ggml_reshape_2d(c, turned, rows->ne[0], n), mix);
+    ggml_build_forward_expand(g.graph, ggml_set_rows(c, keys, turned, g.rows));
+    g.keys.push_back(keys);
+    g.divisors.push_back(divisors);
+    g.mixes.push_back(mix);
+  }
+  return g;
+}
+
+std::vector<double> theta_under(const Rotation& r, const RotaryEdit& edit) {
+  Rotation edited = r;
+  edited.factors = edit.factors;
+  edited.scale = edit.scale;
+  edited.ext = edit.ext;
+  return theta_of(edit.as_shipped ? r : edited);
+}
+
+ggml_backend_dev_t device_of(const ggml_tensor* tensor) {
+  const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(tensor->buffer);
+  // ggml's plain memory names no device.
+  return ggml_backend_buft_is_host(type) ? ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU)
+                                         : ggml_backend_buft_get_device(type);
+}
+
+void set_threads(ggml_backend_t backend, ggml_backend_dev_t device, int threads) {
+  auto* set = reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(
+      ggml_backend_dev_backend_reg(device), "ggml_backend_set_n_threads"));
+  if (set != nullptr) set(backend, threads);
+}
+
+}  // namespace
+
+StoredRotation stored_rotation(const ggml_tensor* set_rows) {
+  constexpr int kMostSteps = 12;
+  StoredRotation found;
+  const ggml_tensor* node = set_rows->src[0];
+  for (int step = 0; node != nullptr && step < kMostSteps; ++step) {
+    switch (node->op) {
+      case GGML_OP_ROPE:
+        found.rotation = node;
+        return found;
+      case GGML_OP_VIEW:
+      case GGML_OP_RESHAPE:
+      case GGML_OP_PERMUTE:
+      case GGML_OP_TRANSPOSE:
+      case GGML_OP_CONT:
+      case GGML_OP_RMS_NORM:  // over a head: a rotation does not change its length
+        node = node->src[0];
+        break;
+      case GGML_OP_MUL_MAT:
+        if (found.mix != nullptr || std::strstr(node->src[0]->name, "k_rot") == nullptr) return {};
+        found.mix = node->src[0];
+        node = node->src[1];
+        break;
+      default:
+        return {};
+    }
+  }
+  return {};
+}
+
+KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& rotations,
+                     int threads)
+    : caches_(std::move(caches)), rotations_(rotations) {
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    sites_[device_of(caches_[i].tensor)].caches.push_back(i);
+  }
+  for (auto& [device, site] : sites_) {
+    if (device != nullptr) site.backend.reset(ggml_backend_dev_init(device, nullptr));
+    const char* name = device != nullptr ? ggml_backend_dev_name(device) : "an unknown device";
+    if (!site.backend) {
+      throw Error(ErrorKind::unsupported, cat("cached keys cannot be turned on ", name));
+    }
+    set_threads(site.backend.get(), device, threads);
+    const Graph g = build(caches_, site.caches, rotations_, 2);
+    for (int i = 0; i < ggml_graph_n_nodes(g.graph); ++i) {
+      const ggml_tensor* node = ggml_graph_node(g.graph, i);
+      if (ggml_backend_supports_op(site.backend.get(), node)) continue;
+      throw Error(
+          ErrorKind::unsupported,
+          cat("keys of type ", ggml_type_name(caches_[site.caches[0]].tensor->type),
+              " cannot be turned on ", name, ", which has no ", ggml_op_desc(node), " for them"),
+          "give -ctk f16, or a plan that does not grow");
+    }
+    site.allocator.reset(
+        ggml_gallocr_new(ggml_backend_get_default_buffer_type(site.backend.get())));
+  }
+}
+
+KeyTurner::~KeyTurner() = default;
+
+void KeyTurner::turn(std::span<const std::int32_t> cells, const RotarySetting& from,
+                     const RotarySetting& to) {
+  std::vector<std::vector<float>> divisors(caches_.size());
+  bool moves = false;
+  std::size_t row = 1;
+  for (std::size_t n = 0; n < caches_.size(); ++n) {
+    const std::size_t index = caches_[n].rotation;
+    const Rotation& r = rotations_[index];
+    const std::vector<double> a = theta_under(r, from.edits.at(from.edit_of.at(index)));
+    const std::vector<double> b = theta_under(r, to.edits.at(to.edit_of.at(index)));
+    divisors[n].assign(static_cast<std::size_t>(r.row / 2), kStandStill);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i] == b[i]) continue;
+      const double bare =
+          std::pow(static_cast<double>(r.base), -2.0 * static_cast<double>(i) / r.rotary_dim);
+      divisors[n][i] = static_cast<float>(bare / (b[i] - a[i]));
+      moves = true;
+    }
+    row = std::max(row, static_cast<std::size_t>(caches_[n].tensor->ne[0]));
+  }
+  if (!moves) return;
+  const std::size_t most = std::max<std::size_t>(1, kWorkBytes / (row * sizeof(float)));
+  for (auto& entry : sites_) {
+    for (std::size_t first = 0; first < cells.size(); first += most) {
+      turn_some(entry.second, cells.subspan(first, std::min(most, cells.size() - first)),
+                static_cast<std::int64_t>(first), divisors);
+    }
+  }
+}
+
+void KeyTurner::turn_some(Site& site, std::span<const std::int32_t> cells,
+                          std::int64_t first_position,
+                          const std::vector<std::vector<float>>& divisors) {
+  const Graph g = build(caches_, site.caches, rotations_, cells.size());
+  for (std::size_t n = 0; n < site.caches.size(); ++n) {
+    ggml_tensor* cache = caches_[site.caches[n]].tensor;
+    if (ggml_backend_tensor_alloc(cache->buffer, g.keys[n], cache->data) != GGML_STATUS_SUCCESS) {
+      throw Error(ErrorKind::failed, "a cache of keys cannot be turned where it is");
+    }
+  }
+  if (!ggml_gallocr_alloc_graph(site.allocator.get(), g.graph)) {
+    throw Error(ErrorKind::out_of_memory,
+                cat("no room to turn ", cells.size(), " cached keys from one plan to the next"),
+                "give a smaller --ctx, or a plan that does not grow");
+  }
+  std::vector<std::int32_t> positions(cells.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    positions[i] = static_cast<std::int32_t>(first_position + static_cast<std::int64_t>(i));
+  }
+  ggml_backend_tensor_set(g.rows, cells.data(), 0, cells.size_bytes());
+  ggml_backend_tensor_set(g.positions, positions.data(), 0, ggml_nbytes(g.positions));
+  for (std::size_t n = 0; n < site.caches.size(); ++n) {
+    const std::size_t index = site.caches[n];
+    ggml_backend_tensor_set(g.divisors[n], divisors[index].data(), 0, ggml_nbytes(g.divisors[n]));
+    if (g.mixes[n] != nullptr) {
+      ggml_backend_tensor_set(g.mixes[n], caches_[index].mix.data(), 0, ggml_nbytes(g.mixes[n]));
+    }
+  }
+  if (ggml_backend_graph_compute(site.backend.get(), g.graph) != GGML_STATUS_SUCCESS) {
+    throw Error(ErrorKind::failed, "the device failed to turn cached keys");
+  }
+}
+
+}  // namespace mrrope

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cached keys of a context, and turning them from one plan to another where they are.
+//
+// A key of position m that was rotated under plan A becomes one rotated under plan B by a further
+// rotation of pair i by m * (theta_B,i - theta_A,i). That is a small ggml graph of our own over the
+// cache's tensors, on the device that holds them: rows of some cells are read as F32, rotated and
+// written back in the cache's type. Temperatures stay out of it: under a ladder they are on the
+// queries' side.
+//
+// libllama's own K-shift is not used: it rotates every cell and layers without RoPE too, multiplies
+// by the temperature again, needs all keys in types that its kernels rotate, and reserves a graph
+// each time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/llama/llama_api.h"
+
+namespace mrrope {
+
+struct Rotation;
+struct RotarySetting;
+
+// Where one layer's rotated keys go.
+struct KeyCache {
+  ggml_tensor* tensor = nullptr;  // [heads * row, cells]
+  std::size_t rotation = 0;       // whose result is stored
+  int heads = 0;
+  // Not empty: keys are multiplied by this square, symmetric and orthogonal matrix before they are
+  // stored, which libllama does to quantise them better.
+  std::vector<float> mix;
+};
+
+// The rotation whose result a SET_ROWS node stores unchanged, and the mixing matrix it passes, or
+// null: values, or keys that something else happens to after their rotation.
+struct StoredRotation {
+  const ggml_tensor* rotation = nullptr;
+  const ggml_tensor* mix = nullptr;
+};
+StoredRotation stored_rotation(const ggml_tensor* set_rows);
+
+class KeyTurner {
+ public:
+  // Throws Error (unsupported) where a device cannot turn keys of their type.
+  KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& rotations, int threads);
+  ~KeyTurner();
+
+  // cells[p] holds the key of position p, rotated under `from`. Waits until all are turned. Throws
+  // Error: out_of_memory, failed; keys may then be under either plan.
+  void turn(std::span<const std::int32_t> cells, const RotarySetting& from,
+            const RotarySetting& to);
+
+  const std::vector<KeyCache>& caches() const noexcept { return caches_; }
+
+ private:
+  struct FreeAllocator {
+    void operator()(ggml_gallocr* p) const noexcept { ggml_gallocr_free(p); }
+  };
+  // One device and the caches that live there.
+  struct Site {
+    LlamaPtr<ggml_backend> backend;
+    std::unique_ptr<ggml_gallocr, FreeAllocator> allocator;
+    std::vector<std::size_t> caches;
+  };
+
+  void turn_some(Site& site, std::span<const std::int32_t> cells, std::int64_t first_position,
+                 const std::vector<std::vector<float>>& divisors);
+
+  std::vector<KeyCache> caches_;
+  const std::vector<Rotation>& rotations_;
+  std::map<ggml_backend_dev_t, Site> sites_;
+};
+
+}  // namespace mrrope

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/llama/llama_api.h"
+
+#include <deque>
+#include <mutex>
+
+namespace mrrope {
+
+namespace {
+
+constexpr std::size_t kLinesKept = 6;
+
+struct Log {
+  std::mutex mutex;
+  std::deque<std::string> lines;
+  bool keeping = false;  // whether the line now being written is one to keep
+};
+
+Log& log() {
+  static Log instance;
+  return instance;
+}
+
+// libllama writes a line in one or several calls; continuations have a level of their own.
+void keep(ggml_log_level level, const char* text, void*) {
+  Log& l = log();
+  const std::lock_guard lock(l.mutex);
+  if (level != GGML_LOG_LEVEL_CONT) {
+    l.keeping = level == GGML_LOG_LEVEL_WARN || level == GGML_LOG_LEVEL_ERROR;
+    if (l.keeping) l.lines.emplace_back();
+  }
+  if (!l.keeping || l.lines.empty()) return;
+  l.lines.back() += text;
+  if (l.lines.size() > kLinesKept) l.lines.pop_front();
+}
+
+}  // namespace
+
+void start_llama() {
+  static const bool started = [] {
+    llama_log_set(keep, nullptr);
+    llama_backend_init();
+    return true;
+  }();
+  static_cast<void>(started);
+}
+
+std::string take_llama_log() {
+  Log& l = log();
+  const std::lock_guard lock(l.mutex);
+  std::string text;
+  for (std::string& line : l.lines) {
+    while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
+    if (line.empty()) continue;
+    if (!text.empty()) text += "; ";
+    text += line;
+  }
+  l.lines.clear();
+  return text;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The local engine: libllama, unpatched, with the plan written into its graphs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "model/engine.h"
+
+namespace mrrope {
+
+// Names as in llama.cpp's own command line.
+struct LocalOptions {
+  std::int64_t context = 0;              // -c: tokens the cache can hold, 0: the model's window
+  int gpu_layers = -1;                   // -ngl: layers on the accelerator, -1: all
+  int threads = 0;                       // -t: 0 means all cores
+  int ubatch = 512;                      // -ub: tokens computed at once
+  std::string type_k = "f16";            // -ctk: f32, f16, bf16, q8_0, q4_0, ...
+  std::string type_v = "f16";            // -ctv
+  std::string flash_attention = "auto";  // -fa: on, off, auto
+  bool swa_full = false;                 // --swa-full: sliding-window layers keep every token
+  // Under a ladder: an append is read under the plan of its last token, instead of each token under
+  // that of its own length.
+  bool climb_last = false;
+  // --rpc: host:port of running servers of llama.cpp's RPC backend, commas between. Layers are
+  // spread over them, then over local accelerators, by the memory that each has free.
+  std::string rpc;
+  // Alive at the same time, forks included, at most. With more than one, sliding-window layers keep
+  // every token anyway: libllama cannot reuse what two of them share.
+  int timelines = 16;
+};
+
+// What running this model would take, found out without loading the weights.
+struct MemoryPlan {
+  std::uint64_t weights = 0;  // bytes
+  std::uint64_t kv = 0;
+  std::uint64_t compute = 0;  // estimated
+  std::uint64_t available = 0;
+  std::uint64_t total() const { return weights + kv + compute; }
+};
+MemoryPlan plan_memory(const Model& model, const LocalOptions& options);
+
+// Checks the header with our own reader first, then memory, then loads. Throws Error: unsupported,
+// corrupt, out_of_memory (with what would fit), failed. A Hugging Face folder is refused with the
+// conversion command to type.
+std::unique_ptr<LanguageModel> open_local(const Model& model, const LocalOptions& options);
+
+}  // namespace mrrope

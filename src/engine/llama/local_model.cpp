@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/llama/local_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "base/text.h"
+#include "engine/llama/memory.h"
+#include "engine/llama/timeline.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+llama_flash_attn_type flash_attention(const std::string& name) {
+  if (name == "on") return LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  if (name == "off") return LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  if (name == "auto") return LLAMA_FLASH_ATTN_TYPE_AUTO;
+  throw Error(ErrorKind::usage, cat("-fa ", name, " is neither on, off nor auto"));
+}
+
+int thread_count(const LocalOptions& options) {
+  if (options.threads > 0) return options.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options)
+    : facts_(std::move(facts)),
+      options_(options),
+      model_(std::move(model)),
+      vocab_(llama_model_get_vocab(model_.get())),
+      vocabulary_(llama_vocab_n_tokens(vocab_)),
+      ubatch_(options.ubatch),
+      workers_(thread_count(options)) {
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<std::uint32_t>(options.context > 0 ? options.context
+                                                                : facts_.geometry.train_length);
+  params.n_batch = static_cast<std::uint32_t>(options.ubatch);
+  params.n_ubatch = static_cast<std::uint32_t>(options.ubatch);
+  params.n_seq_max = static_cast<std::uint32_t>(options.timelines);
+  params.n_threads = thread_count(options);
+  params.n_threads_batch = params.n_threads;
+  params.flash_attn_type = flash_attention(options.flash_attention);
+  params.type_k = cache_type(options.type_k, "-ctk");
+  params.type_v = cache_type(options.type_v, "-ctv");
+  params.kv_unified = true;
+  params.swa_full = keeps_windows_whole(options);
+  params.no_perf = true;
+  injector_ = std::make_unique<Injector>(probe_rotations(model_.get(), params));
+  check_rotations(injector_->rotations(), facts_);
+  params.cb_eval = Injector::callback;
+  params.cb_eval_user_data = injector_.get();
+  take_llama_log();
+  context_.reset(llama_init_from_model(model_.get(), params));
+  if (!context_) {
+    throw Error(ErrorKind::failed, cat("libllama cannot make a context of ", params.n_ctx,
+                                       " tokens: ", take_llama_log()));
+  }
+  ubatch_ = static_cast<int>(llama_n_ubatch(context_.get()));
+  for (int i = options.timelines; i-- > 0;) free_sequences_.push_back(i);
+  sequence_counts_.assign(static_cast<std::size_t>(ubatch_), 1);
+
+  Extension untouched;
+  injector_->add(make_setting(injector_->rotations(), make_plan(facts_.geometry, untouched),
+                              !facts_.scaling.short_factor.empty()));
+}
+
+LocalModel::~LocalModel() = default;
+
+void LocalModel::use(const Ladder& ladder) {
+  if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
+    throw Error(ErrorKind::usage, "a model cannot change its plan while timelines are alive");
+  }
+  const Plan& plan = ladder.rungs().front().plan;
+  if (plan.geometry() != facts_.geometry) {
+    throw Error(ErrorKind::usage,
+                cat("the plan was made for rotary_dim ", plan.geometry().rotary_dim, ", base ",
+                    plan.geometry().base, ", window ", plan.geometry().train_length,
+                    "; this model has ", facts_.geometry.rotary_dim, ", ", facts_.geometry.base,
+                    ", ", facts_.geometry.train_length),
+                "make the plan from this model: mrrope plan MODEL ...");
+  }
+  if (ladder.elastic() && !turner_) find_keys();
+  injector_->clear();
+  injector_->watch_keys(ladder.elastic());
+  for (const Rung& rung : ladder.rungs()) {
+    injector_->add(make_setting(injector_->rotations(), rung.plan,
+                                !facts_.scaling.short_factor.empty(),
+                                ladder.elastic() ? Temperature::on_queries : Temperature::on_both));
+  }
+  ladder_ = ladder;
+}
+
+void LocalModel::find_keys() {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::unsupported,
+                cat("the context of this ", facts_.architecture, " model cannot grow: ", why),
+                "a plan without `elastic:` runs, e.g. --method pro");
+  };
+  std::size_t expected = 0;
+  for (const Layer& layer : facts_.layers) {
+    if (layer.rotations > 2) refuse("its layers have indexers with keys of their own");
+    if (layer.rotations == 2) ++expected;
+  }
+  const llama_seq_id sequence = take_sequence();
+  const Token token = bos().value_or(0);
+  const char wanted = 1;
+  injector_->watch_keys(true);
+  try {
+    decode({sequence, {&token, 1}, 0, 0}, {&wanted, 1});
+  } catch (...) {
+    injector_->watch_keys(false);
+    llama_memory_seq_rm(memory(), sequence, -1, -1);
+    give_back(sequence);
+    throw;
+  }
+  injector_->watch_keys(false);
+  llama_memory_seq_rm(memory(), sequence, -1, -1);
+  give_back(sequence);
+  const std::vector<KeyCache>& caches = injector_->key_caches();
+  if (caches.size() != expected) {
+    refuse(cat(caches.size(), " of its ", expected,
+               " layers store rotated keys as they are; in the others something else happens to "
+               "them after the rotation (compressed keys, a norm with weights)"));
+  }
+  turner_ =
+      std::make_unique<KeyTurner>(caches, injector_->rotations(), llama_n_threads(context_.get()));
+}
+
+std::int64_t LocalModel::end_of_rung(std::size_t rung) const {
+  return ladder_ ? ladder_->rungs().at(rung).length : context_length();
+}
+
+void LocalModel::turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to) {
+  llama_synchronize(context_.get());
+  turner_->turn(cells, injector_->setting(from), injector_->setting(to));
+}
+
+std::string LocalModel::description() const {
+  std::string devices;
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    const ggml_backend_dev_t device = ggml_backend_dev_get(i);
+    if (options_.gpu_layers == 0 && ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_GPU) {
+      continue;
+    }
+    devices += cat(devices.empty() ? "" : " + ", ggml_backend_dev_description(device));
+  }
+  return cat("llama.cpp ", llama_version(), ", ", devices, ", ", llama_n_threads(context_.get()),
+             " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_,
+             options_.climb_last ? ", climb last" : "");
+}
+
+std::int64_t LocalModel::context_length() const {
+  return static_cast<std::int64_t>(llama_n_ctx(context_.get()));
+}
+
+void LocalModel::check_length(std::int64_t length) const {
+  if (length > context_length()) {
+    throw Error(
+        ErrorKind::usage,
+        cat("a timeline of ", length, " tokens does not fit a context of ", context_length()),
+        cat("open the model with -c ", length));
+  }
+  if (ladder_) ladder_->rung_at(length);
+}
+
+std::int64_t LocalModel::longest() const {
+  return ladder_ ? std::min(context_length(), ladder_->longest()) : context_length();
+}
+
+std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<LocalTimeline>(*this); }
+
+std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path, std::size_t rung) {
+  if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
+    throw Error(ErrorKind::usage, "a sequence is restored before any other begins");
+  }
+  if (ladder_ && rung >= ladder_->rungs().size()) {
+    throw Error(ErrorKind::corrupt,
+                cat("rung ", rung, " of a ladder with ", ladder_->rungs().size()));
+  }
+  auto timeline = std::make_unique<LocalTimeline>(*this);
+  timeline->load(path, rung);
+  return timeline;
+}
+
+llama_seq_id LocalModel::take_sequence() {
+  if (free_sequences_.empty()) {
+    throw Error(ErrorKind::usage, cat("all ", options_.timelines, " timelines are in use"),
+                "open the model with room for more of them");
+  }
+  const llama_seq_id sequence = free_sequences_.back();
+  free_sequences_.pop_back();
+  return sequence;
+}
+
+void LocalModel::give_back(llama_seq_id sequence) { free_sequences_.push_back(sequence); }
+
+void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wanted) {
+  tokens_.clear();
+  positions_.clear();
+  sequences_.clear();
+  for (const Chunk& chunk : chunks) {
+    tokens_.insert(tokens_.end(), chunk.tokens.begin(), chunk.tokens.end());
+    for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
+      positions_.push_back(static_cast<llama_pos>(chunk.position + static_cast<std::int64_t>(i)));
+    }
+    sequences_.resize(tokens_.size(), chunk.sequence);
+  }
+  const std::size_t count = tokens_.size();
+  for (const Token token : tokens_) {
+    if (token < 0 || token >= vocabulary_) {
+      throw Error(ErrorKind::usage,
+                  cat("token ", token, " is outside the vocabulary of ", vocabulary_));
+    }
+  }
+  sequence_lists_.clear();
+  for (llama_seq_id& sequence : sequences_) sequence_lists_.push_back(&sequence);
+  outputs_.assign(wanted.begin(), wanted.end());
+  const std::int64_t position = chunks.front().position;
+  llama_batch batch{};
+  batch.n_tokens = static_cast<int32_t>(count);
+  batch.token = tokens_.data();
+  batch.pos = positions_.data();
+  batch.n_seq_id = sequence_counts_.data();
+  batch.seq_id = sequence_lists_.data();
+  batch.logits = outputs_.data();
+
+  take_llama_log();
+  injector_->begin(chunks.front().rung);
+  const int result = llama_decode(context_.get(), batch);
+  if (result == 1) {
+    throw Error(ErrorKind::usage,
+                cat("the context of ", context_length(), " tokens is full: no room for ", count,
+                    " more at position ", position),
+                "open the model with a larger -c, or keep fewer timelines");
+  }
+  if (result != 0) {
+    throw Error(ErrorKind::failed, cat("libllama failed with ", result, " at position ", position,
+                                       ": ", take_llama_log()));
+  }
+  injector_->finish();
+}
+
+void LocalModel::read_together(std::span<const Reading> readings, const LogitObserver& observer) {
+  // Memory with a state per sequence is computed sequence by sequence, which the injector would not
+  // recognise as one decode.
+  const bool stateful =
+      llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
+  if (stateful || readings.empty()) return LanguageModel::read_together(readings, observer);
+  std::vector<Chunk> chunks;
+  std::vector<std::size_t> last;  // of each reading, within the batch
+  std::size_t count = 0;
+  for (const Reading& reading : readings) {
+    auto& timeline = static_cast<LocalTimeline&>(*reading.timeline);
+    chunks.push_back(timeline.begin_shared(reading.tokens));
+    count += reading.tokens.size();
+    last.push_back(count - 1);
+    if (chunks.back().rung != chunks.front().rung || count > batch()) {
+      throw Error(ErrorKind::usage,
+                  cat("timelines on rungs ", chunks.front().rung, " and ", chunks.back().rung, ", ",
+                      count, " tokens: a batch holds one rung and ", batch()));
+    }
+  }
+  // The last token of each is wanted: not every architecture runs without any.
+  std::vector<char> wanted(count, 0);
+  for (const std::size_t i : last) wanted[i] = 1;
+  try {
+    decode(chunks, wanted);
+  } catch (...) {
+    for (const Chunk& chunk : chunks) {
+      llama_memory_seq_rm(memory(), chunk.sequence, static_cast<llama_pos>(chunk.position), -1);
+    }
+    throw;
+  }
+  std::span<const std::int32_t> rest = cells();
+  for (const Reading& reading : readings) {
+    const std::size_t own = rest.empty() ? 0 : reading.tokens.size();
+    static_cast<LocalTimeline&>(*reading.timeline).end_shared(reading.tokens, rest.first(own));
+    rest = rest.subspan(own);
+  }
+  for (std::size_t i = 0; i < readings.size(); ++i) observer(i, row(last[i]));
+}
+
+void LocalModel::decode_scored(const Chunk& chunk, std::span<const Token> targets,
+                               std::span<double> scores) {
+  // Below this a float's probability loses digits, and the logarithm is taken from the logits.
+  constexpr float kLeastProbability = 1e-30F;
+  // The device's fast exponentials are good to some 1e-5.
+  constexpr double kTolerance = 1e-3;
+  constexpr std::size_t kCallsPerCheck = 16;
+
+  bool in_place = false;
+  if (scoring_ != Scoring::host) {
+    injector_->on_logits = [&](ggml_tensor* logits) { in_place = score_in_place(logits, targets); };
+  }
+  try {
+    decode(chunk, std::vector<char>(chunk.tokens.size(), 1));
+  } catch (...) {
+    injector_->on_logits = nullptr;
+    throw;
+  }
+  injector_->on_logits = nullptr;
+  if (!in_place) return score_on_host(targets, scores);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const float probability = probabilities_[i];
+    scores[i] = probability > kLeastProbability
+                    ? std::log(static_cast<double>(probability))
+                    : log_probability(row(i), static_cast<std::size_t>(targets[i]));
+  }
+  // Now and then a row is checked against what libllama itself hands out. Not always: that waits
+  // for all logits to arrive here, while the next chunk could be computing.
+  if (!targets.empty() && calls_in_place_++ % kCallsPerCheck == 0) {
+    const double expected = log_probability(row(0), static_cast<std::size_t>(targets[0]));
+    if (std::abs(scores[0] - expected) > kTolerance * (1 - expected)) {
+      scoring_ = Scoring::host;
+      score_on_host(targets, scores);
+    }
+  }
+}
+
+bool LocalModel::score_in_place(ggml_tensor* logits, std::span<const Token> targets) {
+  if (logits->type != GGML_TYPE_F32 || logits->ne[0] != vocabulary_ ||
+      logits->ne[1] < static_cast<std::int64_t>(targets.size()) || !ggml_is_contiguous(logits)) {
+    return false;
+  }
+  const ggml_backend_buffer_t buffer = logits->view_src ? logits->view_src->buffer : logits->buffer;
+  try {
+    if (!device_scorer_) {
+      const bool here = ggml_backend_buffer_is_host(buffer) && scoring_ == Scoring::automatic;
+      if (!here) device_scorer_ = DeviceScorer::make(ggml_backend_buffer_get_type(buffer));
+      if (!device_scorer_) {
+        scoring_ = Scoring::host;
+        return false;
+      }
+    }
+    probabilities_.resize(targets.size());
+    device_scorer_->score(logits, targets, probabilities_);
+    return true;
+  } catch (const Error&) {
+    scoring_ = Scoring::host;  // it can always be done here
+    return false;
+  }
+}
+
+void LocalModel::score_on_host(std::span<const Token> targets, std::span<double> scores) {
+  if (targets.empty()) return;
+  // libllama keeps wanted rows side by side, and is asked from this thread only.
+  const std::span<const float> first = row(0);
+  workers_.run(targets.size(), [&](std::size_t i) {
+    scores[i] = log_probability({first.data() + i * first.size(), first.size()},
+                                static_cast<std::size_t>(targets[i]));
+  });
+}
+
+std::span<const float> LocalModel::row(std::size_t index) const {
+  const float* row = llama_get_logits_ith(context_.get(), static_cast<int32_t>(index));
+  if (row == nullptr) {
+    throw Error(ErrorKind::failed, cat("libllama has no logits for row ", index));
+  }
+  return {row, static_cast<std::size_t>(vocabulary_)};
+}
+
+}  // namespace mrrope

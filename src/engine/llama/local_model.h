@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The local engine from inside: one loaded model, one context, one key-value cache shared by all
+// timelines.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/llama/graph/device_score.h"
+#include "engine/llama/graph/inject.h"
+#include "engine/llama/llama_api.h"
+#include "engine/llama/local.h"
+#include "engine/llama/graph/score.h"
+
+namespace mrrope {
+
+class LocalModel final : public LanguageModel {
+ public:
+  // The model must have been loaded from what the facts describe. Makes the context and runs the
+  // self-test of the rotations. Throws as open_local().
+  LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options);
+  ~LocalModel() override;
+
+  const Model& facts() const override { return facts_; }
+  std::string description() const override;
+  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override;
+  std::string detokenize(std::span<const Token> tokens) const override;
+  std::optional<Token> bos() const override;
+  int vocabulary() const override { return vocabulary_; }
+  std::string apply_chat_template(std::span<const ChatMessage> messages) const override;
+  std::optional<ChatTemplate> chat_template() const override;
+  std::string piece(Token token) const override;
+  bool ends_text(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
+  void use(const Ladder& ladder) override;
+  std::int64_t context_length() const override;
+  std::unique_ptr<Timeline> timeline() override;
+  std::size_t batch() const override { return static_cast<std::size_t>(ubatch_); }
+  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override;
+  std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
+
+  // The rest is for timelines.
+
+  // Sequence numbers of the cache, handed out and given back. take throws Error (usage) when all
+  // are in use.
+  llama_seq_id take_sequence();
+  void give_back(llama_seq_id sequence);
+
+  // Some tokens of one timeline, at most ubatch() of them, at consecutive positions.
+  struct Chunk {
+    llama_seq_id sequence;
+    std::span<const Token> tokens;
+    std::int64_t position;
+    std::size_t rung;
+  };
+  // Computes chunks of different timelines, all on one rung and at most ubatch() tokens together,
+  // counted from the first token of the first chunk on. wanted[i]: the logits that follow token i
+  // are kept and can be had from row(i) until the next call. Throws Error: usage (the cache is
+  // full), failed.
+  void decode(std::span<const Chunk> chunks, std::span<const char> wanted);
+  void decode(const Chunk& chunk, std::span<const char> wanted) { decode({&chunk, 1}, wanted); }
+  // Under a ladder that grows: where the last decode stored its tokens, in their order. Otherwise
+  // empty.
+  const std::vector<std::int32_t>& cells() const noexcept { return injector_->cells(); }
+  std::span<const float> row(std::size_t index) const;
+
+  // Computes tokens as above, all wanted, and the natural logarithm of the probability of
+  // targets[i] after tokens[i] into scores[i], for as many targets as there are. NaN where a logit
+  // is.
+  void decode_scored(const Chunk& chunk, std::span<const Token> targets, std::span<double> scores);
+
+  // Where scores are computed: on the accelerator if the logits are there, or as told, for tests.
+  enum class Scoring { automatic, host, device };
+  void score_on(Scoring where) noexcept { scoring_ = where; }
+  Scoring scoring() const noexcept { return scoring_; }
+
+  // The longest timeline that the cache and the ladder have room for, and the refusal of a longer
+  // one: Error (usage).
+  std::int64_t longest() const;
+  void check_length(std::int64_t length) const;
+
+  // The ladder's: the rung in force at a length, the last length of a rung, and the turn of a
+  // timeline's keys from rung to rung. cells[p] is the cell of position p.
+  std::size_t rung_at(std::int64_t length) const { return ladder_ ? ladder_->rung_at(length) : 0; }
+  std::int64_t end_of_rung(std::size_t rung) const;
+  void turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to);
+  bool climbs_last() const noexcept { return options_.climb_last; }
+  bool grows() const noexcept { return ladder_ && ladder_->elastic(); }
+
+  int ubatch() const noexcept { return ubatch_; }
+  llama_context* context() const noexcept { return context_.get(); }
+  llama_memory_t memory() const noexcept { return llama_get_memory(context_.get()); }
+  const llama_model* llama() const noexcept { return model_.get(); }
+  const llama_vocab* vocab() const noexcept { return vocab_; }
+  const Injector& injector() const noexcept { return *injector_; }
+
+ private:
+  // Finds out where keys are stored, with one token. Throws Error (unsupported).
+  void find_keys();
+
+  // Called with the computed logits inside a decode; whether the probabilities could be computed
+  // where they are.
+  bool score_in_place(ggml_tensor* logits, std::span<const Token> targets);
+  void score_on_host(std::span<const Token> targets, std::span<double> scores);
+
+  Model facts_;
+  LocalOptions options_;
+  LlamaPtr<llama_model> model_;
+  const llama_vocab* vocab_;
+  int vocabulary_;
+  int ubatch_;
+  std::unique_ptr<Injector> injector_;  // outlives the context
+  LlamaPtr<llama_context> context_;
+  std::unique_ptr<KeyTurner> turner_;  // once a ladder that grows was used
+  WorkerPool workers_;
+  Scoring scoring_ = Scoring::automatic;
+  std::unique_ptr<DeviceScorer> device_scorer_;
+  std::vector<float> probabilities_;
+  std::size_t calls_in_place_ = 0;
+  std::optional<Ladder> ladder_;  // empty: the model as shipped
+  std::vector<llama_seq_id> free_sequences_;
+  // The batch being decoded.
+  std::vector<Token> tokens_;
+  std::vector<llama_pos> positions_;
+  std::vector<int32_t> sequence_counts_;
+  std::vector<llama_seq_id> sequences_;
+  std::vector<llama_seq_id*> sequence_lists_;
+  std::vector<std::int8_t> outputs_;
+};
+
+}  // namespace mrrope

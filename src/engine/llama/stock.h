@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// libllama left alone: no callback, no plan, nothing but what a file says. The judge of exports.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <vector>
+
+#include "engine/llama/local.h"
+
+namespace mrrope {
+
+// Logits after each of the tokens listed in `wanted` (ascending), from a fresh context of
+// options.context tokens. Only context, gpu_layers, threads, ubatch, cache types and flash
+// attention of the options are read. Throws Error: unsupported where libllama refuses the file
+// (with its words), failed.
+std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::path>& files,
+                                             const std::vector<Token>& tokens,
+                                             const std::vector<std::size_t>& wanted,
+                                             const LocalOptions& options);
+
+}  // namespace mrrope

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/llama/text.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "engine/chat/chat.h"
+#include "engine/llama/local_model.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+// libllama aborts where such a file's vocabulary is asked for text.
+void check_vocabulary(const llama_vocab* vocab, const std::string& file) {
+  if (llama_vocab_type(vocab) != LLAMA_VOCAB_TYPE_NONE) return;
+  throw Error(ErrorKind::unsupported, cat(file, " carries no tokenizer"),
+              "convert the model again with its tokenizer files beside it");
+}
+
+std::string piece_of(const llama_vocab* vocab, Token token, bool special) {
+  std::string piece(64, '\0');
+  int32_t length = llama_token_to_piece(vocab, token, piece.data(),
+                                        static_cast<int32_t>(piece.size()), 0, special);
+  if (length < 0) {
+    piece.resize(static_cast<std::size_t>(-length));
+    length = llama_token_to_piece(vocab, token, piece.data(), static_cast<int32_t>(piece.size()), 0,
+                                  special);
+  }
+  piece.resize(static_cast<std::size_t>(std::max(length, 0)));
+  return piece;
+}
+
+}  // namespace
+
+std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
+                             std::string_view text, bool special) {
+  check_vocabulary(vocab, file);
+  if (text.size() > static_cast<std::size_t>(INT32_MAX)) {
+    throw Error(ErrorKind::usage, cat("a text of ", text.size(), " bytes is too long to tokenize"),
+                "give it in parts below 2 GiB");
+  }
+  // One call suffices unless the tokenizer makes more tokens than bytes.
+  std::vector<Token> tokens(text.size() + 16);
+  const auto run = [&] {
+    return llama_tokenize(vocab, text.data(), static_cast<int32_t>(text.size()), tokens.data(),
+                          static_cast<int32_t>(tokens.size()), false, special);
+  };
+  int32_t count = run();
+  if (count < 0 && count != INT32_MIN) {
+    tokens.resize(static_cast<std::size_t>(-count));
+    count = run();
+  }
+  if (count < 0) {
+    throw Error(ErrorKind::failed, cat("libllama cannot tokenize ", text.size(), " bytes of text"));
+  }
+  tokens.resize(static_cast<std::size_t>(count));
+  return tokens;
+}
+
+std::string text_of(const llama_vocab* vocab, const std::string& file,
+                    std::span<const Token> tokens) {
+  check_vocabulary(vocab, file);
+  std::string text(tokens.size() * 8 + 16, '\0');
+  const auto run = [&] {
+    return llama_detokenize(vocab, tokens.data(), static_cast<int32_t>(tokens.size()), text.data(),
+                            static_cast<int32_t>(text.size()), false, false);
+  };
+  int32_t length = run();
+  if (length < 0) {
+    text.resize(static_cast<std::size_t>(-length));
+    length = run();
+  }
+  if (length < 0)
+    throw Error(ErrorKind::failed,
+                cat("libllama cannot turn ", tokens.size(), " tokens into text"));
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+std::optional<Token> bos_of(const llama_vocab* vocab) {
+  if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE) return std::nullopt;
+  const llama_token token = llama_vocab_bos(vocab);
+  if (token == LLAMA_TOKEN_NULL || !llama_vocab_get_add_bos(vocab)) return std::nullopt;
+  return token;
+}
+
+std::optional<ChatTemplate> chat_template_of(const llama_model* model) {
+  const char* source = llama_model_chat_template(model, nullptr);
+  if (source == nullptr) return std::nullopt;
+  const llama_vocab* vocab = llama_model_get_vocab(model);
+  const auto text = [&](llama_token token) {
+    return token == LLAMA_TOKEN_NULL ? std::string() : piece_of(vocab, token, true);
+  };
+  return ChatTemplate{source, text(llama_vocab_bos(vocab)), text(llama_vocab_eos(vocab)),
+                      bos_of(vocab).has_value()};
+}
+
+std::string chat_prompt(const llama_model* model, const std::string& file,
+                        std::span<const ChatMessage> messages) {
+  const std::optional<ChatTemplate> own = chat_template_of(model);
+  if (!own) {
+    throw Error(ErrorKind::unsupported, cat(file, " carries no chat template"),
+                "leave --chat away, or use an instruct model");
+  }
+  try {
+    return render_chat(*own, messages);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::unsupported,
+                cat("the chat template of ", file, " cannot be applied: ", error.what()));
+  }
+}
+
+std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
+  std::vector<Token> tokens = tokens_of(vocab_, facts_.path.filename().string(), text, special);
+  const std::optional<Token> first = bos();
+  if (add_bos && first) tokens.insert(tokens.begin(), *first);
+  return tokens;
+}
+
+std::string LocalModel::detokenize(std::span<const Token> tokens) const {
+  return text_of(vocab_, facts_.path.filename().string(), tokens);
+}
+
+std::string LocalModel::piece(Token token) const {
+  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
+  return piece_of(vocab_, token, false);
+}
+
+std::optional<Token> LocalModel::bos() const { return bos_of(vocab_); }
+
+std::optional<ChatTemplate> LocalModel::chat_template() const {
+  return chat_template_of(model_.get());
+}
+
+std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
+  return chat_prompt(model_.get(), facts_.path.filename().string(), messages);
+}
+
+}  // namespace mrrope

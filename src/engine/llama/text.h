@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between text and tokens, by the tokenizer and the chat template of a model file. `file` is its
+// name, for messages. All throw Error: unsupported, failed.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/engine.h"
+#include "engine/llama/llama_api.h"
+
+namespace mrrope {
+
+std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
+                             std::string_view text, bool special);  // without BOS
+std::string text_of(const llama_vocab* vocab, const std::string& file,
+                    std::span<const Token> tokens);
+std::optional<Token> bos_of(const llama_vocab* vocab);  // where the file asks for one
+std::optional<ChatTemplate> chat_template_of(const llama_model* model);
+std::string chat_prompt(const llama_model* model, const std::string& file,
+                        std::span<const ChatMessage> messages);
+
+}  // namespace mrrope

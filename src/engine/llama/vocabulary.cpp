@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+#include "engine/llama/text.h"
+#include "model/tokenizer.h"
+#include "formats/digest.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+class Vocabulary final : public Tokenizer {
+ public:
+  Vocabulary(LlamaPtr<llama_model> model, const std::filesystem::path& file)
+      : model_(std::move(model)),
+        vocab_(llama_model_get_vocab(model_.get())),
+        file_(file.filename().string()),
+        digest_(model_digest({file})) {}
+
+  std::string name() const override { return "vocabulary " + digest_; }
+  std::vector<Token> tokenize(std::string_view text, bool special) override {
+    return tokens_of(vocab_, file_, text, special);
+  }
+  std::string detokenize(std::span<const Token> tokens) override {
+    return text_of(vocab_, file_, tokens);
+  }
+  std::optional<Token> bos() override { return bos_of(vocab_); }
+  std::string apply_chat_template(std::span<const ChatMessage> messages) override {
+    return chat_prompt(model_.get(), file_, messages);
+  }
+
+ private:
+  LlamaPtr<llama_model> model_;
+  const llama_vocab* vocab_;
+  std::string file_;
+  std::string digest_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> open_vocabulary(const std::filesystem::path& file) {
+  start_llama();
+  llama_model_params params = llama_model_default_params();
+  params.vocab_only = true;
+  take_llama_log();
+  LlamaPtr<llama_model> model(llama_model_load_from_file(file.c_str(), params));
+  if (!model) {
+    throw Error(
+        ErrorKind::unsupported,
+        cat("libllama cannot read the vocabulary of ", file.string(), ": ", take_llama_log()),
+        "give --vocab a GGUF file of the served model, of any quantization");
+  }
+  return std::make_unique<Vocabulary>(std::move(model), file);
+}
+
+}  // namespace mrrope

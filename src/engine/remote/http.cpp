@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/remote/http.h"
+
+#include <cpp-httplib/httplib.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "base/text.h"
+#include "base/source.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+constexpr const char* kExample = "write it as http://127.0.0.1:8080/v1";
+
+[[noreturn]] void refuse(const std::string& text, const std::string& why) {
+  throw Error(ErrorKind::usage, cat("the endpoint ", shown(text), " ", why), kExample);
+}
+
+const char* trouble_of(httplib::Error error) {
+  switch (error) {
+    case httplib::Error::Connection:
+    case httplib::Error::BindIPAddress:
+    case httplib::Error::ProxyConnection:
+      return "refused";
+    case httplib::Error::ConnectionTimeout:
+    case httplib::Error::Timeout:
+      return "stalled";
+    case httplib::Error::ExceedMaxPayloadSize:
+      return "too large";
+    case httplib::Error::SSLConnection:
+    case httplib::Error::SSLLoadingCerts:
+    case httplib::Error::SSLServerVerification:
+    case httplib::Error::SSLServerHostnameVerification:
+      return "certificate";
+    default:
+      return "cut";
+  }
+}
+
+}  // namespace
+
+bool Url::loopback() const {
+  return host == "localhost" || host == "[::1]" || host.rfind("127.", 0) == 0;
+}
+
+Url parse_url(const std::string& text) {
+  Url url;
+  std::string rest;
+  if (text.rfind("http://", 0) == 0) {
+    rest = text.substr(7);
+    url.port = 80;
+  } else if (text.rfind("https://", 0) == 0) {
+    rest = text.substr(8);
+    url.port = 443;
+    url.tls = true;
+#ifndef CPPHTTPLIB_OPENSSL_SUPPORT
+    throw Error(ErrorKind::unsupported, cat(shown(text), " needs TLS, and this build has none"),
+                "install OpenSSL 3 (libssl-dev) and build again");
+#endif
+  } else {
+    refuse(text, "is no HTTP address");
+  }
+  // The address is in run.json as typed: no secret may stand in it.
+  if (rest.substr(0, rest.find('/')).find('@') != std::string::npos) {
+    throw Error(ErrorKind::usage, "the endpoint holds a name or a password",
+                "put the key into the environment: MRROPE_API_KEY=... mrrope eval ...");
+  }
+  for (const char c : rest) {
+    if (c <= ' ' || c > '~' || c == '"' || c == '\\')
+      refuse(text, "holds a character that no address has");
+  }
+  if (rest.find_first_of("?#") != std::string::npos) refuse(text, "has a query");
+  const std::size_t slash = rest.find('/');
+  std::string authority = rest.substr(0, slash);
+  if (slash != std::string::npos) url.path = rest.substr(slash);
+  while (!url.path.empty() && url.path.back() == '/') url.path.pop_back();
+  const std::size_t bracket = authority.rfind(']');
+  const std::size_t colon = authority.rfind(':');
+  if (colon != std::string::npos && (bracket == std::string::npos || colon > bracket)) {
+    const char* begin = authority.data() + colon + 1;
+    const char* end = authority.data() + authority.size();
+    const auto [at, error] = std::from_chars(begin, end, url.port);
+    if (error != std::errc() || at != end || url.port < 1 || url.port > 65535) {
+      refuse(text, "has no port between 1 and 65535");
+    }
+    authority.resize(colon);
+  }
+  if (authority.empty()) refuse(text, "names no host");
+  url.host = authority;
+  return url;
+}
+
+struct HttpClient::Inside {
+  httplib::Client client;
+  double seconds;
+
+  Inside(const Url& url, double s)
+      : client(cat(url.tls ? "https://" : "http://", url.host, ":", url.port)), seconds(s) {}
+
+  template <typename Send>
+  HttpReply run(std::size_t most, const Send& send) {
+    client.set_payload_max_length(most);
+    const auto start = std::chrono::steady_clock::now();
+    const httplib::Result result = send();
+    HttpReply reply;
+    if (!result) {
+      reply.trouble = trouble_of(result.error());
+      // The library calls a read that timed out a failed read.
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      if (reply.trouble == "cut" && took.count() >= 0.99 * seconds) reply.trouble = "stalled";
+      return reply;
+    }
+    reply.status = result->status;
+    reply.body = result->body;
+    reply.retry_after = result->get_header_value("Retry-After");
+    return reply;
+  }
+};
+
+HttpClient::HttpClient(const Url& url, double seconds, const std::string& key)
+    : inside_(std::make_unique<Inside>(url, seconds)) {
+  const auto wait =
+      std::chrono::milliseconds(std::max<std::int64_t>(1, std::int64_t(seconds * 1000)));
+  httplib::Client& client = inside_->client;
+  client.set_connection_timeout(
+      std::min<std::chrono::milliseconds>(wait, std::chrono::seconds(30)));
+  client.set_read_timeout(wait);
+  client.set_write_timeout(wait);
+  client.set_max_timeout(wait);  // one that drips forever
+  client.set_keep_alive(true);
+  client.set_tcp_nodelay(true);
+  client.set_follow_location(false);
+  if (!key.empty()) client.set_bearer_token_auth(key);
+}
+
+HttpClient::~HttpClient() = default;
+
+HttpReply HttpClient::get(const std::string& path, std::size_t most) {
+  return inside_->run(most, [&] { return inside_->client.Get(path); });
+}
+
+HttpReply HttpClient::post(const std::string& path, const std::string& body, std::size_t most) {
+  return inside_->run(most, [&] { return inside_->client.Post(path, body, "application/json"); });
+}
+
+void HttpClient::stop() { inside_->client.stop(); }
+
+}  // namespace mrrope

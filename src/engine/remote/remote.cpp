@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/remote/remote.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "engine/remote/http.h"
+#include "engine/remote/replies.h"
+#include "model/tokenizer.h"
+#include "base/json.h"
+#include "base/source.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kLargestAnswer = std::size_t{8} << 20;
+constexpr std::size_t kLargestTokens = std::size_t{256} << 20;
+constexpr double kLongestPause = 30;
+constexpr std::size_t kMostPieces = 1 << 20;  // remembered texts of tokens
+
+using Troubles = std::map<std::string, int>;
+using Poll = std::function<bool(std::string_view)>;  // false: give up
+
+// What became of a request after all tries.
+struct Outcome {
+  std::string body;
+  std::string failed;    // not empty: no usable reply
+  bool for_all = false;  // it would be the same for every other request
+};
+
+// Connections to one server, and the patience with it.
+class Server {
+ public:
+  explicit Server(const RemoteOptions& options)
+      : options_(options), url_(parse_url(options.url)), random_(std::random_device{}()) {
+    for (const char c : options.key) {
+      if (c <= ' ' || c > '~') {
+        throw Error(ErrorKind::usage, "the API key holds a blank or a control character",
+                    "set MRROPE_API_KEY to the key alone");
+      }
+    }
+    const std::string v1 = "/v1";
+    root_ = url_.path;
+    if (root_.size() >= v1.size() && root_.compare(root_.size() - v1.size(), v1.size(), v1) == 0) {
+      root_.resize(root_.size() - v1.size());
+    } else {
+      throw Error(ErrorKind::usage,
+                  cat("the endpoint ", shown(options.url), " does not end in /v1"),
+                  cat("write it as ", url_.tls ? "https://" : "http://", url_.host, ":", url_.port,
+                      url_.path, "/v1"));
+    }
+  }
+
+  // Paths count from what stands before /v1. An empty body: GET. check: throws Error (corrupt) on a
+  // reply that is no good, which then counts as garbage.
+  Outcome call(const std::string& path, const std::string& body, std::size_t most,
+               const std::function<void(const std::string&)>& check, Troubles& troubles,
+               const Poll& poll = {}, int retries = -1) {
+    if (retries < 0) retries = options_.retries;
+    const Lease lease(*this);
+    Outcome outcome;
+    for (int attempt = 0;; ++attempt) {
+      const HttpReply reply = body.empty() ? lease.client().get(root_ + path, most)
+                                           : lease.client().post(root_ + path, body, most);
+      std::string trouble = reply.trouble;
+      std::string words;
+      if (reply.status == 200) {
+        try {
+          check(reply.body);
+          return {reply.body, {}, false};
+        } catch (const Error& e) {
+          trouble = "garbage";
+          words = e.what();
+        }
+      } else if (reply.status != 0) {
+        trouble = cat("status ", reply.status);
+        words = without_key(error_words(reply.body));
+      }
+      if (stopped_) return {{}, "stopped", true};
+      ++troubles[trouble];
+      const bool may_pass = reply.status == 0 ? trouble != "certificate" : again(reply.status);
+      if (!may_pass || attempt >= retries) {
+        outcome.failed = cat(describe(trouble), words.empty() ? "" : ": ", words);
+        if (attempt > 0) outcome.failed += cat(", after ", attempt + 1, " tries");
+        outcome.for_all = trouble == "certificate" || reply.status == 401 || reply.status == 403 ||
+                          reply.status == 404;
+        return outcome;
+      }
+      if (!pause(attempt, retry_after_seconds(reply.retry_after, std::time(nullptr)), poll)) {
+        return {{}, "stopped", true};
+      }
+    }
+  }
+
+  void stop() {
+    stopped_ = true;
+    const std::lock_guard lock(mutex_);
+    for (const auto& client : clients_) client->stop();
+  }
+
+  std::string address() const { return cat(url_.host, ":", url_.port); }
+
+ private:
+  // A connection from those that are idle, or a new one.
+  class Lease {
+   public:
+    explicit Lease(Server& server) : server_(server) {
+      const std::lock_guard lock(server.mutex_);
+      if (server.idle_.empty()) {
+        server.clients_.push_back(std::make_unique<HttpClient>(server.url_, server.options_.seconds,
+                                                               server.options_.key));
+        client_ = server.clients_.back().get();
+      } else {
+        client_ = server.idle_.back();
+        server.idle_.pop_back();
+      }
+    }
+    ~Lease() {
+      const std::lock_guard lock(server_.mutex_);
+      server_.idle_.push_back(client_);
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    HttpClient& client() const { return *client_; }
+
+   private:
+    Server& server_;
+    HttpClient* client_ = nullptr;
+  };
+
+  static bool again(int status) {
+    return status == 200 || status == 408 || status == 425 || status == 429 || status >= 500;
+  }
+
+  std::string describe(const std::string& trouble) const {
+    if (trouble == "refused") return cat("nobody answers at ", address());
+    if (trouble == "stalled")
+      return cat("no reply from ", address(), " in ", options_.seconds, " s");
+    if (trouble == "cut") return cat(address(), " cut the connection");
+    if (trouble == "too large") return cat("the reply of ", address(), " is too large");
+    if (trouble == "certificate") return cat("the certificate of ", address(), " does not hold");
+    if (trouble == "garbage") return cat(address(), " sent something unreadable");
+    return cat(address(), " answers with ", trouble);
+  }
+
+  // A server may repeat the key in its complaint.
+  std::string without_key(std::string words) const {
+    if (options_.key.empty()) return words;
+    for (std::size_t at = 0; (at = words.find(options_.key, at)) != std::string::npos;) {
+      words.replace(at, options_.key.size(), "...");
+    }
+    return words;
+  }
+
+  bool pause(int attempt, double asked, const Poll& poll) {
+    double jitter = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      jitter = 0.75 + 0.5 * double(random_()) / 4294967296.0;
+    }
+    const double own =
+        std::min(kLongestPause, options_.first_wait * std::pow(2.0, attempt)) * jitter;
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(std::max(own, asked));
+    while (std::chrono::steady_clock::now() < until) {
+      if (stopped_ || (poll && !poll({}))) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return !stopped_;
+  }
+
+  const RemoteOptions& options_;
+  Url url_;
+  std::string root_;  // the path before /v1
+  std::mutex mutex_;
+  std::mt19937 random_;
+  std::vector<std::unique_ptr<HttpClient>> clients_;
+  std::vector<HttpClient*> idle_;
+  std::atomic<bool> stopped_{false};
+};
+
+[[noreturn]] void give_up(const Outcome& outcome, const std::string& hint) {
+  throw Error(ErrorKind::failed, outcome.failed, hint);
+}
+
+// /tokenize and /detokenize as llama-server, vLLM and SGLang have them: the keys of all three are
+// sent.
+class ServerTokenizer final : public Tokenizer {
+ public:
+  ServerTokenizer(Server& server, std::string model) : server_(server), model_(std::move(model)) {}
+
+  // Whether the server has one; finds out about BOS.
+  bool open() {
+    Troubles troubles;
+    const Outcome first = server_.call(
+        "/tokenize", request("a b", false, false), kLargestTokens,
+        [](const std::string& b) { parse_tokens(b); }, troubles);
+    if (!first.failed.empty()) {
+      if (troubles.count("status 404") > 0 || troubles.count("status 405") > 0 ||
+          troubles.count("status 501") > 0) {
+        return false;
+      }
+      give_up(first, "see the server's own log");
+    }
+    const std::vector<Token> bare = parse_tokens(first.body);
+    const std::vector<Token> with = tokens(request("a b", true, false));
+    if (with.size() == bare.size() + 1 && std::equal(bare.begin(), bare.end(), with.begin() + 1)) {
+      bos_ = with.front();
+    } else if (with != bare) {
+      throw Error(ErrorKind::unsupported,
+                  "the server's tokenizer adds more to a text than one BOS in front",
+                  "give a local vocabulary instead: --vocab FILE.gguf");
+    }
+    return true;
+  }
+
+  std::string name() const override { return "tokenizer of the server"; }
+  std::vector<Token> tokenize(std::string_view text, bool special) override {
+    if (text.empty()) return {};
+    return tokens(request(text, false, special));
+  }
+  std::string detokenize(std::span<const Token> list) override {
+    if (list.empty()) return {};
+    // Texts are searched for the ends of sentences token by token: each is asked for once.
+    if (list.size() == 1) {
+      const std::lock_guard lock(mutex_);
+      const auto known = pieces_.find(list.front());
+      if (known != pieces_.end()) return known->second;
+    }
+    const json body = {{"model", model_}, {"tokens", std::vector<Token>(list.begin(), list.end())}};
+    std::string text =
+        parse_text(ask("/detokenize", body, [](const std::string& b) { parse_text(b); }));
+    const std::lock_guard lock(mutex_);
+    if (list.size() == 1 && pieces_.size() < kMostPieces) pieces_[list.front()] = text;
+    return text;
+  }
+  std::optional<Token> bos() override { return bos_; }
+  std::string apply_chat_template(std::span<const ChatMessage> messages) override {
+    json body = {{"messages", json::array()}};
+    for (const ChatMessage& m : messages) {
+      body["messages"].push_back({{"role", m.role}, {"content", m.content}});
+    }
+    Troubles troubles;
+    const Outcome outcome = server_.call(
+        "/apply-template", body.dump(), kLargestAnswer, [](const std::string& b) { parse_text(b); },
+        troubles);
+    if (!outcome.failed.empty()) {
+      throw Error(ErrorKind::unsupported,
+                  cat("the server makes no prompt from its chat template (", outcome.failed, ")"),
+                  "give --api chat, and it uses the template itself; or --vocab FILE.gguf");
+    }
+    return parse_text(outcome.body);
+  }
+
+ private:
+  std::string request(std::string_view text, bool bos, bool special) const {
+    return json{{"model", model_},    {"content", text},           {"prompt", text},
+                {"add_special", bos}, {"add_special_tokens", bos}, {"parse_special", special}}
+        .dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+
+  std::string ask(const char* path, const json& body,
+                  const std::function<void(const std::string&)>& check) {
+    Troubles troubles;
+    Outcome outcome = server_.call(path, body.dump(), kLargestTokens, check, troubles);
+    if (!outcome.failed.empty()) give_up(outcome, "give the same command again to go on");
+    return std::move(outcome.body);
+  }
+
+  std::vector<Token> tokens(const std::string& body) {
+    Troubles troubles;
+    const Outcome outcome = server_.call(
+        "/tokenize", body, kLargestTokens, [](const std::string& b) { parse_tokens(b); }, troubles);
+    if (!outcome.failed.empty()) give_up(outcome, "give the same command again to go on");
+    return parse_tokens(outcome.body);
+  }
+
+  Server& server_;
+  std::string model_;
+  std::optional<Token> bos_;
+  std::mutex mutex_;  // of pieces_
+  std::unordered_map<Token, std::string> pieces_;
+};
+
+class RemoteModel final : public LanguageModel {
+ public:
+  explicit RemoteModel(const RemoteOptions& options) : options_(options), server_(options_) {
+    choose_model();
+    const bool local = !options_.vocabulary.empty();
+    if (local) {
+      tokenizer_ = open_vocabulary(options_.vocabulary);
+      trained_ = trained_ > 0 ? trained_ : read_model(options_.vocabulary).geometry.train_length;
+    } else {
+      auto tokenizer = std::make_unique<ServerTokenizer>(server_, facts_.name);
+      if (!tokenizer->open()) {
+        throw Error(ErrorKind::usage, cat(server_.address(), " has no tokenizer of its own to ask"),
+                    "give a GGUF file of the same model, of any quantization: --vocab FILE.gguf");
+      }
+      far_ = true;
+      tokenizer_ = std::move(tokenizer);
+    }
+    find_context();
+    if (options_.chat) measure_template();
+    // The server's scaling is its own affair: a geometry stands here because a model has one.
+    facts_.architecture = "served";
+    facts_.geometry = {4, 10000, trained_ > 0 ? trained_ : context_, Pairing::halves};
+  }
+
+  const Model& facts() const override { return facts_; }
+  std::string description() const override {
+    return cat("endpoint", owner_.empty() ? "" : " of ", owner_, ", ",
+               options_.chat ? "chats" : "completions of token ids", ", ", tokenizer_->name());
+  }
+
+  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
+    std::vector<Token> tokens = tokenizer_->tokenize(text, special);
+    const std::optional<Token> first = bos();
+    if (add_bos && first) tokens.insert(tokens.begin(), *first);
+    return tokens;
+  }
+  std::string detokenize(std::span<const Token> tokens) const override {
+    return tokenizer_->detokenize(tokens);
+  }
+  // In a chat it is the server's.
+  std::optional<Token> bos() const override {
+    return options_.chat ? std::nullopt : tokenizer_->bos();
+  }
+  int vocabulary() const override { return 0; }
+  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
+    if (!options_.chat) return tokenizer_->apply_chat_template(messages);
+    std::string text;
+    for (const ChatMessage& m : messages) text += m.content;
+    return text;
+  }
+  void use(const Ladder&) override {}
+  std::int64_t context_length() const override { return context_; }
+  std::unique_ptr<Timeline> timeline() override {
+    throw Error(ErrorKind::unsupported, "an endpoint only answers whole prompts",
+                "give a model file to run it here");
+  }
+  bool far_tokenizer() const override { return far_; }
+  int parallel() const override { return options_.parallel; }
+  void cancel() override { server_.stop(); }
+
+  WholeAnswer ask(const WholePrompt& prompt, const GenerateOptions& options) override {
+    json body = {{"model", facts_.name},
+                 {"max_tokens", options.max_tokens},
+                 {"temperature", options.sampling.temperature},
+                 {"stream", false}};
+    if (!options.stop.empty()) body["stop"] = options.stop;
+    if (options_.chat) {
+      const std::string text = prompt.text.empty() ? detokenize(prompt.tokens) : prompt.text;
+      body["messages"] = json::array({{{"role", "user"}, {"content", text}}});
+    } else {
+      body["prompt"] = prompt.tokens;
+    }
+    WholeAnswer answer;
+    const std::string bytes = body.dump(-1, ' ', false, json::error_handler_t::replace);
+    const Outcome outcome = server_.call(
+        options_.chat ? "/v1/chat/completions" : "/v1/completions", bytes, kLargestAnswer,
+        [&](const std::string& b) { parse_answer(b, options_.chat); }, answer.troubles,
+        options.on_text);
+    if (!outcome.failed.empty()) {
+      if (outcome.for_all && outcome.failed != "stopped") {
+        give_up(outcome, "correct the address or MRROPE_API_KEY; finished work is kept");
+      }
+      answer.failed = outcome.failed;
+      return answer;
+    }
+    const ServedAnswer said = parse_answer(outcome.body, options_.chat);
+    answer.said.text = said.text;
+    answer.said.finish = said.finish;
+    answer.said.smallest_gap = std::nan("");  // nobody says
+    const auto read = std::int64_t(prompt.tokens.size()) + overhead_.value_or(0);
+    const bool known = !options_.chat || overhead_.has_value();
+    if ((known && said.prompt_tokens && *said.prompt_tokens != read) ||
+        (said.answer_tokens &&
+         (*said.answer_tokens < 0 || *said.answer_tokens > options.max_tokens))) {
+      ++answer.troubles["usage"];
+    }
+    return answer;
+  }
+
+ private:
+  void choose_model() {
+    Troubles troubles;
+    const Outcome outcome = server_.call(
+        "/v1/models", {}, kLargestAnswer, [](const std::string& b) { parse_models(b); }, troubles,
+        {}, 2);
+    if (!outcome.failed.empty()) {
+      const char* hint = "is the server up, and is this its address?";
+      if (troubles.count("status 401") + troubles.count("status 403") > 0) {
+        hint = "put the key into the environment: MRROPE_API_KEY=...";
+      } else if (troubles.count("certificate") > 0) {
+        hint = "if you trust who signed it: SSL_CERT_FILE=authority.pem mrrope eval ...";
+      }
+      give_up(outcome, hint);
+    }
+    const std::vector<ServedModel> models = parse_models(outcome.body);
+    const ServedModel* chosen = models.size() == 1 ? &models.front() : nullptr;
+    std::string names;
+    for (const ServedModel& m : models) {
+      if (!options_.model.empty()) chosen = m.name == options_.model ? &m : chosen;
+      names += cat(names.empty() ? "" : ", ", printable(m.name));
+    }
+    if (!options_.model.empty() && (chosen == nullptr || chosen->name != options_.model)) {
+      throw Error(ErrorKind::usage, cat(server_.address(), " has no model ", shown(options_.model)),
+                  cat("it has: ", names.substr(0, 500)));
+    }
+    if (chosen == nullptr) {
+      throw Error(ErrorKind::usage, cat(server_.address(), " has ", models.size(), " models"),
+                  cat("name one of them before --endpoint: ", names.substr(0, 500)));
+    }
+    facts_.name = chosen->name;
+    owner_ = chosen->owner;
+    context_ = chosen->context;
+    trained_ = chosen->trained;
+  }
+
+  void find_context() {
+    if (owner_ == "llamacpp") {
+      Troubles troubles;
+      const Outcome outcome = server_.call(
+          "/props", {}, kLargestAnswer, [](const std::string& b) { parse_props_context(b); },
+          troubles);
+      if (outcome.failed.empty()) context_ = parse_props_context(outcome.body);
+    }
+    if (context_ == 0) context_ = options_.context;
+  }
+
+  // The tokens that the server's template puts around a message: what it counts more than we do.
+  void measure_template() {
+    const std::string word = "x";
+    const json body = {{"model", facts_.name},
+                       {"max_tokens", 1},
+                       {"temperature", 0},
+                       {"messages", json::array({{{"role", "user"}, {"content", word}}})}};
+    Troubles troubles;
+    const Outcome outcome = server_.call(
+        "/v1/chat/completions", body.dump(), kLargestAnswer,
+        [](const std::string& b) { parse_answer(b, true); }, troubles);
+    if (!outcome.failed.empty())
+      give_up(outcome, "give --api completions, or see the server's log");
+    const ServedAnswer said = parse_answer(outcome.body, true);
+    if (!said.prompt_tokens || *said.prompt_tokens < 1) return;
+    overhead_ = *said.prompt_tokens - std::int64_t(tokenizer_->tokenize(word, false).size());
+    if (*overhead_ < 0) overhead_.reset();
+    if (overhead_ && context_ > *overhead_) context_ -= *overhead_;
+  }
+
+  RemoteOptions options_;
+  Server server_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  Model facts_;
+  std::string owner_;
+  bool far_ = false;
+  std::int64_t context_ = 0;
+  std::int64_t trained_ = 0;
+  std::optional<std::int64_t> overhead_;
+};
+
+}  // namespace
+
+std::unique_ptr<LanguageModel> open_remote(const RemoteOptions& options) {
+  if (options.parallel < 1 || options.parallel > 1024) {
+    throw Error(ErrorKind::usage,
+                cat("--parallel ", options.parallel, " is not between 1 and 1024"),
+                "give as many as the server answers at once, e.g. --parallel 32");
+  }
+  if (!(options.seconds > 0)) {
+    throw Error(ErrorKind::usage, cat("a time-out of ", options.seconds, " s"), "600 is usual");
+  }
+  return std::make_unique<RemoteModel>(options);
+}
+
+}  // namespace mrrope

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/remote/replies.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "base/text.h"
+#include "base/json.h"
+#include "base/source.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kMostModels = 1000;
+constexpr std::size_t kLongestName = 500;
+constexpr double kLongestWait = 300;
+// Tokens of one request: a number above it is no answer to a question of ours.
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
+
+[[noreturn]] void broken(const std::string& what) {
+  throw Error(ErrorKind::corrupt, cat("the server's reply ", what));
+}
+
+json object(const std::string& body) {
+  json value =
+      parse_json(body, "the server's reply", {.bytes = std::uint64_t{256} << 20, .depth = 32});
+  if (!value.is_object()) broken("is no JSON object");
+  return value;
+}
+
+const json& list(const json& value, const char* key) {
+  const auto it = value.find(key);
+  if (it == value.end() || !it->is_array()) broken(cat("has no list \"", key, "\""));
+  return *it;
+}
+
+std::int64_t count_or_zero(const json& value, const char* key) {
+  const auto it = value.find(key);
+  if (it == value.end() || !it->is_number_integer()) return 0;
+  // Unsigned numbers above the range read as such.
+  if (it->is_number_unsigned() && it->get<std::uint64_t>() > std::uint64_t(kMostTokens)) return 0;
+  return std::max<std::int64_t>(0, it->get<std::int64_t>());
+}
+
+std::optional<std::int64_t> count_in(const json& value, const char* key) {
+  const auto it = value.find(key);
+  if (it == value.end() || it->is_null()) return std::nullopt;
+  if (!it->is_number_integer()) return -1;  // said, and no count: a lie
+  if (it->is_number_unsigned() && it->get<std::uint64_t>() > std::uint64_t(kMostTokens)) return -1;
+  return std::max<std::int64_t>(-1, it->get<std::int64_t>());
+}
+
+}  // namespace
+
+std::vector<ServedModel> parse_models(const std::string& body) {
+  const json reply = object(body);
+  std::vector<ServedModel> models;
+  for (const json& entry : list(reply, "data")) {
+    if (models.size() == kMostModels) break;
+    if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string()) {
+      broken("lists a model without a name");
+    }
+    ServedModel model;
+    model.name = entry["id"].get<std::string>();
+    if (model.name.empty() || model.name.size() > kLongestName)
+      broken("lists a model with no usable name");
+    if (entry.contains("owned_by") && entry["owned_by"].is_string()) {
+      model.owner = printable(entry["owned_by"].get<std::string>().substr(0, 60));
+    }
+    model.context = count_or_zero(entry, "max_model_len");
+    if (entry.contains("meta") && entry["meta"].is_object()) {
+      model.trained = count_or_zero(entry["meta"], "n_ctx_train");
+    }
+    models.push_back(std::move(model));
+  }
+  if (models.empty()) broken("lists no model");
+  return models;
+}
+
+std::int64_t parse_props_context(const std::string& body) {
+  const json reply = object(body);
+  const auto settings = reply.find("default_generation_settings");
+  if (settings == reply.end() || !settings->is_object()) return 0;
+  return count_or_zero(*settings, "n_ctx");
+}
+
+ServedAnswer parse_answer(const std::string& body, bool chat) {
+  const json reply = object(body);
+  const json& choices = list(reply, "choices");
+  if (choices.empty() || !choices[0].is_object()) broken("holds no choice");
+  const json& choice = choices[0];
+  ServedAnswer answer;
+  const json* text = nullptr;
+  if (!chat) {
+    const auto it = choice.find("text");
+    if (it != choice.end()) text = &*it;
+  } else if (choice.contains("message") && choice["message"].is_object()) {
+    const auto it = choice["message"].find("content");
+    if (it != choice["message"].end()) text = &*it;
+  }
+  if (text == nullptr || !(text->is_string() || (chat && text->is_null()))) broken("holds no text");
+  if (text->is_string()) answer.text = text->get<std::string>();
+  const auto finish = choice.find("finish_reason");
+  if (finish == choice.end() || !finish->is_string()) broken("does not say why it ended");
+  answer.finish = printable(finish->get<std::string>().substr(0, 40));
+  if (const auto usage = reply.find("usage"); usage != reply.end() && usage->is_object()) {
+    answer.prompt_tokens = count_in(*usage, "prompt_tokens");
+    answer.answer_tokens = count_in(*usage, "completion_tokens");
+  }
+  return answer;
+}
+
+std::vector<Token> parse_tokens(const std::string& body) {
+  const json reply = object(body);
+  std::vector<Token> tokens;
+  const json& entries = list(reply, "tokens");
+  tokens.reserve(entries.size());
+  for (const json& entry : entries) {
+    if (!entry.is_number_unsigned() ||
+        entry.get<std::uint64_t>() > std::uint64_t(std::numeric_limits<Token>::max())) {
+      broken("holds a token that is no number of a vocabulary");
+    }
+    tokens.push_back(entry.get<Token>());
+  }
+  return tokens;
+}
+
+std::string parse_text(const std::string& body) {
+  const json reply = object(body);
+  for (const char* key : {"content", "prompt", "text"}) {
+    const auto it = reply.find(key);
+    if (it != reply.end() && it->is_string()) return it->get<std::string>();
+  }
+  broken("holds no text");
+}
+
+std::string error_words(const std::string& body) {
+  std::string words;
+  const json reply = json::parse(
+      body.begin(), body.begin() + std::ptrdiff_t(std::min<std::size_t>(body.size(), 1 << 16)),
+      nullptr, false);
+  if (reply.is_object()) {
+    const json* at = &reply;
+    if (reply.contains("error")) at = &reply["error"];
+    for (const char* key : {"message", "detail"}) {
+      if (at->is_object() && at->contains(key) && (*at)[key].is_string())
+        words = (*at)[key].get<std::string>();
+    }
+    if (at->is_string()) words = at->get<std::string>();
+  }
+  if (words.empty()) words = body.substr(0, 200);
+  words = printable(words.substr(0, 200));
+  return words;
+}
+
+double retry_after_seconds(const std::string& header, std::int64_t now) {
+  if (header.empty()) return 0;
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(header.data(), header.data() + header.size(), seconds);
+  if (error != std::errc() || end != header.data() + header.size()) {
+    std::tm parts{};
+    const char* rest = strptime(header.c_str(), "%a, %d %b %Y %H:%M:%S", &parts);
+    seconds = rest != nullptr ? double(timegm(&parts) - now) : 0;
+  }
+  return seconds > 0 ? std::min(seconds, kLongestWait) : 0;  // not for NaN either
+}
+
+}  // namespace mrrope

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/run/journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+namespace {
+
+[[noreturn]] void cannot(const char* what, const fs::path& path, int code) {
+  const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  throw Error(ErrorKind::failed,
+              cat("cannot ", what, " ", path.string(), ": ", std::strerror(code)),
+              space ? "free some space and give the same command again: finished work is kept"
+                    : "give --out a folder that can be written to");
+}
+
+int retry_open(const fs::path& path, int flags) {
+  int file = -1;
+  do {
+    file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  } while (file < 0 && errno == EINTR);
+  return file;
+}
+
+// 0, or the error code.
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes.remove_prefix(std::size_t(written));
+  }
+  return 0;
+}
+
+// A folder is flushed so that a rename in it survives a power cut. Some file systems refuse.
+void flush_folder(const fs::path& folder) {
+  const int file = retry_open(folder.empty() ? fs::path(".") : folder, O_RDONLY | O_DIRECTORY);
+  if (file < 0) return;
+  ::fsync(file);
+  ::close(file);
+}
+
+}  // namespace
+
+void write_atomically(const fs::path& path, const std::string& content) {
+  fs::path temporary = path;
+  temporary += ".part";
+  const int file = retry_open(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+  if (file < 0) cannot("create", temporary, errno);
+  int code = write_all(file, content);
+  if (code == 0 && ::fsync(file) != 0) code = errno;
+  if (::close(file) != 0 && code == 0) code = errno;
+  if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
+  if (code != 0) {
+    ::unlink(temporary.c_str());
+    cannot("write", path, code);
+  }
+  flush_folder(path.parent_path());
+}
+
+ParsedJournal parse_journal(const std::string& content, const std::string& name) {
+  ParsedJournal parsed;
+  while (parsed.size < content.size()) {
+    const std::size_t end = content.find('\n', parsed.size);
+    ordered_json line;
+    if (end != std::string::npos) {
+      line = ordered_json::parse(content.begin() + std::ptrdiff_t(parsed.size),
+                                 content.begin() + std::ptrdiff_t(end), nullptr, false);
+    }
+    if (!line.is_object()) {
+      if (end != std::string::npos && end + 1 < content.size()) {
+        throw Error(ErrorKind::corrupt, cat(name, " is damaged in line ", parsed.lines.size() + 1),
+                    "delete this line, or the folder; or give another --out");
+      }
+      parsed.half_line = content.size() - parsed.size;
+      break;
+    }
+    parsed.lines.push_back(std::move(line));
+    parsed.size = end + 1;
+  }
+  return parsed;
+}
+
+Journal::Journal(const fs::path& path) : path_(path) {
+  file_ = retry_open(path, O_RDWR | O_CREAT);
+  if (file_ < 0) cannot("open", path, errno);
+  try {
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) cannot("lock", path, errno);
+      throw Error(ErrorKind::failed, cat("another run is writing to ", path.string()),
+                  "wait for it, or give another --out folder");
+    }
+    parsed_ = parse_journal(read_all(), path.string());
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+  flush_folder(path.parent_path());
+}
+
+Journal::~Journal() {
+  if (file_ >= 0) ::close(file_);
+}
+
+std::string Journal::read_all() const {
+  std::string content;
+  std::string block(1 << 16, '\0');
+  for (;;) {
+    const ssize_t got = ::read(file_, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) cannot("read", path_, errno);
+    if (got == 0) return content;
+    content.append(block, 0, std::size_t(got));
+  }
+}
+
+void Journal::append(const ordered_json& line) {
+  const std::string bytes = line.dump() + "\n";
+  int code = 0;
+  if (::ftruncate(file_, off_t(parsed_.size)) != 0 ||
+      ::lseek(file_, off_t(parsed_.size), SEEK_SET) < 0) {
+    code = errno;
+  }
+  if (code == 0) code = write_all(file_, bytes);
+  if (code == 0 && ::fsync(file_) != 0) code = errno;
+  if (code != 0) {
+    // If this fails too, the half line is cut off when the journal is read again.
+    [[maybe_unused]] const int ignored = ::ftruncate(file_, off_t(parsed_.size));
+    cannot("write", path_, code);
+  }
+  parsed_.size += bytes.size();
+  parsed_.lines.push_back(line);
+}
+
+}  // namespace mrrope

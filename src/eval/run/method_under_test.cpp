@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/run/method_under_test.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "formats/digest.h"
+#include "formats/plan_file.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+using nlohmann::ordered_json;
+
+bool untouched(const Ladder& ladder) {
+  const Plan& plan = ladder.rungs().front().plan;
+  return !ladder.elastic() && plan.attention_scale() == 1 &&
+         std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
+}
+
+MethodUnderTest served_method(std::int64_t longest) {
+  const Geometry stand_in{4, 10000, longest, Pairing::halves};
+  return {"served", make_ladder(make_plan(stand_in, {}), longest), true};
+}
+
+std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths) {
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+void check_methods(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                   const std::vector<std::int64_t>& lengths, std::int64_t batch) {
+  const auto refuse = [](const std::string& message, const std::string& hint) {
+    throw Error(ErrorKind::usage, message, hint);
+  };
+  if (methods.empty()) refuse("no method to evaluate", "give --methods none,yarn,pro");
+  if (lengths.empty()) refuse("no length to evaluate", "give --lengths 1k,2k,4k");
+  if (batch < 1) refuse(cat("a batch of ", batch, " tokens makes no sense"), "2048 is usual");
+  const std::int64_t longest = lengths.back();
+  if (longest > model.context_length()) {
+    refuse(cat("length ", longest, " does not fit the context of ", model.context_length()),
+           cat("give --ctx ", longest));
+  }
+  std::set<std::string> names;
+  for (const MethodUnderTest& method : methods) {
+    if (!names.insert(method.name).second) {
+      refuse(cat("method ", method.name, " is given twice"), "name each method once");
+    }
+    if (longest > method.ladder.longest()) {
+      refuse(cat("length ", longest, " is past the last rung of ", method.name, ", ",
+                 method.ladder.longest()),
+             cat("give --ctx ", longest));
+    }
+  }
+}
+
+ordered_json model_identity(const LanguageModel& model) {
+  const Model& facts = model.facts();
+  return {{"name", facts.name},
+          {"architecture", facts.architecture},
+          {"train_length", facts.geometry.train_length}};
+}
+
+ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {
+  ordered_json list = ordered_json::array();
+  for (const MethodUnderTest& method : methods) {
+    const Ladder& ladder = method.ladder;
+    if (method.served) {
+      list.push_back({{"method", method.name},
+                      {"plan", "served"},
+                      {"scale", nullptr},
+                      {"untouched", false},
+                      {"numbers", nullptr}});
+      continue;
+    }
+    list.push_back({{"method", method.name},
+                    {"plan", ladder_digest(ladder)},
+                    {"scale", ladder.rungs().back().plan.extension().scale},
+                    {"untouched", untouched(ladder)},
+                    {"numbers", ladder.elastic() ? ladder_json(ladder)
+                                                 : plan_json(ladder.rungs().front().plan)}});
+  }
+  return list;
+}
+
+double scale_of(const ordered_json& method) {
+  const ordered_json& scale = method.at("scale");
+  return scale.is_null() ? std::nan("") : scale.get<double>();
+}
+
+ordered_json or_null(double value) {
+  return std::isfinite(value) ? ordered_json(value) : ordered_json();
+}
+
+}  // namespace mrrope

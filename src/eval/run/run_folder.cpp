@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/run/run_folder.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+#include "base/text.h"
+#include "base/sha256.h"
+#include "mrrope/error.h"
+#include "mrrope/version.h"
+
+namespace mrrope {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kRun = "run.json";
+constexpr const char* kJournal = "journal.jsonl";
+constexpr const char* kResults = "results.json";
+
+// Results do not depend on these.
+ordered_json essence(ordered_json run) {
+  run.erase("command");
+  run.erase("measured");
+  return run;
+}
+
+// A command line need not be UTF-8; JSON must be.
+std::string dump(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string digest(const ordered_json& run) { return sha256(dump(essence(run))).substr(0, 16); }
+
+std::string shortened(const ordered_json& value) {
+  const std::string text = dump(value);
+  return text.size() > 80 ? text.substr(0, 77) + "..." : text;
+}
+
+// "methods/0/plan: "..." there, "..." now" for the first difference, in the order of `now`.
+std::string first_difference(const ordered_json& there, const ordered_json& now,
+                             const std::string& at = {}) {
+  const auto below = [&](const std::string& key) { return at.empty() ? key : at + "/" + key; };
+  if (there.is_object() && now.is_object()) {
+    for (const auto& [key, value] : now.items()) {
+      if (!there.contains(key)) return below(key) + " is new";
+      if (there[key] != value) return first_difference(there[key], value, below(key));
+    }
+    for (const auto& [key, value] : there.items()) {
+      if (!now.contains(key)) return below(key) + " is gone";
+    }
+  }
+  if (there.is_array() && now.is_array() && there.size() == now.size()) {
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      if (there[i] != now[i]) return first_difference(there[i], now[i], below(std::to_string(i)));
+    }
+  }
+  return cat(at, " is ", shortened(there), " there and ", shortened(now), " now");
+}
+
+std::string read_whole(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream content;
+  if (in.peek() != std::ifstream::traits_type::eof()) content << in.rdbuf();
+  if (!in && !in.eof())
+    throw Error(ErrorKind::failed, cat("cannot read ", path.string()), "check its permissions");
+  return content.str();
+}
+
+ordered_json read_run_json(const fs::path& path) {
+  ordered_json run = ordered_json::parse(read_whole(path), nullptr, false);
+  if (!run.is_object()) {
+    throw Error(ErrorKind::corrupt, cat(path.string(), " is not a JSON object"),
+                "give another --out folder");
+  }
+  return run;
+}
+
+[[noreturn]] void refuse_folder(const fs::path& folder, const std::string& why) {
+  throw Error(ErrorKind::usage, cat(folder.string(), " holds another run: ", why),
+              "give another --out folder, or delete this one");
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder, error)) {
+    throw Error(ErrorKind::failed,
+                cat("cannot make the folder ", folder.string(),
+                    error ? ": " + error.message() : std::string(": a file has this name")),
+                "give --out a folder that can be written to");
+  }
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+}  // namespace
+
+RunFolder::RunFolder(fs::path folder, RunInfo info)
+    : folder_(std::move(folder)), info_(std::move(info)) {
+  make_folder(folder_);
+  journal_ = std::make_unique<Journal>(folder_ / kJournal);
+}
+
+std::string to_text(const Shard& shard) { return cat(shard.index, "/", shard.count); }
+
+void RunFolder::begin(const ordered_json& identity, std::size_t units) {
+  ordered_json run = {{"mrrope", version()},
+                      {"command", info_.command},
+                      {"model_digest", info_.model_digest},
+                      {"seed", info_.seed}};
+  run.update(identity);
+  if (info_.shard.part()) {
+    run["shard"] = {{"index", info_.shard.index}, {"count", info_.shard.count}, {"units", units}};
+  }
+  run_ = std::move(run);
+  started_ = utc_now();
+  if (in_memory()) return;
+
+  const auto refuse = [&](const std::string& why) { refuse_folder(folder_, why); };
+  const std::vector<ordered_json>& lines = journal_->lines();
+  std::error_code error;
+  if (fs::exists(folder_ / kRun, error)) {
+    const ordered_json there = read_run_json(folder_ / kRun);
+    if (const std::string why = run_difference(there, run_); !why.empty()) refuse(why);
+    read_cost(there);
+  }
+  if (!lines.empty()) {
+    const auto tag = lines.front().find("run");
+    if (tag == lines.front().end() || !tag->is_string() || *tag != digest(run_)) {
+      refuse(cat("its ", kJournal, " was written by something else"));
+    }
+    units_.assign(lines.begin() + 1, lines.end());
+  }
+  if (journal_->half_line() > 0) {
+    notes_.push_back(cat("the journal ended in half a line (", journal_->half_line(),
+                         " bytes), which was cut off: its unit is computed again"));
+  }
+  if (!units_.empty()) {
+    notes_.push_back(
+        cat("going on after ", units_.size(), " finished units in ", folder_.string()));
+  }
+  write_atomically(folder_ / kRun, results_text(run_));
+  if (lines.empty()) journal_->append({{"journal", 1}, {"run", digest(run_)}});
+}
+
+void RunFolder::append(const ordered_json& unit, const RunCost& so_far) {
+  if (journal_) journal_->append(unit);
+  units_.push_back(unit);
+  write_cost(so_far);
+}
+
+void RunFolder::finish(const std::string& results, const RunCost& cost) {
+  if (!in_memory() && !info_.shard.part()) write_atomically(folder_ / kResults, results);
+  write_cost(cost);
+}
+
+void RunFolder::read_cost(const ordered_json& run) {
+  const auto measured = run.find("measured");
+  if (measured == run.end()) return;
+  try {
+    started_ = measured->value("started", started_);
+    earlier_.seconds = measured->at("seconds").get<double>();
+    earlier_.tokens = measured->at("tokens").get<std::int64_t>();
+    earlier_memory_ = measured->at("peak_memory_bytes").get<std::uint64_t>();
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(ErrorKind::corrupt,
+                cat("what ", (folder_ / kRun).string(), " has measured cannot be read: ", e.what()),
+                "delete its line \"measured\"");
+  }
+  run_["measured"] = *measured;
+}
+
+void RunFolder::write_cost(const RunCost& so_far) {
+  if (so_far.tokens == 0) return;  // nothing was computed: what earlier calls have measured stays
+  const double seconds = earlier_.seconds + so_far.seconds;
+  const std::int64_t tokens = earlier_.tokens + so_far.tokens;
+  run_["measured"] = {{"started", started_},
+                      {"finished", utc_now()},
+                      {"seconds", seconds},
+                      {"tokens", tokens},
+                      {"tokens_per_second", double(tokens) / seconds},
+                      {"peak_memory_bytes", std::max(peak_memory(), earlier_memory_)}};
+  if (!in_memory()) write_atomically(folder_ / kRun, results_text(run_));
+}
+
+Error RunFolder::interrupted(std::size_t units_done, std::size_t units) const {
+  if (in_memory()) {
+    return {ErrorKind::interrupted, cat("interrupted after ", units_done, " of ", units, " units"),
+            "give --out FOLDER next time, and finished work is kept"};
+  }
+  return {ErrorKind::interrupted,
+          cat("interrupted after ", units_done, " of ", units, " units, which are kept in ",
+              folder_.string()),
+          "go on with: " + info_.command};
+}
+
+RecordedRun read_run(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder / kRun, error)) {
+    throw Error(ErrorKind::failed, cat(folder.string(), " holds no run: there is no ", kRun),
+                "give the --out folder of an evaluation");
+  }
+  RecordedRun recorded;
+  recorded.run = read_run_json(folder / kRun);
+  ParsedJournal journal =
+      parse_journal(read_whole(folder / kJournal), (folder / kJournal).string());
+  if (!journal.lines.empty()) {
+    if (journal.lines.front().value("run", "") != digest(recorded.run)) {
+      throw Error(ErrorKind::corrupt,
+                  cat("journal and run.json in ", folder.string(), " are of different runs"),
+                  "give another folder, or run the evaluation again");
+    }
+    recorded.units.assign(journal.lines.begin() + 1, journal.lines.end());
+  }
+  return recorded;
+}
+
+ordered_json whole_run(ordered_json run) {
+  run.erase("shard");
+  return run;
+}
+
+std::string run_difference(const ordered_json& there, const ordered_json& now) {
+  const ordered_json a = essence(there);
+  const ordered_json b = essence(now);
+  return a == b ? std::string() : first_difference(a, b);
+}
+
+void write_recorded(const fs::path& folder, const RecordedRun& recorded) {
+  make_folder(folder);
+  std::error_code error;
+  if (fs::exists(folder / kRun, error)) {
+    const std::string why = run_difference(read_run_json(folder / kRun), recorded.run);
+    if (!why.empty()) refuse_folder(folder, why);
+  }
+  std::string lines = ordered_json{{"journal", 1}, {"run", digest(recorded.run)}}.dump() + "\n";
+  for (const ordered_json& unit : recorded.units) lines += unit.dump() + "\n";
+  write_atomically(folder / kJournal, lines);
+  write_atomically(folder / kRun, results_text(recorded.run));
+}
+
+std::string results_text(const ordered_json& results) {
+  std::string text = "{";
+  for (const auto& [key, value] : results.items()) {
+    text += cat(text.size() > 1 ? "," : "", "\n  ", dump(key), ": ");
+    if (!value.is_array() || value.empty()) {
+      text += dump(value);
+      continue;
+    }
+    text += "[";
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      text += cat(i > 0 ? "," : "", "\n    ", dump(value[i]));
+    }
+    text += "\n  ]";
+  }
+  return text + "\n}\n";
+}
+
+std::uint64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+#ifdef __APPLE__
+  return std::uint64_t(usage.ru_maxrss);  // bytes there, kilobytes elsewhere
+#else
+  return std::uint64_t(usage.ru_maxrss) * 1024;
+#endif
+}
+
+}  // namespace mrrope

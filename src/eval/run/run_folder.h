@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of one run: run.json (what was asked for, and how fast it went), journal.jsonl (what
+// is done), results.json (what it means). Giving the same command again goes on where the journal
+// ends; results are always made from journal lines alone, so they do not depend on interruptions.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "eval/run/journal.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+// One of `count` parts of a run, counted from 1.
+struct Shard {
+  std::size_t index = 1;
+  std::size_t count = 1;
+  bool part() const noexcept { return count > 1; }
+};
+std::string to_text(const Shard& shard);  // 2/4
+
+struct RunInfo {
+  std::string command;       // as typed; shown as the way to go on
+  std::string model_digest;  // model_digest()
+  std::uint64_t seed = 1;
+  Shard shard;
+};
+
+// What a call of the command has computed so far; kept apart from what it found.
+struct RunCost {
+  double seconds = 0;
+  std::int64_t tokens = 0;
+};
+
+class RunFolder {
+ public:
+  // Keeps everything in memory.
+  RunFolder() = default;
+
+  // Creates the folder if need be and locks it. Throws Error (failed).
+  RunFolder(std::filesystem::path folder, RunInfo info);
+
+  // identity: all that the results depend on. Writes run.json, or throws Error (usage) naming the
+  // first difference if the folder belongs to a run of something else. units: how many this run, or
+  // this shard of it, will have when it is through.
+  void begin(const nlohmann::ordered_json& identity, std::size_t units = 0);
+
+  // What run.json holds. Valid after begin().
+  const nlohmann::ordered_json& run() const noexcept { return run_; }
+
+  // Finished units, oldest first.
+  const std::vector<nlohmann::ordered_json>& units() const noexcept { return units_; }
+  // The cost goes into run.json, on top of what earlier calls have cost: a call that is killed
+  // leaves that of its finished units.
+  void append(const nlohmann::ordered_json& unit, const RunCost& so_far = {});
+
+  // Writes results.json and the cost; for a shard the cost alone, since its results are a part.
+  void finish(const std::string& results, const RunCost& cost);
+
+  bool in_memory() const noexcept { return folder_.empty(); }
+  const std::filesystem::path& folder() const noexcept { return folder_; }
+  const RunInfo& info() const noexcept { return info_; }
+  // What the user should know: how many units were there already, a half line cut off.
+  const std::vector<std::string>& notes() const noexcept { return notes_; }
+  void add_note(std::string text) { notes_.push_back(std::move(text)); }
+
+  // The Error (interrupted) to throw, with the command to go on.
+  Error interrupted(std::size_t units_done, std::size_t units) const;
+
+ private:
+  void read_cost(const nlohmann::ordered_json& run);
+  void write_cost(const RunCost& so_far);
+
+  std::filesystem::path folder_;
+  RunInfo info_;
+  std::unique_ptr<Journal> journal_;
+  nlohmann::ordered_json run_;
+  std::string started_;
+  RunCost earlier_;  // of calls before this one
+  std::uint64_t earlier_memory_ = 0;
+  std::vector<nlohmann::ordered_json> units_;
+  std::vector<std::string> notes_;
+};
+
+// run.json and the units of a folder, for reports: without a lock, without a model. A half line is
+// left out. Throws Error: failed (not there), corrupt.
+struct RecordedRun {
+  nlohmann::ordered_json run;
+  std::vector<nlohmann::ordered_json> units;
+};
+RecordedRun read_run(const std::filesystem::path& folder);
+
+// run.json of the run that a shard is a part of.
+nlohmann::ordered_json whole_run(nlohmann::ordered_json run);
+
+// Empty, or the first thing that results depend on and that differs between the two.
+std::string run_difference(const nlohmann::ordered_json& there, const nlohmann::ordered_json& now);
+
+// Both files of a run folder in full; results.json is the caller's. Throws Error: usage (the folder
+// holds another run), failed.
+void write_recorded(const std::filesystem::path& folder, const RecordedRun& recorded);
+
+// An object as JSON text, with one line for every element of its lists.
+std::string results_text(const nlohmann::ordered_json& results);
+
+// The most memory this process has held, in bytes.
+std::uint64_t peak_memory();
+
+}  // namespace mrrope

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/samples/fitting.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+// Drafts that nobody is asked: to find the fit.
+constexpr std::size_t kTrial = SIZE_MAX / 2;
+
+class Fitter {
+ public:
+  Fitter(std::string task, std::int64_t length, int answer_tokens, std::size_t count,
+         Drafter drafter, const PromptFrame& frame, TokenCounter& counter)
+      : task_(std::move(task)),
+        length_(length),
+        room_(length - answer_tokens),
+        drafter_(std::move(drafter)),
+        frame_(frame),
+        counter_(counter) {
+    const std::int64_t smallest = least_tokens(count) + answer_tokens;
+    if (length < smallest) {
+      throw Error(ErrorKind::usage,
+                  cat(task_, " cannot be made at ", length, " tokens: with this model's tokenizer ",
+                      "and prompt it takes ", smallest, " at least"),
+                  cat("give --lengths of ", smallest, " or more, or leave it out with --tasks"));
+    }
+  }
+
+  Sample make(std::size_t index) {
+    std::int64_t units = this->units();
+    for (;;) {
+      Draft draft = drafter_.draft(units, index);
+      Sample sample;
+      sample.text = frame_.text(draft.body, draft.prefix);
+      sample.prompt = tokens_of(sample.text);
+      const auto tokens = std::int64_t(sample.prompt.size());
+      if (tokens <= room_) {
+        sample.id = cat(index);
+        sample.expected = std::move(draft.expected);
+        sample.more = std::move(draft.more);
+        return sample;
+      }
+      if (units == drafter_.least) {
+        throw Error(ErrorKind::usage,
+                    cat("sample ", index, " of ", task_, " takes ", tokens,
+                        " tokens at its smallest, and ", length_, " leave room for ", room_),
+                    "give longer --lengths");
+      }
+      const double per_unit = double(tokens) / double(units);
+      const auto over = std::int64_t(std::ceil(double(tokens - room_) / per_unit));
+      const std::int64_t steps = (over + drafter_.grain - 1) / drafter_.grain;
+      units = std::max(drafter_.least, units - steps * drafter_.grain);
+    }
+  }
+
+ private:
+  std::string whole(std::int64_t units, std::size_t index) const {
+    const Draft draft = drafter_.draft(units, index);
+    return frame_.text(draft.body, draft.prefix);
+  }
+
+  // The tokens of the whole text. Word by word where that gave the same for the first text.
+  std::vector<Token> tokens_of(const std::string& text) {
+    if (!word_by_word_) {
+      std::vector<Token> tokens = frame_.tokens(text);
+      word_by_word_ = tokens == frame_.with_bos(counter_.tokens(text));
+      return tokens;
+    }
+    return *word_by_word_ ? frame_.with_bos(counter_.tokens(text)) : frame_.tokens(text);
+  }
+
+  // What the longest of all samples takes at its smallest; where the first one leaves room for four
+  // of its kind, that one.
+  std::int64_t least_tokens(std::size_t count) {
+    const auto tokens = [&](std::size_t i) {
+      return std::int64_t(frame_.tokens(whole(drafter_.least, i)).size());
+    };
+    const std::int64_t first = tokens(0);
+    if (4 * first < room_) return first;
+    std::int64_t most = 0;
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t counted = counter_.count(whole(drafter_.least, i));
+      if (counted > most) most = counted, longest = i;
+    }
+    return std::max(first, tokens(longest));
+  }
+
+  std::int64_t units() {
+    if (units_) return *units_;
+    double ratio = 1;  // of tokens to those counted word by word
+    std::int64_t best = 0;
+    for (int round = 0; round < 4; ++round) {
+      const auto fits = [&](std::int64_t steps) {
+        return ratio * double(counter_.count(whole(at(steps), kTrial))) <= double(room_);
+      };
+      std::int64_t low = 0;  // fits, or is the least there is
+      std::int64_t high = 1;
+      const std::int64_t last =
+          (std::min(drafter_.most, drafter_.least + length_) - drafter_.least) / drafter_.grain;
+      while (high <= last && fits(high)) low = high, high *= 2;
+      high = std::min(high, last + 1);
+      while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        (fits(middle) ? low : high) = middle;
+      }
+      best = low;
+      const std::string text = whole(at(best), kTrial);
+      const double before = ratio;
+      ratio = double(frame_.tokens(text).size()) / double(counter_.count(text));
+      if (std::abs(ratio - before) < 2e-4) break;
+    }
+    return *(units_ = at(best));
+  }
+
+  std::int64_t at(std::int64_t steps) const { return drafter_.least + steps * drafter_.grain; }
+
+  std::string task_;
+  std::int64_t length_;
+  std::int64_t room_;
+  Drafter drafter_;
+  const PromptFrame& frame_;
+  TokenCounter& counter_;
+  std::optional<std::int64_t> units_;
+  std::optional<bool> word_by_word_;
+};
+
+}  // namespace
+
+SampleSet fitted_set(const std::string& task, std::int64_t length, int answer_tokens,
+                     const std::string& scorer, std::size_t count, Drafter drafter,
+                     const PromptFrame& frame, TokenCounter& counter) {
+  auto fitter = std::make_shared<Fitter>(task, length, answer_tokens, count, std::move(drafter),
+                                         frame, counter);
+  SampleSet set;
+  set.task = task;
+  set.length = length;
+  set.scorer = scorer;
+  set.answer_tokens = answer_tokens;
+  set.count = count;
+  set.make = [fitter](std::size_t index) { return fitter->make(index); };
+  return set;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples fitted to a length: a drafter writes a prompt of so many units (words, lines, documents);
+// the largest number of units is found for which the whole prompt, template and BOS included, and
+// the room for the answer fit into N tokens. A sample that comes out longer than the one that was
+// tried loses as many units as it takes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eval/samples/prompt_frame.h"
+#include "eval/samples/sample.h"
+#include "eval/samples/token_counter.h"
+
+namespace mrrope {
+
+struct Draft {
+  std::string body;
+  std::string prefix;
+  std::vector<std::string> expected;
+  nlohmann::ordered_json more = nlohmann::ordered_json::object();
+};
+
+struct Drafter {
+  std::int64_t least = 1;  // units below which the task makes no sense
+  std::int64_t grain = 1;  // units are least + k * grain
+  std::int64_t most = INT64_MAX;
+  // A pure function. More units, a longer text.
+  std::function<Draft(std::int64_t units, std::size_t index)> draft;
+};
+
+// Throws Error (usage) with the smallest workable length where `length` is below it. The fit itself
+// is found when the first sample is made. The frame and the counter must outlive the set.
+SampleSet fitted_set(const std::string& task, std::int64_t length, int answer_tokens,
+                     const std::string& scorer, std::size_t count, Drafter drafter,
+                     const PromptFrame& frame, TokenCounter& counter);
+
+}  // namespace mrrope

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of InfiniteBench's compute_scores.py (OpenBMB/InfiniteBench, 88b3daa), and beside each
+// a lenient one.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "base/text.h"
+#include "eval/score/rouge_lsum.h"
+#include "eval/score/scorers.h"
+#include "eval/text/unicode.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+using Text = std::u32string;
+
+bool digit(char32_t c) { return c >= '0' && c <= '9'; }
+
+std::vector<std::string> texts(const ordered_json& answer) {
+  std::vector<std::string> list;
+  if (!answer.is_array()) return {answer.is_string() ? answer.get<std::string>() : answer.dump()};
+  for (const ordered_json& a : answer) list.push_back(texts(a).front());
+  return list;
+}
+
+std::string first_text(const ordered_json& answer) {
+  const std::vector<std::string> list = texts(answer);
+  return list.empty() ? std::string() : list.front();
+}
+
+std::vector<std::string> digit_runs(const std::string& text) {
+  std::vector<std::string> runs;
+  bool inside = false;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') {
+      if (!inside) runs.emplace_back();
+      runs.back().push_back(c);
+    }
+    inside = c >= '0' && c <= '9';
+  }
+  return runs;
+}
+
+Text without_double_blanks(Text text) {
+  for (std::size_t at = text.find(U"  "); at != text.npos; at = text.find(U"  ", at)) {
+    text.erase(at, 1);
+  }
+  return text;
+}
+
+std::vector<Text> retrieval_words(const std::string& text) {
+  return split_blanks(
+      blanked(to_characters(text), {U"\n", U":", U"\"", U"'", U".", U",", U"?", U"!", U"{", U"}"}));
+}
+
+bool has(const std::vector<Text>& words, const Text& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// What follows the first of these phrases (and one character more), searched in their order.
+// nullopt: none is there, or the text ends with it (then `ended`).
+std::optional<Text> after_phrase(const Text& text, const std::vector<Text>& phrases, bool& ended) {
+  ended = false;
+  for (const Text& phrase : phrases) {
+    const std::size_t at = text.find(phrase);
+    if (at == text.npos) continue;
+    if (text.size() < at + phrase.size() + 1) {
+      ended = true;
+      return std::nullopt;
+    }
+    return text.substr(at + phrase.size() + 1);
+  }
+  return std::nullopt;
+}
+
+bool starts_with_one(const Text& text, const std::vector<std::string>& list) {
+  return std::any_of(list.begin(), list.end(), [&](const std::string& s) {
+    return text.compare(0, to_characters(s).size(), to_characters(s)) == 0;
+  });
+}
+
+bool code_debug(const std::vector<std::string>& label, const std::string& said) {
+  if (label.size() < 2) return false;
+  Text text(stripped(to_characters(said)));
+  const Text letter = to_characters(label[1]);
+  if (text.substr(0, 2) == letter + U"." || text.substr(0, 2) == letter + U":") return true;
+  text = without_double_blanks(
+      blanked(text, {U"\n", U"`", U"'", U"\"", U"-", U"*", U"Option", U"option"}));
+  bool ended = false;
+  const auto rest =
+      after_phrase(text, {U"answer is:", U"is:", U"answer:", U"correct option is:"}, ended);
+  return rest && starts_with_one(*rest, {label[1], label[0]});
+}
+
+bool book_choice(const std::vector<std::string>& label, const std::string& said) {
+  Text text(stripped(to_characters(said)));
+  if (text.empty()) return false;
+  const auto among = [&](const Text& what) {
+    return std::find(label.begin(), label.end(), to_utf8(what)) != label.end();
+  };
+  const Text letters = U"ABCD";
+  if (letters.find(text[0]) != letters.npos) return among(text.substr(0, 1));
+  if (among(text)) return true;
+  text = without_double_blanks(
+      blanked(text, {U"\n", U"\"", U"'", U".", U",", U"?", U"!", U"{", U"}"}));
+  bool ended = false;
+  const auto rest =
+      after_phrase(text, {U"answer is:", U"answer:", U"answer is", U"option is"}, ended);
+  if (ended) return false;
+  if (rest) return starts_with_one(*rest, label);
+  for (const Text& word : split_blanks(text)) {
+    if (letters.find(word) != letters.npos) return among(word);
+  }
+  return false;
+}
+
+// The first "12.5" or "12" of a text.
+std::string first_number(const std::string& text) {
+  std::size_t at = 0;
+  while (at < text.size() && !digit(char32_t(text[at]))) ++at;
+  const auto run = [&](std::size_t from) {
+    while (from < text.size() && digit(char32_t(text[from]))) ++from;
+    return from;
+  };
+  std::size_t end = run(at);
+  if (end + 1 < text.size() && text[end] == '.' && digit(char32_t(text[end + 1]))) {
+    end = run(end + 1);
+  }
+  return text.substr(at, end - at);
+}
+
+bool math_find(const ordered_json& answer, const std::string& said, bool lenient) {
+  const ordered_json& label = answer.is_array() ? answer.at(0) : answer;
+  const std::string found = first_number(said);
+  if (found.empty()) return false;
+  const std::string gold = label.is_string() ? label.get<std::string>() : label.dump();
+  const bool whole = gold.find_first_of(".eE") == std::string::npos;
+  // Python's int() takes no point; the original stops with an error there.
+  if (whole && !lenient && found.find('.') != std::string::npos) return false;
+  return std::strtod(found.c_str(), nullptr) == std::strtod(gold.c_str(), nullptr);
+}
+
+// A whole text as Python's int() reads it.
+std::optional<std::string> whole_number(std::string text) {
+  if (text.empty()) return std::nullopt;
+  const bool negative = text[0] == '-';
+  if (text[0] == '-' || text[0] == '+') text.erase(0, 1);
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '_') {
+      if (i == 0 || i + 1 == text.size() || text[i - 1] == '_') return std::nullopt;
+      continue;
+    }
+    if (!digit(char32_t(static_cast<unsigned char>(text[i])))) return std::nullopt;
+    digits.push_back(text[i]);
+  }
+  if (digits.empty()) return std::nullopt;
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  return (negative && digits != "0" ? "-" : "") + digits;
+}
+
+bool code_run(const std::string& gold, const std::string& said, bool lenient) {
+  const std::vector<Text> words =
+      split_blanks(blanked(to_characters(said), {U"\n", U".", U"`", U"'", U"\"", U":"}));
+  const auto wanted = whole_number(gold);
+  if (words.empty() || !wanted) return false;
+  if (!lenient) return whole_number(to_utf8(words.back())) == wanted;
+  return std::any_of(words.begin(), words.end(), [&](const Text& word) {
+    std::string plain = to_utf8(word);
+    const auto odd = [](char c) {
+      return c != '-' && !digit(char32_t(static_cast<unsigned char>(c)));
+    };
+    while (!plain.empty() && odd(plain.back())) plain.pop_back();
+    while (!plain.empty() && odd(plain.front())) plain.erase(0, 1);
+    return whole_number(plain) == wanted;
+  });
+}
+
+// As SQuAD does: lower case, no punctuation, no articles.
+std::vector<Text> normal_words(const std::string& text) {
+  Text plain;
+  for (const char32_t c : lower(to_characters(text))) {
+    const bool punctuation = c < 0x7f && c > 0x20 && (!is_letter(c) || c == '_');
+    if (!punctuation) plain.push_back(c);
+  }
+  // \b(a|an|the)\b
+  Text kept;
+  for (std::size_t i = 0; i < plain.size();) {
+    if (!is_letter(plain[i])) {
+      kept.push_back(plain[i++]);
+      continue;
+    }
+    std::size_t end = i;
+    while (end < plain.size() && is_letter(plain[end])) ++end;
+    const Text word = plain.substr(i, end - i);
+    kept += word == U"a" || word == U"an" || word == U"the" ? Text(U" ") : word;
+    i = end;
+  }
+  return split_blanks(kept);
+}
+
+std::vector<Text> normal_characters(const std::string& text) {
+  struct Range {
+    char32_t first, last;
+  };
+  constexpr std::array<Range, 15> kPunctuation = {{{0x2013, 0x2014},
+                                                   {0x2018, 0x2019},
+                                                   {0x201b, 0x201f},
+                                                   {0x2026, 0x2027},
+                                                   {0x3001, 0x3003},
+                                                   {0x300b, 0x3011},
+                                                   {0x3014, 0x301f},
+                                                   {0x3030, 0x3030},
+                                                   {0x303e, 0x303f},
+                                                   {0xfe4f, 0xfe4f},
+                                                   {0xff01, 0xff0d},
+                                                   {0xff0f, 0xff0f},
+                                                   {0xff1a, 0xff20},
+                                                   {0xff3b, 0xff40},
+                                                   {0xff5b, 0xff64}}};
+  std::vector<Text> list;
+  for (const char32_t c : lower(to_characters(text))) {
+    const bool ascii = c < 0x80 && c > 0x20 && c != 0x7f && (!is_letter(c) || c == '_');
+    const bool other = std::any_of(kPunctuation.begin(), kPunctuation.end(),
+                                   [&](const Range& r) { return c >= r.first && c <= r.last; });
+    if (!ascii && !other && !is_blank(c)) list.emplace_back(1, c);
+  }
+  return list;
+}
+
+double f1(const std::vector<Text>& said, const std::vector<Text>& gold) {
+  std::map<Text, int> there;
+  for (const Text& word : gold) ++there[word];
+  int same = 0;
+  for (const Text& word : said) same += there[word]-- > 0 ? 1 : 0;
+  if (same == 0) return 0;
+  const double precision = double(same) / double(said.size());
+  const double recall = double(same) / double(gold.size());
+  return 2 * precision * recall / (precision + recall);
+}
+
+using Normal = std::vector<Text> (*)(const std::string&);
+
+double best_f1(const std::vector<std::string>& golds, const std::string& said, Normal normal) {
+  double best = 0;
+  for (const std::string& gold : golds) best = std::max(best, f1(normal(said), normal(gold)));
+  return best;
+}
+
+bool contains_one(const std::vector<std::string>& golds, const std::string& said, Normal normal) {
+  const std::vector<Text> text = normal(said);
+  return std::any_of(golds.begin(), golds.end(), [&](const std::string& gold) {
+    const std::vector<Text> part = normal(gold);
+    return !part.empty() &&
+           std::search(text.begin(), text.end(), part.begin(), part.end()) != text.end();
+  });
+}
+
+double right_start(const ordered_json& answer, const std::string& said) {
+  const ordered_json& label =
+      answer.is_array() && !answer.empty() && answer[0].is_array() ? answer[0] : answer;
+  if (!label.is_array() || label.empty()) return 0;
+  const std::vector<std::string> runs = digit_runs(said);
+  std::size_t right = 0;
+  while (right < label.size() && right < runs.size()) {
+    const auto wanted = whole_number(first_text(label[right]));
+    if (!wanted || whole_number(runs[right]) != wanted) break;
+    ++right;
+  }
+  return double(right) / double(label.size());
+}
+
+// The first of the letters A to D that stands alone.
+std::optional<char> lone_letter(const std::string& said) {
+  const Text text = to_characters(said);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool before = i == 0 || !is_letter(text[i - 1]);
+    const bool after = i + 1 == text.size() || !is_letter(text[i + 1]);
+    if (text[i] >= 'A' && text[i] <= 'D' && before && after) return char(text[i]);
+  }
+  return std::nullopt;
+}
+
+bool option_named(const std::vector<std::string>& label, const std::string& said) {
+  if (label.size() < 2) return false;
+  if (const auto letter = lone_letter(said)) return label[1] == std::string(1, *letter);
+  return lower(to_characters(said)).find(lower(to_characters(label[0]))) != Text::npos;
+}
+
+}  // namespace
+
+double infinitebench_official(const std::string& task, const ordered_json& answer,
+                              const std::string& text) {
+  if (task == "passkey" || task == "number_string") {
+    const std::vector<std::string> runs = digit_runs(text);
+    return !runs.empty() && runs.front() == first_text(answer) ? 1 : 0;
+  }
+  if (task == "kv_retrieval") {
+    return has(retrieval_words(text), to_characters(first_text(answer))) ? 1 : 0;
+  }
+  if (task == "longdialogue_qa_eng") {
+    std::vector<Text> words = retrieval_words(text);
+    for (Text& word : words) word = upper(word);
+    return has(words, to_characters(first_text(answer))) ? 1 : 0;
+  }
+  if (task == "math_find") return math_find(answer, text, false) ? 1 : 0;
+  if (task == "math_calc") return right_start(answer, text);
+  if (task == "code_run") return code_run(first_text(answer), text, false) ? 1 : 0;
+  if (task == "code_debug") return code_debug(texts(answer), text) ? 1 : 0;
+  if (task == "longbook_choice_eng") return book_choice(texts(answer), text) ? 1 : 0;
+  if (task == "longbook_qa_eng") return best_f1(texts(answer), text, normal_words);
+  if (task == "longbook_qa_chn") return best_f1(texts(answer), text, normal_characters);
+  if (task == "longbook_sum_eng") {
+    double best = 0;
+    for (const std::string& gold : texts(answer)) best = std::max(best, rouge_lsum(gold, text));
+    return best;
+  }
+  throw Error(ErrorKind::corrupt, cat("InfiniteBench has no task '", task, "'"),
+              "this run was made by another version of mrrope");
+}
+
+double infinitebench_lenient(const std::string& task, const ordered_json& answer,
+                             const std::string& text) {
+  if (task == "passkey" || task == "number_string") {
+    const std::vector<std::string> runs = digit_runs(text);
+    return std::find(runs.begin(), runs.end(), first_text(answer)) != runs.end() ? 1 : 0;
+  }
+  if (task == "kv_retrieval") {
+    return lower(to_characters(text)).find(lower(to_characters(first_text(answer)))) != Text::npos;
+  }
+  if (task == "longdialogue_qa_eng") {
+    return contains_one(texts(answer), text, normal_words) ? 1 : 0;
+  }
+  if (task == "math_find") return math_find(answer, text, true) ? 1 : 0;
+  if (task == "code_run") return code_run(first_text(answer), text, true) ? 1 : 0;
+  if (task == "code_debug" || task == "longbook_choice_eng") {
+    return option_named(texts(answer), text) ? 1 : 0;
+  }
+  if (task == "longbook_qa_eng") return contains_one(texts(answer), text, normal_words) ? 1 : 0;
+  if (task == "longbook_qa_chn") {
+    return contains_one(texts(answer), text, normal_characters) ? 1 : 0;
+  }
+  return infinitebench_official(task, answer, text);
+}
+
+}  // namespace mrrope

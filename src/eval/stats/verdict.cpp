@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/stats/verdict.h"
+
+#include <cmath>
+
+#include "base/text.h"
+
+namespace mrrope {
+
+namespace {
+
+bool rises(const PairedDifference& step) {
+  const Estimate& d = step.log_ratio;
+  if (!(d.value > std::log1p(kHoldTolerance))) return false;
+  return d.n < 2 || d.value > 2 * d.error;
+}
+
+std::string band_text(const VerdictInput& in, std::size_t i) {
+  return cat("tokens ", i == 0 ? "0" : length_text(in.lengths[i - 1]), " to ",
+             length_text(in.lengths[i]));
+}
+
+double percent(const PairedDifference& d) { return d.percent().value; }
+
+}  // namespace
+
+PairedDifference paired_where_both(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> x;
+  std::vector<double> y;
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) continue;
+    x.push_back(a[i]);
+    y.push_back(b[i]);
+  }
+  return paired(x, y);
+}
+
+Verdict judge(const VerdictInput& in) {
+  Verdict verdict;
+  verdict.method = in.method;
+  if (in.untouched.empty()) {
+    verdict.reason = "the untouched model was not measured (add none to --methods)";
+    return verdict;
+  }
+  if (in.reference_length == 0) {
+    verdict.reason = cat("no length inside the window was measured (add ", length_text(in.window),
+                         " to --lengths)");
+    return verdict;
+  }
+  verdict.cost = paired_where_both(in.own, in.untouched);
+  if (in.lengths.back() <= in.window) {
+    verdict.reason =
+        cat("no length beyond the window of ", length_text(in.window), " was measured");
+    return verdict;
+  }
+  verdict.judged = true;
+  verdict.good_to = in.is_untouched ? in.reference_length : 0;
+  for (std::size_t i = 0; i < in.lengths.size(); ++i) {
+    if (in.lengths[i] <= in.window) continue;
+    const PairedDifference level = paired_where_both(in.bands[i], in.untouched);
+    if (level.log_ratio.n == 0) {
+      verdict.reason = cat("no document was measured to ", length_text(in.lengths[i]));
+      return verdict;
+    }
+    PairedDifference step;  // above the lowest band before this one
+    std::size_t lowest = i;
+    for (std::size_t j = 0; j < i; ++j) {
+      const PairedDifference candidate = paired_where_both(in.bands[i], in.bands[j]);
+      if (lowest == i || candidate.log_ratio.value > step.log_ratio.value) {
+        step = candidate;
+        lowest = j;
+      }
+    }
+    if (rises(step) && level.log_ratio.value > std::log1p(kHoldTolerance)) {
+      verdict.reason = cat(band_text(in, i), " are ", fixed(percent(step), 0), " % above ",
+                           band_text(in, lowest));
+      return verdict;
+    }
+    if (level.log_ratio.value <= std::log1p(kLevelTolerance)) {
+      verdict.good_to = in.lengths[i];
+      verdict.reason.clear();
+    } else {
+      verdict.reason = cat(band_text(in, i), " are ", fixed(percent(level), 0),
+                           " % above the untouched model at ", length_text(in.reference_length));
+    }
+  }
+  verdict.to_the_end = verdict.good_to == in.lengths.back();
+  return verdict;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a method may be trusted, by one stated rule.
+//
+// Look at bands: the tokens between one measured length and the next. A method is good to length N
+// (beyond the window) if
+//   level: the band that ends at N has a perplexity at most 25 % above the untouched model's own
+//          over its window (the longest measured length inside it), on the same documents; and
+//   hold:  no band beyond the window up to N lies above the lowest band before it by more than
+//          10 % and by more than two standard errors of the paired difference (10 % alone decides
+//          where one document leaves no error), unless it is within 10 % of the untouched model's
+//          own: a context that grows reads its first bands so well that later ones lie above them.
+// Why bands: the mean over the first N tokens hides a collapse in its tail. Why two conditions:
+// interpolation is steady but may be bad everywhere (level catches it); extrapolation is excellent
+// until it breaks (hold catches it). What a method costs short texts is no part of this rule: it is
+// stated beside it, as the perplexity inside the window against the untouched model, paired.
+// The untouched model itself is good to its window at least.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "eval/stats/statistics.h"
+
+namespace mrrope {
+
+constexpr double kLevelTolerance = 0.25;
+constexpr double kHoldTolerance = 0.10;
+
+struct Verdict {
+  std::string method;
+  bool judged = false;       // false: `reason` says what is missing
+  std::int64_t good_to = 0;  // tokens; 0: no length beyond the window
+  bool to_the_end = false;   // good_to is the longest length measured
+  std::string reason;        // why not further
+  PairedDifference cost;     // inside the window, against the untouched model
+};
+
+// Losses per document as in PerplexityCell. untouched: the untouched model's loss over its window;
+// own: this method's at the same length; bands[i]: this method's band that ends at lengths[i].
+struct VerdictInput {
+  std::string method;
+  bool is_untouched = false;
+  std::int64_t window = 0;
+  std::vector<std::int64_t> lengths;
+  std::vector<std::vector<double>> bands;
+  std::int64_t reference_length = 0;  // 0: no measured length lies inside the window
+  std::vector<double> untouched;      // empty: not among the methods
+  std::vector<double> own;
+};
+
+Verdict judge(const VerdictInput& input);
+
+// paired() over the documents that are finite on both sides.
+PairedDifference paired_where_both(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace mrrope

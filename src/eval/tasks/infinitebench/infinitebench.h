@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// InfiniteBench: twelve tasks of about 100K tokens, from the official JSONL files (TASK.jsonl, any
+// revision of the answer field), or four of them from a built-in generator at any length. Budgets,
+// truncation and scoring are those of OpenBMB/InfiniteBench (88b3daa); answers are greedy.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "eval/samples/fitting.h"
+#include "eval/samples/prompts.h"
+#include "eval/samples/sample.h"
+
+namespace mrrope {
+
+struct InfiniteTask {
+  std::string name;
+  int answer_tokens = 0;
+  bool paper = false;      // one of the six of the MrRoPE paper
+  bool generated = false;  // the built-in generator makes it
+};
+
+// All twelve; the six of the paper first.
+const std::vector<InfiniteTask>& infinite_tasks();
+
+struct InfiniteOptions {
+  std::vector<std::string> tasks;  // empty: the six of the paper; of a generator: the four it makes
+  std::size_t samples = 100;       // per task, chosen at random from those in range
+  std::uint64_t seed = 1;
+  std::int64_t length = 0;        // prompt and answer take no more tokens
+  std::int64_t least = 0;         // prompts with fewer tokens are passed over
+  std::int64_t most = INT64_MAX;  // and those with more
+  Prompts prompts = builtin_prompts();
+};
+
+// Items longer than the room are cut in the middle, and marked. `notes` says what was passed over.
+// Throws Error: usage, failed, corrupt (named with the line). The frame must outlive the suite.
+SampleSuite read_infinitebench(const LanguageModel& model, const PromptFrame& frame,
+                               const std::filesystem::path& folder, const InfiniteOptions& options,
+                               std::vector<std::string>& notes);
+
+// passkey, number_string, kv_retrieval and math_find, fitted to each length.
+SampleSuite make_infinitebench(const PromptFrame& frame, TokenCounter& counter,
+                               const InfiniteOptions& options,
+                               const std::vector<std::int64_t>& lengths);
+
+// The chosen tasks. Throws Error (usage) on a name that is none of them.
+std::vector<InfiniteTask> chosen_tasks(const InfiniteOptions& options, bool generated);
+
+// The words of a task, filled in; the phrases that the official code takes out of `input` included.
+// Throws Error (corrupt) where `input` lacks one. `name` is for messages.
+Draft infinite_prompt(const std::string& task, const Prompts& prompts, const std::string& context,
+                      const std::string& input, const std::vector<std::string>& options,
+                      const std::string& name);
+
+}  // namespace mrrope

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// LongBench-v2: 503 questions with four choices about long documents. Two ways to answer:
+//   generate  as in THUDM/LongBench (2e00731): the model writes, a letter is read out of its reply;
+//             no letter counts as wrong
+//   letters   as the authors of MrRoPE do: one prefill, the largest logit of the four letters
+// Results by domain (the paper's columns), by difficulty and by class of length.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "eval/samples/prompt_frame.h"
+#include "eval/samples/prompts.h"
+#include "eval/samples/sample.h"
+
+namespace mrrope {
+
+struct LongbenchOptions {
+  std::string mode = "generate";  // or "letters"
+  std::int64_t length = 0;        // prompt and answer take no more tokens
+  bool truncate = false;          // cut longer items in the middle; else drop them, and count
+  std::size_t samples = 0;        // chosen at random from those that are left; 0: all
+  std::uint64_t seed = 1;
+  Prompts prompts = builtin_prompts();
+};
+
+// data.json: a list of items, or one item per line where the name ends in .jsonl. `notes` says what
+// was dropped. Throws Error: usage, failed, corrupt (with the item named). The frame must outlive
+// the suite.
+SampleSuite read_longbench(const LanguageModel& model, const PromptFrame& frame,
+                           const std::filesystem::path& file, const LongbenchOptions& options,
+                           std::vector<std::string>& notes);
+
+}  // namespace mrrope

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Needle in a haystack: a sentence is planted at a depth of a long text, and asked for at its end.
+// Lengths are exact: prompt and room for the answer take N tokens (needle_plan.h). Answers are
+// greedy. Two scores: ROUGE-1 recall of the answer, as in the paper, and exact containment.
+//
+// Each cell (length, depth) gets `samples` needles. Sample s uses haystack s mod H, of H; its word
+// and number are drawn by (seed, s, place), the same for every method. Lengths are measured with
+// the same needle where the place is the same.
+//
+// The protocol of every figure we quote: form planted, seed 1, 10 depths, 20 samples.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/engine.h"
+#include "eval/text/documents.h"
+#include "eval/run/method_under_test.h"
+#include "eval/tasks/needle/needle_forms.h"
+#include "eval/tasks/needle/needle_results.h"
+#include "eval/run/progress.h"
+#include "eval/run/run_folder.h"
+
+namespace mrrope {
+
+struct NeedleOptions {
+  std::vector<std::int64_t> lengths;  // tokens; sorted and made unique here
+  std::vector<double> depths;         // percent, 0..100; sorted and made unique here
+  std::size_t samples = 1;            // needles per cell
+  std::uint64_t seed = 1;
+  NeedleForm form;
+
+  // Tokens handed to the engine at once, and the grain of Ctrl-C. Part of the run's identity:
+  // other borders, other roundings.
+  std::int64_t batch = 2048;
+
+  // false: every cell computes its prompt alone. The answers are the same but where the top two
+  // logits all but tie; for tests and for doubters.
+  bool share = true;
+
+  // A prompt is handed over in one piece, for an engine that reads it under the plan of its end.
+  bool whole_prompts = false;
+};
+
+// Whether a method's cells share prefixes: under a static plan, unless told not to.
+bool shares(const NeedleOptions& options, const MethodUnderTest& method);
+
+// Eleven depths from 0 to 100.
+std::vector<double> usual_depths();
+
+// What run_needle() asks first. Lengths are sorted. Throws Error (usage).
+void check_needle(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                  const NeedleOptions& options);
+
+// Haystacks of at least `tokens` tokens without BOS, `most` of them at most. A document that is too
+// short is joined with those after it; never repeated. Throws Error (usage) where all of them
+// together are too short.
+struct Haystack {
+  std::string id;  // of its documents, " + " between
+  std::vector<Token> tokens;
+};
+std::vector<Haystack> make_haystacks(const LanguageModel& model,
+                                     const std::vector<Document>& documents, std::int64_t tokens,
+                                     std::size_t most);
+
+// Runs what the folder's journal does not hold yet, one unit (sample and method: a whole tree) at a
+// time. Then writes results.json. Throws Error: usage (options, a length past the context or a
+// ladder, haystacks too short), interrupted (with the command to go on), and whatever the engine
+// throws, with method and sample named.
+NeedleResults run_needle(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                         const std::vector<Document>& documents, const NeedleOptions& options,
+                         RunFolder& folder, Progress& progress);
+
+}  // namespace mrrope

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is hidden in a haystack, how it is asked for, and what counts as the answer.
+//
+// Three forms:
+//   planted     the embedded model's own: the only retrieval it was trained on
+//   completion  for base models: a sentence that the model has to finish
+//   chat        for instruct models: a question through the model's own chat template
+// Texts hold {word} and {number}: a word drawn from a list, and six digits without a leading zero.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/engine.h"
+
+namespace mrrope {
+
+// The user's own needle instead of a built-in one.
+struct NeedleTexts {
+  std::string needle;
+  std::string question;
+  std::string answer;
+};
+
+struct NeedleForm {
+  std::string name;
+  std::string before;    // stands before the haystack, after BOS
+  std::string needle;    // planted into it
+  std::string question;  // stands after it; the answer comes next
+  std::string answer;    // what is looked for
+  bool special = false;  // before and question hold the text of control tokens (chat templates do)
+  std::vector<std::string> stop;
+  int answer_tokens = 16;  // room for the answer
+};
+
+// name: "planted", "completion", "chat", or empty for chat where the model has a chat template and
+// completion where not. answer_tokens 0: 16, for chat 50. Throws Error: usage (unknown name, half
+// given texts, texts of one's own with planted), unsupported (chat without a template).
+NeedleForm make_form(const LanguageModel& model, const std::string& name,
+                     const std::optional<NeedleTexts>& own, int answer_tokens);
+
+// One needle, drawn and tokenised; no piece carries a BOS.
+struct Needle {
+  std::string answer;
+  std::vector<Token> needle;
+  std::vector<Token> question;
+};
+
+// A pure function of its arguments: equal numbers, equal needle.
+Needle draw_needle(const LanguageModel& model, const NeedleForm& form, std::uint64_t seed,
+                   std::size_t sample, std::int64_t where);
+
+// What stands before the haystack, with the one BOS of the whole prompt where the model has one.
+std::vector<Token> head_of(const LanguageModel& model, const NeedleForm& form);
+
+}  // namespace mrrope

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/tasks/needle/needle_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+// How far back a needle may be moved. It depends on the place asked for and on nothing else, or
+// cells of different lengths would lose the place they share.
+std::int64_t reach(std::int64_t asked) { return std::max<std::int64_t>(64, asked / 10); }
+
+constexpr std::string_view kBlank = " \t\r\n";
+
+std::int64_t count(const std::vector<Token>& tokens) { return std::int64_t(tokens.size()); }
+
+}  // namespace
+
+bool ends_sentence(const LanguageModel& model, std::span<const Token> tokens, std::size_t index) {
+  const std::string text = model.detokenize(tokens.subspan(index, 1));
+  if (text.find("\n\n") != std::string::npos) return true;
+  std::size_t end = text.find_last_not_of(kBlank);
+  if (end == std::string::npos) return false;
+  const bool blank_after = end + 1 < text.size();
+  end = text.find_last_not_of("\"')]}", end);
+  if (end == std::string::npos || std::string_view(".!?").find(text[end]) == std::string::npos) {
+    return false;
+  }
+  if (blank_after || index + 1 == tokens.size()) return true;
+  // "3.14" and "Nat.succ" end nothing: a blank must follow. The next token is read together with
+  // this one, since some tokenizers drop a blank at the start of a text.
+  const std::string both = model.detokenize(tokens.subspan(index, 2));
+  return both.size() > text.size() && kBlank.find(both[text.size()]) != std::string::npos;
+}
+
+std::optional<std::int64_t> snap_back(const LanguageModel& model, std::span<const Token> haystack,
+                                      std::int64_t position, std::int64_t most) {
+  for (std::int64_t at = position; at >= 0 && at >= position - most; --at) {
+    if (at == 0 || ends_sentence(model, haystack, std::size_t(at - 1))) return at;
+  }
+  return std::nullopt;
+}
+
+NeedleTree plan_tree(const LanguageModel& model, const NeedleForm& form, const NeedleGrid& grid,
+                     std::span<const Token> haystack, std::uint64_t seed, std::size_t sample) {
+  NeedleTree tree;
+  tree.head = head_of(model, form);
+  // By the place in the haystack, then by the place asked for, which the needle is drawn by.
+  std::map<std::pair<std::int64_t, std::int64_t>, NeedleBranch> branches;
+  for (std::size_t l = 0; l < grid.lengths.size(); ++l) {
+    const std::int64_t length = grid.lengths[l];
+    for (std::size_t d = 0; d < grid.depths.size(); ++d) {
+      const auto asked = std::int64_t(double(length) * grid.depths[d] / 100);
+      Needle needle = draw_needle(model, form, seed, sample, asked);
+      const std::int64_t rest =
+          count(tree.head) + count(needle.needle) + count(needle.question) + form.answer_tokens;
+      const std::int64_t room = length - rest;
+      if (room < 1) {
+        throw Error(ErrorKind::usage,
+                    cat("length ", length, " leaves no haystack: needle, question and answer take ",
+                        rest, " tokens"),
+                    cat("give lengths above ", rest));
+      }
+      std::int64_t position = std::min(asked, room);
+      bool snapped = true;
+      if (grid.depths[d] == 100) {
+        position = room;
+      } else if (const auto at = snap_back(model, haystack, position, reach(asked))) {
+        position = *at;
+      } else {
+        snapped = false;
+      }
+      NeedleBranch& branch = branches[{position, asked}];
+      if (branch.cells.empty()) {
+        branch.position = position;
+        branch.snapped = snapped;
+        branch.needle = std::move(needle);
+      }
+      // The same length twice (two depths snapped to one place) is one prompt, asked twice.
+      branch.cells.push_back({l, d, room});
+      tree.naive_tokens += length - form.answer_tokens;
+    }
+  }
+  std::int64_t trunk = 0;
+  for (auto& [key, branch] : branches) {
+    trunk = std::max(trunk, branch.position);
+    tree.tokens += count(branch.needle.needle) + branch.cells.back().haystack - branch.position +
+                   std::int64_t(branch.cells.size()) * count(branch.needle.question);
+    tree.branches.push_back(std::move(branch));
+  }
+  tree.tokens += count(tree.head) + trunk;
+  return tree;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/tasks/perplexity/perplexity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+#include "eval/run/shard.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+struct Prepared {
+  std::string id;
+  std::vector<Token> tokens;  // only those that some length needs
+  std::int64_t total = 0;     // tokens of the whole document, BOS included
+};
+
+// Sees the logits after position `position` of a document.
+using PositionObserver = std::function<void(std::size_t k, std::span<const float> logits)>;
+
+void check(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+           const PerplexityOptions& options) {
+  const auto refuse = [](const std::string& message, const std::string& hint) {
+    throw Error(ErrorKind::usage, message, hint);
+  };
+  check_methods(model, methods, options.lengths, options.batch);
+  if (options.lengths.front() < 2) {
+    refuse(cat("length ", options.lengths.front(), " leaves no token to score"),
+           "give lengths of 2 tokens or more");
+  }
+  if (options.kl_positions < 0) refuse("the number of KL positions is negative", "0 turns it off");
+  if (options.stride < 0 || options.stride >= options.lengths.front()) {
+    refuse(cat("a stride of ", options.stride, " does not fit windows of ", options.lengths.front(),
+               " tokens"),
+           "give a stride below the shortest length");
+  }
+}
+
+std::vector<Prepared> prepare(const LanguageModel& model, const std::vector<Document>& documents,
+                              const PerplexityOptions& options) {
+  std::vector<Prepared> prepared;
+  for (const Document& document : documents) {
+    Prepared p{document.id, model.tokenize(document.text, true, false), 0};
+    p.total = std::int64_t(p.tokens.size());
+    std::int64_t needed = 0;
+    for (const std::int64_t length : options.lengths) {
+      if (length <= p.total) needed = options.stride > 0 ? p.total : length;
+    }
+    p.tokens.resize(std::size_t(needed));
+    p.tokens.shrink_to_fit();
+    prepared.push_back(std::move(p));
+  }
+  return prepared;
+}
+
+ordered_json identity(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                      const std::vector<Prepared>& documents, const PerplexityOptions& options) {
+  ordered_json run;
+  run["task"] = "ppl";
+  run["model"] = model_identity(model);
+  run["engine"] = model.description();
+  run["settings"] = {{"lengths", options.lengths},
+                     {"batch", options.batch},
+                     {"kl_positions", options.kl_positions},
+                     {"stride", options.stride}};
+  run["methods"] = methods_identity(methods);
+  run["documents"] = ordered_json::array();
+  for (const Prepared& d : documents) {
+    run["documents"].push_back({{"id", d.id}, {"tokens", d.total}});
+  }
+  return run;
+}
+
+// Natural logarithms of the probabilities.
+void log_softmax(std::span<const float> logits, std::span<float> result) {
+  const double top = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float x : logits) sum += std::exp(double(x) - top);
+  const double shift = top + std::log(sum);
+  for (std::size_t i = 0; i < logits.size(); ++i) result[i] = float(double(logits[i]) - shift);
+}
+
+double divergence(std::span<const float> p, std::span<const float> q) {
+  double sum = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    const double weight = std::exp(double(p[i]));
+    if (weight > 0 || std::isnan(weight)) sum += weight * (double(p[i]) - double(q[i]));
+  }
+  return sum;
+}
+
+class PerplexityJob {
+ public:
+  PerplexityJob(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                std::vector<Prepared> documents, const PerplexityOptions& options,
+                RunFolder& folder, Progress& progress)
+      : model_(model),
+        methods_(methods),
+        documents_(std::move(documents)),
+        options_(options),
+        folder_(folder),
+        progress_(progress) {
+    for (std::size_t m = 0; m < methods.size(); ++m) order_.push_back(m);
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return untouched(methods[a].ladder) > untouched(methods[b].ladder);
+    });
+    find_units();
+    const std::int64_t window = model.facts().geometry.train_length;
+    std::int64_t length = 0;
+    for (const std::int64_t n : options.lengths) {
+      if (n <= window) length = n;
+    }
+    if (options.stride > 0 || !untouched(methods[order_[0]].ladder)) return;
+    const std::int64_t count = std::min<std::int64_t>(options.kl_positions, length);
+    for (std::int64_t k = 0; k < count; ++k) {
+      kl_positions_.push_back(std::size_t((2 * k + 1) * length / (2 * count)));
+    }
+    kl_length_ = length;
+  }
+
+  // Those of this shard.
+  std::size_t units() const { return units_.size(); }
+
+  void run() {
+    for (const ordered_json& unit : folder_.units()) done_.insert(key(unit));
+    std::int64_t total = 0;
+    std::int64_t before = 0;
+    for (const Unit& u : units_) {
+      total += u.cost;
+      if (done_.count(key(u)) > 0) before += u.cost;
+    }
+    progress_.start(total, before);
+    std::size_t last = documents_.size();
+    for (const Unit& u : units_) {
+      if (u.document != last) reference_.clear();
+      last = u.document;
+      progress_.label(
+          cat(methods_[u.method].name, "  document ", u.document + 1, " of ", documents_.size()));
+      if (done_.count(key(u)) == 0) unit(documents_[u.document], u.method, u.window);
+    }
+    progress_.finish();
+  }
+
+ private:
+  struct Unit {
+    std::size_t document = 0;
+    std::size_t method = 0;
+    std::int64_t window = 0;
+    std::int64_t cost = 0;
+  };
+
+  void find_units() {
+    std::vector<Unit> all;
+    std::vector<std::int64_t> costs;
+    for (std::size_t d = 0; d < documents_.size(); ++d) {
+      for (const std::size_t m : order_) {
+        for (const std::int64_t window : windows(documents_[d])) {
+          all.push_back({d, m, window, tokens_of(documents_[d], window)});
+          costs.push_back(all.back().cost);
+        }
+      }
+    }
+    const std::vector<bool> mine = dealt(costs, folder_.info().shard);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (mine[i]) units_.push_back(all[i]);
+    }
+  }
+
+  // The units of one document under one method: one for all lengths, or one per sliding window.
+  std::vector<std::int64_t> windows(const Prepared& document) const {
+    if (document.tokens.empty()) return {};
+    if (options_.stride == 0) return {0};
+    std::vector<std::int64_t> fitting;
+    for (const std::int64_t n : options_.lengths) {
+      if (n <= document.total) fitting.push_back(n);
+    }
+    return fitting;
+  }
+
+  static std::string key(const std::string& id, const std::string& method, std::int64_t window) {
+    return cat(id, "\n", method, "\n", window);
+  }
+  std::string key(const Unit& u) const {
+    return key(documents_[u.document].id, methods_[u.method].name, u.window);
+  }
+  static std::string key(const ordered_json& unit) {
+    return key(unit.value("document", ""), unit.value("method", ""),
+               unit.value("window", std::int64_t(0)));
+  }
+
+  std::int64_t tokens_of(const Prepared& document, std::int64_t window) const {
+    if (window == 0) return std::int64_t(document.tokens.size());
+    std::int64_t sum = 0;
+    for (const Slide& s : slides(document, window)) sum += std::int64_t(s.tokens.size());
+    return sum;
+  }
+
+  void unit(const Prepared& document, std::size_t m, std::int64_t window) {
+    ordered_json line = {{"task", "ppl"}, {"document", document.id}, {"method", methods_[m].name}};
+    try {
+      model_.use(methods_[m].ladder);
+      if (window == 0) {
+        one_pass(document, m, line);
+      } else {
+        line["window"] = window;
+        sliding(document, window, line);
+      }
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::interrupted) throw;
+      throw Error(e.kind(),
+                  cat(e.what(), " (method ", methods_[m].name, ", document ", document.id, ")"),
+                  e.hint().empty() ? "give the same command again to go on after the finished units"
+                                   : e.hint());
+    }
+    folder_.append(line, {progress_.seconds(), progress_.computed()});
+    done_.insert(key(line));
+  }
+
+  // Scores of tokens[1..], index by index; the first is NaN. Ends early after a token of
+  // probability 0, or after the batch that holds position `stop`.
+  std::vector<double> score(std::span<const Token> tokens, const PositionObserver& observer,
+                            std::size_t stop = std::numeric_limits<std::size_t>::max(),
+                            bool count = true) {
+    const auto timeline = model_.timeline();
+    std::vector<double> scores;
+    std::size_t next = 0;  // of kl_positions_
+    while (scores.size() < tokens.size()) {
+      if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_.size());
+      const std::size_t begin = scores.size();
+      if (begin > stop) break;
+      std::size_t size = std::min(std::size_t(options_.batch), tokens.size() - begin);
+      // A border where observation ends: an engine may pay for every token of an observed batch.
+      const auto observed = std::size_t(kl_length_);
+      if (observer && begin < observed) size = std::min(size, observed - begin);
+      const auto batch = tokens.subspan(begin, size);
+      std::vector<std::size_t> wanted;
+      const std::size_t first = next;
+      while (observer && next < kl_positions_.size() &&
+             kl_positions_[next] < begin + batch.size()) {
+        wanted.push_back(kl_positions_[next++] - begin);
+      }
+      std::size_t seen = first;
+      const std::vector<double> part =
+          wanted.empty() ? timeline->append_scored(batch)
+                         : timeline->append_scored_observed(
+                               batch, wanted, [&](std::size_t, std::span<const float> logits) {
+                                 observer(seen++, logits);
+                               });
+      scores.insert(scores.end(), part.begin(), part.end());
+      if (count) progress_.advance(std::int64_t(batch.size()));
+      const auto scored = part.begin() + (begin == 0 ? 1 : 0);
+      // An engine that fails is no property of the document: nothing is recorded.
+      if (std::any_of(scored, part.end(), [](double s) { return std::isnan(s); })) {
+        throw Error(
+            ErrorKind::failed,
+            cat("the engine computed NaN between tokens ", begin, " and ", begin + batch.size()),
+            "another cache type or device may help; finished units are kept");
+      }
+      if (!std::all_of(scored, part.end(), [](double s) { return std::isfinite(s); })) {
+        if (count) progress_.advance(std::int64_t(tokens.size() - scores.size()));
+        break;
+      }
+    }
+    return scores;
+  }
+
+  void one_pass(const Prepared& document, std::size_t m, ordered_json& line) {
+    const bool kl = !kl_positions_.empty() && methods_.size() > 1 &&
+                    std::int64_t(document.tokens.size()) >= kl_length_;
+    const bool is_reference = m == order_[0];
+    const std::size_t vocabulary = std::size_t(model_.vocabulary());
+    if (kl && reference_.empty()) {
+      reference_.assign(kl_positions_.size() * vocabulary, std::numeric_limits<float>::quiet_NaN());
+      if (!is_reference) {  // the untouched model's unit was done by an earlier run
+        model_.use(methods_[order_[0]].ladder);
+        score(document.tokens, reference_writer(), kl_positions_.back(), false);
+        model_.use(methods_[m].ladder);
+      }
+    }
+    double kl_sum = 0;
+    std::size_t kl_count = 0;
+    std::vector<float> own(vocabulary);
+    PositionObserver observer;
+    if (kl && is_reference) observer = reference_writer();
+    if (kl && !is_reference) {
+      observer = [&](std::size_t k, std::span<const float> logits) {
+        log_softmax(logits, own);
+        kl_sum += divergence(std::span(reference_).subspan(k * vocabulary, vocabulary), own);
+        ++kl_count;
+      };
+    }
+    const std::vector<double> scores = score(document.tokens, observer);
+    put_lengths(scores, line);
+    if (kl_count > 0 && kl_count == kl_positions_.size() && std::isfinite(kl_sum)) {
+      line["kl"] = {{"length", kl_length_}, {"sum", kl_sum}, {"count", kl_count}};
+    }
+  }
+
+  PositionObserver reference_writer() {
+    return [this](std::size_t k, std::span<const float> logits) {
+      log_softmax(logits, std::span(reference_).subspan(k * logits.size(), logits.size()));
+    };
+  }
+
+  void put_lengths(const std::vector<double>& scores, ordered_json& line) const {
+    line["lengths"] = ordered_json::array();
+    std::int64_t finite = 1;  // the first token is never scored
+    while (finite < std::int64_t(scores.size()) && std::isfinite(scores[std::size_t(finite)])) {
+      ++finite;
+    }
+    const auto sum = [&](std::int64_t begin, std::int64_t end) {
+      double total = 0;
+      for (std::int64_t i = std::max<std::int64_t>(1, begin); i < end; ++i) {
+        total += scores[std::size_t(i)];
+      }
+      return total;
+    };
+    const auto count = [](std::int64_t begin, std::int64_t end) {
+      return end - std::max<std::int64_t>(1, begin);
+    };
+    std::int64_t previous = 0;
+    for (const std::int64_t n : options_.lengths) {
+      if (n > finite) break;
+      line["lengths"].push_back({{"length", n},
+                                 {"sum", sum(0, n)},
+                                 {"count", count(0, n)},
+                                 {"last_half_sum", sum(n / 2, n)},
+                                 {"last_half_count", count(n / 2, n)},
+                                 {"band_sum", sum(previous, n)},
+                                 {"band_count", count(previous, n)}});
+      previous = n;
+    }
+    if (finite < std::int64_t(scores.size())) put_failure(finite, line);
+  }
+
+  static void put_failure(std::int64_t position, ordered_json& line) {
+    line["failed"] = cat("the log-probability of token ", position, " is not a finite number");
+  }
+
+  struct Slide {
+    std::vector<Token> tokens;
+    std::size_t fresh;  // the last so many are scored
+  };
+
+  std::vector<Slide> slides(const Prepared& document, std::int64_t window) const {
+    std::span<const Token> text = document.tokens;
+    const std::optional<Token> bos = model_.bos();
+    const bool with_bos = bos && text.front() == *bos;
+    if (with_bos) text = text.subspan(1);
+    const std::size_t room = std::size_t(window) - (with_bos ? 1 : 0);
+    std::vector<Slide> result;
+    std::size_t scored = 0;
+    for (std::size_t begin = 0; scored < text.size(); begin += std::size_t(options_.stride)) {
+      const std::size_t end = std::min(begin + room, text.size());
+      Slide slide{{}, end - scored};
+      if (with_bos) slide.tokens.push_back(*bos);
+      slide.tokens.insert(slide.tokens.end(), text.begin() + std::ptrdiff_t(begin),
+                          text.begin() + std::ptrdiff_t(end));
+      result.push_back(std::move(slide));
+      scored = end;
+    }
+    return result;
+  }
+
+  void sliding(const Prepared& document, std::int64_t window, ordered_json& line) {
+    double sum = 0;
+    std::int64_t count = 0;
+    for (const Slide& slide : slides(document, window)) {
+      const std::vector<double> scores = score(slide.tokens, {});
+      // Without BOS the first token of the first window is predicted by nothing.
+      const std::size_t first = std::max<std::size_t>(1, slide.tokens.size() - slide.fresh);
+      double window_sum = 0;
+      for (std::size_t i = first; i < slide.tokens.size(); ++i) {
+        if (i >= scores.size() || !std::isfinite(scores[i])) {
+          put_failure(std::int64_t(i), line);
+          return;
+        }
+        window_sum += scores[i];
+      }
+      sum += window_sum / double(slide.tokens.size() - first);
+      ++count;
+    }
+    line["windows"] = count;
+    line["sum_of_means"] = sum;
+  }
+
+  LanguageModel& model_;
+  const std::vector<MethodUnderTest>& methods_;
+  const std::vector<Prepared> documents_;
+  const PerplexityOptions& options_;
+  RunFolder& folder_;
+  Progress& progress_;
+  std::vector<std::size_t> order_;  // of methods: the untouched first
+  std::vector<std::size_t> kl_positions_;
+  std::int64_t kl_length_ = 0;
+  std::vector<float> reference_;  // the untouched model's log-probabilities, this document
+  std::set<std::string> done_;
+  std::vector<Unit> units_;
+};
+
+}  // namespace
+
+PerplexityResults run_perplexity(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                                 const std::vector<Document>& documents,
+                                 const PerplexityOptions& requested, RunFolder& folder,
+                                 Progress& progress) {
+  PerplexityOptions options = requested;
+  options.lengths = sorted_lengths(options.lengths);
+  check(model, methods, options);
+  std::vector<Prepared> prepared = prepare(model, documents, options);
+  const ordered_json run = identity(model, methods, prepared, options);
+  PerplexityJob job(model, methods, std::move(prepared), options, folder, progress);
+  folder.begin(run, job.units());
+  job.run();
+  const PerplexityResults results = perplexity_results(folder.run(), folder.units());
+  folder.finish(results_text(to_json(results)), {progress.seconds(), progress.computed()});
+  return results;
+}
+
+}  // namespace mrrope

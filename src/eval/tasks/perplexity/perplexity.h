@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Perplexity at every length from one pass per document: a causal model scores the first 512 tokens
+// of a document the same way whether 32768 follow or none, so one pass at the longest length holds
+// all shorter ones.
+//
+// The paper's protocol: the first N tokens of each document, with BOS where the model has one; N-1
+// of them are scored; perplexity is exp of the mean over documents of the mean over tokens. A
+// document with fewer than N tokens takes no part at length N: it is named, never padded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/engine.h"
+#include "eval/text/documents.h"
+#include "eval/run/method_under_test.h"
+#include "eval/tasks/perplexity/perplexity_results.h"
+#include "eval/run/progress.h"
+#include "eval/run/run_folder.h"
+
+namespace mrrope {
+
+struct PerplexityOptions {
+  std::vector<std::int64_t> lengths;  // tokens; sorted and made unique here
+
+  // Tokens handed to the engine at once, and the grain of progress and of Ctrl-C. Part of the
+  // run's identity: other borders, other roundings.
+  std::int64_t batch = 2048;
+
+  // Divergence from the untouched model: mean over this many positions of KL(untouched || method),
+  // evenly spaced over the longest length that lies inside the window: position k of K is
+  // floor((2k + 1) * length / 2K). From full logits of both, in natural units. 0: not measured.
+  // Costs vocabulary * positions * 4 bytes. Needs an untouched model among the methods.
+  int kl_positions = 64;
+
+  // Above 0: the other protocol. Windows of N tokens (BOS anew in each, positions from 0) slide
+  // over whole documents by this many tokens; the first window scores all of its tokens, each
+  // later one only those not yet scored; perplexity is exp of the mean over all windows of the
+  // mean over their scored tokens. No shorter lengths for free, no bands, no divergence.
+  std::int64_t stride = 0;
+};
+
+// Runs what the folder's journal does not hold yet, one unit (document and method) at a time; per
+// document the untouched model comes first. Then writes results.json. Throws Error: usage (options,
+// or a length past the context or a ladder), interrupted (with the command to go on), and whatever
+// the engine throws, with method and document named; NaN is such a failure. A token of probability
+// 0 is data: the unit is recorded with the lengths that end before it.
+PerplexityResults run_perplexity(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+                                 const std::vector<Document>& documents,
+                                 const PerplexityOptions& options, RunFolder& folder,
+                                 Progress& progress);
+
+}  // namespace mrrope

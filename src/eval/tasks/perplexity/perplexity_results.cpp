@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/tasks/perplexity/perplexity_results.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/text.h"
+#include "eval/run/method_under_test.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> finite_only(const std::vector<double>& values) {
+  std::vector<double> result;
+  for (const double v : values) {
+    if (std::isfinite(v)) result.push_back(v);
+  }
+  return result;
+}
+
+Estimate perplexity_of(const std::vector<double>& losses) {
+  return exponential(mean(finite_only(losses)));
+}
+
+// What the units say, addressed by [method][length][document]; NaN where there is nothing.
+class Collector {
+ public:
+  Collector(const ordered_json& run, PerplexityResults& results) : results_(results) {
+    if (run.at("task") != "ppl") {
+      throw Error(ErrorKind::corrupt, cat("this is no perplexity run but ", run.at("task").dump()),
+                  "give the folder of mrrope eval ppl");
+    }
+    results.lengths = run.at("settings").at("lengths").get<std::vector<std::int64_t>>();
+    results.stride = run.at("settings").at("stride").get<std::int64_t>();
+    results.window = run.at("model").at("train_length").get<std::int64_t>();
+    for (const std::int64_t n : results.lengths) {
+      if (n <= results.window) results.reference_length = n;
+    }
+    results.too_short.resize(results.lengths.size());
+    for (const ordered_json& document : run.at("documents")) {
+      const auto id = document.at("id").get<std::string>();
+      document_[id] = results.documents.size();
+      results.documents.push_back(id);
+      for (std::size_t l = 0; l < results.lengths.size(); ++l) {
+        if (document.at("tokens").get<std::int64_t>() < results.lengths[l]) {
+          results.too_short[l].push_back(id);
+        }
+      }
+    }
+    for (const ordered_json& method : run.at("methods")) {
+      PerplexityRow row;
+      row.method = method.at("method").get<std::string>();
+      row.plan = method.at("plan").get<std::string>();
+      row.scale = method.at("scale").get<double>();
+      row.untouched = method.at("untouched").get<bool>();
+      const std::vector<double> none(results.documents.size(), kNan);
+      row.cells.resize(results.lengths.size());
+      for (PerplexityCell& cell : row.cells) cell.loss = cell.band_loss = none;
+      method_[row.method] = results.rows.size();
+      results.rows.push_back(std::move(row));
+      half_.emplace_back(results.lengths.size(), none);
+      windows_.emplace_back(results.lengths.size(), none);
+      divergence_.push_back(none);
+      failed_.emplace_back(results.documents.size());
+    }
+  }
+
+  void unit(const ordered_json& unit) {
+    const auto d = document_.find(unit.value("document", ""));
+    const auto m = method_.find(unit.value("method", ""));
+    if (unit.value("task", "") != "ppl" || d == document_.end() || m == method_.end()) {
+      throw Error(ErrorKind::corrupt, cat("a journal line is not of this run: ", unit.dump()),
+                  "delete the line, or the folder");
+    }
+    const std::size_t document = d->second;
+    const std::size_t method = m->second;
+    PerplexityRow& row = results_.rows[method];
+    if (unit.contains("failed")) failed_[method][document] = unit.at("failed");
+    if (unit.contains("windows")) {
+      const std::size_t l = index_of(unit.at("window"));
+      const double windows = unit.at("windows");
+      windows_[method][l][document] = windows;
+      row.cells[l].loss[document] = -unit.at("sum_of_means").get<double>() / windows;
+      return;
+    }
+    if (!unit.contains("lengths")) return;
+    const auto loss = [](const ordered_json& entry, const char* sum, const char* count) {
+      return -entry.at(sum).get<double>() / entry.at(count).get<double>();
+    };
+    for (const ordered_json& entry : unit.at("lengths")) {
+      const std::size_t l = index_of(entry.at("length"));
+      row.cells[l].loss[document] = loss(entry, "sum", "count");
+      row.cells[l].band_loss[document] = loss(entry, "band_sum", "band_count");
+      half_[method][l][document] = loss(entry, "last_half_sum", "last_half_count");
+    }
+    if (unit.contains("kl")) divergence_[method][document] = -loss(unit.at("kl"), "sum", "count");
+  }
+
+  void estimate() {
+    for (std::size_t m = 0; m < results_.rows.size(); ++m) {
+      PerplexityRow& row = results_.rows[m];
+      for (std::size_t l = 0; l < results_.lengths.size(); ++l) {
+        PerplexityCell& cell = row.cells[l];
+        if (results_.stride > 0) {
+          cell.perplexity = sliding(cell.loss, windows_[m][l]);
+        } else {
+          cell.perplexity = perplexity_of(cell.loss);
+          cell.last_half = perplexity_of(half_[m][l]);
+          cell.band = perplexity_of(cell.band_loss);
+        }
+      }
+      row.divergence = mean(finite_only(divergence_[m]));
+      for (std::size_t d = 0; d < results_.documents.size(); ++d) {
+        if (failed_[m][d].empty()) continue;
+        results_.failures.push_back(
+            cat(row.method, ", ", results_.documents[d], ": ", failed_[m][d]));
+      }
+    }
+  }
+
+ private:
+  std::size_t index_of(const ordered_json& length) const {
+    for (std::size_t l = 0; l < results_.lengths.size(); ++l) {
+      if (length == results_.lengths[l]) return l;
+    }
+    throw Error(
+        ErrorKind::corrupt,
+        cat("the journal speaks of length ", length.dump(), ", which is not one of this run"),
+        "delete the line, or the folder");
+  }
+
+  // Every window weighs the same, whichever document it is from.
+  static Estimate sliding(const std::vector<double>& losses, const std::vector<double>& windows) {
+    std::vector<double> y;
+    std::vector<double> w;
+    for (std::size_t d = 0; d < losses.size(); ++d) {
+      if (!std::isfinite(losses[d])) continue;
+      y.push_back(losses[d] * windows[d]);
+      w.push_back(windows[d]);
+    }
+    return exponential(weighted_mean(y, w));
+  }
+
+  PerplexityResults& results_;
+  std::map<std::string, std::size_t> document_;
+  std::map<std::string, std::size_t> method_;
+  std::vector<std::vector<std::vector<double>>> half_;
+  std::vector<std::vector<std::vector<double>>> windows_;
+  std::vector<std::vector<double>> divergence_;
+  std::vector<std::vector<std::string>> failed_;
+};
+
+void compare(PerplexityResults& results) {
+  for (std::size_t l = 0; l < results.lengths.size(); ++l) {
+    const std::size_t first = results.comparisons.size();
+    std::vector<double> p;
+    for (std::size_t a = 0; a < results.rows.size(); ++a) {
+      for (std::size_t b = a + 1; b < results.rows.size(); ++b) {
+        Comparison c{results.lengths[l], results.rows[a].method, results.rows[b].method, {}, kNan};
+        c.difference =
+            paired_where_both(results.rows[a].cells[l].loss, results.rows[b].cells[l].loss);
+        p.push_back(c.difference.p);
+        results.comparisons.push_back(std::move(c));
+      }
+    }
+    const std::vector<double> corrected = holm(p);
+    for (std::size_t i = 0; i < corrected.size(); ++i) {
+      results.comparisons[first + i].corrected_p = corrected[i];
+    }
+  }
+}
+
+void give_verdicts(PerplexityResults& results) {
+  if (results.stride > 0) return;
+  std::size_t reference = 0;
+  for (std::size_t l = 0; l < results.lengths.size(); ++l) {
+    if (results.lengths[l] == results.reference_length) reference = l;
+  }
+  std::vector<double> untouched;
+  for (const PerplexityRow& row : results.rows) {
+    if (row.untouched && untouched.empty()) untouched = row.cells[reference].loss;
+  }
+  for (const PerplexityRow& row : results.rows) {
+    VerdictInput input;
+    input.method = row.method;
+    input.is_untouched = row.untouched;
+    input.window = results.window;
+    input.lengths = results.lengths;
+    for (const PerplexityCell& cell : row.cells) input.bands.push_back(cell.band_loss);
+    input.reference_length = results.reference_length;
+    input.untouched = untouched;
+    input.own = row.cells[reference].loss;
+    results.verdicts.push_back(judge(input));
+  }
+}
+
+}  // namespace
+
+PerplexityResults perplexity_results(const ordered_json& run,
+                                     const std::vector<ordered_json>& units) {
+  PerplexityResults results;
+  try {
+    Collector collector(run, results);
+    for (const ordered_json& unit : units) collector.unit(unit);
+    collector.estimate();
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(ErrorKind::corrupt, cat("run.json or the journal lacks something: ", e.what()),
+                "give another folder, or run the evaluation again");
+  }
+  compare(results);
+  give_verdicts(results);
+  return results;
+}
+
+ordered_json to_json(const PerplexityResults& results) {
+  ordered_json json;
+  ordered_json& rows = json["results"] = ordered_json::array();
+  for (const PerplexityRow& row : results.rows) {
+    const auto put = [&](std::int64_t length, const char* metric, const Estimate& e) {
+      rows.push_back({{"task", "ppl"},
+                      {"method", row.method},
+                      {"plan", row.plan},
+                      {"scale", row.scale},
+                      {"length", length},
+                      {"metric", metric},
+                      {"value", or_null(e.value)},
+                      {"stderr", or_null(e.error)},
+                      {"n", e.n}});
+    };
+    for (std::size_t l = 0; l < results.lengths.size(); ++l) {
+      const PerplexityCell& cell = row.cells[l];
+      if (results.stride > 0) {
+        put(results.lengths[l], "perplexity_sliding", cell.perplexity);
+        continue;
+      }
+      put(results.lengths[l], "perplexity", cell.perplexity);
+      put(results.lengths[l], "perplexity_last_half", cell.last_half);
+      put(results.lengths[l], "perplexity_band", cell.band);
+    }
+    if (row.divergence.n > 0) put(results.reference_length, "kl_divergence", row.divergence);
+  }
+  ordered_json& comparisons = json["comparisons"] = ordered_json::array();
+  for (const Comparison& c : results.comparisons) {
+    const Estimate percent = c.difference.percent();
+    comparisons.push_back({{"length", c.length},
+                           {"a", c.a},
+                           {"b", c.b},
+                           {"percent", or_null(percent.value)},
+                           {"stderr", or_null(percent.error)},
+                           {"n", percent.n},
+                           {"p", or_null(c.difference.p)},
+                           {"p_holm", or_null(c.corrected_p)}});
+  }
+  ordered_json& verdicts = json["verdicts"] = ordered_json::array();
+  for (const Verdict& v : results.verdicts) {
+    const Estimate cost = v.cost.percent();
+    verdicts.push_back({{"method", v.method},
+                        {"good_to", v.judged ? ordered_json(v.good_to) : ordered_json()},
+                        {"reason", v.reason},
+                        {"short_cost_percent", or_null(cost.value)},
+                        {"short_cost_stderr", or_null(cost.error)},
+                        {"short_cost_length", results.reference_length}});
+  }
+  ordered_json& too_short = json["too_short"] = ordered_json::array();
+  for (std::size_t l = 0; l < results.lengths.size(); ++l) {
+    if (results.too_short[l].empty()) continue;
+    too_short.push_back({{"length", results.lengths[l]}, {"documents", results.too_short[l]}});
+  }
+  json["failures"] = results.failures;
+  return json;
+}
+
+}  // namespace mrrope

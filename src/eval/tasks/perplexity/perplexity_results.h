@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a perplexity run found, made from run.json and journal lines alone: no model, no texts.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "eval/stats/statistics.h"
+#include "eval/stats/verdict.h"
+
+namespace mrrope {
+
+// One method at one length. Losses are natural logarithms per token, one per document in the order
+// of the run, NaN where the document takes no part.
+struct PerplexityCell {
+  std::vector<double> loss;
+  std::vector<double> band_loss;
+  Estimate perplexity;  // the first N tokens
+  Estimate last_half;   // tokens N/2 .. N-1
+  Estimate band;        // tokens from the next shorter length (or the start) .. N-1
+};
+
+struct PerplexityRow {
+  std::string method;
+  std::string plan;  // digest
+  double scale = 1;  // of the last rung
+  bool untouched = false;
+  std::vector<PerplexityCell> cells;  // one per length
+  Estimate divergence;                // KL from the untouched model, at reference_length
+};
+
+struct Comparison {
+  std::int64_t length = 0;
+  std::string a, b;
+  PairedDifference difference;  // of the log-perplexities over documents that both have
+  double corrected_p = 1;       // Holm, over all pairs at this length
+};
+
+struct PerplexityResults {
+  std::vector<std::int64_t> lengths;
+  std::int64_t window = 0;            // what the model was trained for
+  std::int64_t reference_length = 0;  // the longest length inside the window; 0: none is
+  std::int64_t stride = 0;            // above 0: the sliding window was used
+  std::vector<std::string> documents;
+  std::vector<std::vector<std::string>> too_short;  // ids, per length
+  std::vector<std::string> failures;                // one line per unit that met NaN
+  std::vector<PerplexityRow> rows;
+  std::vector<Comparison> comparisons;
+  std::vector<Verdict> verdicts;  // one per row; empty with a sliding window
+};
+
+// Lines may come in any order: the outcome is the same to the last bit. Throws Error (corrupt) on
+// a line that does not belong to the run.
+PerplexityResults perplexity_results(const nlohmann::ordered_json& run,
+                                     const std::vector<nlohmann::ordered_json>& units);
+
+// results.json: the rows {task, method, plan, scale, length, metric, value, stderr, n} with metric
+// perplexity, perplexity_last_half, perplexity_band, kl_divergence (perplexity_sliding alone with
+// a sliding window); then comparisons, verdicts, too_short, failures.
+nlohmann::ordered_json to_json(const PerplexityResults& results);
+
+// For a terminal: the table, the comparisons at the longest length, the verdicts, and what was left
+// out. Plain ASCII, no colours.
+std::string to_text(const PerplexityResults& results);
+
+}  // namespace mrrope

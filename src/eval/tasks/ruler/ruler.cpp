@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/tasks/ruler/ruler.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "base/text.h"
+#include "eval/text/jsonl.h"
+#include "eval/run/method_under_test.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+namespace {
+
+std::vector<RulerTask> chosen_tasks(const RulerOptions& options) {
+  if (options.tasks.empty()) return ruler_tasks();
+  for (const std::string& name : options.tasks) {
+    const auto& all = ruler_tasks();
+    if (std::any_of(all.begin(), all.end(), [&](const auto& t) { return t.name == name; }) ||
+        (name == "niah" || name == "qa")) {
+      continue;
+    }
+    std::string names;
+    for (const RulerTask& task : all) names += cat(names.empty() ? "" : ", ", task.name);
+    throw Error(ErrorKind::usage, cat("RULER has no task '", name, "'"),
+                cat("give --tasks with some of ", names, "; niah and qa stand for all of theirs"));
+  }
+  std::vector<RulerTask> chosen;
+  for (const RulerTask& task : ruler_tasks()) {
+    const std::string family = task.name.substr(0, task.name.find('_'));
+    const auto& names = options.tasks;
+    if (std::find(names.begin(), names.end(), task.name) != names.end() ||
+        std::find(names.begin(), names.end(), family) != names.end()) {
+      chosen.push_back(task);
+    }
+  }
+  return chosen;
+}
+
+void check(const RulerOptions& options) {
+  constexpr std::int64_t kMostTokens = 1 << 20;
+  if (options.samples < 1) {
+    throw Error(ErrorKind::usage, "no sample per task", "give --samples 20");
+  }
+  if (options.lengths.empty()) {
+    throw Error(ErrorKind::usage, "how long?", "give --lengths 4k,8k,16k,32k");
+  }
+  for (const std::int64_t n : options.lengths) {
+    if (n > kMostTokens) {
+      throw Error(ErrorKind::usage, cat("RULER at ", n, " tokens"), "1m is the longest");
+    }
+  }
+}
+
+Drafter drafter_of(const RulerTask& task, const RulerOptions& options, std::int64_t length,
+                   std::map<std::string, std::shared_ptr<const QaCorpus>>& corpora) {
+  if (task.name == "vt") return vt_drafter(options, length);
+  if (task.name == "cwe") return cwe_drafter(options, length);
+  if (task.name == "fwe") return fwe_drafter(options, length);
+  if (!task.haystack.empty()) return niah_drafter(task, options, length);
+  std::shared_ptr<const QaCorpus>& corpus = corpora[task.name];
+  if (!corpus) corpus = qa_corpus(task, options);
+  return qa_drafter(task, options, length, corpus);
+}
+
+ordered_json file_identity(const fs::path& path) {
+  if (path.empty()) return "built-in";
+  return {{"file", path.filename().string()}, {"sha256", read_json_file(path).sha256}};
+}
+
+// Where the samples of one task and length may lie.
+fs::path data_file(const fs::path& folder, const std::string& task, std::int64_t length,
+                   bool only_length) {
+  std::vector<fs::path> places = {folder / cat(length), folder / cat(length) / "data"};
+  if (only_length) places.insert(places.end(), {folder, folder / "data"});
+  for (const fs::path& place : places) {
+    for (const fs::path& file : {place / task / "validation.jsonl", place / (task + ".jsonl")}) {
+      std::error_code error;
+      if (fs::is_regular_file(file, error)) return file;
+    }
+  }
+  return {};
+}
+
+struct DataSample {
+  std::string input, prefix;
+  std::vector<std::string> expected;
+};
+
+DataSample data_sample(const nlohmann::json& object, const std::string& name) {
+  DataSample sample;
+  sample.input = text_field(object, "input", name);
+  if (object.contains("answer_prefix")) sample.prefix = text_field(object, "answer_prefix", name);
+  const auto outputs = object.find("outputs");
+  if (outputs == object.end() || !outputs->is_array()) {
+    throw Error(ErrorKind::corrupt, cat(name, " has no list 'outputs'"),
+                "give files made by RULER's scripts/data/prepare.py");
+  }
+  for (const auto& output : *outputs) {
+    if (!output.is_string() && !output.is_number_integer()) {
+      throw Error(ErrorKind::corrupt, cat(name, ": an answer is no text but ", output.type_name()),
+                  "give files made by RULER's scripts/data/prepare.py");
+    }
+    sample.expected.push_back(output.is_string() ? output.get<std::string>() : output.dump());
+  }
+  return sample;
+}
+
+}  // namespace
+
+const std::vector<RulerTask>& ruler_tasks() {
+  static const std::vector<RulerTask> tasks = {
+      {"niah_single_1", "noise", "words", "number"},
+      {"niah_single_2", "essay", "words", "number"},
+      {"niah_single_3", "essay", "words", "uuid"},
+      {"niah_multikey_1", "essay", "words", "number", 4},
+      {"niah_multikey_2", "needle", "words", "number"},
+      {"niah_multikey_3", "needle", "uuids", "uuid"},
+      {"niah_multivalue", "essay", "words", "number", 1, 4},
+      {"niah_multiquery", "essay", "words", "number", 4, 1, 4},
+      {"vt", "", "", "", 0, 0, 0, 30},
+      {"cwe", "", "", "", 0, 0, 0, 120},
+      {"fwe", "", "", "", 0, 0, 0, 50},
+      {"qa_1", "", "", "", 0, 0, 0, 32, "string_match_part"},
+      {"qa_2", "", "", "", 0, 0, 0, 32, "string_match_part"}};
+  return tasks;
+}
+
+SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
+                       const RulerOptions& options) {
+  check(options);
+  SampleSuite suite;
+  suite.task = "ruler";
+  suite.settings = {{"source", "built-in generator, version 1"},
+                    {"seed", options.seed},
+                    {"samples", options.samples},
+                    {"squad", file_identity(options.squad)},
+                    {"hotpotqa", file_identity(options.hotpot)},
+                    {"frame", frame.identity()},
+                    {"prompts", prompts_identity(options.prompts, "ruler/")}};
+  std::map<std::string, std::shared_ptr<const QaCorpus>> corpora;
+  for (const std::int64_t length : sorted_lengths(options.lengths)) {
+    for (const RulerTask& task : chosen_tasks(options)) {
+      suite.sets.push_back(fitted_set("ruler/" + task.name, length, task.answer_tokens, task.scorer,
+                                      options.samples, drafter_of(task, options, length, corpora),
+                                      frame, counter));
+    }
+  }
+  return suite;
+}
+
+SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
+                       const RulerOptions& options, std::vector<std::string>& notes) {
+  check(options);
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    throw Error(ErrorKind::failed, cat(folder.string(), " is no folder"),
+                "give --data the folder that RULER's scripts wrote to");
+  }
+  SampleSuite suite;
+  suite.task = "ruler";
+  ordered_json files = ordered_json::array();
+  std::string missing;
+  for (const std::int64_t length : sorted_lengths(options.lengths)) {
+    for (const RulerTask& task : chosen_tasks(options)) {
+      const fs::path file = data_file(folder, task.name, length, options.lengths.size() == 1);
+      if (file.empty()) {
+        missing += cat(missing.empty() ? "" : ", ", task.name, " at ", length);
+        continue;
+      }
+      const auto samples = std::make_shared<std::vector<DataSample>>();
+      std::size_t unanswered = 0;
+      const std::string digest = read_jsonl(file, [&](const std::string& name, const auto& line) {
+        if (samples->size() >= options.samples) return;
+        DataSample sample = data_sample(line, name);
+        const bool empty =
+            sample.expected.empty() || std::any_of(sample.expected.begin(), sample.expected.end(),
+                                                   [](const std::string& e) { return e.empty(); });
+        if (empty) {
+          ++unanswered;
+        } else {
+          samples->push_back(std::move(sample));
+        }
+      });
+      if (unanswered > 0) {
+        notes.push_back(cat(unanswered, " samples of ", task.name, " at ", length,
+                            " have an empty answer and are left out"));
+      }
+      if (samples->size() < options.samples) {
+        notes.push_back(cat(task.name, " at ", length, " has ", samples->size(), " samples, not ",
+                            options.samples));
+      }
+      files.push_back({{"task", task.name}, {"length", length}, {"sha256", digest}});
+      SampleSet set;
+      set.task = "ruler/" + task.name;
+      set.length = length;
+      set.scorer = task.scorer;
+      set.answer_tokens = task.answer_tokens;
+      set.count = samples->size();
+      set.make = [samples, &frame, length, name = set.task](std::size_t i) {
+        const DataSample& data = (*samples)[i];
+        Sample sample;
+        sample.id = cat(i);  // `index` of the files need not be unique
+        sample.text = frame.text(data.input, data.prefix);
+        sample.prompt = frame.tokens_with_controls(sample.text);
+        sample.expected = data.expected;
+        if (std::int64_t(sample.prompt.size()) >= length) {
+          throw Error(ErrorKind::usage,
+                      cat("sample ", i, " of ", name, " takes ", sample.prompt.size(),
+                          " tokens and leaves no room for an answer within ", length),
+                      "make the data with this model's tokenizer and this length");
+        }
+        return sample;
+      };
+      suite.sets.push_back(std::move(set));
+    }
+  }
+  if (suite.sets.empty()) {
+    throw Error(ErrorKind::failed, cat("no sample in ", folder.string(), ": looked for ", missing),
+                "the files are LENGTH/TASK/validation.jsonl or LENGTH/TASK.jsonl");
+  }
+  if (!missing.empty()) notes.push_back(cat("not in ", folder.string(), ": ", missing));
+  suite.settings = {{"source", "data made by RULER's scripts"},
+                    {"samples", options.samples},
+                    {"files", files},
+                    {"frame", frame.identity()}};
+  return suite;
+}
+
+}  // namespace mrrope

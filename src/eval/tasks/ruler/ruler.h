@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// RULER: thirteen tasks of retrieval, tracking, counting and answering, at any length. Parameters,
+// fitting, answer budgets and scoring are those of NVIDIA/RULER (c3f5e3b); words, prose and random
+// numbers are our own, so the built-in samples have the same distribution and not the same bytes.
+// docs/benchmarks.md says where they differ. Samples made by RULER's own scripts can be read too.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eval/samples/fitting.h"
+#include "eval/samples/prompts.h"
+#include "eval/samples/sample.h"
+
+namespace mrrope {
+
+// Scores at or above this count as reaching a length: Llama-2-7B-chat's at 4K.
+constexpr double kRulerThreshold = 0.856;
+
+struct RulerTask {
+  std::string name;
+  std::string haystack;  // niah: "noise", "essay", "needle"
+  std::string key;       // niah: "words", "uuids"
+  std::string value;     // niah: "number", "uuid"
+  int keys = 1, values = 1, queries = 1;
+  int answer_tokens = 128;
+  std::string scorer = "string_match_all";
+};
+
+// All thirteen, in RULER's order.
+const std::vector<RulerTask>& ruler_tasks();
+
+struct RulerOptions {
+  std::vector<std::string> tasks;  // empty: all
+  std::vector<std::int64_t> lengths;
+  std::size_t samples = 20;  // per task and length
+  std::uint64_t seed = 1;
+  std::filesystem::path squad;   // dev-v2.0.json, where the user has it
+  std::filesystem::path hotpot;  // hotpot_dev_distractor_v1.json
+  Prompts prompts = builtin_prompts();
+};
+
+// The built-in generator. Throws Error: usage (unknown task, a length below the smallest workable
+// one), failed, corrupt. Frame and counter must outlive the suite.
+SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
+                       const RulerOptions& options);
+
+// Samples made by RULER's scripts: folder/LENGTH/TASK.jsonl, folder/LENGTH/TASK/validation.jsonl,
+// either also without LENGTH where one length is asked for, or SUBFOLDER/LENGTH/data/... as its
+// pipeline lays them out. They bring their own template along. `notes` says what was left out.
+SampleSuite read_ruler(const PromptFrame& frame, const std::filesystem::path& folder,
+                       const RulerOptions& options, std::vector<std::string>& notes);
+
+// One drafter per kind of task.
+Drafter niah_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length);
+Drafter vt_drafter(const RulerOptions& options, std::int64_t length);
+Drafter cwe_drafter(const RulerOptions& options, std::int64_t length);
+Drafter fwe_drafter(const RulerOptions& options, std::int64_t length);
+
+// Documents and questions of qa_1 or qa_2, read or made once for all lengths.
+struct QaCorpus;
+std::shared_ptr<const QaCorpus> qa_corpus(const RulerTask& task, const RulerOptions& options);
+Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length,
+                   std::shared_ptr<const QaCorpus> corpus);
+
+}  // namespace mrrope

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/text/documents.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <unordered_set>
+
+#include "base/text.h"
+#include "base/random.h"
+#include "eval/text/text_source.h"
+#include "base/sha256.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct TextFile {
+  fs::path path;
+  std::string label;  // what the id shows
+};
+
+// Hidden files and folders are not texts.
+void walk(const fs::path& folder, const std::string& prefix, std::vector<TextFile>& files) {
+  std::vector<fs::directory_entry> entries;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string()[0] != '.') entries.push_back(*it);
+  }
+  if (error) {
+    throw Error(ErrorKind::failed, cat("cannot list ", folder.string(), ": ", error.message()),
+                "check the folder given to --text");
+  }
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return a.path().filename().string() < b.path().filename().string();
+  });
+  for (const fs::directory_entry& entry : entries) {
+    const std::string label = prefix + entry.path().filename().string();
+    if (entry.is_directory(error) && !entry.is_symlink(error)) {
+      walk(entry.path(), label + "/", files);
+    } else if (entry.is_regular_file(error)) {
+      files.push_back({entry.path(), label});
+    }
+  }
+}
+
+std::vector<TextFile> list_files(const std::vector<fs::path>& paths) {
+  std::vector<TextFile> files;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      const std::size_t before = files.size();
+      walk(path, "", files);
+      if (files.size() == before) {
+        throw Error(ErrorKind::usage, path.string() + " holds no file",
+                    "give --text a folder with texts, or files");
+      }
+    } else {
+      files.push_back({path, path.filename().string()});
+    }
+  }
+  return files;
+}
+
+// Length of the valid UTF-8 character at the start of `text`, 0 if there is none.
+std::size_t utf8_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < size) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates, and what lies past U+10FFFF.
+  if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
+      (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f)) {
+    return 0;
+  }
+  return size;
+}
+
+// Replaces every byte that is no part of a character. Returns how many.
+std::uint64_t repair_utf8(std::string& text) {
+  std::size_t good = 0;
+  while (good < text.size()) {
+    const std::size_t size = utf8_character(std::string_view(text).substr(good));
+    if (size == 0) break;
+    good += size;
+  }
+  if (good == text.size()) return 0;
+  std::string repaired = text.substr(0, good);
+  std::uint64_t replaced = 0;
+  while (good < text.size()) {
+    const std::size_t size = utf8_character(std::string_view(text).substr(good));
+    if (size == 0) {
+      repaired += "\xef\xbf\xbd";
+      ++replaced;
+    } else {
+      repaired.append(text, good, size);
+    }
+    good += size == 0 ? 1 : size;
+  }
+  text = std::move(repaired);
+  return replaced;
+}
+
+class Reader {
+ public:
+  Reader(const DocumentOptions& options, DocumentSet& set) : options_(options), set_(set) {}
+
+  // False: enough has been read.
+  bool file(const TextFile& file) {
+    const std::string name = inner_name(file.path);
+    const bool lines = name.ends_with(".jsonl") || name.ends_with(".ndjson");
+    const auto source = open_text(file.path);
+    std::vector<char> block(1 << 16);
+    std::string pending;
+    std::size_t line = 0;
+    bool first = true;
+    while (const std::size_t size = source->read(block.data(), block.size())) {
+      total_ += size;
+      if (total_ > options_.max_total_bytes)
+        too_large(file, "all texts together", options_.max_total_bytes);
+      std::string_view fresh(block.data(), size);
+      if (first && fresh.starts_with("\xef\xbb\xbf")) fresh.remove_prefix(3);
+      first = false;
+      if (!lines) {
+        pending += fresh;
+      } else {
+        for (std::size_t end; (end = fresh.find('\n')) != fresh.npos;
+             fresh.remove_prefix(end + 1)) {
+          pending += fresh.substr(0, end);
+          if (!json_line(file, ++line, pending)) return false;
+          pending.clear();
+        }
+        pending += fresh;
+      }
+      if (pending.size() > options_.max_document_bytes) {
+        too_large(file, "one document", options_.max_document_bytes);
+      }
+    }
+    if (lines) return pending.empty() || json_line(file, ++line, pending);
+    if (const std::size_t nul = pending.find('\0'); nul != pending.npos) {
+      throw Error(ErrorKind::corrupt, cat(file.label, " is not a text: NUL at byte ", nul),
+                  "give --text text files, .jsonl, or those packed as .gz .xz .zst");
+    }
+    set_.replaced_bytes += repair_utf8(pending);
+    return document(file.label, std::move(pending));
+  }
+
+ private:
+  [[noreturn]] void too_large(const TextFile& file, const char* what, std::uint64_t limit) const {
+    throw Error(ErrorKind::out_of_memory,
+                cat(file.label, ": ", what, " would take more than ", limit, " bytes unpacked"),
+                "give fewer or smaller texts");
+  }
+
+  bool json_line(const TextFile& file, std::size_t line, std::string& bytes) {
+    if (bytes.find_first_not_of(" \t\r") == std::string::npos) return true;
+    const std::string label = cat(file.label, ":", line);
+    set_.replaced_bytes += repair_utf8(bytes);
+    const auto json = nlohmann::json::parse(bytes, nullptr, false);
+    if (json.is_discarded()) {
+      throw Error(ErrorKind::corrupt, label + " is not valid JSON",
+                  "each line of a .jsonl file must be one JSON object");
+    }
+    const auto field = json.is_object() ? json.find(options_.field) : json.end();
+    if (!json.is_object() || field == json.end() || !field->is_string()) {
+      std::string keys;
+      if (json.is_object()) {
+        for (const auto& [key, value] : json.items()) {
+          if (value.is_string()) keys += (keys.empty() ? "" : ", ") + key;
+        }
+      }
+      throw Error(ErrorKind::corrupt, cat(label, " has no text in field '", options_.field, "'"),
+                  keys.empty() ? "give the name of the field with --field"
+                               : "--field NAME with one of: " + keys);
+    }
+    return document(label, field->get<std::string>());
+  }
+
+  bool document(const std::string& label, std::string text) {
+    Document document{label + "#" + sha256(text).substr(0, 12), std::move(text)};
+    if (document.text.empty()) {
+      set_.empty.push_back(label);
+      return true;
+    }
+    if (!ids_.insert(document.id).second) {
+      ++set_.duplicates;
+      return true;
+    }
+    ++set_.seen;
+    if (options_.select == Select::first && options_.keep && !options_.keep(document)) {
+      set_.passed_over.push_back(document.id);
+      return true;
+    }
+    set_.documents.push_back(std::move(document));
+    return options_.select != Select::first || options_.samples == 0 ||
+           set_.documents.size() < options_.samples;
+  }
+
+  const DocumentOptions& options_;
+  DocumentSet& set_;
+  std::uint64_t total_ = 0;
+  std::unordered_set<std::string> ids_;
+};
+
+void choose_at_random(const DocumentOptions& options, DocumentSet& set) {
+  std::vector<std::size_t> order(set.documents.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  Random random(options.seed);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  std::vector<std::size_t> chosen;
+  for (const std::size_t i : order) {
+    if (options.samples != 0 && chosen.size() == options.samples) break;
+    if (options.keep && !options.keep(set.documents[i])) {
+      set.passed_over.push_back(set.documents[i].id);
+    } else {
+      chosen.push_back(i);
+    }
+  }
+  std::sort(chosen.begin(), chosen.end());
+  std::vector<Document> documents;
+  for (const std::size_t i : chosen) documents.push_back(std::move(set.documents[i]));
+  set.documents = std::move(documents);
+}
+
+std::string join(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() > kShown ? cat(text, " and ", names.size() - kShown, " more") : text;
+}
+
+}  // namespace
+
+std::vector<std::string> DocumentSet::notes() const {
+  std::vector<std::string> lines;
+  if (!empty.empty()) lines.push_back(cat(empty.size(), " empty, left out: ", join(empty)));
+  if (duplicates > 0) lines.push_back(cat(duplicates, " given twice, read once"));
+  if (!passed_over.empty()) {
+    lines.push_back(cat(passed_over.size(), " too short, passed over: ", join(passed_over)));
+  }
+  if (replaced_bytes > 0) {
+    lines.push_back(cat(replaced_bytes, " bytes were not UTF-8 and were replaced by U+FFFD"));
+  }
+  return lines;
+}
+
+DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOptions& options) {
+  if (paths.empty()) {
+    throw Error(ErrorKind::usage, "no text to evaluate on", "give --text FILE or a folder");
+  }
+  DocumentSet set;
+  Reader reader(options, set);
+  std::vector<TextFile> files = list_files(paths);
+  for (TextFile& file : files) {
+    repair_utf8(file.label);  // it becomes part of ids, which end up in JSON
+    if (!reader.file(file)) break;
+  }
+  if (options.select == Select::random) choose_at_random(options, set);
+  if (set.documents.empty()) {
+    std::string why = "no document left to evaluate on";
+    for (const std::string& note : set.notes()) why += "; " + note;
+    throw Error(ErrorKind::usage, why, "give other texts, or shorter --lengths");
+  }
+  return set;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words, names and prose of our own, drawn from seeded random numbers: what the built-in benchmark
+// generators are made of. Nothing here is taken from another text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+
+namespace mrrope {
+
+// A stream of random numbers that belongs to these words and numbers alone.
+Random random_for(std::uint64_t seed, std::string_view what, std::uint64_t a = 0,
+                  std::uint64_t b = 0, std::uint64_t c = 0);
+
+template <typename T>
+void shuffle(std::vector<T>& list, Random& random) {
+  for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random.below(i)]);
+}
+
+// `count` of 0 .. n-1, each once, ascending. count <= n.
+std::vector<std::size_t> choose(std::size_t n, std::size_t count, Random& random);
+
+std::string random_key(Random& random);                    // an adjective and a noun: "calm-harbor"
+std::string random_digits(Random& random, std::size_t n);  // no leading zero
+std::string random_uuid(Random& random);                   // version 4
+std::string random_letters(Random& random, std::size_t n, char first);  // from 'a' or 'A' on
+
+// Everyday adjectives and nouns, each index another one.
+std::string plain_word(std::uint64_t index);
+std::uint64_t plain_words();  // how many there are
+
+// Words of everyday nouns put together ("harborlamp"), each index another one.
+std::string compound_word(std::uint64_t index);
+std::uint64_t compound_words();  // how many there are
+
+// Invented proper names, each index another one.
+std::string town_name(std::uint64_t index);
+std::string person_name(std::uint64_t index);
+
+// Sentence after sentence of small-town prose, without any digit.
+std::string prose_sentence(Random& random);
+
+}  // namespace mrrope

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/gguf/gguf.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <unordered_set>
+
+#include "base/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+namespace {
+
+constexpr std::uint64_t kMaxKeyValues = 1 << 16;
+constexpr std::uint64_t kMaxTensors = 1 << 18;
+constexpr std::uint64_t kMaxKey = 65535;        // bytes; the format's own limit
+constexpr std::uint64_t kMaxTensorName = 64;    // bytes; the format's own limit
+constexpr std::uint64_t kMaxStrings = 1 << 24;  // of one array; the largest vocabularies have 2^18
+constexpr std::uint64_t kMaxElements = 1 << 30;
+constexpr std::uint64_t kKeptString = 4096;  // bytes
+constexpr std::uint64_t kKeptElements = 4096;
+
+// clang-format off
+constexpr std::array<GgmlType, 35> kGgmlTypes{{
+    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
+    {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
+    {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},      {10, "Q2_K", 256, 84},
+    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
+    {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66},
+    {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
+    {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82},
+    {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
+    {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},
+    {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
+    {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},    {40, "NVFP4", 64, 36},
+    {41, "Q1_0", 128, 18},    {42, "Q2_0", 64, 18},
+}};
+// clang-format on
+
+[[noreturn]] void corrupt(const Source& source, const std::string& message,
+                          std::string hint = "the file is damaged: fetch it again") {
+  throw Error(ErrorKind::corrupt, cat(source.name(), ": ", message), std::move(hint));
+}
+
+// Bytes of one element; 0 for strings, arrays and unknown types.
+std::uint64_t width(GgufType type) {
+  switch (type) {
+    case GgufType::u8:
+    case GgufType::i8:
+    case GgufType::boolean:
+      return 1;
+    case GgufType::u16:
+    case GgufType::i16:
+      return 2;
+    case GgufType::u32:
+    case GgufType::i32:
+    case GgufType::f32:
+      return 4;
+    case GgufType::u64:
+    case GgufType::i64:
+    case GgufType::f64:
+      return 8;
+    case GgufType::string:
+    case GgufType::array:
+      break;
+  }
+  return 0;
+}
+
+bool checked_multiply(std::uint64_t a, std::uint64_t b, std::uint64_t& out) {
+  return !__builtin_mul_overflow(a, b, &out);
+}
+
+void read_magic(Reader& in, GgufPart& part) {
+  const Source& source = in.source();
+  if (source.size() < 4) {
+    corrupt(source, cat("a file of ", source.size(), " bytes is no GGUF file"),
+            "the file is empty or cut short: fetch it again");
+  }
+  const std::string magic = in.text(4, "the magic");
+  if (magic != "GGUF") {
+    const bool old = magic == "lmgg" || magic == "tjgg" || magic == "fmgg" || magic == "algg";
+    corrupt(source, cat("starts with ", shown(magic), ", not with \"GGUF\""),
+            old ? "this is llama.cpp's format of before August 2023: convert the model again"
+                : "give a GGUF file, or the folder of a Hugging Face model");
+  }
+  part.version = in.u32("the version");
+  const auto unsupported = [&](const std::string& what, const char* hint) {
+    throw Error(ErrorKind::unsupported, cat(source.name(), ": ", what), hint);
+  };
+  if (part.version != 0 && (part.version & 0xffff) == 0) {
+    unsupported(cat("GGUF version bytes ", part.version, " are big-endian; little-endian is read"),
+                "convert it with gguf_convert_endian.py FILE little");
+  }
+  if (part.version == 1) {
+    unsupported("GGUF version 1 is not read; versions 2 and 3 are",
+                "convert the model again, or rewrite it with a llama.cpp of late 2023");
+  }
+  if (part.version == 0) corrupt(source, "GGUF version 0 does not exist");
+  if (part.version > 3) {
+    unsupported(cat("GGUF version ", part.version,
+                    " is newer than this program, which reads 2 and "
+                    "3"),
+                "get a newer mrrope, or convert the model to version 3");
+  }
+}
+
+// A count of things that take at least `least` bytes each.
+std::uint64_t read_count(Reader& in, std::string_view what, std::uint64_t least,
+                         std::uint64_t most) {
+  const std::uint64_t count = in.u64(what);
+  if (count > most || count > in.remaining() / least) {
+    corrupt(in.source(), cat(what, " is ", count, ", more than a file of ", in.source().size(),
+                             " bytes can hold (at most ", most, " are read)"));
+  }
+  return count;
+}
+
+GgufType read_type(Reader& in, const std::string& key) {
+  const std::uint32_t id = in.u32("a value's type");
+  if (id > static_cast<std::uint32_t>(GgufType::f64)) {
+    corrupt(in.source(), cat("the key ", shown(key), " has the unknown type ", id));
+  }
+  return static_cast<GgufType>(id);
+}
+
+void skip_string(Reader& in, const std::string& key) {
+  const std::uint64_t length = in.u64("a string's length");
+  if (length > in.remaining()) {
+    corrupt(in.source(), cat("a string of ", shown(key), " claims ", length, " bytes, but only ",
+                             in.remaining(), " are left in the file"));
+  }
+  in.skip(length, "a string");
+}
+
+std::variant<std::int64_t, std::uint64_t, double> read_number(Reader& in, GgufType type,
+                                                              const std::string& key) {
+  switch (type) {
+    case GgufType::u8:
+      return std::uint64_t{in.u8(key)};
+    case GgufType::i8:
+      return std::int64_t{static_cast<std::int8_t>(in.u8(key))};
+    case GgufType::u16:
+      return std::uint64_t{in.u16(key)};
+    case GgufType::i16:
+      return std::int64_t{static_cast<std::int16_t>(in.u16(key))};
+    case GgufType::u32:
+      return std::uint64_t{in.u32(key)};
+    case GgufType::i32:
+      return std::int64_t{static_cast<std::int32_t>(in.u32(key))};
+    case GgufType::u64:
+      return in.u64(key);
+    case GgufType::i64:
+      return static_cast<std::int64_t>(in.u64(key));
+    case GgufType::f32:
+      return double{in.f32(key)};
+    case GgufType::f64:
+      return in.f64(key);
+    default: {
+      const std::uint8_t value = in.u8(key);
+      if (value > 1) {
+        corrupt(in.source(), cat("the boolean ", shown(key), " is ", int{value}, ", not 0 or 1"));
+      }
+      return std::uint64_t{value};
+    }
+  }
+}
+
+void read_array(Reader& in, GgufKeyValue& kv) {
+  kv.element = read_type(in, kv.key);
+  if (kv.element == GgufType::array) {
+    corrupt(in.source(), cat("the key ", shown(kv.key), " is an array of arrays"));
+  }
+  const bool strings = kv.element == GgufType::string;
+  const std::uint64_t least = strings ? 8 : width(kv.element);
+  kv.count = read_count(in, cat("the length of ", shown(kv.key)), least,
+                        strings ? kMaxStrings : kMaxElements);
+  if (strings) {
+    for (std::uint64_t i = 0; i < kv.count; ++i) skip_string(in, kv.key);
+    return;
+  }
+  if (kv.count > kKeptElements) {
+    in.skip(kv.count * least, kv.key);
+    return;
+  }
+  if (kv.element == GgufType::f32 || kv.element == GgufType::f64) {
+    std::vector<double> list(static_cast<std::size_t>(kv.count));
+    for (double& v : list) v = std::get<double>(read_number(in, kv.element, kv.key));
+    kv.value = std::move(list);
+    return;
+  }
+  std::vector<std::int64_t> list(static_cast<std::size_t>(kv.count));
+  for (std::int64_t& v : list) {
+    const auto number = read_number(in, kv.element, kv.key);
+    if (const auto* u = std::get_if<std::uint64_t>(&number)) {
+      // A number past 2^63 is kept as the largest, which every check of a range refuses.
+      v = static_cast<std::int64_t>(
+          std::min<std::uint64_t>(*u, std::numeric_limits<std::int64_t>::max()));
+    } else {
+      v = std::get<std::int64_t>(number);
+    }
+  }
+  kv.value = std::move(list);
+}
+
+GgufKeyValue read_key_value(Reader& in) {
+  GgufKeyValue kv;
+  kv.offset = in.position();
+  const std::uint64_t length = in.u64("a key's length");
+  if (length == 0 || length > kMaxKey) {
+    corrupt(in.source(), cat("a key at offset ", kv.offset, " claims ", length, " bytes; 1 to ",
+                             kMaxKey, " are allowed"));
+  }
+  kv.key = in.text(length, "a key");
+  kv.type = kv.element = read_type(in, kv.key);
+  if (kv.type == GgufType::array) {
+    read_array(in, kv);
+  } else if (kv.type == GgufType::string) {
+    const std::uint64_t bytes = in.u64("a string's length");
+    if (bytes > in.remaining()) {
+      corrupt(in.source(), cat("the string ", shown(kv.key), " claims ", bytes, " bytes, but only ",
+                               in.remaining(), " are left in the file"));
+    }
+    if (bytes <= kKeptString) {
+      kv.value = in.text(bytes, kv.key);
+    } else {
+      in.skip(bytes, kv.key);
+    }
+  } else {
+    const auto number = read_number(in, kv.type, kv.key);
+    if (kv.type == GgufType::boolean) {
+      kv.value = std::get<std::uint64_t>(number) != 0;
+    } else {
+      std::visit([&](auto v) { kv.value = v; }, number);
+    }
+  }
+  kv.size = in.position() - kv.offset;
+  return kv;
+}
+
+std::uint32_t alignment_of(const Source& source, const GgufPart& part) {
+  const GgufKeyValue* kv = part.find("general.alignment");
+  if (!kv) return 32;
+  if (kv->type != GgufType::u32) {
+    corrupt(source, cat("general.alignment has the type ", to_string(kv->type), ", not u32"));
+  }
+  const std::uint64_t value = std::get<std::uint64_t>(kv->value);
+  if (!std::has_single_bit(value)) {
+    corrupt(source, cat("general.alignment is ", value, ", not a power of two"));
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+// The offset stays relative to the data until the header has been read to its end.
+GgufTensor read_tensor(Reader& in, std::uint32_t alignment) {
+  GgufTensor tensor;
+  const std::uint64_t length = in.u64("a tensor name's length");
+  if (length > kMaxTensorName) {
+    corrupt(in.source(), cat("a tensor name at offset ", in.position() - 8, " claims ", length,
+                             " bytes; at most ", kMaxTensorName, " are allowed"));
+  }
+  tensor.name = in.text(length, "a tensor name");
+  const auto refuse = [&](const auto&... parts) {
+    corrupt(in.source(), cat("tensor ", shown(tensor.name), " ", parts...));
+  };
+  const std::uint32_t dims = in.u32("a tensor's dimensions");
+  if (dims > 4) refuse("has ", dims, " dimensions; at most 4 are allowed");
+  std::uint64_t elements = 1;
+  for (std::uint32_t i = 0; i < dims; ++i) {
+    const std::uint64_t n = in.u64("a tensor's dimension");
+    if (n == 0) refuse("has a dimension ", i, " of 0");
+    if (n > std::uint64_t{std::numeric_limits<std::int64_t>::max()} ||
+        !checked_multiply(elements, n, elements)) {
+      refuse("has a dimension ", i, " of ", n, ", more elements than can be counted");
+    }
+    tensor.dims.push_back(n);
+  }
+  tensor.type = in.u32("a tensor's type");
+  const GgmlType* type = find_ggml_type(tensor.type);
+  if (!type) refuse("has the unknown type ", tensor.type);
+  const std::uint64_t row = tensor.dims.empty() ? 1 : tensor.dims[0];
+  if (row % type->block != 0) {
+    refuse("has rows of ", row, " elements, not a multiple of ", type->name, "'s block of ",
+           type->block);
+  }
+  if (!checked_multiply(elements / type->block, type->bytes, tensor.size)) {
+    refuse("has more bytes than can be counted");
+  }
+  tensor.offset = in.u64("a tensor's offset");
+  if (tensor.offset % alignment != 0) {
+    refuse("lies at offset ", tensor.offset, ", not a multiple of the alignment ", alignment);
+  }
+  return tensor;
+}
+
+void place_tensors(const Source& source, GgufPart& part) {
+  if (part.tensors.empty()) return;
+  const std::uint64_t header = part.data_offset;
+  part.data_offset = (header + part.alignment - 1) / part.alignment * part.alignment;
+  std::vector<const GgufTensor*> order;
+  for (GgufTensor& tensor : part.tensors) {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    if (__builtin_add_overflow(tensor.offset, part.data_offset, &start) ||
+        __builtin_add_overflow(start, tensor.size, &end) || end > source.size()) {
+      corrupt(source,
+              cat("tensor ", shown(tensor.name), " of ", tensor.size, " bytes at offset ",
+                  tensor.offset, " of the data lies past the end of the file of ", source.size(),
+                  " bytes"),
+              "the file is cut short or damaged: fetch it again");
+    }
+    tensor.offset = start;
+    order.push_back(&tensor);
+  }
+  std::sort(order.begin(), order.end(),
+            [](const GgufTensor* a, const GgufTensor* b) { return a->offset < b->offset; });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (order[i - 1]->offset + order[i - 1]->size > order[i]->offset) {
+      corrupt(source, cat("tensors ", shown(order[i - 1]->name), " and ", shown(order[i]->name),
+                          " share bytes at offset ", order[i]->offset));
+    }
+  }
+}
+
+}  // namespace
+
+const char* to_string(GgufType type) noexcept {
+  constexpr std::array kNames{"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
+                              "bool", "string", "array", "u64", "i64", "f64"};
+  return kNames[static_cast<std::size_t>(type)];
+}
+
+const GgmlType* find_ggml_type(std::uint32_t id) noexcept {
+  const auto at = std::lower_bound(kGgmlTypes.begin(), kGgmlTypes.end(), id,
+                                   [](const GgmlType& t, std::uint32_t v) { return t.id < v; });
+  return at != kGgmlTypes.end() && at->id == id ? &*at : nullptr;
+}
+
+std::uint64_t GgufTensor::elements() const noexcept {
+  std::uint64_t n = 1;
+  for (const std::uint64_t d : dims) n *= d;
+  return n;
+}
+
+const GgufKeyValue* GgufPart::find(std::string_view key) const noexcept {
+  for (const GgufKeyValue& kv : key_values) {
+    if (kv.key == key) return &kv;
+  }
+  return nullptr;
+}
+
+GgufPart read_gguf_part(const Source& source) {
+  GgufPart part;
+  part.path = source.name();
+  part.file_size = source.size();
+  Reader in(source);
+  read_magic(in, part);
+  // The least header bytes: of a tensor length, dimensions, type and offset; of a key-value length,
+  // key of 1, type and value of 1.
+  const std::uint64_t tensors = read_count(in, "the number of tensors", 24, kMaxTensors);
+  const std::uint64_t key_values = read_count(in, "the number of key-values", 14, kMaxKeyValues);
+  part.key_values.reserve(static_cast<std::size_t>(key_values));
+  std::unordered_set<std::string_view> names;
+  for (std::uint64_t i = 0; i < key_values; ++i) {
+    part.key_values.push_back(read_key_value(in));
+    if (!names.insert(part.key_values.back().key).second) {
+      corrupt(source, cat("the key ", shown(part.key_values.back().key), " is given twice"));
+    }
+  }
+  part.alignment = alignment_of(source, part);
+  part.tensors.reserve(static_cast<std::size_t>(tensors));
+  names.clear();
+  for (std::uint64_t i = 0; i < tensors; ++i) {
+    part.tensors.push_back(read_tensor(in, part.alignment));
+    if (!names.insert(part.tensors.back().name).second) {
+      corrupt(source, cat("the tensor ", shown(part.tensors.back().name), " is given twice"));
+    }
+  }
+  part.data_offset = in.position();
+  place_tensors(source, part);
+  for (const GgufTensor& tensor : part.tensors) {
+    if (tensor.name == "rope_freqs.weight" || tensor.name == "rope_factors_long.weight" ||
+        tensor.name == "rope_factors_short.weight") {
+      part.rope_factors[tensor.name] = read_f32(source, tensor);
+    }
+  }
+  return part;
+}
+
+}  // namespace mrrope

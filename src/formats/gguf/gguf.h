@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strict reader of GGUF headers, versions 2 and 3, in one file or split into parts. Nothing is
+// believed before it is checked against the size of the file: a Gguf that exists has unique keys
+// and tensor names, and tensor data that lies inside its file without overlap.
+//
+// Kept in memory: scalars, strings up to 4 KiB and numeric arrays up to 4096 elements. Of the rest
+// (vocabularies, chat templates) only type, count and place are kept, so that an exporter can copy
+// them byte for byte.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/source.h"
+
+namespace mrrope {
+
+enum class GgufType : std::uint32_t {
+  u8 = 0,
+  i8 = 1,
+  u16 = 2,
+  i16 = 3,
+  u32 = 4,
+  i32 = 5,
+  f32 = 6,
+  boolean = 7,
+  string = 8,
+  array = 9,
+  u64 = 10,
+  i64 = 11,
+  f64 = 12,
+};
+
+const char* to_string(GgufType type) noexcept;
+
+// What is kept of a value; monostate: nothing but its place.
+using GgufValue = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double,
+                               std::string, std::vector<std::int64_t>, std::vector<double>>;
+
+struct GgufKeyValue {
+  std::string key;
+  GgufType type = GgufType::u8;
+  GgufType element = GgufType::u8;  // of an array; else the same as type
+  std::uint64_t count = 1;          // elements of an array; else 1
+  std::uint64_t offset = 0;  // bytes in the file: the whole record, from the key's length ...
+  std::uint64_t size = 0;    // ... to the end of the value
+  GgufValue value;
+};
+
+struct GgmlType {
+  std::uint32_t id = 0;
+  std::string_view name;
+  std::uint32_t block = 0;  // elements per block
+  std::uint32_t bytes = 0;  // per block
+};
+
+// nullptr where ggml has no such type (or has it no more).
+const GgmlType* find_ggml_type(std::uint32_t id) noexcept;
+
+constexpr std::uint32_t kGgmlF32 = 0;
+
+struct GgufTensor {
+  std::string name;
+  std::vector<std::uint64_t> dims;  // fastest first, at most 4; each at least 1
+  std::uint32_t type = 0;           // see find_ggml_type
+  std::uint64_t offset = 0;         // bytes from the start of the file
+  std::uint64_t size = 0;           // bytes
+  std::uint64_t elements() const noexcept;
+};
+
+// One file.
+struct GgufPart {
+  std::filesystem::path path;
+  std::uint64_t file_size = 0;
+  std::uint32_t version = 0;
+  std::uint32_t alignment = 32;
+  std::uint64_t data_offset = 0;  // bytes from the start of the file
+  std::vector<GgufKeyValue> key_values;
+  std::vector<GgufTensor> tensors;
+  // The data of the tensors that hold rope factors (rope_freqs.weight and its like), by name.
+  std::map<std::string, std::vector<float>, std::less<>> rope_factors;
+
+  std::string name() const { return path.string(); }
+
+  const GgufKeyValue* find(std::string_view key) const noexcept;
+
+  // Typed access, each an Error (corrupt) that names key and value if the type does not fit or the
+  // number is out of [low, high]. Absent keys give nullopt or an empty list.
+  std::optional<std::int64_t> integer(std::string_view key, std::int64_t low,
+                                      std::int64_t high) const;
+  std::optional<double> real(std::string_view key) const;
+  std::optional<bool> boolean(std::string_view key) const;
+  std::optional<std::string> text(std::string_view key) const;
+  // A scalar counts as a list of one; booleans as 0 and 1.
+  std::vector<std::int64_t> integers(std::string_view key, std::int64_t low,
+                                     std::int64_t high) const;
+};
+
+// Throws Error: corrupt, or unsupported for versions and byte orders that are not read.
+GgufPart read_gguf_part(const Source& source);
+
+// The numbers of an F32 tensor of one dimension and at most 65536 elements.
+std::vector<float> read_f32(const Source& source, const GgufTensor& tensor);
+
+// A model of one or more parts; the first holds its key-values.
+struct Gguf {
+  std::vector<GgufPart> parts;
+
+  const GgufPart& first() const noexcept { return parts[0]; }
+  // {part, tensor}, or nullptrs.
+  std::pair<const GgufPart*, const GgufTensor*> find_tensor(std::string_view name) const noexcept;
+  // Empty if there is no such tensor.
+  std::vector<double> rope_factors(std::string_view tensor) const;
+  std::uint64_t tensor_bytes() const noexcept;
+};
+
+// Any part of a split file opens all of them; their names are derived from this one's.
+Gguf read_gguf(const std::filesystem::path& path);
+
+// From one source; a part of a split model is refused.
+Gguf read_gguf(const Source& source);
+
+}  // namespace mrrope

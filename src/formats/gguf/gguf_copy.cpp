@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/gguf/gguf_copy.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+
+#include "base/text.h"
+#include "base/output_file.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+namespace {
+
+constexpr std::uint32_t kVersion = 3;
+constexpr std::size_t kRowBuffer = std::size_t{1} << 20;
+
+template <typename T>
+std::string le(T value) {
+  std::string bytes(sizeof(T), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  if constexpr (std::endian::native == std::endian::big) bytes.assign(bytes.rbegin(), bytes.rend());
+  return bytes;
+}
+
+std::string type_of(GgufType type) { return le(static_cast<std::uint32_t>(type)); }
+
+// Where type and value of a record begin, after the key.
+std::uint64_t value_offset(const GgufKeyValue& record) {
+  return record.offset + 8 + record.key.size();
+}
+std::uint64_t value_size(const GgufKeyValue& record) { return record.size - 8 - record.key.size(); }
+
+std::uint64_t aligned(std::uint64_t size, std::uint32_t alignment) {
+  return (size + alignment - 1) / alignment * alignment;
+}
+
+std::uint64_t header_size(const GgufFileOut& file) {
+  std::uint64_t size = 4 + 4 + 8 + 8;
+  for (const GgufKeyOut& kv : file.keys) {
+    size += 8 + kv.key.size() + (kv.record ? value_size(*kv.record) : kv.bytes.size());
+  }
+  for (const GgufTensorOut& tensor : file.tensors) {
+    size += 8 + tensor.name.size() + 4 + 8 * tensor.dims.size() + 4 + 8;
+  }
+  return size;
+}
+
+// Sources stay open while their file is copied.
+class Sources {
+ public:
+  const Source& of(const GgufPart& part) {
+    const auto found = open_.find(&part);
+    if (found != open_.end()) return found->second;
+    Source source = Source::open(part.path);
+    if (source.size() != part.file_size) {
+      throw Error(
+          ErrorKind::failed,
+          cat(shown(part.name()), " had ", part.file_size, " bytes and now has ", source.size()),
+          "wait until it is fully written, then try again");
+    }
+    return open_.emplace(&part, std::move(source)).first->second;
+  }
+
+ private:
+  std::map<const GgufPart*, Source> open_;
+};
+
+void write_reordered(OutputFile& out, const Source& source, const GgufTensorOut& tensor,
+                     std::uint64_t row_bytes) {
+  const RowOrder& order = tensor.rows;
+  const std::uint64_t half = order.head / 2;
+  std::vector<std::byte> first;
+  std::vector<std::byte> second;
+  const std::uint64_t most = std::max<std::uint64_t>(1, kRowBuffer / row_bytes);
+  for (std::uint64_t head = 0; head < order.heads; ++head) {
+    const std::uint64_t start = tensor.offset + head * order.head * row_bytes;
+    for (std::uint64_t i = 0; i < half;) {
+      const std::uint64_t count = std::min(most, half - i);
+      first.resize(static_cast<std::size_t>(count * row_bytes));
+      second.resize(first.size());
+      source.read(start + i * row_bytes, first);
+      source.read(start + (half + i) * row_bytes, second);
+      for (std::uint64_t r = 0; r < count; ++r) {
+        const auto at = static_cast<std::size_t>(r * row_bytes);
+        const auto length = static_cast<std::size_t>(row_bytes);
+        out.write(std::span(first).subspan(at, length));
+        out.write(std::span(second).subspan(at, length));
+      }
+      i += count;
+    }
+  }
+  const std::uint64_t done = order.heads * order.head * row_bytes;
+  out.copy(source, tensor.offset + done, tensor.size - done);
+}
+
+// A bias has one dimension; each of its elements belongs to one row of the matrix.
+std::uint64_t row_bytes_of(const GgufTensorOut& tensor) {
+  const std::uint64_t rows = tensor.dims.size() == 1 ? tensor.dims[0] : tensor.dims[1];
+  return tensor.size / rows;
+}
+
+void write_file(OutputFile& out, const GgufFileOut& file) {
+  Sources sources;
+  out.write("GGUF" + le(kVersion) + le(std::uint64_t{file.tensors.size()}) +
+            le(std::uint64_t{file.keys.size()}));
+  for (const GgufKeyOut& kv : file.keys) {
+    out.write(le(std::uint64_t{kv.key.size()}) + kv.key);
+    if (kv.record) {
+      out.copy(sources.of(*kv.part), value_offset(*kv.record), value_size(*kv.record));
+    } else {
+      out.write(kv.bytes);
+    }
+  }
+  std::uint64_t offset = 0;
+  for (const GgufTensorOut& tensor : file.tensors) {
+    out.write(le(std::uint64_t{tensor.name.size()}) + tensor.name +
+              le(static_cast<std::uint32_t>(tensor.dims.size())));
+    for (const std::uint64_t d : tensor.dims) out.write(le(d));
+    out.write(le(tensor.type) + le(offset));
+    offset += aligned(tensor.size, file.alignment);
+  }
+  for (const GgufTensorOut& tensor : file.tensors) {
+    out.zeros(aligned(out.position(), file.alignment) - out.position());
+    if (!tensor.part) {
+      out.write(tensor.bytes);
+    } else if (tensor.rows.head == 0) {
+      out.copy(sources.of(*tensor.part), tensor.offset, tensor.size);
+    } else {
+      write_reordered(out, sources.of(*tensor.part), tensor, row_bytes_of(tensor));
+    }
+  }
+  out.zeros(aligned(out.position(), file.alignment) - out.position());
+}
+
+}  // namespace
+
+GgufKeyOut copied(const GgufPart& part, const GgufKeyValue& record, std::string key) {
+  return {std::move(key), {}, &part, &record};
+}
+
+GgufKeyOut text_key(std::string key, std::string_view value) {
+  return {std::move(key),
+          type_of(GgufType::string) + le(std::uint64_t{value.size()}) + std::string(value)};
+}
+
+GgufKeyOut f32_key(std::string key, float value) {
+  return {std::move(key), type_of(GgufType::f32) + le(value)};
+}
+
+GgufKeyOut integer_key(std::string key, GgufType type, std::uint64_t value) {
+  const auto as = [&](auto typed) {
+    if (typed < 0 || static_cast<std::uint64_t>(typed) != value) {
+      throw Error(ErrorKind::usage,
+                  cat(key, " is of the type ", to_string(type), ", which cannot hold ", value),
+                  "give a smaller --ctx");
+    }
+    return type_of(type) + le(typed);
+  };
+  const auto bytes = [&] {
+    if (type == GgufType::u16) return as(static_cast<std::uint16_t>(value));
+    if (type == GgufType::i32) return as(static_cast<std::int32_t>(value));
+    if (type == GgufType::u64) return as(value);
+    if (type == GgufType::i64) return as(static_cast<std::int64_t>(value));
+    if (type != GgufType::u32) {
+      throw Error(ErrorKind::unsupported,
+                  cat(key, " is of the type ", to_string(type), ", in which no length is written"),
+                  "convert the model again");
+    }
+    return as(static_cast<std::uint32_t>(value));
+  }();
+  return {std::move(key), bytes};
+}
+
+GgufTensorOut copied(const GgufPart& part, const GgufTensor& tensor) {
+  return {tensor.name, tensor.dims, tensor.type, tensor.size, {}, &part, tensor.offset, {}};
+}
+
+GgufTensorOut f32_tensor(std::string name, const std::vector<float>& values) {
+  std::string bytes;
+  for (const float v : values) bytes += le(v);
+  return {std::move(name), {values.size()}, kGgmlF32, bytes.size(), bytes, nullptr, 0, {}};
+}
+
+std::uint64_t GgufFileOut::size() const {
+  std::uint64_t total = aligned(header_size(*this), alignment);
+  for (const GgufTensorOut& tensor : tensors) total += aligned(tensor.size, alignment);
+  return total;
+}
+
+void write_gguf(const std::vector<GgufFileOut>& files, bool replace, const BytesWritten& progress) {
+  std::vector<OutputFile> outputs;
+  std::uint64_t all = 0;
+  for (const GgufFileOut& file : files) all += file.size();
+  for (const GgufFileOut& file : files) outputs.emplace_back(file.path, all, replace);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    outputs[i].on_bytes = progress;
+    write_file(outputs[i], files[i]);
+    outputs[i].flush();
+  }
+  for (std::size_t i = files.size(); i-- > 0;) outputs[i].publish();
+}
+
+}  // namespace mrrope

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GGUF model as a whole: typed access to its keys, its small tensors, and its parts.
+#include <cmath>
+#include <unordered_set>
+
+#include "base/text.h"
+#include "formats/gguf/gguf.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+namespace {
+
+constexpr std::uint64_t kMaxParts = 4096;
+constexpr std::uint64_t kMaxSmallTensor = 65536;  // elements
+
+[[noreturn]] void corrupt(const std::string& file, const std::string& message,
+                          std::string hint = "the file is damaged: fetch it again") {
+  throw Error(ErrorKind::corrupt, cat(file, ": ", message), std::move(hint));
+}
+
+// NAME-00002-of-00005.gguf
+struct SplitName {
+  std::string prefix;
+  std::uint64_t number = 0;  // from 1
+  std::uint64_t count = 0;
+};
+
+std::string part_name(const SplitName& name, std::uint64_t number) {
+  const auto digits = [](std::uint64_t v) {
+    std::string text = std::to_string(v);
+    return text.size() < 5 ? std::string(5 - text.size(), '0') + text : text;
+  };
+  return name.prefix + "-" + digits(number) + "-of-" + digits(name.count) + ".gguf";
+}
+
+std::optional<SplitName> parse_split_name(const std::string& file) {
+  // Lengths of "-00002", "-of-00005" and ".gguf" at the end.
+  constexpr std::size_t kTail = 6 + 9 + 5;
+  if (file.size() <= kTail) return std::nullopt;
+  const std::string tail = file.substr(file.size() - kTail);
+  const auto number_at = [&](std::size_t at) -> std::optional<std::uint64_t> {
+    std::uint64_t value = 0;
+    for (std::size_t i = at; i < at + 5; ++i) {
+      if (tail[i] < '0' || tail[i] > '9') return std::nullopt;
+      value = value * 10 + static_cast<std::uint64_t>(tail[i] - '0');
+    }
+    return value;
+  };
+  const auto number = number_at(1);
+  const auto count = number_at(10);
+  if (tail[0] != '-' || tail.substr(6, 4) != "-of-" || tail.substr(15) != ".gguf" || !number ||
+      !count || *number < 1 || *number > *count || *count > kMaxParts) {
+    return std::nullopt;
+  }
+  return SplitName{file.substr(0, file.size() - kTail), *number, *count};
+}
+
+std::uint64_t split_key(const GgufPart& part, std::string_view key, std::uint64_t otherwise) {
+  const auto value = part.integer(key, 0, std::int64_t{1} << 32);
+  return value ? static_cast<std::uint64_t>(*value) : otherwise;
+}
+
+void check_part(const GgufPart& part, std::uint64_t number, std::uint64_t count) {
+  const std::string file = part.path.string();
+  const std::uint64_t said_count = split_key(part, "split.count", 1);
+  const std::uint64_t said_number = split_key(part, "split.no", 0);
+  if (said_count != count) {
+    corrupt(file, cat("split.count is ", said_count, ", but the name says ", count, " parts"),
+            "parts of different models lie in this folder: fetch them again");
+  }
+  if (said_number + 1 != number) {
+    corrupt(
+        file,
+        cat("split.no is ", said_number, ", but the name says part ", number, " (counted from 1)"),
+        "a part was renamed: give the parts their own names back");
+  }
+}
+
+void check_whole(const Gguf& model) {
+  std::unordered_set<std::string_view> names;
+  std::uint64_t tensors = 0;
+  for (const GgufPart& part : model.parts) {
+    tensors += part.tensors.size();
+    for (const GgufTensor& tensor : part.tensors) {
+      if (!names.insert(tensor.name).second) {
+        corrupt(part.path.string(),
+                cat("the tensor ", shown(tensor.name), " is in another part too"));
+      }
+    }
+  }
+  const std::uint64_t said = split_key(model.parts[0], "split.tensors.count", tensors);
+  if (said != tensors) {
+    corrupt(model.first().name(),
+            cat("split.tensors.count is ", said, ", but the parts hold ", tensors, " tensors"));
+  }
+}
+
+[[noreturn]] void wrong_type(const std::string& file, const GgufKeyValue& kv, const char* wanted) {
+  corrupt(file, cat(shown(kv.key), " has the type ", to_string(kv.type), ", not ", wanted));
+}
+
+std::int64_t in_range(const std::string& file, std::string_view key, std::int64_t value,
+                      std::int64_t low, std::int64_t high) {
+  if (value < low || value > high) {
+    corrupt(file, cat(key, " is ", value, ", not between ", low, " and ", high));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> GgufPart::integer(std::string_view key, std::int64_t low,
+                                              std::int64_t high) const {
+  const GgufKeyValue* kv = find(key);
+  if (!kv) return std::nullopt;
+  if (const auto* i = std::get_if<std::int64_t>(&kv->value)) {
+    return in_range(name(), key, *i, low, high);
+  }
+  const auto* u = std::get_if<std::uint64_t>(&kv->value);
+  if (!u) wrong_type(name(), *kv, "an integer");
+  if (*u > static_cast<std::uint64_t>(high)) {
+    corrupt(name(), cat(key, " is ", *u, ", not between ", low, " and ", high));
+  }
+  return in_range(name(), key, static_cast<std::int64_t>(*u), low, high);
+}
+
+std::optional<double> GgufPart::real(std::string_view key) const {
+  const GgufKeyValue* kv = find(key);
+  if (!kv) return std::nullopt;
+  if (const auto* d = std::get_if<double>(&kv->value)) return *d;
+  if (const auto* i = std::get_if<std::int64_t>(&kv->value)) return static_cast<double>(*i);
+  if (const auto* u = std::get_if<std::uint64_t>(&kv->value)) return static_cast<double>(*u);
+  wrong_type(name(), *kv, "a number");
+}
+
+std::optional<bool> GgufPart::boolean(std::string_view key) const {
+  const GgufKeyValue* kv = find(key);
+  if (!kv) return std::nullopt;
+  if (const auto* b = std::get_if<bool>(&kv->value)) return *b;
+  wrong_type(name(), *kv, "bool");
+}
+
+std::optional<std::string> GgufPart::text(std::string_view key) const {
+  const GgufKeyValue* kv = find(key);
+  if (!kv) return std::nullopt;
+  if (const auto* s = std::get_if<std::string>(&kv->value)) return *s;
+  if (kv->type == GgufType::string) corrupt(name(), cat(key, " is far too long for a name"));
+  wrong_type(name(), *kv, "string");
+}
+
+std::vector<std::int64_t> GgufPart::integers(std::string_view key, std::int64_t low,
+                                             std::int64_t high) const {
+  const GgufKeyValue* kv = find(key);
+  if (!kv) return {};
+  if (kv->type != GgufType::array) {
+    if (const auto* b = std::get_if<bool>(&kv->value)) return {*b ? 1 : 0};
+    return {*integer(key, low, high)};
+  }
+  const auto* list = std::get_if<std::vector<std::int64_t>>(&kv->value);
+  if (!list && kv->element != GgufType::string && kv->element != GgufType::f32 &&
+      kv->element != GgufType::f64) {
+    corrupt(name(), cat(key, " has ", kv->count, " elements, more than any model has layers"));
+  }
+  if (!list) wrong_type(name(), *kv, "an array of integers");
+  for (const std::int64_t v : *list) in_range(name(), key, v, low, high);
+  return *list;
+}
+
+std::pair<const GgufPart*, const GgufTensor*> Gguf::find_tensor(
+    std::string_view wanted) const noexcept {
+  for (const GgufPart& part : parts) {
+    for (const GgufTensor& tensor : part.tensors) {
+      if (tensor.name == wanted) return {&part, &tensor};
+    }
+  }
+  return {nullptr, nullptr};
+}
+
+std::uint64_t Gguf::tensor_bytes() const noexcept {
+  std::uint64_t sum = 0;
+  for (const GgufPart& part : parts) {
+    for (const GgufTensor& tensor : part.tensors) sum += tensor.size;
+  }
+  return sum;
+}
+
+std::vector<double> Gguf::rope_factors(std::string_view tensor) const {
+  for (const GgufPart& part : parts) {
+    const auto at = part.rope_factors.find(tensor);
+    if (at != part.rope_factors.end()) return {at->second.begin(), at->second.end()};
+  }
+  return {};
+}
+
+std::vector<float> read_f32(const Source& source, const GgufTensor& tensor) {
+  if (tensor.type != kGgmlF32) {
+    corrupt(source.name(), cat("tensor ", shown(tensor.name), " has the type ",
+                               find_ggml_type(tensor.type)->name, ", not F32"));
+  }
+  if (tensor.dims.empty() || tensor.elements() != tensor.dims[0] ||
+      tensor.elements() > kMaxSmallTensor) {
+    corrupt(source.name(),
+            cat("tensor ", shown(tensor.name), " has ", tensor.elements(), " elements in ",
+                tensor.dims.size(), " dimensions, not one row of at most ", kMaxSmallTensor));
+  }
+  Reader in(source, tensor.offset);
+  std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
+  for (float& v : values) v = in.f32(tensor.name);
+  return values;
+}
+
+Gguf read_gguf(const Source& source) {
+  Gguf model;
+  model.parts.push_back(read_gguf_part(source));
+  const std::uint64_t count = split_key(model.first(), "split.count", 1);
+  if (count > 1) {
+    corrupt(source.name(), cat("split.count is ", count, ", but the file is not named as a part"),
+            "give the parts the names NAME-00001-of-00002.gguf, NAME-00002-of-00002.gguf, ...");
+  }
+  return model;
+}
+
+Gguf read_gguf(const std::filesystem::path& path) {
+  const auto name = parse_split_name(path.filename().string());
+  const Source given = Source::open(path);
+  // A name alone does not make a split model: engines go by the key.
+  if (!name || name->count == 1) return read_gguf(given);
+  GgufPart part = read_gguf_part(given);
+  if (!part.find("split.count")) {
+    Gguf model;
+    model.parts.push_back(std::move(part));
+    return model;
+  }
+  check_part(part, name->number, name->count);
+  Gguf model;
+  std::error_code error;
+  const auto leads_to = std::filesystem::canonical(path, error).parent_path();
+  for (std::uint64_t number = 1; number <= name->count; ++number) {
+    if (number == name->number) {
+      model.parts.push_back(std::move(part));
+      continue;
+    }
+    const auto file = plain_file_in(path.parent_path(), part_name(*name, number), leads_to);
+    if (!std::filesystem::exists(file, error)) {
+      throw Error(ErrorKind::failed,
+                  cat("part ", number, " of ", name->count, " is missing: ", shown(file.string())),
+                  "put all parts of the model into one folder");
+    }
+    model.parts.push_back(read_gguf_part(Source::open(file)));
+    check_part(model.parts.back(), number, name->count);
+  }
+  check_whole(model);
+  return model;
+}
+
+}  // namespace mrrope

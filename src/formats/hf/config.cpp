@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/hf/config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/text.h"
+#include "formats/hf/config_defaults.h"
+#include "formats/hf/config_keys.h"
+#include "base/source.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+using Keys = ConfigKeys;
+using Names = Keys::Names;
+
+// Names that may be shown to a user as they are.
+bool is_plain_key(std::string_view name) {
+  return name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
+struct TextModel {
+  Keys keys;
+  std::string model_type;
+  bool nested;
+};
+
+// The language model: the file itself, or the part of a composite that holds it.
+TextModel text_model(const Keys& root) {
+  const std::string outer = root.text({"model_type"});
+  for (const char* name : {"text_config", "language_config", "llm_config"}) {
+    if (const auto inner = root.object({name})) {
+      const std::string type = inner->text({"model_type"});
+      // A composite may name only itself, and its text part only when it differs from a default.
+      return {*inner, find_huggingface(type) || outer.empty() ? type : outer, true};
+    }
+  }
+  return {root, outer, false};
+}
+
+const Architecture& architecture_of(const Keys& keys, const std::string& model_type) {
+  if (model_type.empty()) keys.corrupt("has no model_type");
+  const Architecture* found = find_huggingface(model_type);
+  if (!found) {
+    throw Error(ErrorKind::unsupported,
+                cat(keys.where(), ": the model_type ", shown(model_type), " is not known"),
+                "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
+  }
+  if (!found->unsupported.empty()) {
+    throw Error(ErrorKind::unsupported,
+                cat(keys.where(), ": architecture ", found->name,
+                    " cannot be extended: ", found->unsupported),
+                "only models that turn queries and keys (RoPE) can be extended");
+  }
+  if (keys.flag({"alibi"})) {
+    throw Error(ErrorKind::unsupported,
+                cat(keys.where(),
+                    ": alibi is true: positions are ALiBi biases, there is no "
+                    "rotation to change"),
+                "only models that turn queries and keys (RoPE) can be extended");
+  }
+  return *found;
+}
+
+void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) {
+  Model& model = facts.model;
+  model.embedding = static_cast<int>(
+      keys.required({"hidden_size", "n_embd", "d_model"}, 1, kMaxWidth, defaults.hidden));
+  const auto heads =
+      keys.integers({"num_attention_heads", "n_head", "n_heads", "num_query_heads"}, 0, kMaxHeads);
+  model.heads = heads.empty() ? defaults.heads : *std::max_element(heads.begin(), heads.end());
+  if (heads.empty() && model.heads == 0) keys.corrupt("has no num_attention_heads");
+  if (model.heads == 0) keys.corrupt("num_attention_heads is 0");
+
+  std::vector<int> kv = keys.integers(
+      {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"}, 0, kMaxHeads);
+  const auto nested = keys.object({"attn_config"});
+  if (kv.empty() && nested) kv = nested->integers({"kv_n_heads"}, 0, kMaxHeads);
+  // Falcon's 7B shares one key head and counts none.
+  const bool falcon_shared = facts.architecture->name == "falcon" && keys.flag({"multi_query"}) &&
+                             !keys.flag({"new_decoder_architecture"});
+  if (falcon_shared) kv = {1};
+  if (kv.empty() && heads.empty() && defaults.kv_heads > 0) kv = {defaults.kv_heads};
+  if (kv.empty()) kv = heads.empty() ? std::vector<int>{model.heads} : heads;
+  facts.layer_keys.kv_heads = kv;
+
+  const bool latent = facts.architecture->latent_attention && keys.has({"kv_lora_rank"});
+  const auto head = keys.integer({"head_dim", "kv_channels", "attention_dim"}, 1, kMaxHead);
+  const auto rotated = keys.integer({"qk_rope_head_dim"}, 0, kMaxHead);
+  if (latent && rotated) {
+    // One compressed vector and one rotated key per token, whatever the number of heads.
+    model.latent_attention = true;
+    model.value_length = static_cast<int>(keys.required({"kv_lora_rank"}, 1, kMaxHead, 0));
+    model.key_length = model.value_length + static_cast<int>(*rotated);
+    facts.layer_keys.kv_heads = {1};
+    return;
+  }
+  if (rotated && keys.has({"qk_nope_head_dim"})) {
+    model.key_length =
+        static_cast<int>(*rotated + *keys.integer({"qk_nope_head_dim"}, 0, kMaxHead));
+    model.value_length =
+        static_cast<int>(keys.required({"v_head_dim"}, 1, kMaxHead, model.key_length));
+    if (model.key_length == 0) keys.corrupt("qk_rope_head_dim is 0");
+    return;
+  }
+  const int even = model.embedding / model.heads;
+  model.key_length = static_cast<int>(head.value_or(defaults.head > 0 ? defaults.head : even));
+  if (model.key_length < 1 || model.key_length > kMaxHead) {
+    keys.corrupt(
+        cat("num_attention_heads is ", model.heads, " for a hidden_size of ", model.embedding));
+  }
+  model.value_length =
+      static_cast<int>(keys.integer({"v_head_dim"}, 1, kMaxHead).value_or(model.key_length));
+}
+
+// Which layers have a window or keep a state instead of keys.
+void read_layer_types(const Keys& keys, LayerKeys& layers) {
+  const auto count = static_cast<std::size_t>(layers.layers);
+  const std::vector<std::string> types = keys.texts({"layer_types", "layers_block_type"});
+  if (!types.empty() && types.size() < count) {
+    keys.corrupt(cat("layer_types has ", types.size(), " entries for ", count, " layers"));
+  }
+  for (const std::string& type : types) {
+    layers.windowed.push_back(type == "sliding_attention" || type == "chunked_attention");
+    layers.recurrent.push_back(type == "linear_attention" || type == "conv" || type == "mamba" ||
+                               type == "recurrent");
+  }
+  const auto attending = keys.integers({"attn_layer_indices", "full_attn_idxs"}, 0, kMaxLayers);
+  if (types.empty() && !attending.empty()) {
+    layers.recurrent.assign(count, true);
+    for (const int i : attending) {
+      if (i < layers.layers) layers.recurrent[static_cast<std::size_t>(i)] = false;
+    }
+  }
+  if (std::find(layers.recurrent.begin(), layers.recurrent.end(), true) == layers.recurrent.end()) {
+    layers.recurrent.clear();
+    return;
+  }
+  // llama.cpp's files say it by the number of KV heads.
+  if (layers.kv_heads.size() != 1) return;
+  layers.kv_heads.resize(layers.recurrent.size(), layers.kv_heads[0]);
+  for (std::size_t i = 0; i < layers.recurrent.size(); ++i) {
+    if (layers.recurrent[i]) layers.kv_heads[i] = 0;
+  }
+}
+
+void read_layers(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) {
+  LayerKeys& layers = facts.layer_keys;
+  layers.layers = static_cast<int>(keys.required(
+      {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, 1, kMaxLayers, defaults.layers));
+  layers.shared_kv_layers =
+      static_cast<int>(keys.integer({"num_kv_shared_layers"}, 0, kMaxLayers).value_or(0));
+  layers.leading_dense =
+      static_cast<int>(keys.integer({"first_k_dense_replace"}, 0, kMaxLayers).value_or(0));
+  layers.train_length = facts.context_length;
+  layers.sliding_window = static_cast<int>(
+      keys.integer({"sliding_window", "attention_chunk_size", "sliding_window_size"}, 0,
+                   kMaxContext)
+          .value_or(defaults.window));
+  if (const json* use = keys.find({"use_sliding_window"});
+      use && !keys.flag({"use_sliding_window"})) {
+    layers.sliding_window = -1;
+  }
+  const auto number = keys.find({"sliding_window_pattern", "_sliding_window_pattern"});
+  if (number && number->is_number()) {
+    layers.window_period = static_cast<int>(
+        *keys.integer({"sliding_window_pattern", "_sliding_window_pattern"}, 0, kMaxLayers));
+  }
+  layers.unrotated_period =
+      static_cast<int>(keys.integer({"no_rope_layer_interval"}, 0, kMaxLayers).value_or(-1));
+  for (const int v : keys.integers({"no_rope_layers"}, 0, 1)) layers.rotated.push_back(v != 0);
+  layers.attention_period =
+      static_cast<int>(keys.integer({"full_attention_interval"}, 1, kMaxLayers).value_or(-1));
+
+  for (const std::string& type : keys.texts({"indexer_types"})) {
+    layers.indexed.push_back(type == "full");
+  }
+  // Granite: "nope" switches the rotation off.
+  layers.rope_finetuned = keys.text({"position_embedding_type"}) != "nope";
+  read_layer_types(keys, layers);
+}
+
+// Layers that attend to everything may have heads of their own (Gemma 4): theirs are the facts that
+// count, since only their cache grows with the text.
+void read_full_heads(const Keys& keys, Facts& facts) {
+  LayerKeys& layers = facts.layer_keys;
+  const auto windowed = [&](std::size_t i) {
+    return i < layers.windowed.size() && layers.windowed[i];
+  };
+  auto head = keys.integer({"global_head_dim"}, 1, kMaxHead);
+  auto kv_heads = keys.integer({"num_global_key_value_heads"}, 1, kMaxHeads);
+  if (const auto overrides = keys.object({"per_layer_config"})) {
+    for (const auto& [index, unused] : overrides->items()) {
+      const bool number =
+          !index.empty() && index.size() <= 4 &&
+          std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
+      if (!number || windowed(static_cast<std::size_t>(std::stoi(index)))) continue;
+      const auto layer = overrides->object({index.c_str()});
+      if (!layer) continue;
+      if (!head) head = layer->integer({"head_dim"}, 1, kMaxHead);
+      if (!kv_heads) kv_heads = layer->integer({"num_key_value_heads"}, 1, kMaxHeads);
+    }
+  }
+  if (head) facts.model.key_length = facts.model.value_length = static_cast<int>(*head);
+  if (!kv_heads || layers.windowed.empty()) return;
+  if (layers.kv_heads.size() == 1) {
+    layers.kv_heads.resize(layers.windowed.size(), layers.kv_heads[0]);
+  }
+  for (std::size_t i = 0; i < layers.kv_heads.size(); ++i) {
+    if (!windowed(i)) layers.kv_heads[i] = static_cast<int>(*kv_heads);
+  }
+}
+
+// The settings of layers that attend to everything, and of windowed ones where they differ.
+struct RopeKeys {
+  std::optional<Keys> full;
+  std::optional<Keys> windowed;
+};
+
+RopeKeys rope_keys(const Keys& keys) {
+  // transformers prefers the old name where both are there and it is not empty.
+  auto rope = keys.object({"rope_scaling"});
+  if (!rope || rope->empty()) rope = keys.object({"rope_parameters"});
+  if (!rope) return {};
+  const bool per_layer = rope->has({"full_attention", "sliding_attention"});
+  if (!per_layer) return {rope, std::nullopt};
+  return {rope->object({"full_attention"}), rope->object({"sliding_attention"})};
+}
+
+void read_rotation(const Keys& keys, const RopeKeys& rope, const ConfigDefaults& defaults,
+                   Facts& facts) {
+  Model& model = facts.model;
+  Geometry& geometry = model.geometry;
+  geometry.pairing = facts.architecture->huggingface_pairing;
+
+  const char* theta_name = "rope_theta";
+  std::optional<double> theta = rope.full ? rope.full->real({"rope_theta"}) : std::nullopt;
+  if (!theta) theta = keys.real({"rope_theta", "global_rope_theta"});
+  if (!theta) {
+    theta = keys.real({"rotary_emb_base", "rope_base"});
+    if (theta) theta_name = "rotary_emb_base";
+  }
+  if (const auto nested = keys.object({"attn_config"}); !theta && nested) {
+    theta = nested->real({"rope_theta"});
+  }
+  geometry.base = theta.value_or(defaults.theta) * keys.real({"rope_ratio"}).value_or(1);
+  check_base(keys.where(), theta_name, geometry.base);
+
+  std::optional<double> local = rope.windowed ? rope.windowed->real({"rope_theta"}) : std::nullopt;
+  if (!local) local = keys.real({"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"});
+  model.windowed_base = local.value_or(defaults.windowed_theta);
+  if (model.windowed_base != 0) {
+    check_base(keys.where(), "rope_local_base_freq", model.windowed_base);
+  }
+
+  const std::int64_t head = model.key_length;
+  const auto rotary = keys.integer({"rotary_dim", "qk_rope_head_dim"}, INT32_MIN, INT32_MAX);
+  std::optional<double> partial =
+      rope.full ? rope.full->real({"partial_rotary_factor"}) : std::nullopt;
+  if (!partial) {
+    partial = keys.real({"partial_rotary_factor", "rotary_pct", "rope_pct", "rope_percent"});
+  }
+  const bool design = rope.full && rope.full->text({"rope_type", "type"}) == "proportional";
+  if (rotary) {
+    check_rotary_dim(keys.where(), keys.has({"rotary_dim"}) ? "rotary_dim" : "qk_rope_head_dim",
+                     *rotary, head);
+    geometry.rotary_dim = static_cast<int>(*rotary);
+    return;
+  }
+  const double part = partial.value_or(defaults.partial);
+  if (!(part > 0 && part <= 1)) {
+    keys.corrupt(cat("partial_rotary_factor is ", part, ", not a number above 0 and up to 1"));
+  }
+  const std::string name =
+      part == 1 ? "head_dim" : cat("partial_rotary_factor ", part, " of head_dim ", head);
+  const std::int64_t rotated = design ? head : static_cast<std::int64_t>(double(head) * part);
+  check_rotary_dim(keys.where(), name, rotated, head);
+  geometry.rotary_dim = static_cast<int>(rotated);
+  if (design) {
+    // The first part of the pairs turns at the speed of the whole head, the rest never.
+    const auto turning = static_cast<std::size_t>(part * double(head / 2));
+    facts.factors.assign(static_cast<std::size_t>(head / 2), 1e30);
+    std::fill_n(facts.factors.begin(), turning, 1.0);
+    facts.factors_are_design = true;
+  }
+}
+
+double yarn_attention_scale(const Keys& rope, double factor) {
+  const auto temperature = [&](double coefficient) {
+    return factor <= 1 ? 1 : 1 + 0.1 * coefficient * std::log(factor);
+  };
+  if (const auto given = rope.real({"attention_factor"})) return *given;
+  const double mscale = rope.real({"mscale"}).value_or(0);
+  const double all_dims = rope.real({"mscale_all_dim"}).value_or(0);
+  if (mscale == 0 || all_dims == 0) return temperature(1);
+  return temperature(mscale) / temperature(all_dims);
+}
+
+void read_yarn(const Keys& rope, Facts& facts) {
+  const auto positive = [&](Names names, double otherwise) {
+    const double value = rope.real(names).value_or(0);
+    return value == 0 ? otherwise : value;
+  };
+  ScalingRule& rule = facts.rule;
+  rule.beta_fast = positive({"beta_fast"}, 32);
+  rule.beta_slow = positive({"beta_slow"}, 1);
+  if (const json* truncate = rope.find({"truncate"})) {
+    rule.truncate = !truncate->is_boolean() || truncate->get<bool>();
+  }
+  rule.attention_scale = yarn_attention_scale(rope, facts.model.scaling.factor);
+  check_attention_scale(rope.where(), "attention_factor", rule.attention_scale);
+}
+
+void read_longrope(const Keys& rope, Facts& facts) {
+  DeclaredScaling& scaling = facts.model.scaling;
+  const int rotary_dim = facts.model.geometry.rotary_dim;
+  scaling.short_factor = rope.reals({"short_factor"});
+  scaling.long_factor = rope.reals({"long_factor"});
+  check_factor_list(rope.where(), "short_factor", scaling.short_factor, rotary_dim);
+  check_factor_list(rope.where(), "long_factor", scaling.long_factor, rotary_dim);
+  double scale = 1;
+  if (scaling.factor > 1 && scaling.original_length > 1) {
+    scale = std::sqrt(1 + std::log(scaling.factor) / std::log(double(scaling.original_length)));
+  }
+  facts.rule.attention_scale = rope.real({"attention_factor", "short_mscale"}).value_or(scale);
+  check_attention_scale(rope.where(), "attention_factor", facts.rule.attention_scale);
+}
+
+void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
+  DeclaredScaling& scaling = facts.model.scaling;
+  scaling.type = "none";
+  // Phi keeps the original window outside, and there it counts first.
+  const auto outer = keys.integer({"original_max_position_embeddings"}, 1, kMaxContext);
+  if (outer) scaling.original_length = *outer;
+  if (!all.full) return;
+  const Keys& rope = *all.full;
+  std::string type = rope.text({"rope_type", "type"});
+  if (type == "su") type = "longrope";
+  if (type.empty() || type == "default" || type == "mrope") type = "none";
+  const bool known = type == "none" || type == "linear" || type == "dynamic" || type == "yarn" ||
+                     type == "llama3" || type == "longrope" || type == "proportional" ||
+                     type == "xdrope";
+  if (!known) {
+    throw Error(ErrorKind::unsupported,
+                cat(rope.where(), ": the rope_type ", shown(type), " is not known"),
+                "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
+  }
+  for (const auto& [name, value] : rope.items()) {
+    if (value.is_number() && is_plain_key(name)) scaling.numbers[name] = value.get<double>();
+  }
+  const auto inner = rope.integer({"original_max_position_embeddings"}, 1, kMaxContext);
+  if (!outer && inner) scaling.original_length = *inner;
+  facts.rule.original_stated = scaling.original_length > 0;
+  if (type == "none") return;
+
+  if (scaling.original_length == 0 && type != "linear") {
+    scaling.original_length = facts.context_length;
+  }
+  std::optional<double> factor = rope.real({"factor"});
+  if (!factor && (type == "yarn" || type == "longrope")) {
+    factor = double(facts.context_length) / double(scaling.original_length);
+    factor = std::max(1.0, *factor);
+  }
+  if (!factor && (type == "linear" || type == "llama3")) rope.corrupt("has no factor");
+  scaling.factor = factor.value_or(1);
+  check_factor(rope.where(), "factor", scaling.factor);
+  scaling.type = type == "xdrope" ? "dynamic" : type;
+  scaling.trained = scaling.type != "dynamic";
+
+  if (type == "yarn") read_yarn(rope, facts);
+  if (type == "longrope") read_longrope(rope, facts);
+  if (type == "llama3") {
+    facts.rule.beta_slow = rope.real({"low_freq_factor"}).value_or(1);
+    facts.rule.beta_fast = rope.real({"high_freq_factor"}).value_or(4);
+  }
+  const double low = facts.rule.beta_slow;
+  const double high = facts.rule.beta_fast;
+  if (!(low > 0 && high > low && high <= 1e9)) {
+    rope.corrupt(cat(type == "llama3" ? "low_freq_factor is " : "beta_slow is ", low,
+                     type == "llama3" ? " and high_freq_factor is " : " and beta_fast is ", high,
+                     ", not two rising positive numbers"));
+  }
+  // Hunyuan: the larger base of NTK, fixed.
+  const double alpha = rope.real({"alpha"}).value_or(0);
+  Geometry& geometry = facts.model.geometry;
+  if (scaling.type == "dynamic" && alpha > 0) {
+    geometry.base *= std::pow(alpha, geometry.rotary_dim / (geometry.rotary_dim - 2.0));
+    check_base(rope.where(), "alpha", geometry.base);
+    scaling.trained = true;
+  }
+  if (scaling.factor == 1 && type != "longrope" && type != "proportional" && type != "dynamic") {
+    scaling.type = "none";
+    scaling.trained = facts.rule.attention_scale != 1;
+  }
+}
+
+}  // namespace
+
+Facts config_facts(const json& config, const std::string& where) {
+  if (!config.is_object()) {
+    throw Error(ErrorKind::corrupt, cat(where, ": is not a JSON object"),
+                "give the config.json of a Hugging Face model");
+  }
+  const Keys root(config, where);
+  const TextModel text = text_model(root);
+  const Keys& keys = text.keys;
+  ConfigDefaults defaults = config_defaults(text.model_type);
+  if (!text.nested) {
+    defaults.hidden = defaults.layers = defaults.heads = defaults.kv_heads = 0;
+    defaults.context = defaults.vocabulary = 0;
+  }
+  Facts facts;
+  facts.where = where;
+  facts.architecture = &architecture_of(keys, text.model_type);
+  Model& model = facts.model;
+  model.format = "huggingface";
+  model.name = printable(root.text({"_name_or_path", "name_or_path"}));
+  facts.context_length = keys.required(
+      {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "n_ctx"}, 1,
+      kMaxContext, defaults.context);
+  model.vocabulary =
+      static_cast<int>(keys.integer({"vocab_size", "padded_vocab_size"}, 0, kMaxVocabulary)
+                           .value_or(defaults.vocabulary));
+  read_heads(keys, defaults, facts);
+  read_layers(keys, defaults, facts);
+  read_full_heads(keys, facts);
+
+  const RopeKeys rope = rope_keys(keys);
+  read_rotation(keys, rope, defaults, facts);
+  if (rope.full) {
+    model.mrope_sections = rope.full->integers({"mrope_section", "xdrope_section"}, 0, kMaxHead);
+  }
+  read_scaling(keys, rope, facts);
+  return facts;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/hf/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/text.h"
+#include "base/json.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes; the format's own limit
+constexpr JsonLimits kHeaderLimits{kMaxHeader, 8};
+constexpr JsonLimits kIndexLimits{std::uint64_t{128} << 20, 8};
+constexpr std::size_t kMaxShape = 64;
+
+struct Dtype {
+  std::string_view name;
+  unsigned bits;
+};
+constexpr std::array<Dtype, 23> kDtypes{{
+    {"BOOL", 8},    {"U8", 8},          {"I8", 8},          {"F8_E4M3", 8}, {"F8_E5M2", 8},
+    {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"U16", 16},    {"I16", 16},
+    {"F16", 16},    {"BF16", 16},       {"U32", 32},        {"I32", 32},    {"F32", 32},
+    {"U64", 64},    {"I64", 64},        {"F64", 64},        {"C64", 64},    {"F4", 4},
+    {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"C128", 128},
+}};
+
+[[noreturn]] void corrupt(const std::string& file, const std::string& message) {
+  throw Error(ErrorKind::corrupt, cat(file, ": ", message),
+              "the file is cut short or damaged: fetch it again");
+}
+
+std::uint64_t whole(const std::string& file, const std::string& tensor, const json& value) {
+  if (!value.is_number_unsigned()) {
+    corrupt(file,
+            cat("tensor ", shown(tensor), " has ", shown(value.dump()), " where a count is due"));
+  }
+  return value.get<std::uint64_t>();
+}
+
+SafetensorsTensor read_tensor(const std::string& file, const std::string& name, const json& value) {
+  SafetensorsTensor tensor;
+  tensor.name = name;
+  const auto refuse = [&](const auto&... parts) {
+    corrupt(file, cat("tensor ", shown(name), " ", parts...));
+  };
+  const bool complete = value.is_object() && value.contains("dtype") && value.contains("shape") &&
+                        value.contains("data_offsets") && value.size() == 3;
+  if (!complete) refuse("does not have exactly dtype, shape and data_offsets");
+  const json& dtype = value["dtype"];
+  const json& shape = value["shape"];
+  const json& offsets = value["data_offsets"];
+  if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() || offsets.size() != 2 ||
+      shape.size() > kMaxShape) {
+    refuse("has a dtype, shape or data_offsets of the wrong kind");
+  }
+  tensor.type = dtype.get<std::string>();
+  const auto known = std::find_if(kDtypes.begin(), kDtypes.end(),
+                                  [&](const Dtype& d) { return d.name == tensor.type; });
+  if (known == kDtypes.end()) refuse("has the unknown dtype ", shown(tensor.type));
+  std::uint64_t bits = known->bits;
+  for (const json& n : shape) {
+    tensor.shape.push_back(whole(file, name, n));
+    if (__builtin_mul_overflow(bits, tensor.shape.back(), &bits)) {
+      refuse("has a dimension of ", tensor.shape.back(), ", more elements than can be counted");
+    }
+  }
+  tensor.offset = whole(file, name, offsets[0]);
+  const std::uint64_t end = whole(file, name, offsets[1]);
+  if (end < tensor.offset) refuse("ends at ", end, ", before it starts at ", tensor.offset);
+  tensor.size = end - tensor.offset;
+  if (bits % 8 != 0 || bits / 8 != tensor.size) {
+    refuse("has ", tensor.size, " bytes, but its shape needs ", bits, " bits");
+  }
+  return tensor;
+}
+
+}  // namespace
+
+Safetensors read_safetensors(const Source& source) {
+  const std::string& file = source.name();
+  Safetensors out;
+  out.path = file;
+  Reader in(source);
+  const std::uint64_t length = in.u64("the header's length");
+  if (length > kMaxHeader || length > in.remaining() || length < 2) {
+    corrupt(file, cat("claims a header of ", length, " bytes in a file of ", source.size(),
+                      " (at most ", kMaxHeader, " are allowed)"));
+  }
+  const std::string header = in.text(length, "the header");
+  if (header[0] != '{') corrupt(file, cat("its header starts with ", shown(header.substr(0, 1))));
+  out.data_bytes = in.remaining();
+
+  each_json_member(header, file, kHeaderLimits, {}, [&](const std::string& key, json&& value) {
+    if (key != "__metadata__") {
+      out.tensors.push_back(read_tensor(file, key, value));
+      return;
+    }
+    const bool texts =
+        value.is_object() &&
+        std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_string(); });
+    if (!texts) corrupt(file, "its __metadata__ is not a list of texts");
+  });
+  std::sort(out.tensors.begin(), out.tensors.end(), [](const auto& a, const auto& b) {
+    return a.offset != b.offset ? a.offset < b.offset : a.size < b.size;
+  });
+  std::uint64_t expected = 0;
+  for (SafetensorsTensor& tensor : out.tensors) {
+    if (tensor.offset != expected) {
+      corrupt(file, cat("tensor ", shown(tensor.name), " starts at ", tensor.offset, " where ",
+                        expected, " is due: tensors overlap or leave a gap"));
+    }
+    expected += tensor.size;
+    if (expected > out.data_bytes) {
+      corrupt(file, cat("tensor ", shown(tensor.name), " ends at ", expected, ", past the ",
+                        out.data_bytes, " bytes of data"));
+    }
+    tensor.offset += 8 + length;
+  }
+  if (expected != out.data_bytes) {
+    corrupt(file, cat("its tensors take ", expected, " of ", out.data_bytes, " bytes of data"));
+  }
+  return out;
+}
+
+std::vector<std::string> read_safetensors_index(const Source& source) {
+  std::set<std::string> files;
+  each_json_member(read_text(source, kIndexLimits), source.name(), kIndexLimits, "weight_map",
+                   [&](const std::string& key, json&& value) {
+                     if (!value.is_string()) {
+                       corrupt(source.name(),
+                               cat("the weight_map of ", shown(key), " is no file name"));
+                     }
+                     const std::string& name = value.get_ref<const std::string&>();
+                     check_plain_name(source.name(), name);
+                     files.insert(name);
+                   });
+  return {files.begin(), files.end()};
+}
+
+Weights find_weights(const std::filesystem::path& folder) {
+  Weights weights;
+  std::error_code error;
+  std::vector<std::string> names;
+  if (std::filesystem::exists(folder / "model.safetensors", error)) {
+    names = {"model.safetensors"};
+  } else if (const auto index = folder / "model.safetensors.index.json";
+             std::filesystem::exists(index, error)) {
+    names = read_safetensors_index(Source::open(index));
+  }
+  // The Hugging Face cache links each file of a snapshot to ../../blobs.
+  const auto home = std::filesystem::canonical(folder, error);
+  const auto blobs = home.parent_path().filename() == "snapshots"
+                         ? home.parent_path().parent_path() / "blobs"
+                         : std::filesystem::path();
+  std::string missing;
+  for (const std::string& name : names) {
+    const auto path = plain_file_in(folder, name, blobs);
+    if (!std::filesystem::exists(path, error)) {
+      if (missing.empty()) missing = path.string();
+      continue;
+    }
+    weights.files.push_back(path);
+  }
+  if (weights.files.empty()) return weights;
+  if (!missing.empty()) {
+    throw Error(ErrorKind::failed,
+                cat(shown(missing), " is missing: ", weights.files.size(), " of ", names.size(),
+                    " files of the model are there"),
+                "fetch the missing files, or remove the others to look at config.json alone");
+  }
+  for (const auto& path : weights.files) {
+    weights.bytes += read_safetensors(Source::open(path)).data_bytes;
+  }
+  return weights;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/charts/table.h"
+
+#include <cstdlib>
+
+#include "base/text.h"
+#include "report/charts/markup.h"
+
+namespace mrrope {
+
+namespace {
+
+bool is_formula(const std::string& cell) {
+  if (cell.find_first_of("=+-@") != 0 || cell.size() == 1) return false;
+  char* end = nullptr;
+  std::strtod(cell.c_str(), &end);
+  return end == cell.c_str();
+}
+
+std::string csv_cell(const std::string& cell) {
+  const std::string text = is_formula(cell) ? "'" + cell : cell;
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+std::string to_html(const DataTable& table) {
+  std::string out = cat("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
+                        escaped(table.caption), "\"><table><caption>", escaped(table.caption),
+                        "</caption>\n<thead><tr>");
+  const auto side = [&](std::size_t i) {
+    if (table.text_at_end && i + 1 == table.header.size()) return " class=\"last\"";
+    return i < table.text_columns ? "" : " class=\"n\"";
+  };
+  for (std::size_t i = 0; i < table.header.size(); ++i) {
+    out += cat("<th scope=\"col\"", side(i), ">", escaped(table.header[i]), "</th>");
+  }
+  out += "</tr></thead>\n<tbody>";
+  for (const auto& row : table.rows) {
+    out += "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out += i == 0 ? cat("<th scope=\"row\"", side(i), ">", escaped(row[i]), "</th>")
+                    : cat("<td", side(i), ">", escaped(row[i]), "</td>");
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string to_csv(const DataTable& table) {
+  std::string out;
+  const auto put = [&](const std::vector<std::string>& row) {
+    for (std::size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "," : "") + csv_cell(row[i]);
+    out += "\n";
+  };
+  put(table.header);
+  for (const auto& row : table.rows) put(row);
+  return out;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page/page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "base/sha256.h"
+#include "mrrope/version.h"
+#include "report/embedded.h"
+#include "report/charts/markup.h"
+#include "report/charts/svg.h"
+
+namespace mrrope {
+
+namespace {
+
+constexpr std::size_t kManyColumns = 16;  // such maps stand below each other
+
+// What a policy calls a digest: the bytes of the SHA-256 in base 64.
+std::string policy_digest(const std::string& content) {
+  const std::string hex = sha256(content);
+  std::vector<unsigned> bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    bytes.push_back(unsigned(std::stoul(hex.substr(i, 2), nullptr, 16)));
+  }
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t have = std::min<std::size_t>(3, bytes.size() - i);
+    unsigned word = bytes[i] << 16;
+    if (have > 1) word |= bytes[i + 1] << 8;
+    if (have > 2) word |= bytes[i + 2];
+    for (std::size_t k = 0; k < 4; ++k) {
+      out += k <= have ? kDigits[word >> (18 - 6 * k) & 63] : '=';
+    }
+  }
+  return "'sha256-" + out + "'";
+}
+
+std::string data_part(const DataTable& table, const std::string& file) {
+  return cat("<details><summary>Data</summary>\n", to_html(table), "<a download=\"", escaped(file),
+             ".csv\" href=\"data:text/csv;charset=utf-8,", percent_encoded(to_csv(table)),
+             "\">Download as CSV</a></details>\n");
+}
+
+// Twice: for wide pages, and for narrow ones with the same text size.
+std::string both_widths(const LineChart& chart) {
+  return cat("<div class=\"wide\">", to_svg(chart, {.width = 600}),
+             "</div>\n<div class=\"narrow\">", to_svg(chart, {.width = 368}), "</div>\n");
+}
+
+}  // namespace
+
+std::string to_page(const PageParts& parts) {
+  const std::string style = cat(chart_style(), embedded::page_css);
+  const std::string script = embedded::page_js;
+  return cat(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src ",
+      policy_digest(style), "; script-src ", policy_digest(script),
+      "; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
+      escaped(parts.title), "</title>\n<style>", style, "</style>\n</head>\n<body>\n",
+      "<div class=\"page\">\n<header><p><b>mrrope</b> ", parts.lead,
+      "</p><button id=\"theme\" type=\"button\" hidden>Theme: auto</button></header>\n<main>\n",
+      parts.body, "</main>\n<footer>Made by mrrope ", escaped(version()),
+      ". This file is complete: it loads nothing.</footer>\n</div>\n"
+      "<div id=\"tip\" role=\"status\" aria-live=\"polite\"></div>\n<script>",
+      script, "</script>\n</body>\n</html>\n");
+}
+
+std::string figure(const LineChart& chart, const std::string& note, const DataTable& table,
+                   const std::string& file) {
+  return cat("<figure>\n<figcaption><h3>", escaped(chart.title), "</h3>",
+             note.empty() ? "" : cat("<p>", note, "</p>"), "</figcaption>\n", both_widths(chart),
+             data_part(table, file), "</figure>\n");
+}
+
+std::string figure(const std::vector<HeatMap>& maps, const std::string& title,
+                   const std::string& note, const DataTable& table, const std::string& file) {
+  std::string out = cat("<figure>\n<figcaption><h3>", escaped(title), "</h3>",
+                        note.empty() ? "" : cat("<p>", note, "</p>"), "</figcaption>\n");
+  const bool many = !maps.empty() && maps.front().columns.size() > kManyColumns;
+  out += many ? "<div>\n" : "<div class=\"maps\">\n";
+  for (const HeatMap& map : maps) {
+    const std::string head = map.title == title ? "" : cat("<h3>", escaped(map.title), "</h3>");
+    out +=
+        cat("<div class=\"map\">", head, to_svg(map, {.width = many ? 900.0 : 320.0}), "</div>\n");
+  }
+  return out + "</div>\n" + data_part(table, file) + "</figure>\n";
+}
+
+DataTable table_of(const LineChart& chart) {
+  DataTable table;
+  table.caption = chart.title;
+  table.header = {chart.x.label};
+  table.text_columns = 0;
+  std::set<double> xs;
+  for (const Series& s : chart.series) {
+    const bool errors = std::any_of(s.points.begin(), s.points.end(), [](const ChartPoint& p) {
+      return std::isfinite(p.low) && std::isfinite(p.high);
+    });
+    table.header.push_back(s.name);
+    if (errors) table.header.push_back(s.name + " +-");
+    for (const ChartPoint& p : s.points) {
+      if (std::isfinite(p.x)) xs.insert(p.x);
+    }
+  }
+  // A curve is its own table: some hundred rows of it are enough to read.
+  constexpr std::size_t kMostRows = 256;
+  const std::size_t step = (xs.size() + kMostRows - 1) / kMostRows;
+  std::size_t index = 0;
+  for (const double x : xs) {
+    if (step > 1 && index++ % step != 0) continue;
+    std::vector<std::string> row = {x == std::floor(x) && std::abs(x) < 1e15 ? fixed(x, 0)
+                                                                             : number(x)};
+    for (const Series& s : chart.series) {
+      const auto p = std::find_if(s.points.begin(), s.points.end(),
+                                  [&](const ChartPoint& q) { return q.x == x; });
+      const bool there = p != s.points.end();
+      row.push_back(there && std::isfinite(p->y) ? significant(p->y, 6) : "");
+      if (table.header.size() > row.size() && table.header[row.size()] == s.name + " +-") {
+        const double half = there ? (p->high - p->low) / 2 : kNothing;
+        row.push_back(std::isfinite(half) ? significant(half, 3) : "");
+      }
+    }
+    table.rows.push_back(std::move(row));
+  }
+  if (step > 1) table.caption += cat(" (every ", step, "th of ", xs.size(), " values)");
+  return table;
+}
+
+DataTable table_of(const std::vector<HeatMap>& maps) {
+  DataTable table;
+  if (maps.empty()) return table;
+  table.header = {"map", maps.front().y_label};
+  for (const std::string& c : maps.front().columns) table.header.push_back(c);
+  table.text_columns = 1;
+  for (const HeatMap& map : maps) {
+    for (std::size_t r = 0; r < map.rows.size(); ++r) {
+      std::vector<std::string> row = {map.title, map.rows[r]};
+      for (const double v : map.values[r]) {
+        row.push_back(std::isfinite(v) ? significant(v, 6) : "");
+      }
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
+}  // namespace mrrope

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every claim of the MrRoPE paper that can be checked, with what comes out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/record.h"
+#include "report/charts/table.h"
+
+namespace mrrope {
+
+enum class ClaimState { holds, fails, needs_model };
+const char* to_string(ClaimState state) noexcept;  // "holds", "does not hold", "needs a model"
+
+struct Claim {
+  std::string id;
+  std::string place;  // in the paper
+  std::string says;   // in our words
+  std::string found;  // what mrrope computes
+  ClaimState state = ClaimState::needs_model;
+  std::string measured;  // by the runs given; empty: none of them speaks to it
+};
+
+// Computed here and now, but for what `runs` measured.
+std::vector<Claim> claims_of(const std::vector<RunRecord>& runs);
+
+DataTable table_of(const std::vector<Claim>& claims);
+
+}  // namespace mrrope

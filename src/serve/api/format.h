@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers in OpenAI's JSON shapes. What is ours stands under "mrrope".
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "serve/api/request.h"
+#include "serve/schedule/scheduler.h"
+
+namespace mrrope {
+
+using ordered_json = nlohmann::ordered_json;
+
+// Bytes that are no UTF-8 become U+FFFD.
+std::string to_text(const ordered_json& value);
+
+ordered_json error_json(const ApiError& error);
+
+// One request's answer in one of four shapes: completion or chat, whole or in chunks.
+class AnswerFormat {
+ public:
+  AnswerFormat(const LanguageModel& model, const Ladder& ladder, const CompletionRequest& request,
+               std::string id, std::string model_name, std::int64_t created);
+
+  // The first chunk of a stream: a chat names its role.
+  ordered_json opening() const;
+  ordered_json chunk(const Answer::Part& part);
+  // The last one: why it ended, and the usage where it was asked for.
+  ordered_json closing(const Outcome& outcome) const;
+  ordered_json usage_chunk(const Outcome& outcome) const;
+  ordered_json whole(const std::string& text, const std::vector<ChosenToken>& tokens,
+                     const Outcome& outcome);
+
+ private:
+  ordered_json head(const char* kind) const;
+  ordered_json logprobs(const std::vector<ChosenToken>& tokens);
+  ordered_json place(std::size_t rung, std::int64_t length) const;
+  ordered_json about(const Outcome& outcome) const;
+
+  const LanguageModel& model_;
+  const Ladder& ladder_;
+  bool chat_;
+  bool logprobs_;
+  std::vector<std::string> ignored_;
+  std::string id_;
+  std::string name_;
+  std::int64_t created_;
+  std::size_t offset_ = 0;  // bytes of tokens listed so far
+};
+
+ordered_json usage_json(const Outcome& outcome);
+
+// "stop" or "length".
+const char* finish_reason(const Outcome& outcome);
+
+}  // namespace mrrope

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/page/page.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "mrrope/version.h"
+#include "report/embedded.h"
+#include "report/charts/markup.h"
+#include "report/page/page.h"
+#include "report/charts/svg.h"
+#include "serve/page/embedded.h"
+
+namespace mrrope {
+
+namespace {
+
+constexpr std::size_t kMostCurves = 7;
+
+std::string scale_text(const Rung& rung) {
+  return cat(significant(rung.plan.extension().scale, 4), "x");
+}
+
+// As many rungs as can be told apart, the first and the last among them.
+std::set<std::size_t> chosen_rungs(std::size_t count) {
+  std::set<std::size_t> chosen;
+  const std::size_t curves = std::min(count, kMostCurves);
+  for (std::size_t i = 0; i < curves; ++i) {
+    chosen.insert(curves == 1 ? 0 : i * (count - 1) / (curves - 1));
+  }
+  return chosen;
+}
+
+std::string factor_figure(const Ladder& ladder) {
+  LineChart chart;
+  chart.title = "What divides the angle of each pair";
+  chart.x.label = "pair, fast to slow";
+  chart.y.label = "factor";
+  chart.y.spacing = Spacing::log;
+  chart.dots = false;
+  int colour = 0;
+  for (const std::size_t i : chosen_rungs(ladder.rungs().size())) {
+    const Rung& rung = ladder.rungs()[i];
+    Series series;
+    series.name = cat("to ", length_text(rung.length));
+    series.colour = colour++ % kColours;
+    const std::vector<double>& factor = rung.plan.factor();
+    for (std::size_t pair = 0; pair < factor.size(); ++pair) {
+      series.points.push_back({double(pair), factor[pair]});
+    }
+    chart.series.push_back(std::move(series));
+  }
+  const std::size_t rungs = ladder.rungs().size();
+  const std::string note =
+      rungs > kMostCurves ? cat(kMostCurves, " of ", rungs, " rungs are drawn.") : std::string();
+  return figure(chart, note, table_of(chart), "factors");
+}
+
+std::string rung_table(const Ladder& ladder) {
+  std::string rows;
+  for (std::size_t i = 0; i < ladder.rungs().size(); ++i) {
+    const Rung& rung = ladder.rungs()[i];
+    rows += cat("<tr data-rung=\"", i, "\"><th scope=\"row\">", i + 1, "</th><td class=\"n\">",
+                rung.length, "</td><td class=\"n\">", scale_text(rung), "</td><td class=\"n\">",
+                significant(rung.plan.attention_scale(), 4), "</td></tr>\n");
+  }
+  return cat(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Rungs\"><table "
+      "id=\"ladder\"><thead><tr><th scope=\"col\">rung</th><th scope=\"col\" class=\"n\">up to</th>"
+      "<th scope=\"col\" class=\"n\">scale</th><th scope=\"col\" class=\"n\">temperature</th></tr>"
+      "</thead><tbody>\n",
+      rows, "</tbody></table></div>\n");
+}
+
+}  // namespace
+
+std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
+  std::string ends;  // of rungs, for the bar
+  for (const Rung& rung : ladder.rungs()) ends += cat(ends.empty() ? "" : ",", rung.length);
+  const std::map<std::string, std::string> values = {
+      {"MODEL", escaped(facts.model)},
+      {"METHOD", escaped(facts.method)},
+      {"CONTEXT", std::to_string(facts.context)},
+      {"CONTEXT_TEXT", length_text(facts.context)},
+      {"WINDOW_TEXT", length_text(facts.window)},
+      {"RUNGS", std::to_string(ladder.rungs().size())},
+      {"ENDS", ends},
+      {"SCALE", significant(ladder.rungs().front().plan.extension().scale, 4)},
+      {"MODE", facts.chat ? "chat" : "completion"},
+      {"PLACEHOLDER", facts.chat ? "Ask something" : "Begin a text; the model goes on with it"},
+      {"LADDER", rung_table(ladder)},
+      {"FIGURE", factor_figure(ladder)},
+      {"VERSION", escaped(version())}};
+  const std::string source = embedded::serve_html;
+  std::string out;
+  for (std::size_t at = 0;;) {
+    const std::size_t open = source.find("{{", at);
+    const std::size_t close = source.find("}}", open);
+    if (open == std::string::npos || close == std::string::npos) return out + source.substr(at);
+    out += source.substr(at, open - at) + values.at(source.substr(open + 2, close - open - 2));
+    at = close + 2;
+  }
+}
+
+std::string serve_style() { return cat(chart_style(), embedded::page_css, embedded::serve_css); }
+
+std::string serve_chart_script() { return embedded::page_js; }
+
+}  // namespace mrrope

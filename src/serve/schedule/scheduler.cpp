@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/schedule/scheduler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/text.h"
+#include "engine/llama/graph/score.h"
+#include "mrrope/error.h"
+#include "serve/api/request.h"
+
+namespace mrrope {
+
+namespace {
+
+// While answers are being written a prompt is read in smaller chunks, so that they do not wait
+// long.
+constexpr std::size_t kShare = 4;
+
+// Every turn rounds a key once more (docs/elastic.md). A conversation that only grows is turned
+// once per rung; one that goes back and forth is read anew after this many times that.
+constexpr std::size_t kTurnsPerRung = 2;
+
+double seconds_between(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
+
+std::size_t common_prefix(const std::vector<Token>& a, const std::vector<Token>& b) {
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+                                  a.begin());
+}
+
+ChosenToken report(std::span<const float> logits, Token token, int top) {
+  ChosenToken chosen{token, log_probability(logits, static_cast<std::size_t>(token)), {}};
+  std::vector<Token> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto end = order.begin() + std::min<std::ptrdiff_t>(top, std::ssize(order));
+  std::partial_sort(order.begin(), end, order.end(), [&](Token a, Token b) {
+    const float x = logits[static_cast<std::size_t>(a)];
+    const float y = logits[static_cast<std::size_t>(b)];
+    return x != y ? x > y : a < b;
+  });
+  // One sum serves all of them: their logits differ by as much as their logarithms do.
+  const double own = static_cast<double>(logits[static_cast<std::size_t>(token)]);
+  for (auto it = order.begin(); it != end; ++it) {
+    const double logit = static_cast<double>(logits[static_cast<std::size_t>(*it)]);
+    chosen.top.emplace_back(*it, chosen.logprob + (logit - own));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+bool Answer::take(Part& part, std::chrono::milliseconds patience, Wish wish) {
+  std::unique_lock lock(mutex_);
+  wish_ = wish;
+  changed_.wait_for(lock, patience, [&] { return complete_ || (news_ && wish == Wish::news); });
+  part = std::move(fresh_);
+  fresh_ = Part();
+  news_ = false;
+  return complete_;
+}
+
+void Answer::give(Part part, std::optional<Outcome> outcome) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    fresh_.text += part.text;
+    std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(fresh_.tokens));
+    fresh_.written = part.written;
+    fresh_.length = part.length;
+    fresh_.rung = part.rung;
+    news_ = true;
+    if (outcome) {
+      outcome_ = std::move(*outcome);
+      complete_ = true;
+    }
+    wake = complete_ || wish_ == Wish::news;
+  }
+  if (wake) changed_.notify_one();
+}
+
+Scheduler::Scheduler(LanguageModel& model, const Ladder& ladder, const SchedulerLimits& limits)
+    : model_(model), ladder_(ladder), limits_(limits) {
+  slots_.resize(static_cast<std::size_t>(limits.slots));
+  for (Slot& slot : slots_) slot.timeline = model_.timeline();
+  counts_.slots = limits.slots;
+}
+
+void Scheduler::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    refusing_ = stopping_ = true;
+  }
+  wake_.notify_all();
+}
+
+std::shared_ptr<Answer> Scheduler::submit(Job job) {
+  const auto size = static_cast<std::int64_t>(job.prompt.size());
+  if (size == 0) throw ApiError(400, "the prompt is empty: there is nothing to continue", "prompt");
+  if (size >= limits_.context) {
+    throw ApiError(400,
+                   cat("the prompt has ", size, " tokens; the context holds ", limits_.context,
+                       ", so that a prompt may have ", limits_.context - 1,
+                       ". Shorten it, or start the server with a larger --ctx"),
+                   "prompt", "context_length_exceeded");
+  }
+  job.length = std::min(job.length, limits_.context - size);
+  auto answer = std::make_shared<Answer>();
+  {
+    const std::lock_guard lock(mutex_);
+    if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
+    const int free = counts_.slots - counts_.slots_busy;
+    if (static_cast<int>(queue_.size()) >= limits_.queue + free) {
+      throw ApiError(429,
+                     cat("all ", counts_.slots, " slots are busy and ", queue_.size(),
+                         " requests wait: try again later"),
+                     {}, "queue_full");
+    }
+    queue_.push_back({std::move(job), answer});
+    counts_.queued = static_cast<int>(queue_.size());
+  }
+  wake_.notify_all();
+  return answer;
+}
+
+void Scheduler::refuse_new() {
+  const std::lock_guard lock(mutex_);
+  refusing_ = true;
+}
+
+bool Scheduler::idle() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.empty() && counts_.slots_busy == 0;
+}
+
+SchedulerCounts Scheduler::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void Scheduler::work() {
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return stopping_ || !queue_.empty() || counts_.slots_busy > 0; });
+      if (stopping_) break;
+    }
+    const auto start = Clock::now();
+    sweep();
+    admit();
+    round();
+    const std::lock_guard lock(mutex_);
+    counts_.busy_seconds += seconds_between(start, Clock::now());
+  }
+  for (Slot& slot : slots_) {
+    if (slot.answer) end(slot, Outcome::End::failed, "the server has stopped");
+  }
+  const std::lock_guard lock(mutex_);
+  for (const Waiting& waiting : queue_) {
+    waiting.answer->give({}, Outcome{.message = "the server has stopped"});
+  }
+}
+
+// Ends what nobody waits for any more, and what took too long.
+void Scheduler::sweep() {
+  const auto now = Clock::now();
+  const auto verdict = [&](const Answer& answer, const Job& job) -> std::optional<Outcome::End> {
+    if (answer.cancelled()) return Outcome::End::cancelled;
+    if (now > job.deadline) return Outcome::End::timeout;
+    return std::nullopt;
+  };
+  for (Slot& slot : slots_) {
+    if (!slot.answer) continue;
+    if (const auto how = verdict(*slot.answer, slot.job)) end(slot, *how);
+  }
+  const std::lock_guard lock(mutex_);
+  for (auto it = queue_.begin(); it != queue_.end();) {
+    const auto how = verdict(*it->answer, it->job);
+    if (!how) {
+      ++it;
+      continue;
+    }
+    Outcome outcome;
+    outcome.end = *how;
+    outcome.prompt = static_cast<std::int64_t>(it->job.prompt.size());
+    ++counts_.ended[*how];
+    it->answer->give({}, outcome);
+    it = queue_.erase(it);
+  }
+  counts_.queued = static_cast<int>(queue_.size());
+}
+
+void Scheduler::admit() {
+  for (;;) {
+    Waiting waiting;
+    Slot* slot = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (queue_.empty()) return;
+      slot = slot_for(queue_.front().job.prompt);
+      if (slot == nullptr) return;
+      waiting = std::move(queue_.front());
+      queue_.pop_front();
+      counts_.queued = static_cast<int>(queue_.size());
+      ++counts_.slots_busy;
+    }
+    begin(*slot, std::move(waiting));
+  }
+}
+
+// The free slot that holds the most of the prompt, if that is at least half of the prompt or of
+// what the slot holds; else an empty one; else the one unused for longest.
+Scheduler::Slot* Scheduler::slot_for(const std::vector<Token>& prompt) {
+  Slot* best = nullptr;
+  Slot* oldest = nullptr;
+  std::size_t most = 0;
+  for (Slot& slot : slots_) {
+    if (slot.answer) continue;
+    const std::size_t same = common_prefix(slot.tokens, prompt);
+    if (same > most && 2 * same >= std::min(slot.tokens.size(), prompt.size())) {
+      most = same;
+      best = &slot;
+    }
+    const auto age = [](const Slot& s) { return s.tokens.empty() ? 0 : s.used + 1; };
+    if (oldest == nullptr || age(slot) < age(*oldest)) oldest = &slot;
+  }
+  return best != nullptr ? best : oldest;
+}
+
+void Scheduler::begin(Slot& slot, Waiting waiting) {
+  slot.answer = std::move(waiting.answer);
+  slot.job = std::move(waiting.job);
+  slot.next.reset();
+  slot.served = 0;
+  slot.so_far = Outcome();
+  slot.so_far.prompt = static_cast<std::int64_t>(slot.job.prompt.size());
+  slot.began = slot.first_token = Clock::now();
+  try {
+    slot.chooser.emplace(slot.job.sampling);
+    slot.text.emplace(slot.job.stop);
+    // At least one token must be read, for the logits that follow it.
+    std::size_t same =
+        std::min(common_prefix(slot.tokens, slot.job.prompt), slot.job.prompt.size() - 1);
+    if (slot.turned > kTurnsPerRung * ladder_.rungs().size()) same = 0;
+    if (same == 0) slot.turned = 0;
+    slot.timeline->truncate(static_cast<std::int64_t>(same));
+    slot.tokens.resize(same);
+    slot.so_far.cached = static_cast<std::int64_t>(same);
+    const std::lock_guard lock(mutex_);
+    counts_.cached_tokens += same;
+  } catch (const std::exception& error) {
+    reset(slot);
+    end(slot, Outcome::End::failed, error.what());
+  }
+}
+
+std::size_t Scheduler::rung_of(const Slot& slot) const {
+  return ladder_.rung_at(static_cast<std::int64_t>(slot.tokens.size()) + 1);
+}
+
+// How much of its prompt a slot reads next: up to the end of its rung.
+std::size_t Scheduler::chunk_of(const Slot& slot, std::size_t most) const {
+  const std::size_t end = static_cast<std::size_t>(ladder_.rungs()[rung_of(slot)].length);
+  return std::min({most, slot.job.prompt.size() - slot.tokens.size(), end - slot.tokens.size()});
+}
+
+void Scheduler::round() {
+  ++round_;
+  std::map<std::size_t, std::vector<Slot*>> writers;  // by rung
+  std::vector<Slot*> readers;
+  for (Slot& slot : slots_) {
+    if (!slot.answer) continue;
+    if (slot.next) {
+      writers[rung_of(slot)].push_back(&slot);
+    } else {
+      readers.push_back(&slot);
+    }
+  }
+  // Whoever waited longest reads, and with it those on the same rung.
+  std::stable_sort(readers.begin(), readers.end(),
+                   [](const Slot* a, const Slot* b) { return a->served < b->served; });
+  std::optional<std::size_t> reading;  // on this rung
+  if (!readers.empty()) {
+    reading = rung_of(*readers.front());
+    std::erase_if(readers, [&](const Slot* slot) { return rung_of(*slot) != *reading; });
+    writers[*reading];
+  }
+  const bool alone = std::all_of(writers.begin(), writers.end(),
+                                 [](const auto& entry) { return entry.second.empty(); });
+  const std::size_t share =
+      alone ? model_.batch() : std::max<std::size_t>(1, model_.batch() / kShare);
+  for (auto& [rung, slots] : writers) {
+    const bool here = rung == reading;
+    const std::size_t most = model_.batch();
+    for (std::size_t first = 0; first < slots.size() || (here && first == 0); first += most) {
+      const auto from = slots.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto to = from + static_cast<std::ptrdiff_t>(std::min(most, slots.size() - first));
+      const std::vector<Slot*> some(from, to);
+      const bool room = here && first == 0 && some.size() < most;
+      compute(some, room ? readers : std::vector<Slot*>(), std::min(share, most - some.size()));
+    }
+  }
+}
+
+// One computation: the next token of each writer, and up to `most` tokens of the readers' prompts.
+void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slot*>& readers,
+                        std::size_t most) {
+  std::vector<Slot*> slots;
+  std::vector<Reading> readings;
+  for (Slot* slot : writers) {
+    slots.push_back(slot);
+    readings.push_back({slot->timeline.get(), {&*slot->next, 1}});
+  }
+  std::size_t read = 0;
+  for (Slot* slot : readers) {
+    const std::size_t count = chunk_of(*slot, most - read);
+    if (count == 0) break;
+    slot->served = round_;
+    slots.push_back(slot);
+    readings.push_back(
+        {slot->timeline.get(), std::span(slot->job.prompt).subspan(slot->tokens.size(), count)});
+    read += count;
+  }
+  if (slots.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_.computations;
+    counts_.computed_tokens += writers.size() + read;
+    counts_.prompt_tokens += read;
+  }
+  // What went wrong, per slot; decided once the computation is over, for a timeline at work must
+  // not go away.
+  std::vector<std::optional<std::string>> failures(slots.size(), "not computed");
+  try {
+    model_.read_together(readings, [&](std::size_t i, std::span<const float> logits) {
+      Slot& slot = *slots[i];
+      slot.tokens.insert(slot.tokens.end(), readings[i].tokens.begin(), readings[i].tokens.end());
+      if (slot.timeline->rung() != slot.rung) {
+        slot.rung = slot.timeline->rung();
+        ++slot.turned;
+        const std::lock_guard lock(mutex_);
+        ++counts_.turns;
+      }
+      failures[i].reset();
+      if (!slot.next && slot.tokens.size() < slot.job.prompt.size()) return;
+      try {
+        choose(slot, logits);
+      } catch (const std::exception& error) {
+        failures[i] = error.what();
+      }
+    });
+  } catch (const std::exception& error) {
+    for (auto& failure : failures) {
+      if (failure) failure = error.what();
+    }
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (!failures[i]) continue;
+    reset(*slots[i]);
+    end(*slots[i], Outcome::End::failed, *failures[i]);
+  }
+}
+
+void Scheduler::choose(Slot& slot, std::span<const float> logits) {
+  const auto length = static_cast<std::int64_t>(slot.tokens.size());
+  const Token token = slot.chooser->choose(logits, length - 1).token;
+  if (!slot.next) slot.first_token = Clock::now();
+  if (model_.ends_text(token)) return end(slot, Outcome::End::stop);
+  slot.next = token;
+  ++slot.so_far.written;
+  Answer::Part part;
+  part.text = slot.text->add(model_.piece(token));
+  if (slot.job.logprobs) part.tokens.push_back(report(logits, token, *slot.job.logprobs));
+  part.written = slot.so_far.written;
+  part.length = length + 1;
+  part.rung = slot.rung;
+  slot.answer->give(std::move(part), std::nullopt);
+  if (slot.text->stopped()) return end(slot, Outcome::End::stop);
+  if (slot.so_far.written >= slot.job.length) end(slot, Outcome::End::length);
+}
+
+void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
+  Outcome& outcome = slot.so_far;
+  outcome.end = how;
+  outcome.message = message;
+  outcome.length = outcome.prompt + outcome.written;
+  outcome.rung = slot.rung;
+  const auto now = Clock::now();
+  const bool wrote = slot.first_token != slot.began;
+  outcome.read_seconds = seconds_between(slot.began, wrote ? slot.first_token : now);
+  outcome.write_seconds = wrote ? seconds_between(slot.first_token, now) : 0;
+  Answer::Part rest;
+  if (slot.text) rest.text = slot.text->finish();
+  rest.written = outcome.written;
+  rest.length = outcome.length;
+  rest.rung = outcome.rung;
+  slot.used = round_;
+  const auto answer = std::exchange(slot.answer, nullptr);
+  slot.next.reset();
+  slot.job = Job();
+  {
+    const std::lock_guard lock(mutex_);
+    counts_.written_tokens += static_cast<std::uint64_t>(outcome.written);
+    ++counts_.ended[how];
+    --counts_.slots_busy;
+  }
+  answer->give(std::move(rest), outcome);
+}
+
+// After a failure nothing is known about the cached keys.
+void Scheduler::reset(Slot& slot) {
+  slot.timeline.reset();
+  slot.timeline = model_.timeline();
+  slot.tokens.clear();
+  slot.turned = 0;
+  slot.rung = 0;
+}
+
+}  // namespace mrrope
