@@ -7,8 +7,8 @@
 #include <iostream>
 #include <map>
 
-#include "cli/args/presets.h"
 #include "base/text.h"
+#include "cli/args/presets.h"
 #include "eval/run/journal.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"

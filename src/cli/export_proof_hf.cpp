@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "cli/export_proof.h"
-#include "base/text.h"
-#include "export/hf_export.h"
 #include "base/source.h"
+#include "base/text.h"
+#include "cli/export_proof.h"
+#include "export/hf_export.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

@@ -2,8 +2,8 @@
 // The man page and the shell completions, from the same option table as --help.
 #include <algorithm>
 
-#include "cli/app.h"
 #include "base/text.h"
+#include "cli/app.h"
 #include "mrrope/version.h"
 
 namespace mrrope::cli {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/methods.h"
 #include "base/text.h"
+#include "core/methods.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <functional>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
 #include "formats/architectures.h"
-#include "base/json.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
 #include "base/json.h"
 #include "base/output_file.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "base/text.h"
 #include "formats/plan_file.h"
-#include "base/sha256.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.h"
+#include "base/source.h"
 #include "base/text.h"
-#include "formats/hf/config.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
-#include "base/json.h"
+#include "formats/hf/config.h"
 #include "formats/hf/safetensors.h"
-#include "base/source.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

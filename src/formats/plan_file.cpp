@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/text.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -32,9 +32,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/source.h"
 #include "base/text.h"
 #include "formats/facts.h"
-#include "base/source.h"
 #include "mrrope/error.h"
 #include "mrrope/plan.h"
 

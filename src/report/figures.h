@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "report/charts/chart.h"
-#include "report/record.h"
 #include "report/charts/table.h"
+#include "report/record.h"
 
 namespace mrrope {
 

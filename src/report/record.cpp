@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 
-#include "base/text.h"
-#include "eval/samples/sample_results.h"
-#include "eval/run/shard.h"
 #include "base/json.h"
+#include "base/text.h"
+#include "eval/run/shard.h"
+#include "eval/samples/sample_results.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 #include "report/json_fields.h"

@@ -12,11 +12,11 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
+#include "serve/api/format.h"
+#include "serve/api/request.h"
 #include "serve/http/connection.h"
 #include "serve/page/embedded.h"
-#include "serve/api/format.h"
 #include "serve/page/page.h"
-#include "serve/api/request.h"
 #include "serve/schedule/scheduler.h"
 
 namespace mrrope {

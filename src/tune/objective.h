@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "model/engine.h"
 #include "eval/stats/statistics.h"
+#include "model/engine.h"
 #include "tune/search_text.h"
 
 namespace mrrope {

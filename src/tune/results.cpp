@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "eval/run/method_under_test.h"
 #include "base/text_table.h"
+#include "eval/run/method_under_test.h"
 #include "formats/plan_file.h"
 
 namespace mrrope {

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "model/engine.h"
 #include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
+#include "model/engine.h"
 #include "tune/objective.h"
 #include "tune/search_text.h"
 #include "tune/space.h"

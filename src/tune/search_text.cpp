@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/random.h"
 #include "base/text.h"
 #include "eval/tasks/needle/needle_plan.h"
-#include "base/random.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "model/engine.h"
-#include "eval/text/documents.h"
 #include "eval/tasks/needle/needle_forms.h"
+#include "eval/text/documents.h"
+#include "model/engine.h"
 
 namespace mrrope {
 

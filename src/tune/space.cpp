@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
 #include "base/random.h"
-#include "formats/digest.h"
 #include "base/sha256.h"
+#include "base/text.h"
+#include "formats/digest.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "formats/hf/config.h"
+#include "base/json.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
-#include "base/json.h"
+#include "formats/hf/config.h"
 #include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
 #include "serve/api/request.h"

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/llama/graph/score.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "engine/llama/graph/score.h"
 #include "mrrope/error.h"
 #include "support/random_model.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cli/app.h"
 #include "base/text.h"
+#include "cli/app.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <iostream>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/presets.h"
 #include "cli/args/report_file.h"
-#include "base/text.h"
 #include "engine/remote/http.h"
 #include "eval/run/result_formats.h"
 #include "eval/run/shard.h"

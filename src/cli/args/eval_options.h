@@ -12,9 +12,9 @@
 #include "cli/args/options.h"
 #include "engine/llama/local.h"
 #include "engine/remote/remote.h"
-#include "eval/text/documents.h"
 #include "eval/run/method_under_test.h"
 #include "eval/run/run_folder.h"
+#include "eval/text/documents.h"
 
 namespace mrrope::cli {
 

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "cli/app.h"
-#include "base/text.h"
 #include "base/json.h"
+#include "base/text.h"
+#include "cli/app.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 

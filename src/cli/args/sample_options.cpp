@@ -3,9 +3,9 @@
 
 #include <iostream>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
-#include "base/text.h"
 
 namespace mrrope::cli {
 

@@ -5,13 +5,13 @@
 #include <iostream>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/report_file.h"
-#include "base/text.h"
 #include "engine/llama/local.h"
-#include "eval/text/documents.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
+#include "eval/text/documents.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
 

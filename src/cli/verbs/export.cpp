@@ -5,15 +5,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/app.h"
-#include "cli/export_proof.h"
-#include "cli/args/options.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "cli/app.h"
+#include "cli/args/options.h"
+#include "cli/export_proof.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
-#include "base/json.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

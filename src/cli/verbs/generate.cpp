@@ -11,14 +11,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json.h"
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/options.h"
-#include "base/text.h"
 #include "eval/run/journal.h"
 #include "eval/run/progress.h"
 #include "formats/digest.h"
-#include "base/json.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
-#include "base/text.h"
 #include "export/engines.h"
 #include "formats/architectures.h"
 #include "formats/gguf/gguf.h"

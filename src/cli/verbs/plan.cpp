@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "cli/args/table.h"
-#include "base/text.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope report: one page from the folders of evaluations.
+#include "report/report.h"
+
 #include <filesystem>
 #include <iostream>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/report_file.h"
 #include "cli/args/terminal_output.h"
-#include "base/text.h"
 #include "mrrope/error.h"
-#include "report/figures.h"
-#include "report/report.h"
 #include "report/charts/svg.h"
+#include "report/figures.h"
 
 namespace mrrope::cli {
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/options.h"
-#include "base/text.h"
 #include "eval/run/progress.h"
 #include "mrrope/error.h"
 #include "serve/server.h"

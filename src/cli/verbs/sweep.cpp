@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope sweep: the paper's study of the borders, on the user's model.
+#include "tune/sweep.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iostream>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/options.h"
 #include "cli/args/terminal_output.h"
-#include "base/text.h"
 #include "eval/text/documents.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
-#include "report/figures.h"
 #include "report/charts/markup.h"
-#include "report/page/page.h"
 #include "report/charts/svg.h"
-#include "tune/sweep.h"
+#include "report/figures.h"
+#include "report/page/page.h"
 
 namespace mrrope::cli {
 

@@ -6,11 +6,11 @@
 #include <iostream>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/options.h"
-#include "base/text.h"
 #include "eval/text/documents.h"
 #include "formats/digest.h"
 #include "formats/plan_file.h"

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "engine/llama/llama_api.h"
 #include "engine/llama/graph/score.h"
+#include "engine/llama/llama_api.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/text_stream.h"
 #include "engine/llama/choose.h"
 #include "engine/llama/timeline.h"
-#include "base/text_stream.h"
 
 namespace mrrope {
 

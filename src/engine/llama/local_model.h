@@ -11,9 +11,9 @@
 
 #include "engine/llama/graph/device_score.h"
 #include "engine/llama/graph/inject.h"
+#include "engine/llama/graph/score.h"
 #include "engine/llama/llama_api.h"
 #include "engine/llama/local.h"
-#include "engine/llama/graph/score.h"
 
 namespace mrrope {
 

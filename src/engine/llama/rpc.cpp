@@ -13,9 +13,9 @@
 #include <cstring>
 #include <memory>
 
+#include "base/source.h"
 #include "base/text.h"
 #include "engine/llama/llama_api.h"
-#include "base/source.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "model/engine.h"
 #include "engine/llama/llama_api.h"
+#include "model/engine.h"
 
 namespace mrrope {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 #include "engine/llama/text.h"
-#include "model/tokenizer.h"
 #include "formats/digest.h"
+#include "model/tokenizer.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

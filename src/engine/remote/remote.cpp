@@ -11,12 +11,12 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/json.h"
+#include "base/source.h"
 #include "base/text.h"
 #include "engine/remote/http.h"
 #include "engine/remote/replies.h"
 #include "model/tokenizer.h"
-#include "base/json.h"
-#include "base/source.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

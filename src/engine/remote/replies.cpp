@@ -7,9 +7,9 @@
 #include <charconv>
 #include <limits>
 
-#include "base/text.h"
 #include "base/json.h"
 #include "base/source.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -7,9 +7,9 @@
 #include <map>
 #include <string>
 
-#include "model/engine.h"
 #include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
+#include "model/engine.h"
 
 namespace mrrope {
 

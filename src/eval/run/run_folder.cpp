@@ -8,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/text.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 

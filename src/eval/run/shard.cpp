@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "eval/samples/sample_results.h"
 #include "eval/tasks/needle/needle_results.h"
 #include "eval/tasks/perplexity/perplexity_results.h"
-#include "eval/samples/sample_results.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

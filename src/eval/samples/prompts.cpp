@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "base/text.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -8,10 +8,10 @@
 
 #include "base/text.h"
 #include "eval/run/method_under_test.h"
-#include "eval/tasks/needle/needle_results.h"
-#include "eval/tasks/ruler/ruler.h"
 #include "eval/score/scorers.h"
 #include "eval/stats/verdict.h"
+#include "eval/tasks/needle/needle_results.h"
+#include "eval/tasks/ruler/ruler.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -8,8 +8,8 @@
 
 #include "base/text.h"
 #include "eval/run/ask.h"
-#include "eval/score/scorers.h"
 #include "eval/run/shard.h"
+#include "eval/score/scorers.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/engine.h"
 #include "eval/run/method_under_test.h"
 #include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
 #include "eval/samples/sample.h"
 #include "eval/samples/sample_results.h"
+#include "model/engine.h"
 
 namespace mrrope {
 

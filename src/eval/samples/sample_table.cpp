@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/text_table.h"
+#include "eval/samples/sample_results.h"
 #include "eval/tasks/needle/needle_results.h"
 #include "eval/tasks/ruler/ruler.h"
-#include "eval/samples/sample_results.h"
-#include "base/text_table.h"
 
 namespace mrrope {
 

@@ -7,10 +7,10 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "base/text.h"
 #include "base/random.h"
-#include "eval/text/text_source.h"
 #include "base/sha256.h"
+#include "base/text.h"
+#include "eval/text/text_source.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

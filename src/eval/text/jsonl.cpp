@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/text/jsonl.h"
 
-#include "base/text.h"
-#include "eval/text/text_source.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "base/text.h"
+#include "eval/text/text_source.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <map>
 
-#include "base/text.h"
 #include "base/output_file.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <optional>
 
+#include "base/source.h"
 #include "base/text.h"
 #include "formats/hf/config_defaults.h"
 #include "formats/hf/config_keys.h"
-#include "base/source.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
 #include "base/source.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -5,8 +5,8 @@
 #include <array>
 #include <set>
 
-#include "base/text.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "report/embedded.h"
 #include "report/charts/markup.h"
+#include "report/embedded.h"
 
 namespace mrrope {
 

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <set>
 
-#include "base/text.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "mrrope/version.h"
-#include "report/embedded.h"
 #include "report/charts/markup.h"
 #include "report/charts/svg.h"
+#include "report/embedded.h"
 
 namespace mrrope {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "report/record.h"
 #include "report/charts/table.h"
+#include "report/record.h"
 
 namespace mrrope {
 

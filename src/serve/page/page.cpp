@@ -7,10 +7,10 @@
 
 #include "base/text.h"
 #include "mrrope/version.h"
-#include "report/embedded.h"
 #include "report/charts/markup.h"
-#include "report/page/page.h"
 #include "report/charts/svg.h"
+#include "report/embedded.h"
+#include "report/page/page.h"
 #include "serve/page/embedded.h"
 
 namespace mrrope {

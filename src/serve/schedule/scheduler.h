@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/text_stream.h"
 #include "engine/llama/choose.h"
 #include "model/engine.h"
-#include "base/text_stream.h"
 
 namespace mrrope {
 

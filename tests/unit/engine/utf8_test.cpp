@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/text_stream.h"
-
 #include <gtest/gtest.h>
+
+#include "base/text_stream.h"
 
 namespace mrrope {
 namespace {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <map>
 
-#include "eval/tasks/needle/needle_plan.h"
 #include "base/random.h"
 #include "eval/score/rouge.h"
+#include "eval/tasks/needle/needle_plan.h"
 #include "support/expect_error.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope eval infinitebench: retrieval, code, mathematics and dialogue at about 100K tokens.
+#include "eval/tasks/infinitebench/infinitebench.h"
+
 #include <memory>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/sample_options.h"
-#include "base/text.h"
-#include "eval/tasks/infinitebench/infinitebench.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

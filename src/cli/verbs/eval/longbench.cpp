@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope eval longbench-v2: questions with four choices about long documents.
+#include "eval/tasks/longbench/longbench.h"
+
 #include <memory>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/sample_options.h"
-#include "base/text.h"
-#include "eval/tasks/longbench/longbench.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope eval needle: what a model still finds, by length and depth.
+#include "eval/tasks/needle/needle.h"
+
 #include <unistd.h>
 
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
-#include "base/text.h"
-#include "eval/text/documents.h"
-#include "eval/tasks/needle/needle.h"
 #include "eval/tasks/needle/needle_plan.h"
+#include "eval/text/documents.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

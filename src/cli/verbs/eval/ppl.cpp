@@ -4,12 +4,12 @@
 #include <iostream>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
-#include "base/text.h"
-#include "eval/text/documents.h"
 #include "eval/tasks/perplexity/perplexity.h"
+#include "eval/text/documents.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

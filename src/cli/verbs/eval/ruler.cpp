@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope eval ruler: thirteen synthetic tasks at every length.
+#include "eval/tasks/ruler/ruler.h"
+
 #include <memory>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/sample_options.h"
-#include "base/text.h"
-#include "eval/tasks/ruler/ruler.h"
 
 namespace mrrope::cli {
 

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope theory attention: scores of the middle pairs against distance, from a real model.
+#include "core/attention.h"
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
+#include "base/random.h"
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
 #include "cli/verbs/theory/output.h"
-#include "core/attention.h"
-#include "base/text.h"
 #include "engine/llama/graph/capture.h"
-#include "eval/text/documents.h"
-#include "base/random.h"
 #include "eval/stats/statistics.h"
+#include "eval/text/documents.h"
 #include "mrrope/error.h"
 #include "mrrope/theory.h"
 #include "report/words.h"

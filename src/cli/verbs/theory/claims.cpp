@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope theory claims: the paper's claims, and what comes out.
+#include "report/paper/claims.h"
+
 #include <memory>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/verbs/theory/output.h"
-#include "base/text.h"
-#include "report/paper/claims.h"
 #include "report/paper/paper.h"
 
 namespace mrrope::cli {

@@ -4,14 +4,14 @@
 #include <filesystem>
 #include <iostream>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/table.h"
 #include "cli/args/terminal_output.h"
-#include "base/text.h"
 #include "mrrope/error.h"
 #include "report/charts/markup.h"
-#include "report/page/page.h"
 #include "report/charts/svg.h"
+#include "report/page/page.h"
 
 namespace mrrope::cli {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/args/options.h"
-#include "report/figures.h"
 #include "report/charts/table.h"
+#include "report/figures.h"
 
 namespace mrrope::cli {
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope theory: the figures of the paper that need no model, from numbers alone.
+#include "mrrope/theory.h"
+
 #include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
 #include <numbers>
 
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/verbs/theory/output.h"
-#include "base/text.h"
 #include "mrrope/error.h"
-#include "mrrope/theory.h"
 
 namespace mrrope::cli {
 

@@ -6,11 +6,11 @@
 #include <optional>
 #include <set>
 
-#include "base/text.h"
-#include "eval/text/jsonl.h"
-#include "eval/samples/middle_cut.h"
-#include "eval/text/words.h"
 #include "base/source.h"
+#include "base/text.h"
+#include "eval/samples/middle_cut.h"
+#include "eval/text/jsonl.h"
+#include "eval/text/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "eval/tasks/infinitebench/infinitebench.h"
 #include "eval/run/method_under_test.h"
+#include "eval/tasks/infinitebench/infinitebench.h"
 #include "eval/text/words.h"
 #include "mrrope/error.h"
 

@@ -5,13 +5,13 @@
 #include <memory>
 #include <set>
 
+#include "base/source.h"
 #include "base/text.h"
-#include "eval/text/jsonl.h"
 #include "eval/samples/middle_cut.h"
+#include "eval/text/jsonl.h"
 #include "eval/text/text_source.h"
 #include "eval/text/unicode.h"
 #include "eval/text/words.h"
-#include "base/source.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -9,8 +9,8 @@
 
 #include "base/text.h"
 #include "eval/run/ask.h"
-#include "eval/tasks/needle/needle_plan.h"
 #include "eval/run/shard.h"
+#include "eval/tasks/needle/needle_plan.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

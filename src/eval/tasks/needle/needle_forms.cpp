@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
-#include "base/text.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "eval/score/rouge.h"
 #include "mrrope/error.h"
 

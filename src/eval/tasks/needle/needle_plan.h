@@ -24,8 +24,8 @@
 #include <span>
 #include <vector>
 
-#include "model/engine.h"
 #include "eval/tasks/needle/needle_forms.h"
+#include "model/engine.h"
 
 namespace mrrope {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "eval/tasks/needle/needle_results.h"
 #include "base/text_table.h"
+#include "eval/tasks/needle/needle_results.h"
 
 namespace mrrope {
 

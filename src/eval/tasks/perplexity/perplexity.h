@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "model/engine.h"
-#include "eval/text/documents.h"
 #include "eval/run/method_under_test.h"
-#include "eval/tasks/perplexity/perplexity_results.h"
 #include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
+#include "eval/tasks/perplexity/perplexity_results.h"
+#include "eval/text/documents.h"
+#include "model/engine.h"
 
 namespace mrrope {
 

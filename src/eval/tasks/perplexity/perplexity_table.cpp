@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "eval/tasks/perplexity/perplexity_results.h"
 #include "base/text_table.h"
+#include "eval/tasks/perplexity/perplexity_results.h"
 
 namespace mrrope {
 

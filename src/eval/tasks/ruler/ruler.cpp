@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "base/text.h"
-#include "eval/text/jsonl.h"
 #include "eval/run/method_under_test.h"
+#include "eval/text/jsonl.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

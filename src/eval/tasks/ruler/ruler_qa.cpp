@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "eval/text/jsonl.h"
 #include "eval/tasks/ruler/ruler.h"
+#include "eval/text/jsonl.h"
 #include "eval/text/words.h"
 #include "mrrope/error.h"
 
