@@ -73,7 +73,7 @@ double apart(const Rows& a, const Rows& b) {
   return largest;
 }
 
-Rows injected(LanguageModel& model, const Plan& plan, std::int64_t longest,
+Rows injected(TimelineModel& model, const Plan& plan, std::int64_t longest,
               const std::vector<Token>& tokens, const std::vector<std::size_t>& wanted) {
   model.use(make_ladder(plan, longest));
   Rows rows;

@@ -1,31 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens without a model: for engines that stand elsewhere.
+// Text to tokens and back, as one model does it.
 #pragma once
 
-#include <filesystem>
-#include <memory>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "model/engine.h"
-
 namespace mrrope {
+
+using Token = std::int32_t;
+
+struct ChatMessage {
+  std::string role;  // "system", "user", "assistant"
+  std::string content;
+};
 
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
-  virtual std::string name() const = 0;                                          // for run.json
-  virtual std::vector<Token> tokenize(std::string_view text, bool special) = 0;  // without BOS
-  virtual std::string detokenize(std::span<const Token> tokens) = 0;
-  virtual std::optional<Token> bos() = 0;
-  virtual std::string apply_chat_template(std::span<const ChatMessage> messages) = 0;
-};
 
-// The vocabulary of a GGUF file; its weights are not read. Throws Error: unsupported, failed,
-// corrupt.
-std::unique_ptr<Tokenizer> open_vocabulary(const std::filesystem::path& file);
+  // add_bos: prepend the model's BOS where it has one and its file asks for it.
+  // special: read the text of control tokens as those tokens.
+  virtual std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const = 0;
+  virtual std::string detokenize(std::span<const Token> tokens) const = 0;
+  virtual std::optional<Token> bos() const = 0;
+
+  // The prompt that the model's own chat template makes, up to where the assistant speaks. It goes
+  // through tokenize(add_bos = true, special = true).
+  // Throws Error (unsupported) where the model has no template.
+  virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const = 0;
+
+  // Whether a call of tokenize() is a message to another machine: better one long text than many
+  // words.
+  virtual bool tokenizer_is_remote() const = 0;
+};
 
 }  // namespace mrrope

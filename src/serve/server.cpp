@@ -14,8 +14,8 @@
 #include "mrrope/version.h"
 #include "serve/api/format.h"
 #include "serve/api/request.h"
+#include "serve/embedded.h"
 #include "serve/http/connection.h"
-#include "serve/page/embedded.h"
 #include "serve/page/page.h"
 #include "serve/schedule/scheduler.h"
 
@@ -56,7 +56,7 @@ bool is_loopback(const std::string& host) {
 }  // namespace
 
 struct ApiServer::State {
-  LanguageModel& model;
+  TimelineModel& model;
   const Ladder ladder;
   ChatRenderer& renderer;
   const ServerSettings settings;
@@ -74,7 +74,7 @@ struct ApiServer::State {
   std::map<int, std::uint64_t> responses;
   std::mt19937_64 random{std::random_device{}()};
 
-  State(LanguageModel& m, const Ladder& l, ChatRenderer& r, const ServerSettings& s)
+  State(TimelineModel& m, const Ladder& l, ChatRenderer& r, const ServerSettings& s)
       : model(m),
         ladder(l),
         renderer(r),
@@ -439,7 +439,7 @@ struct ApiServer::State {
   }
 };
 
-ApiServer::ApiServer(LanguageModel& model, const Ladder& ladder, ChatRenderer& renderer,
+ApiServer::ApiServer(TimelineModel& model, const Ladder& ladder, ChatRenderer& renderer,
                      const ServerSettings& settings)
     : state_(std::make_unique<State>(model, ladder, renderer, settings)) {
   State& s = *state_;

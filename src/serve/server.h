@@ -10,7 +10,7 @@
 #include <string>
 
 #include "engine/chat/chat.h"
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 
@@ -30,7 +30,7 @@ class ApiServer {
  public:
   // The model stands under the ladder, has room for `parallel` timelines of `context` tokens and is
   // nobody else's. Binds the port. Throws Error (failed).
-  ApiServer(LanguageModel& model, const Ladder& ladder, ChatRenderer& renderer,
+  ApiServer(TimelineModel& model, const Ladder& ladder, ChatRenderer& renderer,
             const ServerSettings& settings);
   ~ApiServer();
 

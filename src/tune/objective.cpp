@@ -78,7 +78,7 @@ std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length) {
   return ends;
 }
 
-Measured measure(LanguageModel& model, const Ladder& ladder, const SearchText& text,
+Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& text,
                  std::int64_t batch, const std::function<void(std::int64_t)>& between) {
   Measured measured;
   const auto finite = [](double s) { return std::isfinite(s); };

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "eval/stats/statistics.h"
-#include "model/engine.h"
+#include "model/timeline_model.h"
 #include "tune/search_text.h"
 
 namespace mrrope {
@@ -33,7 +33,7 @@ std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length);
 
 // The model must have no timeline. Numbers that are not finite, and an engine that fails on them,
 // are data: `failed` says so. `between` is called with the tokens just computed.
-Measured measure(LanguageModel& model, const Ladder& ladder, const SearchText& text,
+Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& text,
                  std::int64_t batch, const std::function<void(std::int64_t)>& between);
 
 nlohmann::ordered_json to_json(const Measured& measured);

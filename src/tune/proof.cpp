@@ -126,7 +126,7 @@ Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
   return proof;
 }
 
-Proof prove(LanguageModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
+Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
             const std::vector<Document>& held_out, const ProofOptions& options, double weight,
             RunFolder& ppl, RunFolder& needle, Progress& progress) {
   const Geometry& g = model.facts().geometry;

@@ -53,7 +53,7 @@ struct Proof {
 
 // Runs what the folders `ppl` and `needle` do not hold yet. tuned.name is its row.
 // weight: of needles against log-perplexity, where a published method is to be recommended.
-Proof prove(LanguageModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
+Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
             const std::vector<Document>& held_out, const ProofOptions& options, double weight,
             RunFolder& ppl, RunFolder& needle, Progress& progress);
 

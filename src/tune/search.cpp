@@ -52,7 +52,7 @@ class OutOfBudget {};
 
 class Search {
  public:
-  Search(LanguageModel& model, const Space& space, const SearchSet& set,
+  Search(TimelineModel& model, const Space& space, const SearchSet& set,
          const SearchOptions& options, RunFolder& folder, Progress& progress)
       : model_(model),
         space_(space),
@@ -355,7 +355,7 @@ class Search {
     return all;
   }
 
-  LanguageModel& model_;
+  TimelineModel& model_;
   const Space& space_;
   const SearchSet& set_;
   const SearchOptions& options_;
@@ -372,7 +372,7 @@ class Search {
 
 }  // namespace
 
-SearchSet make_search_set(const LanguageModel& model, const Space& space,
+SearchSet make_search_set(const TimelineModel& model, const Space& space,
                           const std::vector<Document>& documents, const SearchOptions& options) {
   SearchSet set;
   // At half the length, if that still asks for an extension worth the name.
@@ -407,7 +407,7 @@ double start_cost(const SearchSet& set, std::size_t proposals, bool rescue) {
   return passes;
 }
 
-SearchResult run_search(LanguageModel& model, const Space& space, const SearchSet& set,
+SearchResult run_search(TimelineModel& model, const Space& space, const SearchSet& set,
                         const std::vector<Proposal>& first, const SearchOptions& options,
                         RunFolder& folder, Progress& progress) {
   const double least = start_cost(set, first.size(), false);
@@ -421,11 +421,11 @@ SearchResult run_search(LanguageModel& model, const Space& space, const SearchSe
   return Search(model, space, set, options, folder, progress).run(first);
 }
 
-ordered_json search_identity(const LanguageModel& model, const Space& space, const SearchSet& set,
+ordered_json search_identity(TimelineModel& model, const Space& space, const SearchSet& set,
                              const SearchOptions& options) {
   ordered_json run;
   run["task"] = "tune";
-  run["model"] = model_identity(model);
+  run["model"] = Target(model).identity();
   run["engine"] = model.description();
   run["settings"] = {{"ctx", space.ctx},
                      {"answers", options.answers},

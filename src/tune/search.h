@@ -17,7 +17,7 @@
 
 #include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
-#include "model/engine.h"
+#include "model/timeline_model.h"
 #include "tune/objective.h"
 #include "tune/search_text.h"
 #include "tune/space.h"
@@ -40,7 +40,7 @@ struct SearchSet {
   std::vector<SearchText> halves;  // read under the same parameters at their length; may be empty
   std::int64_t pass = 0;           // tokens of one pass
 };
-SearchSet make_search_set(const LanguageModel& model, const Space& space,
+SearchSet make_search_set(const TimelineModel& model, const Space& space,
                           const std::vector<Document>& documents, const SearchOptions& options);
 
 struct Trial {
@@ -68,12 +68,12 @@ double start_cost(const SearchSet& set, std::size_t proposals, bool rescue);
 
 // Throws Error: usage (a budget below what comparing the published methods takes, named), failed
 // (the objective is not a number under any plan), interrupted.
-SearchResult run_search(LanguageModel& model, const Space& space, const SearchSet& set,
+SearchResult run_search(TimelineModel& model, const Space& space, const SearchSet& set,
                         const std::vector<Proposal>& first, const SearchOptions& options,
                         RunFolder& folder, Progress& progress);
 
 // What every unit depends on: the identity of the run.
-nlohmann::ordered_json search_identity(const LanguageModel& model, const Space& space,
+nlohmann::ordered_json search_identity(TimelineModel& model, const Space& space,
                                        const SearchSet& set, const SearchOptions& options);
 
 }  // namespace mrrope

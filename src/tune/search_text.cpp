@@ -17,7 +17,7 @@ constexpr std::int64_t kReach = 64;  // tokens: how far a needle moves back to t
 
 // The tokens that continue a question with the answer, as the model itself would write it. Some
 // tokenizers put a blank in front by themselves.
-std::vector<Token> answer_tokens(const LanguageModel& model, const NeedleForm& form,
+std::vector<Token> answer_tokens(const Tokenizer& model, const NeedleForm& form,
                                  const Needle& needle) {
   const std::string blank = form.name == "chat" ? "" : " ";
   const std::string before = model.detokenize(needle.question);
@@ -36,7 +36,7 @@ void extend(std::vector<Token>& to, std::span<const Token> more) {
 
 }  // namespace
 
-SearchText plant(const LanguageModel& model, const NeedleForm& form, const std::string& id,
+SearchText plant(const Tokenizer& model, const NeedleForm& form, const std::string& id,
                  const std::vector<Token>& document, std::int64_t length, std::size_t answers,
                  std::uint64_t seed, std::size_t number) {
   std::vector<Needle> needles;
@@ -87,8 +87,8 @@ SearchText plant(const LanguageModel& model, const NeedleForm& form, const std::
   return text;
 }
 
-std::vector<Document> long_documents(const LanguageModel& model,
-                                     const std::vector<Document>& documents, std::int64_t tokens) {
+std::vector<Document> long_documents(const Tokenizer& model, const std::vector<Document>& documents,
+                                     std::int64_t tokens) {
   std::vector<Document> whole;
   std::vector<Document> joined;
   Document next;
@@ -114,7 +114,7 @@ std::vector<Document> long_documents(const LanguageModel& model,
   return whole;
 }
 
-Split split_documents(const LanguageModel& model, const std::vector<Document>& documents,
+Split split_documents(const Tokenizer& model, const std::vector<Document>& documents,
                       std::int64_t tokens, std::size_t most, std::size_t most_held_out,
                       std::uint64_t seed) {
   std::vector<Document> all = long_documents(model, documents, tokens);

@@ -10,7 +10,7 @@
 
 #include "eval/tasks/needle/needle_forms.h"
 #include "eval/text/documents.h"
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 
@@ -31,14 +31,14 @@ struct SearchText {
 
 // document: at least `length` tokens without BOS. The words and numbers are drawn by (seed,
 // number). Throws Error (usage) where `length` is too short for the needles.
-SearchText plant(const LanguageModel& model, const NeedleForm& form, const std::string& id,
+SearchText plant(const Tokenizer& model, const NeedleForm& form, const std::string& id,
                  const std::vector<Token>& document, std::int64_t length, std::size_t answers,
                  std::uint64_t seed, std::size_t number);
 
 // Documents of at least `tokens` tokens, the whole ones first; those that are too short are joined
 // with each other, in order. What is left over at the end is dropped.
-std::vector<Document> long_documents(const LanguageModel& model,
-                                     const std::vector<Document>& documents, std::int64_t tokens);
+std::vector<Document> long_documents(const Tokenizer& model, const std::vector<Document>& documents,
+                                     std::int64_t tokens);
 
 // Which documents the search sees and which it never does, drawn by the seed before anything
 // starts.
@@ -50,7 +50,7 @@ struct Split {
 // At most `most` for the search, at most half of them; the rest is held out, at most
 // `most_held_out` (0: all). Throws Error (usage) below one and two: a paired error needs two
 // documents.
-Split split_documents(const LanguageModel& model, const std::vector<Document>& documents,
+Split split_documents(const Tokenizer& model, const std::vector<Document>& documents,
                       std::int64_t tokens, std::size_t most, std::size_t most_held_out,
                       std::uint64_t seed);
 

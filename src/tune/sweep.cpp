@@ -99,7 +99,7 @@ std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const Sweep
   return rows;
 }
 
-SweepResults run_sweep(LanguageModel& model, const SweepRequest& request,
+SweepResults run_sweep(TimelineModel& model, const SweepRequest& request,
                        const std::vector<Document>& documents, RunFolder& folder,
                        Progress& progress) {
   SweepResults results{request, model.facts().geometry, documents.size(), {}};

@@ -54,7 +54,7 @@ struct SweepResults {
 std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const SweepRequest& request,
                                            std::vector<SweepPoint>& points);
 
-SweepResults run_sweep(LanguageModel& model, const SweepRequest& request,
+SweepResults run_sweep(TimelineModel& model, const SweepRequest& request,
                        const std::vector<Document>& documents, RunFolder& folder,
                        Progress& progress);
 

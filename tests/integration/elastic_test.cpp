@@ -434,7 +434,7 @@ class Growing : public testing::TestWithParam<ArchitectureCase> {};
 TEST_P(Growing, OrSaysWhyNot) {
   const RandomModel file(GetParam().metadata(), 11);
   Model facts;
-  std::unique_ptr<LanguageModel> model;
+  std::unique_ptr<TimelineModel> model;
   LocalOptions options = small("f32");
   options.context = 512;
   options.gpu_layers = 0;  // flash attention has no kernels for odd random heads there

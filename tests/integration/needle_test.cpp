@@ -14,7 +14,7 @@ namespace {
 
 std::vector<Document> project_texts() { return read_documents({MRROPE_TEXTS}, {}).documents; }
 
-std::unique_ptr<LanguageModel> tiny(std::int64_t context) {
+std::unique_ptr<TimelineModel> tiny(std::int64_t context) {
   LocalOptions options;
   options.context = context;
   options.threads = 1;  // two that wait for each other crawl on a busy machine

@@ -248,7 +248,7 @@ class Engine {
   }
 
  private:
-  std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<TimelineModel> model_;
 };
 
 // Largest difference, in standard deviations of the reference.

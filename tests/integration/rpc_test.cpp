@@ -68,7 +68,7 @@ struct Seen {
   std::set<std::string> places;  // where cached keys lie
 };
 
-Seen run(LanguageModel& model, const Ladder& ladder) {
+Seen run(TimelineModel& model, const Ladder& ladder) {
   std::vector<Token> tokens;
   for (int i = 0; i < 300; ++i) tokens.push_back(Token((i * i * 7 + i / 3 * 11) % 128));
   Seen seen;
@@ -148,7 +148,7 @@ TEST(Rpc, PlansAndLaddersReachLayersOnTwoServers) {
   }
   options.gpu_layers = -1;
   options.rpc = first.endpoint() + "," + second.endpoint();
-  std::unique_ptr<LanguageModel> model;
+  std::unique_ptr<TimelineModel> model;
   for (int tries = 0; !model; ++tries) {
     try {
       model = open_local(facts, options);

@@ -32,8 +32,8 @@ LocalOptions small() {
 }
 
 // One model for all tests that do not change its options: loading is the slow part.
-LanguageModel& tiny() {
-  static const std::unique_ptr<LanguageModel> model =
+TimelineModel& tiny() {
+  static const std::unique_ptr<TimelineModel> model =
       open_local(read_model(MRROPE_TINY_MODEL), small());
   return *model;
 }
@@ -161,7 +161,7 @@ class Memories : public testing::TestWithParam<Case> {
   }
 
   RandomModel file_;
-  std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<TimelineModel> model_;
   std::vector<Token> tokens_;
 };
 

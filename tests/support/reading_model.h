@@ -35,6 +35,9 @@ class ReadingTimeline : public Timeline {
   ReadingTimeline(std::unique_ptr<Timeline> inner, ReadingModel& model, std::string text)
       : inner_(std::move(inner)), model_(model), text_(std::move(text)) {}
   std::int64_t length() const override { return inner_->length(); }
+  std::size_t rung() const override { return inner_->rung(); }
+  std::vector<Token> tokens() const override { return inner_->tokens(); }
+  void save(const std::filesystem::path& path) const override { inner_->save(path); }
   void append(std::span<const Token> tokens) override {
     inner_->append(tokens);
     for (const Token t : tokens) text_.push_back(t == ScriptedModel::kBos ? '^' : char(t));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 #include "base/text.h"
@@ -43,6 +44,12 @@ class ScriptedTimeline : public Timeline {
       : options_(options), ladder_(ladder), computed_(std::move(computed)) {}
 
   std::int64_t length() const override { return std::int64_t(tokens_.size()); }
+  std::size_t rung() const override { return ladder_.rung_at(std::max<std::int64_t>(1, length())); }
+  std::vector<Token> tokens() const override { return tokens_; }
+  void save(const std::filesystem::path& path) const override {
+    std::ofstream out(path);
+    for (const Token token : tokens_) out << token << "\n";
+  }
 
   void append(std::span<const Token> tokens) override {
     for (const Token token : tokens) push(token);
@@ -230,6 +237,19 @@ std::string ScriptedModel::apply_chat_template(std::span<const ChatMessage> mess
   std::string text;
   for (const ChatMessage& message : messages) text += message.role + ": " + message.content + "\n";
   return text + "assistant: ";
+}
+
+void ScriptedModel::read_together(std::span<const Reading> readings,
+                                  const LogitObserver& observer) {
+  read_one_by_one(readings, observer);
+}
+
+std::unique_ptr<Timeline> ScriptedModel::restore(const std::filesystem::path& path,
+                                                 std::size_t /*rung*/) {
+  auto restored = timeline();
+  std::ifstream in(path);
+  for (Token token = 0; in >> token;) restored->append({&token, 1});
+  return restored;
 }
 
 std::unique_ptr<Timeline> ScriptedModel::timeline() {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 
@@ -34,7 +34,7 @@ struct ScriptedOptions {
   std::string answer;
 };
 
-class ScriptedModel : public LanguageModel {
+class ScriptedModel : public TimelineModel {
  public:
   static constexpr Token kBos = 256;
   static constexpr Token kEnd = 257;
@@ -51,9 +51,16 @@ class ScriptedModel : public LanguageModel {
   std::optional<Token> bos() const override;
   int vocabulary() const override { return 258; }
   std::string apply_chat_template(std::span<const ChatMessage> messages) const override;
+  bool tokenizer_is_remote() const override { return false; }
+  std::optional<ChatTemplate> chat_template() const override { return std::nullopt; }
+  std::string piece(Token token) const override { return detokenize({&token, 1}); }
+  bool ends_text(Token token) const override { return token == kEnd; }
   void use(const Ladder& ladder) override { ladder_ = ladder; }
   std::int64_t context_length() const override { return options_.context; }
   std::unique_ptr<Timeline> timeline() override;
+  std::size_t batch() const override { return 512; }
+  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override;
+  std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
 
  private:
   ScriptedOptions options_;

@@ -59,7 +59,7 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::
           plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content), ours};
 }
 
-void use(LanguageModel& model, LadderChoice& choice) {
+void use(TimelineModel& model, LadderChoice& choice) {
   const Ladder& ladder = choice.ladder;
   const std::int64_t window = ladder.rungs().front().plan.geometry().train_length;
   const bool beyond = choice.ours && ladder.longest() > window;
@@ -86,7 +86,7 @@ std::string memory_text(const Model& model, const LocalOptions& options) {
              bytes_text(double(plan.available)), " available");
 }
 
-double estimate_seconds(LanguageModel& model, const std::vector<std::int64_t>& lengths) {
+double estimate_seconds(TimelineModel& model, const std::vector<std::int64_t>& lengths) {
   const std::int64_t chunk = std::min<std::int64_t>(512, model.context_length() / 3);
   if (chunk < 1) throw Error(ErrorKind::usage, "the context is too short to time anything");
   const std::vector<Token> tokens(std::size_t(chunk), model.bos().value_or(0));

@@ -25,13 +25,13 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::
                            const char* verb);
 // Puts the model under it. Where the choice was ours and the keys of this model cannot be turned,
 // it becomes static; either way a note says what it is.
-void use(LanguageModel& model, LadderChoice& choice);
+void use(TimelineModel& model, LadderChoice& choice);
 
 // For --dry-run: what the model takes, in words.
 std::string memory_text(const Model& model, const LocalOptions& options);
 
 // Seconds to read a sequence of each of these lengths: three chunks are timed on the loaded model,
 // and the time per token is taken to grow linearly with its position.
-double estimate_seconds(LanguageModel& model, const std::vector<std::int64_t>& lengths);
+double estimate_seconds(TimelineModel& model, const std::vector<std::int64_t>& lengths);
 
 }  // namespace mrrope::cli

@@ -155,8 +155,8 @@ void add_eval_output(CLI::App& task, EvalFlags& flags) {
   task.add_flag("--dry-run", flags.dry_run, "Say what it would take, and stop");
 }
 
-std::unique_ptr<LanguageModel> open_model(const EvalJob& job) {
-  if (!job.served()) return open_local(job.model, job.engine);
+OpenModel open_model(const EvalJob& job) {
+  if (!job.served()) return {open_local(job.model, job.engine), nullptr};
   auto model = open_remote(job.remote);
   if (job.longest > model->context_length()) {
     throw Error(ErrorKind::usage,
@@ -165,7 +165,7 @@ std::unique_ptr<LanguageModel> open_model(const EvalJob& job) {
                 "start it with more (llama-server -c, vllm serve --max-model-len), or give shorter "
                 "--lengths");
   }
-  return model;
+  return {nullptr, std::move(model)};
 }
 
 EvalJob prepare_eval(
@@ -213,12 +213,12 @@ EvalJob prepare_eval(
   return job;
 }
 
-RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const LanguageModel& model,
+RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const Target& target,
                       std::uint64_t seed) {
   if (flags.out.empty()) return {};
   const Shard shard = chosen_shard(flags);
   const std::string digest =
-      job.served() ? cat("served:", model.facts().name) : model_digest(job.model.files);
+      job.served() ? cat("served:", target.prompts()->name()) : model_digest(job.model.files);
   return {flags.out, {command_line(), digest, seed, shard}};
 }
 

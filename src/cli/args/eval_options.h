@@ -14,6 +14,7 @@
 #include "engine/remote/remote.h"
 #include "eval/run/method_under_test.h"
 #include "eval/run/run_folder.h"
+#include "eval/run/target.h"
 #include "eval/text/documents.h"
 
 namespace mrrope::cli {
@@ -53,10 +54,15 @@ EvalJob prepare_eval(
     const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths);
 
 // The local engine, or the endpoint.
-std::unique_ptr<LanguageModel> open_model(const EvalJob& job);
+struct OpenModel {
+  std::unique_ptr<TimelineModel> local;
+  std::unique_ptr<PromptModel> served;
+  Target target() const { return served ? Target(*served) : Target(*local); }
+};
+OpenModel open_model(const EvalJob& job);
 
 // The --out folder, or one in memory.
-RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const LanguageModel& model,
+RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const Target& target,
                       std::uint64_t seed);
 
 // The last words of a task: the folder's notes, the results in the format asked for (json:

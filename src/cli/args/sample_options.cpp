@@ -30,8 +30,8 @@ void show_prompts(const SampleSuite& suite) {
   }
 }
 
-void print_dry_run(const EvalJob& job, LanguageModel& model, const SampleSuite& suite) {
-  check_samples(model, job.methods, suite, SampleRunOptions{});
+void print_dry_run(const EvalJob& job, const Target& target, const SampleSuite& suite) {
+  check_samples(target, job.methods, suite, SampleRunOptions{});
   std::vector<std::int64_t> passes;
   std::int64_t total = 0;
   for (const SampleSet& set : suite.sets) {
@@ -44,8 +44,9 @@ void print_dry_run(const EvalJob& job, LanguageModel& model, const SampleSuite& 
             << " tokens (less what beginnings share)\n";
   if (job.served()) return;
   std::cout << memory_text(job.model, engine_options(job)) << "\n";
-  model.use(job.methods.front().ladder);
-  std::cout << "about " << duration_text(estimate_seconds(model, passes)) << " at most\n";
+  target.timelines()->use(job.methods.front().ladder);
+  std::cout << "about " << duration_text(estimate_seconds(*target.timelines(), passes))
+            << " at most\n";
 }
 
 }  // namespace
@@ -82,22 +83,22 @@ Prompts chosen_prompts(const SampleFlags& flags) {
   return flags.prompts.empty() ? builtin_prompts() : read_prompts(flags.prompts);
 }
 
-std::unique_ptr<LanguageModel> open_for_samples(const EvalJob& job) {
+OpenModel open_for_samples(const EvalJob& job) {
   EvalJob one = job;
   one.engine = engine_options(job);
   return open_model(one);
 }
 
-void run_suite(const SampleFlags& flags, const EvalJob& job, LanguageModel& model,
+void run_suite(const SampleFlags& flags, const EvalJob& job, const Target& target,
                const SampleSuite& suite) {
   if (flags.show_prompt) return show_prompts(suite);
-  if (flags.eval.dry_run) return print_dry_run(job, model, suite);
+  if (flags.eval.dry_run) return print_dry_run(job, target, suite);
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder = open_folder(flags.eval, job, model, flags.seed);
+  RunFolder folder = open_folder(flags.eval, job, target, flags.seed);
   SampleRunOptions options;
   options.whole_prompts = flags.eval.engine.climb_last;
-  const SampleResults results = run_samples(model, job.methods, suite, options, folder, progress);
+  const SampleResults results = run_samples(target, job.methods, suite, options, folder, progress);
   print_results(flags.eval, folder, results_text(to_json(results)), to_text(results));
 }
 

@@ -37,10 +37,10 @@ inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t 
 }
 
 // The engine for this job: one timeline is enough.
-std::unique_ptr<LanguageModel> open_for_samples(const EvalJob& job);
+OpenModel open_for_samples(const EvalJob& job);
 
 // Shows a prompt, says what it would take, or runs it all and prints the results.
-void run_suite(const SampleFlags& flags, const EvalJob& job, LanguageModel& model,
+void run_suite(const SampleFlags& flags, const EvalJob& job, const Target& target,
                const SampleSuite& suite);
 
 }  // namespace mrrope::cli

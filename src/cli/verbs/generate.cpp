@@ -65,7 +65,7 @@ std::string read_prompt(const GenerateFlags& flags) {
 class Conversation {
  public:
   // on_rung: called when the keys have come to stand on another rung.
-  Conversation(LanguageModel& model, std::unique_ptr<Timeline> timeline,
+  Conversation(TimelineModel& model, std::unique_ptr<Timeline> timeline,
                std::function<void(std::size_t)> on_rung)
       : model_(model), timeline_(std::move(timeline)), on_rung_(std::move(on_rung)) {
     if (timeline_->length() > 0) tokens_ = timeline_->tokens();
@@ -115,7 +115,7 @@ class Conversation {
     on_rung_(told_);
   }
 
-  LanguageModel& model_;
+  TimelineModel& model_;
   std::unique_ptr<Timeline> timeline_;
   std::function<void(std::size_t)> on_rung_;
   std::size_t told_ = std::numeric_limits<std::size_t>::max();
@@ -136,7 +136,7 @@ class Session {
                 {"values", engine.type_v}};
   }
 
-  std::unique_ptr<Timeline> begin(LanguageModel& model, std::vector<ChatMessage>& messages) const {
+  std::unique_ptr<Timeline> begin(TimelineModel& model, std::vector<ChatMessage>& messages) const {
     namespace fs = std::filesystem;
     if (path_.empty() || !fs::exists(path_ + ".json")) return model.timeline();
     const auto corrupt = [&](const std::string& why, const std::string& hint) {
@@ -212,13 +212,13 @@ void print_once(Conversation& conversation, const Session& session, const Ladder
   if (g.finish == "cancelled") throw Error(ErrorKind::interrupted, "interrupted");
 }
 
-void print_dry_run(LanguageModel& model, const std::string& prompt, int answer) {
+void print_dry_run(TimelineModel& model, const std::string& prompt, int answer) {
   const auto tokens = std::int64_t(model.tokenize(prompt, true, true).size());
   std::cout << tokens << " tokens to read, up to " << answer << " to write\n"
             << "about " << duration_text(estimate_seconds(model, {tokens})) << " to read them\n";
 }
 
-void converse(LanguageModel& model, Conversation& conversation, const Session& session,
+void converse(TimelineModel& model, Conversation& conversation, const Session& session,
               std::vector<ChatMessage> messages, std::string first, const GenerateFlags& flags) {
   const bool terminal = isatty(0) != 0;
   if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});

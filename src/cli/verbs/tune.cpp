@@ -80,7 +80,7 @@ ordered_json plan_or_ladder(const Proposal& c) {
 }
 
 void print_dry_run(const TuneFlags& flags, const Model& facts, const LocalOptions& engine,
-                   LanguageModel& model, const Split& split, const SearchSet& set,
+                   TimelineModel& model, const Split& split, const SearchSet& set,
                    std::size_t rows) {
   const std::int64_t ctx = set.texts.front().length;
   // A needle's unit: the trunk once, and from each of ten depths on average half of it again.

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 

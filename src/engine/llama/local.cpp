@@ -49,7 +49,7 @@ LlamaPtr<llama_model> load(const Model& model, const LocalOptions& options) {
 
 }  // namespace
 
-std::unique_ptr<LanguageModel> open_local(const Model& model, const LocalOptions& options) {
+std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions& options) {
   if (model.format != "gguf") {
     const bool is_file = model.path.has_extension() && !std::filesystem::is_directory(model.path);
     const std::string folder =

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 
@@ -44,6 +44,6 @@ MemoryPlan plan_memory(const Model& model, const LocalOptions& options);
 // Checks the header with our own reader first, then memory, then loads. Throws Error: unsupported,
 // corrupt, out_of_memory (with what would fit), failed. A Hugging Face folder is refused with the
 // conversion command to type.
-std::unique_ptr<LanguageModel> open_local(const Model& model, const LocalOptions& options);
+std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions& options);
 
 }  // namespace mrrope

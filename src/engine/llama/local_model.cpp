@@ -250,7 +250,7 @@ void LocalModel::read_together(std::span<const Reading> readings, const LogitObs
   // recognise as one decode.
   const bool stateful =
       llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
-  if (stateful || readings.empty()) return LanguageModel::read_together(readings, observer);
+  if (stateful || readings.empty()) return read_one_by_one(readings, observer);
   std::vector<Chunk> chunks;
   std::vector<std::size_t> last;  // of each reading, within the batch
   std::size_t count = 0;

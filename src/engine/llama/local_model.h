@@ -17,7 +17,7 @@
 
 namespace mrrope {
 
-class LocalModel final : public LanguageModel {
+class LocalModel final : public TimelineModel {
  public:
   // The model must have been loaded from what the facts describe. Makes the context and runs the
   // self-test of the rotations. Throws as open_local().
@@ -32,6 +32,7 @@ class LocalModel final : public LanguageModel {
   int vocabulary() const override { return vocabulary_; }
   std::string apply_chat_template(std::span<const ChatMessage> messages) const override;
   std::optional<ChatTemplate> chat_template() const override;
+  bool tokenizer_is_remote() const override { return false; }
   std::string piece(Token token) const override;
   bool ends_text(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
   void use(const Ladder& ladder) override;

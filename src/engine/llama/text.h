@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/llama/llama_api.h"
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 

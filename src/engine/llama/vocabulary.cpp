@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/llama/vocabulary.h"
+
 #include "base/text.h"
 #include "engine/llama/text.h"
 #include "formats/digest.h"
-#include "model/tokenizer.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
 
 namespace {
 
-class Vocabulary final : public Tokenizer {
+class Vocabulary final : public NamedTokenizer {
  public:
   Vocabulary(LlamaPtr<llama_model> model, const std::filesystem::path& file)
       : model_(std::move(model)),
@@ -18,14 +19,17 @@ class Vocabulary final : public Tokenizer {
         digest_(model_digest({file})) {}
 
   std::string name() const override { return "vocabulary " + digest_; }
-  std::vector<Token> tokenize(std::string_view text, bool special) override {
-    return tokens_of(vocab_, file_, text, special);
+  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
+    std::vector<Token> tokens = tokens_of(vocab_, file_, text, special);
+    if (const auto first = bos(); add_bos && first) tokens.insert(tokens.begin(), *first);
+    return tokens;
   }
-  std::string detokenize(std::span<const Token> tokens) override {
+  std::string detokenize(std::span<const Token> tokens) const override {
     return text_of(vocab_, file_, tokens);
   }
-  std::optional<Token> bos() override { return bos_of(vocab_); }
-  std::string apply_chat_template(std::span<const ChatMessage> messages) override {
+  bool tokenizer_is_remote() const override { return false; }
+  std::optional<Token> bos() const override { return bos_of(vocab_); }
+  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
     return chat_prompt(model_.get(), file_, messages);
   }
 
@@ -38,7 +42,7 @@ class Vocabulary final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> open_vocabulary(const std::filesystem::path& file) {
+std::unique_ptr<NamedTokenizer> open_vocabulary(const std::filesystem::path& file) {
   start_llama();
   llama_model_params params = llama_model_default_params();
   params.vocab_only = true;

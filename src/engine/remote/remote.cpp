@@ -14,9 +14,9 @@
 #include "base/json.h"
 #include "base/source.h"
 #include "base/text.h"
+#include "engine/llama/vocabulary.h"
 #include "engine/remote/http.h"
 #include "engine/remote/replies.h"
-#include "model/tokenizer.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -197,7 +197,7 @@ class Server {
 
 // /tokenize and /detokenize as llama-server, vLLM and SGLang have them: the keys of all three are
 // sent.
-class ServerTokenizer final : public Tokenizer {
+class ServerTokenizer final : public NamedTokenizer {
  public:
   ServerTokenizer(Server& server, std::string model) : server_(server), model_(std::move(model)) {}
 
@@ -227,11 +227,14 @@ class ServerTokenizer final : public Tokenizer {
   }
 
   std::string name() const override { return "tokenizer of the server"; }
-  std::vector<Token> tokenize(std::string_view text, bool special) override {
-    if (text.empty()) return {};
-    return tokens(request(text, false, special));
+  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
+    std::vector<Token> list;
+    if (!text.empty()) list = tokens(request(text, false, special));
+    if (add_bos && bos_) list.insert(list.begin(), *bos_);
+    return list;
   }
-  std::string detokenize(std::span<const Token> list) override {
+  bool tokenizer_is_remote() const override { return true; }
+  std::string detokenize(std::span<const Token> list) const override {
     if (list.empty()) return {};
     // Texts are searched for the ends of sentences token by token: each is asked for once.
     if (list.size() == 1) {
@@ -246,8 +249,8 @@ class ServerTokenizer final : public Tokenizer {
     if (list.size() == 1 && pieces_.size() < kMostPieces) pieces_[list.front()] = text;
     return text;
   }
-  std::optional<Token> bos() override { return bos_; }
-  std::string apply_chat_template(std::span<const ChatMessage> messages) override {
+  std::optional<Token> bos() const override { return bos_; }
+  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
     json body = {{"messages", json::array()}};
     for (const ChatMessage& m : messages) {
       body["messages"].push_back({{"role", m.role}, {"content", m.content}});
@@ -272,14 +275,14 @@ class ServerTokenizer final : public Tokenizer {
   }
 
   std::string ask(const char* path, const json& body,
-                  const std::function<void(const std::string&)>& check) {
+                  const std::function<void(const std::string&)>& check) const {
     Troubles troubles;
     Outcome outcome = server_.call(path, body.dump(), kLargestTokens, check, troubles);
     if (!outcome.failed.empty()) give_up(outcome, "give the same command again to go on");
     return std::move(outcome.body);
   }
 
-  std::vector<Token> tokens(const std::string& body) {
+  std::vector<Token> tokens(const std::string& body) const {
     Troubles troubles;
     const Outcome outcome = server_.call(
         "/tokenize", body, kLargestTokens, [](const std::string& b) { parse_tokens(b); }, troubles);
@@ -290,11 +293,11 @@ class ServerTokenizer final : public Tokenizer {
   Server& server_;
   std::string model_;
   std::optional<Token> bos_;
-  std::mutex mutex_;  // of pieces_
-  std::unordered_map<Token, std::string> pieces_;
+  mutable std::mutex mutex_;  // of pieces_
+  mutable std::unordered_map<Token, std::string> pieces_;
 };
 
-class RemoteModel final : public LanguageModel {
+class RemoteModel final : public PromptModel {
  public:
   explicit RemoteModel(const RemoteOptions& options) : options_(options), server_(options_) {
     choose_model();
@@ -303,32 +306,25 @@ class RemoteModel final : public LanguageModel {
       tokenizer_ = open_vocabulary(options_.vocabulary);
       trained_ = trained_ > 0 ? trained_ : read_model(options_.vocabulary).geometry.train_length;
     } else {
-      auto tokenizer = std::make_unique<ServerTokenizer>(server_, facts_.name);
+      auto tokenizer = std::make_unique<ServerTokenizer>(server_, name_);
       if (!tokenizer->open()) {
         throw Error(ErrorKind::usage, cat(server_.address(), " has no tokenizer of its own to ask"),
                     "give a GGUF file of the same model, of any quantization: --vocab FILE.gguf");
       }
-      far_ = true;
       tokenizer_ = std::move(tokenizer);
     }
     find_context();
     if (options_.chat) measure_template();
-    // The server's scaling is its own affair: a geometry stands here because a model has one.
-    facts_.architecture = "served";
-    facts_.geometry = {4, 10000, trained_ > 0 ? trained_ : context_, Pairing::halves};
   }
 
-  const Model& facts() const override { return facts_; }
+  std::string name() const override { return name_; }
   std::string description() const override {
     return cat("endpoint", owner_.empty() ? "" : " of ", owner_, ", ",
                options_.chat ? "chats" : "completions of token ids", ", ", tokenizer_->name());
   }
 
   std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
-    std::vector<Token> tokens = tokenizer_->tokenize(text, special);
-    const std::optional<Token> first = bos();
-    if (add_bos && first) tokens.insert(tokens.begin(), *first);
-    return tokens;
+    return tokenizer_->tokenize(text, add_bos && !options_.chat, special);
   }
   std::string detokenize(std::span<const Token> tokens) const override {
     return tokenizer_->detokenize(tokens);
@@ -337,25 +333,20 @@ class RemoteModel final : public LanguageModel {
   std::optional<Token> bos() const override {
     return options_.chat ? std::nullopt : tokenizer_->bos();
   }
-  int vocabulary() const override { return 0; }
   std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
     if (!options_.chat) return tokenizer_->apply_chat_template(messages);
     std::string text;
     for (const ChatMessage& m : messages) text += m.content;
     return text;
   }
-  void use(const Ladder&) override {}
   std::int64_t context_length() const override { return context_; }
-  std::unique_ptr<Timeline> timeline() override {
-    throw Error(ErrorKind::unsupported, "an endpoint only answers whole prompts",
-                "give a model file to run it here");
-  }
-  bool far_tokenizer() const override { return far_; }
+  std::int64_t train_length() const override { return trained_ > 0 ? trained_ : context_; }
+  bool tokenizer_is_remote() const override { return tokenizer_->tokenizer_is_remote(); }
   int parallel() const override { return options_.parallel; }
   void cancel() override { server_.stop(); }
 
   WholeAnswer ask(const WholePrompt& prompt, const GenerateOptions& options) override {
-    json body = {{"model", facts_.name},
+    json body = {{"model", name_},
                  {"max_tokens", options.max_tokens},
                  {"temperature", options.sampling.temperature},
                  {"stream", false}};
@@ -423,7 +414,7 @@ class RemoteModel final : public LanguageModel {
       throw Error(ErrorKind::usage, cat(server_.address(), " has ", models.size(), " models"),
                   cat("name one of them before --endpoint: ", names.substr(0, 500)));
     }
-    facts_.name = chosen->name;
+    name_ = chosen->name;
     owner_ = chosen->owner;
     context_ = chosen->context;
     trained_ = chosen->trained;
@@ -443,7 +434,7 @@ class RemoteModel final : public LanguageModel {
   // The tokens that the server's template puts around a message: what it counts more than we do.
   void measure_template() {
     const std::string word = "x";
-    const json body = {{"model", facts_.name},
+    const json body = {{"model", name_},
                        {"max_tokens", 1},
                        {"temperature", 0},
                        {"messages", json::array({{{"role", "user"}, {"content", word}}})}};
@@ -455,17 +446,16 @@ class RemoteModel final : public LanguageModel {
       give_up(outcome, "give --api completions, or see the server's log");
     const ServedAnswer said = parse_answer(outcome.body, true);
     if (!said.prompt_tokens || *said.prompt_tokens < 1) return;
-    overhead_ = *said.prompt_tokens - std::int64_t(tokenizer_->tokenize(word, false).size());
+    overhead_ = *said.prompt_tokens - std::int64_t(tokenizer_->tokenize(word, false, false).size());
     if (*overhead_ < 0) overhead_.reset();
     if (overhead_ && context_ > *overhead_) context_ -= *overhead_;
   }
 
   RemoteOptions options_;
   Server server_;
-  std::unique_ptr<Tokenizer> tokenizer_;
-  Model facts_;
+  std::unique_ptr<NamedTokenizer> tokenizer_;
+  std::string name_;
   std::string owner_;
-  bool far_ = false;
   std::int64_t context_ = 0;
   std::int64_t trained_ = 0;
   std::optional<std::int64_t> overhead_;
@@ -473,7 +463,7 @@ class RemoteModel final : public LanguageModel {
 
 }  // namespace
 
-std::unique_ptr<LanguageModel> open_remote(const RemoteOptions& options) {
+std::unique_ptr<PromptModel> open_remote(const RemoteOptions& options) {
   if (options.parallel < 1 || options.parallel > 1024) {
     throw Error(ErrorKind::usage,
                 cat("--parallel ", options.parallel, " is not between 1 and 1024"),

@@ -16,7 +16,7 @@
 #include <memory>
 #include <string>
 
-#include "model/engine.h"
+#include "model/prompt_model.h"
 
 namespace mrrope {
 
@@ -35,6 +35,6 @@ struct RemoteOptions {
 
 // Asks for the model's name, finds out which tokenizer there is. Throws Error: usage (no such
 // model, no tokenizer), unsupported, failed (nobody answers).
-std::unique_ptr<LanguageModel> open_remote(const RemoteOptions& options);
+std::unique_ptr<PromptModel> open_remote(const RemoteOptions& options);
 
 }  // namespace mrrope

@@ -30,7 +30,7 @@ struct Item {
 // The threads that wait for the server.
 class Askers {
  public:
-  explicit Askers(LanguageModel& model) : model_(model) {
+  explicit Askers(PromptModel& model) : model_(model) {
     for (int i = 0; i < model.parallel(); ++i) threads_.emplace_back([this] { work(); });
   }
   ~Askers() {
@@ -95,7 +95,7 @@ class Askers {
     }
   }
 
-  LanguageModel& model_;
+  PromptModel& model_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::condition_variable through_;
@@ -129,7 +129,7 @@ void note_troubles(const AskSummary& summary, RunFolder& folder) {
   }
 }
 
-AskSummary ask_all(LanguageModel& model, const AskJob& job, Progress& progress) {
+AskSummary ask_all(PromptModel& model, const AskJob& job, Progress& progress) {
   AskSummary summary;
   const auto parallel = std::size_t(model.parallel());
   const std::size_t most = parallel + parallel / 4 + 1;  // some lie ready

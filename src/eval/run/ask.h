@@ -9,7 +9,7 @@
 
 #include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
-#include "model/engine.h"
+#include "model/prompt_model.h"
 
 namespace mrrope {
 
@@ -36,7 +36,7 @@ std::string troubles_text(const std::map<std::string, int>& troubles);
 // Returns early after Ctrl-C, with what had come by then handed over. Throws Error where nothing
 // more can be had: what ask() throws, or (failed) after as many failures in a row as prompts are
 // under way, 8 at least.
-AskSummary ask_all(LanguageModel& model, const AskJob& job, Progress& progress);
+AskSummary ask_all(PromptModel& model, const AskJob& job, Progress& progress);
 
 // Tells the folder's reader what went wrong on the way.
 void note_troubles(const AskSummary& summary, RunFolder& folder);

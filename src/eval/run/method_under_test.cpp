@@ -31,7 +31,7 @@ std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths) {
   return lengths;
 }
 
-void check_methods(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+void check_methods(const Target& target, const std::vector<MethodUnderTest>& methods,
                    const std::vector<std::int64_t>& lengths, std::int64_t batch) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
@@ -40,8 +40,8 @@ void check_methods(const LanguageModel& model, const std::vector<MethodUnderTest
   if (lengths.empty()) refuse("no length to evaluate", "give --lengths 1k,2k,4k");
   if (batch < 1) refuse(cat("a batch of ", batch, " tokens makes no sense"), "2048 is usual");
   const std::int64_t longest = lengths.back();
-  if (longest > model.context_length()) {
-    refuse(cat("length ", longest, " does not fit the context of ", model.context_length()),
+  if (longest > target.context_length()) {
+    refuse(cat("length ", longest, " does not fit the context of ", target.context_length()),
            cat("give --ctx ", longest));
   }
   std::set<std::string> names;
@@ -55,13 +55,6 @@ void check_methods(const LanguageModel& model, const std::vector<MethodUnderTest
              cat("give --ctx ", longest));
     }
   }
-}
-
-ordered_json model_identity(const LanguageModel& model) {
-  const Model& facts = model.facts();
-  return {{"name", facts.name},
-          {"architecture", facts.architecture},
-          {"train_length", facts.geometry.train_length}};
 }
 
 ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {

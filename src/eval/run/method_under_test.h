@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/engine.h"
+#include "eval/run/target.h"
 #include "mrrope/ladder.h"
 
 namespace mrrope {
@@ -30,11 +30,10 @@ std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths);
 
 // Throws Error (usage): no method, one named twice, no length, a batch below 1, or the longest
 // length past the context or the last rung of a ladder. Lengths are sorted.
-void check_methods(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+void check_methods(const Target& target, const std::vector<MethodUnderTest>& methods,
                    const std::vector<std::int64_t>& lengths, std::int64_t batch);
 
 // Their share of run.json: all that results depend on.
-nlohmann::ordered_json model_identity(const LanguageModel& model);
 nlohmann::ordered_json methods_identity(const std::vector<MethodUnderTest>& methods);
 // The scale of an entry of run.json's methods; NaN where only the server knows.
 double scale_of(const nlohmann::ordered_json& method);

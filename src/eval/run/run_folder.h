@@ -27,7 +27,7 @@ struct RunInfo {
   std::string command;       // as typed; shown as the way to go on
   std::string model_digest;  // model_digest()
   std::uint64_t seed = 1;
-  Shard shard;
+  Shard shard{};
 };
 
 // What a call of the command has computed so far; kept apart from what it found.

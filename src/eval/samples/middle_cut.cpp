@@ -6,7 +6,7 @@
 
 namespace mrrope {
 
-CutPrompt cut_in_the_middle(const LanguageModel& model, const PromptFrame& frame,
+CutPrompt cut_in_the_middle(const Tokenizer& model, const PromptFrame& frame,
                             const std::string& body, const std::string& prefix, std::int64_t room) {
   CutPrompt prompt;
   prompt.text = frame.text(body, prefix);

@@ -19,7 +19,7 @@ struct CutPrompt {
 // A prompt of at most `room` tokens. A longer one keeps the first and the last half of what its
 // body may take; template, prefix and BOS stay whole. As the original benchmarks do it, the halves
 // are turned into text and that is tokenized again.
-CutPrompt cut_in_the_middle(const LanguageModel& model, const PromptFrame& frame,
+CutPrompt cut_in_the_middle(const Tokenizer& model, const PromptFrame& frame,
                             const std::string& body, const std::string& prefix, std::int64_t room);
 
 }  // namespace mrrope

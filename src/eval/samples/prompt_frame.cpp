@@ -13,7 +13,7 @@ constexpr std::string_view kMark = "[[mrrope-body]]";
 
 }  // namespace
 
-PromptFrame::PromptFrame(const LanguageModel& model, const FrameOptions& options)
+PromptFrame::PromptFrame(const Tokenizer& model, const FrameOptions& options)
     : model_(model), options_(options) {
   if (options.chat != "on" && options.chat != "off" && options.chat != "auto") {
     throw Error(ErrorKind::usage, cat("--chat ", options.chat), "give on, off or auto");

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/engine.h"
+#include "model/tokenizer.h"
 
 namespace mrrope {
 
@@ -21,7 +21,7 @@ class PromptFrame {
  public:
   // Throws Error (unsupported) for chat = on where the model has no template, usage for an unknown
   // word.
-  PromptFrame(const LanguageModel& model, const FrameOptions& options);
+  PromptFrame(const Tokenizer& model, const FrameOptions& options);
 
   // The whole prompt. With a chat template the prefix stands after the assistant's header.
   std::string text(const std::string& body, const std::string& prefix) const;
@@ -42,7 +42,7 @@ class PromptFrame {
  private:
   std::vector<Token> tokens(const std::string& text, bool special) const;
 
-  const LanguageModel& model_;
+  const Tokenizer& model_;
   FrameOptions options_;
   bool chat_ = false;
   std::string before_;

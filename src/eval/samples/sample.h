@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 

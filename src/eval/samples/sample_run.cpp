@@ -18,12 +18,12 @@ using nlohmann::ordered_json;
 
 namespace {
 
-ordered_json identity(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+ordered_json identity(const Target& target, const std::vector<MethodUnderTest>& methods,
                       const SampleSuite& suite, const SampleRunOptions& options) {
   ordered_json run;
   run["task"] = suite.task;
-  run["model"] = model_identity(model);
-  run["engine"] = model.description();
+  run["model"] = target.identity();
+  run["engine"] = target.description();
   run["settings"] = suite.settings;
   run["settings"]["group"] = options.group;
   run["settings"]["batch"] = options.batch;
@@ -55,10 +55,10 @@ std::size_t common_start(const std::vector<Token>& a, const std::vector<Token>& 
 
 class SampleJob {
  public:
-  SampleJob(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+  SampleJob(const Target& target, const std::vector<MethodUnderTest>& methods,
             const SampleSuite& suite, const SampleRunOptions& options, RunFolder& folder,
             Progress& progress)
-      : model_(model),
+      : target_(target),
         methods_(methods),
         suite_(suite),
         options_(options),
@@ -96,7 +96,7 @@ class SampleJob {
       if (done_.count(key(u)) > 0) before += u.cost;
     }
     progress_.start(total, before);
-    if (model_.parallel() > 0) return ask();
+    if (target_.prompts() != nullptr) return ask();
     std::vector<Sample> samples;  // made once for all methods, where one needs them
     const Unit* last = nullptr;
     for (const Unit& u : units_) {
@@ -161,8 +161,8 @@ class SampleJob {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return samples[a].prompt < samples[b].prompt;
     });
-    model_.use(method.ladder);
-    auto timeline = model_.timeline();
+    target_.timelines()->use(method.ladder);
+    auto timeline = target_.timelines()->timeline();
     const bool share = options_.share && !method.ladder.elastic();
     const std::vector<Token>* last = nullptr;
     std::vector<ordered_json> records(samples.size());
@@ -177,7 +177,7 @@ class SampleJob {
       if (last != nullptr && share) kept = common_start(*last, prompt);
       if (last != nullptr && kept == 0) {
         timeline.reset();
-        timeline = model_.timeline();
+        timeline = target_.timelines()->timeline();
       }
       // One token at least is computed: its logits are where the answer begins.
       kept = std::min(kept, prompt.size() - 1);
@@ -239,7 +239,7 @@ class SampleJob {
       progress_.advance(u.cost);
       folder_.append(line, {progress_.seconds(), computed_});
     };
-    note_troubles(ask_all(model_, job, progress_), folder_);
+    note_troubles(ask_all(*target_.prompts(), job, progress_), folder_);
     check_interrupt();
     progress_.finish();
   }
@@ -318,7 +318,7 @@ class SampleJob {
     return best;
   }
 
-  LanguageModel& model_;
+  const Target target_;
   const std::vector<MethodUnderTest>& methods_;
   const SampleSuite& suite_;
   const SampleRunOptions& options_;
@@ -331,7 +331,7 @@ class SampleJob {
 
 }  // namespace
 
-void check_samples(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+void check_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
                    const SampleSuite& suite, const SampleRunOptions& options) {
   std::vector<std::int64_t> lengths;
   std::size_t samples = 0;
@@ -339,9 +339,9 @@ void check_samples(const LanguageModel& model, const std::vector<MethodUnderTest
     lengths.push_back(set.length);
     samples += set.count;
   }
-  check_methods(model, methods, sorted_lengths(lengths), options.batch);
+  check_methods(target, methods, sorted_lengths(lengths), options.batch);
   for (const SampleSet& set : suite.sets) {
-    if (model.parallel() == 0 || set.letters.empty()) continue;
+    if (target.prompts() == nullptr || set.letters.empty()) continue;
     throw Error(ErrorKind::unsupported, "letters compare logits, and an endpoint only answers",
                 "give --mode generate, or a model file");
   }
@@ -352,17 +352,17 @@ void check_samples(const LanguageModel& model, const std::vector<MethodUnderTest
   }
 }
 
-SampleResults run_samples(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+SampleResults run_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
                           const SampleSuite& suite, const SampleRunOptions& requested,
                           RunFolder& folder, Progress& progress) {
   SampleRunOptions options = requested;
-  if (model.parallel() > 0) {
+  if (target.prompts() != nullptr) {
     options.group = 1;
     options.share = false;
   }
-  check_samples(model, methods, suite, options);
-  SampleJob job(model, methods, suite, options, folder, progress);
-  folder.begin(identity(model, methods, suite, options), job.units());
+  check_samples(target, methods, suite, options);
+  SampleJob job(target, methods, suite, options, folder, progress);
+  folder.begin(identity(target, methods, suite, options), job.units());
   job.run();
   const SampleResults results = sample_results(folder.run(), folder.units());
   folder.finish(results_text(to_json(results)), {progress.seconds(), job.computed()});

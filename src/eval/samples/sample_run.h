@@ -14,9 +14,9 @@
 #include "eval/run/method_under_test.h"
 #include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
+#include "eval/run/target.h"
 #include "eval/samples/sample.h"
 #include "eval/samples/sample_results.h"
-#include "model/engine.h"
 
 namespace mrrope {
 
@@ -34,12 +34,12 @@ struct SampleRunOptions {
 };
 
 // What run_samples() asks first. Throws Error (usage).
-void check_samples(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+void check_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
                    const SampleSuite& suite, const SampleRunOptions& options);
 
 // Runs what the folder's journal does not hold yet, then writes results.json. Throws Error: usage,
 // interrupted (with the command to go on), and whatever the engine throws, with the place named.
-SampleResults run_samples(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+SampleResults run_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
                           const SampleSuite& suite, const SampleRunOptions& options,
                           RunFolder& folder, Progress& progress);
 

@@ -35,14 +35,14 @@ const std::vector<Token>& TokenCounter::word(std::string_view text) {
 }
 
 std::int64_t TokenCounter::count(std::string_view text) {
-  if (model_.far_tokenizer()) return std::int64_t(tokens(text).size());
+  if (model_.tokenizer_is_remote()) return std::int64_t(tokens(text).size());
   std::int64_t total = 0;
   each_word(text, [&](std::string_view part) { total += std::int64_t(word(part).size()); });
   return total;
 }
 
 std::vector<Token> TokenCounter::tokens(std::string_view text) {
-  if (model_.far_tokenizer()) return model_.tokenize(text, false, special_);
+  if (model_.tokenizer_is_remote()) return model_.tokenize(text, false, special_);
   std::vector<Token> all;
   all.reserve(text.size() / 3);
   each_word(text, [&](std::string_view part) {

@@ -12,14 +12,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/engine.h"
+#include "model/tokenizer.h"
 
 namespace mrrope {
 
 class TokenCounter {
  public:
   // special: the text of control tokens is read as those tokens.
-  explicit TokenCounter(const LanguageModel& model, bool special = false)
+  explicit TokenCounter(const Tokenizer& model, bool special = false)
       : model_(model), special_(special) {}
 
   std::int64_t count(std::string_view text);
@@ -29,7 +29,7 @@ class TokenCounter {
  private:
   const std::vector<Token>& word(std::string_view text);
 
-  const LanguageModel& model_;
+  const Tokenizer& model_;
   bool special_;
   std::unordered_map<std::string, std::vector<Token>> known_;
   std::string key_;

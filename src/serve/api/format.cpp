@@ -54,7 +54,7 @@ ordered_json usage_json(const Outcome& outcome) {
           {"prompt_tokens_details", {{"cached_tokens", outcome.cached}}}};
 }
 
-AnswerFormat::AnswerFormat(const LanguageModel& model, const Ladder& ladder,
+AnswerFormat::AnswerFormat(const TimelineModel& model, const Ladder& ladder,
                            const CompletionRequest& request, std::string id, std::string model_name,
                            std::int64_t created)
     : model_(model),

@@ -21,7 +21,7 @@ ordered_json error_json(const ApiError& error);
 // One request's answer in one of four shapes: completion or chat, whole or in chunks.
 class AnswerFormat {
  public:
-  AnswerFormat(const LanguageModel& model, const Ladder& ladder, const CompletionRequest& request,
+  AnswerFormat(const TimelineModel& model, const Ladder& ladder, const CompletionRequest& request,
                std::string id, std::string model_name, std::int64_t created);
 
   // The first chunk of a stream: a chat names its role.
@@ -39,7 +39,7 @@ class AnswerFormat {
   ordered_json place(std::size_t rung, std::int64_t length) const;
   ordered_json about(const Outcome& outcome) const;
 
-  const LanguageModel& model_;
+  const TimelineModel& model_;
   const Ladder& ladder_;
   bool chat_;
   bool logprobs_;

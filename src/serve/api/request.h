@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 

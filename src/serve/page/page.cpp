@@ -11,7 +11,7 @@
 #include "report/charts/svg.h"
 #include "report/embedded.h"
 #include "report/page/page.h"
-#include "serve/page/embedded.h"
+#include "serve/embedded.h"
 
 namespace mrrope {
 

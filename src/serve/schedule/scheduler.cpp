@@ -81,7 +81,7 @@ void Answer::give(Part part, std::optional<Outcome> outcome) {
   if (wake) changed_.notify_one();
 }
 
-Scheduler::Scheduler(LanguageModel& model, const Ladder& ladder, const SchedulerLimits& limits)
+Scheduler::Scheduler(TimelineModel& model, const Ladder& ladder, const SchedulerLimits& limits)
     : model_(model), ladder_(ladder), limits_(limits) {
   slots_.resize(static_cast<std::size_t>(limits.slots));
   for (Slot& slot : slots_) slot.timeline = model_.timeline();

@@ -22,7 +22,7 @@
 
 #include "base/text_stream.h"
 #include "engine/llama/choose.h"
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 
@@ -116,7 +116,7 @@ class Scheduler {
  public:
   // The model stands under the ladder, has room for slots timelines of the longest context, and is
   // nobody else's until the scheduler is gone.
-  Scheduler(LanguageModel& model, const Ladder& ladder, const SchedulerLimits& limits);
+  Scheduler(TimelineModel& model, const Ladder& ladder, const SchedulerLimits& limits);
 
   // Computes, until stop() is called. Best on the thread that opened the model: OpenMP keeps a team
   // for every thread that has computed, and with two teams on the same processors their members no
@@ -169,7 +169,7 @@ class Scheduler {
   void end(Slot& slot, Outcome::End how, const std::string& message = {});
   void reset(Slot& slot);
 
-  LanguageModel& model_;
+  TimelineModel& model_;
   const Ladder ladder_;
   const SchedulerLimits limits_;
   std::vector<Slot> slots_;  // the thread's own

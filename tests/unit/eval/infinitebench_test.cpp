@@ -27,7 +27,7 @@ ScriptedOptions roomy() {
   return options;
 }
 
-std::vector<MethodUnderTest> untouched_only(const LanguageModel& model) {
+std::vector<MethodUnderTest> untouched_only(const TimelineModel& model) {
   return {{"none", make_ladder(make_plan(model.facts().geometry, Extension{}), 1 << 15)}};
 }
 

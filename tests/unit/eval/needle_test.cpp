@@ -48,6 +48,9 @@ class ReadingTimeline : public Timeline {
   ReadingTimeline(std::unique_ptr<Timeline> inner, ReadingModel& model, std::string text)
       : inner_(std::move(inner)), model_(model), text_(std::move(text)) {}
   std::int64_t length() const override { return inner_->length(); }
+  std::size_t rung() const override { return inner_->rung(); }
+  std::vector<Token> tokens() const override { return inner_->tokens(); }
+  void save(const std::filesystem::path& path) const override { inner_->save(path); }
   void append(std::span<const Token> tokens) override {
     inner_->append(tokens);
     for (const Token t : tokens) text_.push_back(t == ScriptedModel::kBos ? '^' : char(t));
@@ -86,7 +89,7 @@ ScriptedOptions roomy(std::int64_t context = 8192) {
   return options;
 }
 
-MethodUnderTest method(const LanguageModel& model, const char* name, double scale = 1) {
+MethodUnderTest method(const TimelineModel& model, const char* name, double scale = 1) {
   Extension e;
   e.method = name;
   e.scale = scale;
@@ -109,7 +112,7 @@ std::string sentences(std::size_t size, std::uint64_t seed) {
   return text;
 }
 
-NeedleOptions planted(const LanguageModel& model, std::vector<std::int64_t> lengths,
+NeedleOptions planted(const TimelineModel& model, std::vector<std::int64_t> lengths,
                       std::vector<double> depths = usual_depths()) {
   NeedleOptions options;
   options.lengths = std::move(lengths);
@@ -119,7 +122,7 @@ NeedleOptions planted(const LanguageModel& model, std::vector<std::int64_t> leng
   return options;
 }
 
-NeedleResults run_in_memory(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+NeedleResults run_in_memory(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                             const std::vector<Document>& documents, const NeedleOptions& options) {
   RunFolder folder;
   Progress progress;

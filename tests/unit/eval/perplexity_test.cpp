@@ -20,14 +20,14 @@ using test::read_file;
 using test::TempFolder;
 using test::write_file;
 
-Ladder ladder(const LanguageModel& model, const char* method, double scale) {
+Ladder ladder(const TimelineModel& model, const char* method, double scale) {
   Extension e;
   e.method = method;
   e.scale = scale;
   return make_ladder(make_plan(model.facts().geometry, e), 512);
 }
 
-std::vector<MethodUnderTest> three_methods(const LanguageModel& model) {
+std::vector<MethodUnderTest> three_methods(const TimelineModel& model) {
   LadderRequest elastic;
   elastic.extension.method = "pro";
   elastic.longest = 512;
@@ -56,7 +56,7 @@ PerplexityOptions small_options() {
   return options;
 }
 
-PerplexityResults run_in_memory(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+PerplexityResults run_in_memory(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                                 const std::vector<Document>& documents,
                                 const PerplexityOptions& options) {
   RunFolder folder;
@@ -65,7 +65,7 @@ PerplexityResults run_in_memory(LanguageModel& model, const std::vector<MethodUn
 }
 
 // Mean loss of tokens begin .. length-1 of a pass over exactly `length` tokens.
-double naive_loss(LanguageModel& model, const Ladder& under, const Document& document,
+double naive_loss(TimelineModel& model, const Ladder& under, const Document& document,
                   std::int64_t begin, std::int64_t length) {
   std::vector<Token> tokens = model.tokenize(document.text, true, false);
   tokens.resize(std::size_t(length));

@@ -30,7 +30,7 @@ ScriptedOptions roomy(std::int64_t context = 1 << 15) {
   return options;
 }
 
-MethodUnderTest method(const LanguageModel& model, const char* name, double scale = 1) {
+MethodUnderTest method(const TimelineModel& model, const char* name, double scale = 1) {
   Extension e;
   e.method = name;
   e.scale = scale;
@@ -65,10 +65,10 @@ RulerOptions some(std::vector<std::string> tasks, std::vector<std::int64_t> leng
 }
 
 struct Bench {
-  explicit Bench(LanguageModel& m, FrameOptions options = {"off"})
+  explicit Bench(TimelineModel& m, FrameOptions options = {"off"})
       : model(m), frame(m, options), counter(m) {}
   SampleSuite suite(const RulerOptions& options) { return make_ruler(frame, counter, options); }
-  LanguageModel& model;
+  TimelineModel& model;
   PromptFrame frame;
   TokenCounter counter;
 };

@@ -12,7 +12,7 @@ namespace {
 
 using test::expect_error;
 
-Ladder plan(const LanguageModel& model, const char* method, double scale) {
+Ladder plan(const TimelineModel& model, const char* method, double scale) {
   Extension e;
   e.method = method;
   e.scale = scale;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kContext = 600;
 
-Ladder growing(const LanguageModel& model) {
+Ladder growing(const TimelineModel& model) {
   LadderRequest request;
   request.extension.method = "pro";
   request.longest = kContext;

@@ -34,11 +34,12 @@ void run_infinitebench(const InfiniteFlags& flags) {
         "give --min-tokens below --max-tokens");
   }
   options.prompts = chosen_prompts(flags.sample);
-  const auto model = open_for_samples(job);
-  const PromptFrame frame(*model, frame_options(flags.sample));
-  TokenCounter counter(*model, frame.chat());
+  const OpenModel model = open_for_samples(job);
+  const Target target = model.target();
+  const PromptFrame frame(target.tokenizer(), frame_options(flags.sample));
+  TokenCounter counter(target.tokenizer(), frame.chat());
   if (flags.data.empty()) {
-    return run_suite(flags.sample, job, *model,
+    return run_suite(flags.sample, job, target,
                      make_infinitebench(frame, counter, options, job.lengths));
   }
   if (job.lengths.size() > 1) {
@@ -46,9 +47,10 @@ void run_infinitebench(const InfiniteFlags& flags) {
                 "give --ctx alone, or --lengths without --data");
   }
   std::vector<std::string> notes;
-  const SampleSuite suite = read_infinitebench(*model, frame, flags.data, options, notes);
+  const SampleSuite suite =
+      read_infinitebench(target.tokenizer(), frame, flags.data, options, notes);
   for (const std::string& line : notes) note(line);
-  run_suite(flags.sample, job, *model, suite);
+  run_suite(flags.sample, job, target, suite);
 }
 
 }  // namespace

@@ -35,15 +35,16 @@ void run_longbench(const LongbenchFlags& flags) {
   }
   options.truncate = flags.longer == "truncate";
   options.prompts = chosen_prompts(flags.sample);
-  const auto model = open_for_samples(job);
+  const OpenModel model = open_for_samples(job);
+  const Target target = model.target();
   FrameOptions frame_flags = frame_options(flags.sample);
   // The authors read a bare text.
   if (options.mode == "letters" && frame_flags.chat == "auto") frame_flags.chat = "off";
-  const PromptFrame frame(*model, frame_flags);
+  const PromptFrame frame(target.tokenizer(), frame_flags);
   std::vector<std::string> notes;
-  const SampleSuite suite = read_longbench(*model, frame, flags.data, options, notes);
+  const SampleSuite suite = read_longbench(target.tokenizer(), frame, flags.data, options, notes);
   for (const std::string& line : notes) note(line);
-  run_suite(flags.sample, job, *model, suite);
+  run_suite(flags.sample, job, target, suite);
 }
 
 }  // namespace

@@ -46,15 +46,16 @@ bool shaded_output() {
          term != nullptr && std::string(term) != "dumb";
 }
 
-void print_dry_run(const EvalJob& job, LanguageModel& model, const std::vector<Document>& documents,
+void print_dry_run(const EvalJob& job, const Target& target, const std::vector<Document>& documents,
                    const NeedleOptions& options) {
-  check_needle(model, job.methods, options);
-  const auto haystacks = make_haystacks(model, documents, job.longest, options.samples);
+  check_needle(target, job.methods, options);
+  const auto haystacks =
+      make_haystacks(target.tokenizer(), documents, job.longest, options.samples);
   const NeedleGrid grid{options.lengths, options.depths};
   std::int64_t tokens = 0;
   std::int64_t naive = 0;
   for (std::size_t s = 0; s < options.samples; ++s) {
-    const NeedleTree tree = plan_tree(model, options.form, grid,
+    const NeedleTree tree = plan_tree(target.tokenizer(), options.form, grid,
                                       haystacks[s % haystacks.size()].tokens, options.seed, s);
     for (const MethodUnderTest& method : job.methods) {
       tokens += shares(options, method) ? tree.tokens : tree.naive_tokens;
@@ -67,15 +68,16 @@ void print_dry_run(const EvalJob& job, LanguageModel& model, const std::vector<D
             << naive << " (prefixes are shared), form " << options.form.name << "\n";
   if (job.served()) return;
   std::cout << memory_text(job.model, job.engine) << "\n";
-  model.use(job.methods.front().ladder);
+  target.timelines()->use(job.methods.front().ladder);
   const std::vector<std::int64_t> passes(std::size_t(tokens / job.longest + 1), job.longest);
-  std::cout << "about " << duration_text(estimate_seconds(model, passes)) << "\n";
+  std::cout << "about " << duration_text(estimate_seconds(*target.timelines(), passes)) << "\n";
 }
 
 void run_needle_command(const NeedleFlags& flags) {
   EvalJob job = prepare_eval(flags.eval, equal_steps);
   job.engine.timelines = 3;  // trunk, branch, question
-  const auto model = open_model(job);
+  const OpenModel model = open_model(job);
+  const Target target = model.target();
 
   NeedleOptions options;
   options.lengths = sorted_lengths(job.lengths);
@@ -88,16 +90,16 @@ void run_needle_command(const NeedleFlags& flags) {
                       flags.answer.value_or("")};
   }
   options.whole_prompts = job.engine.climb_last;
-  options.form = make_form(*model, flags.form, own, flags.answer_tokens);
+  options.form = make_form(target.tokenizer(), flags.form, own, flags.answer_tokens);
 
   const DocumentSet set = read_texts(flags.haystack, flags.documents);
-  if (flags.eval.dry_run) return print_dry_run(job, *model, set.documents, options);
+  if (flags.eval.dry_run) return print_dry_run(job, target, set.documents, options);
 
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder = open_folder(flags.eval, job, *model, options.seed);
+  RunFolder folder = open_folder(flags.eval, job, target, options.seed);
   const NeedleResults results =
-      run_needle(*model, job.methods, set.documents, options, folder, progress);
+      run_needle(target, job.methods, set.documents, options, folder, progress);
   print_results(flags.eval, folder, results_text(to_json(results)),
                 to_text(results, shaded_output()));
 }

@@ -33,7 +33,7 @@ std::vector<std::int64_t> usual_lengths(std::int64_t window, std::int64_t ctx) {
   return out;
 }
 
-void print_dry_run(const EvalJob& job, LanguageModel& model, const DocumentSet& set) {
+void print_dry_run(const EvalJob& job, TimelineModel& model, const DocumentSet& set) {
   std::vector<std::int64_t> passes;
   for (const Document& d : set.documents) {
     const auto tokens = std::int64_t(model.tokenize(d.text, true, false).size());

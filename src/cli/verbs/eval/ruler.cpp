@@ -35,17 +35,18 @@ void run_ruler(const RulerFlags& flags) {
   options.squad = flags.squad;
   options.hotpot = flags.hotpot;
   options.prompts = chosen_prompts(flags.sample);
-  const auto model = open_for_samples(job);
+  const OpenModel model = open_for_samples(job);
+  const Target target = model.target();
   FrameOptions frame_flags = frame_options(flags.sample);
   // RULER's files carry their template.
   if (!flags.data.empty() && frame_flags.chat == "auto") frame_flags.chat = "off";
-  const PromptFrame frame(*model, frame_flags);
-  TokenCounter counter(*model, frame.chat());
+  const PromptFrame frame(target.tokenizer(), frame_flags);
+  TokenCounter counter(target.tokenizer(), frame.chat());
   std::vector<std::string> notes;
   const SampleSuite suite = flags.data.empty() ? make_ruler(frame, counter, options)
                                                : read_ruler(frame, flags.data, options, notes);
   for (const std::string& line : notes) note(line);
-  run_suite(flags.sample, job, *model, suite);
+  run_suite(flags.sample, job, target, suite);
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ Draft infinite_prompt(const std::string& task, const Prompts& prompts, const std
   return draft;
 }
 
-SampleSuite read_infinitebench(const LanguageModel& model, const PromptFrame& frame,
+SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
                                const fs::path& folder, const InfiniteOptions& options,
                                std::vector<std::string>& notes) {
   std::error_code error;

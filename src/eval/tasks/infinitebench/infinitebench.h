@@ -37,7 +37,7 @@ struct InfiniteOptions {
 
 // Items longer than the room are cut in the middle, and marked. `notes` says what was passed over.
 // Throws Error: usage, failed, corrupt (named with the line). The frame must outlive the suite.
-SampleSuite read_infinitebench(const LanguageModel& model, const PromptFrame& frame,
+SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
                                const std::filesystem::path& folder, const InfiniteOptions& options,
                                std::vector<std::string>& notes);
 

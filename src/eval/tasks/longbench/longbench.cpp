@@ -94,7 +94,7 @@ std::string each_item(const fs::path& file, const JsonLine& take) {
 }
 
 // The first tokens of "A" and of " A": which of them a model writes depends on what stands before.
-std::vector<std::vector<Token>> letter_tokens(const LanguageModel& model) {
+std::vector<std::vector<Token>> letter_tokens(const Tokenizer& model) {
   std::vector<std::vector<Token>> letters;
   for (const char letter : {'A', 'B', 'C', 'D'}) {
     std::vector<Token> spellings;
@@ -114,9 +114,8 @@ std::vector<std::vector<Token>> letter_tokens(const LanguageModel& model) {
 
 }  // namespace
 
-SampleSuite read_longbench(const LanguageModel& model, const PromptFrame& frame,
-                           const fs::path& file, const LongbenchOptions& options,
-                           std::vector<std::string>& notes) {
+SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame, const fs::path& file,
+                           const LongbenchOptions& options, std::vector<std::string>& notes) {
   constexpr int kAnswerTokens = 128;
   const bool letters = options.mode == "letters";
   if (!letters && options.mode != "generate") {

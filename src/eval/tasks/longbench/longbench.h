@@ -29,7 +29,7 @@ struct LongbenchOptions {
 // data.json: a list of items, or one item per line where the name ends in .jsonl. `notes` says what
 // was dropped. Throws Error: usage, failed, corrupt (with the item named). The frame must outlive
 // the suite.
-SampleSuite read_longbench(const LanguageModel& model, const PromptFrame& frame,
+SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame,
                            const std::filesystem::path& file, const LongbenchOptions& options,
                            std::vector<std::string>& notes);
 

@@ -19,13 +19,13 @@ using nlohmann::ordered_json;
 
 namespace {
 
-ordered_json identity(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+ordered_json identity(const Target& target, const std::vector<MethodUnderTest>& methods,
                       const std::vector<Haystack>& haystacks, const NeedleOptions& options) {
   const NeedleForm& form = options.form;
   ordered_json run;
   run["task"] = "needle";
-  run["model"] = model_identity(model);
-  run["engine"] = model.description();
+  run["model"] = target.identity();
+  run["engine"] = target.description();
   run["settings"] = {{"lengths", options.lengths},
                      {"depths", options.depths},
                      {"samples", options.samples},
@@ -54,10 +54,10 @@ std::string readable(const std::string& text) {
 
 class NeedleJob {
  public:
-  NeedleJob(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+  NeedleJob(const Target& target, const std::vector<MethodUnderTest>& methods,
             const std::vector<Haystack>& haystacks, const NeedleOptions& options, RunFolder& folder,
             Progress& progress)
-      : model_(model),
+      : target_(target),
         methods_(methods),
         haystacks_(haystacks),
         options_(options),
@@ -69,9 +69,9 @@ class NeedleJob {
     for (std::size_t s = 0; s < options_.samples; ++s) {
       NeedleTree plan = tree(s);
       for (const MethodUnderTest& method : methods_) {
-        if (model_.parallel() == 0) all.push_back({s, &method, cost_of(plan, method)});
+        if (target_.prompts() == nullptr) all.push_back({s, &method, cost_of(plan, method)});
       }
-      if (model_.parallel() > 0) add_cells(s, std::move(plan), all);
+      if (target_.prompts() != nullptr) add_cells(s, std::move(plan), all);
     }
     for (const Unit& u : all) costs.push_back(u.cost);
     const std::vector<bool> mine = dealt(costs, folder.info().shard);
@@ -87,7 +87,7 @@ class NeedleJob {
     for (const ordered_json& unit : folder_.units()) {
       if (unit.contains("no_answer")) continue;
       std::string one = key(unit.value("method", ""), unit.value("sample", std::size_t(0)));
-      if (model_.parallel() > 0) {
+      if (target_.prompts() != nullptr) {
         const ordered_json& cell = unit.at("cells").at(0);
         one += cat("\n", cell.at("length").dump(), "\n", cell.at("depth").dump());
       }
@@ -100,7 +100,7 @@ class NeedleJob {
       if (done_.count(key(u)) > 0) before += u.cost;
     }
     progress_.start(total, before);
-    if (model_.parallel() > 0) return ask();
+    if (target_.prompts() != nullptr) return ask();
     std::optional<NeedleTree> plan;
     std::size_t planned = 0;
     for (const Unit& u : units_) {
@@ -154,7 +154,8 @@ class NeedleJob {
   }
 
   NeedleTree tree(std::size_t sample) const {
-    return plan_tree(model_, options_.form, grid_, haystack(sample).tokens, options_.seed, sample);
+    return plan_tree(target_.tokenizer(), options_.form, grid_, haystack(sample).tokens,
+                     options_.seed, sample);
   }
 
   std::int64_t cost_of(const NeedleTree& tree, const MethodUnderTest& method) const {
@@ -171,7 +172,7 @@ class NeedleJob {
     // By length, then by depth, whatever order they are computed in.
     std::vector<ordered_json> cells(grid_.lengths.size() * grid_.depths.size());
     try {
-      model_.use(method.ladder);
+      target_.timelines()->use(method.ladder);
       if (shares(options_, method)) {
         shared(plan, haystack(sample).tokens, cells);
       } else {
@@ -195,7 +196,7 @@ class NeedleJob {
   // then does not depend on earlier units, nor on whether the run was interrupted between them.
   void shared(const NeedleTree& plan, std::span<const Token> text,
               std::vector<ordered_json>& cells) {
-    const auto trunk = model_.timeline();
+    const auto trunk = target_.timelines()->timeline();
     append(*trunk, plan.head);
     std::int64_t grown = 0;
     for (const NeedleBranch& branch : plan.branches) {
@@ -219,7 +220,7 @@ class NeedleJob {
     for (const NeedleBranch& branch : plan.branches) {
       for (const NeedleCell& cell : branch.cells) {
         const std::vector<Token> prompt = whole_prompt(plan, branch, cell, text);
-        const auto timeline = model_.timeline();
+        const auto timeline = target_.timelines()->timeline();
         append(*timeline, prompt);
         cells[index(cell)] = answer(*timeline, branch, cell);
       }
@@ -270,7 +271,7 @@ class NeedleJob {
       progress_.advance(u.cost);
       folder_.append(line, {progress_.seconds(), progress_.computed()});
     };
-    note_troubles(ask_all(model_, job, progress_), folder_);
+    note_troubles(ask_all(*target_.prompts(), job, progress_), folder_);
     if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_.size());
     progress_.finish();
   }
@@ -318,7 +319,7 @@ class NeedleJob {
             {"gap", or_null(said.smallest_gap)}};
   }
 
-  LanguageModel& model_;
+  const Target target_;
   const std::vector<MethodUnderTest>& methods_;
   const std::vector<Haystack>& haystacks_;
   const NeedleOptions& options_;
@@ -342,12 +343,12 @@ std::vector<double> usual_depths() {
   return depths;
 }
 
-void check_needle(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+void check_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                   const NeedleOptions& options) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
   };
-  check_methods(model, methods, options.lengths, options.batch);
+  check_methods(target, methods, options.lengths, options.batch);
   if (options.depths.empty()) refuse("no depth to plant a needle at", "give --depths 0,50,100");
   for (const double depth : options.depths) {
     if (!(depth >= 0 && depth <= 100)) {
@@ -357,10 +358,10 @@ void check_needle(const LanguageModel& model, const std::vector<MethodUnderTest>
   if (options.samples < 1) refuse("no needle per cell", "give --samples 1 or more");
 }
 
-std::vector<Haystack> make_haystacks(const LanguageModel& model,
+std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
                                      const std::vector<Document>& documents, std::int64_t tokens,
                                      std::size_t most) {
-  const std::vector<Token> between = model.tokenize("\n\n", false, false);
+  const std::vector<Token> between = tokenizer.tokenize("\n\n", false, false);
   std::vector<Haystack> haystacks;
   Haystack next;
   std::int64_t longest = 0;
@@ -370,7 +371,7 @@ std::vector<Haystack> make_haystacks(const LanguageModel& model,
       next.id += " + ";
       next.tokens.insert(next.tokens.end(), between.begin(), between.end());
     }
-    const std::vector<Token> more = model.tokenize(document.text, false, false);
+    const std::vector<Token> more = tokenizer.tokenize(document.text, false, false);
     next.id += document.id;
     next.tokens.insert(next.tokens.end(), more.begin(), more.end());
     longest = std::max(longest, std::int64_t(next.tokens.size()));
@@ -388,7 +389,7 @@ std::vector<Haystack> make_haystacks(const LanguageModel& model,
   return haystacks;
 }
 
-NeedleResults run_needle(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                          const std::vector<Document>& documents, const NeedleOptions& requested,
                          RunFolder& folder, Progress& progress) {
   NeedleOptions options = requested;
@@ -396,11 +397,11 @@ NeedleResults run_needle(LanguageModel& model, const std::vector<MethodUnderTest
   std::sort(options.depths.begin(), options.depths.end());
   options.depths.erase(std::unique(options.depths.begin(), options.depths.end()),
                        options.depths.end());
-  check_needle(model, methods, options);
+  check_needle(target, methods, options);
   const std::vector<Haystack> haystacks =
-      make_haystacks(model, documents, options.lengths.back(), options.samples);
-  NeedleJob job(model, methods, haystacks, options, folder, progress);
-  folder.begin(identity(model, methods, haystacks, options), job.units());
+      make_haystacks(target.tokenizer(), documents, options.lengths.back(), options.samples);
+  NeedleJob job(target, methods, haystacks, options, folder, progress);
+  folder.begin(identity(target, methods, haystacks, options), job.units());
   job.run();
   const NeedleResults results = needle_results(folder.run(), folder.units());
   folder.finish(results_text(to_json(results)), {progress.seconds(), progress.computed()});

@@ -17,10 +17,10 @@
 #include "eval/run/method_under_test.h"
 #include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
+#include "eval/run/target.h"
 #include "eval/tasks/needle/needle_forms.h"
 #include "eval/tasks/needle/needle_results.h"
 #include "eval/text/documents.h"
-#include "model/engine.h"
 
 namespace mrrope {
 
@@ -50,7 +50,7 @@ bool shares(const NeedleOptions& options, const MethodUnderTest& method);
 std::vector<double> usual_depths();
 
 // What run_needle() asks first. Lengths are sorted. Throws Error (usage).
-void check_needle(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+void check_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                   const NeedleOptions& options);
 
 // Haystacks of at least `tokens` tokens without BOS, `most` of them at most. A document that is too
@@ -60,7 +60,7 @@ struct Haystack {
   std::string id;  // of its documents, " + " between
   std::vector<Token> tokens;
 };
-std::vector<Haystack> make_haystacks(const LanguageModel& model,
+std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
                                      const std::vector<Document>& documents, std::int64_t tokens,
                                      std::size_t most);
 
@@ -68,7 +68,7 @@ std::vector<Haystack> make_haystacks(const LanguageModel& model,
 // time. Then writes results.json. Throws Error: usage (options, a length past the context or a
 // ladder, haystacks too short), interrupted (with the command to go on), and whatever the engine
 // throws, with method and sample named.
-NeedleResults run_needle(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                          const std::vector<Document>& documents, const NeedleOptions& options,
                          RunFolder& folder, Progress& progress);
 

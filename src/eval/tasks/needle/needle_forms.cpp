@@ -46,7 +46,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
   return text;
 }
 
-bool has_template(const LanguageModel& model) {
+bool has_template(const Tokenizer& model) {
   const ChatMessage message{"user", "hello"};
   try {
     model.apply_chat_template({&message, 1});
@@ -82,7 +82,7 @@ NeedleForm completion(const std::optional<NeedleTexts>& own) {
   return form;
 }
 
-NeedleForm chat(const LanguageModel& model, const std::optional<NeedleTexts>& own) {
+NeedleForm chat(const Tokenizer& model, const std::optional<NeedleTexts>& own) {
   NeedleForm form = completion(own);
   form.stop.clear();
   form.special = true;
@@ -105,7 +105,7 @@ NeedleForm chat(const LanguageModel& model, const std::optional<NeedleTexts>& ow
 
 }  // namespace
 
-NeedleForm make_form(const LanguageModel& model, const std::string& asked,
+NeedleForm make_form(const Tokenizer& model, const std::string& asked,
                      const std::optional<NeedleTexts>& own, int answer_tokens) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
@@ -138,7 +138,7 @@ NeedleForm make_form(const LanguageModel& model, const std::string& asked,
   return form;
 }
 
-Needle draw_needle(const LanguageModel& model, const NeedleForm& form, std::uint64_t seed,
+Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t seed,
                    std::size_t sample, std::int64_t where) {
   Random random(Random(Random(seed).next() + sample).next() + std::uint64_t(where));
   const std::string word = kWords[random.below(kWords.size())];
@@ -150,7 +150,7 @@ Needle draw_needle(const LanguageModel& model, const NeedleForm& form, std::uint
           model.tokenize(fill(form.question), false, form.special)};
 }
 
-std::vector<Token> head_of(const LanguageModel& model, const NeedleForm& form) {
+std::vector<Token> head_of(const Tokenizer& model, const NeedleForm& form) {
   return model.tokenize(form.before, true, form.special);
 }
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "model/engine.h"
+#include "model/tokenizer.h"
 
 namespace mrrope {
 
@@ -38,7 +38,7 @@ struct NeedleForm {
 // name: "planted", "completion", "chat", or empty for chat where the model has a chat template and
 // completion where not. answer_tokens 0: 16, for chat 50. Throws Error: usage (unknown name, half
 // given texts, texts of one's own with planted), unsupported (chat without a template).
-NeedleForm make_form(const LanguageModel& model, const std::string& name,
+NeedleForm make_form(const Tokenizer& model, const std::string& name,
                      const std::optional<NeedleTexts>& own, int answer_tokens);
 
 // One needle, drawn and tokenised; no piece carries a BOS.
@@ -49,10 +49,10 @@ struct Needle {
 };
 
 // A pure function of its arguments: equal numbers, equal needle.
-Needle draw_needle(const LanguageModel& model, const NeedleForm& form, std::uint64_t seed,
+Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t seed,
                    std::size_t sample, std::int64_t where);
 
 // What stands before the haystack, with the one BOS of the whole prompt where the model has one.
-std::vector<Token> head_of(const LanguageModel& model, const NeedleForm& form);
+std::vector<Token> head_of(const Tokenizer& model, const NeedleForm& form);
 
 }  // namespace mrrope

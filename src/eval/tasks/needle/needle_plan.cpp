@@ -23,7 +23,7 @@ std::int64_t count(const std::vector<Token>& tokens) { return std::int64_t(token
 
 }  // namespace
 
-bool ends_sentence(const LanguageModel& model, std::span<const Token> tokens, std::size_t index) {
+bool ends_sentence(const Tokenizer& model, std::span<const Token> tokens, std::size_t index) {
   const std::string text = model.detokenize(tokens.subspan(index, 1));
   if (text.find("\n\n") != std::string::npos) return true;
   std::size_t end = text.find_last_not_of(kBlank);
@@ -40,7 +40,7 @@ bool ends_sentence(const LanguageModel& model, std::span<const Token> tokens, st
   return both.size() > text.size() && kBlank.find(both[text.size()]) != std::string::npos;
 }
 
-std::optional<std::int64_t> snap_back(const LanguageModel& model, std::span<const Token> haystack,
+std::optional<std::int64_t> snap_back(const Tokenizer& model, std::span<const Token> haystack,
                                       std::int64_t position, std::int64_t most) {
   for (std::int64_t at = position; at >= 0 && at >= position - most; --at) {
     if (at == 0 || ends_sentence(model, haystack, std::size_t(at - 1))) return at;
@@ -48,7 +48,7 @@ std::optional<std::int64_t> snap_back(const LanguageModel& model, std::span<cons
   return std::nullopt;
 }
 
-NeedleTree plan_tree(const LanguageModel& model, const NeedleForm& form, const NeedleGrid& grid,
+NeedleTree plan_tree(const Tokenizer& model, const NeedleForm& form, const NeedleGrid& grid,
                      std::span<const Token> haystack, std::uint64_t seed, std::size_t sample) {
   NeedleTree tree;
   tree.head = head_of(model, form);

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "eval/tasks/needle/needle_forms.h"
-#include "model/engine.h"
+#include "model/tokenizer.h"
 
 namespace mrrope {
 
@@ -55,16 +55,16 @@ struct NeedleTree {
 };
 
 // Whether a sentence (or a paragraph) ends with tokens[index], by the text of it and of the next.
-bool ends_sentence(const LanguageModel& model, std::span<const Token> tokens, std::size_t index);
+bool ends_sentence(const Tokenizer& model, std::span<const Token> tokens, std::size_t index);
 
 // The place after the nearest end of a sentence at or before `position`; the start counts as one.
 // Absent where none is at most `most` tokens back.
-std::optional<std::int64_t> snap_back(const LanguageModel& model, std::span<const Token> haystack,
+std::optional<std::int64_t> snap_back(const Tokenizer& model, std::span<const Token> haystack,
                                       std::int64_t position, std::int64_t most);
 
 // haystack: at least as many tokens as the longest length. Throws Error (usage) where a length has
 // no room for head, needle, question, answer and one token of haystack.
-NeedleTree plan_tree(const LanguageModel& model, const NeedleForm& form, const NeedleGrid& grid,
+NeedleTree plan_tree(const Tokenizer& model, const NeedleForm& form, const NeedleGrid& grid,
                      std::span<const Token> haystack, std::uint64_t seed, std::size_t sample);
 
 }  // namespace mrrope

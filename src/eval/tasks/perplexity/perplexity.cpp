@@ -27,7 +27,7 @@ struct Prepared {
 // Sees the logits after position `position` of a document.
 using PositionObserver = std::function<void(std::size_t k, std::span<const float> logits)>;
 
-void check(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+void check(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
            const PerplexityOptions& options) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
@@ -45,7 +45,7 @@ void check(const LanguageModel& model, const std::vector<MethodUnderTest>& metho
   }
 }
 
-std::vector<Prepared> prepare(const LanguageModel& model, const std::vector<Document>& documents,
+std::vector<Prepared> prepare(const TimelineModel& model, const std::vector<Document>& documents,
                               const PerplexityOptions& options) {
   std::vector<Prepared> prepared;
   for (const Document& document : documents) {
@@ -62,11 +62,11 @@ std::vector<Prepared> prepare(const LanguageModel& model, const std::vector<Docu
   return prepared;
 }
 
-ordered_json identity(const LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+ordered_json identity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                       const std::vector<Prepared>& documents, const PerplexityOptions& options) {
   ordered_json run;
   run["task"] = "ppl";
-  run["model"] = model_identity(model);
+  run["model"] = Target(model).identity();
   run["engine"] = model.description();
   run["settings"] = {{"lengths", options.lengths},
                      {"batch", options.batch},
@@ -100,7 +100,7 @@ double divergence(std::span<const float> p, std::span<const float> q) {
 
 class PerplexityJob {
  public:
-  PerplexityJob(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+  PerplexityJob(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                 std::vector<Prepared> documents, const PerplexityOptions& options,
                 RunFolder& folder, Progress& progress)
       : model_(model),
@@ -393,7 +393,7 @@ class PerplexityJob {
     line["sum_of_means"] = sum;
   }
 
-  LanguageModel& model_;
+  TimelineModel& model_;
   const std::vector<MethodUnderTest>& methods_;
   const std::vector<Prepared> documents_;
   const PerplexityOptions& options_;
@@ -409,7 +409,7 @@ class PerplexityJob {
 
 }  // namespace
 
-PerplexityResults run_perplexity(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                                  const std::vector<Document>& documents,
                                  const PerplexityOptions& requested, RunFolder& folder,
                                  Progress& progress) {

@@ -17,7 +17,7 @@
 #include "eval/run/run_folder.h"
 #include "eval/tasks/perplexity/perplexity_results.h"
 #include "eval/text/documents.h"
-#include "model/engine.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 
@@ -46,7 +46,7 @@ struct PerplexityOptions {
 // or a length past the context or a ladder), interrupted (with the command to go on), and whatever
 // the engine throws, with method and document named; NaN is such a failure. A token of probability
 // 0 is data: the unit is recorded with the lengths that end before it.
-PerplexityResults run_perplexity(LanguageModel& model, const std::vector<MethodUnderTest>& methods,
+PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                                  const std::vector<Document>& documents,
                                  const PerplexityOptions& options, RunFolder& folder,
                                  Progress& progress);

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A language model under a ladder, token by token. libllama is behind it (engine/llama/local.h);
+// tests have one without weights.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/generation.h"
+#include "model/tokenizer.h"
+#include "mrrope/ladder.h"
+#include "mrrope/model.h"
+
+namespace mrrope {
+
+// Sees the logits that follow token `index` of the appended span: the scores of token index + 1.
+// The span is valid during the call only. Called in order, from one thread.
+using LogitObserver = std::function<void(std::size_t index, std::span<const float> logits)>;
+
+// A sequence of tokens with its key-value cache. Forks share what they have in common.
+class Timeline {
+ public:
+  virtual ~Timeline() = default;
+
+  virtual std::int64_t length() const = 0;
+
+  // The rung of the ladder that its keys stand on: that of the last token read.
+  virtual std::size_t rung() const = 0;
+
+  // Reads tokens. Throws Error (usage) past the end of the context, Error (failed) when the engine
+  // reports NaN logits or fails.
+  virtual void append(std::span<const Token> tokens) = 0;
+
+  // Reads tokens and returns, for every one of them but the very first of an empty timeline, the
+  // natural logarithm of its probability given all before it: result[i] belongs to tokens[i]
+  // (NaN for the first token of an empty timeline, which nothing predicts).
+  virtual std::vector<double> append_scored(std::span<const Token> tokens) = 0;
+
+  // Reads tokens; the observer sees the logits after each index listed in `wanted` (ascending).
+  virtual void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
+                               const LogitObserver& observer) = 0;
+
+  // Both at once: the scores of append_scored, and the logits shown as by append_observed. As
+  // written here the tokens are computed twice; an engine that has the logits at hand overrides it.
+  virtual std::vector<double> append_scored_observed(std::span<const Token> tokens,
+                                                     std::span<const std::size_t> wanted,
+                                                     const LogitObserver& observer) {
+    fork()->append_observed(tokens, wanted, observer);
+    return append_scored(tokens);
+  }
+
+  // Another timeline with the same past. It costs no computation, until one of the two leaves the
+  // rung they stand on: keys stand on one rung only, so it then computes its past again, unless the
+  // other is gone.
+  virtual std::unique_ptr<Timeline> fork() = 0;
+
+  // Forgets everything from this length on. Under a ladder the kept keys go back to their rung with
+  // the next token. Where the memory cannot forget (recurrent layers) the
+  // kept tokens are computed again.
+  virtual void truncate(std::int64_t length) = 0;
+
+  // Continues the sequence. The generated tokens become part of the timeline.
+  virtual Generation generate(const GenerateOptions& options) = 0;
+
+  // The tokens read so far, and the sequence with its cache written to a file, for
+  // TimelineModel::restore().
+  virtual std::vector<Token> tokens() const = 0;
+  virtual void save(const std::filesystem::path& path) const = 0;
+};
+
+// A model's own chat template, with what it may name. add_bos: a BOS at the front of what it makes
+// is left to tokenize().
+struct ChatTemplate {
+  std::string source;  // Jinja
+  std::string bos;
+  std::string eos;
+  bool add_bos = false;
+};
+
+// The tokens that a timeline reads next.
+struct Reading {
+  Timeline* timeline;
+  std::span<const Token> tokens;
+};
+
+// One after the other: for engines, or models, that cannot compute several at once.
+inline void read_one_by_one(std::span<const Reading> readings, const LogitObserver& observer) {
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    const std::size_t last = readings[i].tokens.size() - 1;
+    readings[i].timeline->append_observed(
+        readings[i].tokens, {&last, 1},
+        [&](std::size_t, std::span<const float> logits) { observer(i, logits); });
+  }
+}
+
+class TimelineModel : public Tokenizer {
+ public:
+  virtual const Model& facts() const = 0;
+  virtual std::string description() const = 0;  // for run.json: engine, version, device
+  virtual int vocabulary() const = 0;
+
+  // Empty where the file carries none.
+  virtual std::optional<ChatTemplate> chat_template() const = 0;
+
+  // The bytes of one token, which need not be whole characters; control tokens have none. Whether a
+  // token ends the text.
+  virtual std::string piece(Token token) const = 0;
+  virtual bool ends_text(Token token) const = 0;
+
+  // Every timeline made from now on runs under this ladder. Timelines alive must be gone. Throws
+  // Error (unsupported) on a ladder that grows where the model's keys cannot be turned.
+  virtual void use(const Ladder& ladder) = 0;
+
+  // Tokens the context can hold, over all timelines together.
+  virtual std::int64_t context_length() const = 0;
+
+  // An empty timeline.
+  virtual std::unique_ptr<Timeline> timeline() = 0;
+
+  // Tokens that are computed at once, at most.
+  virtual std::size_t batch() const = 0;
+
+  // Reads the tokens of several timelines, no two the same, in one computation where the engine
+  // can: batch() tokens in all, and every timeline begins and ends on one and the same rung. The
+  // observer sees, per reading, the logits after its last token. Throws as append(); the timelines
+  // are then as before, but where a key could not be turned.
+  virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) = 0;
+
+  // One that save() wrote while its keys were on `rung` of the same ladder, as the only timeline of
+  // this model. Throws Error: usage (others are alive), corrupt.
+  virtual std::unique_ptr<Timeline> restore(const std::filesystem::path& path,
+                                            std::size_t rung) = 0;
+};
+
+}  // namespace mrrope
