@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/output_file.h"
 #include "base/text.h"
 #include "export/relabel.h"
 #include "formats/facts.h"
@@ -467,6 +468,28 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
   }
   check_output(c, out.files);
   return out;
+}
+
+void write_export(const GgufExport& exported, bool replace, const BytesWritten& progress,
+                  const GgufVerify& verify) {
+  std::uint64_t size = 0;
+  std::vector<std::filesystem::path> names;
+  for (const GgufFileOut& file : exported.files) {
+    size += file.size();
+    names.push_back(file.path.filename());
+    if (names.back().empty()) {
+      throw Error(ErrorKind::usage, cat(shown(file.path.string()), " does not name a file"),
+                  "give -o the name of a file, such as model-128k.gguf");
+    }
+    if (!replace) refuse_existing(file.path, "name");
+    refuse_input(file.path);
+  }
+  Staging staging(exported.files.front().path, size);
+  GgufExport staged = exported;
+  for (GgufFileOut& file : staged.files) file.path = staging.path(file.path.filename());
+  write_gguf(staged.files, progress);
+  if (verify) verify(staging, staged);
+  staging.publish(names, replace);
 }
 
 }  // namespace mrrope

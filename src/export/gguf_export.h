@@ -11,9 +11,11 @@
 // The temperature is the key rope.scaling.attn_factor in all of them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "base/staging.h"
 #include "export/yarn_fit.h"
 #include "formats/gguf/gguf_copy.h"
 #include "mrrope/model.h"
@@ -54,5 +56,15 @@ GgufWay gguf_way(const Gguf& gguf, const Model& model, const Plan& plan,
 // is allowed; usage; corrupt.
 GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& plan,
                             const GgufOptions& options);
+
+// Verifies files that have no final name yet; throws to reject them. `staged` is the export with
+// the paths where the files are now.
+using GgufVerify = std::function<void(Staging& staging, const GgufExport& staged)>;
+
+// Writes the files next to their final places, verifies them, and only then publishes them: all or
+// none. Throws Error: usage (a name is taken and `replace` is false, or it is an input), failed,
+// and whatever `progress` and `verify` throw.
+void write_export(const GgufExport& exported, bool replace, const BytesWritten& progress,
+                  const GgufVerify& verify = {});
 
 }  // namespace mrrope

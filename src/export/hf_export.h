@@ -8,10 +8,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/staging.h"
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
 
@@ -51,8 +53,21 @@ nlohmann::ordered_json extended_config(const nlohmann::ordered_json& config, con
 // What will not be as the plan says, in words; empty where all is.
 std::string hf_caveat(const nlohmann::ordered_json& config, const Model& model);
 
-// Writes the folder: all of it or nothing. Throws Error: usage, unsupported, failed.
-void export_huggingface(const Model& model, const Plan& plan, const HfOptions& options);
+// Verifies a folder that has no final name yet; throws to reject it.
+using HfVerify = std::function<void(Staging& staging, const std::filesystem::path& folder)>;
+
+// Writes the folder next to its final place, verifies it, and only then publishes it. With
+// `replace` it replaces a folder that mrrope export wrote and that holds nothing else; any other
+// folder, the input, a folder around or inside the input, and one that holds the files that the
+// input links to are refused. `progress`: bytes copied since the last call; may throw to give up.
+// Throws Error: usage, unsupported, failed (there are no weights, for example), and what `verify`
+// throws.
+void export_huggingface(const Model& model, const Plan& plan, const HfOptions& options,
+                        const std::function<void(std::uint64_t)>& progress = {},
+                        const HfVerify& verify = {});
+
+// Bytes that will be copied; 0 if files are linked.
+std::uint64_t bytes_to_copy(const Model& model, const HfOptions& options);
 
 // The folder of a model given as folder, config.json or weights.
 std::filesystem::path hf_folder(const Model& model);
