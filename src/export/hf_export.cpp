@@ -35,7 +35,7 @@ bool is_per_layer(const ordered_json& rope) {
          (rope.contains("full_attention") || rope.contains("sliding_attention"));
 }
 
-// The rope dictionary as transformers finds it; null where there is none.
+// The rope dictionary as transformers finds it; null if there is none.
 ordered_json rope_of(const ordered_json& text) {
   for (const char* name : {"rope_scaling", "rope_parameters"}) {
     const auto at = text.find(name);
@@ -60,7 +60,7 @@ void keep_model_keys(const ordered_json& before, ordered_json& after) {
   }
 }
 
-// "rope_theta" moves out of the dictionary, as transformers 4 wants it.
+// Moves "rope_theta" out of the dictionary, where transformers 4 expects it.
 double take_theta(ordered_json& rope) {
   const double theta = rope.at("rope_theta").get<double>();
   rope.erase("rope_theta");
@@ -313,16 +313,17 @@ ordered_json native_parameters(const Plan& plan) {
   const Geometry& g = plan.geometry();
   const Extension& e = plan.extension();
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::usage, cat("no reader knows ", e.method, " by name: ", why),
+    throw Error(ErrorKind::usage, cat("--native cannot express ", e.method, ": ", why),
                 "remove --native: the lists express it exactly");
   };
   if (!g.trained_factor.empty() || g.trained_attention_scale != 1) {
-    refuse("the model has scaling of its own, and only one can be named");
+    refuse("the model has its own scaling, and only one can be named");
   }
   const double temperature = plan.attention_scale();
   ordered_json out;
   if (e.method == "pi" || e.method == "llama3") {
-    if (temperature != 1) refuse(cat("it has no temperature, and the plan's is ", temperature));
+    if (temperature != 1)
+      refuse(cat("this form has no temperature, and the plan's is ", temperature));
     out = {{"rope_type", e.method == "pi" ? "linear" : "llama3"},
            {"rope_theta", g.base},
            {"factor", e.scale}};
@@ -334,7 +335,7 @@ ordered_json native_parameters(const Plan& plan) {
     return out;
   }
   if (e.method != "yarn" || e.parameters.low || e.parameters.high) {
-    refuse("linear, yarn (without --low and --high) and llama3 have names");
+    refuse("only linear, yarn (without --low and --high) and llama3 have names");
   }
   out = {{"rope_type", "yarn"},
          {"rope_theta", g.base},
@@ -355,9 +356,9 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   ordered_json& text = text_part(out);
   if (text.contains("rope_ratio") || text.contains("attn_config")) {
     throw Error(ErrorKind::unsupported,
-                cat(shown(model.path.string()), ": keeps its rotation in ",
+                cat(shown(model.path.string()), ": declares its rotation in ",
                     text.contains("rope_ratio") ? "rope_ratio" : "attn_config",
-                    ", which code of its own reads: no key of ours would be looked at"),
+                    ", which only the model's own code reads, so it would ignore the plan"),
                 "convert the model to GGUF and export that");
   }
   const ordered_json before = rope_of(text);
@@ -371,7 +372,7 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   }
   if (options.dialect == Dialect::v5) {
     write_v5(text, before, rope);
-    // Where readers of either dialect look; they must not disagree.
+    // Readers of both dialects look here; the values must agree.
     if (text.contains("rope_theta")) text["rope_theta"] = plan.geometry().base;
   } else {
     write_v4(text, before, rope);
@@ -387,9 +388,8 @@ std::string hf_caveat(const ordered_json& config, const Model& model) {
   const bool windows = std::any_of(model.layers.begin(), model.layers.end(),
                                    [](const Layer& l) { return l.kind == LayerKind::windowed; });
   if (windows && !is_per_layer(rope_of(text)) && !text.contains("rope_local_base_freq")) {
-    return "its config holds one rotation for all layers, so readers of this folder also change "
-           "the "
-           "sliding-window layers, which the plan leaves alone";
+    return "its config has one rotation for all layers, so readers of this folder also change the "
+           "sliding-window layers, which the plan leaves unchanged";
   }
   return {};
 }
@@ -419,7 +419,7 @@ void export_huggingface(const Model& model, const Plan& plan, const HfOptions& o
                 "export it with --to gguf, or give the folder that it was converted from");
   }
   if (plan.geometry() != model.geometry) {
-    throw Error(ErrorKind::usage, "the plan was made for another geometry than this model's",
+    throw Error(ErrorKind::usage, "the plan was made for a model with a different geometry",
                 "make the plan from this folder: mrrope plan FOLDER ...");
   }
   const fs::path from = hf_folder(model);

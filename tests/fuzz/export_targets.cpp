@@ -36,7 +36,8 @@ void export_one(const Gguf& gguf, const Model& model, const char* method, GgufOp
   for (const GgufFileOut& file : exported.files) check_file(file);
   write_gguf(exported.files, {});
   const std::filesystem::path out = exported.files.front().path;
-  require(std::filesystem::file_size(out) == exported.files.front().size(), "a size other than stated");
+  require(std::filesystem::file_size(out) == exported.files.front().size(),
+          "a size other than stated");
   const Gguf back = read_gguf(out);
   require(back.first().tensors.size() == exported.files.front().tensors.size(), "a tensor lost");
   require(gguf_facts(back).model.architecture == exported.architecture, "another architecture");
@@ -47,8 +48,8 @@ void export_one(const Gguf& gguf, const Model& model, const char* method, GgufOp
 void gguf_export(std::span<const std::byte> bytes) {
   static const test::TempFolder folder(test::fast_place());
   only_errors([&] {
-    const auto in = folder.write(
-        "in.gguf", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const auto in =
+        folder.write("in.gguf", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     const Gguf gguf = read_gguf(in);
     if (gguf.parts.size() != 1) return;
     const Model model = finish_model(gguf_facts(gguf), false);
