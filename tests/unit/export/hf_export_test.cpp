@@ -212,7 +212,7 @@ TEST(HfExport, NeverTouchesItsInput) {
   refused(f.folder / "in", "is the input itself");
   refused(f.folder / "in/", "is the input itself");
   refused(f.folder / "in/.", "is the input itself");
-  refused(f.folder / "sub/../in", "is the input itself");
+  refused(f.folder / "in/sub/../../in", "is the input itself");
   refused(fs::relative(f.folder / "in"), "is the input itself");
   refused(f.folder / "link", "is the input itself");
   refused(f.folder.path(), "contains the input");
