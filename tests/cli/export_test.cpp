@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -217,7 +218,7 @@ TEST(Export, NeverOverwritesItsInput) {
     refused("export " + model + " --method pro --ctx 16k --no-verify --force -o " + name);
     refused("export link.gguf --method pro --ctx 16k --no-verify --force -o " + name);
     refused("plan " + model + " --method pro --ctx 16k -o " + name);
-    refused("theory waves " + model + " --method pro --scale 4 --html " + name);
+    refused("theory factors " + model + " --method pro --scale 4 --html " + name);
   }
   refused("export " + model + " --plan " + plan + " --no-verify --force -o p.json");
   refused("plan --plan p.json -o p.json");
@@ -260,22 +261,22 @@ TEST(Export, AFileSizeLimitLeavesNothingBehind) {
   EXPECT_TRUE(names_in(folder.path()).empty());
 }
 
-// Waits until the export has written its file but not published it, and stops the process there.
-// False if it ended before.
-bool stop_in_the_proof(RunningCommand& command, const TempFolder& folder, std::uintmax_t size) {
+// Waits until the export has written its whole file under a private name, which is returned, and
+// stops the process. Empty if it ended before. `known`: a folder that was there already.
+std::string stop_in_the_proof(RunningCommand& command, const TempFolder& folder,
+                              std::uintmax_t size, const std::string& known = {}) {
   while (command.running()) {
     for (const std::string& name : names_in(folder.path())) {
       std::error_code error;
-      if (name.rfind("out.gguf.part-", 0) != 0 ||
-          fs::file_size(folder / name / "new" / "out.gguf", error) != size || error) {
+      if (name == known || fs::file_size(folder / name / "new" / "out.gguf", error) != size) {
         continue;
       }
       command.send(SIGSTOP);
-      return !fs::exists(folder / "out.gguf");
+      return name;
     }
     usleep(1000);
   }
-  return false;
+  return {};
 }
 
 TEST(Export, AKillDuringTheProofPublishesNothing) {
@@ -285,28 +286,24 @@ TEST(Export, AKillDuringTheProofPublishesNothing) {
   ASSERT_EQ(run_command(command + " --no-verify").exit_code, 0);
   const std::uintmax_t size = fs::file_size(folder / "out.gguf");
   fs::remove(folder / "out.gguf");
+  std::string left;
   {
     RunningCommand killed(command);
-    ASSERT_TRUE(stop_in_the_proof(killed, folder, size));
+    left = stop_in_the_proof(killed, folder, size);
+    ASSERT_NE(left, "");
+    EXPECT_FALSE(fs::exists(folder / "out.gguf"));
     killed.send(SIGKILL);
     EXPECT_EQ(killed.wait().exit_code, 128 + SIGKILL);
   }
-  EXPECT_FALSE(fs::exists(folder / "out.gguf"));
-  ASSERT_EQ(names_in(folder.path()).size(), 1u);  // under a private name
-  // --force keeps the old file, too.
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{left});
+  // With --force the old file stays, and Ctrl-C leaves nothing else; the next export has removed
+  // what the killed one left.
   folder.write("out.gguf", "old");
   {
     RunningCommand asked(command + " --force");
-    while (asked.running() && names_in(folder.path()).size() > 2) usleep(1000);
-    std::string name;
-    while (asked.running() && name.empty()) {
-      for (const std::string& n : names_in(folder.path())) {
-        std::error_code error;
-        if (fs::file_size(folder / n / "new" / "out.gguf", error) == size && !error) name = n;
-      }
-      usleep(1000);
-    }
+    ASSERT_NE(stop_in_the_proof(asked, folder, size, left), "");
     asked.send(SIGINT);
+    asked.send(SIGCONT);
     const CommandResult r = asked.wait();
     EXPECT_EQ(r.exit_code, 130) << r.err;
     EXPECT_TRUE(contains(r.err, "interrupted: nothing was written")) << r.err;
@@ -325,7 +322,7 @@ TEST(Export, CtrlCEndsTheProofOfAFolder) {
   fs::permissions(folder / "python", fs::perms::owner_all);
   RunningCommand command(
       "export " + folder.file("in") + " --method pro --ctx 4k --to hf -o " + folder.file("out"),
-      "MRROPE_PYTHON=" + folder.file("python"));
+      "export MRROPE_PYTHON=" + folder.file("python") + ";");
   while (command.running() && !fs::exists(folder / "running")) usleep(1000);
   EXPECT_FALSE(fs::exists(folder / "out"));
   command.send(SIGINT);
@@ -347,7 +344,7 @@ TEST(Export, AFailedProofKeepsTheOldFolder) {
   folder.write("python", "#!/bin/sh\necho '{\"version\": \"0\", \"theta\": [1], \"factor\": 1}'\n");
   fs::permissions(folder / "python", fs::perms::owner_all);
   const CommandResult r =
-      run_command(command + "uni --force", "MRROPE_PYTHON=" + folder.file("python"));
+      run_command(command + "uni --force", "export MRROPE_PYTHON=" + folder.file("python") + ";");
   EXPECT_EQ(r.exit_code, 6) << r.err;
   EXPECT_TRUE(contains(r.err, "was not written")) << r.err;
   EXPECT_EQ(read_file(folder / "out/config.json"), before);
