@@ -337,9 +337,6 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   options.native = flags.native;
   options.copy = flags.copy;
   options.replace = flags.force;
-  const std::string caveat = hf_caveat(
-      nlohmann::ordered_json::parse(read_json(hf_folder(job.model) / "config.json").dump()),
-      job.model);
   HuggingFaceProof proof;
   proof.why = "--no-verify";
   catch_interrupts();
@@ -357,6 +354,9 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   };
   export_huggingface(
       job.model, job.plan, options, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
+  const std::string caveat = hf_caveat(
+      nlohmann::ordered_json::parse(read_json(hf_folder(job.model) / "config.json").dump()),
+      job.model);
   if (!caveat.empty()) note(caveat);
   if (!proof.ran && !flags.no_verify) note(cat("not verified with transformers: ", proof.why));
   if (flags.json) {
