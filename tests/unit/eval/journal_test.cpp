@@ -95,6 +95,14 @@ TEST(Journal, AFullDiskLosesNothing) {
   EXPECT_EQ(read_file(dir / "j"), before + "{\"c\":1}\n");
 }
 
+TEST(Journal, FollowsNoPlantedLink) {
+  const TempFolder dir;
+  write_file(dir / "victim", "one line that is not a journal");
+  std::filesystem::create_symlink(dir / "victim", dir / "journal.jsonl");
+  expect_error(ErrorKind::failed, "cannot open", [&] { Journal(dir / "journal.jsonl"); });
+  EXPECT_EQ(read_file(dir / "victim"), "one line that is not a journal");
+}
+
 TEST(WriteAtomically, ReplacesOrLeaves) {
   const TempFolder dir;
   write_atomically(dir / "f", "one");
