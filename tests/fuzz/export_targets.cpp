@@ -40,7 +40,7 @@ void export_one(const Gguf& gguf, const Model& model, const char* method, GgufOp
           "a size other than stated");
   const Gguf back = read_gguf(out);
   require(back.first().tensors.size() == exported.files.front().tensors.size(), "a tensor lost");
-  require(gguf_facts(back).model.architecture == exported.architecture, "another architecture");
+  require(gguf_facts(back).architecture->name == exported.architecture, "another architecture");
 }
 
 }  // namespace
