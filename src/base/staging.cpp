@@ -96,7 +96,9 @@ void remove_leftovers(const fs::path& parent, const std::string& name) {
     const int marker = open_marker(folder);
     if (marker < 0) continue;
     if (::flock(marker, LOCK_EX | LOCK_NB) != 0) {
+      const bool in_use = errno == EWOULDBLOCK;
       ::close(marker);
+      if (!in_use) continue;  // no locks on this file system: it may be in use
       throw Error(ErrorKind::failed,
                   cat("another process is writing ", shown((parent / name).string())),
                   "wait for it to finish, or give another name with -o");
@@ -137,8 +139,9 @@ Staging::Staging(const fs::path& out, std::uint64_t size) : parent_(folder_of(ou
   folder_ = made;
   marker_ = ::open((folder_ / kMarker).c_str(),
                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (marker_ >= 0) ::flock(marker_, LOCK_EX | LOCK_NB);  // some file systems have no locks
   const bool good =
-      marker_ >= 0 && ::flock(marker_, LOCK_EX | LOCK_NB) == 0 &&
+      marker_ >= 0 &&
       ::write(marker_, kMarkerText.data(), kMarkerText.size()) == ssize_t(kMarkerText.size()) &&
       ::mkdir((folder_ / "new").c_str(), 0755) == 0;
   if (good) return;
