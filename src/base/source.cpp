@@ -9,6 +9,8 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -37,7 +39,40 @@ bool is_within(const std::filesystem::path& path, const std::filesystem::path& f
   return end == folder.end();
 }
 
+using FileId = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
+
+FileId id_of(const struct stat& status) {
+  return {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino)};
+}
+
+std::mutex g_inputs_mutex;
+std::set<FileId>& inputs() {
+  static std::set<FileId> set;
+  return set;
+}
+
 }  // namespace
+
+void remember_input(int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return;
+  const std::lock_guard lock(g_inputs_mutex);
+  inputs().insert(id_of(status));
+}
+
+bool is_input(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return false;
+  const std::lock_guard lock(g_inputs_mutex);
+  return inputs().count(id_of(status)) != 0;
+}
+
+void forget_input(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return;
+  const std::lock_guard lock(g_inputs_mutex);
+  inputs().erase(id_of(status));
+}
 
 Source Source::open(const std::filesystem::path& path) {
   const std::string name = path.string();
@@ -61,6 +96,7 @@ Source Source::open(const std::filesystem::path& path) {
                 "give a GGUF file, a Hugging Face folder or its config.json");
   }
   source.size_ = static_cast<std::uint64_t>(status.st_size);
+  remember_input(file);
   return source;
 }
 

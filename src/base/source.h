@@ -44,6 +44,13 @@ class Source {
   std::string name_;
 };
 
+// The inputs of this process: files that Source::open opened, or that were remembered by hand. They
+// are known by device and inode, so that every name of an input is recognised.
+void remember_input(int file);  // a descriptor
+bool is_input(const std::filesystem::path& path);
+// For a file that this process has just written: its inode may have been that of an input.
+void forget_input(const std::filesystem::path& path);
+
 // Reads a source from front to back through a small buffer. Numbers are little-endian.
 // Whatever would run past the end is an Error (corrupt) with the offset.
 class Reader {

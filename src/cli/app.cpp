@@ -7,9 +7,9 @@
 #include <iostream>
 #include <map>
 
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/args/presets.h"
-#include "eval/run/journal.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"
 #include "mrrope/error.h"
@@ -53,6 +53,7 @@ void write_output(const std::string& path, const std::string& content) {
   if (path == "-") {
     std::cout << content;
   } else {
+    refuse_input(path);
     write_atomically(path, content);
   }
 }
@@ -67,6 +68,8 @@ void catch_interrupts() {
 }
 
 int run(int argc, char** argv) {
+  // A limit on file sizes is then an error of write(), which removes what it had begun.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::vector<std::string> arguments;
   typed = "mrrope";
   for (int i = 1; i < argc; ++i) {

@@ -14,8 +14,8 @@ int run(int argc, char** argv);
 // A line on stderr that starts with "note:".
 void note(const std::string& text);
 
-// Writes a file in full or not at all: under a temporary name first, then renamed.
-// "-" is stdout. Throws Error (failed).
+// Writes a file in full or not at all; "-" is stdout. Throws Error: failed, and usage if the file
+// is an input of this command.
 void write_output(const std::string& path, const std::string& content);
 
 // The command as typed, quoted for a shell: how to do it again.

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 
 #include "base/text.h"
+#include "core/turns.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -174,11 +174,11 @@ const Method& method_row(std::string_view name) {
 const MethodInfo& find_method(std::string_view name) { return method_row(name).info; }
 
 double pair_with_turns(const Geometry& g, double turns) {
+  if (g.trained_factor.empty()) {
+    return plain_pair_with_turns(g.rotary_dim, g.base, double(g.train_length), turns);
+  }
   // ln(turns) falls by this much from pair to pair of plain RoPE.
   const double slope = 2 * std::log(g.base) / g.rotary_dim;
-  if (g.trained_factor.empty()) {
-    return std::log(double(g.train_length) / (turns * 2 * std::numbers::pi)) / slope;
-  }
   // With trained factors: straight lines between the pairs in ln(turns), plain RoPE beyond them.
   const std::vector<double> r = rotations_in_window(g);
   const double wanted = std::log(turns);

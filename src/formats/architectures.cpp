@@ -16,11 +16,14 @@ using enum FactorSupport;
 // Further facts of a row, or-ed together.
 enum Traits : unsigned {
   plain = 0,
-  latent = 1,     // latent_attention
-  mrope = 2,      // mrope
-  in_scores = 4,  // scale_in_scores
-  as_llama = 8,   // like_llama
-  reaching = 16,  // keys_reach_windows
+  latent = 1,         // latent_attention
+  mrope = 2,          // mrope
+  in_scores = 4,      // scale_in_scores
+  as_llama = 8,       // like_llama
+  reaching = 16,      // keys_reach_windows
+  renamed_norm = 32,  // norm_renamed
+  output_bias = 64,   // reads_output_bias
+  scale_key = 128,    // reads_scale
 };
 
 constexpr Architecture row(std::string_view name, std::string_view huggingface, Pairing pairing,
@@ -33,6 +36,9 @@ constexpr Architecture row(std::string_view name, std::string_view huggingface, 
           .factors = factors,
           .factors_tested = true,
           .like_llama = (traits & as_llama) != 0,
+          .norm_renamed = (traits & renamed_norm) != 0,
+          .reads_output_bias = (traits & output_bias) != 0,
+          .reads_scale = (traits & scale_key) != 0,
           .layers = layers,
           .latent_attention = (traits & latent) != 0,
           .mrope = (traits & mrope) != 0,
@@ -281,7 +287,7 @@ constexpr std::array table{
            reaching),
     no_plan("llada", "llada", diffusion, ignored),
     no_plan("llada-moe", "llada_moe", diffusion),
-    halves("seed_oss", "seed_oss", refused, {}, as_llama),
+    halves("seed_oss", "seed_oss", refused, {}, as_llama | renamed_norm | scale_key),
     halves("grovemoe", "grove_moe"),
     halves("apertus", "apertus", used),
     halves("minimax-01", "minimax minimax_text_01 minimax_m1", refused,
@@ -292,7 +298,7 @@ constexpr std::array table{
            {.indexer = Indexer::after_dense}),
     no_plan("cogvlm", "cogvlm", fixed, ignored),
     no_plan("rnd1", "rnd1", diffusion),
-    halves("pangu-embedded", "PanguEmbedded", ignored, {}, as_llama),
+    halves("pangu-embedded", "PanguEmbedded", ignored, {}, as_llama | output_bias),
     reordered("mistral3", "ministral3 mistral3", used),
     no_plan("eagle3", "", draft, used),
     no_plan("dflash", "", draft, used),

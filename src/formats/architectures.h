@@ -80,6 +80,10 @@ struct Architecture {
   // Its graph is llama's but for the pairing, the names of some tensors and biases, so that a file
   // can be re-labelled without loss.
   bool like_llama = false;
+  // Of those: how the graph differs from llama's in what it reads.
+  bool norm_renamed = false;       // post_attention_norm is what llama calls ffn_norm
+  bool reads_output_bias = false;  // attn_output.bias
+  bool reads_scale = false;        // the key attention.scale, as llama does
   LayerRule layers = {};
   // MLA with the compressed vector in the cache, in files that state attention.key_length_mla.
   bool latent_attention = false;

@@ -34,6 +34,7 @@
 
 #include "base/source.h"
 #include "base/text.h"
+#include "core/turns.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 #include "mrrope/plan.h"
@@ -60,8 +61,7 @@ Geometry bare(const Model& model, std::int64_t window) {
 // YaRN as engines run it, with the two settings a file may change and a plan does not know.
 std::vector<double> yarn_factors(const Geometry& g, double factor, const ScalingRule& rule) {
   const auto pair_at = [&](double turns) {
-    return g.rotary_dim * std::log(double(g.train_length) / (turns * 2 * std::numbers::pi)) /
-           (2 * std::log(g.base));
+    return plain_pair_with_turns(g.rotary_dim, g.base, double(g.train_length), turns);
   };
   double low = pair_at(rule.beta_fast);
   double high = pair_at(rule.beta_slow);

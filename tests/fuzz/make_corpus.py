@@ -2,10 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the seeds of the fuzzers into corpus/: small files of every kind the readers know.
 
+Plan files are written only if the command is given: make_corpus.py build/release/bin/mrrope.
 Files that a fuzzer found (named crash-* or found-*) are left alone.
 """
 import json
+import math
 import struct
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -108,6 +113,48 @@ def gguf_seeds():
     yield "aligned", gguf([("general.alignment", U32, 32), ("a.u64", U64, 1 << 63)], [floats("x", [1.0])])
 
 
+def export_seeds():
+    def rows(name, *dims):
+        return (name, list(dims), 0, b"x" * 4 * math.prod(dims))
+
+    yield "factors", gguf(model("llama"), [rows("blk.0.attn_q.weight", 64, 64), rows("output_norm.weight", 64)])
+    yield "llama3", gguf(model("llama"), [floats("rope_freqs.weight", [1, 1, 1, 1, 2.5, 8, 8, 8])])
+    yield "lists", gguf(model("phi3", [("rope.scaling.original_context_length", U32, 512)]),
+                        [floats("rope_factors_long.weight", [1, 2, 3, 4, 5, 6, 7, 8]),
+                         floats("rope_factors_short.weight", [1, 1, 1, 1, 1, 1, 2, 2])])
+    yield "relabelled", gguf(model("qwen2"), [rows("blk.0.attn_q.weight", 4, 64), rows("blk.0.attn_k.bias", 32),
+                                              rows("blk.1.attn_qkv.weight", 4, 128)])
+    yield "no_dimensions", gguf(model("qwen2"), [rows("blk.0.attn_q.weight")])
+    yield "renamed_norm", gguf(model("seed_oss", [("attention.scale", F32, 0.5)]),
+                               [rows("blk.0.post_attention_norm.weight", 64)])
+    yield "output_bias", gguf(model("pangu-embedded"), [rows("blk.0.attn_output.bias", 64)])
+    yield "interleaved", gguf(model("internlm2"), [rows("blk.0.attn_k.weight", 64, 32)])
+    yield "quantised", gguf(model("qwen2"), [("blk.0.attn_q.weight", [64, 64], 2, b"q" * 2304)])
+    yield "keys", gguf(model("qwen3"), [rows("output.weight", 64, 3)])
+    yield "windows", gguf(model("gemma3", [("attention.sliding_window", U32, 512)], block_count=7))
+    yield "aligned", gguf([("general.alignment", U32, 8)] + model("llama"), [])
+
+
+# Plans as the command writes them: make_corpus.py path/to/mrrope.
+PLANS = {
+    "pro": "--method pro --scale 4", "yarn": "--method yarn --scale 4 --beta-fast 16 --beta-slow 2",
+    "pi": "--method pi --scale 8", "none": "--method none --scale 1", "ntk": "--method ntk --scale 2",
+    "llama3": "--method llama3 --scale 4", "custom": "--method custom --factors 1,1,2,4,4,4,4,4 --scale 4",
+    "ladder": "--method elastic:pro --scale 16",
+}
+
+
+def plan_seeds(command):
+    for name, flags in PLANS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "plan.json"
+            subprocess.run([command, "plan", "--rotary-dim", "16", "--rope-freq-base", "10000", "--train-ctx", "1024",
+                            *flags.split(), "-o", str(out)], check=True)
+            yield name, json.loads(out.read_text())
+    yield "no_plan", {}
+    yield "other_numbers", {"method": "pro", "scale": 4, "factor": [1, 2], "geometry": {"rotary_dim": 4}}
+
+
 def tensor(dtype, shape, start, end):
     return {"dtype": dtype, "shape": shape, "data_offsets": [start, end]}
 
@@ -174,7 +221,11 @@ def config_seeds():
 
 
 def main():
-    for name, seeds in (("gguf", gguf_seeds()), ("safetensors", safetensors_seeds()), ("config", config_seeds())):
+    kinds = [("gguf", gguf_seeds()), ("export", export_seeds()), ("safetensors", safetensors_seeds()),
+             ("config", config_seeds())]
+    if len(sys.argv) > 1:
+        kinds.append(("plan", plan_seeds(sys.argv[1])))
+    for name, seeds in kinds:
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, content in seeds:

@@ -9,6 +9,8 @@
 namespace mrrope::fuzz {
 
 void gguf(std::span<const std::byte> bytes);
+void gguf_export(std::span<const std::byte> bytes);  // the same file through every kind of export
+void plan(std::span<const std::byte> bytes);         // a plan file
 void safetensors(std::span<const std::byte> bytes);  // a file, or an index if it starts with '{'
 void config(std::span<const std::byte> bytes);
 void request(std::span<const std::byte> bytes);  // the body of a request to mrrope serve

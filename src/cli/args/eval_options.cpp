@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"

@@ -3,10 +3,10 @@
 #include <iostream>
 #include <memory>
 
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/report_file.h"
-#include "eval/run/journal.h"
 #include "eval/run/shard.h"
 #include "mrrope/error.h"
 

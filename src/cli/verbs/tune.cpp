@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
@@ -137,6 +138,7 @@ void run_tune(const TuneFlags& flags) {
 
   const fs::path home = flags.folder.empty() ? fs::path(flags.out).replace_extension(".tune")
                                              : fs::path(flags.folder);
+  for (const fs::path& path : {fs::path(flags.out), home / "found.json"}) refuse_input(path);
   const RunInfo info{command_line(), model_digest(facts.files), flags.search.seed};
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());

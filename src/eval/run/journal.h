@@ -12,10 +12,6 @@
 
 namespace mrrope {
 
-// Writes a file in full or not at all: under a temporary name, flushed to the disk, renamed.
-// Throws Error (failed).
-void write_atomically(const std::filesystem::path& path, const std::string& content);
-
 struct ParsedJournal {
   std::vector<nlohmann::ordered_json> lines;
   std::uint64_t size = 0;       // bytes of whole lines

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/output_file.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "mrrope/error.h"

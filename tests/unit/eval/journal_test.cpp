@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/output_file.h"
 #include "eval/run/run_folder.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
@@ -94,6 +95,14 @@ TEST(Journal, AFullDiskLosesNothing) {
   EXPECT_EQ(read_file(dir / "j"), before + "{\"c\":1}\n");
 }
 
+TEST(Journal, FollowsNoPlantedLink) {
+  const TempFolder dir;
+  write_file(dir / "victim", "one line that is not a journal");
+  std::filesystem::create_symlink(dir / "victim", dir / "journal.jsonl");
+  expect_error(ErrorKind::failed, "cannot open", [&] { Journal(dir / "journal.jsonl"); });
+  EXPECT_EQ(read_file(dir / "victim"), "one line that is not a journal");
+}
+
 TEST(WriteAtomically, ReplacesOrLeaves) {
   const TempFolder dir;
   write_atomically(dir / "f", "one");
@@ -103,7 +112,9 @@ TEST(WriteAtomically, ReplacesOrLeaves) {
                  [&] { write_atomically(dir / "f", std::string(100, 'x')); });
   }
   EXPECT_EQ(read_file(dir / "f"), "one");
-  EXPECT_FALSE(std::filesystem::exists(dir / "f.part"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()),
+                          std::filesystem::directory_iterator()),
+            1);
   write_atomically(dir / "f", "two");
   EXPECT_EQ(read_file(dir / "f"), "two");
   expect_error(ErrorKind::failed, "cannot", [&] { write_atomically(dir / "no/such/f", "x"); });
