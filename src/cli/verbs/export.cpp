@@ -10,6 +10,7 @@
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "cli/export_proof.h"
+#include "core/methods.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"
 #include "export/gguf_export.h"
@@ -91,7 +92,7 @@ Job resolve_job(ExportFlags& flags) {
   const std::int64_t reach = std::max(
       {length, e.length, static_cast<std::int64_t>(std::llround(e.scale * double(window)))});
   length = ctx > 0 ? ctx : reach;
-  if (length > reach && e.method != "custom") {
+  if (length > reach && method_row(e.method).reach != Reach::numbers) {
     note(cat("the plan stretches the window to ", reach, " tokens; the files will say ", length));
   }
   return {std::move(model), plan, length};
