@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of mrrope.h, and the wall that no exception passes.
+// What the handles of mrrope.h point to, and the guard that turns exceptions into error codes.
 #pragma once
 
 #include <new>

@@ -43,7 +43,7 @@ Model read_folder(const fs::path& folder, bool replace_scaling) {
                             : cat("give the GGUF file itself: ", found));
 }
 
-// The folder a file lies in, as the user spelled it.
+// The folder of a file, as the user spelled it.
 fs::path folder_of(const fs::path& file) {
   const fs::path parent = file.parent_path();
   return parent.empty() ? fs::path(".") : parent;
@@ -84,7 +84,8 @@ Model read_model(const fs::path& path, bool replace_scaling) {
     if (path.extension() == ".safetensors") read_safetensors(Source::open(path));
     model = read_folder(folder_of(path), replace_scaling);
   } else if (path.extension() == ".json") {
-    // Under another name it is a config on its own; the weights beside it may not be its own.
+    // Under another name it is only a config; weights in the same folder may belong to another
+    // model.
     Facts facts = config_facts(read_json(path), path.string());
     facts.model.files = {path};
     model = finish_model(std::move(facts), replace_scaling);

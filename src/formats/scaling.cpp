@@ -18,7 +18,7 @@
 //                  it, so it counts as trained. transformers' `truncate` = false lets the ramp
 //                  begin between two pairs; llama.cpp knows no such key and always truncates.
 //   longrope       the short list inside the original window, which is all that a plan starts from;
-//                  the long list is kept beside it. Both engines apply the attention scale on
+//                  the long list is kept as well. Both engines apply the attention scale on
 //                  either side of the switch. Two equal lists never switch: one list, the declared
 //                  window.
 //   proportional   (transformers; GGUF as rope_freqs of 1 and 1e30) the later pairs never turn.

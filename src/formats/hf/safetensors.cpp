@@ -135,7 +135,7 @@ std::vector<std::string> read_safetensors_index(const Source& source) {
                    [&](const std::string& key, json&& value) {
                      if (!value.is_string()) {
                        corrupt(source.name(),
-                               cat("the weight_map of ", shown(key), " is no file name"));
+                               cat("the weight_map of ", shown(key), " is not a file name"));
                      }
                      const std::string& name = value.get_ref<const std::string&>();
                      check_plain_name(source.name(), name);
