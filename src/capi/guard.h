@@ -66,7 +66,7 @@ inline std::string checked(const char* text, const char* what) {
   return text;
 }
 
-// Throws Error (usage) on an element that is none.
+// Throws Error (usage) on an invalid element.
 Batch batch_of(const mrrope_batch* batch);
 
 }  // namespace mrrope::capi

@@ -187,10 +187,9 @@ int run(int argc, char** argv) {
   std::string wanted;
   bool list_presets = false;
   app.add_option("--generate", wanted, "Print the manual page or a shell completion")
-      ->type_name("man|bash|zsh|fish")
+      ->type_name("WHAT")
       ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}));
-  app.add_option("--preset",
-                 "A table or figure of the paper as a command: mrrope --preset NAME MODEL")
+  app.add_option("--preset", "Run a table or figure of the paper: mrrope --preset NAME MODEL")
       ->type_name("NAME");
   app.add_flag("--presets", list_presets, "List the presets");
   add_inspect(app);

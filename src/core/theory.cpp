@@ -21,7 +21,7 @@ constexpr int kHalvings = 30;
 
 void check_length(std::int64_t length) {
   if (length < 1 || length > kMostPositions) {
-    throw Error(ErrorKind::usage, cat("a curve over ", length, " positions"),
+    throw Error(ErrorKind::usage, cat("a curve over ", length, " positions is not possible"),
                 cat("give a length from 1 to ", kMostPositions));
   }
 }

@@ -94,14 +94,13 @@ constexpr std::string_view stateful =
 constexpr std::string_view unrotated =
     "its attention layers use no positions, there is no rotation to change";
 constexpr std::string_view windows_only =
-    "only its sliding-window layers rotate, and no window reaches past its own length";
-constexpr std::string_view fixed =
-    "llama.cpp rotates it with constants that no setting of a context reaches";
+    "only its sliding-window layers rotate, and they never see more than their window";
+constexpr std::string_view fixed = "llama.cpp rotates it with constants that no setting changes";
 constexpr std::string_view encoder = "it encodes a whole text at once and predicts no next token";
 constexpr std::string_view diffusion =
-    "it writes by diffusion over a whole text and predicts no next token";
+    "it generates by diffusion over a whole text and predicts no next token";
 constexpr std::string_view draft = "it is a draft model that runs only together with its target";
-constexpr std::string_view speech = "it predicts sound and not text";
+constexpr std::string_view speech = "it predicts sound, not text";
 constexpr std::string_view compressed =
     "its layers rotate at compressed positions, each kind with its own base";
 constexpr std::string_view unknown = "llama.cpp knows its name but cannot run it";

@@ -93,7 +93,7 @@ Model read_model(const fs::path& path, bool replace_scaling) {
     const Source source = Source::open(path);
     if (starts_with(source, "PK\x03\x04") || starts_with(source, "\x80\x02")) {
       throw Error(ErrorKind::unsupported,
-                  cat(path.string(), ": is a PyTorch checkpoint, which is not read"),
+                  cat(path.string(), ": PyTorch checkpoints are not supported"),
                   "give the folder with its config.json, or convert the model to GGUF");
     }
     model = finish_model(gguf_facts(read_gguf(path)), replace_scaling);
@@ -106,7 +106,8 @@ Model read_model(const fs::path& path, bool replace_scaling) {
 std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_element) {
   if (tokens < 0 || !(bits_per_element > 0) || bits_per_element > 64) {
     throw Error(ErrorKind::usage,
-                cat("no cache for ", tokens, " tokens at ", bits_per_element, " bits per element"),
+                cat("a cache of ", tokens, " tokens at ", bits_per_element,
+                    " bits per element is not possible"),
                 "give a positive length, and 16 bits for f16 or 8.5 for q8_0");
   }
   // MLA caches one vector per token, whose front serves as the value.

@@ -136,6 +136,12 @@ TEST(Arguments, APresetTakesItsOwnVerbAndRefusesEveryOther) {
     EXPECT_TRUE(contains(r.err, "paper/ruler-qwen runs mrrope eval ruler")) << verb << r.err;
   }
   EXPECT_TRUE(contains(run_command("--preset paper/ruler-quen x").err, "paper/ruler-qwen?"));
+  // A model that is typed replaces the preset's own.
+  for (const std::string model : {kAbsent, "--scale 4 " + kAbsent, "-m " + kAbsent}) {
+    const CommandResult r = run_command("--preset paper/theory-bound " + model);
+    EXPECT_TRUE(contains(r.err, kCannotOpen)) << model << r.err;
+  }
+  EXPECT_EQ(run_command("--preset paper/theory-bound --length 1k").exit_code, 0);
 }
 
 struct Typo {

@@ -42,7 +42,7 @@ std::vector<Preset> make_presets() {
        "eval infinitebench --methods yarn,pro --ctx 128k --samples 100 --min-tokens 100000 "
        "--max-tokens 128k"},
       {"paper/longbench-llama",
-       "LongBench-v2, headed Llama-2-7B in one place and Llama-3-8B in another (give --data)",
+       "LongBench-v2, Llama-2-7B or Llama-3-8B, the paper gives both names (give --data)",
        longbench},
       {"paper/longbench-qwen", "LongBench-v2, Qwen2.5-3B-Instruct (give --data)", longbench},
       {"paper/sweep-llama3-high", "perplexity at 128K against the upper boundary, Llama-3-8B",
@@ -76,6 +76,19 @@ const CLI::App* below(const CLI::App& app, const std::string& name) {
     if (verb->get_name() == name) return verb;
   }
   return nullptr;
+}
+
+// Does the user name a model? Words that are values of flags do not count.
+bool names_model(const CLI::App& verb, const std::vector<std::string>& typed, std::size_t from) {
+  for (std::size_t i = from; i < typed.size(); ++i) {
+    if (!is_flag(typed[i])) return true;
+    const std::size_t equals = typed[i].find('=');
+    const CLI::Option* o = verb.get_option_no_throw(typed[i].substr(0, equals));
+    if (o == nullptr) continue;
+    if (o->check_lname("model")) return true;
+    if (equals == std::string::npos && o->get_items_expected_max() > 0) ++i;
+  }
+  return false;
 }
 
 // Two spellings of one flag.
@@ -146,7 +159,10 @@ std::vector<std::string> with_preset(const CLI::App& app,
     verb = next;
   }
   std::size_t flags = out.size();
-  while (flags < own.size() && !is_flag(own[flags])) out.push_back(own[flags++]);
+  const bool other_model = names_model(*verb, typed, same);
+  for (; flags < own.size() && !is_flag(own[flags]); ++flags) {
+    if (!other_model) out.push_back(own[flags]);  // the preset's model
+  }
   for (std::size_t i = flags; i + 1 < own.size(); i += 2) {
     const bool given = std::any_of(typed.begin(), typed.end(), [&](const std::string& word) {
       return is_flag(word) && one_spelling(word) == own[i];
