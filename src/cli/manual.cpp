@@ -38,8 +38,8 @@ std::string joined(const std::vector<std::string>& parts, const std::string& bet
 
 // What a shell offers after a flag.
 struct Values {
-  enum class Kind { none, some, files, folders, words, list } kind = Kind::none;
-  std::vector<std::string> words;  // of `words` (one of them) and `list` (several, with commas)
+  enum class Kind { none, some, files, folders, words, methods } kind = Kind::none;
+  std::vector<std::string> words;  // of `words` (one of them) and `methods` (several, with commas)
 };
 
 Values values_of(const CLI::Option& o) {
@@ -61,7 +61,7 @@ Values values_of(const CLI::Option& o) {
     return out;
   }
   if (o.check_lname("methods")) {
-    Values out{Kind::list, {}};
+    Values out{Kind::methods, {}};
     for (const MethodInfo& m : methods()) out.words.emplace_back(m.name);
     return out;
   }
@@ -238,10 +238,8 @@ std::string zsh_value(const Values& values) {
       return ":folder:_files -/";
     case Values::Kind::words:
       return cat(":value:(", joined(values.words, " "), ")");
-    case Values::Kind::list:
-      // In _values a colon separates an argument.
-      return cat(":name:_values -s , name ", joined(values.words, " "), " ",
-                 replaced(joined(elastic(values.words), " "), ":", "\\:"));
+    case Values::Kind::methods:
+      return ":method:_mrrope_methods";
   }
   return "";
 }
@@ -277,7 +275,12 @@ std::string zsh_functions(const CLI::App& app, const std::string& name) {
 }
 
 std::string zsh(const CLI::App& app) {
-  return cat("#compdef mrrope\n", zsh_functions(app, "_mrrope"), "_mrrope \"$@\"\n");
+  std::vector<std::string> names;
+  for (const MethodInfo& m : methods()) names.emplace_back(m.name);
+  // _values takes what follows a bare colon for an argument.
+  const std::string ladders = replaced(joined(elastic(names), "' '"), ":", "\\:");
+  return cat("#compdef mrrope\n_mrrope_methods() {\n  _values -s , method ", joined(names, " "),
+             " '", ladders, "'\n}\n", zsh_functions(app, "_mrrope"), "_mrrope \"$@\"\n");
 }
 
 // ---- fish -------------------------------------------------------------------------------------
@@ -294,7 +297,7 @@ std::string fish_value(const Values& values) {
       return " -x -a '(__fish_complete_directories)'";
     case Values::Kind::words:
       return cat(" -x -a '", joined(values.words, " "), "'");
-    case Values::Kind::list:
+    case Values::Kind::methods:
       return cat(" -x -a '(__fish_append , ", joined(values.words, " "), " ",
                  joined(elastic(values.words), " "), ")'");
   }

@@ -137,7 +137,7 @@ TEST(Arguments, APresetTakesItsOwnVerbAndRefusesEveryOther) {
   }
   EXPECT_TRUE(contains(run_command("--preset paper/ruler-quen x").err, "paper/ruler-qwen?"));
   // A model that is typed replaces the preset's own.
-  for (const std::string model : {kAbsent, "--scale 4 " + kAbsent, "-m " + kAbsent}) {
+  for (const std::string& model : {kAbsent, "--scale 4 " + kAbsent, "-m " + kAbsent}) {
     const CommandResult r = run_command("--preset paper/theory-bound " + model);
     EXPECT_TRUE(contains(r.err, kCannotOpen)) << model << r.err;
   }
