@@ -21,6 +21,7 @@ install(FILES ${PROJECT_BINARY_DIR}/mrropeConfig.cmake
 
 # Relative to its own place, so that `cmake --install --prefix` and moved folders work.
 file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/mrrope.pc.in ${PROJECT_BINARY_DIR}/mrrope.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/mrrope.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -19,7 +19,7 @@ if(LIBRARY_ONLY)
     list(APPEND absent -D CMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
   endforeach()
   must(${CMAKE_COMMAND} -S ${ROOT} -B ${BUILD} -G Ninja -D MRROPE_LIBRARY_ONLY=ON
-       -D MRROPE_LLAMA_SOURCE=/absent -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_COMPILER=${CXX}
+       -D MRROPE_LLAMA_SOURCE=/absent -D MRROPE_NVCC=OFF -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_COMPILER=${CXX}
        -D MRROPE_SANITIZE=${FLAGS} ${absent})
   must(${CMAKE_COMMAND} --build ${BUILD})
 endif()
