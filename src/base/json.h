@@ -32,8 +32,8 @@ using JsonMember = std::function<void(const std::string& key, nlohmann::json&& v
 
 // Hands over the members of one object, one at a time, so that a long list needs little memory:
 // of the root where `inside` is empty, else of the root's member of that name (every other member
-// of the root is checked and dropped). Throws Error (corrupt) if the root, or that member, is no
-// object, or is missing.
+// of the root is checked and dropped). Throws Error (corrupt) if the root, or that member, is not
+// an object, or is missing.
 void each_json_member(std::string_view text, const std::string& name, const JsonLimits& limits,
                       std::string_view inside, const JsonMember& member);
 

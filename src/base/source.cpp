@@ -19,7 +19,7 @@
 namespace mrrope {
 namespace {
 
-constexpr std::string_view kOwnFolder = "a part of a model must lie in the model's own folder";
+constexpr std::string_view kOwnFolder = "a part of a model must be in the model's own folder";
 constexpr std::size_t kBuffer = std::size_t{64} << 10;
 
 std::string reason(int error) { return std::strerror(error); }
@@ -80,9 +80,12 @@ Source Source::open(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
     const int error = errno;
-    throw Error(ErrorKind::failed, cat("cannot open ", shown(name), ": ", reason(error)),
-                error == ENOENT ? "check the path; a split model needs all of its parts"
-                                : "check that the file can be read: ls -l " + name);
+    std::string hint = "check that the file can be read: ls -l " + name;
+    if (error == ENOENT) {
+      hint = path.extension() == ".gguf" ? "check the path; a split model needs all of its parts"
+                                         : "check the path";
+    }
+    throw Error(ErrorKind::failed, cat("cannot open ", shown(name), ": ", reason(error)), hint);
   }
   Source source;
   source.file_ = file;
@@ -122,7 +125,7 @@ void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
   if (offset > size_ || to.size() > size_ - offset) {
     throw Error(ErrorKind::corrupt,
                 cat(name_, ": ", to.size(), " bytes at offset ", offset,
-                    " lie outside the file of ", size_, " bytes"),
+                    " are outside the file of ", size_, " bytes"),
                 "the file is cut short or damaged: fetch it again");
   }
   if (to.empty()) return;

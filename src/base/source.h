@@ -29,7 +29,7 @@ class Source {
 
   std::uint64_t size() const noexcept { return size_; }
   const std::string& name() const noexcept { return name_; }
-  // For the system's own copying; -1 where the bytes lie in memory.
+  // For the system's own copying; -1 where the bytes are in memory.
   int descriptor() const noexcept { return file_; }
 
   // Throws Error: corrupt if the range leaves the file, failed if the system cannot read it.

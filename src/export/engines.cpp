@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "core/methods.h"
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
 #include "formats/architectures.h"
@@ -54,13 +55,14 @@ std::string llama_flags(const EngineQuestion& q) {
   const Geometry& g = plan.geometry();
   std::string flags;
   double own = 1;
-  if (e.method == "pi") {
+  const std::string_view rule = method_row(e.method).native;
+  if (rule == "linear") {
     flags = cat(" --rope-scaling linear --rope-scale ", e.scale);
-  } else if (e.method == "ntk") {
+  } else if (rule == "base") {
     const double base = g.base * std::pow(plan.factor()[1], g.rotary_dim / 2.0);
     flags = cat(" --rope-freq-base ", significant(base, 9));
-  } else if (e.method == "yarn") {
-    own = 1 + 0.1 * std::log(e.scale);
+  } else if (rule == "yarn") {
+    own = yarn_temperature(e.scale);
     flags = cat(" --rope-scaling yarn --rope-scale ", e.scale, " --yarn-orig-ctx ", g.train_length);
     const auto beta = [&](const char* flag, const std::optional<double>& value) {
       if (value) flags += cat(" --yarn-beta-", flag, " ", *value);
@@ -87,11 +89,12 @@ bool has_llama_name(const EngineQuestion& q) {
                      q.model.scaling.type == "none" && !e.parameters.low && !e.parameters.high;
   if (!q.gguf || !row || row->scale_in_scores || !plain) return false;
   const bool apart = has_windows_apart(q.model);
-  const double own = e.method == "yarn" ? 1 + 0.1 * std::log(e.scale) : 1;
-  if (apart && (e.method == "ntk" || std::abs(q.plan.attention_scale() / own - 1) > 1e-9)) {
+  const std::string_view rule = method_row(e.method).native;
+  const double own = rule == "yarn" ? yarn_temperature(e.scale) : 1;
+  if (apart && (rule == "base" || std::abs(q.plan.attention_scale() / own - 1) > 1e-9)) {
     return false;
   }
-  return e.method == "pi" || e.method == "ntk" || e.method == "yarn";
+  return rule == "linear" || rule == "base" || rule == "yarn";
 }
 
 struct LlamaWay {

@@ -8,6 +8,7 @@
 
 #include "base/output_file.h"
 #include "base/text.h"
+#include "core/methods.h"
 #include "export/relabel.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
@@ -128,8 +129,6 @@ Keys yarn_keys(const YarnFit& fit) {
       integer_key("", GgufType::u32, static_cast<std::uint64_t>(fit.original_length));
   return keys;
 }
-
-double yarn_temperature(double scale) { return 1 + 0.1 * std::log(std::max(1.0, scale)); }
 
 // ---- the decision -----------------------------------------------------------------------------
 

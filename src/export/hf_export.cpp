@@ -8,6 +8,7 @@
 #include "base/output_file.h"
 #include "base/source.h"
 #include "base/text.h"
+#include "core/methods.h"
 #include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
 
@@ -321,20 +322,19 @@ ordered_json native_parameters(const Plan& plan) {
   }
   const double temperature = plan.attention_scale();
   ordered_json out;
-  if (e.method == "pi" || e.method == "llama3") {
+  const std::string_view rule = method_row(e.method).native;
+  if (rule == "linear" || rule == "llama3") {
     if (temperature != 1)
       refuse(cat("this form has no temperature, and the plan's is ", temperature));
-    out = {{"rope_type", e.method == "pi" ? "linear" : "llama3"},
-           {"rope_theta", g.base},
-           {"factor", e.scale}};
-    if (e.method == "llama3") {
+    out = {{"rope_type", rule}, {"rope_theta", g.base}, {"factor", e.scale}};
+    if (rule == "llama3") {
       out["low_freq_factor"] = e.parameters.beta_slow.value_or(1);
       out["high_freq_factor"] = e.parameters.beta_fast.value_or(4);
       out["original_max_position_embeddings"] = g.train_length;
     }
     return out;
   }
-  if (e.method != "yarn" || e.parameters.low || e.parameters.high) {
+  if (rule != "yarn" || e.parameters.low || e.parameters.high) {
     refuse("only linear, yarn (without --low and --high) and llama3 have names");
   }
   out = {{"rope_type", "yarn"},
@@ -345,7 +345,7 @@ ordered_json native_parameters(const Plan& plan) {
          {"attention_factor", temperature},
          {"original_max_position_embeddings", g.train_length}};
   // vLLM and SGLang multiply their own 1 + 0.1 ln S by this key, and read no attention_factor.
-  const double rest = temperature / (1 + 0.1 * std::log(e.scale));
+  const double rest = temperature / yarn_temperature(e.scale);
   if (std::abs(rest - 1) > 1e-12) out["attn_factor"] = rest;
   return out;
 }

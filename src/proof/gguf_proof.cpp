@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "core/methods.h"
 #include "engine/llama/stock.h"
 #include "mrrope/error.h"
 #include "proof/export_proof.h"
@@ -105,7 +106,7 @@ Plan plan_of_file(const Plan& plan, const GgufExport& exported) {
   yarn.scale = fit.scale;
   yarn.parameters.beta_fast = fit.beta_fast;
   yarn.parameters.beta_slow = fit.beta_slow;
-  const double own = 1 + 0.1 * std::log(fit.scale);
+  const double own = yarn_temperature(fit.scale);
   const double temperature = own * double(exported.attn_factor.value_or(1));
   yarn.parameters.attn_coef = (temperature - 1) / std::log(fit.scale);
   return make_plan(plan.geometry(), yarn);

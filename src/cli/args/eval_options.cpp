@@ -258,8 +258,9 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const std::s
 }
 
 std::vector<std::string> default_texts() {
-  note("no texts given: using those that come with mrrope, formal mathematics in data/texts");
-  return {(project_files() / "data" / "texts").string()};
+  const std::string folder = (project_files() / "data" / "texts").string();
+  note(cat("no texts given: using the bundled ones (formal mathematics) in ", folder));
+  return {folder};
 }
 
 DocumentSet read_texts(const std::vector<std::string>& given, const DocumentOptions& options) {

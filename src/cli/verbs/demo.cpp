@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/report_file.h"
+#include "core/methods.h"
 #include "engine/llama/local.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
@@ -26,15 +27,17 @@ struct DemoFlags {
 };
 
 MethodUnderTest under(const Geometry& g, const std::string& method, std::int64_t ctx) {
+  const MethodName name = split_method_name(method);
   Extension e;
-  if (method == "elastic:pro") {
+  e.method = name.method;
+  if (name.elastic) {
     LadderRequest request;
-    request.extension.method = "pro";
+    request.extension = e;
     request.longest = ctx;
     return {method, make_ladder(g, request)};
   }
-  e.method = method;
-  if (method != "none") e.scale = double(ctx) / double(g.train_length);
+  if (method_row(e.method).reach != Reach::unchanged)
+    e.scale = double(ctx) / double(g.train_length);
   return {method, make_ladder(make_plan(g, e), ctx)};
 }
 
@@ -108,16 +111,6 @@ void run_demo(const DemoFlags& flags) {
 }
 
 }  // namespace
-
-std::filesystem::path project_files() {
-  const char* set = std::getenv("MRROPE_HOME");
-  const std::filesystem::path home = set ? set : MRROPE_HOME;
-  if (!std::filesystem::exists(home / "models" / "mrrope-tiny.gguf")) {
-    throw Error(ErrorKind::failed, cat("the embedded model is not in ", home.string(), "/models"),
-                "set MRROPE_HOME to the folder of the mrrope sources");
-  }
-  return home;
-}
 
 void add_demo(CLI::App& app) {
   auto flags = std::make_shared<DemoFlags>();

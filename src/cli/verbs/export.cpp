@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
+#include "core/methods.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"
 #include "export/gguf_export.h"
@@ -98,7 +99,7 @@ Job resolve_job(ExportFlags& flags) {
   const std::int64_t reach = std::max(
       {length, e.length, static_cast<std::int64_t>(std::llround(e.scale * double(window)))});
   length = ctx > 0 ? ctx : reach;
-  if (length > reach && e.method != "custom") {
+  if (length > reach && method_row(e.method).reach != Reach::numbers) {
     note(cat("the plan extends the window to ", reach, " tokens; the files will declare ", length));
   }
   return {std::move(model), plan, length};

@@ -12,6 +12,7 @@
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/options.h"
+#include "core/methods.h"
 #include "eval/text/documents.h"
 #include "formats/digest.h"
 #include "formats/plan_file.h"
@@ -70,8 +71,8 @@ double weight_of(const TuneFlags& flags) {
 }
 
 bool is_elastic(const std::string& method) {
-  if (method == "power") return false;
-  if (method == "elastic:power") return true;
+  const MethodName name = split_method_name(method);
+  if (find_method(name.method).takes_power) return name.elastic;
   throw Error(ErrorKind::usage, cat("tune searches the power family, not ", method),
               "give --method power, or elastic:power for a ladder");
 }

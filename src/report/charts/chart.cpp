@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "core/methods.h"
+
 namespace mrrope {
 
 namespace {
@@ -22,18 +24,16 @@ constexpr std::array<Usual, 9> kUsual = {{{"none", 0},
                                           {"pi", 6},
                                           {"yarn-rotations", 7}}};
 
-constexpr std::string_view kElastic = "elastic:";
-
 }  // namespace
 
-bool is_elastic(const std::string& name) { return name.starts_with(kElastic); }
+bool is_elastic(const std::string& name) { return split_method_name(name).elastic; }
 
 Series Palette::series(const std::string& name) {
   return {name, colour_of(name), is_elastic(name), {}};
 }
 
 int Palette::colour_of(const std::string& full) {
-  const std::string name = is_elastic(full) ? full.substr(kElastic.size()) : full;
+  const std::string name = split_method_name(full).method;
   for (const Usual& usual : kUsual) {
     if (name == usual.name) return usual.colour;
   }

@@ -66,7 +66,7 @@ void add_theory_claims(CLI::App& theory) {
   add_theory_output(*claims, *flags);
   claims->footer(
       "Examples:\n  mrrope theory claims\n"
-      "  mrrope theory claims --results run1 run2 --html claims.html");
+      "  mrrope theory claims --results run1 --results run2 --html claims.html");
   claims->callback([flags] { run_claims(*flags); });
 }
 

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/verbs/theory/output.h"
+#include "core/methods.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -359,8 +360,8 @@ void run_bound(const BoundFlags& flags) {
                           {"middle_spread", o.spread}};
     if (wanted > 0) {
       std::optional<double> least;
-      const std::string& method = plan.extension().method;
-      const bool scales = method != "none" && method != "longrope" && method != "custom";
+      const Method& method = method_row(plan.extension().method);
+      const bool scales = method.reach != Reach::unchanged && !method.info.takes_lists;
       if (scales) least = smallest_scale(g, plan.extension(), wanted);
       table.rows.back().push_back(!scales ? "takes no scale"
                                   : least ? significant(*least, 5)
