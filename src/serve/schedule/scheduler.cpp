@@ -308,10 +308,14 @@ void Scheduler::round() {
 void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slot*>& readers,
                         std::size_t most) {
   std::vector<Slot*> slots;
-  std::vector<Reading> readings;
+  // The model may read its tokens until read_together() returns, after the observer has chosen a
+  // slot's next token or ended its answer: they are copied, and nothing changes the copy.
+  std::vector<Token> tokens;
+  std::vector<std::size_t> counts;
   for (Slot* slot : writers) {
     slots.push_back(slot);
-    readings.push_back({slot->timeline.get(), {&*slot->next, 1}});
+    tokens.push_back(*slot->next);
+    counts.push_back(1);
   }
   std::size_t read = 0;
   for (Slot* slot : readers) {
@@ -319,11 +323,17 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
     if (count == 0) break;
     slot->served = round_;
     slots.push_back(slot);
-    readings.push_back(
-        {slot->timeline.get(), std::span(slot->job.prompt).subspan(slot->tokens.size(), count)});
+    const auto from = slot->job.prompt.begin() + static_cast<std::ptrdiff_t>(slot->tokens.size());
+    tokens.insert(tokens.end(), from, from + static_cast<std::ptrdiff_t>(count));
+    counts.push_back(count);
     read += count;
   }
   if (slots.empty()) return;
+  std::vector<Reading> readings;
+  for (std::size_t i = 0, first = 0; i < slots.size(); first += counts[i++]) {
+    readings.push_back(
+        {slots[i]->timeline.get(), std::span<const Token>(tokens).subspan(first, counts[i])});
+  }
   {
     const std::lock_guard lock(mutex_);
     ++counts_.computations;
