@@ -252,7 +252,7 @@ class Api(unittest.TestCase):
         for token, value, top in zip(logprobs["tokens"], logprobs["token_logprobs"],
                                      logprobs["top_logprobs"]):
             self.assertLessEqual(value, 0)
-            self.assertAlmostEqual(max(top.values()), value, places=6)  # greedy takes the likeliest
+            self.assertAlmostEqual(max(top.values()), value, places=6)  # greedy takes the most likely one
             self.assertEqual(len(top), 3)
             self.assertIn(token, top)
         chat = self.server.client().chat.completions.create(
@@ -500,7 +500,7 @@ class Load(unittest.TestCase):
         return [texts[i % len(texts)].read_text()[500 * i:500 * i + sizes[i % 8]] for i in range(24)]
 
     def differs(self, alone, now):
-        """None: the same; else the gap of the two likeliest at the first difference."""
+        """None if they are the same; else the gap of the two most likely tokens at the first difference."""
         a, b = alone["logprobs"], now["logprobs"]
         for i, (x, y) in enumerate(zip(a["tokens"], b["tokens"])):
             if x != y:

@@ -20,7 +20,7 @@ struct Special {
   bool strips_right;
 };
 
-// The first two bytes of everything in a text, to pass over special tokens that it cannot hold.
+// The pairs of bytes in a text, to skip special tokens that it cannot hold.
 class Pairs {
  public:
   explicit Pairs(std::string_view text) {
@@ -49,7 +49,7 @@ std::vector<Special> special_tokens(const llama_vocab* vocab, std::string_view t
       order.push_back(token);
     }
   }
-  // As libllama does, and not stable: tokens of one length are then in the same order too.
+  // The same call as in libllama, so that tokens of one length are in the same order too.
   std::sort(order.begin(), order.end(),
             [&](llama_token a, llama_token b) { return size_of(a) > size_of(b); });
   const Pairs pairs(text);
@@ -73,7 +73,7 @@ struct Fragment {
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-// Cuts a fragment of text at one special token, into what lies before, the token, and so on.
+// Splits a fragment of text at every occurrence of one special token.
 void cut(std::string_view text, Fragment fragment, const Special& special,
          std::vector<Fragment>& out) {
   while (fragment.begin < fragment.end) {

@@ -68,6 +68,20 @@ void check_token(const Service& service, Token token, const char* field) {
                  field);
 }
 
+// give_up, and an error when the time for the answer is over.
+std::function<bool()> with_deadline(const Service& service, Clock::time_point deadline,
+                                    const std::function<bool()>& give_up) {
+  return [&service, deadline, give_up] {
+    if (Clock::now() > deadline) {
+      throw ApiError(504,
+                     cat("the text was not tokenized within ", service.settings.timeout.count(),
+                         " s; start the server with a larger --timeout"),
+                     {}, "timeout");
+    }
+    return give_up && give_up();
+  };
+}
+
 std::vector<Token> tokens_of_text(const Service& service, const std::string& text, bool add_bos,
                                   bool special, const std::function<bool()>& give_up) {
   auto tokens = service.model.tokenize_unless(text, add_bos, special, give_up);
@@ -121,15 +135,7 @@ Job job_of(const Service& service, const CompletionRequest& request, std::uint32
   check_model(service, request);
   Job job;
   job.deadline = Clock::now() + service.settings.timeout;
-  const auto late = [&] {
-    if (Clock::now() > job.deadline) {
-      throw ApiError(
-          504, cat("the prompt was not tokenized within ", service.settings.timeout.count(), " s"),
-          "prompt", "timeout");
-    }
-    return give_up && give_up();
-  };
-  job.prompt = prompt_of(service, request, late);
+  job.prompt = prompt_of(service, request, with_deadline(service, job.deadline, give_up));
   job.length = request.length.value_or(request.chat ? service.settings.context : kCompletionLength);
   job.sampling = request.sampling;
   if (!request.has_seed) job.sampling.seed = seed;
@@ -170,8 +176,10 @@ std::optional<ApiError> failure_of(const Service& service, const Outcome& outcom
 ordered_json tokenize_reply(const Service& service, std::string_view body,
                             const std::function<bool()>& give_up) {
   const TokenizeRequest request = one_of_few([&] { return parse_tokenize(body, service.limits); });
-  return {{"tokens", tokens_of_text(service, request.content, request.add_special,
-                                    request.parse_special, give_up)}};
+  const auto deadline = Clock::now() + service.settings.timeout;
+  return {
+      {"tokens", tokens_of_text(service, request.content, request.add_special,
+                                request.parse_special, with_deadline(service, deadline, give_up))}};
 }
 
 ordered_json detokenize_reply(const Service& service, std::string_view body) {

@@ -33,8 +33,8 @@ class HttpServer final : public httplib::Server {
   // On the thread of a connection, in a handler. Its request has arrived: it stays open until it is
   // answered.
   static void request_is_complete();
-  // Whether nobody is left to read the answer. Before the response begins a client that has closed
-  // its sending side is asked with an interim response.
+  // Whether the client can no longer read the answer. Before the response begins, one that has
+  // closed its sending side is asked with an interim response.
   static bool client_is_gone(const httplib::Request& request);
   static bool client_is_half_closed();
 

@@ -71,7 +71,7 @@ struct Prefill {
   }
 };
 
-// An answer on its way from the scheduler to the client.
+// An answer while it passes from the scheduler to the client.
 class Answer {
  public:
   struct Part {

@@ -105,6 +105,38 @@ TEST(Service, Replies) {
   EXPECT_NE(text.find("mrrope_http_responses_total{code=\"200\"} 5\n"), std::string::npos);
 }
 
+// A model whose tokenizer asks whether to go on.
+class PatientModel : public ScriptedModel {
+ public:
+  using ScriptedModel::ScriptedModel;
+  std::optional<std::vector<Token>> tokenize_unless(
+      std::string_view text, bool add_bos, bool special,
+      const std::function<bool()>& give_up) const override {
+    for (int i = 0; i < 3; ++i) {
+      if (give_up()) return std::nullopt;
+    }
+    return tokenize(text, add_bos, special);
+  }
+};
+
+TEST(Service, TokenizingEndsWithTheClientAndWithTheTime) {
+  PatientModel model(ScriptedOptions{});
+  ChatRenderer renderer;
+  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
+  ServerSettings s = settings();
+  const Service service = make_service(model, ladder, renderer, s);
+  s.timeout = std::chrono::seconds(-1);
+  const Service late = make_service(model, ladder, renderer, s);
+  const CompletionRequest request = parse_request(service, R"({"prompt": "abc"})", false);
+  const std::string body = R"({"content": "abc"})";
+  const auto gone = [] { return true; };
+  EXPECT_EQ(job_of(service, request, 1, {}).prompt.size(), 4U);
+  EXPECT_EQ(status_of([&] { job_of(service, request, 1, gone); }), 499);
+  EXPECT_EQ(status_of([&] { job_of(late, request, 1, {}); }), 504);
+  EXPECT_EQ(status_of([&] { tokenize_reply(service, body, gone); }), 499);
+  EXPECT_EQ(status_of([&] { tokenize_reply(late, body, {}); }), 504);
+}
+
 TEST(Service, LimitsDoNotGrowForEver) {
   ScriptedModel model({});
   ChatRenderer renderer;

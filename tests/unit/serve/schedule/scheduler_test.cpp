@@ -20,8 +20,8 @@ Ladder growing(const TimelineModel& model) {
   return make_ladder(model.facts().geometry, request);
 }
 
-// Takes its time and does not end its text, where a test needs one answer to be on its way while it
-// does something else.
+// Can be slow and never end its text, for tests that need an answer to be running while they do
+// something else.
 class UnhurriedModel : public ScriptedModel {
  public:
   using ScriptedModel::ScriptedModel;
