@@ -23,8 +23,13 @@ class Builder {
   using string_t = json::string_t;
   using binary_t = json::binary_t;
 
-  Builder(const std::string& name, int max_depth, std::string_view inside, const JsonMember* member)
-      : name_(name), max_depth_(max_depth), inside_(inside), member_(member) {}
+  Builder(const std::string& name, const JsonLimits& limits, std::string_view inside,
+          const JsonMember* member)
+      : name_(name),
+        max_depth_(limits.depth),
+        values_left_(limits.values),
+        inside_(inside),
+        member_(member) {}
 
   bool null() { return value(nullptr); }
   bool boolean(bool v) { return value(v); }
@@ -72,6 +77,7 @@ class Builder {
   };
 
   bool open(json container) {
+    count();
     if (static_cast<int>(stack_.size()) >= max_depth_) {
       throw Error(ErrorKind::corrupt, cat(name_, ": nested deeper than ", max_depth_, " levels"),
                   "no model needs that: fetch the file again from its vendor");
@@ -88,10 +94,21 @@ class Builder {
   bool close() {
     json done = std::move(stack_.back().value);
     stack_.pop_back();
-    return value(std::move(done));
+    return add(std::move(done));
+  }
+
+  void count() {
+    if (values_left_-- > 0) return;
+    throw Error(ErrorKind::corrupt, cat(name_, ": holds more values than are read"),
+                "this is not what it claims to be");
   }
 
   bool value(json v) {
+    count();
+    return add(std::move(v));
+  }
+
+  bool add(json v) {
     if (stack_.empty()) {
       result_ = std::move(v);
       return true;
@@ -111,6 +128,7 @@ class Builder {
 
   const std::string& name_;
   int max_depth_;
+  std::uint64_t values_left_;
   std::string_view inside_;
   const JsonMember* member_;
   std::vector<Frame> stack_;
@@ -130,7 +148,7 @@ void check_size(std::uint64_t size, const std::string& name, const JsonLimits& l
 json parse(std::string_view text, const std::string& name, const JsonLimits& limits,
            std::string_view inside, const JsonMember* member) {
   check_size(text.size(), name, limits);
-  Builder builder(name, limits.depth, inside, member);
+  Builder builder(name, limits, inside, member);
   json::sax_parse(text.begin(), text.end(), &builder);
   if (member && !builder.streamed()) {
     throw Error(ErrorKind::corrupt,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict JSON. Refused, each with the byte offset: more text or depth than the limits allow, a key
-// given twice in one object, anything but UTF-8, numbers too large for a double, NaN, comments and
-// text after the end.
+// Strict JSON. Refused, each with the byte offset: more text, depth or values than the limits
+// allow, a key given twice in one object, anything but UTF-8, numbers too large for a double, NaN,
+// comments and text after the end.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,8 @@ namespace mrrope {
 struct JsonLimits {
   std::uint64_t bytes = std::uint64_t{16} << 20;
   int depth = 64;  // objects and arrays inside each other
+  // Values of any kind, each of which takes some 16 to 64 bytes of memory however short its text.
+  std::uint64_t values = std::uint64_t{1} << 40;
 };
 
 // `name` appears in messages. Throws Error (corrupt).

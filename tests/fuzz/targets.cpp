@@ -76,7 +76,7 @@ void config(std::span<const std::byte> bytes) {
 
 void request(std::span<const std::byte> bytes) {
   const std::string_view body(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  constexpr std::size_t kLargest = 1 << 20;
+  constexpr BodyLimits kLargest{1 << 20};
   const auto only_refusals = [](auto&& action) {
     try {
       action();
