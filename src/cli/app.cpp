@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "cli/args/presets.h"
 #include "eval/run/journal.h"

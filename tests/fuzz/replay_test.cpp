@@ -46,6 +46,7 @@ void replay(const char* name, void (*target)(std::span<const std::byte>)) {
 TEST(FuzzCorpus, Gguf) { replay("gguf", fuzz::gguf); }
 TEST(FuzzCorpus, Safetensors) { replay("safetensors", fuzz::safetensors); }
 TEST(FuzzCorpus, Config) { replay("config", fuzz::config); }
+TEST(FuzzCorpus, Run) { replay("run", fuzz::run); }
 TEST(FuzzCorpus, Request) { replay("request", fuzz::request); }
 
 }  // namespace

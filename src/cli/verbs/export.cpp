@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
