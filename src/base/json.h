@@ -18,14 +18,16 @@ namespace mrrope {
 
 struct JsonLimits {
   std::uint64_t bytes = std::uint64_t{16} << 20;
-  int depth = 64;  // objects and arrays inside each other
-  // Values of any kind, each of which takes some 16 to 64 bytes of memory however short its text.
-  std::uint64_t values = std::uint64_t{1} << 40;
+  int depth = 64;                  // objects and arrays inside each other
+  std::size_t values = 4'000'000;  // each takes 16 bytes or more, however short its text is
 };
 
 // `name` appears in messages. Throws Error (corrupt).
 nlohmann::json parse_json(std::string_view text, const std::string& name,
                           const JsonLimits& limits = {});
+// The same with members in the order of the text, for files that are written again.
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& name,
+                                          const JsonLimits& limits = {});
 
 // A whole file. One that is over the limit is refused by its size, unread.
 nlohmann::json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
@@ -41,5 +43,11 @@ void each_json_member(std::string_view text, const std::string& name, const Json
 
 // The text of a whole source, if it is within the limit.
 std::string read_text(const Source& source, const JsonLimits& limits);
+
+// null for NaN and infinities, which JSON does not have.
+nlohmann::ordered_json json_or_null(double value);
+
+// JSON must be UTF-8; what a model writes need not be. Other bytes become U+FFFD.
+std::string valid_utf8(const std::string& text);
 
 }  // namespace mrrope

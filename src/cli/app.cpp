@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 
+#include "base/interrupt.h"
 #include "base/output_file.h"
 #include "base/spelling.h"
 #include "base/text.h"

@@ -21,6 +21,9 @@ struct Figure {
   std::variant<LineChart, std::vector<HeatMap>> content;
 };
 
+// The heading of a task's part of the page.
+std::string section_of(const std::string& task_name);
+
 // In the order of the page. Nothing is left out: a task that nobody knows gets the same charts.
 std::vector<Figure> figures_of(const std::vector<RunRecord>& records);
 

@@ -12,7 +12,6 @@ namespace mrrope {
 
 namespace {
 
-constexpr double kSignificant = 0.05;
 constexpr std::size_t kFew = 8;  // documents or needles
 
 std::string plural(std::size_t n, const std::string& one) {
@@ -64,9 +63,10 @@ std::vector<std::string> comparisons_of(const Best& best) {
     const std::string& other = c.a == own ? c.b : c.a;
     const auto row = std::find_if(r.rows.begin(), r.rows.end(),
                                   [&](const PerplexityRow& x) { return x.method == other; });
-    if (row == r.rows.end() || row->untouched || c.difference.log_ratio.n < 2) continue;
+    if (row == r.rows.end() || row->untouched || c.difference.mean_difference.n < 2) continue;
     // By how much the other is worse.
-    const double log = c.a == own ? -c.difference.log_ratio.value : c.difference.log_ratio.value;
+    const double log =
+        c.a == own ? -c.difference.mean_difference.value : c.difference.mean_difference.value;
     const std::string text =
         cat(other, " (", percent_text(100 * std::expm1(log), 1), ", p ",
             c.corrected_p < 0.001 ? std::string("< 0.001") : fixed(c.corrected_p, 3), ")");
@@ -155,7 +155,7 @@ VerdictWords words_of(const RunGroup& group, const std::vector<RunRecord>& recor
   }
   words.sentences.push_back(there + ".");
   for (std::string& sentence : comparisons_of(best)) words.sentences.push_back(std::move(sentence));
-  if (verdict.cost.log_ratio.n > 0) {
+  if (verdict.cost.mean_difference.n > 0) {
     const Estimate cost = verdict.cost.percent();
     words.sentences.push_back(
         cat("At ", length_text(b.reference_length), ", inside the window, it costs ",

@@ -220,9 +220,66 @@ def config_seeds():
     yield "bloom", config("bloom")
 
 
+def run_seeds():
+    """A run folder: run.json on the first line, journal lines after it."""
+    def text(task, settings, units, **more):
+        methods = [{"method": m, "plan": f"sha256:{m}", "scale": s, "untouched": m == "none", "numbers": None}
+                   for m, s in (("none", 1.0), ("pro", 4.0))]
+        run = dict(task=task, model=dict(name="m", architecture="llama", train_length=64), engine="e",
+                   settings=settings, methods=methods, **more)
+        return "\n".join(json.dumps(line) for line in [run] + units).encode() + b"\n"
+
+    def ppl(document, method, sums):
+        lengths = [dict(length=n, sum=-float(n), count=n - 1, last_half_sum=-n / 2, last_half_count=n // 2,
+                        band_sum=-n / 2, band_count=n // 2) for n in sums]
+        return dict(task="ppl", document=document, method=method, lengths=lengths,
+                    kl=dict(length=64, sum=0.5, count=2))
+
+    documents = [dict(id="a", tokens=200), dict(id="b", tokens=100)]
+    settings = dict(lengths=[64, 128], batch=32, kl_positions=2, stride=0)
+    yield "ppl", text("ppl", settings, [ppl(d, m, [64, 128] if d == "a" else [64]) for d in "ab" for m in ("none", "pro")],
+                      documents=documents)
+    yield "ppl_sliding", text("ppl", dict(settings, stride=16),
+                              [dict(task="ppl", document="a", method="pro", window=64, windows=3, sum_of_means=-2.5),
+                               dict(task="ppl", document="b", method="pro", window=64, failed="not finite")],
+                              documents=documents)
+
+    def cell(length, depth):
+        return dict(length=length, depth=depth, position=3, snapped=depth > 0, answer="271828", text=" 271828.",
+                    gap=0.001)
+
+    form = dict(name="planted", before="", needle="n", question="q", answer="a", stop=[], answer_tokens=16)
+    needle = dict(lengths=[64, 128], depths=[0.0, 50.0], samples=2, seed=1, batch=32, share=True, form=form)
+    yield "needle", text("needle", needle,
+                         [dict(task="needle", method=m, sample=s, haystack="a", tokens=90, naive_tokens=200,
+                               cells=[cell(n, d) for n in (64, 128) for d in (0.0, 50.0)])
+                          for s in (0, 1) for m in ("none", "pro")], haystacks=[dict(id="a")])
+    yield "needle_unanswered", text("needle", needle,
+                                    [dict(task="needle", method="pro", sample=0, haystack="a", length=64, depth=0.0,
+                                          no_answer="status 500")], haystacks=[dict(id="a")])
+
+    def samples(task, scorer, record):
+        sets = [dict(task=f"{task}/one" if task == "ruler" else task, length=n, samples=2, answer_tokens=8,
+                     scorer=scorer) for n in (64, 128)]
+        return text(task, dict(source="s", group=2, batch=32),
+                    [dict(task=task, method=m, set=i, group=0, tokens=100, naive_tokens=120, samples=[record, record])
+                     for i in (0, 1) for m in ("none", "pro")], sets=sets)
+
+    yield "ruler", samples("ruler", "string_match_all", dict(id="0", prompt_tokens=50, expected=["one", "two"],
+                                                             text="One", finish="decided", gap=None))
+    yield "longbench", samples("longbench-v2", "longbench-v2",
+                               dict(id="x", prompt_tokens=50, expected=["B"], tags=["longbench-v2/SD"], truncated=3,
+                                    text="The correct answer is (B)", gap=0.5))
+    for scored in ("passkey", "math_find", "code_debug", "longbook_qa_eng", "longbook_sum_eng", "math_calc"):
+        answer = dict(math_find=9, code_debug=["parse_row", "B"], math_calc="[1, 2, 3]").get(scored, ["one", "two"])
+        yield f"infinite_{scored}", samples("infinitebench", f"infinitebench/{scored}",
+                                            dict(id="1", prompt_tokens=9, expected=["one"], answer=answer,
+                                                 text="[1, 2], one B 9.0", gap=1.5))
+
+
 def main():
     kinds = [("gguf", gguf_seeds()), ("export", export_seeds()), ("safetensors", safetensors_seeds()),
-             ("config", config_seeds())]
+             ("config", config_seeds()), ("run", run_seeds())]
     if len(sys.argv) > 1:
         kinds.append(("plan", plan_seeds(sys.argv[1])))
     for name, seeds in kinds:

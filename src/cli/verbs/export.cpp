@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/output_file.h"
 #include "base/text.h"

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/json.h"
 #include "base/output_file.h"
 #include "base/text.h"
 #include "mrrope/error.h"
@@ -46,6 +47,19 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
+// A line longer than this is not one of ours.
+constexpr JsonLimits kLineLimits{.bytes = std::uint64_t{64} << 20, .depth = 32};
+
+// null where the line is not a JSON object.
+ordered_json parse_line(std::string_view line, const std::string& name) {
+  try {
+    ordered_json object = parse_ordered_json(line, name, kLineLimits);
+    if (object.is_object()) return object;
+  } catch (const Error&) {  // the caller says which line it is
+  }
+  return {};
+}
+
 }  // namespace
 
 ParsedJournal parse_journal(const std::string& content, const std::string& name) {
@@ -54,8 +68,7 @@ ParsedJournal parse_journal(const std::string& content, const std::string& name)
     const std::size_t end = content.find('\n', parsed.size);
     ordered_json line;
     if (end != std::string::npos) {
-      line = ordered_json::parse(content.begin() + std::ptrdiff_t(parsed.size),
-                                 content.begin() + std::ptrdiff_t(end), nullptr, false);
+      line = parse_line(std::string_view(content).substr(parsed.size, end - parsed.size), name);
     }
     if (!line.is_object()) {
       if (end != std::string::npos && end + 1 < content.size()) {

@@ -73,6 +73,21 @@ TEST(Journal, ABrokenLineInTheMiddleIsNotRepaired) {
   expect_error(ErrorKind::corrupt, "line 2", [&] { Journal journal(dir / "j"); });
 }
 
+// Brackets cost one byte each in the file and far more in memory.
+TEST(Journal, RefusesBombs) {
+  const TempFolder dir;
+  const std::string deep = "{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}";
+  std::string wide = "{\"a\":[";
+  for (int i = 0; i < 5'000'000; ++i) wide += "0,";
+  wide += "0]}";
+  for (const std::string& bomb : {deep, wide}) {
+    write_file(dir / "j", bomb + "\n{\"b\":1}\n");
+    expect_error(ErrorKind::corrupt, "line 1", [&] { Journal journal(dir / "j"); });
+    write_file(dir / "a/run.json", bomb);
+    expect_error(ErrorKind::corrupt, "run.json", [&] { read_run(dir / "a"); });
+  }
+}
+
 TEST(Journal, TwoRunsInOneFolderAreRefused) {
   const TempFolder dir;
   const Journal first(dir / "j");
@@ -193,10 +208,51 @@ TEST(RunFolder, RefusesAnotherRunAndSaysWhy) {
   expect_error(ErrorKind::usage, "methods/1/plan is \"y\" there and \"z\" now", [&] {
     begin({"c", "sha256:1", 1}, {{"task", "ppl"}, {"methods", {{{"plan", "x"}}, {{"plan", "z"}}}}});
   });
-  expect_error(ErrorKind::usage, "extra is new", [&] {
+  expect_error(ErrorKind::usage, "extra is not in it", [&] {
     begin({"c", "sha256:1", 1}, {{"extra", 1}});
   });
   EXPECT_EQ(read_file(dir / "a/journal.jsonl"), journal);
+}
+
+// Other lengths need another context, and with it the engine may choose another batch size.
+TEST(RunFolder, NamesWhatWasAskedForBeforeWhatFollowsFromIt) {
+  const TempFolder dir;
+  const auto begin = [&](std::int64_t length, const char* engine) {
+    RunFolder folder(dir / "a", {"c", "sha256:1", 1});
+    folder.begin({{"task", "ppl"}, {"engine", engine}, {"settings", {{"lengths", {length}}}}});
+  };
+  begin(1024, "ubatch 512");
+  expect_error(ErrorKind::usage, "settings/lengths/0 is 1024 there and 2048 now",
+               [&] { begin(2048, "ubatch 256"); });
+  expect_error(ErrorKind::usage, "engine is \"ubatch 512\" there and \"ubatch 256\" now",
+               [&] { begin(1024, "ubatch 256"); });
+}
+
+TEST(RunFolder, DoesNotWriteRunJsonForEveryUnit) {
+  const TempFolder dir;
+  const RunInfo info{"c", "sha256:1", 1};
+  {
+    RunFolder folder(dir / "a", info);
+    folder.begin({{"task", "ppl"}});
+    const std::string before = read_file(dir / "a/run.json");
+    folder.append({{"unit", 1}}, {1.0, 100});
+    EXPECT_EQ(read_file(dir / "a/run.json"), before);
+    EXPECT_EQ(folder.run().at("measured").at("tokens"), 100);
+  }
+  EXPECT_EQ(read_run(dir / "a").run.at("measured").at("tokens"), 100);
+}
+
+// JSON, but of other types than a journal has: never an exception of the JSON library.
+TEST(RunFolder, AJournalWhoseTagIsNotAText) {
+  const TempFolder dir;
+  {
+    RunFolder folder(dir / "a", {"c", "sha256:1", 1});
+    folder.begin({{"task", "ppl"}});
+  }
+  for (const char* tag : {"1", "null", "[]", "{}"}) {
+    write_file(dir / "a/journal.jsonl", std::string("{\"journal\":1,\"run\":") + tag + "}\n");
+    expect_error(ErrorKind::corrupt, "different runs", [&] { read_run(dir / "a"); });
+  }
 }
 
 TEST(RunFolder, RefusesAForeignJournal) {
@@ -221,7 +277,7 @@ TEST(RunFolder, UnwritablePlaces) {
   expect_error(ErrorKind::failed, "below", [&] { RunFolder folder(dir / "file/below", {}); });
   std::filesystem::create_directories(dir / "a/journal.jsonl");
   expect_error(ErrorKind::failed, "journal.jsonl", [&] { RunFolder folder(dir / "a", {}); });
-  expect_error(ErrorKind::failed, "holds no run", [&] { read_run(dir / "nothing"); });
+  expect_error(ErrorKind::failed, "is not a run folder", [&] { read_run(dir / "nothing"); });
 }
 
 TEST(RunFolder, ACommandThatIsNotUtf8) {
