@@ -60,6 +60,7 @@ void gguf_export(std::span<const std::byte> bytes) {
         options.native = native;
         options.approximate = true;
         only_errors([&] { export_one(gguf, model, method, options); });
+        forget_input(options.out);  // or memory would grow, which looks like a leak
         std::filesystem::remove(options.out);
       }
     }
