@@ -121,7 +121,7 @@ TEST(Export, BadCommands) {
     EXPECT_EQ(r.exit_code, code) << arguments << "\n" << r.err;
     EXPECT_TRUE(contains(r.err, words)) << r.err;
   };
-  fails("--method pro --ctx 16k" + out, 2, "which model");
+  fails("--method pro --ctx 16k" + out, 2, "no model given");
   fails(model + out, 2, "which plan");
   fails(model + " --method pro --ctx 16k", 2, "where to");
   fails(model + " --methods pro,uni --ctx 16k" + out, 2, "one plan, not 2");
