@@ -104,7 +104,8 @@ std::string list_hint(const CLI::App& verb, const std::vector<std::string>& argu
   }
   const CLI::Option* o = flag.empty() ? nullptr : verb.get_option_no_throw(flag);
   if (o == nullptr || !is_list(*o)) return {};
-  return cat("for several values repeat the flag: ", flag, " A ", flag, " B; ");
+  return cat("for several values repeat the flag: ", flag, " A ", flag, " B",
+             o->get_type_name() == "FILE" ? ", or give a folder; " : "; ");
 }
 
 // What was typed wrong, and what to type instead.

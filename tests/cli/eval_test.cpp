@@ -39,7 +39,7 @@ class EvalCommand : public testing::Test {
     write_file(folder_.file("b.txt"), "A second text. " + some_text(40));
   }
   CommandResult ppl(const std::string& arguments) {
-    return run_command("eval ppl " + kModel + " --text " + folder_.file("a.txt") + " " +
+    return run_command("eval ppl " + kModel + " --text " + folder_.file("a.txt") + " --text " +
                        folder_.file("b.txt") + " " + arguments);
   }
   TempFolder folder_;

@@ -122,7 +122,7 @@ TEST(Export, BadCommands) {
     EXPECT_EQ(r.exit_code, code) << arguments << "\n" << r.err;
     EXPECT_TRUE(contains(r.err, words)) << r.err;
   };
-  fails("--method pro --ctx 16k" + out, 2, "model");
+  fails("--method pro --ctx 16k" + out, 2, "no model given");
   fails(model + out, 2, "no method or plan given");
   fails(model + " --method pro --ctx 16k", 2, "no output path given");
   fails(model + " --methods pro,uni --ctx 16k" + out, 2, "one plan, not 2");

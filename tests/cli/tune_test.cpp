@@ -170,7 +170,7 @@ TEST_F(TuneCommand, RefusesWhatCannotWork) {
 
 TEST_F(TuneCommand, SweepsTheBorders) {
   const std::string common = "sweep " + kModel + " --train-ctx 128 --ctx 256 -t 1 --text " +
-                             folder_.file("texts/0.txt") + " " + folder_.file("texts/1.txt");
+                             folder_.file("texts/0.txt") + " --text " + folder_.file("texts/1.txt");
   const std::string out = folder_.file("sweep");
   const CommandResult lines = run_command(common + " --methods uni,pro --low 0..2 -o " + out);
   ASSERT_EQ(lines.exit_code, 0) << lines.err;

@@ -38,8 +38,8 @@ constexpr std::array<Dtype, 23> kDtypes{{
 
 std::uint64_t whole(const std::string& file, const std::string& tensor, const json& value) {
   if (!value.is_number_unsigned()) {
-    corrupt(file,
-            cat("tensor ", shown(tensor), " has ", shown(value.dump()), " where a count is expected"));
+    corrupt(file, cat("tensor ", shown(tensor), " has ", shown(value.dump()),
+                      " where a count is expected"));
   }
   return value.get<std::uint64_t>();
 }
