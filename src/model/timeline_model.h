@@ -42,7 +42,8 @@ class Timeline {
   // (NaN for the first token of an empty timeline, which nothing predicts).
   virtual std::vector<double> append_scored(std::span<const Token> tokens) = 0;
 
-  // Reads tokens; the observer sees the logits after each index listed in `wanted` (ascending).
+  // Reads tokens; the observer sees the logits after each index listed in `wanted` (ascending). It
+  // may change what the spans refer to: both are copied.
   virtual void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
                                const LogitObserver& observer) = 0;
 
@@ -89,13 +90,17 @@ struct Reading {
   std::span<const Token> tokens;
 };
 
-// One after the other: for engines, or models, that cannot compute several at once.
+// One after the other: for engines, or models, that cannot compute several at once. The observer is
+// called when the timeline has read its tokens, so it may end the timeline or free the tokens.
 inline void read_one_by_one(std::span<const Reading> readings, const LogitObserver& observer) {
+  std::vector<float> row;
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const std::size_t last = readings[i].tokens.size() - 1;
-    readings[i].timeline->append_observed(
-        readings[i].tokens, {&last, 1},
-        [&](std::size_t, std::span<const float> logits) { observer(i, logits); });
+    readings[i].timeline->append_observed(readings[i].tokens, {&last, 1},
+                                          [&](std::size_t, std::span<const float> logits) {
+                                            row.assign(logits.begin(), logits.end());
+                                          });
+    observer(i, row);
   }
 }
 
@@ -128,8 +133,9 @@ class TimelineModel : public Tokenizer {
 
   // Reads the tokens of several timelines, no two the same, in one computation where the engine
   // can: batch() tokens in all, and every timeline begins and ends on one and the same rung. The
-  // observer sees, per reading, the logits after its last token. Throws as append(); the timelines
-  // are then as before, but where a key could not be turned.
+  // observer sees, per reading, the logits after its last token, when that timeline has read its
+  // tokens: it may end the timeline or free the tokens. Throws as append(); the timelines are then
+  // as before, unless a key could not be turned.
   virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) = 0;
 
   // One that save() wrote while its keys were on `rung` of the same ladder, as the only timeline of

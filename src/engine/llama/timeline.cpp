@@ -76,6 +76,10 @@ void LocalTimeline::end_shared(std::span<const Token> tokens, std::span<const st
   keep(tokens, cells);
 }
 
+void LocalTimeline::drop_unkept() {
+  llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
+}
+
 void LocalTimeline::forget() {
   llama_memory_seq_rm(model_.memory(), sequence_, -1, -1);
   tokens_.clear();
@@ -84,7 +88,7 @@ void LocalTimeline::forget() {
   past_ = std::make_shared<Past>();
 }
 
-void LocalTimeline::extend(std::span<const Token> tokens, const Compute& compute) {
+void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& compute) {
   const std::int64_t end = length() + static_cast<std::int64_t>(tokens.size());
   model_.check_length(end);
   const auto ubatch = static_cast<std::size_t>(model_.ubatch());
@@ -96,12 +100,11 @@ void LocalTimeline::extend(std::span<const Token> tokens, const Compute& compute
     const std::int64_t room = model_.end_of_rung(past_->rung) - length();
     count = std::min(count, static_cast<std::size_t>(room));
     last_logits_.clear();
-    const std::span<const Token> part = tokens.subspan(first, count);
+    const std::span<const Token> part = std::span(tokens).subspan(first, count);
     try {
       compute(first, {sequence_, part, length(), past_->rung});
     } catch (...) {
-      // The cache may hold some of the chunk; the timeline does not.
-      llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
+      drop_unkept();
       throw;
     }
     keep(part, model_.cells());
@@ -118,12 +121,18 @@ std::span<const float> LocalTimeline::step(Token token) {
   climb(length() + 1);
   last_logits_.clear();
   const char wanted = 1;
-  model_.decode({sequence_, {&token, 1}, length(), past_->rung}, {&wanted, 1});
+  try {
+    model_.decode({sequence_, {&token, 1}, length(), past_->rung}, {&wanted, 1});
+  } catch (...) {
+    drop_unkept();
+    throw;
+  }
   keep({&token, 1}, model_.cells());
   return model_.row(0);
 }
 
-void LocalTimeline::append(std::span<const Token> tokens) {
+void LocalTimeline::append(std::span<const Token> given) {
+  const std::vector<Token> tokens(given.begin(), given.end());
   extend(tokens, [&](std::size_t, const LocalModel::Chunk& chunk) {
     std::vector<char> wanted(chunk.tokens.size(), 0);
     wanted.back() = 1;
@@ -136,9 +145,12 @@ std::vector<double> LocalTimeline::append_scored(std::span<const Token> tokens) 
   return append_scored_observed(tokens, {}, {});
 }
 
-std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token> tokens,
-                                                          std::span<const std::size_t> wanted,
+std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token> given,
+                                                          std::span<const std::size_t> wanted_after,
                                                           const LogitObserver& observer) {
+  // The observer may change what it was given.
+  const std::vector<Token> tokens(given.begin(), given.end());
+  const std::vector<std::size_t> wanted(wanted_after.begin(), wanted_after.end());
   check_wanted(wanted, tokens.size());
   std::size_t next = 0;
   std::vector<double> scores(tokens.size(), std::numeric_limits<double>::quiet_NaN());
@@ -153,7 +165,7 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
     // What follows each token of the chunk, which ends in the next one; the very last is followed
     // by nothing known.
     const std::size_t rows = std::min(chunk.tokens.size(), tokens.size() - first - 1);
-    const std::span<const Token> targets = tokens.subspan(first + 1, rows);
+    const std::span<const Token> targets = std::span(tokens).subspan(first + 1, rows);
     for (const Token target : targets) check_token(target);
     const std::span<double> part = std::span(scores).subspan(first + 1, rows);
     model_.decode_scored(chunk, targets, part);
@@ -171,9 +183,12 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
   return scores;
 }
 
-void LocalTimeline::append_observed(std::span<const Token> tokens,
-                                    std::span<const std::size_t> wanted,
+void LocalTimeline::append_observed(std::span<const Token> given,
+                                    std::span<const std::size_t> wanted_after,
                                     const LogitObserver& observer) {
+  // The observer may change what it was given.
+  const std::vector<Token> tokens(given.begin(), given.end());
+  const std::vector<std::size_t> wanted(wanted_after.begin(), wanted_after.end());
   check_wanted(wanted, tokens.size());
   std::size_t next = 0;
   extend(tokens, [&](std::size_t first, const LocalModel::Chunk& chunk) {

@@ -59,11 +59,13 @@ class LocalTimeline final : public Timeline {
 
   // Computes tokens chunk by chunk; the row of the last one becomes last_logits_. If a chunk fails
   // the timeline ends before it.
-  void extend(std::span<const Token> tokens, const Compute& compute);
+  void extend(const std::vector<Token>& tokens, const Compute& compute);
   // Puts the keys on the rung of this length before the next token is read.
   void climb(std::int64_t length);
   // After a decode: the tokens are part of the timeline.
   void keep(std::span<const Token> tokens, std::span<const std::int32_t> cells);
+  // After a failed decode: the cache may hold some of its tokens, the timeline does not.
+  void drop_unkept();
   // Empties the timeline, cache included.
   void forget();
   // Computes one more token without keeping its logits: they are valid until the next decode.
