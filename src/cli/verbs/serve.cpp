@@ -87,13 +87,12 @@ void run_serve(ServeFlags flags) {
     return;
   }
 
-  ChatRenderer renderer;  // forks, so before the first thread
   const auto model = open_local(facts, engine);
   use(*model, choice);
   server.context = std::min(ctx, choice.ladder.longest());
   server.method = choice.name;
   server.model_name = facts.path.stem().string();
-  ApiServer api(*model, choice.ladder, renderer, server);
+  ApiServer api(*model, choice.ladder, chat_renderer(), server);
   stop_on(SIGINT);
   stop_on(SIGTERM);
   const std::string address =

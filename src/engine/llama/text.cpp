@@ -5,12 +5,15 @@
 
 #include "base/text.h"
 #include "engine/chat/chat.h"
+#include "engine/llama/deep_stack.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
 
 namespace {
+
+constexpr std::chrono::seconds kTemplateLimit{10};
 
 // libllama aborts where such a file's vocabulary is asked for text.
 void check_vocabulary(const llama_vocab* vocab, const std::string& file) {
@@ -43,14 +46,28 @@ std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
   }
   // One call suffices unless the tokenizer makes more tokens than bytes.
   std::vector<Token> tokens(text.size() + 16);
-  const auto run = [&] {
-    return llama_tokenize(vocab, text.data(), static_cast<int32_t>(text.size()), tokens.data(),
-                          static_cast<int32_t>(tokens.size()), false, special);
+  int32_t count = 0;
+  const auto call = [&] {
+    count = llama_tokenize(vocab, text.data(), static_cast<int32_t>(text.size()), tokens.data(),
+                           static_cast<int32_t>(tokens.size()), false, special);
   };
-  int32_t count = run();
+  // Only this kind splits text with regular expressions.
+  const bool has_expressions = llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_BPE;
+  const std::size_t longest = has_expressions ? longest_match(text) : 0;
+  const auto run = [&] {
+    try {
+      run_with_room_for_match(longest, call);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw Error(ErrorKind::failed,
+                  cat("libllama cannot tokenize ", text.size(), " bytes of text: ", error.what()));
+    }
+  };
+  run();
   if (count < 0 && count != INT32_MIN) {
     tokens.resize(static_cast<std::size_t>(-count));
-    count = run();
+    run();
   }
   if (count < 0) {
     throw Error(ErrorKind::failed, cat("libllama cannot tokenize ", text.size(), " bytes of text"));
@@ -102,10 +119,10 @@ std::string chat_prompt(const llama_model* model, const std::string& file,
   const std::optional<ChatTemplate> own = chat_template_of(model);
   if (!own) {
     throw Error(ErrorKind::unsupported, cat(file, " carries no chat template"),
-                "leave --chat away, or use an instruct model");
+                "remove --chat, or use an instruct model");
   }
   try {
-    return render_chat(*own, messages);
+    return chat_renderer().render(*own, messages, kTemplateLimit);
   } catch (const Error& error) {
     throw Error(ErrorKind::unsupported,
                 cat("the chat template of ", file, " cannot be applied: ", error.what()));
