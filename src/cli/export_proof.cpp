@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "engine/llama/memory.h"
 #include "engine/llama/stock.h"
 #include "mrrope/error.h"
 

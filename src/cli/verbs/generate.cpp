@@ -16,6 +16,7 @@
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/options.h"
+#include "engine/llama/memory.h"
 #include "eval/run/journal.h"
 #include "eval/run/progress.h"
 #include "formats/digest.h"

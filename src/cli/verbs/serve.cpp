@@ -11,6 +11,7 @@
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/options.h"
+#include "engine/llama/memory.h"
 #include "eval/run/progress.h"
 #include "mrrope/error.h"
 #include "serve/server.h"

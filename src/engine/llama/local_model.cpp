@@ -3,30 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
 #include "base/text.h"
+#include "engine/llama/graph/score.h"
+#include "engine/llama/loader.h"
 #include "engine/llama/memory.h"
+#include "engine/llama/text.h"
 #include "engine/llama/timeline.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
-
-namespace {
-
-llama_flash_attn_type flash_attention(const std::string& name) {
-  if (name == "on") return LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  if (name == "off") return LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  if (name == "auto") return LLAMA_FLASH_ATTN_TYPE_AUTO;
-  throw Error(ErrorKind::usage, cat("-fa ", name, " is neither on, off nor auto"));
-}
-
-int thread_count(const LocalOptions& options) {
-  if (options.threads > 0) return options.threads;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-}  // namespace
 
 LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options)
     : facts_(std::move(facts)),
@@ -36,30 +22,15 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
       vocabulary_(llama_vocab_n_tokens(vocab_)),
       ubatch_(options.ubatch),
       workers_(thread_count(options)) {
-  llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<std::uint32_t>(options.context > 0 ? options.context
-                                                                : facts_.geometry.train_length);
-  params.n_batch = static_cast<std::uint32_t>(options.ubatch);
-  params.n_ubatch = static_cast<std::uint32_t>(options.ubatch);
+  llama_context_params params =
+      context_params(options, options.context > 0 ? options.context : facts_.geometry.train_length);
   params.n_seq_max = static_cast<std::uint32_t>(options.timelines);
-  params.n_threads = thread_count(options);
-  params.n_threads_batch = params.n_threads;
-  params.flash_attn_type = flash_attention(options.flash_attention);
-  params.type_k = cache_type(options.type_k, "-ctk");
-  params.type_v = cache_type(options.type_v, "-ctv");
-  params.kv_unified = true;
   params.swa_full = keeps_windows_whole(options);
-  params.no_perf = true;
   injector_ = std::make_unique<Injector>(probe_rotations(model_.get(), params));
   check_rotations(injector_->rotations(), facts_);
   params.cb_eval = Injector::callback;
   params.cb_eval_user_data = injector_.get();
-  take_llama_log();
-  context_.reset(llama_init_from_model(model_.get(), params));
-  if (!context_) {
-    throw Error(ErrorKind::failed, cat("libllama cannot make a context of ", params.n_ctx,
-                                       " tokens: ", take_llama_log()));
-  }
+  context_ = make_context(model_.get(), params);
   ubatch_ = static_cast<int>(llama_n_ubatch(context_.get()));
   for (int i = options.timelines; i-- > 0;) free_sequences_.push_back(i);
   sequence_counts_.assign(static_cast<std::size_t>(ubatch_), 1);
@@ -152,6 +123,32 @@ std::string LocalModel::description() const {
   return cat("llama.cpp ", llama_version(), ", ", devices, ", ", llama_n_threads(context_.get()),
              " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_,
              options_.climb_last ? ", climb last" : "");
+}
+
+std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
+  std::vector<Token> tokens = tokens_of(vocab_, facts_.path.filename().string(), text, special);
+  const std::optional<Token> first = bos();
+  if (add_bos && first) tokens.insert(tokens.begin(), *first);
+  return tokens;
+}
+
+std::string LocalModel::detokenize(std::span<const Token> tokens) const {
+  return text_of(vocab_, facts_.path.filename().string(), tokens);
+}
+
+std::string LocalModel::piece(Token token) const {
+  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
+  return piece_of(vocab_, token, false);
+}
+
+std::optional<Token> LocalModel::bos() const { return bos_of(vocab_); }
+
+std::optional<ChatTemplate> LocalModel::chat_template() const {
+  return chat_template_of(model_.get());
+}
+
+std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
+  return chat_prompt(model_.get(), facts_.path.filename().string(), messages);
 }
 
 std::int64_t LocalModel::context_length() const {
@@ -350,10 +347,16 @@ void LocalModel::score_on_host(std::span<const Token> targets, std::span<double>
   if (targets.empty()) return;
   // libllama keeps wanted rows side by side, and is asked from this thread only.
   const std::span<const float> first = row(0);
-  workers_.run(targets.size(), [&](std::size_t i) {
-    scores[i] = log_probability({first.data() + i * first.size(), first.size()},
-                                static_cast<std::size_t>(targets[i]));
-  });
+  const auto threads = static_cast<std::size_t>(workers_.threads());
+  auto part = [&](std::size_t slot) {
+    for (std::size_t i = slot; i < targets.size(); i += threads) {
+      scores[i] = log_probability({first.data() + i * first.size(), first.size()},
+                                  static_cast<std::size_t>(targets[i]));
+    }
+  };
+  workers_.run(
+      [](void* data, int slot) { (*static_cast<decltype(part)*>(data))(std::size_t(slot)); }, &part,
+      workers_.threads());
 }
 
 std::span<const float> LocalModel::row(std::size_t index) const {

@@ -11,9 +11,9 @@
 
 #include "engine/llama/graph/device_score.h"
 #include "engine/llama/graph/inject.h"
-#include "engine/llama/graph/score.h"
 #include "engine/llama/llama_api.h"
 #include "engine/llama/local.h"
+#include "mrrope/rotary.h"
 
 namespace mrrope {
 
@@ -115,7 +115,7 @@ class LocalModel final : public TimelineModel {
   std::unique_ptr<Injector> injector_;  // outlives the context
   LlamaPtr<llama_context> context_;
   std::unique_ptr<KeyTurner> turner_;  // once a ladder that grows was used
-  WorkerPool workers_;
+  Workers workers_;
   Scoring scoring_ = Scoring::automatic;
   std::unique_ptr<DeviceScorer> device_scorer_;
   std::vector<float> probabilities_;

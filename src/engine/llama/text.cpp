@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "engine/chat/chat.h"
 #include "engine/llama/deep_stack.h"
-#include "engine/llama/local_model.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -22,6 +21,8 @@ void check_vocabulary(const llama_vocab* vocab, const std::string& file) {
               "convert the model again with its tokenizer files beside it");
 }
 
+}  // namespace
+
 std::string piece_of(const llama_vocab* vocab, Token token, bool special) {
   std::string piece(64, '\0');
   int32_t length = llama_token_to_piece(vocab, token, piece.data(),
@@ -34,8 +35,6 @@ std::string piece_of(const llama_vocab* vocab, Token token, bool special) {
   piece.resize(static_cast<std::size_t>(std::max(length, 0)));
   return piece;
 }
-
-}  // namespace
 
 std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
                              std::string_view text, bool special) {
@@ -127,32 +126,6 @@ std::string chat_prompt(const llama_model* model, const std::string& file,
     throw Error(ErrorKind::unsupported,
                 cat("the chat template of ", file, " cannot be applied: ", error.what()));
   }
-}
-
-std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
-  std::vector<Token> tokens = tokens_of(vocab_, facts_.path.filename().string(), text, special);
-  const std::optional<Token> first = bos();
-  if (add_bos && first) tokens.insert(tokens.begin(), *first);
-  return tokens;
-}
-
-std::string LocalModel::detokenize(std::span<const Token> tokens) const {
-  return text_of(vocab_, facts_.path.filename().string(), tokens);
-}
-
-std::string LocalModel::piece(Token token) const {
-  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
-  return piece_of(vocab_, token, false);
-}
-
-std::optional<Token> LocalModel::bos() const { return bos_of(vocab_); }
-
-std::optional<ChatTemplate> LocalModel::chat_template() const {
-  return chat_template_of(model_.get());
-}
-
-std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
-  return chat_prompt(model_.get(), facts_.path.filename().string(), messages);
 }
 
 }  // namespace mrrope
