@@ -2,6 +2,7 @@
 #include "engine/llama/loader.h"
 
 #include <algorithm>
+#include <string_view>
 #include <thread>
 
 #include "base/text.h"
@@ -22,6 +23,17 @@ llama_flash_attn_type flash_attention(const std::string& name) {
               "give -fa on, -fa off or -fa auto");
 }
 
+// With this pre-tokenizer, which belongs to models of embeddings, libllama aborts on a text with
+// two blanks in a row.
+void check_tokenizer(const llama_model* model, const std::string& file) {
+  char pre[32] = "";
+  llama_model_meta_val_str(model, "tokenizer.ggml.pre", pre, sizeof pre);
+  if (std::string_view(pre) != "whitespace") return;
+  throw Error(ErrorKind::unsupported,
+              cat("the tokenizer of ", file, " (whitespace) is not supported"),
+              "use a model that generates text");
+}
+
 }  // namespace
 
 LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers) {
@@ -39,6 +51,7 @@ LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files
                 cat("libllama cannot load ", files.front().string(), ": ", take_llama_log()),
                 cat("check the file with mrrope inspect; this is llama.cpp ", llama_version()));
   }
+  check_tokenizer(model.get(), files.front().string());
   return model;
 }
 
@@ -54,6 +67,7 @@ LlamaPtr<llama_model> load_vocabulary(const std::filesystem::path& file) {
         cat("libllama cannot read the vocabulary of ", file.string(), ": ", take_llama_log()),
         "give --vocab a GGUF file of the served model, of any quantization");
   }
+  check_tokenizer(model.get(), file.string());
   return model;
 }
 

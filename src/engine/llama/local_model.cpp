@@ -44,7 +44,7 @@ LocalModel::~LocalModel() = default;
 
 void LocalModel::use(const Ladder& ladder) {
   if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
-    throw Error(ErrorKind::usage, "a model cannot change its plan while timelines are alive");
+    throw Error(ErrorKind::usage, "a model cannot change its plan while it has timelines");
   }
   const Plan& plan = ladder.rungs().front().plan;
   if (plan.geometry() != facts_.geometry) {
@@ -74,7 +74,7 @@ void LocalModel::find_keys() {
   };
   std::size_t expected = 0;
   for (const Layer& layer : facts_.layers) {
-    if (layer.rotations > 2) refuse("its layers have indexers with keys of their own");
+    if (layer.rotations > 2) refuse("its layers have indexers with their own keys");
     if (layer.rotations == 2) ++expected;
   }
   const llama_seq_id sequence = take_sequence();
@@ -157,10 +157,9 @@ std::int64_t LocalModel::context_length() const {
 
 void LocalModel::check_length(std::int64_t length) const {
   if (length > context_length()) {
-    throw Error(
-        ErrorKind::usage,
-        cat("a timeline of ", length, " tokens does not fit a context of ", context_length()),
-        cat("open the model with -c ", length));
+    throw Error(ErrorKind::usage,
+                cat(length, " tokens do not fit in a context of ", context_length()),
+                cat("open the model with -c ", length));
   }
   if (ladder_) ladder_->rung_at(length);
 }
@@ -173,11 +172,11 @@ std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<Local
 
 std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path, std::size_t rung) {
   if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
-    throw Error(ErrorKind::usage, "a sequence is restored before any other begins");
+    throw Error(ErrorKind::usage, "a sequence can only be restored as the first one");
   }
   if (ladder_ && rung >= ladder_->rungs().size()) {
     throw Error(ErrorKind::corrupt,
-                cat("rung ", rung, " of a ladder with ", ladder_->rungs().size()));
+                cat("rung ", rung + 1, " of a ladder with ", ladder_->rungs().size()));
   }
   auto timeline = std::make_unique<LocalTimeline>(*this);
   timeline->load(path, rung);
@@ -257,9 +256,10 @@ void LocalModel::read_together(std::span<const Reading> readings, const LogitObs
     count += reading.tokens.size();
     last.push_back(count - 1);
     if (chunks.back().rung != chunks.front().rung || count > batch()) {
-      throw Error(ErrorKind::usage,
-                  cat("timelines on rungs ", chunks.front().rung, " and ", chunks.back().rung, ", ",
-                      count, " tokens: a batch holds one rung and ", batch()));
+      throw Error(
+          ErrorKind::usage,
+          cat("timelines on rungs ", chunks.front().rung + 1, " and ", chunks.back().rung + 1, ", ",
+              count, " tokens: a batch takes one rung and ", batch(), " tokens"));
     }
   }
   // The last token of each is wanted: not every architecture runs without any.
@@ -308,7 +308,7 @@ void LocalModel::decode_scored(const Chunk& chunk, std::span<const Token> target
                     ? std::log(static_cast<double>(probability))
                     : log_probability(row(i), static_cast<std::size_t>(targets[i]));
   }
-  // Now and then a row is checked against what libllama itself hands out. Not always: that waits
+  // A row is sometimes checked against what libllama itself returns. Not always: that waits
   // for all logits to arrive here, while the next chunk could be computing.
   if (!targets.empty() && calls_in_place_++ % kCallsPerCheck == 0) {
     const double expected = log_probability(row(0), static_cast<std::size_t>(targets[0]));

@@ -66,7 +66,7 @@ std::string gib(std::uint64_t bytes) {
   return fixed(static_cast<double>(bytes) / (1024.0 * 1024 * 1024), 2) + " GiB";
 }
 
-// The longest context, in steps of 1024 tokens, that fits; 0 where none does.
+// The longest context that fits, in steps of 1024 tokens; 0 if none does.
 std::int64_t longest_fit(const Model& model, LocalOptions options) {
   std::int64_t fits = 0;
   for (std::int64_t step = context_of(model, options) / 1024; step > 0; step /= 2) {
@@ -121,7 +121,7 @@ void check_memory(const Model& model, const LocalOptions& options) {
       ErrorKind::out_of_memory,
       cat("a context of ", context_of(model, options), " tokens needs ", gib(plan.total()),
           " (weights ", gib(plan.weights), ", key-value cache ", gib(plan.kv), ", buffers about ",
-          gib(plan.compute), "), and ", gib(plan.available), " are free"),
+          gib(plan.compute), "), but only ", gib(plan.available), " are free"),
       hint);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libllama left alone: no callback, no plan, nothing but what a file says. The judge of exports.
+// libllama as shipped: no callback and no plan. Exports are checked against it.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace mrrope {
 
 // Logits after each of the tokens listed in `wanted` (ascending), from a fresh context of
 // options.context tokens. Only context, gpu_layers, threads, ubatch, cache types and flash
-// attention of the options are read. Throws Error: unsupported where libllama refuses the file
-// (with its words), failed.
+// attention of the options are read. Throws Error: unsupported if libllama refuses the file,
+// failed.
 std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::path>& files,
                                              const std::vector<Token>& tokens,
                                              const std::vector<std::size_t>& wanted,

@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::chrono::seconds kTemplateLimit{10};
 
-// libllama aborts where such a file's vocabulary is asked for text.
+// libllama aborts if such a vocabulary is asked for text.
 void check_vocabulary(const llama_vocab* vocab, const std::string& file) {
   if (llama_vocab_type(vocab) != LLAMA_VOCAB_TYPE_NONE) return;
-  throw Error(ErrorKind::unsupported, cat(file, " carries no tokenizer"),
-              "convert the model again with its tokenizer files beside it");
+  throw Error(ErrorKind::unsupported, cat(file, " has no tokenizer"),
+              "convert the model again, with its tokenizer files in the same folder");
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ std::string chat_prompt(const llama_model* model, const std::string& file,
                         std::span<const ChatMessage> messages) {
   const std::optional<ChatTemplate> own = chat_template_of(model);
   if (!own) {
-    throw Error(ErrorKind::unsupported, cat(file, " carries no chat template"),
+    throw Error(ErrorKind::unsupported, cat(file, " has no chat template"),
                 "remove --chat, or use an instruct model");
   }
   try {

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/timeline.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -18,7 +25,7 @@ namespace {
 
 [[noreturn]] void refuse_nan(std::int64_t position) {
   throw Error(ErrorKind::failed, cat("the engine computed NaN logits after position ", position),
-              "try -fa off, -ctk f32 -ctv f32, or -ngl 0 to find out which part overflows");
+              "try -fa off, -ctk f32 -ctv f32, or -ngl 0 to find the part that overflows");
 }
 
 void check_wanted(std::span<const std::size_t> wanted, std::size_t count) {
@@ -29,6 +36,36 @@ void check_wanted(std::span<const std::size_t> wanted, std::size_t count) {
                     ": the list must ascend and stay inside the appended tokens"));
   }
 }
+
+// A whole file, mapped read-only. Throws Error (failed).
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat about {};
+    if (file >= 0 && ::fstat(file, &about) == 0 && about.st_size > 0) {
+      size_ = static_cast<std::size_t>(about.st_size);
+      data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+    }
+    const int error = errno;
+    if (file >= 0) ::close(file);
+    if (data_ == MAP_FAILED) {
+      throw Error(ErrorKind::failed, cat("cannot read ", path.string(), ": ", strerror(error)),
+                  "give another --session");
+    }
+  }
+  ~MappedFile() { ::munmap(data_, size_); }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::uint8_t> bytes() const {
+    return {static_cast<const std::uint8_t*>(data_), size_};
+  }
+
+ private:
+  void* data_ = MAP_FAILED;
+  std::size_t size_ = 0;
+};
 
 }  // namespace
 
@@ -69,7 +106,7 @@ LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
   model_.check_length(end);
   climb(length() + 1);
   if (end > model_.end_of_rung(past_->rung)) {
-    throw Error(ErrorKind::usage, cat("tokens ", length(), " to ", end, " lie on two rungs"));
+    throw Error(ErrorKind::usage, cat("tokens ", length(), " to ", end, " are on two rungs"));
   }
   last_logits_.clear();
   return {sequence_, tokens, length(), past_->rung};
@@ -95,7 +132,7 @@ void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& comp
   const std::int64_t end = length() + static_cast<std::int64_t>(tokens.size());
   model_.check_length(end);
   const auto ubatch = static_cast<std::size_t>(model_.ubatch());
-  std::size_t cut = 0;  // chunks end here, whatever the rungs
+  std::size_t cut = 0;  // chunks also end here, on any rung
   for (std::size_t first = 0; first < tokens.size();) {
     if (first == cut) cut = std::min(first + ubatch, tokens.size());
     std::size_t count = cut - first;
@@ -223,8 +260,7 @@ std::unique_ptr<Timeline> LocalTimeline::fork() {
 
 void LocalTimeline::truncate(std::int64_t length) {
   if (length < 0 || length > this->length()) {
-    throw Error(ErrorKind::usage,
-                cat("cannot cut a timeline of ", this->length(), " tokens to ", length));
+    throw Error(ErrorKind::usage, cat("cannot truncate ", this->length(), " tokens to ", length));
   }
   if (length == this->length()) return;
   last_logits_.clear();
@@ -293,21 +329,46 @@ void LocalTimeline::save(const std::filesystem::path& path) const {
 
 void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   take_llama_log();
-  std::vector<Token> tokens(static_cast<std::size_t>(model_.longest()));
-  std::size_t count = 0;
-  if (llama_state_seq_load_file(model_.context(), path.c_str(), sequence_, tokens.data(),
-                                tokens.size(), &count) == 0) {
+  const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::corrupt,
-                cat("cannot restore a sequence from ", path.string(), ": ", take_llama_log()),
-                "begin anew without it, or give a larger --ctx");
+                cat("cannot restore a sequence from ", path.string(), ": ", why),
+                "give a larger --ctx, or another --session");
+  };
+  // Not through libllama's own reader of files, which aborts on a file that ends early.
+  const MappedFile file(path);
+  const auto number = [&](std::size_t index) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, file.bytes().data() + index * sizeof value, sizeof value);
+    return value;
+  };
+  constexpr std::size_t kHead = 3 * sizeof(std::uint32_t);
+  std::span<const std::uint8_t> rest = file.bytes();
+  if (rest.size() < kHead || number(0) != LLAMA_STATE_SEQ_MAGIC ||
+      number(1) != LLAMA_STATE_SEQ_VERSION) {
+    refuse("it was not saved by this version of libllama");
   }
-  tokens.resize(count);
-  for (const Token token : tokens) check_token(token);
+  const std::size_t count = number(2);
+  rest = rest.subspan(kHead);
+  if (count > rest.size() / sizeof(Token)) refuse("it ends early");
+  if (std::int64_t(count) > model_.longest()) {
+    refuse(cat(count, " tokens do not fit in a context of ", model_.longest()));
+  }
+  std::vector<Token> tokens(count);
+  if (count > 0) std::memcpy(tokens.data(), rest.data(), count * sizeof(Token));
+  rest = rest.subspan(count * sizeof(Token));
+  for (const Token token : tokens) {
+    if (token < 0 || token >= model_.vocabulary()) {
+      refuse(cat("token ", token, " is outside the vocabulary of ", model_.vocabulary()));
+    }
+  }
+  if (llama_state_seq_set_data(model_.context(), rest.data(), rest.size(), sequence_) == 0) {
+    refuse(take_llama_log());
+  }
   const auto end = llama_memory_seq_pos_max(model_.memory(), sequence_);
   if (end + 1 != static_cast<llama_pos>(count)) {
     throw Error(ErrorKind::corrupt,
-                cat(path.string(), " holds ", count, " tokens and a cache of ", end + 1),
-                "begin anew without it");
+                cat(path.string(), " has ", count, " tokens and a cache of ", end + 1),
+                "delete it to start again");
   }
   tokens_ = std::move(tokens);
   past_->rung = rung;
@@ -320,7 +381,7 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
 void LocalTimeline::ensure_logits() {
   if (!last_logits_.empty()) return;
   if (tokens_.empty()) {
-    throw Error(ErrorKind::usage, "an empty timeline predicts nothing", "append a token first");
+    throw Error(ErrorKind::usage, "there is no token to predict from", "append a token first");
   }
   const Token last = tokens_.back();
   truncate(length() - 1);

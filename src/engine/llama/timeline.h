@@ -48,13 +48,13 @@ class LocalTimeline final : public Timeline {
   void load(const std::filesystem::path& path, std::size_t rung);
 
  private:
-  // The cached keys that timelines forked from one another may share: they stand on one rung.
+  // The cached keys that a timeline may share with its forks: they are on one rung.
   struct Past {
     std::size_t rung = 0;
   };
 
-  // Decodes one chunk; its last token is always wanted, for not every architecture runs without any
-  // (chameleon). first: the index of the chunk's first token within the append.
+  // Decodes one chunk; its last token is always wanted, since not every architecture runs without
+  // any (chameleon). first: the index of the chunk's first token within the append.
   using Compute = std::function<void(std::size_t first, const LocalModel::Chunk& chunk)>;
 
   // Computes tokens chunk by chunk; the row of the last one becomes last_logits_. If a chunk fails

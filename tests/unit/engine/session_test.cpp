@@ -111,5 +111,22 @@ TEST_F(SessionTest, DamageIsFound) {
   try_bytes("");
 }
 
+// A checksum does not stop a forger, so the engine must survive any state.
+TEST_F(SessionTest, TheEngineSurvivesAStateThatEndsEarly) {
+  const fs::path state = folder_ / "state";
+  {
+    const auto timeline = model_->timeline();
+    timeline->append(model_->tokenize("Theorem 1. Let", true, false));
+    timeline->save(state);
+  }
+  const std::string good = test::read_file(state);
+  for (std::size_t size = 0; size < good.size(); size += size < 256 ? 1 : good.size() / 20) {
+    test::write_file(state, good.substr(0, size));
+    EXPECT_THROW(model_->restore(state, 0), Error) << size;
+  }
+  test::write_file(state, good);
+  EXPECT_EQ(model_->restore(state, 0)->tokens(), model_->tokenize("Theorem 1. Let", true, false));
+}
+
 }  // namespace
 }  // namespace mrrope

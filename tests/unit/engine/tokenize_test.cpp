@@ -41,6 +41,12 @@ TEST(TokenizeLimits, ALongerLineThanAnyStackHoldsIsRefused) {
   EXPECT_ERROR(vocabulary->tokenize(line, false, false), usage, "5242881 characters");
 }
 
+TEST(TokenizeLimits, ATokenizerThatAbortsOnBlanksIsRefused) {
+  const TempFolder folder;
+  const auto file = folder.write("v.gguf", byte_vocabulary("whitespace").bytes());
+  EXPECT_ERROR(open_vocabulary(file), unsupported, "whitespace");
+}
+
 TEST(LongestMatch, IsAtLeastEveryRunAndEndsWithSentencesAndLines) {
   EXPECT_LE(longest_match(""), 2U);
   EXPECT_GE(longest_match(std::string(100, '!')), 100U);

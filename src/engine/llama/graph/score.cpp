@@ -14,7 +14,7 @@ namespace {
 // Elements per block: a fixed count lets the compiler turn the loops into vector code.
 constexpr std::size_t kBlock = 64;
 
-// e^x for x <= 0; below -87 it is e^-87, which is nothing beside the e^0 of the largest logit.
+// e^x for x <= 0; below -87 it is e^-87, which is negligible against the e^0 of the largest logit.
 // x = n ln 2 + r with |r| <= ln 2 / 2, where Taylor's polynomial of degree 6 is off by 1.2e-7.
 inline float exp_not_above_zero(float x) {
   // Bits of negative floats grow with their size. An integer minimum, because a comparison of
@@ -40,7 +40,7 @@ inline float exp_not_above_zero(float x) {
 }
 
 // Integers in the order of the floats they come from, so that a maximum needs no comparison of
-// floats. NaNs lie above plus infinity or below minus infinity, by their sign.
+// floats. NaNs are above plus infinity or below minus infinity, by their sign.
 inline std::int32_t order_of(float x) {
   const auto bits = std::bit_cast<std::int32_t>(x);
   return bits ^ ((bits >> 31) & 0x7FFFFFFF);

@@ -12,7 +12,7 @@ namespace mrrope {
 // in double. Throws nothing; target must be inside the span.
 double log_probability(std::span<const float> logits, std::size_t target) noexcept;
 
-// The same in double throughout: slow, obvious, the judge of the other.
+// The same in double throughout: slow and simple, for tests.
 double log_probability_reference(std::span<const float> logits, std::size_t target) noexcept;
 
 struct TopTwo {
