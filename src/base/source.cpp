@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -216,27 +217,12 @@ std::string shown(std::string_view text) {
 
 std::string printable(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-    const unsigned char lead = byte(i);
-    const std::size_t length = lead < 0x80   ? 1
-                               : lead < 0xc2 ? 0
-                               : lead < 0xe0 ? 2
-                               : lead < 0xf0 ? 3
-                               : lead < 0xf5 ? 4
-                                             : 0;
-    bool good =
-        length == 1 ? lead >= 0x20 && lead != 0x7f : length > 1 && i + length <= text.size();
-    for (std::size_t k = 1; good && k < length; ++k) good = (byte(i + k) & 0xc0) == 0x80;
-    // The second byte decides over control characters, overlong forms, surrogates and the end.
-    if (good && length > 1) {
-      const unsigned char second = byte(i + 1);
-      good = !(lead == 0xc2 && second < 0xa0) && !(lead == 0xe0 && second < 0xa0) &&
-             !(lead == 0xed && second > 0x9f) && !(lead == 0xf0 && second < 0x90) &&
-             !(lead == 0xf4 && second > 0x8f);
-    }
-    out += good ? text.substr(i, length) : std::string_view("?");
-    i += good ? length : 1;
+  while (!text.empty()) {
+    const Utf8Character c = first_character(text);
+    const bool control = c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0);
+    const bool good = c.size > 0 && !control;
+    out += good ? text.substr(0, c.size) : std::string_view("?");
+    text.remove_prefix(good ? c.size : 1);
   }
   return out;
 }

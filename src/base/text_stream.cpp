@@ -3,19 +3,13 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace mrrope {
 
 namespace {
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
-
-std::size_t character_length(char first) {
-  const auto byte = static_cast<unsigned char>(first);
-  if (byte >= 0xF0U && byte < 0xF8U) return 4;
-  if (byte >= 0xE0U && byte < 0xF0U) return 3;
-  if (byte >= 0xC0U && byte < 0xE0U) return 2;
-  return 1;
-}
 
 // Length of the longest end of text that is the beginning of a stop string.
 std::size_t possible_stop(std::string_view text, const std::vector<std::string>& stop) {
@@ -38,7 +32,7 @@ std::size_t whole_characters(std::string_view text) noexcept {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const char c = text[text.size() - back];
     if (continues(c)) continue;
-    return character_length(c) > back ? text.size() - back : text.size();
+    return character_size(c) > back ? text.size() - back : text.size();
   }
   return text.size();
 }

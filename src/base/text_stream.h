@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that come in pieces, handed on as whole UTF-8 characters and up to the first stop string.
+// Bytes that come in pieces, passed on as whole UTF-8 characters, up to the first stop string.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ std::size_t whole_characters(std::string_view text) noexcept;
 
 class TextStream {
  public:
-  // Empty stop strings are left out.
+  // Empty stop strings are ignored.
   explicit TextStream(std::vector<std::string> stop);
 
-  // Takes a piece and returns what can be handed on: nothing that may yet turn out to be part of
-  // a stop string or of a character.
+  // Takes a piece and returns what can be passed on: nothing that may still become part of a stop
+  // string or of a character.
   std::string add(std::string_view piece);
 
-  // Whether a stop string was met; nothing from it on is handed on.
+  // Whether a stop string was found; it and what follows are dropped.
   bool stopped() const noexcept { return stopped_; }
 
   // What was held back, once no more pieces come.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a model that writes, and what it wrote.
+// What to generate, and what was generated.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ struct GenerateOptions {
   int max_tokens = 128;
   Sampling sampling;
   std::vector<std::string> stop;  // generation ends before the first of these
-  // Called with each new piece of text (whole UTF-8 characters); false stops the generation.
+  // Called with each new piece of text (whole UTF-8 characters); false stops the generation. It
+  // must not use the model.
   std::function<bool(std::string_view)> on_text;
 };
 

@@ -30,7 +30,7 @@ class Timeline {
 
   virtual std::int64_t length() const = 0;
 
-  // The rung of the ladder that its keys stand on: that of the last token read.
+  // The rung of the ladder that its keys are on: that of the last token read.
   virtual std::size_t rung() const = 0;
 
   // Reads tokens. Throws Error (usage) past the end of the context, Error (failed) when the engine
@@ -42,12 +42,13 @@ class Timeline {
   // (NaN for the first token of an empty timeline, which nothing predicts).
   virtual std::vector<double> append_scored(std::span<const Token> tokens) = 0;
 
-  // Reads tokens; the observer sees the logits after each index listed in `wanted` (ascending).
+  // Reads tokens; the observer sees the logits after each index listed in `wanted` (ascending). It
+  // may change what the spans refer to: both are copied.
   virtual void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
                                const LogitObserver& observer) = 0;
 
-  // Both at once: the scores of append_scored, and the logits shown as by append_observed. As
-  // written here the tokens are computed twice; an engine that has the logits at hand overrides it.
+  // Both at once: the scores of append_scored, and the logits as in append_observed. This default
+  // computes the tokens twice; an engine that already has the logits overrides it.
   virtual std::vector<double> append_scored_observed(std::span<const Token> tokens,
                                                      std::span<const std::size_t> wanted,
                                                      const LogitObserver& observer) {
@@ -55,14 +56,14 @@ class Timeline {
     return append_scored(tokens);
   }
 
-  // Another timeline with the same past. It costs no computation, until one of the two leaves the
-  // rung they stand on: keys stand on one rung only, so it then computes its past again, unless the
-  // other is gone.
+  // Another timeline with the same past. It costs no computation until one of the two leaves their
+  // rung: shared keys are on one rung only, so that one then computes its past again, unless the
+  // other has been destroyed.
   virtual std::unique_ptr<Timeline> fork() = 0;
 
-  // Forgets everything from this length on. Under a ladder the kept keys go back to their rung with
-  // the next token. Where the memory cannot forget (recurrent layers) the
-  // kept tokens are computed again.
+  // Forgets everything from this length on. Under a ladder the kept keys return to their rung with
+  // the next token. If the memory cannot forget (recurrent layers) the kept tokens are computed
+  // again.
   virtual void truncate(std::int64_t length) = 0;
 
   // Continues the sequence. The generated tokens become part of the timeline.
@@ -74,8 +75,8 @@ class Timeline {
   virtual void save(const std::filesystem::path& path) const = 0;
 };
 
-// A model's own chat template, with what it may name. add_bos: a BOS at the front of what it makes
-// is left to tokenize().
+// A model's own chat template, with the tokens that it may use. add_bos: tokenize() adds the BOS,
+// so it is removed from the front of the prompt.
 struct ChatTemplate {
   std::string source;  // Jinja
   std::string bos;
@@ -89,13 +90,17 @@ struct Reading {
   std::span<const Token> tokens;
 };
 
-// One after the other: for engines, or models, that cannot compute several at once.
+// One after the other: for engines, or models, that cannot compute several at once. The observer is
+// called when the timeline has read its tokens, so it may end the timeline or free the tokens.
 inline void read_one_by_one(std::span<const Reading> readings, const LogitObserver& observer) {
+  std::vector<float> row;
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const std::size_t last = readings[i].tokens.size() - 1;
-    readings[i].timeline->append_observed(
-        readings[i].tokens, {&last, 1},
-        [&](std::size_t, std::span<const float> logits) { observer(i, logits); });
+    readings[i].timeline->append_observed(readings[i].tokens, {&last, 1},
+                                          [&](std::size_t, std::span<const float> logits) {
+                                            row.assign(logits.begin(), logits.end());
+                                          });
+    observer(i, row);
   }
 }
 
@@ -105,7 +110,7 @@ class TimelineModel : public Tokenizer {
   virtual std::string description() const = 0;  // for run.json: engine, version, device
   virtual int vocabulary() const = 0;
 
-  // Empty where the file carries none.
+  // Empty if the file has none.
   virtual std::optional<ChatTemplate> chat_template() const = 0;
 
   // The bytes of one token, which need not be whole characters; control tokens have none. Whether a
@@ -113,8 +118,8 @@ class TimelineModel : public Tokenizer {
   virtual std::string piece(Token token) const = 0;
   virtual bool ends_text(Token token) const = 0;
 
-  // Every timeline made from now on runs under this ladder. Timelines alive must be gone. Throws
-  // Error (unsupported) on a ladder that grows where the model's keys cannot be turned.
+  // Every timeline made from now on runs under this ladder. No timeline may exist. Throws Error
+  // (unsupported) on a ladder that grows if the model's keys cannot be turned.
   virtual void use(const Ladder& ladder) = 0;
 
   // Tokens the context can hold, over all timelines together.
@@ -123,17 +128,18 @@ class TimelineModel : public Tokenizer {
   // An empty timeline.
   virtual std::unique_ptr<Timeline> timeline() = 0;
 
-  // Tokens that are computed at once, at most.
+  // The most tokens that are computed at once.
   virtual std::size_t batch() const = 0;
 
   // Reads the tokens of several timelines, no two the same, in one computation where the engine
   // can: batch() tokens in all, and every timeline begins and ends on one and the same rung. The
-  // observer sees, per reading, the logits after its last token. Throws as append(); the timelines
-  // are then as before, but where a key could not be turned.
+  // observer sees, per reading, the logits after its last token, when that timeline has read its
+  // tokens: it may end the timeline or free the tokens. Throws as append(); the timelines are then
+  // as before, unless a key could not be turned.
   virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) = 0;
 
   // One that save() wrote while its keys were on `rung` of the same ladder, as the only timeline of
-  // this model. Throws Error: usage (others are alive), corrupt.
+  // this model. Throws Error: usage (others exist), corrupt.
   virtual std::unique_ptr<Timeline> restore(const std::filesystem::path& path,
                                             std::size_t rung) = 0;
 };

@@ -23,7 +23,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // add_bos: prepend the model's BOS where it has one and its file asks for it.
+  // add_bos: prepend the model's BOS if it has one and its file asks for it.
   // special: read the text of control tokens as those tokens.
   virtual std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const = 0;
   // The same, or nullopt if give_up returned true. An engine whose tokenizer takes long calls it
@@ -37,13 +37,12 @@ class Tokenizer {
   virtual std::string detokenize(std::span<const Token> tokens) const = 0;
   virtual std::optional<Token> bos() const = 0;
 
-  // The prompt that the model's own chat template makes, up to where the assistant speaks. It goes
-  // through tokenize(add_bos = true, special = true).
-  // Throws Error (unsupported) where the model has no template.
+  // The prompt that the model's own chat template makes, up to the assistant's answer. Tokenize it
+  // with add_bos and special. Throws Error (unsupported) if the model has no usable template.
   virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const = 0;
 
-  // Whether a call of tokenize() is a message to another machine: better one long text than many
-  // words.
+  // Whether tokenize() sends a request to another machine: then one long text is better than many
+  // short ones.
   virtual bool tokenizer_is_remote() const = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "core/methods.h"
+#include "engine/llama/memory.h"
 #include "engine/llama/stock.h"
 #include "mrrope/error.h"
 #include "proof/export_proof.h"

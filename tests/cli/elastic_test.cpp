@@ -70,7 +70,7 @@ TEST_F(ElasticCommand, IsWhatGenerateUsesWhereNoMethodIsGiven) {
   EXPECT_NEAR(json::parse(fixed.out)["scale"].get<double>(), 1500.0 / 1024, 1e-9);
 }
 
-TEST_F(ElasticCommand, GoesOnFromASavedSession) {
+TEST_F(ElasticCommand, ResumesASavedSession) {
   const std::string session = folder_.file("session");
   const std::string common = "generate " + kModel + " --ctx 1500 --json -n 4 -f " +
                              folder_.file("a.txt") + " --session " + session;
@@ -81,14 +81,18 @@ TEST_F(ElasticCommand, GoesOnFromASavedSession) {
   EXPECT_EQ(json::parse(first.out)["text"], json::parse(second.out)["text"]);
   EXPECT_GT(json::parse(first.out)["prompt_tokens"], 1000);
   EXPECT_EQ(json::parse(second.out)["prompt_tokens"], 1);  // only the last token is read again
-  // Another plan, a cut file and a file that is none of ours.
   const CommandResult other = run_command(common + " --method pro");
-  EXPECT_EQ(other.exit_code, 4);
+  EXPECT_EQ(other.exit_code, 2);
   EXPECT_TRUE(contains(other.err, "belongs to another plan")) << other.err;
-  write_file(session, "short");
-  EXPECT_TRUE(contains(run_command(common).err, "is damaged"));
-  write_file(session + ".json", "{}");
-  EXPECT_TRUE(contains(run_command(common).err, "is not one of mrrope's"));
+}
+
+TEST_F(ElasticCommand, NeverOverwritesAFileThatIsNotASession) {
+  const std::string before = read_file(folder_.file("a.txt"));
+  const CommandResult r =
+      run_command("generate " + kModel + " -p Hi -n 1 --session " + folder_.file("a.txt"));
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "is not a session")) << r.err;
+  EXPECT_EQ(read_file(folder_.file("a.txt")), before);
 }
 
 TEST_F(ElasticCommand, RefusesLaddersThatMakeNoSense) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "engine/llama/loader.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "engine/llama/memory.h"

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/llama/local.h"
+#include "engine/llama/memory.h"
 
 namespace mrrope {
 namespace {

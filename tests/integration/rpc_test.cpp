@@ -183,9 +183,9 @@ TEST(Rpc, WhatIsNoServerIsRefusedByName) {
     }
   };
   for (const char* bad : {"host", ":50052", "host:", "host:0", "host:70000", "a:1x", ","}) {
-    refused(bad, ErrorKind::usage, "is no host:port");
+    refused(bad, ErrorKind::usage, "is not host:port");
   }
-  refused("127.0.0.1:" + std::to_string(free_port()), ErrorKind::failed, "nobody answers");
+  refused("127.0.0.1:" + std::to_string(free_port()), ErrorKind::failed, "cannot connect");
   // Something that hangs up.
   const int s = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -210,7 +210,7 @@ TEST(Rpc, WhatIsNoServerIsRefusedByName) {
     });
     refused("127.0.0.1:" + std::to_string(ntohs(address.sin_port)),
             other_version ? ErrorKind::unsupported : ErrorKind::failed,
-            other_version ? "speaks version 1.0" : "is no RPC server");
+            other_version ? "has version 1.0" : "is not an RPC server");
     peer.join();
   }
   ::close(s);

@@ -223,6 +223,42 @@ TEST_P(Memories, AppendsInPartsScoreAsOne) {
   expect_close(scores, whole);
 }
 
+TEST_P(Memories, ObserversMayOverwriteTheTokens) {
+  const std::vector<std::size_t> last = {99};
+  for (const bool scored : {false, true}) {
+    std::vector<Token> mine(tokens_.begin(), tokens_.begin() + 100);
+    const auto overwrite = [&](std::size_t, std::span<const float>) {
+      mine.assign(mine.size(), 1);
+    };
+    const auto timeline = model_->timeline();
+    if (scored) {
+      timeline->append_scored_observed(mine, last, overwrite);
+    } else {
+      timeline->append_observed(mine, last, overwrite);
+    }
+    EXPECT_EQ(timeline->tokens(), std::vector<Token>(tokens_.begin(), tokens_.begin() + 100));
+    expect_close(timeline->append_scored(tokens(100, 20)), fresh(tokens(0, 100), tokens(100, 20)));
+  }
+}
+
+TEST_P(Memories, ObserversOfSeveralReadingsMayEndThem) {
+  std::vector<std::unique_ptr<Timeline>> timelines;
+  std::vector<std::vector<Token>> prompts;
+  std::vector<Reading> readings;
+  for (std::size_t i = 0; i < 3; ++i) {
+    timelines.push_back(model_->timeline());
+    prompts.emplace_back(tokens_.begin() + std::ptrdiff_t(i), tokens_.begin() + 20);
+  }
+  for (std::size_t i = 0; i < 3; ++i) readings.push_back({timelines[i].get(), prompts[i]});
+  model_->read_together(readings, [&](std::size_t i, std::span<const float> row) {
+    EXPECT_EQ(row.size(), 128U);
+    EXPECT_EQ(timelines[i]->length(), 20 - std::int64_t(i));
+    std::vector<Token>().swap(prompts[i]);
+    if (i != 1) timelines[i].reset();
+  });
+  EXPECT_EQ(timelines[1]->tokens(), std::vector<Token>(tokens_.begin() + 1, tokens_.begin() + 20));
+}
+
 TEST_P(Memories, ForksGoTheirOwnWays) {
   const auto trunk = model_->timeline();
   trunk->append(tokens(0, 300));
@@ -345,6 +381,29 @@ TEST(Timeline, GoesOnToTheEndOfTheContextAndNoFurther) {
   timeline->truncate(500);
   other->append(std::span(tokens).first(10));
   EXPECT_EQ(other->length(), 10);
+}
+
+TEST(Timeline, GeneratesAfterAStepThatFoundNoRoom) {
+  LocalOptions options = small();
+  options.context = 512;
+  const auto model = open_local(read_model(MRROPE_TINY_MODEL), options);
+  const std::vector<Token> tokens = text(500);
+  GenerateOptions five;
+  five.max_tokens = 5;
+  const auto timeline = model->timeline();
+  auto other = model->timeline();
+  timeline->append(tokens);
+  other->append(std::span(tokens).first(10));
+  EXPECT_EQ(kind_of([&] { timeline->generate(five); }), ErrorKind::usage);
+  EXPECT_EQ(timeline->length(), 502);
+  other.reset();
+  timeline->generate(five);
+  const std::vector<Token> grown = timeline->tokens();
+  timeline->truncate(500);
+  GenerateOptions seven;
+  seven.max_tokens = 7;
+  timeline->generate(seven);
+  EXPECT_EQ(timeline->tokens(), grown);
 }
 
 TEST(Timeline, StopsWhereItsLadderEnds) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GGUF file again, with some tensors left out and others put in.
+// A copy of a GGUF file without some tensors, and with others and more keys.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace mrrope::test {
 
 inline void edit_gguf(const std::filesystem::path& from, const std::filesystem::path& to,
                       const std::function<bool(const std::string&)>& without,
-                      std::vector<GgufTensorOut> with = {}) {
+                      std::vector<GgufTensorOut> with = {},
+                      const std::vector<GgufKeyOut>& keys = {}) {
   const Gguf source = read_gguf(from);
   GgufFileOut out;
   out.path = to.string() + ".edited";
@@ -22,6 +23,7 @@ inline void edit_gguf(const std::filesystem::path& from, const std::filesystem::
   for (const GgufKeyValue& record : source.first().key_values) {
     out.keys.push_back(copied(source.first(), record, record.key));
   }
+  out.keys.insert(out.keys.end(), keys.begin(), keys.end());
   for (const GgufTensor& tensor : source.first().tensors) {
     if (!without(tensor.name)) out.tensors.push_back(copied(source.first(), tensor));
   }

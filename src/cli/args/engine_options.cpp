@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/app.h"
+#include "engine/llama/memory.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

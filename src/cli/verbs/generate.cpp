@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope generate: text from a model under a plan, once or as a conversation.
+// mrrope generate: text from a model under a plan, once or as a chat.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +18,8 @@
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/options.h"
+#include "engine/llama/memory.h"
+#include "engine/session/session.h"
 #include "eval/run/progress.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
@@ -62,13 +64,17 @@ std::string read_prompt(const GenerateFlags& flags) {
   return text.str() + flags.prompt;
 }
 
-// A sequence that knows its own tokens, so that a conversation computes only what is new.
+// A sequence that knows its own tokens, so that a chat computes only what is new.
 class Conversation {
  public:
-  // on_rung: called when the keys have come to stand on another rung.
-  Conversation(TimelineModel& model, std::unique_ptr<Timeline> timeline,
+  // in_parts: the prompt may be read in several appends. on_rung: called when the keys have moved
+  // to another rung.
+  Conversation(TimelineModel& model, std::unique_ptr<Timeline> timeline, bool in_parts,
                std::function<void(std::size_t)> on_rung)
-      : model_(model), timeline_(std::move(timeline)), on_rung_(std::move(on_rung)) {
+      : model_(model),
+        timeline_(std::move(timeline)),
+        in_parts_(in_parts),
+        on_rung_(std::move(on_rung)) {
     if (timeline_->length() > 0) tokens_ = timeline_->tokens();
   }
 
@@ -76,21 +82,20 @@ class Conversation {
     const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
     const auto needed = std::int64_t(wanted.size()) + options.max_tokens;
     if (wanted.empty()) {
-      throw Error(ErrorKind::usage, "there is nothing to continue", "give -p TEXT or -f FILE");
+      throw Error(ErrorKind::usage, "the prompt is empty", "give -p TEXT or -f FILE");
     }
     if (needed > model_.context_length()) {
-      throw Error(
-          ErrorKind::usage,
-          cat("a prompt of ", wanted.size(), " tokens and an answer of up to ", options.max_tokens,
-              " do not fit into a context of ", model_.context_length()),
-          cat("give --ctx ", needed, " or more, or a smaller -n"));
+      throw Error(ErrorKind::usage,
+                  cat("a prompt of ", wanted.size(), " tokens and an answer of up to ",
+                      options.max_tokens, " do not fit in a context of ", model_.context_length()),
+                  cat("give --ctx ", needed, " or more, or a smaller -n"));
     }
     std::size_t same =
         std::mismatch(wanted.begin(), wanted.end(), tokens_.begin(), tokens_.end()).first -
         wanted.begin();
     same = std::min(same, wanted.size() - 1);  // at least one token must be read for its logits
     timeline_->truncate(std::int64_t(same));
-    timeline_->append(std::span(wanted).subspan(same));
+    read(std::span(wanted).subspan(same));
     read_ = std::int64_t(wanted.size() - same);
     tell_rung();
     options.on_text = [this, print = options.on_text](std::string_view piece) {
@@ -110,6 +115,21 @@ class Conversation {
   const Timeline& timeline() const { return *timeline_; }
 
  private:
+  // With progress. Parts of a whole batch are computed exactly as in one append.
+  void read(std::span<const Token> tokens) {
+    Progress progress(stderr_writer(), stderr_is_terminal());
+    progress.start(std::int64_t(tokens.size()));
+    progress.label("reading the prompt");
+    while (!tokens.empty()) {
+      if (interrupt_requested()) throw Error(ErrorKind::interrupted, "interrupted");
+      const std::size_t count = in_parts_ ? std::min(tokens.size(), model_.batch()) : tokens.size();
+      timeline_->append(tokens.first(count));
+      tokens = tokens.subspan(count);
+      progress.advance(std::int64_t(count));
+    }
+    progress.finish();
+  }
+
   void tell_rung() {
     if (told_ == timeline_->rung()) return;
     told_ = timeline_->rung();
@@ -118,70 +138,11 @@ class Conversation {
 
   TimelineModel& model_;
   std::unique_ptr<Timeline> timeline_;
+  bool in_parts_;
   std::function<void(std::size_t)> on_rung_;
   std::size_t told_ = std::numeric_limits<std::size_t>::max();
   std::vector<Token> tokens_;
   std::int64_t read_ = 0;
-};
-
-// A conversation that outlives the process: FILE holds the sequence with its cache, FILE.json what
-// it belongs to and on which rung its keys stand.
-class Session {
- public:
-  Session(std::string path, const Model& model, const LocalOptions& engine, const Ladder& ladder)
-      : path_(std::move(path)) {
-    if (path_.empty()) return;
-    belongs_ = {{"model", model_digest(model.files)},
-                {"plan", ladder_digest(ladder)},
-                {"keys", engine.type_k},
-                {"values", engine.type_v}};
-  }
-
-  std::unique_ptr<Timeline> begin(TimelineModel& model, std::vector<ChatMessage>& messages) const {
-    namespace fs = std::filesystem;
-    if (path_.empty() || !fs::exists(path_ + ".json")) return model.timeline();
-    const auto corrupt = [&](const std::string& why, const std::string& hint) {
-      return Error(ErrorKind::corrupt, cat("session ", path_, " ", why), hint);
-    };
-    const nlohmann::json about = read_json(path_ + ".json");
-    const std::string anew = cat("delete ", path_, " and ", path_, ".json to begin anew");
-    try {
-      for (const auto& [key, value] : belongs_.items()) {
-        if (about.at(key) == value) continue;
-        throw corrupt(cat("belongs to another ", key, " (", about.at(key).dump(), ", not ",
-                          value.dump(), ")"),
-                      cat("give the model and flags it was saved with, or another --session"));
-      }
-      if (about.at("state") != model_digest({path_})) throw corrupt("is damaged", anew);
-      for (const auto& m : about.at("messages")) {
-        messages.push_back({m.at("role").get<std::string>(), m.at("content").get<std::string>()});
-      }
-      return model.restore(path_, about.at("rung").get<std::size_t>());
-    } catch (const nlohmann::json::exception&) {
-      throw corrupt("is not one of mrrope's", anew);
-    }
-  }
-
-  void save(const Timeline& timeline, const std::vector<ChatMessage>& messages) const {
-    if (path_.empty()) return;
-    const std::string part = path_ + ".part";
-    timeline.save(part);
-    nlohmann::ordered_json about = belongs_;
-    about["rung"] = timeline.rung();
-    about["tokens"] = timeline.length();
-    about["state"] = model_digest({part});
-    about["messages"] = nlohmann::ordered_json::array();
-    for (const ChatMessage& m : messages) {
-      about["messages"].push_back({{"role", m.role}, {"content", m.content}});
-    }
-    std::filesystem::rename(part, path_);
-    write_atomically(path_ + ".json",
-                     about.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  }
-
- private:
-  std::string path_;
-  nlohmann::ordered_json belongs_;
 };
 
 // Text as it comes, unless JSON is wanted; Ctrl-C ends the answer.
@@ -194,22 +155,42 @@ GenerateOptions streaming(const GenerateFlags& flags) {
   return options;
 }
 
-void print_once(Conversation& conversation, const Session& session, const Ladder& ladder,
+// --session; does nothing without it.
+struct SessionFile {
+  std::string path;
+  SessionOwner owner;
+
+  Session begin(TimelineModel& model) const {
+    if (path.empty() || !session_exists(path)) return {model.timeline(), {}};
+    return load_session(path, owner, model);
+  }
+  void save(const Timeline& timeline, const std::vector<ChatMessage>& messages) const {
+    if (!path.empty()) save_session(path, owner, timeline, messages);
+  }
+};
+
+// The end of an answer whose text has been streamed, or all of it as JSON.
+void print_answer(const Generation& g, const Conversation& conversation, const Ladder& ladder,
+                  bool as_json) {
+  if (!as_json) {
+    std::cout << std::endl;
+    return;
+  }
+  const nlohmann::ordered_json out = {
+      {"text", g.text},
+      {"finish", g.finish},
+      {"prompt_tokens", conversation.tokens_read()},
+      {"completion_tokens", g.tokens.size()},
+      {"rung", conversation.rung()},
+      {"scale", ladder.rungs()[conversation.rung()].plan.extension().scale}};
+  std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+}
+
+void print_once(Conversation& conversation, const SessionFile& session, const Ladder& ladder,
                 const std::string& prompt, const GenerateFlags& flags) {
   const Generation g = conversation.answer(prompt, streaming(flags));
   session.save(conversation.timeline(), {});
-  if (flags.json) {
-    const nlohmann::ordered_json out = {
-        {"text", g.text},
-        {"finish", g.finish},
-        {"prompt_tokens", conversation.tokens_read()},
-        {"completion_tokens", g.tokens.size()},
-        {"rung", conversation.rung()},
-        {"scale", ladder.rungs()[conversation.rung()].plan.extension().scale}};
-    std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  } else {
-    std::cout << "\n";
-  }
+  print_answer(g, conversation, ladder, flags.json);
   if (g.finish == "cancelled") throw Error(ErrorKind::interrupted, "interrupted");
 }
 
@@ -219,12 +200,13 @@ void print_dry_run(TimelineModel& model, const std::string& prompt, int answer) 
             << "about " << duration_text(estimate_seconds(model, {tokens})) << " to read them\n";
 }
 
-void converse(TimelineModel& model, Conversation& conversation, const Session& session,
-              std::vector<ChatMessage> messages, std::string first, const GenerateFlags& flags) {
+void converse(TimelineModel& model, Conversation& conversation, const SessionFile& session,
+              const Ladder& ladder, std::vector<ChatMessage> messages, std::string first,
+              const GenerateFlags& flags) {
   const bool terminal = isatty(0) != 0;
   if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});
   if (terminal) {
-    std::cerr << "Type a message; an empty line or Ctrl-D ends the conversation.\n";
+    std::cerr << "Type a message. An empty line or Ctrl-D ends the chat.\n";
   }
   for (;;) {
     std::string text = std::move(first);
@@ -237,7 +219,7 @@ void converse(TimelineModel& model, Conversation& conversation, const Session& s
     clear_interrupt();
     catch_interrupts();
     const Generation g = conversation.answer(model.apply_chat_template(messages), streaming(flags));
-    std::cout << "\n" << std::flush;
+    print_answer(g, conversation, ladder, flags.json);
     messages.push_back({"assistant", g.text});
     session.save(conversation.timeline(), messages);
     if (terminal) {
@@ -249,7 +231,7 @@ void converse(TimelineModel& model, Conversation& conversation, const Session& s
 void run_generate(GenerateFlags flags) {
   Subject subject = resolve(flags.subject);
   if (!subject.model) {
-    throw Error(ErrorKind::usage, "generate runs a model", "give a GGUF file");
+    throw Error(ErrorKind::usage, "no model given", "give a GGUF file: mrrope generate FILE");
   }
   Model facts = *subject.model;
   facts.geometry = subject.geometry;
@@ -258,13 +240,14 @@ void run_generate(GenerateFlags flags) {
   LadderChoice choice = choose_ladder(flags.extension, facts.geometry, ctx, "generate");
   const std::string prompt = read_prompt(flags);
   if (prompt.empty() && !flags.chat) {
-    throw Error(ErrorKind::usage, "there is nothing to continue",
+    throw Error(ErrorKind::usage, "no prompt given",
                 "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
   }
 
   LocalOptions engine = flags.engine;
   engine.context = ctx;
   engine.timelines = 1;
+  if (!flags.session.empty()) session_exists(flags.session);  // refuse another file before loading
   if (flags.dry_run) {
     std::cout << memory_text(facts, engine) << "\n";
     const MemoryPlan memory = plan_memory(facts, engine);
@@ -277,15 +260,22 @@ void run_generate(GenerateFlags flags) {
   use(*model, choice);
   const Ladder& ladder = choice.ladder;
   if (flags.dry_run) return print_dry_run(*model, prompt, flags.generate.max_tokens);
-  const Session session(flags.session, facts, engine, ladder);
-  std::vector<ChatMessage> messages;
-  Conversation conversation(*model, session.begin(*model, messages), [&](std::size_t rung) {
-    if (flags.verbose) note(rung_text(ladder, rung));
-  });
-  if (flags.verbose && conversation.length() > 0) {
-    note(cat("the session goes on after ", conversation.length(), " tokens"));
+  SessionFile session;
+  if (!flags.session.empty()) {
+    session = {flags.session,
+               {model_digest(facts.files), ladder_digest(ladder), engine.type_k, engine.type_v}};
   }
-  if (flags.chat) return converse(*model, conversation, session, messages, prompt, flags);
+  Session begun = session.begin(*model);
+  Conversation conversation(*model, std::move(begun.timeline), !engine.climb_last,
+                            [&](std::size_t rung) {
+                              if (flags.verbose) note(rung_text(ladder, rung));
+                            });
+  if (flags.verbose && conversation.length() > 0) {
+    note(cat("resuming the session after ", conversation.length(), " tokens"));
+  }
+  if (flags.chat) {
+    return converse(*model, conversation, session, ladder, begun.messages, prompt, flags);
+  }
   catch_interrupts();
   print_once(conversation, session, ladder, prompt, flags);
 }
@@ -294,19 +284,21 @@ void run_generate(GenerateFlags flags) {
 
 void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* verb = app.add_subcommand("generate", "Text from a model under a plan");
+  CLI::App* verb = app.add_subcommand("generate", "Generate text with a model under a plan");
   add_subject(*verb, flags->subject);
   add_extension(*verb, flags->extension);
-  verb->add_option("-p,--prompt", flags->prompt, "Text to continue, or the first message")
+  verb->add_option("-p,--prompt", flags->prompt, "Text to continue, or the first message of a chat")
       ->type_name("TEXT");
-  verb->add_option("-f,--file", flags->file, "Text from a file, before -p; - is standard input")
+  verb->add_option("-f,--file", flags->file,
+                   "Read text from a file, placed before -p; - is standard input")
       ->type_name("FILE");
-  verb->add_flag("--chat", flags->chat, "A conversation, with the model's own chat template");
+  verb->add_flag("--chat", flags->chat, "Chat, with the model's own template");
   verb->add_option("--system", flags->system, "With --chat: the system message")->type_name("TEXT");
   verb->add_option("--session", flags->session,
-                   "File that keeps the sequence with its cache, to go on from the next time")
+                   "Save the conversation with its cache to this file, and resume from it")
       ->type_name("FILE");
-  verb->add_option("-n,--predict", flags->generate.max_tokens, "Tokens of an answer, at most")
+  verb->add_option("-n,--predict", flags->generate.max_tokens,
+                   "Maximum number of tokens to generate")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
@@ -315,34 +307,38 @@ void add_generate(CLI::App& app) {
       ->type_name("T")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  verb->add_option("--top-k", s.top_k, "Sample from the K likeliest; 0: all")
+  verb->add_option("--top-k", s.top_k, "Sample from the K most likely tokens; 0: all")
       ->type_name("K")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  verb->add_option("--top-p", s.top_p, "Sample from the likeliest that make up P")
+  verb->add_option("--top-p", s.top_p,
+                   "Sample from the most likely tokens with total probability P")
       ->type_name("P")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  verb->add_option("--min-p", s.min_p, "Leave out what is less likely than P of the likeliest")
+  verb->add_option("--min-p", s.min_p, "Drop tokens below P x the top probability")
       ->type_name("P")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  verb->add_option("--seed", s.seed, "Seed of the sampling")->type_name("N")->capture_default_str();
-  verb->add_option("--stop", flags->generate.stop, "End before this text; repeatable")
+  verb->add_option("--seed", s.seed, "Random seed for sampling")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--stop", flags->generate.stop, "Stop before this text; repeatable")
       ->type_name("TEXT")
       ->take_all();
   add_engine(*verb, flags->engine);
   add_climb(*verb, flags->engine);
-  verb->add_flag("-v,--verbose", flags->verbose, "Say on which rung of its ladder the model is");
+  verb->add_flag("-v,--verbose", flags->verbose, "Report the rung of the ladder in use");
   verb->add_flag("--json", flags->json, "Print the answer as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Say what memory it would take, and stop");
+  verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop");
   verb->footer(
       "Examples:\n"
       "  mrrope generate model.gguf -p 'Theorem 1.' -n 64\n"
       "  mrrope generate model.gguf --ctx 32k --method pro -f book.txt -p 'Summary:'\n"
       "  mrrope generate model.gguf --ctx 32k --chat\n"
-      "Without --method the context grows with the text (elastic:pro), and the model is untouched\n"
-      "inside its window; --method pro is static.");
+      "Without --method the context grows with the text (elastic:pro): inside its window the "
+      "model\n"
+      "is unchanged. --method pro is static.");
   verb->callback([flags] { run_generate(*flags); });
 }
 

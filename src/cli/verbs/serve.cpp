@@ -12,6 +12,7 @@
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/options.h"
+#include "engine/llama/memory.h"
 #include "eval/run/progress.h"
 #include "mrrope/error.h"
 #include "serve/server.h"
@@ -92,14 +93,13 @@ void run_serve(ServeFlags flags) {
     return;
   }
 
-  ChatRenderer renderer;  // forks, so before the first thread
   const auto model = open_local(facts, engine);
   use(*model, choice);
   server.context = std::min(ctx, choice.ladder.longest());
   server.method = choice.name;
   server.model_name = facts.path.stem().string();
   server.log = [](const std::string& line) { std::cerr << cat(line, "\n") << std::flush; };
-  ApiServer api(*model, choice.ladder, renderer, server);
+  ApiServer api(*model, choice.ladder, chat_renderer(), server);
   stop_on(SIGINT);
   stop_on(SIGTERM);
   const std::string address =

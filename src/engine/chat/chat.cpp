@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes stand behind a ChatRenderer. The keeper is forked while this process has one thread
-// and stays small; for every request it forks a worker, which runs the template and may fail in any
-// way it likes.
+// A ChatRenderer has two kinds of child process. The keeper is forked once, while this process has
+// one thread, and stays small. For every request it forks a worker, which runs the template and may
+// crash, hang or run out of memory without harm.
 #include "engine/chat/chat.h"
 
 #include <chat.h>
+#include <fcntl.h>
 #include <log.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <optional>
 #include <vector>
 
@@ -31,9 +33,8 @@ namespace {
 using Strings = std::vector<std::string>;
 using Clock = std::chrono::steady_clock;
 
-// A worker may take so much more address space than the keeper had, and say so much.
-constexpr rlim_t kMemory = rlim_t{4} << 30;
-constexpr std::uint64_t kLongest = std::uint64_t{256} << 20;
+constexpr rlim_t kMemory = rlim_t{4} << 30;                   // of a worker, beyond the keeper's
+constexpr std::uint64_t kLongest = std::uint64_t{256} << 20;  // bytes of a request or a reply
 
 bool write_all(int fd, const char* data, std::size_t size) {
   while (size > 0) {
@@ -46,7 +47,7 @@ bool write_all(int fd, const char* data, std::size_t size) {
   return true;
 }
 
-// Fails at the end of the stream, and past the deadline where there is one.
+// Fails at the end of the stream and past the deadline.
 bool read_all(int fd, char* data, std::size_t size, std::optional<Clock::time_point> deadline) {
   while (size > 0) {
     if (deadline) {
@@ -66,15 +67,20 @@ bool read_all(int fd, char* data, std::size_t size, std::optional<Clock::time_po
   return true;
 }
 
-// A list of strings: its total size, then every string behind its own.
+// A list of strings: the total size, then each string after its own size.
+std::uint64_t size_of(const Strings& strings) {
+  std::uint64_t total = 0;
+  for (const std::string& s : strings) total += sizeof(std::uint64_t) + s.size();
+  return total;
+}
+
 bool send(int fd, const Strings& strings) {
-  std::string bytes(sizeof(std::uint64_t), '\0');
+  const std::uint64_t total = size_of(strings);
+  std::string bytes(reinterpret_cast<const char*>(&total), sizeof total);
   for (const std::string& s : strings) {
     const std::uint64_t size = s.size();
     bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(s);
   }
-  const std::uint64_t total = bytes.size() - sizeof total;
-  std::memcpy(bytes.data(), &total, sizeof total);
   return write_all(fd, bytes.data(), bytes.size());
 }
 
@@ -97,14 +103,52 @@ std::optional<Strings> receive(int fd, std::optional<Clock::time_point> deadline
   return strings;
 }
 
-// A request: milliseconds, source, bos, eos, whether BOS is left out; then role and content by
-// turns.
+std::string render(const ChatTemplate& chat, std::span<const ChatMessage> messages) {
+  const common_chat_templates_ptr templates =
+      common_chat_templates_init(nullptr, chat.source, chat.bos, chat.eos);
+  common_chat_templates_inputs inputs;
+  for (const ChatMessage& message : messages) {
+    common_chat_msg m;
+    m.role = message.role;
+    m.content = message.content;
+    inputs.messages.push_back(std::move(m));
+  }
+  std::string prompt = common_chat_templates_apply(templates.get(), inputs).prompt;
+  if (chat.add_bos && !chat.bos.empty() && prompt.rfind(chat.bos, 0) == 0) {
+    prompt.erase(0, chat.bos.size());
+  }
+  return prompt;
+}
+
+// The limit counts from what the process already maps: device drivers reserve far more than any
+// template needs.
+void limit_resources() {
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t most = kMemory + rlim_t{pages} * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+  const rlimit memory{most, most};
+  ::setrlimit(RLIMIT_AS, &memory);
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+}
+
+// A dying template must not write to the user's terminal, nor start a debugger for its backtrace.
+void be_silent() {
+  ::setenv("GGML_NO_BACKTRACE", "1", 1);
+  const int nowhere = ::open("/dev/null", O_RDWR);
+  if (nowhere >= 0) {
+    ::dup2(nowhere, STDOUT_FILENO);
+    ::dup2(nowhere, STDERR_FILENO);
+  }
+  common_log_set_verbosity_thold(-1);
+}
+
+// A request: milliseconds, source, bos, eos, whether to remove BOS; then role and content by turns.
 constexpr std::size_t kHead = 5;
 
 [[noreturn]] void work(int fd, const Strings& request) {
-  rlimit limit{kMemory, kMemory};
-  ::setrlimit(RLIMIT_AS, &limit);
-  common_log_set_verbosity_thold(-1);
+  limit_resources();
+  be_silent();
   Strings reply;
   try {
     const ChatTemplate chat{request[1], request[2], request[3], request[4] == "1"};
@@ -112,7 +156,7 @@ constexpr std::size_t kHead = 5;
     for (std::size_t i = kHead; i + 1 < request.size(); i += 2) {
       messages.push_back({request[i], request[i + 1]});
     }
-    reply = {"done", render_chat(chat, messages)};
+    reply = {"done", render(chat, messages)};
   } catch (const std::exception& error) {
     reply = {"failed", error.what()};
   }
@@ -123,14 +167,15 @@ constexpr std::size_t kHead = 5;
 Strings supervise(const Strings& request) {
   const auto limit = std::chrono::milliseconds(std::strtoll(request[0].c_str(), nullptr, 10));
   int pair[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return {"failed", "no socket"};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    return {"failed", "there is no socket for it"};
   const pid_t worker = ::fork();
   if (worker == 0) {
     ::close(pair[0]);
     work(pair[1], request);
   }
   ::close(pair[1]);
-  Strings reply = {"failed", "no process for it"};
+  Strings reply = {"failed", "there is no process for it"};
   if (worker > 0) {
     const auto deadline = Clock::now() + limit;
     if (auto got = receive(pair[0], deadline); got && got->size() == 2) {
@@ -138,7 +183,7 @@ Strings supervise(const Strings& request) {
     } else if (Clock::now() >= deadline) {
       reply = {"failed", cat("it ran for more than ", limit.count(), " ms")};
     } else {
-      reply = {"failed", "it crashed, or took more memory than it may"};
+      reply = {"failed", "it crashed or used too much memory"};
     }
     ::kill(worker, SIGKILL);
     ::waitpid(worker, nullptr, 0);
@@ -148,7 +193,7 @@ Strings supervise(const Strings& request) {
 }
 
 [[noreturn]] void keep(int fd) {
-  // Ctrl-C is meant for the server, which ends this process by closing the socket.
+  // Ctrl-C is for the parent, which ends this process by closing the socket.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
   while (const auto request = receive(fd)) {
@@ -160,31 +205,17 @@ Strings supervise(const Strings& request) {
 
 }  // namespace
 
-std::string render_chat(const ChatTemplate& chat, std::span<const ChatMessage> messages) {
-  try {
-    const common_chat_templates_ptr templates =
-        common_chat_templates_init(nullptr, chat.source, chat.bos, chat.eos);
-    common_chat_templates_inputs inputs;
-    for (const ChatMessage& message : messages) {
-      common_chat_msg m;
-      m.role = message.role;
-      m.content = message.content;
-      inputs.messages.push_back(std::move(m));
-    }
-    std::string prompt = common_chat_templates_apply(templates.get(), inputs).prompt;
-    if (chat.add_bos && !chat.bos.empty() && prompt.rfind(chat.bos, 0) == 0) {
-      prompt.erase(0, chat.bos.size());
-    }
-    return prompt;
-  } catch (const std::exception& error) {
-    throw Error(ErrorKind::failed, error.what());
-  }
-}
-
 ChatRenderer::ChatRenderer() {
   int pair[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 || (keeper_ = ::fork()) < 0) {
-    throw Error(ErrorKind::failed, cat("no process for chat templates: ", std::strerror(errno)));
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    throw Error(ErrorKind::failed, cat("no socket for chat templates: ", std::strerror(errno)));
+  }
+  keeper_ = ::fork();
+  if (keeper_ < 0) {
+    const int error = errno;
+    ::close(pair[0]);
+    ::close(pair[1]);
+    throw Error(ErrorKind::failed, cat("no process for chat templates: ", std::strerror(error)));
   }
   if (keeper_ == 0) {
     ::close(pair[0]);
@@ -207,16 +238,25 @@ std::string ChatRenderer::render(const ChatTemplate& chat, std::span<const ChatM
     request.push_back(message.role);
     request.push_back(message.content);
   }
+  if (size_of(request) > kLongest) {
+    throw Error(ErrorKind::failed, cat("the messages have ", size_of(request), " bytes, at most ",
+                                       kLongest, " are allowed"));
+  }
   std::optional<Strings> reply;
   {
     const std::lock_guard lock(mutex_);
     if (send(socket_, request)) reply = receive(socket_);
   }
   if (!reply || reply->size() != 2) {
-    throw Error(ErrorKind::failed, "the process for chat templates is gone");
+    throw Error(ErrorKind::failed, "the process for chat templates has died");
   }
   if (reply->front() != "done") throw Error(ErrorKind::failed, reply->back());
   return reply->back();
+}
+
+ChatRenderer& chat_renderer() {
+  static ChatRenderer instance;
+  return instance;
 }
 
 }  // namespace mrrope

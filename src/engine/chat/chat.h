@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model's chat template makes of messages. Templates are programs from strangers' files, so
-// a server lets them run in a process of their own.
+// The prompt that a model's chat template makes of messages. A template is a program from a
+// stranger's file, so it never runs in this process.
 #pragma once
 
 #include <sys/types.h>
@@ -14,13 +14,10 @@
 
 namespace mrrope {
 
-// In this process. Throws Error (failed).
-std::string render_chat(const ChatTemplate& chat, std::span<const ChatMessage> messages);
-
-// In another one, which is ended when it takes too long, too much memory, or crashes.
+// Runs templates in child processes, which are killed when they take too long or too much memory.
 class ChatRenderer {
  public:
-  // Forks, so it must be made before this process starts its first thread.
+  // Forks. Make it while this process is small and has one thread.
   ChatRenderer();
   ~ChatRenderer();
   ChatRenderer(const ChatRenderer&) = delete;
@@ -35,5 +32,8 @@ class ChatRenderer {
   int socket_ = -1;
   pid_t keeper_ = -1;
 };
+
+// The renderer of this process. start_llama() makes it before it initialises any device.
+ChatRenderer& chat_renderer();
 
 }  // namespace mrrope

@@ -4,6 +4,8 @@
 #include <deque>
 #include <mutex>
 
+#include "engine/chat/chat.h"
+
 namespace mrrope {
 
 namespace {
@@ -38,6 +40,7 @@ void keep(ggml_log_level level, const char* text, void*) {
 
 void start_llama() {
   static const bool started = [] {
+    chat_renderer();  // forks, which must come before devices are initialised and threads start
     llama_log_set(keep, nullptr);
     llama_backend_init();
     return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libllama with owners instead of bare pointers, and its log kept instead of printed.
+// libllama with owning pointers, and its log kept instead of printed.
 #pragma once
 
 #include <llama.h>
@@ -20,10 +20,11 @@ struct LlamaDeleter {
 template <typename T>
 using LlamaPtr = std::unique_ptr<T, LlamaDeleter>;
 
-// Starts the library once and takes its log over: nothing is printed any more.
+// Initialises the library, once, and redirects its log: it no longer prints. Call it before the
+// first thread starts: it forks the process that runs chat templates.
 void start_llama();
 
-// The warnings and errors logged since the last call, joined into one line; empty where none were.
+// The warnings and errors logged since the last call, joined into one line.
 std::string take_llama_log();
 
 }  // namespace mrrope

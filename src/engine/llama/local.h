@@ -31,16 +31,6 @@ struct LocalOptions {
   int timelines = 16;
 };
 
-// What running this model would take, found out without loading the weights.
-struct MemoryPlan {
-  std::uint64_t weights = 0;  // bytes
-  std::uint64_t kv = 0;
-  std::uint64_t compute = 0;  // estimated
-  std::uint64_t available = 0;
-  std::uint64_t total() const { return weights + kv + compute; }
-};
-MemoryPlan plan_memory(const Model& model, const LocalOptions& options);
-
 // Checks the header with our own reader first, then memory, then loads. Throws Error: unsupported,
 // corrupt, out_of_memory (with what would fit), failed. A Hugging Face folder is refused with the
 // conversion command to type.

@@ -3,30 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
 #include "base/text.h"
+#include "engine/llama/graph/score.h"
+#include "engine/llama/loader.h"
 #include "engine/llama/memory.h"
+#include "engine/llama/special_text.h"
+#include "engine/llama/text.h"
 #include "engine/llama/timeline.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
-
-namespace {
-
-llama_flash_attn_type flash_attention(const std::string& name) {
-  if (name == "on") return LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  if (name == "off") return LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  if (name == "auto") return LLAMA_FLASH_ATTN_TYPE_AUTO;
-  throw Error(ErrorKind::usage, cat("-fa ", name, " is neither on, off nor auto"));
-}
-
-int thread_count(const LocalOptions& options) {
-  if (options.threads > 0) return options.threads;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-}  // namespace
 
 LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options)
     : facts_(std::move(facts)),
@@ -36,30 +23,15 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
       vocabulary_(llama_vocab_n_tokens(vocab_)),
       ubatch_(options.ubatch),
       workers_(thread_count(options)) {
-  llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<std::uint32_t>(options.context > 0 ? options.context
-                                                                : facts_.geometry.train_length);
-  params.n_batch = static_cast<std::uint32_t>(options.ubatch);
-  params.n_ubatch = static_cast<std::uint32_t>(options.ubatch);
+  llama_context_params params =
+      context_params(options, options.context > 0 ? options.context : facts_.geometry.train_length);
   params.n_seq_max = static_cast<std::uint32_t>(options.timelines);
-  params.n_threads = thread_count(options);
-  params.n_threads_batch = params.n_threads;
-  params.flash_attn_type = flash_attention(options.flash_attention);
-  params.type_k = cache_type(options.type_k, "-ctk");
-  params.type_v = cache_type(options.type_v, "-ctv");
-  params.kv_unified = true;
   params.swa_full = keeps_windows_whole(options);
-  params.no_perf = true;
   injector_ = std::make_unique<Injector>(probe_rotations(model_.get(), params));
   check_rotations(injector_->rotations(), facts_);
   params.cb_eval = Injector::callback;
   params.cb_eval_user_data = injector_.get();
-  take_llama_log();
-  context_.reset(llama_init_from_model(model_.get(), params));
-  if (!context_) {
-    throw Error(ErrorKind::failed, cat("libllama cannot make a context of ", params.n_ctx,
-                                       " tokens: ", take_llama_log()));
-  }
+  context_ = make_context(model_.get(), params);
   ubatch_ = static_cast<int>(llama_n_ubatch(context_.get()));
   for (int i = options.timelines; i-- > 0;) free_sequences_.push_back(i);
   sequence_counts_.assign(static_cast<std::size_t>(ubatch_), 1);
@@ -73,7 +45,7 @@ LocalModel::~LocalModel() = default;
 
 void LocalModel::use(const Ladder& ladder) {
   if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
-    throw Error(ErrorKind::usage, "a model cannot change its plan while timelines are alive");
+    throw Error(ErrorKind::usage, "a model cannot change its plan while it has timelines");
   }
   const Plan& plan = ladder.rungs().front().plan;
   if (plan.geometry() != facts_.geometry) {
@@ -103,7 +75,7 @@ void LocalModel::find_keys() {
   };
   std::size_t expected = 0;
   for (const Layer& layer : facts_.layers) {
-    if (layer.rotations > 2) refuse("its layers have indexers with keys of their own");
+    if (layer.rotations > 2) refuse("its layers have indexers with their own keys");
     if (layer.rotations == 2) ++expected;
   }
   const llama_seq_id sequence = take_sequence();
@@ -154,16 +126,46 @@ std::string LocalModel::description() const {
              options_.climb_last ? ", climb last" : "");
 }
 
+std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
+  return *tokenize_unless(text, add_bos, special, {});
+}
+
+std::optional<std::vector<Token>> LocalModel::tokenize_unless(
+    std::string_view text, bool add_bos, bool special, const std::function<bool()>& give_up) const {
+  auto tokens = tokens_in_pieces(vocab_, facts_.path.filename().string(), text, special, give_up);
+  const std::optional<Token> first = bos();
+  if (tokens && add_bos && first) tokens->insert(tokens->begin(), *first);
+  return tokens;
+}
+
+std::string LocalModel::detokenize(std::span<const Token> tokens) const {
+  return text_of(vocab_, facts_.path.filename().string(), tokens);
+}
+
+std::string LocalModel::piece(Token token) const {
+  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
+  return piece_of(vocab_, token, false);
+}
+
+std::optional<Token> LocalModel::bos() const { return bos_of(vocab_); }
+
+std::optional<ChatTemplate> LocalModel::chat_template() const {
+  return chat_template_of(model_.get());
+}
+
+std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
+  return chat_prompt(model_.get(), facts_.path.filename().string(), messages);
+}
+
 std::int64_t LocalModel::context_length() const {
   return static_cast<std::int64_t>(llama_n_ctx(context_.get()));
 }
 
 void LocalModel::check_length(std::int64_t length) const {
   if (length > context_length()) {
-    throw Error(
-        ErrorKind::usage,
-        cat("a timeline of ", length, " tokens does not fit a context of ", context_length()),
-        cat("open the model with -c ", length));
+    throw Error(ErrorKind::usage,
+                cat(length, " tokens do not fit in a context of ", context_length()),
+                cat("open the model with -c ", length));
   }
   if (ladder_) ladder_->rung_at(length);
 }
@@ -176,11 +178,11 @@ std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<Local
 
 std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path, std::size_t rung) {
   if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
-    throw Error(ErrorKind::usage, "a sequence is restored before any other begins");
+    throw Error(ErrorKind::usage, "a sequence can only be restored as the first one");
   }
   if (ladder_ && rung >= ladder_->rungs().size()) {
     throw Error(ErrorKind::corrupt,
-                cat("rung ", rung, " of a ladder with ", ladder_->rungs().size()));
+                cat("rung ", rung + 1, " of a ladder with ", ladder_->rungs().size()));
   }
   auto timeline = std::make_unique<LocalTimeline>(*this);
   timeline->load(path, rung);
@@ -260,9 +262,10 @@ void LocalModel::read_together(std::span<const Reading> readings, const LogitObs
     count += reading.tokens.size();
     last.push_back(count - 1);
     if (chunks.back().rung != chunks.front().rung || count > batch()) {
-      throw Error(ErrorKind::usage,
-                  cat("timelines on rungs ", chunks.front().rung, " and ", chunks.back().rung, ", ",
-                      count, " tokens: a batch holds one rung and ", batch()));
+      throw Error(
+          ErrorKind::usage,
+          cat("timelines on rungs ", chunks.front().rung + 1, " and ", chunks.back().rung + 1, ", ",
+              count, " tokens: a batch takes one rung and ", batch(), " tokens"));
     }
   }
   // The last token of each is wanted: not every architecture runs without any.
@@ -311,7 +314,7 @@ void LocalModel::decode_scored(const Chunk& chunk, std::span<const Token> target
                     ? std::log(static_cast<double>(probability))
                     : log_probability(row(i), static_cast<std::size_t>(targets[i]));
   }
-  // Now and then a row is checked against what libllama itself hands out. Not always: that waits
+  // A row is sometimes checked against what libllama itself returns. Not always: that waits
   // for all logits to arrive here, while the next chunk could be computing.
   if (!targets.empty() && calls_in_place_++ % kCallsPerCheck == 0) {
     const double expected = log_probability(row(0), static_cast<std::size_t>(targets[0]));
@@ -350,10 +353,16 @@ void LocalModel::score_on_host(std::span<const Token> targets, std::span<double>
   if (targets.empty()) return;
   // libllama keeps wanted rows side by side, and is asked from this thread only.
   const std::span<const float> first = row(0);
-  workers_.run(targets.size(), [&](std::size_t i) {
-    scores[i] = log_probability({first.data() + i * first.size(), first.size()},
-                                static_cast<std::size_t>(targets[i]));
-  });
+  const auto threads = static_cast<std::size_t>(workers_.threads());
+  auto part = [&](std::size_t slot) {
+    for (std::size_t i = slot; i < targets.size(); i += threads) {
+      scores[i] = log_probability({first.data() + i * first.size(), first.size()},
+                                  static_cast<std::size_t>(targets[i]));
+    }
+  };
+  workers_.run(
+      [](void* data, int slot) { (*static_cast<decltype(part)*>(data))(std::size_t(slot)); }, &part,
+      workers_.threads());
 }
 
 std::span<const float> LocalModel::row(std::size_t index) const {

@@ -11,9 +11,9 @@
 
 #include "engine/llama/graph/device_score.h"
 #include "engine/llama/graph/inject.h"
-#include "engine/llama/graph/score.h"
 #include "engine/llama/llama_api.h"
 #include "engine/llama/local.h"
+#include "mrrope/rotary.h"
 
 namespace mrrope {
 
@@ -47,8 +47,7 @@ class LocalModel final : public TimelineModel {
 
   // The rest is for timelines.
 
-  // Sequence numbers of the cache, handed out and given back. take throws Error (usage) when all
-  // are in use.
+  // Sequence numbers of the cache. take_sequence() throws Error (usage) when all are in use.
   llama_seq_id take_sequence();
   void give_back(llama_seq_id sequence);
 
@@ -60,8 +59,8 @@ class LocalModel final : public TimelineModel {
     std::size_t rung;
   };
   // Computes chunks of different timelines, all on one rung and at most ubatch() tokens together,
-  // counted from the first token of the first chunk on. wanted[i]: the logits that follow token i
-  // are kept and can be had from row(i) until the next call. Throws Error: usage (the cache is
+  // numbered from the first token of the first chunk. wanted[i]: the logits that follow token i are
+  // kept: row(i) returns them until the next call. Throws Error: usage (the cache is
   // full), failed.
   void decode(std::span<const Chunk> chunks, std::span<const char> wanted);
   void decode(const Chunk& chunk, std::span<const char> wanted) { decode({&chunk, 1}, wanted); }
@@ -118,7 +117,7 @@ class LocalModel final : public TimelineModel {
   std::unique_ptr<Injector> injector_;  // outlives the context
   LlamaPtr<llama_context> context_;
   std::unique_ptr<KeyTurner> turner_;  // once a ladder that grows was used
-  WorkerPool workers_;
+  Workers workers_;
   Scoring scoring_ = Scoring::automatic;
   std::unique_ptr<DeviceScorer> device_scorer_;
   std::vector<float> probabilities_;

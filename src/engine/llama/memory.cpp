@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model will take, before it is loaded.
 #include "engine/llama/memory.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
-#include <limits>
-#include <sstream>
 
 #include "base/text.h"
+#include "engine/llama/host_memory.h"
 #include "engine/llama/llama_api.h"
-#include "engine/llama/local.h"
+#include "engine/llama/loader.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -25,36 +20,6 @@ double bits_of(ggml_type type) {
 
 std::int64_t context_of(const Model& model, const LocalOptions& options) {
   return options.context > 0 ? options.context : model.geometry.train_length;
-}
-
-std::uint64_t number_in(const char* path) {
-  std::ifstream file(path);
-  std::uint64_t value = 0;
-  return file >> value ? value : std::numeric_limits<std::uint64_t>::max();
-}
-
-// What a process may still take of the machine's memory, page cache included; a container's limit
-// counts where there is one.
-std::uint64_t available_on_host() {
-  std::uint64_t available = 0;
-  std::ifstream file("/proc/meminfo");
-  std::string line;
-  while (std::getline(file, line)) {
-    std::istringstream words(line);
-    std::string key;
-    std::uint64_t kib = 0;
-    if (words >> key >> kib && key == "MemAvailable:") available = kib * 1024;
-  }
-  if (available == 0) {
-    available = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  }
-  const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max");
-  const std::uint64_t used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit != std::numeric_limits<std::uint64_t>::max() && used <= limit) {
-    available = std::min(available, limit - used);
-  }
-  return available;
 }
 
 std::uint64_t available_on_accelerators() {
@@ -101,7 +66,7 @@ std::string gib(std::uint64_t bytes) {
   return fixed(static_cast<double>(bytes) / (1024.0 * 1024 * 1024), 2) + " GiB";
 }
 
-// The longest context, in steps of 1024 tokens, that fits; 0 where none does.
+// The longest context that fits, in steps of 1024 tokens; 0 if none does.
 std::int64_t longest_fit(const Model& model, LocalOptions options) {
   std::int64_t fits = 0;
   for (std::int64_t step = context_of(model, options) / 1024; step > 0; step /= 2) {
@@ -116,16 +81,6 @@ std::int64_t longest_fit(const Model& model, LocalOptions options) {
 }
 
 }  // namespace
-
-ggml_type cache_type(const std::string& name, const char* flag) {
-  for (const ggml_type type :
-       {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q5_1,
-        GGML_TYPE_Q5_0, GGML_TYPE_Q4_1, GGML_TYPE_Q4_0, GGML_TYPE_IQ4_NL}) {
-    if (name == ggml_type_name(type)) return type;
-  }
-  throw Error(ErrorKind::usage, cat(flag, " ", name, " is no type of a key-value cache"),
-              "f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl");
-}
 
 bool keeps_windows_whole(const LocalOptions& options) noexcept {
   return options.swa_full || options.timelines > 1;
@@ -143,8 +98,8 @@ MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
   const std::uint64_t accelerators = options.gpu_layers == 0 ? 0 : available_on_accelerators();
   const bool partly =
       options.gpu_layers > 0 && options.gpu_layers < static_cast<int>(model.layers.size());
-  plan.available = accelerators == 0 ? available_on_host() : accelerators;
-  if (accelerators > 0 && partly) plan.available += available_on_host();
+  plan.available = accelerators == 0 ? available_memory() : accelerators;
+  if (accelerators > 0 && partly) plan.available += available_memory();
   return plan;
 }
 
@@ -166,7 +121,7 @@ void check_memory(const Model& model, const LocalOptions& options) {
       ErrorKind::out_of_memory,
       cat("a context of ", context_of(model, options), " tokens needs ", gib(plan.total()),
           " (weights ", gib(plan.weights), ", key-value cache ", gib(plan.kv), ", buffers about ",
-          gib(plan.compute), "), and ", gib(plan.available), " are free"),
+          gib(plan.compute), "), but only ", gib(plan.available), " are free"),
       hint);
 }
 

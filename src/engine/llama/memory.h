@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusing what will not fit, with what would.
+// What a model takes, before it is loaded.
 #pragma once
 
-#include <string>
+#include <cstdint>
 
-#include "engine/llama/llama_api.h"
 #include "engine/llama/local.h"
 
 namespace mrrope {
 
-// Throws Error (out_of_memory) with the figures and what would fit instead.
-void check_memory(const Model& model, const LocalOptions& options);
+// What it takes to run this model, found without loading its weights.
+struct MemoryPlan {
+  std::uint64_t weights = 0;  // bytes
+  std::uint64_t kv = 0;
+  std::uint64_t compute = 0;  // estimated
+  std::uint64_t available = 0;
+  std::uint64_t total() const { return weights + kv + compute; }
+};
+MemoryPlan plan_memory(const Model& model, const LocalOptions& options);
 
-// The type of a key-value cache by llama.cpp's name; flag is for the message. Throws Error (usage).
-ggml_type cache_type(const std::string& name, const char* flag);
+// Throws Error (out_of_memory) with the figures and with what would fit.
+void check_memory(const Model& model, const LocalOptions& options);
 
 // Whether sliding-window layers keep every token.
 bool keeps_windows_whole(const LocalOptions& options) noexcept;

@@ -24,11 +24,12 @@ namespace {
 
 constexpr int kPatience = 10000;  // milliseconds
 constexpr const char* kHint =
-    "start llama.cpp's there, of version 0.5.0 and in a network you trust: ggml-rpc-server --host "
+    "start llama.cpp's RPC server (version 0.5.0) there, in a network you trust: ggml-rpc-server "
+    "--host "
     "ADDRESS --port N";
 
-// The first words of the protocol: command 14, which stays what it is; the size of what follows;
-// what the connection could do besides TCP: nothing.
+// The start of the protocol: command 14, which does not change between versions; the size of what
+// follows; what the connection supports in addition to TCP: nothing.
 constexpr std::uint8_t kHello = 14;
 constexpr std::uint64_t kCapabilities = 24;
 constexpr std::uint64_t kReply = 4 + kCapabilities;  // version (3 bytes), padding, capabilities
@@ -64,21 +65,21 @@ bool read_all(int number, std::uint8_t* into, std::size_t size) {
 }
 
 void check_server(const std::string& name, const std::string& host, const std::string& port) {
-  const auto nobody = [&] {
-    return Error(ErrorKind::failed, cat("nobody answers at --rpc ", name), kHint);
+  const auto unreachable = [&] {
+    return Error(ErrorKind::failed, cat("cannot connect to --rpc ", name), kHint);
   };
   addrinfo wanted{};
   wanted.ai_family = AF_INET;  // as the backend does
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (::getaddrinfo(host.c_str(), port.c_str(), &wanted, &found) != 0 || found == nullptr) {
-    throw nobody();
+    throw unreachable();
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> address(found, ::freeaddrinfo);
   const Socket socket(::socket(found->ai_family, found->ai_socktype, found->ai_protocol));
-  if (socket.number() < 0) throw nobody();
+  if (socket.number() < 0) throw unreachable();
   set_patience(socket.number());
-  if (::connect(socket.number(), found->ai_addr, found->ai_addrlen) != 0) throw nobody();
+  if (::connect(socket.number(), found->ai_addr, found->ai_addrlen) != 0) throw unreachable();
 
   std::array<std::uint8_t, 1 + sizeof kCapabilities + kCapabilities> hello{};
   hello[0] = kHello;
@@ -89,14 +90,13 @@ void check_server(const std::string& name, const std::string& host, const std::s
           static_cast<ssize_t>(hello.size()) ||
       !read_all(socket.number(), reinterpret_cast<std::uint8_t*>(&size), sizeof size) ||
       size != kReply || !read_all(socket.number(), reply.data(), reply.size())) {
-    throw Error(ErrorKind::failed, cat("what answers at --rpc ", name, " is no RPC server"), kHint);
+    throw Error(ErrorKind::failed, cat("--rpc ", name, " is not an RPC server"), kHint);
   }
   if (reply[0] != RPC_PROTO_MAJOR_VERSION || reply[1] > RPC_PROTO_MINOR_VERSION) {
-    throw Error(
-        ErrorKind::unsupported,
-        cat("the RPC server at ", name, " speaks version ", int(reply[0]), ".", int(reply[1]),
-            ", and this build ", RPC_PROTO_MAJOR_VERSION, ".", RPC_PROTO_MINOR_VERSION),
-        kHint);
+    throw Error(ErrorKind::unsupported,
+                cat("the RPC server at ", name, " has version ", int(reply[0]), ".", int(reply[1]),
+                    ", this build has ", RPC_PROTO_MAJOR_VERSION, ".", RPC_PROTO_MINOR_VERSION),
+                kHint);
   }
 }
 
@@ -112,7 +112,7 @@ void add_rpc_servers(const std::string& list) {
     if (colon == 0 || port.empty() || port.size() > 5 ||
         port.find_first_not_of("0123456789") != std::string::npos || std::stoi(port) < 1 ||
         std::stoi(port) > 65535) {
-      throw Error(ErrorKind::usage, cat("--rpc ", shown(server), " is no host:port"),
+      throw Error(ErrorKind::usage, cat("--rpc ", shown(server), " is not host:port"),
                   "write --rpc 10.0.0.2:50052,10.0.0.3:50052");
     }
     check_server(server, server.substr(0, colon), port);

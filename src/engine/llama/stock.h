@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libllama left alone: no callback, no plan, nothing but what a file says. The judge of exports.
+// libllama as shipped: no callback and no plan. Exports are checked against it.
 #pragma once
 
 #include <cstddef>

@@ -5,20 +5,23 @@
 
 #include "base/text.h"
 #include "engine/chat/chat.h"
-#include "engine/llama/local_model.h"
-#include "engine/llama/special_text.h"
+#include "engine/llama/deep_stack.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
 
 namespace {
 
-// libllama aborts where such a file's vocabulary is asked for text.
+constexpr std::chrono::seconds kTemplateLimit{10};
+
+// libllama aborts if such a vocabulary is asked for text.
 void check_vocabulary(const llama_vocab* vocab, const std::string& file) {
   if (llama_vocab_type(vocab) != LLAMA_VOCAB_TYPE_NONE) return;
-  throw Error(ErrorKind::unsupported, cat(file, " carries no tokenizer"),
-              "convert the model again with its tokenizer files beside it");
+  throw Error(ErrorKind::unsupported, cat(file, " has no tokenizer"),
+              "convert the model again, with its tokenizer files in the same folder");
 }
+
+}  // namespace
 
 std::string piece_of(const llama_vocab* vocab, Token token, bool special) {
   std::string piece(64, '\0');
@@ -33,8 +36,6 @@ std::string piece_of(const llama_vocab* vocab, Token token, bool special) {
   return piece;
 }
 
-}  // namespace
-
 std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
                              std::string_view text, bool special) {
   check_vocabulary(vocab, file);
@@ -44,14 +45,28 @@ std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
   }
   // One call suffices unless the tokenizer makes more tokens than bytes.
   std::vector<Token> tokens(text.size() + 16);
-  const auto run = [&] {
-    return llama_tokenize(vocab, text.data(), static_cast<int32_t>(text.size()), tokens.data(),
-                          static_cast<int32_t>(tokens.size()), false, special);
+  int32_t count = 0;
+  const auto call = [&] {
+    count = llama_tokenize(vocab, text.data(), static_cast<int32_t>(text.size()), tokens.data(),
+                           static_cast<int32_t>(tokens.size()), false, special);
   };
-  int32_t count = run();
+  // Only this kind splits text with regular expressions.
+  const bool has_expressions = llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_BPE;
+  const std::size_t longest = has_expressions ? longest_match(text) : 0;
+  const auto run = [&] {
+    try {
+      run_with_room_for_match(longest, call);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw Error(ErrorKind::failed,
+                  cat("libllama cannot tokenize ", text.size(), " bytes of text: ", error.what()));
+    }
+  };
+  run();
   if (count < 0 && count != INT32_MIN) {
     tokens.resize(static_cast<std::size_t>(-count));
-    count = run();
+    run();
   }
   if (count < 0) {
     throw Error(ErrorKind::failed, cat("libllama cannot tokenize ", text.size(), " bytes of text"));
@@ -102,46 +117,15 @@ std::string chat_prompt(const llama_model* model, const std::string& file,
                         std::span<const ChatMessage> messages) {
   const std::optional<ChatTemplate> own = chat_template_of(model);
   if (!own) {
-    throw Error(ErrorKind::unsupported, cat(file, " carries no chat template"),
-                "leave --chat away, or use an instruct model");
+    throw Error(ErrorKind::unsupported, cat(file, " has no chat template"),
+                "remove --chat, or use an instruct model");
   }
   try {
-    return render_chat(*own, messages);
+    return chat_renderer().render(*own, messages, kTemplateLimit);
   } catch (const Error& error) {
     throw Error(ErrorKind::unsupported,
                 cat("the chat template of ", file, " cannot be applied: ", error.what()));
   }
-}
-
-std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
-  return *tokenize_unless(text, add_bos, special, {});
-}
-
-std::optional<std::vector<Token>> LocalModel::tokenize_unless(
-    std::string_view text, bool add_bos, bool special, const std::function<bool()>& give_up) const {
-  auto tokens = tokens_in_pieces(vocab_, facts_.path.filename().string(), text, special, give_up);
-  const std::optional<Token> first = bos();
-  if (tokens && add_bos && first) tokens->insert(tokens->begin(), *first);
-  return tokens;
-}
-
-std::string LocalModel::detokenize(std::span<const Token> tokens) const {
-  return text_of(vocab_, facts_.path.filename().string(), tokens);
-}
-
-std::string LocalModel::piece(Token token) const {
-  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
-  return piece_of(vocab_, token, false);
-}
-
-std::optional<Token> LocalModel::bos() const { return bos_of(vocab_); }
-
-std::optional<ChatTemplate> LocalModel::chat_template() const {
-  return chat_template_of(model_.get());
-}
-
-std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
-  return chat_prompt(model_.get(), facts_.path.filename().string(), messages);
 }
 
 }  // namespace mrrope

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between text and tokens, by the tokenizer and the chat template of a model file. `file` is its
-// name, for messages. All throw Error: unsupported, failed.
+// Text to tokens and back, with the tokenizer and the chat template of a model file. `file` is its
+// name, for messages. All throw Error: unsupported, failed; tokens_of() also usage (a line that is
+// too long).
 #pragma once
 
 #include <optional>
@@ -18,7 +19,9 @@ std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
                              std::string_view text, bool special);  // without BOS
 std::string text_of(const llama_vocab* vocab, const std::string& file,
                     std::span<const Token> tokens);
-std::optional<Token> bos_of(const llama_vocab* vocab);  // where the file asks for one
+// The bytes of one token; special: also of a control token.
+std::string piece_of(const llama_vocab* vocab, Token token, bool special);
+std::optional<Token> bos_of(const llama_vocab* vocab);  // if the file asks for one
 std::optional<ChatTemplate> chat_template_of(const llama_model* model);
 std::string chat_prompt(const llama_model* model, const std::string& file,
                         std::span<const ChatMessage> messages);

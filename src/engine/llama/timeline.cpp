@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/timeline.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
 #include "base/text.h"
+#include "base/text_stream.h"
+#include "engine/llama/choose.h"
+#include "engine/llama/graph/score.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -15,7 +25,7 @@ namespace {
 
 [[noreturn]] void refuse_nan(std::int64_t position) {
   throw Error(ErrorKind::failed, cat("the engine computed NaN logits after position ", position),
-              "try -fa off, -ctk f32 -ctv f32, or -ngl 0 to find out which part overflows");
+              "try -fa off, -ctk f32 -ctv f32, or -ngl 0 to find the part that overflows");
 }
 
 void check_wanted(std::span<const std::size_t> wanted, std::size_t count) {
@@ -26,6 +36,36 @@ void check_wanted(std::span<const std::size_t> wanted, std::size_t count) {
                     ": the list must ascend and stay inside the appended tokens"));
   }
 }
+
+// A whole file, mapped read-only. Throws Error (failed).
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat about {};
+    if (file >= 0 && ::fstat(file, &about) == 0 && about.st_size > 0) {
+      size_ = static_cast<std::size_t>(about.st_size);
+      data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+    }
+    const int error = errno;
+    if (file >= 0) ::close(file);
+    if (data_ == MAP_FAILED) {
+      throw Error(ErrorKind::failed, cat("cannot read ", path.string(), ": ", strerror(error)),
+                  "give another --session");
+    }
+  }
+  ~MappedFile() { ::munmap(data_, size_); }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::uint8_t> bytes() const {
+    return {static_cast<const std::uint8_t*>(data_), size_};
+  }
+
+ private:
+  void* data_ = MAP_FAILED;
+  std::size_t size_ = 0;
+};
 
 }  // namespace
 
@@ -66,7 +106,7 @@ LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
   model_.check_length(end);
   climb(length() + 1);
   if (end > model_.end_of_rung(past_->rung)) {
-    throw Error(ErrorKind::usage, cat("tokens ", length(), " to ", end, " lie on two rungs"));
+    throw Error(ErrorKind::usage, cat("tokens ", length(), " to ", end, " are on two rungs"));
   }
   last_logits_.clear();
   return {sequence_, tokens, length(), past_->rung};
@@ -74,6 +114,10 @@ LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
 
 void LocalTimeline::end_shared(std::span<const Token> tokens, std::span<const std::int32_t> cells) {
   keep(tokens, cells);
+}
+
+void LocalTimeline::drop_unkept() {
+  llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
 }
 
 void LocalTimeline::forget() {
@@ -84,11 +128,11 @@ void LocalTimeline::forget() {
   past_ = std::make_shared<Past>();
 }
 
-void LocalTimeline::extend(std::span<const Token> tokens, const Compute& compute) {
+void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& compute) {
   const std::int64_t end = length() + static_cast<std::int64_t>(tokens.size());
   model_.check_length(end);
   const auto ubatch = static_cast<std::size_t>(model_.ubatch());
-  std::size_t cut = 0;  // chunks end here, whatever the rungs
+  std::size_t cut = 0;  // chunks also end here, on any rung
   for (std::size_t first = 0; first < tokens.size();) {
     if (first == cut) cut = std::min(first + ubatch, tokens.size());
     std::size_t count = cut - first;
@@ -96,12 +140,11 @@ void LocalTimeline::extend(std::span<const Token> tokens, const Compute& compute
     const std::int64_t room = model_.end_of_rung(past_->rung) - length();
     count = std::min(count, static_cast<std::size_t>(room));
     last_logits_.clear();
-    const std::span<const Token> part = tokens.subspan(first, count);
+    const std::span<const Token> part = std::span(tokens).subspan(first, count);
     try {
       compute(first, {sequence_, part, length(), past_->rung});
     } catch (...) {
-      // The cache may hold some of the chunk; the timeline does not.
-      llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
+      drop_unkept();
       throw;
     }
     keep(part, model_.cells());
@@ -118,12 +161,18 @@ std::span<const float> LocalTimeline::step(Token token) {
   climb(length() + 1);
   last_logits_.clear();
   const char wanted = 1;
-  model_.decode({sequence_, {&token, 1}, length(), past_->rung}, {&wanted, 1});
+  try {
+    model_.decode({sequence_, {&token, 1}, length(), past_->rung}, {&wanted, 1});
+  } catch (...) {
+    drop_unkept();
+    throw;
+  }
   keep({&token, 1}, model_.cells());
   return model_.row(0);
 }
 
-void LocalTimeline::append(std::span<const Token> tokens) {
+void LocalTimeline::append(std::span<const Token> given) {
+  const std::vector<Token> tokens(given.begin(), given.end());
   extend(tokens, [&](std::size_t, const LocalModel::Chunk& chunk) {
     std::vector<char> wanted(chunk.tokens.size(), 0);
     wanted.back() = 1;
@@ -136,9 +185,12 @@ std::vector<double> LocalTimeline::append_scored(std::span<const Token> tokens) 
   return append_scored_observed(tokens, {}, {});
 }
 
-std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token> tokens,
-                                                          std::span<const std::size_t> wanted,
+std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token> given,
+                                                          std::span<const std::size_t> wanted_after,
                                                           const LogitObserver& observer) {
+  // The observer may change what it was given.
+  const std::vector<Token> tokens(given.begin(), given.end());
+  const std::vector<std::size_t> wanted(wanted_after.begin(), wanted_after.end());
   check_wanted(wanted, tokens.size());
   std::size_t next = 0;
   std::vector<double> scores(tokens.size(), std::numeric_limits<double>::quiet_NaN());
@@ -153,7 +205,7 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
     // What follows each token of the chunk, which ends in the next one; the very last is followed
     // by nothing known.
     const std::size_t rows = std::min(chunk.tokens.size(), tokens.size() - first - 1);
-    const std::span<const Token> targets = tokens.subspan(first + 1, rows);
+    const std::span<const Token> targets = std::span(tokens).subspan(first + 1, rows);
     for (const Token target : targets) check_token(target);
     const std::span<double> part = std::span(scores).subspan(first + 1, rows);
     model_.decode_scored(chunk, targets, part);
@@ -171,9 +223,12 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
   return scores;
 }
 
-void LocalTimeline::append_observed(std::span<const Token> tokens,
-                                    std::span<const std::size_t> wanted,
+void LocalTimeline::append_observed(std::span<const Token> given,
+                                    std::span<const std::size_t> wanted_after,
                                     const LogitObserver& observer) {
+  // The observer may change what it was given.
+  const std::vector<Token> tokens(given.begin(), given.end());
+  const std::vector<std::size_t> wanted(wanted_after.begin(), wanted_after.end());
   check_wanted(wanted, tokens.size());
   std::size_t next = 0;
   extend(tokens, [&](std::size_t first, const LocalModel::Chunk& chunk) {
@@ -205,8 +260,7 @@ std::unique_ptr<Timeline> LocalTimeline::fork() {
 
 void LocalTimeline::truncate(std::int64_t length) {
   if (length < 0 || length > this->length()) {
-    throw Error(ErrorKind::usage,
-                cat("cannot cut a timeline of ", this->length(), " tokens to ", length));
+    throw Error(ErrorKind::usage, cat("cannot truncate ", this->length(), " tokens to ", length));
   }
   if (length == this->length()) return;
   last_logits_.clear();
@@ -226,6 +280,44 @@ void LocalTimeline::truncate(std::int64_t length) {
   append(kept);
 }
 
+Generation LocalTimeline::generate(const GenerateOptions& options) {
+  Generation result;
+  TextStream stream(options.stop);
+  Chooser chooser(options.sampling);
+  float smallest_gap = std::numeric_limits<float>::infinity();
+  result.finish = "length";
+  const std::int64_t room = model_.longest() - length();
+  const auto most = std::min<std::int64_t>(options.max_tokens, room);
+  ensure_logits();
+  std::span<const float> logits = last_logits_;
+  while (static_cast<std::int64_t>(result.tokens.size()) < most) {
+    const auto [token, gap] = chooser.choose(logits, length() - 1);
+    smallest_gap = std::min(smallest_gap, gap);
+    if (model_.ends_text(token)) {
+      result.finish = "stop";
+      break;
+    }
+    result.tokens.push_back(token);
+    logits = step(token);
+    const std::string fresh = stream.add(model_.piece(token));
+    result.text += fresh;
+    if (!fresh.empty() && options.on_text && !options.on_text(fresh)) {
+      result.finish = "cancelled";
+      break;
+    }
+    if (stream.stopped()) {
+      result.finish = "stop";
+      break;
+    }
+  }
+  if (!result.tokens.empty()) last_logits_.assign(logits.begin(), logits.end());
+  const std::string rest = stream.finish();
+  result.text += rest;
+  if (!rest.empty() && options.on_text && result.finish != "cancelled") options.on_text(rest);
+  if (chooser.greedy() && !result.tokens.empty()) result.smallest_gap = smallest_gap;
+  return result;
+}
+
 void LocalTimeline::save(const std::filesystem::path& path) const {
   take_llama_log();
   if (llama_state_seq_save_file(model_.context(), path.c_str(), sequence_, tokens_.data(),
@@ -237,21 +329,46 @@ void LocalTimeline::save(const std::filesystem::path& path) const {
 
 void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   take_llama_log();
-  std::vector<Token> tokens(static_cast<std::size_t>(model_.longest()));
-  std::size_t count = 0;
-  if (llama_state_seq_load_file(model_.context(), path.c_str(), sequence_, tokens.data(),
-                                tokens.size(), &count) == 0) {
+  const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::corrupt,
-                cat("cannot restore a sequence from ", path.string(), ": ", take_llama_log()),
-                "begin anew without it, or give a larger --ctx");
+                cat("cannot restore a sequence from ", path.string(), ": ", why),
+                "give a larger --ctx, or another --session");
+  };
+  // Not through libllama's own reader of files, which aborts on a file that ends early.
+  const MappedFile file(path);
+  const auto number = [&](std::size_t index) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, file.bytes().data() + index * sizeof value, sizeof value);
+    return value;
+  };
+  constexpr std::size_t kHead = 3 * sizeof(std::uint32_t);
+  std::span<const std::uint8_t> rest = file.bytes();
+  if (rest.size() < kHead || number(0) != LLAMA_STATE_SEQ_MAGIC ||
+      number(1) != LLAMA_STATE_SEQ_VERSION) {
+    refuse("it was not saved by this version of libllama");
   }
-  tokens.resize(count);
-  for (const Token token : tokens) check_token(token);
+  const std::size_t count = number(2);
+  rest = rest.subspan(kHead);
+  if (count > rest.size() / sizeof(Token)) refuse("it ends early");
+  if (std::int64_t(count) > model_.longest()) {
+    refuse(cat(count, " tokens do not fit in a context of ", model_.longest()));
+  }
+  std::vector<Token> tokens(count);
+  if (count > 0) std::memcpy(tokens.data(), rest.data(), count * sizeof(Token));
+  rest = rest.subspan(count * sizeof(Token));
+  for (const Token token : tokens) {
+    if (token < 0 || token >= model_.vocabulary()) {
+      refuse(cat("token ", token, " is outside the vocabulary of ", model_.vocabulary()));
+    }
+  }
+  if (llama_state_seq_set_data(model_.context(), rest.data(), rest.size(), sequence_) == 0) {
+    refuse(take_llama_log());
+  }
   const auto end = llama_memory_seq_pos_max(model_.memory(), sequence_);
   if (end + 1 != static_cast<llama_pos>(count)) {
     throw Error(ErrorKind::corrupt,
-                cat(path.string(), " holds ", count, " tokens and a cache of ", end + 1),
-                "begin anew without it");
+                cat(path.string(), " has ", count, " tokens and a cache of ", end + 1),
+                "delete it to start again");
   }
   tokens_ = std::move(tokens);
   past_->rung = rung;
@@ -264,7 +381,7 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
 void LocalTimeline::ensure_logits() {
   if (!last_logits_.empty()) return;
   if (tokens_.empty()) {
-    throw Error(ErrorKind::usage, "an empty timeline predicts nothing", "append a token first");
+    throw Error(ErrorKind::usage, "there is no token to predict from", "append a token first");
   }
   const Token last = tokens_.back();
   truncate(length() - 1);

@@ -48,22 +48,24 @@ class LocalTimeline final : public Timeline {
   void load(const std::filesystem::path& path, std::size_t rung);
 
  private:
-  // The cached keys that timelines forked from one another may share: they stand on one rung.
+  // The cached keys that a timeline may share with its forks: they are on one rung.
   struct Past {
     std::size_t rung = 0;
   };
 
-  // Decodes one chunk; its last token is always wanted, for not every architecture runs without any
-  // (chameleon). first: the index of the chunk's first token within the append.
+  // Decodes one chunk; its last token is always wanted, since not every architecture runs without
+  // any (chameleon). first: the index of the chunk's first token within the append.
   using Compute = std::function<void(std::size_t first, const LocalModel::Chunk& chunk)>;
 
   // Computes tokens chunk by chunk; the row of the last one becomes last_logits_. If a chunk fails
   // the timeline ends before it.
-  void extend(std::span<const Token> tokens, const Compute& compute);
+  void extend(const std::vector<Token>& tokens, const Compute& compute);
   // Puts the keys on the rung of this length before the next token is read.
   void climb(std::int64_t length);
   // After a decode: the tokens are part of the timeline.
   void keep(std::span<const Token> tokens, std::span<const std::int32_t> cells);
+  // After a failed decode: the cache may hold some of its tokens, the timeline does not.
+  void drop_unkept();
   // Empties the timeline, cache included.
   void forget();
   // Computes one more token without keeping its logits: they are valid until the next decode.

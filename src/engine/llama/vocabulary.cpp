@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/vocabulary.h"
 
-#include "base/text.h"
+#include "engine/llama/loader.h"
 #include "engine/llama/special_text.h"
 #include "engine/llama/text.h"
 #include "formats/digest.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -44,18 +43,7 @@ class Vocabulary final : public NamedTokenizer {
 }  // namespace
 
 std::unique_ptr<NamedTokenizer> open_vocabulary(const std::filesystem::path& file) {
-  start_llama();
-  llama_model_params params = llama_model_default_params();
-  params.vocab_only = true;
-  take_llama_log();
-  LlamaPtr<llama_model> model(llama_model_load_from_file(file.c_str(), params));
-  if (!model) {
-    throw Error(
-        ErrorKind::unsupported,
-        cat("libllama cannot read the vocabulary of ", file.string(), ": ", take_llama_log()),
-        "give --vocab a GGUF file of the served model, of any quantization");
-  }
-  return std::make_unique<Vocabulary>(std::move(model), file);
+  return std::make_unique<Vocabulary>(load_vocabulary(file), file);
 }
 
 }  // namespace mrrope

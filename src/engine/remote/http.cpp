@@ -62,16 +62,16 @@ Url parse_url(const std::string& text) {
                 "install OpenSSL 3 (libssl-dev) and build again");
 #endif
   } else {
-    refuse(text, "is no HTTP address");
+    refuse(text, "is not an HTTP address");
   }
-  // The address is in run.json as typed: no secret may stand in it.
+  // The address is in run.json as typed, so it must not contain a secret.
   if (rest.substr(0, rest.find('/')).find('@') != std::string::npos) {
-    throw Error(ErrorKind::usage, "the endpoint holds a name or a password",
-                "put the key into the environment: MRROPE_API_KEY=... mrrope eval ...");
+    throw Error(ErrorKind::usage, "the endpoint contains a name or a password",
+                "set the key in the environment: MRROPE_API_KEY=... mrrope eval ...");
   }
   for (const char c : rest) {
     if (c <= ' ' || c > '~' || c == '"' || c == '\\')
-      refuse(text, "holds a character that no address has");
+      refuse(text, "contains a character that is not allowed in an address");
   }
   if (rest.find_first_of("?#") != std::string::npos) refuse(text, "has a query");
   const std::size_t slash = rest.find('/');

@@ -18,7 +18,7 @@ struct Url {
 };
 
 // http://host:port/path. Throws Error (usage): another scheme, a name and a password (they would
-// stand in run.json), a query; unsupported: https in a build without TLS.
+// appear in run.json), a query; unsupported: https in a build without TLS.
 Url parse_url(const std::string& text);
 
 struct HttpReply {

@@ -28,26 +28,25 @@ namespace {
 constexpr std::size_t kLargestAnswer = std::size_t{8} << 20;
 constexpr std::size_t kLargestTokens = std::size_t{256} << 20;
 constexpr double kLongestPause = 30;
-constexpr std::size_t kMostPieces = 1 << 20;  // remembered texts of tokens
+constexpr std::size_t kMostPieces = 1 << 20;  // cached texts of tokens
 
 using Troubles = std::map<std::string, int>;
 using Poll = std::function<bool(std::string_view)>;  // false: give up
 
 // What became of a request after all tries.
 struct Outcome {
-  std::string body;
-  std::string failed;    // not empty: no usable reply
-  bool for_all = false;  // it would be the same for every other request
+  std::string failed;    // empty: the reply was read
+  bool for_all = false;  // every other request would fail in the same way
 };
 
-// Connections to one server, and the patience with it.
+// Connections to one server, and the retries.
 class Server {
  public:
   explicit Server(const RemoteOptions& options)
       : options_(options), url_(parse_url(options.url)), random_(std::random_device{}()) {
     for (const char c : options.key) {
       if (c <= ' ' || c > '~') {
-        throw Error(ErrorKind::usage, "the API key holds a blank or a control character",
+        throw Error(ErrorKind::usage, "the API key contains a blank or a control character",
                     "set MRROPE_API_KEY to the key alone");
       }
     }
@@ -63,23 +62,25 @@ class Server {
     }
   }
 
-  // Paths count from what stands before /v1. An empty body: GET. check: throws Error (corrupt) on a
-  // reply that is no good, which then counts as garbage.
+  // The path comes after what precedes /v1 in the address. An empty body: GET. read: takes what it
+  // wants from the reply, and throws Error (corrupt) if that is not there: then it is tried again.
   Outcome call(const std::string& path, const std::string& body, std::size_t most,
-               const std::function<void(const std::string&)>& check, Troubles& troubles,
+               const std::function<void(const std::string&)>& read, Troubles& troubles,
                const Poll& poll = {}, int retries = -1) {
     if (retries < 0) retries = options_.retries;
     const Lease lease(*this);
     Outcome outcome;
     for (int attempt = 0;; ++attempt) {
+      if (!begin_request()) return {"stopped", true};
       const HttpReply reply = body.empty() ? lease.client().get(root_ + path, most)
                                            : lease.client().post(root_ + path, body, most);
+      --requests_;
       std::string trouble = reply.trouble;
       std::string words;
       if (reply.status == 200) {
         try {
-          check(reply.body);
-          return {reply.body, {}, false};
+          read(reply.body);
+          return {};
         } catch (const Error& e) {
           trouble = "garbage";
           words = e.what();
@@ -88,7 +89,7 @@ class Server {
         trouble = cat("status ", reply.status);
         words = without_key(error_words(reply.body));
       }
-      if (stopped_) return {{}, "stopped", true};
+      if (stopped_) return {"stopped", true};
       ++troubles[trouble];
       const bool may_pass = reply.status == 0 ? trouble != "certificate" : again(reply.status);
       if (!may_pass || attempt >= retries) {
@@ -99,15 +100,23 @@ class Server {
         return outcome;
       }
       if (!pause(attempt, retry_after_seconds(reply.retry_after, std::time(nullptr)), poll)) {
-        return {{}, "stopped", true};
+        return {"stopped", true};
       }
     }
   }
 
+  // A request that has begun may not have reached its connection yet, where it can be stopped: that
+  // takes microseconds, so it is tried for a while.
   void stop() {
     stopped_ = true;
-    const std::lock_guard lock(mutex_);
-    for (const auto& client : clients_) client->stop();
+    for (int i = 0; i < 50; ++i) {
+      {
+        const std::lock_guard lock(mutex_);
+        for (const auto& client : clients_) client->stop();
+      }
+      if (requests_ == 0) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
   }
 
   std::string address() const { return cat(url_.host, ":", url_.port); }
@@ -140,18 +149,26 @@ class Server {
     HttpClient* client_ = nullptr;
   };
 
+  // False after stop(). Either this sees that it was called, or it sees this request.
+  bool begin_request() {
+    ++requests_;
+    if (!stopped_) return true;
+    --requests_;
+    return false;
+  }
+
   static bool again(int status) {
     return status == 200 || status == 408 || status == 425 || status == 429 || status >= 500;
   }
 
   std::string describe(const std::string& trouble) const {
-    if (trouble == "refused") return cat("nobody answers at ", address());
+    if (trouble == "refused") return cat("cannot connect to ", address());
     if (trouble == "stalled")
       return cat("no reply from ", address(), " in ", options_.seconds, " s");
-    if (trouble == "cut") return cat(address(), " cut the connection");
+    if (trouble == "cut") return cat(address(), " closed the connection");
     if (trouble == "too large") return cat("the reply of ", address(), " is too large");
-    if (trouble == "certificate") return cat("the certificate of ", address(), " does not hold");
-    if (trouble == "garbage") return cat(address(), " sent something unreadable");
+    if (trouble == "certificate") return cat("the certificate of ", address(), " is not valid");
+    if (trouble == "garbage") return cat(address(), " sent an unreadable reply");
     return cat(address(), " answers with ", trouble);
   }
 
@@ -189,6 +206,7 @@ class Server {
   std::vector<std::unique_ptr<HttpClient>> clients_;
   std::vector<HttpClient*> idle_;
   std::atomic<bool> stopped_{false};
+  std::atomic<int> requests_{0};  // sent and not yet answered
 };
 
 [[noreturn]] void give_up(const Outcome& outcome, const std::string& hint) {
@@ -201,20 +219,20 @@ class ServerTokenizer final : public NamedTokenizer {
  public:
   ServerTokenizer(Server& server, std::string model) : server_(server), model_(std::move(model)) {}
 
-  // Whether the server has one; finds out about BOS.
+  // Whether the server has one; finds out whether it adds a BOS.
   bool open() {
     Troubles troubles;
+    std::vector<Token> bare;
     const Outcome first = server_.call(
         "/tokenize", request("a b", false, false), kLargestTokens,
-        [](const std::string& b) { parse_tokens(b); }, troubles);
+        [&](const std::string& reply) { bare = parse_tokens(reply); }, troubles);
     if (!first.failed.empty()) {
       if (troubles.count("status 404") > 0 || troubles.count("status 405") > 0 ||
           troubles.count("status 501") > 0) {
         return false;
       }
-      give_up(first, "see the server's own log");
+      give_up(first, "see the log of the server");
     }
-    const std::vector<Token> bare = parse_tokens(first.body);
     const std::vector<Token> with = tokens(request("a b", true, false));
     if (with.size() == bare.size() + 1 && std::equal(bare.begin(), bare.end(), with.begin() + 1)) {
       bos_ = with.front();
@@ -236,15 +254,15 @@ class ServerTokenizer final : public NamedTokenizer {
   bool tokenizer_is_remote() const override { return true; }
   std::string detokenize(std::span<const Token> list) const override {
     if (list.empty()) return {};
-    // Texts are searched for the ends of sentences token by token: each is asked for once.
+    // Texts are searched token by token for the ends of sentences: ask for each token once.
     if (list.size() == 1) {
       const std::lock_guard lock(mutex_);
       const auto known = pieces_.find(list.front());
       if (known != pieces_.end()) return known->second;
     }
     const json body = {{"model", model_}, {"tokens", std::vector<Token>(list.begin(), list.end())}};
-    std::string text =
-        parse_text(ask("/detokenize", body, [](const std::string& b) { parse_text(b); }));
+    std::string text;
+    ask("/detokenize", body.dump(), [&](const std::string& reply) { text = parse_text(reply); });
     const std::lock_guard lock(mutex_);
     if (list.size() == 1 && pieces_.size() < kMostPieces) pieces_[list.front()] = text;
     return text;
@@ -256,15 +274,16 @@ class ServerTokenizer final : public NamedTokenizer {
       body["messages"].push_back({{"role", m.role}, {"content", m.content}});
     }
     Troubles troubles;
+    std::string prompt;
     const Outcome outcome = server_.call(
-        "/apply-template", body.dump(), kLargestAnswer, [](const std::string& b) { parse_text(b); },
-        troubles);
+        "/apply-template", body.dump(), kLargestAnswer,
+        [&](const std::string& reply) { prompt = parse_text(reply); }, troubles);
     if (!outcome.failed.empty()) {
       throw Error(ErrorKind::unsupported,
-                  cat("the server makes no prompt from its chat template (", outcome.failed, ")"),
-                  "give --api chat, and it uses the template itself; or --vocab FILE.gguf");
+                  cat("the server does not apply its chat template (", outcome.failed, ")"),
+                  "give --api chat to let it use the template itself, or --vocab FILE.gguf");
     }
-    return parse_text(outcome.body);
+    return prompt;
   }
 
  private:
@@ -274,20 +293,17 @@ class ServerTokenizer final : public NamedTokenizer {
         .dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
-  std::string ask(const char* path, const json& body,
-                  const std::function<void(const std::string&)>& check) const {
+  void ask(const char* path, const std::string& body,
+           const std::function<void(const std::string&)>& read) const {
     Troubles troubles;
-    Outcome outcome = server_.call(path, body.dump(), kLargestTokens, check, troubles);
-    if (!outcome.failed.empty()) give_up(outcome, "give the same command again to go on");
-    return std::move(outcome.body);
+    const Outcome outcome = server_.call(path, body, kLargestTokens, read, troubles);
+    if (!outcome.failed.empty()) give_up(outcome, "run the same command again to resume");
   }
 
   std::vector<Token> tokens(const std::string& body) const {
-    Troubles troubles;
-    const Outcome outcome = server_.call(
-        "/tokenize", body, kLargestTokens, [](const std::string& b) { parse_tokens(b); }, troubles);
-    if (!outcome.failed.empty()) give_up(outcome, "give the same command again to go on");
-    return parse_tokens(outcome.body);
+    std::vector<Token> list;
+    ask("/tokenize", body, [&](const std::string& reply) { list = parse_tokens(reply); });
+    return list;
   }
 
   Server& server_;
@@ -308,7 +324,7 @@ class RemoteModel final : public PromptModel {
     } else {
       auto tokenizer = std::make_unique<ServerTokenizer>(server_, name_);
       if (!tokenizer->open()) {
-        throw Error(ErrorKind::usage, cat(server_.address(), " has no tokenizer of its own to ask"),
+        throw Error(ErrorKind::usage, cat(server_.address(), " has no tokenizer endpoint"),
                     "give a GGUF file of the same model, of any quantization: --vocab FILE.gguf");
       }
       tokenizer_ = std::move(tokenizer);
@@ -358,11 +374,12 @@ class RemoteModel final : public PromptModel {
       body["prompt"] = prompt.tokens;
     }
     WholeAnswer answer;
+    ServedAnswer said;
     const std::string bytes = body.dump(-1, ' ', false, json::error_handler_t::replace);
     const Outcome outcome = server_.call(
         options_.chat ? "/v1/chat/completions" : "/v1/completions", bytes, kLargestAnswer,
-        [&](const std::string& b) { parse_answer(b, options_.chat); }, answer.troubles,
-        options.on_text);
+        [&](const std::string& reply) { said = parse_answer(reply, options_.chat); },
+        answer.troubles, options.on_text);
     if (!outcome.failed.empty()) {
       if (outcome.for_all && outcome.failed != "stopped") {
         give_up(outcome, "correct the address or MRROPE_API_KEY; finished work is kept");
@@ -370,10 +387,9 @@ class RemoteModel final : public PromptModel {
       answer.failed = outcome.failed;
       return answer;
     }
-    const ServedAnswer said = parse_answer(outcome.body, options_.chat);
     answer.said.text = said.text;
     answer.said.finish = said.finish;
-    answer.said.smallest_gap = std::nan("");  // nobody says
+    answer.said.smallest_gap = std::nan("");  // not reported
     const auto read = std::int64_t(prompt.tokens.size()) + overhead_.value_or(0);
     const bool known = !options_.chat || overhead_.has_value();
     if ((known && said.prompt_tokens && *said.prompt_tokens != read) ||
@@ -387,19 +403,19 @@ class RemoteModel final : public PromptModel {
  private:
   void choose_model() {
     Troubles troubles;
+    std::vector<ServedModel> models;
     const Outcome outcome = server_.call(
-        "/v1/models", {}, kLargestAnswer, [](const std::string& b) { parse_models(b); }, troubles,
-        {}, 2);
+        "/v1/models", {}, kLargestAnswer,
+        [&](const std::string& reply) { models = parse_models(reply); }, troubles, {}, 2);
     if (!outcome.failed.empty()) {
-      const char* hint = "is the server up, and is this its address?";
+      const char* hint = "check that the server is running and that this is its address";
       if (troubles.count("status 401") + troubles.count("status 403") > 0) {
-        hint = "put the key into the environment: MRROPE_API_KEY=...";
+        hint = "set the key in the environment: MRROPE_API_KEY=...";
       } else if (troubles.count("certificate") > 0) {
         hint = "if you trust who signed it: SSL_CERT_FILE=authority.pem mrrope eval ...";
       }
       give_up(outcome, hint);
     }
-    const std::vector<ServedModel> models = parse_models(outcome.body);
     const ServedModel* chosen = models.size() == 1 ? &models.front() : nullptr;
     std::string names;
     for (const ServedModel& m : models) {
@@ -423,15 +439,14 @@ class RemoteModel final : public PromptModel {
   void find_context() {
     if (owner_ == "llamacpp") {
       Troubles troubles;
-      const Outcome outcome = server_.call(
-          "/props", {}, kLargestAnswer, [](const std::string& b) { parse_props_context(b); },
-          troubles);
-      if (outcome.failed.empty()) context_ = parse_props_context(outcome.body);
+      server_.call(
+          "/props", {}, kLargestAnswer,
+          [&](const std::string& reply) { context_ = parse_props_context(reply); }, troubles);
     }
     if (context_ == 0) context_ = options_.context;
   }
 
-  // The tokens that the server's template puts around a message: what it counts more than we do.
+  // The tokens that the server's template adds to a message: its count less ours.
   void measure_template() {
     const std::string word = "x";
     const json body = {{"model", name_},
@@ -439,12 +454,12 @@ class RemoteModel final : public PromptModel {
                        {"temperature", 0},
                        {"messages", json::array({{{"role", "user"}, {"content", word}}})}};
     Troubles troubles;
+    ServedAnswer said;
     const Outcome outcome = server_.call(
         "/v1/chat/completions", body.dump(), kLargestAnswer,
-        [](const std::string& b) { parse_answer(b, true); }, troubles);
+        [&](const std::string& reply) { said = parse_answer(reply, true); }, troubles);
     if (!outcome.failed.empty())
-      give_up(outcome, "give --api completions, or see the server's log");
-    const ServedAnswer said = parse_answer(outcome.body, true);
+      give_up(outcome, "give --api completions, or see the log of the server");
     if (!said.prompt_tokens || *said.prompt_tokens < 1) return;
     overhead_ = *said.prompt_tokens - std::int64_t(tokenizer_->tokenize(word, false, false).size());
     if (*overhead_ < 0) overhead_.reset();
@@ -467,10 +482,12 @@ std::unique_ptr<PromptModel> open_remote(const RemoteOptions& options) {
   if (options.parallel < 1 || options.parallel > 1024) {
     throw Error(ErrorKind::usage,
                 cat("--parallel ", options.parallel, " is not between 1 and 1024"),
-                "give as many as the server answers at once, e.g. --parallel 32");
+                "give as many as the server answers at the same time, e.g. --parallel 32");
   }
   if (!(options.seconds > 0)) {
-    throw Error(ErrorKind::usage, cat("a time-out of ", options.seconds, " s"), "600 is usual");
+    throw Error(ErrorKind::usage,
+                cat("--timeout ", options.seconds, " is not a number of seconds above 0"),
+                "give --timeout 600");
   }
   return std::make_unique<RemoteModel>(options);
 }

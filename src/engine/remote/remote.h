@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model behind an OpenAI-compatible server: vLLM, SGLang, llama-server, mrrope serve. It can only
-// answer whole prompts, under whatever scaling its server gave it.
+// answer whole prompts, under the scaling that its server gave it.
 //
 // Completions send token ids, so that the server reads exactly the tokens that were counted here,
 // with the one BOS, and no template or second BOS of its own. Chats send the text of one user turn;
 // the server's template comes on top. Answers are greedy (temperature 0).
 //
-// What goes wrong is tried again, with growing pauses: no connection, silence, half replies,
-// garbage, status 408, 425, 429 and 5xx (after what Retry-After says). Other refusals of one prompt
+// Failures are retried, with growing pauses: no connection, time-outs, partial or unreadable
+// replies, status 408, 425, 429 and 5xx (Retry-After is respected). Other refusals of one prompt
 // (400, 413, 422) fail that prompt; 401, 403, 404 and a wrong certificate end the run.
 #pragma once
 
@@ -22,19 +22,19 @@ namespace mrrope {
 
 struct RemoteOptions {
   std::string url;    // http://host:port/v1
-  std::string key;    // sent with every request, shown nowhere
+  std::string key;    // sent with every request, never shown
   std::string model;  // its name there; empty: the only one there is
   bool chat = false;  // /chat/completions instead of /completions
   int parallel = 32;
-  double seconds = 600;     // patience with one request
+  double seconds = 600;     // time-out of one request
   int retries = 8;          // of one request
   double first_wait = 0.5;  // seconds before the first of them; doubles each time, up to 30
   std::filesystem::path vocabulary;  // GGUF; empty: the server's tokenizer
-  std::int64_t context = 0;          // taken where the server does not say what it has
+  std::int64_t context = 0;          // used if the server does not report its own
 };
 
 // Asks for the model's name, finds out which tokenizer there is. Throws Error: usage (no such
-// model, no tokenizer), unsupported, failed (nobody answers).
+// model, no tokenizer), unsupported, failed (no connection).
 std::unique_ptr<PromptModel> open_remote(const RemoteOptions& options);
 
 }  // namespace mrrope

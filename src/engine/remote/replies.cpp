@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kMostModels = 1000;
 constexpr std::size_t kLongestName = 500;
 constexpr double kLongestWait = 300;
-// Tokens of one request: a number above it is no answer to a question of ours.
+// Tokens of one request: a larger number cannot be right.
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 
 [[noreturn]] void broken(const std::string& what) {
@@ -31,7 +31,7 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 json object(const std::string& body) {
   json value =
       parse_json(body, "the server's reply", {.bytes = std::uint64_t{256} << 20, .depth = 32});
-  if (!value.is_object()) broken("is no JSON object");
+  if (!value.is_object()) broken("is not a JSON object");
   return value;
 }
 
@@ -52,7 +52,7 @@ std::int64_t count_or_zero(const json& value, const char* key) {
 std::optional<std::int64_t> count_in(const json& value, const char* key) {
   const auto it = value.find(key);
   if (it == value.end() || it->is_null()) return std::nullopt;
-  if (!it->is_number_integer()) return -1;  // said, and no count: a lie
+  if (!it->is_number_integer()) return -1;  // given, but not a count
   if (it->is_number_unsigned() && it->get<std::uint64_t>() > std::uint64_t(kMostTokens)) return -1;
   return std::max<std::int64_t>(-1, it->get<std::int64_t>());
 }
@@ -94,7 +94,7 @@ std::int64_t parse_props_context(const std::string& body) {
 ServedAnswer parse_answer(const std::string& body, bool chat) {
   const json reply = object(body);
   const json& choices = list(reply, "choices");
-  if (choices.empty() || !choices[0].is_object()) broken("holds no choice");
+  if (choices.empty() || !choices[0].is_object()) broken("has no choice");
   const json& choice = choices[0];
   ServedAnswer answer;
   const json* text = nullptr;
@@ -105,7 +105,7 @@ ServedAnswer parse_answer(const std::string& body, bool chat) {
     const auto it = choice["message"].find("content");
     if (it != choice["message"].end()) text = &*it;
   }
-  if (text == nullptr || !(text->is_string() || (chat && text->is_null()))) broken("holds no text");
+  if (text == nullptr || !(text->is_string() || (chat && text->is_null()))) broken("has no text");
   if (text->is_string()) answer.text = text->get<std::string>();
   const auto finish = choice.find("finish_reason");
   if (finish == choice.end() || !finish->is_string()) broken("does not say why it ended");
@@ -125,7 +125,7 @@ std::vector<Token> parse_tokens(const std::string& body) {
   for (const json& entry : entries) {
     if (!entry.is_number_unsigned() ||
         entry.get<std::uint64_t>() > std::uint64_t(std::numeric_limits<Token>::max())) {
-      broken("holds a token that is no number of a vocabulary");
+      broken("has a token that is not a vocabulary index");
     }
     tokens.push_back(entry.get<Token>());
   }
@@ -138,7 +138,7 @@ std::string parse_text(const std::string& body) {
     const auto it = reply.find(key);
     if (it != reply.end() && it->is_string()) return it->get<std::string>();
   }
-  broken("holds no text");
+  broken("has no text");
 }
 
 std::string error_words(const std::string& body) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What OpenAI-compatible servers say, read strictly: llama-server, vLLM, SGLang, mrrope serve. A
-// reply of another shape is an Error (corrupt); nothing in it is believed but its type and range.
+// Replies of OpenAI-compatible servers, read strictly: llama-server, vLLM, SGLang, mrrope serve. A
+// reply of another shape is an Error (corrupt); every type and range is checked.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace mrrope {
 struct ServedModel {
   std::string name;
   std::string owner;         // "llamacpp", "vllm", "sglang": printable
-  std::int64_t context = 0;  // tokens it takes; 0: not said
-  std::int64_t trained = 0;  // its window; 0: not said
+  std::int64_t context = 0;  // tokens it takes; 0: not reported
+  std::int64_t trained = 0;  // its window; 0: not reported
 };
 std::vector<ServedModel> parse_models(const std::string& body);  // GET /v1/models
 
-// GET /props of llama-server: the tokens that one request may have. 0: not said.
+// GET /props of llama-server: the tokens that one request may have. 0: not reported.
 std::int64_t parse_props_context(const std::string& body);
 
 struct ServedAnswer {
   std::string text;
-  std::string finish;  // "stop", "length" or what else the server says
+  std::string finish;  // "stop", "length" or another reason of the server
   std::optional<std::int64_t> prompt_tokens;
   std::optional<std::int64_t> answer_tokens;
 };
@@ -34,7 +34,7 @@ ServedAnswer parse_answer(const std::string& body, bool chat);
 std::vector<Token> parse_tokens(const std::string& body);  // POST /tokenize
 std::string parse_text(const std::string& body);           // POST /detokenize, /apply-template
 
-// What a server says is wrong: its message, or the beginning of the body; printable, short.
+// The error message of a server, or the start of the body; printable and short.
 std::string error_words(const std::string& body);
 
 // Seconds that a Retry-After header asks for, as a number or a date, at most 300. 0: none.

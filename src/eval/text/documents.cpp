@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "eval/text/text_source.h"
 #include "mrrope/error.h"
 
@@ -67,29 +68,11 @@ std::vector<TextFile> list_files(const std::vector<fs::path>& paths) {
   return files;
 }
 
-// Length of the valid UTF-8 character at the start of `text`, 0 if there is none.
-std::size_t utf8_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < size) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, and code points above U+10FFFF.
-  if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
-      (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f)) {
-    return 0;
-  }
-  return size;
-}
-
 // Replaces every byte that is not part of a character. Returns how many.
 std::uint64_t repair_utf8(std::string& text) {
   std::size_t good = 0;
   while (good < text.size()) {
-    const std::size_t size = utf8_character(std::string_view(text).substr(good));
+    const std::size_t size = first_character(std::string_view(text).substr(good)).size;
     if (size == 0) break;
     good += size;
   }
@@ -97,7 +80,7 @@ std::uint64_t repair_utf8(std::string& text) {
   std::string repaired = text.substr(0, good);
   std::uint64_t replaced = 0;
   while (good < text.size()) {
-    const std::size_t size = utf8_character(std::string_view(text).substr(good));
+    const std::size_t size = first_character(std::string_view(text).substr(good)).size;
     if (size == 0) {
       repaired += "\xef\xbf\xbd";
       ++replaced;

@@ -3,42 +3,24 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace mrrope {
 
 std::u32string to_characters(std::string_view text) {
   std::u32string out;
   out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();) {
-    const auto first = static_cast<unsigned char>(text[i]);
-    const std::size_t size = first < 0x80           ? 1
-                             : (first >> 5) == 0x06 ? 2
-                             : (first >> 4) == 0x0e ? 3
-                             : (first >> 3) == 0x1e ? 4
-                                                    : 0;
-    char32_t c = size == 1 ? first : first & (0x7fU >> size);
-    bool whole = size > 0 && i + size <= text.size();
-    for (std::size_t k = 1; whole && k < size; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      whole = (next >> 6) == 2;
-      c = (c << 6) | (next & 0x3f);
-    }
-    out.push_back(whole ? c : 0xfffd);
-    i += whole ? size : 1;
+  while (!text.empty()) {
+    const Utf8Character c = first_character(text);
+    out.push_back(c.size > 0 ? c.code : 0xfffd);
+    text.remove_prefix(c.size > 0 ? c.size : 1);
   }
   return out;
 }
 
 std::string to_utf8(std::u32string_view text) {
   std::string out;
-  for (const char32_t c : text) {
-    if (c < 0x80) {
-      out.push_back(char(c));
-      continue;
-    }
-    const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    out.push_back(char(((0xff00U >> (more + 1)) & 0xff) | (c >> (6 * more))));
-    for (int k = more; k-- > 0;) out.push_back(char(0x80 | ((c >> (6 * k)) & 0x3f)));
-  }
+  for (const char32_t c : text) append_character(out, c);
   return out;
 }
 

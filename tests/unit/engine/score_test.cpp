@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -74,17 +73,6 @@ TEST(TopTwo, FindsTheBestAndTheGap) {
   EXPECT_EQ(top_two(values).gap, 0);
   EXPECT_EQ(top_two(std::vector<float>{1}).best, 0U);
   EXPECT_FALSE(top_two({}).valid);
-}
-
-TEST(WorkerPool, VisitsEveryIndexOnce) {
-  for (const int threads : {1, 2, 5}) {
-    WorkerPool pool(threads);
-    for (const std::size_t count : {0U, 1U, 3U, 1000U}) {
-      std::vector<std::atomic<int>> visits(count);
-      pool.run(count, [&](std::size_t i) { ++visits[i]; });
-      for (const auto& visit : visits) EXPECT_EQ(visit, 1);
-    }
-  }
 }
 
 }  // namespace

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <thread>
 
 #include "base/text.h"
 #include "engine/llama/graph/inject.h"
-#include "engine/llama/llama_api.h"
+#include "engine/llama/loader.h"
+#include "engine/llama/text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -30,41 +30,19 @@ Operand operand_of(const std::string& name) {
   return {std::atoi(name.c_str() + dash + 1), first == 'Q' || first == 'q'};
 }
 
-LlamaPtr<llama_model> load(const Model& model, const LocalOptions& options) {
-  llama_model_params params = llama_model_default_params();
-  params.n_gpu_layers = options.gpu_layers;
-  std::vector<std::string> names;
-  for (const auto& file : model.files) names.push_back(file.string());
-  std::vector<const char*> paths;
-  for (const std::string& name : names) paths.push_back(name.c_str());
-  take_llama_log();
-  LlamaPtr<llama_model> loaded(
-      paths.size() == 1 ? llama_model_load_from_file(paths.front(), params)
-                        : llama_model_load_from_splits(paths.data(), paths.size(), params));
-  if (!loaded) {
-    throw Error(ErrorKind::unsupported,
-                cat("libllama cannot load ", model.path.string(), ": ", take_llama_log()),
-                "check the file with mrrope inspect");
-  }
-  return loaded;
-}
-
-std::vector<llama_token> tokens_of(const llama_model* model, std::string_view text,
-                                   std::int64_t wanted) {
+// The first tokens of a text, with BOS.
+std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
+                                std::string_view text, std::int64_t wanted) {
   const llama_vocab* vocab = llama_model_get_vocab(model);
-  if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE) {
-    throw Error(ErrorKind::unsupported, "the file carries no tokenizer",
-                "convert the model again with its tokenizer files beside it");
-  }
-  // More bytes than the wanted tokens could hold need no reading.
+  // More bytes than the wanted tokens could have need no reading.
   text = text.substr(0, std::size_t(std::min<std::int64_t>(wanted * 64, std::int64_t(1) << 30)));
-  std::vector<llama_token> tokens(text.size() + 16);
-  const int count = llama_tokenize(vocab, text.data(), int(text.size()), tokens.data(),
-                                   int(tokens.size()), true, false);
+  std::vector<Token> tokens = tokens_of(vocab, file, text, false);
+  if (const auto bos = bos_of(vocab)) tokens.insert(tokens.begin(), *bos);
+  const auto count = static_cast<std::int64_t>(tokens.size());
   if (count < wanted) {
     throw Error(ErrorKind::usage,
-                cat("the text has ", std::max(count, 0), " tokens, and ", wanted, " are asked for"),
-                "give a longer --text, or fewer --tokens");
+                cat("the text has ", count, " tokens, and --tokens asks for ", wanted),
+                "give a longer --text, or a smaller --tokens");
   }
   tokens.resize(std::size_t(wanted));
   return tokens;
@@ -201,26 +179,19 @@ std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> w
 Capture capture_attention(const Model& model, const LocalOptions& options, std::string_view text,
                           std::int64_t tokens, std::vector<int> layers) {
   if (model.format != "gguf") {
-    throw Error(ErrorKind::unsupported, cat(model.path.string(), " is no GGUF file"),
+    throw Error(ErrorKind::unsupported, cat(model.path.string(), " is not a GGUF file"),
                 "give a GGUF file: the figure runs the model");
   }
   if (tokens < 2 || tokens > 65536) {
     throw Error(ErrorKind::usage, cat(tokens, " tokens cannot be captured at once"),
                 "give --tokens from 2 to 65536");
   }
-  start_llama();
-  const LlamaPtr<llama_model> loaded = load(model, options);
-  std::vector<llama_token> input = tokens_of(loaded.get(), text, tokens);
-  llama_context_params params = llama_context_default_params();
-  params.n_ctx = std::uint32_t(tokens);
-  params.n_batch = std::uint32_t(tokens);
-  params.n_ubatch = std::uint32_t(tokens);
+  const LlamaPtr<llama_model> loaded = load_model(model.files, options.gpu_layers);
+  std::vector<Token> input =
+      first_tokens(loaded.get(), model.path.filename().string(), text, tokens);
+  llama_context_params params = context_params(options, tokens);
+  params.n_batch = params.n_ubatch = std::uint32_t(tokens);
   params.n_seq_max = 1;
-  params.n_threads = options.threads > 0
-                         ? options.threads
-                         : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  params.n_threads_batch = params.n_threads;
-  params.no_perf = true;
   const std::vector<Rotation> rotations = probe_rotations(loaded.get(), params);
   check_rotations(rotations, model);
   layers = chosen_layers(rotating_layers(rotations), std::move(layers));
@@ -228,12 +199,7 @@ Capture capture_attention(const Model& model, const LocalOptions& options, std::
   Watcher watcher(rotations, layers);
   params.cb_eval = Watcher::callback;
   params.cb_eval_user_data = &watcher;
-  take_llama_log();
-  const LlamaPtr<llama_context> context(llama_init_from_model(loaded.get(), params));
-  if (!context) {
-    throw Error(ErrorKind::failed,
-                cat("libllama cannot make a context of ", tokens, " tokens: ", take_llama_log()));
-  }
+  const LlamaPtr<llama_context> context = make_context(loaded.get(), params);
   for (const bool reading : {false, true}) {
     watcher.begin(reading);
     llama_memory_clear(llama_get_memory(context.get()), true);

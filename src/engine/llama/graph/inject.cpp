@@ -44,7 +44,7 @@ void set_parameter(ggml_tensor* node, RopeParameter which, float value) {
   std::memcpy(&node->op_params[which], &value, sizeof value);
 }
 
-// ggml numbers nodes that nobody named, and the numbers change from graph to graph.
+// ggml numbers nodes that have no name, and the numbers change from graph to graph.
 std::string name_of(const ggml_tensor* node) {
   const std::string name = ggml_get_name(node);
   return name.rfind("node_", 0) == 0 ? std::string() : name;
@@ -98,9 +98,10 @@ struct Probe {
 };
 
 [[noreturn]] void refuse(const std::string& message) {
-  throw Error(ErrorKind::unsupported, message,
-              "this build knows the graphs of llama.cpp 0.5.0 only; `mrrope inspect MODEL` shows "
-              "what the file says");
+  throw Error(
+      ErrorKind::unsupported, message,
+      "this build supports the graphs of llama.cpp 0.5.0 only; `mrrope inspect MODEL` shows "
+      "what the file contains");
 }
 
 std::string list_of(const std::vector<Rotation>& rotations) {
@@ -220,7 +221,7 @@ std::vector<Rotation> probe_rotations(llama_model* model, const llama_context_pa
 void check_rotations(const std::vector<Rotation>& rotations, const Model& facts) {
   std::size_t expected = 0;
   std::size_t expected_apart = 0;
-  std::size_t indexers = 0;  // rotations besides those of queries and keys
+  std::size_t indexers = 0;  // rotations other than those of queries and keys
   for (const Layer& layer : facts.layers) {
     const int attention =
         layer.kv_heads > 0 ? 2 : 1;  // queries, and keys unless an earlier layer's
@@ -246,16 +247,16 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
     if (!r.follows) continue;
     if (r.rotary_dim != facts.geometry.rotary_dim) {
       refuse(cat("the graph rotates ", r.rotary_dim, " elements of a head (", r.name,
-                 "), and the file says ", facts.geometry.rotary_dim));
+                 "), but the file has ", facts.geometry.rotary_dim));
     }
     if (static_cast<float>(facts.geometry.base) != r.base) {
-      refuse(cat("the graph rotates with base ", r.base, " (", r.name, "), and the file says ",
+      refuse(cat("the graph rotates with base ", r.base, " (", r.name, "), but the file has ",
                  facts.geometry.base));
     }
     // An indexer may pair in its own way: its scores are its own.
     if (pairing_of(r) != facts.geometry.pairing && ++other_pairing > indexers) {
       refuse(cat("the graph pairs elements as ", to_string(pairing_of(r)), " (", r.name,
-                 "), and the table of architectures says ", to_string(facts.geometry.pairing)));
+                 "), but the table of architectures has ", to_string(facts.geometry.pairing)));
     }
     // Scaling may differ where the vendor's was forgotten on purpose, and where a file has two
     // lists of factors and the context decides which one is shown.
@@ -277,7 +278,7 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
 RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& plan,
                            bool lists_switch, Temperature temperature) {
   RotarySetting setting;
-  setting.edit_of.assign(rotations.size(), kApart);
+  setting.edit_of.assign(rotations.size(), kNoEdit);
   const std::vector<double> trained = trained_theta(plan.geometry());
   const bool identity =
       plan.attention_scale() == 1 &&
@@ -376,7 +377,7 @@ void Injector::visit(ggml_tensor* node) {
   }
   const RotarySetting& setting = settings_.at(setting_);
   const std::size_t number = setting.edit_of.at(index);
-  if (number == kApart) return;
+  if (number == kNoEdit) return;
   const RotaryEdit& edit = setting.edits[number];
   const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
   if (edit.as_shipped && !edited) return;

@@ -66,10 +66,10 @@ struct RotaryEdit {
 };
 // What to write into the nodes of one graph.
 struct RotarySetting {
-  std::vector<std::size_t> edit_of;  // per rotation: index into edits, or kApart
+  std::vector<std::size_t> edit_of;  // per rotation: index into edits, or kNoEdit
   std::vector<RotaryEdit> edits;
 };
-inline constexpr std::size_t kApart = static_cast<std::size_t>(-1);  // plans do not apply here
+inline constexpr std::size_t kNoEdit = static_cast<std::size_t>(-1);  // plans do not apply here
 
 // The plan over the model's rotations. The plan's factors multiply those the node has already;
 // where the plan's geometry is not the one the node was shipped with (the vendor's scaling
@@ -84,7 +84,7 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
 
 // Applies settings to every graph of one context. Give callback() and this object to
 // llama_context_params; call begin() before and finish() after each llama_decode of one ubatch. The
-// context must be gone before this object is.
+// context must be destroyed before this object.
 class Injector {
  public:
   explicit Injector(std::vector<Rotation> rotations);
@@ -94,8 +94,8 @@ class Injector {
 
   const std::vector<Rotation>& rotations() const noexcept { return rotations_; }
 
-  // Settings are held side by side, so that a decode may run under another one than the last:
-  // returns the number to give to begin().
+  // Settings are kept together, so that each decode may use another one. Returns the number to give
+  // to begin().
   std::size_t add(RotarySetting setting);
   void clear();
   const RotarySetting& setting(std::size_t number) const { return settings_.at(number); }
@@ -120,7 +120,7 @@ class Injector {
     LlamaPtr<ggml_context> context;
     LlamaPtr<ggml_backend_buffer> buffer;
     ggml_tensor* tensor = nullptr;
-    bool current = false;  // holds the factors of the present settings
+    bool current = false;  // has the factors of the present settings
   };
 
   void visit(ggml_tensor* node);

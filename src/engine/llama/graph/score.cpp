@@ -14,7 +14,7 @@ namespace {
 // Elements per block: a fixed count lets the compiler turn the loops into vector code.
 constexpr std::size_t kBlock = 64;
 
-// e^x for x <= 0; below -87 it is e^-87, which is nothing beside the e^0 of the largest logit.
+// e^x for x <= 0; below -87 it is e^-87, which is negligible against the e^0 of the largest logit.
 // x = n ln 2 + r with |r| <= ln 2 / 2, where Taylor's polynomial of degree 6 is off by 1.2e-7.
 inline float exp_not_above_zero(float x) {
   // Bits of negative floats grow with their size. An integer minimum, because a comparison of
@@ -40,7 +40,7 @@ inline float exp_not_above_zero(float x) {
 }
 
 // Integers in the order of the floats they come from, so that a maximum needs no comparison of
-// floats. NaNs lie above plus infinity or below minus infinity, by their sign.
+// floats. NaNs are above plus infinity or below minus infinity, by their sign.
 inline std::int32_t order_of(float x) {
   const auto bits = std::bit_cast<std::int32_t>(x);
   return bits ^ ((bits >> 31) & 0x7FFFFFFF);
@@ -125,54 +125,6 @@ TopTwo top_two(std::span<const float> logits) noexcept {
   const Peak after = find_peak(logits.subspan(result.best + 1));
   result.gap = peak.largest - std::max(before.largest, after.largest);
   return result;
-}
-
-WorkerPool::WorkerPool(int threads) {
-  for (int slot = 1; slot < threads; ++slot) {
-    threads_.emplace_back([this, slot] { serve(static_cast<std::size_t>(slot)); });
-  }
-}
-
-WorkerPool::~WorkerPool() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  start_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
-}
-
-void WorkerPool::work_on(std::size_t slot) {
-  const std::size_t step = threads_.size() + 1;
-  for (std::size_t i = slot; i < count_; i += step) (*work_)(i);
-}
-
-void WorkerPool::serve(std::size_t slot) {
-  std::size_t seen = 0;
-  std::unique_lock lock(mutex_);
-  while (true) {
-    start_.wait(lock, [&] { return stopping_ || round_ != seen; });
-    if (stopping_) return;
-    seen = round_;
-    lock.unlock();
-    work_on(slot);
-    lock.lock();
-    if (--busy_ == 0) finish_.notify_one();
-  }
-}
-
-void WorkerPool::run(std::size_t count, const std::function<void(std::size_t)>& work) {
-  {
-    const std::lock_guard lock(mutex_);
-    count_ = count;
-    work_ = &work;
-    busy_ = threads_.size();
-    ++round_;
-  }
-  start_.notify_all();
-  work_on(0);
-  std::unique_lock lock(mutex_);
-  finish_.wait(lock, [&] { return busy_ == 0; });
 }
 
 }  // namespace mrrope

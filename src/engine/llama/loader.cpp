@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/llama/loader.h"
+
+#include <algorithm>
+#include <string_view>
+#include <thread>
+
+#include "base/text.h"
+#include "mrrope/error.h"
+#include "mrrope/rotary.h"
+
+namespace mrrope {
+
+namespace {
+
+constexpr int kMostThreads = GGML_MAX_N_THREADS;
+
+llama_flash_attn_type flash_attention(const std::string& name) {
+  if (name == "on") return LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  if (name == "off") return LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  if (name == "auto") return LLAMA_FLASH_ATTN_TYPE_AUTO;
+  throw Error(ErrorKind::usage, cat("-fa ", name, " is not on, off or auto"),
+              "give -fa on, -fa off or -fa auto");
+}
+
+// With this pre-tokenizer, which belongs to models of embeddings, libllama aborts on a text with
+// two blanks in a row.
+void check_tokenizer(const llama_model* model, const std::string& file) {
+  char pre[32] = "";
+  llama_model_meta_val_str(model, "tokenizer.ggml.pre", pre, sizeof pre);
+  if (std::string_view(pre) != "whitespace") return;
+  throw Error(ErrorKind::unsupported,
+              cat("the tokenizer of ", file, " (whitespace) is not supported"),
+              "use a model that generates text");
+}
+
+}  // namespace
+
+LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers) {
+  start_llama();
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = gpu_layers;
+  std::vector<const char*> paths;
+  for (const auto& file : files) paths.push_back(file.c_str());
+  take_llama_log();
+  LlamaPtr<llama_model> model(
+      paths.size() == 1 ? llama_model_load_from_file(paths.front(), params)
+                        : llama_model_load_from_splits(paths.data(), paths.size(), params));
+  if (!model) {
+    throw Error(ErrorKind::unsupported,
+                cat("libllama cannot load ", files.front().string(), ": ", take_llama_log()),
+                cat("check the file with mrrope inspect; this is llama.cpp ", llama_version()));
+  }
+  check_tokenizer(model.get(), files.front().string());
+  return model;
+}
+
+LlamaPtr<llama_model> load_vocabulary(const std::filesystem::path& file) {
+  start_llama();
+  llama_model_params params = llama_model_default_params();
+  params.vocab_only = true;
+  take_llama_log();
+  LlamaPtr<llama_model> model(llama_model_load_from_file(file.c_str(), params));
+  if (!model) {
+    throw Error(
+        ErrorKind::unsupported,
+        cat("libllama cannot read the vocabulary of ", file.string(), ": ", take_llama_log()),
+        "give --vocab a GGUF file of the served model, of any quantization");
+  }
+  check_tokenizer(model.get(), file.string());
+  return model;
+}
+
+llama_context_params context_params(const LocalOptions& options, std::int64_t tokens) {
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<std::uint32_t>(tokens);
+  params.n_batch = static_cast<std::uint32_t>(options.ubatch);
+  params.n_ubatch = params.n_batch;
+  params.n_threads = thread_count(options);
+  params.n_threads_batch = params.n_threads;
+  params.flash_attn_type = flash_attention(options.flash_attention);
+  params.type_k = cache_type(options.type_k, "-ctk");
+  params.type_v = cache_type(options.type_v, "-ctv");
+  params.kv_unified = true;
+  params.no_perf = true;
+  return params;
+}
+
+LlamaPtr<llama_context> make_context(llama_model* model, const llama_context_params& params) {
+  take_llama_log();
+  LlamaPtr<llama_context> context(llama_init_from_model(model, params));
+  if (!context) {
+    throw Error(ErrorKind::failed, cat("libllama cannot make a context of ", params.n_ctx,
+                                       " tokens: ", take_llama_log()));
+  }
+  return context;
+}
+
+ggml_type cache_type(const std::string& name, const char* flag) {
+  for (const ggml_type type :
+       {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q5_1,
+        GGML_TYPE_Q5_0, GGML_TYPE_Q4_1, GGML_TYPE_Q4_0, GGML_TYPE_IQ4_NL}) {
+    if (name == ggml_type_name(type)) return type;
+  }
+  throw Error(ErrorKind::usage, cat(flag, " ", name, " is not a type of a key-value cache"),
+              "give f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl");
+}
+
+int thread_count(const LocalOptions& options) {
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (options.threads == 0) return std::min(cores, kMostThreads);
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    throw Error(ErrorKind::usage,
+                cat("-t ", options.threads, " is not between 0 and ", kMostThreads),
+                "remove -t to use all cores");
+  }
+  // libllama starts its threads and mrrope as many for scores; libllama ends the process if one of
+  // them does not start.
+  if (options.threads > cores) Workers trial(2 * options.threads);
+  return options.threads;
+}
+
+}  // namespace mrrope

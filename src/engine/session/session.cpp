@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/session/session.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "base/json.h"
+#include "base/source.h"
+#include "base/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view kMark = "mrrope session 1";
+constexpr std::uint64_t kMostJson = std::uint64_t{256} << 20;
+constexpr std::size_t kTail = sizeof(std::uint64_t) + kMark.size();
+
+[[noreturn]] void fail(const std::string& what, const fs::path& path, int error) {
+  throw Error(ErrorKind::failed, cat("cannot ", what, " ", path.string(), ": ", strerror(error)),
+              "give another --session");
+}
+
+[[noreturn]] void corrupt(const fs::path& path, const std::string& why) {
+  throw Error(ErrorKind::corrupt, cat("session ", path.string(), " ", why),
+              cat("delete ", path.string(), " to start again"));
+}
+
+// Against damage, not against forgery. Every step is invertible, so any one wrong word shows.
+std::uint64_t checksum(std::ifstream& file, std::uint64_t size) {
+  std::uint64_t sum = size;
+  std::vector<std::uint64_t> words(1 << 17);
+  while (size > 0) {
+    words.assign(words.size(), 0);
+    const std::uint64_t count = std::min<std::uint64_t>(size, words.size() * sizeof words[0]);
+    if (!file.read(reinterpret_cast<char*>(words.data()), std::streamsize(count))) return ~sum;
+    for (std::uint64_t i = 0; i < (count + 7) / 8; ++i) {
+      sum = std::rotl(sum ^ words[i], 29) * 0x9E3779B97F4A7C15U;
+    }
+    size -= count;
+  }
+  return sum;
+}
+
+// The end of a file; empty if it does not end as a session does.
+struct Tail {
+  std::uint64_t state = 0;  // bytes of what the engine saved
+  std::uint64_t json = 0;
+};
+std::optional<Tail> tail_of(std::ifstream& file, std::uint64_t size) {
+  if (size < kTail) return std::nullopt;
+  char bytes[kTail];
+  file.seekg(std::streamoff(size - kTail));
+  if (!file.read(bytes, kTail)) return std::nullopt;
+  if (std::memcmp(bytes + sizeof(std::uint64_t), kMark.data(), kMark.size()) != 0) {
+    return std::nullopt;
+  }
+  Tail tail;
+  std::memcpy(&tail.json, bytes, sizeof tail.json);
+  if (tail.json > size - kTail || tail.json > kMostJson) return std::nullopt;
+  tail.state = size - kTail - tail.json;
+  return tail;
+}
+
+// A new file next to `path`, which is removed unless it is published.
+class Draft {
+ public:
+  explicit Draft(const fs::path& path) : path_(path), name_(path.string() + ".XXXXXX") {
+    const int file = mkstemp(name_.data());
+    if (file < 0) fail("write next to", path, errno);
+    close(file);
+  }
+  ~Draft() {
+    if (!name_.empty()) unlink(name_.c_str());
+  }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+
+  const std::string& name() const { return name_; }
+
+  void publish() {
+    const int file = open(name_.c_str(), O_WRONLY | O_CLOEXEC);
+    const bool flushed = file >= 0 && fsync(file) == 0;
+    const int error = errno;
+    if (file >= 0) close(file);
+    if (!flushed) fail("write", path_, error);
+    if (std::rename(name_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
+    name_.clear();
+  }
+
+ private:
+  fs::path path_;
+  std::string name_;
+};
+
+using Named = std::pair<const char*, std::string>;
+
+std::vector<Named> parts_of(const SessionOwner& owner) {
+  return {
+      {"model", owner.model}, {"plan", owner.plan}, {"keys", owner.keys}, {"values", owner.values}};
+}
+
+}  // namespace
+
+bool session_exists(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return false;
+  if (status.type() == fs::file_type::regular) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) fail("read", path, errno);
+    if (tail_of(file, fs::file_size(path))) return true;
+  }
+  throw Error(ErrorKind::usage, cat(path.string(), " exists and is not a session of mrrope"),
+              "give --session a new file name");
+}
+
+Session load_session(const fs::path& path, const SessionOwner& owner, TimelineModel& model) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("read", path, errno);
+  const std::optional<Tail> tail = tail_of(file, fs::file_size(path));
+  if (!tail) corrupt(path, "is damaged");
+  std::string text(tail->json, '\0');
+  file.seekg(std::streamoff(tail->state));
+  if (!file.read(text.data(), std::streamsize(text.size()))) corrupt(path, "is damaged");
+  const json about = parse_json(text, "session " + path.string(), {.bytes = kMostJson});
+  Session session;
+  std::size_t rung = 0;
+  try {
+    for (const auto& [key, value] : parts_of(owner)) {
+      const auto saved = about.at(key).get<std::string>();
+      if (saved == value) continue;
+      throw Error(ErrorKind::usage,
+                  cat("session ", path.string(), " belongs to another ", key, " (", shown(saved),
+                      ", not ", value, ")"),
+                  "give the model and flags it was saved with, or another --session");
+    }
+    file.seekg(0);
+    if (about.at("checksum").get<std::uint64_t>() != checksum(file, tail->state)) {
+      corrupt(path, "is damaged");
+    }
+    for (const json& m : about.at("messages")) {
+      session.messages.push_back(
+          {m.at("role").get<std::string>(), m.at("content").get<std::string>()});
+    }
+    rung = about.at("rung").get<std::size_t>();
+  } catch (const json::exception&) {
+    corrupt(path, "has no usable description");
+  }
+  session.timeline = model.restore(path, rung);
+  return session;
+}
+
+void save_session(const fs::path& path, const SessionOwner& owner, const Timeline& timeline,
+                  const std::vector<ChatMessage>& messages) {
+  session_exists(path);
+  Draft draft(path);
+  timeline.save(draft.name());
+  json about;
+  for (const auto& [key, value] : parts_of(owner)) about[key] = value;
+  {
+    std::ifstream file(draft.name(), std::ios::binary);
+    about["checksum"] = checksum(file, fs::file_size(draft.name()));
+  }
+  about["rung"] = timeline.rung();
+  about["tokens"] = timeline.length();
+  about["messages"] = json::array();
+  for (const ChatMessage& m : messages) {
+    json message;
+    message["role"] = m.role;
+    message["content"] = m.content;
+    about["messages"].push_back(std::move(message));
+  }
+  const std::string text = about.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::uint64_t size = text.size();
+  std::ofstream file(draft.name(), std::ios::binary | std::ios::app);
+  file << text;
+  file.write(reinterpret_cast<const char*>(&size), sizeof size);
+  file << kMark;
+  if (!file.flush()) fail("write", path, errno);
+  file.close();
+  draft.publish();
+}
+
+}  // namespace mrrope

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A conversation in one file, to resume in another process: what the engine saved, then JSON that
+// says what it belongs to, then the size of the JSON and a mark. The file is replaced in one step.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/timeline_model.h"
+
+namespace mrrope {
+
+// A session can only be resumed with the same of all these.
+struct SessionOwner {
+  std::string model;   // digest
+  std::string plan;    // digest of the ladder
+  std::string keys;    // type of the cache
+  std::string values;  // type of the cache
+};
+
+struct Session {
+  std::unique_ptr<Timeline> timeline;
+  std::vector<ChatMessage> messages;  // of a chat
+};
+
+// Whether there is a session. Throws Error (usage) if the path names anything else.
+bool session_exists(const std::filesystem::path& path);
+
+// As the only timeline of the model. Throws Error: corrupt, failed, usage (the owner differs).
+Session load_session(const std::filesystem::path& path, const SessionOwner& owner,
+                     TimelineModel& model);
+
+// Replaces an earlier session, and no other file. Throws Error: usage, failed.
+void save_session(const std::filesystem::path& path, const SessionOwner& owner,
+                  const Timeline& timeline, const std::vector<ChatMessage>& messages);
+
+}  // namespace mrrope

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope generate with chat templates and sessions: the real command on the tiny model.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+#include "support/gguf_edit.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class GenerateCommand : public testing::Test {
+ protected:
+  // The tiny model with a chat template.
+  std::string model_with(const std::string& source) const {
+    const std::string path = folder_.file("chat.gguf");
+    test::edit_gguf(MRROPE_TINY_MODEL, path, [](const std::string&) { return false; }, {},
+                    {text_key("tokenizer.chat_template", source)});
+    return path;
+  }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(GenerateCommand, AChatPrintsItsAnswerAsJson) {
+  const std::string model =
+      model_with("{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}");
+  const CommandResult r = run_command("generate " + model + " --chat -p Hi -n 4 --json");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const json answer = json::parse(r.out);
+  EXPECT_EQ(answer["completion_tokens"], 4);
+  EXPECT_FALSE(answer["text"].get<std::string>().empty());
+  const CommandResult plain = run_command("generate " + model + " --chat -p Hi -n 4");
+  EXPECT_EQ(plain.out, answer["text"].get<std::string>() + "\n");
+}
+
+TEST_F(GenerateCommand, SurvivesHostileChatTemplates) {
+  for (const std::string& source :
+       {std::string("{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(1) }}"),
+        "{{ " + std::string(100000, '(') + " }}",
+        std::string("{% set n = namespace() %}{% set n.a = n %}{{ n | tojson }}")}) {
+    const CommandResult r = run_command("generate " + model_with(source) + " --chat -p Hi -n 1");
+    EXPECT_EQ(r.exit_code, 3) << r.err;
+    EXPECT_TRUE(contains(r.err, "chat template of chat.gguf")) << r.err;
+  }
+}
+
+TEST_F(GenerateCommand, RefusesMoreThreadsThanThereCanBe) {
+  const std::string line = std::string("generate ") + MRROPE_TINY_MODEL + " -p Hi -n 1 -t ";
+  const CommandResult many = run_command(line + "600");
+  EXPECT_EQ(many.exit_code, 2);
+  EXPECT_TRUE(contains(many.err, "-t 600 is not between 0 and 512")) << many.err;
+  // Each thread's stack takes address space.
+  const CommandResult full = run_command(line + "500", "ulimit -v 3000000;");
+  EXPECT_EQ(full.exit_code, 1) << full.err;
+  EXPECT_TRUE(contains(full.err, "did not start")) << full.err;
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chat templates, good and hostile, run outside this process.
+#include "engine/chat/chat.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include "engine/llama/vocabulary.h"
+#include "mrrope/error.h"
+#include "support/byte_vocabulary.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kPlain =
+    "{{ bos_token }}{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}";
+
+std::string render(ChatRenderer& renderer, const std::string& source,
+                   const std::string& content = "Hi", milliseconds limit = milliseconds(60000)) {
+  const ChatMessage message{"user", content};
+  return renderer.render({source, "<s>", "</s>", true}, {&message, 1}, limit);
+}
+
+// The reason that is given for a template that cannot be rendered.
+std::string refusal(ChatRenderer& renderer, const std::string& source, milliseconds limit) {
+  try {
+    return "rendered " + std::to_string(render(renderer, source, "Hi", limit).size()) + " bytes";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(ChatRenderer, RendersWithoutTheBosThatTheTokenizerAdds) {
+  ChatRenderer renderer;
+  EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
+  const ChatMessage message{"user", "Hi"};
+  EXPECT_EQ(renderer.render({kPlain, "<s>", "</s>", false}, {&message, 1}, milliseconds(60000)),
+            "<s><user>Hi<assistant>");
+}
+
+TEST(ChatRenderer, SaysWhatTheTemplateSays) {
+  ChatRenderer renderer;
+  EXPECT_NE(refusal(renderer, "{{ raise_exception('no system role here') }}", milliseconds(60000))
+                .find("no system role here"),
+            std::string::npos);
+}
+
+TEST(ChatRenderer, SurvivesTemplatesThatCrash) {
+  ChatRenderer renderer;
+  const std::string deep(100000, '(');
+  for (const std::string& source :
+       {std::string("{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(1) }}"), "{{ " + deep + " }}",
+        "{{ " + std::string(200000, '[') + " }}",
+        std::string("{% set n = namespace() %}{% set n.a = n %}{{ n | tojson }}")}) {
+    EXPECT_EQ(refusal(renderer, source, milliseconds(60000)), "it crashed or used too much memory")
+        << source.substr(0, 40);
+  }
+  EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
+}
+
+TEST(ChatRenderer, StopsTemplatesThatDoNotEnd) {
+  ChatRenderer renderer;
+  EXPECT_EQ(refusal(renderer,
+                    "{% for a in range(100000) %}{% for b in range(100000) %}"
+                    "{% endfor %}{% endfor %}",
+                    milliseconds(300)),
+            "it ran for more than 300 ms");
+  EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
+}
+
+TEST(ChatRenderer, StopsTemplatesThatTakeAllMemory) {
+  ChatRenderer renderer;
+  const std::string why = refusal(renderer,
+                                  "{% set ns = namespace(s='xxxxxxxxxxxxxxxx') %}"
+                                  "{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}"
+                                  "{{ ns.s }}",
+                                  milliseconds(2000));
+  EXPECT_EQ(why.find("rendered"), std::string::npos) << why;
+  EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
+}
+
+// Device drivers reserve address space by the gigabyte.
+TEST(ChatRenderer, DoesNotCountWhatTheProcessHadReserved) {
+  const std::size_t size = std::size_t{64} << 30;
+  void* reserved =
+      mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(reserved, MAP_FAILED);
+  {
+    ChatRenderer renderer;
+    const std::string content(1 << 20, 'x');
+    EXPECT_EQ(render(renderer, kPlain, content), "<user>" + content + "<assistant>");
+  }
+  munmap(reserved, size);
+}
+
+TEST(ChatTemplate, OfAFileRunsOutsideThisProcess) {
+  const test::TempFolder folder;
+  const ChatMessage message{"user", "Hi"};
+  auto file = test::byte_vocabulary("gpt-2");
+  file.text("tokenizer.chat_template", "{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(1) }}");
+  const auto hostile = open_vocabulary(folder.write("hostile.gguf", file.bytes()));
+  try {
+    hostile->apply_chat_template({&message, 1});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    EXPECT_NE(std::string(error.what()).find("hostile.gguf"), std::string::npos) << error.what();
+  }
+  auto plain = test::byte_vocabulary("gpt-2");
+  plain.text("tokenizer.chat_template", std::string(kPlain).substr(15));  // without BOS
+  const auto good = open_vocabulary(folder.write("good.gguf", plain.bytes()));
+  EXPECT_EQ(good->apply_chat_template({&message, 1}), "<user>Hi<assistant>");
+}
+
+}  // namespace
+}  // namespace mrrope
