@@ -74,7 +74,7 @@ TEST(RulerCommand, ShowsPromptsAndRefusesBadInput) {
   const CommandResult dry =
       run_command(start + "--lengths 1k --tasks niah_single_1 --samples 3 --dry-run");
   EXPECT_EQ(dry.exit_code, 0) << dry.err;
-  EXPECT_TRUE(contains(dry.out, "3 prompts, up to 3072 tokens")) << dry.out;
+  EXPECT_TRUE(contains(dry.out, "3 prompts, at most 3072 tokens")) << dry.out;
 }
 
 TEST(InfinitebenchCommand, RunsGeneratedAndOfficialFiles) {

@@ -74,7 +74,7 @@ TEST_F(Endpoint, FaultsDoNotChangeResultsAndAreNamed) {
          {r.out, r.err, journal, file(clean + "-bad/run.json"), file(clean + "-bad/report.html")}) {
       EXPECT_FALSE(contains(text, key));
     }
-    EXPECT_TRUE(contains(r.err, "trouble with the server: ")) << r.err;
+    EXPECT_TRUE(contains(r.err, "problems with the server: ")) << r.err;
     for (const char* kind : {"status 429 x", "status 500 x", "cut x", "garbage x"}) {
       EXPECT_TRUE(contains(r.err, kind)) << kind << r.err;
     }
@@ -162,7 +162,7 @@ TEST_F(Endpoint, LiesAboutUsageAreCountedAndChatsGoThroughTheServersTemplate) {
   FakeServer server({.lies = true});
   const CommandResult r = run_command(ruler(server, "lies"));
   EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.err, "usage x24 (usage: it counts other tokens")) << r.err;
+  EXPECT_TRUE(contains(r.err, "usage x24 (usage: its token counts differ")) << r.err;
   const json sent = json::parse(server.last_body());
   EXPECT_EQ(sent["temperature"], 0);
   EXPECT_EQ(sent["prompt"][0], 1);  // the one BOS
@@ -194,9 +194,9 @@ TEST_F(Endpoint, RefusesWhatItCannotDoByName) {
           "export MRROPE_API_KEY=k-4713;");
   refused(with_url(url), 2, "has 2 models", with_key);
   refused(with_url(url, " nobody"), 2, "has no model \"nobody\"", with_key);
-  refused(with_url(url, " fake --ctx 2k --lengths 2k"), 2, "takes 1500 tokens per request",
+  refused(with_url(url, " fake --ctx 2k --lengths 2k"), 2, "accepts 1500 tokens per request",
           with_key);
-  refused(with_url(url, " fake --methods pro"), 2, "scaling that its server gave it", with_key);
+  refused(with_url(url, " fake --methods pro"), 2, "sets the scaling of its model", with_key);
   refused(with_url(url, std::string(" ") + MRROPE_TINY_MODEL), 2, "--vocab ", with_key);
   refused("eval ppl --endpoint " + url + " --lengths 1k", 3, "perplexity needs the probability",
           with_key);

@@ -90,7 +90,7 @@ TEST_F(EvalCommand, WithoutTextsTakesThoseOfTheProjectAndSaysSo) {
   const CommandResult r =
       run_command("eval ppl " + kModel + " --method none --ctx 128 --samples 1 --kl-positions 0");
   EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.err, "data/texts")) << r.err;
+  EXPECT_TRUE(contains(r.err, "the texts that come with mrrope")) << r.err;
   EXPECT_TRUE(contains(r.out, "1 document")) << r.out;
 }
 

@@ -194,7 +194,7 @@ TEST_P(Survive, AKillAndThenEverythingElse) {
   write_file(folder_ / "cut/journal.jsonl", before + "{\"task\":");
   const CommandResult last = run_command(line("cut"));  // the same model, wherever it lies
   EXPECT_EQ(last.exit_code, 0) << last.err;
-  EXPECT_TRUE(contains(last.err, "the journal ended in half a line (8 bytes)")) << last.err;
+  EXPECT_TRUE(contains(last.err, "the journal ended in an incomplete line (8 bytes)")) << last.err;
   EXPECT_EQ(results("cut"), results("whole"));
   EXPECT_EQ(journal("cut"), journal("whole"));
   // run.json counts all calls; the kill may have come between a unit and its cost.

@@ -226,7 +226,9 @@ std::string counted(std::size_t n) { return n == 1 ? "1 document" : cat(n, " doc
 std::vector<std::string> DocumentSet::notes() const {
   std::vector<std::string> lines;
   if (!empty.empty())
-    lines.push_back(cat("skipped ", counted(empty.size()), " without text: ", join(empty)));
+    lines.push_back(
+        cat("skipped ", empty.size(),
+            empty.size() == 1 ? " empty document: " : " empty documents: ", join(empty)));
   if (duplicates > 0) lines.push_back(cat(counted(duplicates), " given twice, read once"));
   if (!skipped.empty()) {
     lines.push_back(

@@ -128,7 +128,7 @@ TEST_P(Damaged, LinesOfWrongTypesAreRefusedByResuming) {
 TEST_P(Damaged, LinesOfWrongTypesAreRefusedByResults) {
   const RecordedRun recorded = read_run(dir_ / "run");
   std::vector<ordered_json::json_pointer> all;
-  pointers(recorded.units[0], {}, all);
+  pointers(recorded.units[0], ordered_json::json_pointer(), all);
   std::size_t refusals = 0;
   for (const auto& at : all) {
     for (const ordered_json& wrong : kWrong) {
@@ -147,7 +147,7 @@ TEST_P(Damaged, RunsOfWrongTypesAreRefusedByResults) {
   std::vector<ordered_json::json_pointer> all;
   ordered_json plain = recorded.run;
   for (ordered_json& method : plain["methods"]) method["numbers"] = nullptr;
-  pointers(plain, {}, all);
+  pointers(plain, ordered_json::json_pointer(), all);
   std::size_t refusals = 0;
   for (const auto& at : all) {
     for (const ordered_json& wrong : kWrong) {
@@ -179,7 +179,7 @@ TEST_P(Damaged, ClaimsTakeNoMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, Damaged, testing::Values("ppl", "needle", "ruler"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& task) { return std::string(task.param); });
 
 }  // namespace
 }  // namespace mrrope

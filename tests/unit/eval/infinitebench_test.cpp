@@ -155,7 +155,7 @@ TEST_F(InfiniteData, NamesBadData) {
   fails("passkey", R"({"id": 1, "context": "c", "input": "i"})", "no field 'answer'");
   fails("passkey", R"({"id": 1, "context": "c", "input": "i", "answer": {}})", "neither text nor");
   fails("math_find", R"({"id": 1, "context": "c", "input": "The x of", "answer": "y"})",
-        "no number");
+        "not a number");
   fails("math_find", R"({"id": 1, "context": "c", "input": "i", "answer": 1})", "The ... of");
   fails("code_run", R"({"id": 1, "context": "c", "input": "i", "answer": 1})", "func_1(2)");
   fails("code_debug", R"({"id": 1, "context": "c", "answer": "a", "options": ["a"]})", "1 options");

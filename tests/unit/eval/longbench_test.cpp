@@ -144,7 +144,7 @@ TEST_F(Longbench, ReadsLinesTooAndNamesBadItems) {
   bad["answer"] = "E";
   fails(ordered_json({bad}).dump(), "not A-D");
   bad["answer"] = 3;
-  fails(ordered_json({bad}).dump(), "no text but number");
+  fails(ordered_json({bad}).dump(), "not text but number");
   fails("[", "data.json");
   expect_error(ErrorKind::usage, "no item", [&] { read("[]"); });
   options_.mode = "guess";

@@ -234,7 +234,8 @@ TEST(Needle, WithoutSentencesItStaysAndIsCounted) {
   const NeedleResults r = run_in_memory(model, {method(model, "none")}, {{"a#1", text}}, options);
   EXPECT_EQ(r.unsnapped, 2u);
   EXPECT_EQ(model.prompts[1].find("\nThe magic"), 401u);
-  EXPECT_NE(to_text(r).find("near 2 needles"), std::string::npos) << to_text(r);
+  EXPECT_NE(to_text(r).find("2 needles were inserted mid-sentence"), std::string::npos)
+      << to_text(r);
 }
 
 TEST(Needle, EndsOfSentences) {
@@ -422,6 +423,25 @@ TEST(NeedleText, HeatMap) {
   EXPECT_NE(text.find("66.7 +-33.3"), std::string::npos) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_NE(to_text(r, true).find("\x1b[30;48;5;196m    0\x1b[0m"), std::string::npos);
+}
+
+TEST(NeedleText, SaysWhereNothingCanBeLearned) {
+  const std::vector<Document> documents = {{"a#1", sentences(2000, 1)}};
+  ScriptedOptions wide = roomy();
+  wide.train_length = 600;
+  for (const std::size_t sight : {std::size_t(0), std::size_t(600)}) {
+    ReadingModel model(wide, sight);
+    const NeedleResults r = run_in_memory(model, {method(model, "none"), method(model, "pro", 4)},
+                                          documents, planted(model, {512, 1024}, {50, 100}));
+    const bool hopeless = sight == 0;
+    EXPECT_EQ(to_text(r).find("nothing can be learned beyond it") != std::string::npos, hopeless);
+    EXPECT_EQ(task_results(r).notes.size(), hopeless ? 1u : 0u);
+  }
+  // Without a length inside the window nothing is said.
+  ReadingModel model(roomy(), 0);
+  const NeedleResults r =
+      run_in_memory(model, {method(model, "none")}, documents, planted(model, {512}, {50}));
+  EXPECT_EQ(hopeless_text(r), "");
 }
 
 class NeedleSurvival : public ::testing::Test {

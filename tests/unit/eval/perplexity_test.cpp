@@ -99,12 +99,12 @@ TEST(Perplexity, OnePassIsAPassPerLength) {
         double half = 0;
         double band = 0;
         for (std::size_t d = 0; d < reach[l]; ++d) {
-          const double loss = naive_loss(model, methods[m].ladder, documents[d], 0, n);
+          const double loss = naive_loss(model, *methods[m].ladder, documents[d], 0, n);
           EXPECT_NEAR(r.rows[m].cells[l].loss[d], loss, 1e-12);
           full += loss;
-          half += naive_loss(model, methods[m].ladder, documents[d], n / 2, n);
+          half += naive_loss(model, *methods[m].ladder, documents[d], n / 2, n);
           band +=
-              naive_loss(model, methods[m].ladder, documents[d], l == 0 ? 0 : r.lengths[l - 1], n);
+              naive_loss(model, *methods[m].ladder, documents[d], l == 0 ? 0 : r.lengths[l - 1], n);
         }
         const double k = double(reach[l]);
         EXPECT_EQ(r.rows[m].cells[l].perplexity.n, reach[l]);
@@ -162,7 +162,7 @@ TEST(Perplexity, DivergenceIsThatOfFullLogits) {
   for (std::size_t d = 0; d < 3; ++d) {
     std::vector<std::vector<double>> p;  // none, then pro
     for (const std::size_t m : {1u, 0u}) {
-      model.use(methods[m].ladder);
+      model.use(*methods[m].ladder);
       model.timeline()->append_observed(model.tokenize(documents[d].text, true, false), wanted,
                                         [&](std::size_t, std::span<const float> logits) {
                                           double total = 0;
