@@ -7,8 +7,9 @@
 #include <set>
 
 #include "base/text.h"
-#include "report/search.h"
-#include "report/words.h"
+#include "report/search_part.h"
+#include "report/sweep_part.h"
+#include "report/verdict_words.h"
 
 namespace mrrope {
 
@@ -23,16 +24,16 @@ struct MetricWords {
 constexpr MetricWords kMetrics[] = {
     {"perplexity", "Perplexity of the first N tokens", "perplexity",
      "Lower is better. The band is one standard error over documents."},
-    {"perplexity_band", "Bands: only the tokens from the length before to N", "perplexity",
-     "A mean over all tokens hides a collapse at the end; a band does not."},
+    {"perplexity_band", "Bands: only the tokens between one length and the next", "perplexity",
+     "A mean over all tokens hides a collapse at the end; a band shows it."},
     {"perplexity_last_half", "The last half of N tokens", "perplexity", ""},
     {"perplexity_sliding", "Perplexity of sliding windows of N tokens", "perplexity",
      "Lower is better. The band is one standard error over documents."},
     {"kl_divergence", "Divergence from the untouched model", "KL divergence, nats",
-     "Inside the window, where the untouched model is right."},
+     "Inside the window, where the untouched model is the reference."},
     {"rouge1_recall", "Recall of the planted answer (ROUGE-1)", "recall",
-     "Share of the answer's words that the model gave back."},
-    {"contains", "Answers given letter for letter", "share of needles", ""},
+     "Share of the words of the answer that the model wrote."},
+    {"contains", "Needles found, letter for letter", "share of needles", ""},
 };
 
 MetricWords words_for(const std::string& metric) {
@@ -162,7 +163,7 @@ class FigureMaker {
 
  private:
   static int rank(const std::string& section) {
-    if (section == kSearchSection) return -1;
+    if (section == kSearchSection || section == kSweepSection) return -1;
     if (section == section_of("ppl")) return 0;
     if (section == section_of("needle")) return 1;
     return section == "Plans" ? 3 : 2;
@@ -238,8 +239,8 @@ class FigureMaker {
     }
   }
 
-  // Lines that lie on top of each other part once each is taken against the same method, document
-  // by document: the spread between documents drops out of the error.
+  // Lines that overlap become distinct once each is compared with the same method, document by
+  // document: the spread between documents cancels out.
   void differences(const RunGroup& group) {
     for (const RunRecord* run : group.runs) {
       if (!run->perplexity || run->perplexity->rows.size() < 2) continue;
@@ -259,7 +260,7 @@ class FigureMaker {
         for (const Comparison& c : r.comparisons) {
           const bool forth = c.a == row.method && c.b == reference;
           const bool back = c.b == row.method && c.a == reference;
-          // The untouched model past its window would leave no room for the others.
+          // Past its window the untouched model would take all the room of the chart.
           if ((!forth && !back) || (row.untouched && c.length > r.window)) continue;
           PairedDifference d = c.difference;
           if (back) d.log_ratio.value = -d.log_ratio.value;
@@ -268,7 +269,8 @@ class FigureMaker {
         chart.series.push_back(std::move(s));
       }
       add(section_of("ppl"), "ppl-difference",
-          "Below zero is better than it. The band is one standard error of the paired difference.",
+          "Below zero is better. The band is one standard error of the paired difference. The "
+          "untouched model is shown inside its window only.",
           std::move(chart));
     }
   }
@@ -304,8 +306,8 @@ class FigureMaker {
       out_.push_back(
           {section_of(group.front().task), file_for(cat(group.front().task, "-", metric, "-map")),
            titled(words.title, group),
-           cat("Depth in the text from top to bottom, length from left to right; numbers "
-               "are percent, blue is good. ",
+           cat("Depth of the needle from top to bottom, length from left to right. Numbers are "
+               "percent; blue is good. ",
                words.note),
            std::move(maps)});
     }
@@ -352,6 +354,12 @@ class FigureMaker {
 
   void searches(const RunGroup& group) {
     for (const RunRecord* run : group.runs) {
+      if (run->sweep) {
+        Figure f = sweep_figure(*run->sweep);
+        f.file = file_for(f.file);
+        f.title = titled(f.title, group);
+        out_.push_back(std::move(f));
+      }
       for (Figure& f : search_figures(*run)) {
         auto& chart = std::get<LineChart>(f.content);
         chart.title = titled(chart.title, group);
@@ -376,7 +384,7 @@ class FigureMaker {
       const RunRecord& first = *by_model[digest].front();
       chart.title = cat(several_models_ ? first.model + ": " : "", "Factor per pair");
       chart.x = {"pair, from fast to slow", Spacing::linear, false};
-      chart.y = {"what divides the angle per position", Spacing::log, false};
+      chart.y = {"divisor of the angle per position", Spacing::log, false};
       chart.dots = false;
       std::set<std::string> seen;
       std::map<std::string, int> names;
@@ -400,8 +408,8 @@ class FigureMaker {
                        {double(middle->high), cat("high ", middle->high)}};
       }
       add("Plans", cat("plans"),
-          "Pairs left of low turn as trained, pairs right of high are slowed in full; methods "
-          "differ in the middle. Of a plan that grows, the last rung.",
+          "Pairs left of low turn as trained; pairs right of high are slowed in full; methods "
+          "differ in between. An elastic plan is shown at its last rung.",
           std::move(chart));
     }
   }
@@ -422,6 +430,9 @@ std::vector<Figure> figures_of(const std::vector<RunRecord>& records) {
 std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
   std::vector<TaskTable> out;
   for (const RunGroup& group : grouped(records)) {
+    for (const RunRecord* run : group.runs) {
+      if (run->sweep) out.push_back({kSweepSection, sweep_table(*run->sweep)});
+    }
     const std::vector<NamedRow> all = named_rows(group);
     for (const std::string& metric : distinct(all, metric_of)) {
       const std::vector<NamedRow> rows = chosen(all, metric, false);

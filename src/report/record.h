@@ -32,7 +32,7 @@ struct RecordedMethod {
   std::optional<Plan> plan;  // of a ladder its last rung; absent where the numbers make no plan
 };
 
-// What a model wrote, beside what it should have.
+// What a model wrote, and what it should have written.
 struct RecordedAnswer {
   std::string method;
   std::int64_t length = 0;
@@ -40,7 +40,7 @@ struct RecordedAnswer {
   std::string expected, text;
 };
 
-// The search of mrrope tune, as search.h reads it.
+// The search of mrrope tune, as search_part.h reads it.
 struct SearchedPlan {
   std::string name;
   std::string origin;     // published, given, start, refined, knots
@@ -57,7 +57,7 @@ struct ProofLine {
   std::string method;
   std::vector<Cell> cells;
   Estimate needles;
-  std::string against;  // why it stands against the found plan
+  std::string against;  // why it rivals the found plan
 };
 
 struct RecordedSearch {
@@ -71,6 +71,19 @@ struct RecordedSearch {
   std::string recommended;
   std::size_t documents = 0;
   std::vector<ProofLine> proof;  // the found plan first
+};
+
+// A sweep of the ramp boundaries, as sweep_part.h reads it.
+struct RecordedSweep {
+  struct Point {
+    std::string method;
+    int low = 0, high = 0;
+    std::string beta_fast, beta_slow;  // intervals, as text
+    Estimate perplexity;
+  };
+  std::int64_t length = 0;
+  std::size_t documents = 0;
+  std::vector<Point> points;
 };
 
 struct RunRecord {
@@ -92,19 +105,20 @@ struct RunRecord {
   std::optional<PerplexityResults> perplexity;
   std::optional<NeedleResults> needle;
   std::optional<RecordedSearch> search;
+  std::optional<RecordedSweep> sweep;
   std::vector<RecordedAnswer> answers;
   std::vector<std::string> notes;
 };
 
-// What lies in a folder. Never throws on what it holds: `problem` says what is wrong with it.
+// Reads a folder. Never throws because of its content: `problem` says what is wrong with it.
 RunRecord read_record(const std::filesystem::path& folder);
 
-// All given folders; one without run.json stands for the runs right below it. Shards of one run are
+// All given folders; one without run.json means the runs directly below it. Shards of one run are
 // one record. Names are made different. Throws Error (failed) where no folder holds a run that can
 // be read.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
-// Runs that may stand in one chart: same task, model, texts and settings (lengths may differ).
+// Runs that may share a chart: same task, model, texts and settings (lengths may differ).
 struct RunGroup {
   std::vector<const RunRecord*> runs;
   const RunRecord& front() const { return *runs.front(); }
