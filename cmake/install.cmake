@@ -1,5 +1,5 @@
-# The command, the library, its CMake package and its pkg-config file.
-include(GNUInstallDirs)
+# The library with its CMake package and pkg-config file; then the command with its manual, and the
+# bundled model and texts that `demo` and the evaluations use.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS mrrope EXPORT mrropeTargets FILE_SET HEADERS)
@@ -19,6 +19,9 @@ install(FILES ${PROJECT_BINARY_DIR}/mrropeConfig.cmake
               ${PROJECT_BINARY_DIR}/mrropeConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 
+# Relative to its own place, so that `cmake --install --prefix` and moved folders work.
+file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/mrrope.pc.in ${PROJECT_BINARY_DIR}/mrrope.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/mrrope.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
@@ -27,8 +30,11 @@ if(MRROPE_LIBRARY_ONLY)
 endif()
 
 install(TARGETS mrrope_command)
+install(FILES ${PROJECT_SOURCE_DIR}/models/mrrope-tiny.gguf
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/mrrope/models)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/texts DESTINATION ${CMAKE_INSTALL_DATADIR}/mrrope/data)
 
-# Man page and completions are written by the command itself, from the table behind --help.
+# The command itself writes the man page and the completions, from the table behind --help.
 set(manual ${PROJECT_BINARY_DIR}/share)
 add_custom_command(
   OUTPUT ${manual}/mrrope.1 ${manual}/mrrope.bash ${manual}/_mrrope ${manual}/mrrope.fish

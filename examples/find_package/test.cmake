@@ -1,6 +1,6 @@
-# Installs into a folder of its own, then builds and runs the outside project against it,
-# once through find_package and once through pkg-config.
-set(prefix ${BUILD}/outside/prefix)
+# Installs into a folder of its own, then builds and runs the outside project against it, once
+# through find_package and once through pkg-config. With LIBRARY_ONLY it first builds the library
+# alone, in a folder of its own, where nothing but Highway and nlohmann_json can be found.
 set(ENV{DESTDIR} "")
 function(must)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -13,6 +13,17 @@ if(FLAGS)
   set(sanitize -fsanitize=${FLAGS})
 endif()
 
+if(LIBRARY_ONLY)
+  set(BUILD ${BUILD}/library_only)
+  foreach(package CLI11 ZLIB LibLZMA zstd NLopt OpenSSL GTest benchmark Python3)
+    list(APPEND absent -D CMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
+  endforeach()
+  must(${CMAKE_COMMAND} -S ${ROOT} -B ${BUILD} -G Ninja -D MRROPE_LIBRARY_ONLY=ON
+       -D MRROPE_LLAMA_SOURCE=/absent -D MRROPE_NVCC=OFF -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_COMPILER=${CXX}
+       -D MRROPE_SANITIZE=${FLAGS} ${absent})
+  must(${CMAKE_COMMAND} --build ${BUILD})
+endif()
+set(prefix ${BUILD}/outside/prefix)
 file(REMOVE_RECURSE ${BUILD}/outside)
 must(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 must(${CMAKE_COMMAND} -S ${SOURCE}/find_package -B ${BUILD}/outside/build
@@ -27,12 +38,31 @@ endif()
 file(GLOB_RECURSE pc ${prefix}/*/mrrope.pc)
 get_filename_component(folder ${pc} DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} ${folder})
-must(pkg-config --define-prefix --cflags --static --libs mrrope)
+# The file itself finds the prefix, wherever it was installed. (--define-prefix would hide that.)
+must(pkg-config --dont-define-prefix --variable=includedir mrrope)
+string(STRIP "${output}" include)
+file(REAL_PATH "${include}" include)
+file(REAL_PATH ${prefix}/include wanted)
+if(NOT include STREQUAL wanted)
+  message(FATAL_ERROR "mrrope.pc says ${include}, not ${wanted}")
+endif()
+must(pkg-config --dont-define-prefix --cflags --static --libs mrrope)
 string(STRIP "${output}" flags)
 separate_arguments(flags)
 must(${CXX} -std=c++20 ${sanitize} ${SOURCE}/find_package/main.cpp -o ${BUILD}/outside/by_pkg_config
      ${flags})
 must(${BUILD}/outside/by_pkg_config ${MODEL})
+if(LIBRARY_ONLY)
+  return()
+endif()
+
+# The command finds its model and texts in the installation, not in the source tree.
+unset(ENV{MRROPE_HOME})
+must(${prefix}/bin/mrrope eval ppl ${prefix}/share/mrrope/models/mrrope-tiny.gguf --lengths 64
+     --samples 1 --method none --kl-positions 0)
+if(NOT output MATCHES "${prefix}/share/mrrope/data/texts")
+  message(FATAL_ERROR "the installed command reads other texts: ${output}")
+endif()
 foreach(file bin/mrrope share/man/man1/mrrope.1 share/bash-completion/completions/mrrope)
   if(NOT EXISTS ${prefix}/${file})
     message(FATAL_ERROR "not installed: ${file}")

@@ -11,11 +11,11 @@ namespace mrrope {
 // The values are the exit codes of the command.
 enum class ErrorKind {
   failed = 1,         // input or output failed, or a computation did
-  usage = 2,          // what was asked for makes no sense
+  usage = 2,          // the request is not valid
   unsupported = 3,    // the model cannot be extended, or this engine cannot run it
   corrupt = 4,        // a file contradicts its own format
   out_of_memory = 5,  // it will not fit
-  goal_not_met = 6,   // it ran, and a stated goal was missed
+  goal_not_met = 6,   // it ran, but a stated goal was not met
   interrupted = 130,  // Ctrl-C
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Methods: the published ways to extend RoPE, each a rule from geometry and scale to one cumulative
-// factor per pair. Nothing outside src/core/methods.cpp knows what a method does.
+// factor per pair. Only src/core/methods.cpp knows what a method does.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace mrrope {
 
 // An absent value means the method's default.
 struct Parameters {
-  std::optional<double> beta_fast;  // turns in the window from which a pair is left alone: 32
+  std::optional<double> beta_fast;  // pairs with at least this many turns are unchanged: 32
                                     // (llama3: 4, its high_freq_factor)
-  std::optional<double> beta_slow;  // turns below which a pair is scaled in full: 1
+  std::optional<double> beta_slow;  // pairs with at most this many are scaled in full: 1
   std::optional<int> low;           // first pair of the middle, instead of the one from beta_fast
   std::optional<int> high;          // first pair scaled in full, instead of the one from beta_slow
   std::optional<double> power;      // power: exponent p of eps_k ~ k^p; 0 is uni, 1 is pro

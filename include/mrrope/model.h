@@ -62,7 +62,7 @@ struct Model {
 
   Geometry geometry;  // of the layers a plan applies to
   DeclaredScaling scaling;
-  std::uint64_t weight_bytes = 0;            // 0: weights not found beside the config
+  std::uint64_t weight_bytes = 0;            // 0: no weights next to config.json
   std::vector<std::filesystem::path> files;  // all parts
 };
 

@@ -11,7 +11,7 @@
 
 namespace mrrope {
 
-// 0-based pairs: [0, low) is left alone, [low, high) is the middle, [high, ...) is scaled in full.
+// 0-based pairs: [0, low) is unchanged, [low, high) is the middle, [high, ...) is scaled in full.
 struct Boundaries {
   int low = 0;
   int high = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotation of queries and keys. A RotaryTable holds the cosines and sines of a plan; rotate()
 // applies it to a batch at the speed of memory and never asks which method made it. For NVIDIA GPUs
-// see rotary_cuda.h. At the end stands the plain reference that judges every fast kernel.
+// see rotary_cuda.h. At the end is the plain reference that every fast kernel is tested by.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ class RotaryTable {
   std::unique_ptr<std::byte[], Free> rows_;
 };
 
-// Where a head lies: sequence s, token t, head h begins s * sequence + t * token + h * head
+// Where a head is: sequence s, token t, head h begins s * sequence + t * token + h * head
 // elements after the first. Strides of a dimension of size 1 are not read.
 struct Strides {
   std::int64_t sequence = 0;
@@ -103,7 +103,7 @@ constexpr Heads in_place(void* data, int count, Strides strides) noexcept {
 // One call's work.
 struct Batch {
   Element element = Element::f32;  // of queries and keys
-  int head_dim = 0;  // at least the table's rotary_dim; what lies past that is only copied
+  int head_dim = 0;  // at least the table's rotary_dim; elements past that are only copied
   std::int64_t sequences = 1;
   std::int64_t tokens = 0;  // of each sequence
   Heads queries{};

@@ -25,7 +25,7 @@ class CudaRotaryTable {
   CudaRotaryTable(CudaRotaryTable&&) noexcept;
   CudaRotaryTable& operator=(CudaRotaryTable&&) noexcept;
 
-  // The host cannot see positions that lie on the device: a token whose position is outside the
+  // The host cannot see positions that are on the device: a token whose position is outside the
   // stored rows is not written. This waits for the stream and throws Error (usage) if a launch
   // since the last call met one.
   void check(void* stream) const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json.h"
 
+#include <cmath>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -15,16 +17,18 @@ using nlohmann::json;
 
 // Builds values from nlohmann's events, and hands finished members of the streamed object over
 // instead of keeping them. The parser itself does not recurse, so depth costs no stack.
+template <typename Json>
 class Builder {
  public:
-  using number_integer_t = json::number_integer_t;
-  using number_unsigned_t = json::number_unsigned_t;
-  using number_float_t = json::number_float_t;
-  using string_t = json::string_t;
-  using binary_t = json::binary_t;
+  using number_integer_t = typename Json::number_integer_t;
+  using number_unsigned_t = typename Json::number_unsigned_t;
+  using number_float_t = typename Json::number_float_t;
+  using string_t = typename Json::string_t;
+  using binary_t = typename Json::binary_t;
 
-  Builder(const std::string& name, int max_depth, std::string_view inside, const JsonMember* member)
-      : name_(name), max_depth_(max_depth), inside_(inside), member_(member) {}
+  Builder(const std::string& name, const JsonLimits& limits, std::string_view inside,
+          const JsonMember* member)
+      : name_(name), limits_(limits), inside_(inside), member_(member) {}
 
   bool null() { return value(nullptr); }
   bool boolean(bool v) { return value(v); }
@@ -34,14 +38,15 @@ class Builder {
   bool string(string_t& v) { return value(std::move(v)); }
   bool binary(binary_t&) { return false; }  // JSON text has none
 
-  bool start_object(std::size_t) { return open(json::object()); }
-  bool start_array(std::size_t) { return open(json::array()); }
+  bool start_object(std::size_t) { return open(Json::object()); }
+  bool start_array(std::size_t) { return open(Json::array()); }
   bool end_object() { return close(); }
   bool end_array() { return close(); }
 
   bool key(string_t& v) {
     Frame& frame = stack_.back();
-    const bool fresh = frame.streamed ? seen_.insert(v).second : !frame.value.contains(v);
+    const bool fresh =
+        kOrdered || frame.streamed ? frame.seen.insert(v).second : !frame.value.contains(v);
     if (!fresh) {
       throw Error(ErrorKind::corrupt, cat(name_, ": the key ", shown(v), " is given twice"),
                   "remove one of the two");
@@ -61,20 +66,24 @@ class Builder {
         "python3 -m json.tool");
   }
 
-  json take() { return std::move(result_); }
+  Json take() { return std::move(result_); }
   bool streamed() const { return streamed_; }
 
  private:
+  // An ordered object is a list: looking a key up takes time in proportion to its size.
+  static constexpr bool kOrdered = !std::is_same_v<Json, json>;
+
   struct Frame {
-    json value;
+    Json value;
     std::string key;        // of the member under way
     bool streamed = false;  // members are handed over, not kept
+    std::unordered_set<std::string> seen{};
   };
 
-  bool open(json container) {
-    if (static_cast<int>(stack_.size()) >= max_depth_) {
-      throw Error(ErrorKind::corrupt, cat(name_, ": nested deeper than ", max_depth_, " levels"),
-                  "no model needs that: fetch the file again from its vendor");
+  bool open(Json container) {
+    if (static_cast<int>(stack_.size()) >= limits_.depth) {
+      throw Error(ErrorKind::corrupt, cat(name_, ": nested deeper than ", limits_.depth, " levels"),
+                  "the file is damaged or is something else: fetch it again");
     }
     const bool root = stack_.empty();
     const bool wanted =
@@ -86,21 +95,31 @@ class Builder {
   }
 
   bool close() {
-    json done = std::move(stack_.back().value);
+    Json done = std::move(stack_.back().value);
     stack_.pop_back();
     return value(std::move(done));
   }
 
-  bool value(json v) {
+  bool value(Json v) {
+    if (++values_ > limits_.values) {
+      throw Error(ErrorKind::corrupt, cat(name_, ": more than ", limits_.values, " values"),
+                  "the file is damaged or is something else: fetch it again");
+    }
     if (stack_.empty()) {
       result_ = std::move(v);
       return true;
     }
     Frame& frame = stack_.back();
-    if (frame.streamed) {
-      (*member_)(frame.key, std::move(v));
-    } else if (frame.value.is_array()) {
+    if (frame.value.is_array()) {
       frame.value.push_back(std::move(v));
+      return true;
+    }
+    if constexpr (kOrdered) {
+      auto& members = frame.value.template get_ref<typename Json::object_t&>();
+      static_cast<typename Json::object_t::Container&>(members).emplace_back(frame.key,
+                                                                             std::move(v));
+    } else if (frame.streamed) {
+      (*member_)(frame.key, std::move(v));
     } else {
       // While streaming, the rest of the root only needs its keys.
       const bool drop = member_ && stack_.size() == 1;
@@ -110,28 +129,29 @@ class Builder {
   }
 
   const std::string& name_;
-  int max_depth_;
+  const JsonLimits& limits_;
   std::string_view inside_;
   const JsonMember* member_;
   std::vector<Frame> stack_;
-  std::unordered_set<std::string> seen_;
+  std::size_t values_ = 0;
   bool streamed_ = false;
-  json result_;
+  Json result_;
 };
 
 void check_size(std::uint64_t size, const std::string& name, const JsonLimits& limits) {
   if (size > limits.bytes) {
     throw Error(ErrorKind::corrupt,
                 cat(name, " has ", size, " bytes; at most ", limits.bytes, " are read"),
-                "this is not what it claims to be: fetch it again from its vendor");
+                "the file is damaged or is something else: fetch it again");
   }
 }
 
-json parse(std::string_view text, const std::string& name, const JsonLimits& limits,
+template <typename Json>
+Json parse(std::string_view text, const std::string& name, const JsonLimits& limits,
            std::string_view inside, const JsonMember* member) {
   check_size(text.size(), name, limits);
-  Builder builder(name, limits.depth, inside, member);
-  json::sax_parse(text.begin(), text.end(), &builder);
+  Builder<Json> builder(name, limits, inside, member);
+  Json::sax_parse(text.begin(), text.end(), &builder);
   if (member && !builder.streamed()) {
     throw Error(ErrorKind::corrupt,
                 inside.empty() ? cat(name, ": is not a JSON object")
@@ -144,7 +164,12 @@ json parse(std::string_view text, const std::string& name, const JsonLimits& lim
 }  // namespace
 
 json parse_json(std::string_view text, const std::string& name, const JsonLimits& limits) {
-  return parse(text, name, limits, {}, nullptr);
+  return parse<json>(text, name, limits, {}, nullptr);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& name,
+                                          const JsonLimits& limits) {
+  return parse<nlohmann::ordered_json>(text, name, limits, {}, nullptr);
 }
 
 std::string read_text(const Source& source, const JsonLimits& limits) {
@@ -161,7 +186,16 @@ json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
 
 void each_json_member(std::string_view text, const std::string& name, const JsonLimits& limits,
                       std::string_view inside, const JsonMember& member) {
-  parse(text, name, limits, inside, &member);
+  parse<json>(text, name, limits, inside, &member);
+}
+
+nlohmann::ordered_json json_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+}
+
+std::string valid_utf8(const std::string& text) {
+  using Handler = json::error_handler_t;
+  return json::parse(json(text).dump(-1, ' ', false, Handler::replace)).get<std::string>();
 }
 
 }  // namespace mrrope

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict JSON. Refused, each with the byte offset: more text or depth than the limits allow, a key
-// given twice in one object, anything but UTF-8, numbers too large for a double, NaN, comments and
-// text after the end.
+// Strict JSON. Refused, each with the byte offset: more text, depth or values than the limits
+// allow, a key given twice in one object, anything but UTF-8, numbers too large for a double, NaN,
+// comments and text after the end.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,16 @@ namespace mrrope {
 
 struct JsonLimits {
   std::uint64_t bytes = std::uint64_t{16} << 20;
-  int depth = 64;  // objects and arrays inside each other
+  int depth = 64;                  // objects and arrays inside each other
+  std::size_t values = 4'000'000;  // each takes 16 bytes or more, however short its text is
 };
 
 // `name` appears in messages. Throws Error (corrupt).
 nlohmann::json parse_json(std::string_view text, const std::string& name,
                           const JsonLimits& limits = {});
+// The same with members in the order of the text, for files that are written again.
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& name,
+                                          const JsonLimits& limits = {});
 
 // A whole file. One that is over the limit is refused by its size, unread.
 nlohmann::json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
@@ -32,12 +36,18 @@ using JsonMember = std::function<void(const std::string& key, nlohmann::json&& v
 
 // Hands over the members of one object, one at a time, so that a long list needs little memory:
 // of the root where `inside` is empty, else of the root's member of that name (every other member
-// of the root is checked and dropped). Throws Error (corrupt) if the root, or that member, is no
-// object, or is missing.
+// of the root is checked and dropped). Throws Error (corrupt) if the root, or that member, is not
+// an object, or is missing.
 void each_json_member(std::string_view text, const std::string& name, const JsonLimits& limits,
                       std::string_view inside, const JsonMember& member);
 
 // The text of a whole source, if it is within the limit.
 std::string read_text(const Source& source, const JsonLimits& limits);
+
+// null for NaN and infinities, which JSON does not have.
+nlohmann::ordered_json json_or_null(double value);
+
+// JSON must be UTF-8; what a model writes need not be. Other bytes become U+FFFD.
+std::string valid_utf8(const std::string& text);
 
 }  // namespace mrrope

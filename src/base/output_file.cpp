@@ -2,13 +2,13 @@
 #include "base/output_file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <random>
 #include <utility>
 
 #include "base/text.h"
@@ -23,10 +23,6 @@ namespace {
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 constexpr std::uint64_t kStep = std::uint64_t{8} << 20;  // bytes between two calls of on_bytes
 
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 int retry_open(const fs::path& path, int flags) {
   int file = -1;
   do {
@@ -35,77 +31,89 @@ int retry_open(const fs::path& path, int flags) {
   return file;
 }
 
-bool is_same_file(int file, const fs::path& path) {
-  struct stat opened {};
-  struct stat named {};
-  return ::fstat(file, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+[[noreturn]] void cannot(const char* what, const fs::path& path, int code) {
+  const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  throw Error(ErrorKind::failed,
+              cat("cannot ", what, " ", shown(path.string()), ": ", std::strerror(code)),
+              space ? "free some space, or choose an output path on another disk; no partial file "
+                      "was left behind"
+                    : "choose an output path that can be written to");
 }
 
-void refuse_existing(const fs::path& path) {
+void refuse_special(const fs::path& path) {
   std::error_code ignored;
-  if (!fs::exists(fs::symlink_status(path, ignored))) return;
-  throw Error(ErrorKind::usage, cat(shown(path.string()), " exists already"),
-              "give another name with -o, or --force to replace it");
+  const fs::file_status status = fs::status(path, ignored);
+  if (!fs::exists(status) || fs::is_regular_file(status)) return;
+  throw Error(ErrorKind::usage, cat(shown(path.string()), " is not a regular file"),
+              fs::is_directory(status) ? "give the name of a file in that folder"
+                                       : "give the name of a file; - means standard output");
+}
+
+// A name next to `path` that nobody can guess.
+fs::path fresh_name(const fs::path& path) {
+  constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";
+  std::random_device random;
+  fs::path name = path;
+  name += ".part-";
+  for (int i = 0; i < 10; ++i) name += kDigits[random() % 32];
+  return name;
 }
 
 }  // namespace
 
-void OutputFile::fail(const char* what, int code) const {
-  const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
-  throw Error(ErrorKind::failed,
-              cat("cannot ", what, " ", shown(path_.string()), ": ", std::strerror(code)),
-              space ? "free some space, or give -o a place on another disk; nothing was left behind"
-                    : "give -o a place that can be written to");
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-OutputFile::OutputFile(fs::path path, std::uint64_t size, bool replace)
-    : path_(std::move(path)), temporary_(path_), replace_(replace) {
-  temporary_ += ".part";
-  std::error_code error;
-  if (!replace_) refuse_existing(path_);
-  if (fs::is_directory(path_, error)) fail("write", EISDIR);
-  const fs::space_info space = fs::space(folder_of(path_), error);
-  if (!error && space.available < size) {
-    throw Error(ErrorKind::failed,
-                cat(shown(path_.string()), " needs ", bytes_text(double(size)), ", and ",
-                    bytes_text(double(space.available)), " are free there"),
-                "free some space, or give -o a place on another disk");
+void flush_folder(const fs::path& folder) {
+  const int file = retry_open(folder.empty() ? fs::path(".") : folder, O_RDONLY | O_DIRECTORY);
+  if (file < 0) return;
+  ::fsync(file);
+  ::close(file);
+}
+
+void refuse_input(const fs::path& path) {
+  refuse_special(path);
+  if (!is_input(path)) return;
+  throw Error(ErrorKind::usage, cat(shown(path.string()), " is an input of this command"),
+              "give the output another name: inputs are never changed");
+}
+
+void write_atomically(const fs::path& path, std::string_view content) {
+  refuse_special(path);
+  const fs::path temporary = fresh_name(path);
+  OutputFile file(temporary, path);
+  file.write(content);
+  file.finish();
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int code = errno;
+    ::unlink(temporary.c_str());
+    cannot("write", path, code);
   }
-  // A name left by a process that was killed is taken over. The lock may belong to a file that was
-  // renamed meanwhile; then the name is opened again.
-  for (;;) {
-    file_ = retry_open(temporary_, O_RDWR | O_CREAT);
-    if (file_ < 0) fail("create", errno);
-    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      const int code = errno;
-      ::close(std::exchange(file_, -1));
-      if (code == EWOULDBLOCK) {
-        throw Error(ErrorKind::failed, cat("another process is writing ", shown(path_.string())),
-                    "wait for it to end, or give another name with -o");
-      }
-      fail("lock", code);
-    }
-    if (is_same_file(file_, temporary_)) break;
-    ::close(std::exchange(file_, -1));
-  }
-  if (::ftruncate(file_, 0) != 0) fail("write", errno);
+  forget_input(path);
+  flush_folder(folder_of(path));
+}
+
+void OutputFile::fail(const char* what, int code) const { cannot(what, shown_as_, code); }
+
+OutputFile::OutputFile(fs::path path, fs::path shown_as)
+    : path_(std::move(path)), shown_as_(shown_as.empty() ? path_ : std::move(shown_as)) {
+  file_ = retry_open(path_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+  if (file_ < 0) fail("create", errno);
   buffer_.reserve(kBuffer);
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : on_bytes(std::move(other.on_bytes)),
       path_(std::move(other.path_)),
-      temporary_(std::move(other.temporary_)),
-      replace_(other.replace_),
+      shown_as_(std::move(other.shown_as_)),
       file_(std::exchange(other.file_, -1)),
-      flushed_(other.flushed_),
       position_(other.position_),
       buffer_(std::move(other.buffer_)) {}
 
 OutputFile::~OutputFile() {
   if (file_ < 0) return;
-  ::unlink(temporary_.c_str());
+  ::unlink(path_.c_str());
   ::close(file_);
 }
 
@@ -160,7 +168,7 @@ bool OutputFile::copy_in_kernel([[maybe_unused]] const Source& source,
   }
   if (copied < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) fail("write", errno);
 #endif
-  return false;  // not between these two file systems, say: read() finds out the rest
+  return false;  // for example between two file systems: read() reports anything else
 }
 
 void OutputFile::copy(const Source& source, std::uint64_t offset, std::uint64_t size) {
@@ -181,22 +189,14 @@ void OutputFile::copy(const Source& source, std::uint64_t offset, std::uint64_t 
   }
 }
 
-void OutputFile::flush() {
+void OutputFile::finish() {
   drain();
   if (::fsync(file_) != 0) fail("flush", errno);
-  flushed_ = true;
-}
-
-void OutputFile::publish() {
-  if (!flushed_) flush();
-  if (!replace_) refuse_existing(path_);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename to", errno);
-  ::close(std::exchange(file_, -1));
-  // The folder is flushed so that the new name survives a power cut. Some file systems refuse.
-  const int folder = retry_open(folder_of(path_), O_RDONLY | O_DIRECTORY);
-  if (folder < 0) return;
-  ::fsync(folder);
-  ::close(folder);
+  const int file = std::exchange(file_, -1);
+  if (::close(file) == 0) return;
+  const int code = errno;
+  ::unlink(path_.c_str());
+  fail("close", code);
 }
 
 }  // namespace mrrope

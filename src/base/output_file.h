@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A large file written in full or not at all: under a temporary name in the same folder, flushed to
-// the disk, then renamed. Needs a few MiB of memory whatever the size.
+// The only way this project creates files, apart from the journal, which appends. A file is written
+// under a fresh name, flushed to the disk and then renamed, so that its final name never shows half
+// a file. Nothing is written through a symbolic link, and an input is never replaced.
+// Exports, which have to be verified before they are published, use base/staging.h as well.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +10,39 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/source.h"
 
 namespace mrrope {
 
+// Throws Error (usage) if this process has read the file at `path` (see is_input in base/source.h),
+// or if `path` names a folder, device or pipe.
+void refuse_input(const std::filesystem::path& path);
+
+// Writes a file in full or not at all; an existing file is replaced. Throws Error: failed, and
+// usage if `path` names a folder, device or pipe.
+void write_atomically(const std::filesystem::path& path, std::string_view content);
+
+// Flushes a folder so that a rename in it survives a power cut. Some file systems cannot: ignored.
+void flush_folder(const std::filesystem::path& folder);
+
+// The folder that holds `path`; "." for a bare name.
+std::filesystem::path folder_of(const std::filesystem::path& path);
+
+// A new file, for content of any size: needs a few MiB of memory.
 class OutputFile {
  public:
-  // Creates PATH.part and locks it. Throws Error (failed) where the folder cannot be written to,
-  // has less than `size` bytes free, or another process writes the same file; Error (usage) where
-  // the final name exists and `replace` is false.
-  OutputFile(std::filesystem::path path, std::uint64_t size, bool replace);
-  // Removes what was not published.
+  // Creates the file, which must not exist; a symbolic link of that name is not followed. Throws
+  // Error (failed). `shown_as`: the name for error messages; empty: `path`.
+  explicit OutputFile(std::filesystem::path path, std::filesystem::path shown_as = {});
+  // Removes the file unless finish() succeeded.
   ~OutputFile();
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
 
-  // Each throws Error (failed) with the reason, a full disk among them.
+  // Each throws Error (failed) with the reason, such as a full disk.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view bytes) { write(std::as_bytes(std::span(bytes))); }
   void zeros(std::uint64_t count);
@@ -33,13 +50,10 @@ class OutputFile {
   void copy(const Source& source, std::uint64_t offset, std::uint64_t size);
   // Bytes written so far.
   std::uint64_t position() const noexcept { return position_ + buffer_.size(); }
+  // Flushes the file to the disk and closes it; it stays.
+  void finish();
 
-  // To the disk, still under the temporary name.
-  void flush();
-  // Under the final name, for good.
-  void publish();
-
-  // Called now and then with the number of bytes since the last call; may throw to give up.
+  // Called after each part with the number of bytes since the last call; may throw to give up.
   std::function<void(std::uint64_t)> on_bytes;
 
  private:
@@ -49,11 +63,9 @@ class OutputFile {
   [[noreturn]] void fail(const char* what, int code) const;
 
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
-  bool replace_ = false;
+  std::filesystem::path shown_as_;
   int file_ = -1;
-  bool flushed_ = false;
-  std::uint64_t position_ = 0;  // of what is in the file; the buffer comes after
+  std::uint64_t position_ = 0;  // in the file; the buffer comes after
   std::vector<std::byte> buffer_;
 };
 

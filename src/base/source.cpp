@@ -9,6 +9,8 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -17,7 +19,7 @@
 namespace mrrope {
 namespace {
 
-constexpr std::string_view kOwnFolder = "a part of a model must lie in the model's own folder";
+constexpr std::string_view kOwnFolder = "a part of a model must be in the model's own folder";
 constexpr std::size_t kBuffer = std::size_t{64} << 10;
 
 std::string reason(int error) { return std::strerror(error); }
@@ -37,7 +39,40 @@ bool is_within(const std::filesystem::path& path, const std::filesystem::path& f
   return end == folder.end();
 }
 
+using FileId = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
+
+FileId id_of(const struct stat& status) {
+  return {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino)};
+}
+
+std::mutex g_inputs_mutex;
+std::set<FileId>& inputs() {
+  static std::set<FileId> set;
+  return set;
+}
+
 }  // namespace
+
+void remember_input(int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return;
+  const std::lock_guard lock(g_inputs_mutex);
+  inputs().insert(id_of(status));
+}
+
+bool is_input(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return false;
+  const std::lock_guard lock(g_inputs_mutex);
+  return inputs().count(id_of(status)) != 0;
+}
+
+void forget_input(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return;
+  const std::lock_guard lock(g_inputs_mutex);
+  inputs().erase(id_of(status));
+}
 
 Source Source::open(const std::filesystem::path& path) {
   const std::string name = path.string();
@@ -45,9 +80,12 @@ Source Source::open(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
     const int error = errno;
-    throw Error(ErrorKind::failed, cat("cannot open ", shown(name), ": ", reason(error)),
-                error == ENOENT ? "check the path; a split model needs all of its parts"
-                                : "check that the file can be read: ls -l " + name);
+    std::string hint = "check that the file can be read: ls -l " + name;
+    if (error == ENOENT) {
+      hint = path.extension() == ".gguf" ? "check the path; a split model needs all of its parts"
+                                         : "check the path";
+    }
+    throw Error(ErrorKind::failed, cat("cannot open ", shown(name), ": ", reason(error)), hint);
   }
   Source source;
   source.file_ = file;
@@ -61,6 +99,7 @@ Source Source::open(const std::filesystem::path& path) {
                 "give a GGUF file, a Hugging Face folder or its config.json");
   }
   source.size_ = static_cast<std::uint64_t>(status.st_size);
+  remember_input(file);
   return source;
 }
 
@@ -86,7 +125,7 @@ void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
   if (offset > size_ || to.size() > size_ - offset) {
     throw Error(ErrorKind::corrupt,
                 cat(name_, ": ", to.size(), " bytes at offset ", offset,
-                    " lie outside the file of ", size_, " bytes"),
+                    " are outside the file of ", size_, " bytes"),
                 "the file is cut short or damaged: fetch it again");
   }
   if (to.empty()) return;

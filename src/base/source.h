@@ -29,7 +29,7 @@ class Source {
 
   std::uint64_t size() const noexcept { return size_; }
   const std::string& name() const noexcept { return name_; }
-  // For the system's own copying; -1 where the bytes lie in memory.
+  // For the system's own copying; -1 where the bytes are in memory.
   int descriptor() const noexcept { return file_; }
 
   // Throws Error: corrupt if the range leaves the file, failed if the system cannot read it.
@@ -43,6 +43,13 @@ class Source {
   std::uint64_t size_ = 0;
   std::string name_;
 };
+
+// The inputs of this process: files that Source::open opened, or that were remembered by hand. They
+// are known by device and inode, so that every name of an input is recognised.
+void remember_input(int file);  // a descriptor
+bool is_input(const std::filesystem::path& path);
+// For a file that this process has just written: its inode may have been that of an input.
+void forget_input(const std::filesystem::path& path);
 
 // Reads a source from front to back through a small buffer. Numbers are little-endian.
 // Whatever would run past the end is an Error (corrupt) with the offset.

@@ -18,7 +18,7 @@ mrrope::Element element_of(std::int32_t element) {
     case MRROPE_BF16:
       return mrrope::Element::bf16;
     default:
-      throw Error(ErrorKind::usage, mrrope::cat("element ", element, " is none of 0, 1, 2"),
+      throw Error(ErrorKind::usage, mrrope::cat("element ", element, " is not 0, 1 or 2"),
                   "use MRROPE_F32, MRROPE_F16 or MRROPE_BF16");
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of mrrope.h, and the wall that no exception passes.
+// What the handles of mrrope.h point to, and the guard that turns exceptions into error codes.
 #pragma once
 
 #include <new>
@@ -66,7 +66,7 @@ inline std::string checked(const char* text, const char* what) {
   return text;
 }
 
-// Throws Error (usage) on an element that is none.
+// Throws Error (usage) on an invalid element.
 Batch batch_of(const mrrope_batch* batch);
 
 }  // namespace mrrope::capi

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/app.h"
 
-#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <map>
 
+#include "base/interrupt.h"
+#include "base/output_file.h"
+#include "base/spelling.h"
 #include "base/text.h"
 #include "cli/args/presets.h"
-#include "eval/run/journal.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"
 #include "mrrope/error.h"
@@ -26,26 +27,132 @@ void report(const Error& e) {
 
 std::string typed;
 
-// llama.cpp's short names of several letters, which the parser would take for single letters.
-std::string long_name(const std::string& word) {
+// Names that people know from other programs. The parser would read llama.cpp's short names of
+// several letters as several flags.
+std::string usual_name(const std::string& word) {
   static const std::map<std::string, std::string> names = {{"-ngl", "--gpu-layers"},
+                                                           {"--n-gpu-layers", "--gpu-layers"},
                                                            {"-ub", "--ubatch-size"},
                                                            {"-ctk", "--cache-type-k"},
                                                            {"-ctv", "--cache-type-v"},
-                                                           {"-fa", "--flash-attn"}};
-  const auto it = names.find(word);
-  return it == names.end() ? word : it->second;
+                                                           {"-fa", "--flash-attn"},
+                                                           {"-np", "--parallel"},
+                                                           {"--ctx-size", "--ctx"},
+                                                           {"--n-ctx", "--ctx"},
+                                                           {"--context-length", "--ctx"},
+                                                           {"--max-model-len", "--ctx"},
+                                                           {"--n-predict", "--predict"},
+                                                           {"--max-new-tokens", "--predict"},
+                                                           {"--temperature", "--temp"},
+                                                           {"--rope-theta", "--rope-freq-base"}};
+  const std::size_t equals = word.find('=');
+  const auto it = names.find(word.substr(0, equals));
+  if (it == names.end()) return word;
+  return equals == std::string::npos ? it->second : it->second + word.substr(equals);
 }
 
-// What was typed wrong, and where the right spelling stands.
-int usage_error(const CLI::App& app, const CLI::ParseError& e) {
-  std::string verb;
-  for (const CLI::App* sub : app.get_subcommands()) verb = cat(" ", sub->get_name());
-  std::cerr << "mrrope: " << e.what() << "\n  see: mrrope" << verb << " --help\n";
-  return int(ErrorKind::usage);
+bool is_list(const CLI::Option& o) { return o.nonpositional() && o.get_items_expected_max() > 1; }
+
+// One value per flag, so that a list before the model does not swallow it: the parser's default is
+// to take every word up to the next flag.
+void take_lists_one_by_one(CLI::App& app) {
+  for (CLI::Option* o : app.get_options()) {
+    if (is_list(*o)) o->allow_extra_args(false);
+  }
+  for (CLI::App* verb : app.get_subcommands({})) take_lists_one_by_one(*verb);
+}
+
+// The first example of a footer, with its continuation lines.
+std::string first_example(const std::string& footer) {
+  const std::string head = "Examples:\n";
+  const std::size_t start = footer.find(head);
+  if (start == std::string::npos) return {};
+  std::size_t end = footer.find('\n', start + head.size());
+  while (end != std::string::npos && footer[end - 1] == '\\') end = footer.find('\n', end + 1);
+  const std::size_t from = start + head.size();
+  return footer.substr(from, end == std::string::npos ? end : end - from) + "\n";
+}
+
+// A verb that only has verbs below it shows the first example of each.
+void collect_examples(CLI::App& app) {
+  for (CLI::App* verb : app.get_subcommands({})) {
+    std::string examples;
+    for (const CLI::App* below : verb->get_subcommands({})) {
+      examples += first_example(below->get_footer());
+    }
+    if (examples.empty()) continue;
+    examples.pop_back();
+    verb->footer("Examples:\n" + examples);
+  }
+}
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* o : app.get_options()) {
+    for (const auto& name : o->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// The hint for a word that nothing takes: did it follow a list flag?
+std::string list_hint(const CLI::App& verb, const std::vector<std::string>& arguments,
+                      const std::string& word) {
+  std::string flag;
+  for (const std::string& argument : arguments) {
+    if (argument == word) break;
+    if (argument.size() > 1 && argument[0] == '-') flag = argument;
+  }
+  const CLI::Option* o = flag.empty() ? nullptr : verb.get_option_no_throw(flag);
+  if (o == nullptr || !is_list(*o)) return {};
+  return cat("for several values repeat the flag: ", flag, " A ", flag, " B; ");
+}
+
+// What was typed wrong, and what to type instead.
+Error usage_error(const CLI::App& app, const CLI::ParseError& e,
+                  const std::vector<std::string>& arguments) {
+  const CLI::App* verb = &app;
+  std::string path = "mrrope";
+  while (!verb->get_subcommands().empty()) {
+    verb = verb->get_subcommands().front();
+    path += cat(" ", verb->get_name());
+  }
+  const std::string see = cat("see: ", path, " --help");
+  const auto make = [&](const std::string& message, const std::string& hint) {
+    return Error(ErrorKind::usage, message, hint + see);
+  };
+  const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr ||
+                       dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
+  const std::vector<std::string> rest = app.remaining(true);
+  if (!unknown) return make(e.what(), "");
+  for (const std::string& word : rest) {
+    if (word.size() < 2 || word[0] != '-') continue;
+    const std::string flag = word.substr(0, word.find('='));
+    return make(cat(path, " has no flag ", flag), did_you_mean(flag, flag_names(*verb)));
+  }
+  const std::vector<std::string> below = verb_names(*verb);
+  if (!below.empty() && !rest.empty()) {
+    return make(cat("'", rest.front(), "' is not a verb of ", path),
+                did_you_mean(rest.front(), below));
+  }
+  if (!below.empty()) {
+    std::string names;
+    for (const std::string& name : below) names += cat(names.empty() ? "" : ", ", name);
+    return make(cat(path, " needs a verb: ", names), "");
+  }
+  if (!rest.empty()) {
+    return make(cat("unexpected argument '", rest.front(), "'"),
+                list_hint(*verb, arguments, rest.front()));
+  }
+  return make(e.what(), "");
 }
 
 }  // namespace
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+  return names;
+}
 
 void note(const std::string& text) { std::cerr << "note: " << text << "\n"; }
 
@@ -53,6 +160,7 @@ void write_output(const std::string& path, const std::string& content) {
   if (path == "-") {
     std::cout << content;
   } else {
+    refuse_input(path);
     write_atomically(path, content);
   }
 }
@@ -67,32 +175,25 @@ void catch_interrupts() {
 }
 
 int run(int argc, char** argv) {
+  // A limit on file sizes is then an error of write(), which removes what it had begun.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::vector<std::string> arguments;
   typed = "mrrope";
   for (int i = 1; i < argc; ++i) {
     typed += cat(" ", shell_word(argv[i]));
-    arguments.push_back(long_name(argv[i]));
+    arguments.push_back(usual_name(argv[i]));
   }
 
   CLI::App app("Longer context for RoPE language models, without training.", "mrrope");
   app.set_version_flag("--version", cat("mrrope ", version()));
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(30);
-  app.footer(
-      "Examples:\n"
-      "  mrrope inspect model.gguf --ctx 128k\n"
-      "  mrrope plan model.gguf --method pro --ctx 128k -o plan.json\n"
-      "  mrrope plan --rotary-dim 128 --rope-freq-base 5e5 --train-ctx 8192 --methods yarn,pro "
-      "--scale 16\n"
-      "Exit codes: 0 done, 1 failed, 2 usage, 3 unsupported model, 4 corrupt input,\n"
-      "  5 out of memory, 6 goal not met, 130 interrupted.");
   std::string wanted;
   bool list_presets = false;
   app.add_option("--generate", wanted, "Print the manual page or a shell completion")
-      ->type_name("man|bash|zsh|fish")
+      ->type_name("WHAT")
       ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}));
-  app.add_option("--preset",
-                 "A table or figure of the paper as a command: mrrope --preset NAME MODEL")
+  app.add_option("--preset", "Run a table or figure of the paper: mrrope --preset NAME MODEL")
       ->type_name("NAME");
   app.add_flag("--presets", list_presets, "List the presets");
   add_inspect(app);
@@ -107,11 +208,21 @@ int run(int argc, char** argv) {
   add_sweep(app);
   add_serve(app);
   add_demo(app);
+  collect_examples(app);
+  take_lists_one_by_one(app);
+  // Last: verbs inherit the footer that is set when they are added.
+  app.footer(
+      "Examples:\n"
+      "  mrrope inspect model.gguf --ctx 128k\n"
+      "  mrrope plan model.gguf --method pro --ctx 128k -o plan.json\n"
+      "  mrrope plan --rotary-dim 128 --rope-freq-base 5e5 --train-ctx 8192 --methods yarn,pro "
+      "--scale 16\n"
+      "Exit codes: 0 done, 1 failed, 2 usage, 3 unsupported model, 4 corrupt input,\n"
+      "  5 out of memory, 6 goal not met, 130 interrupted.");
 
   try {
-    arguments = with_preset(arguments);
-    std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
-    app.parse(arguments);
+    arguments = with_preset(app, arguments);
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // last one first
     if (!wanted.empty()) {
       std::cout << generate(app, wanted);
     } else if (list_presets) {
@@ -126,7 +237,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help, --version
   } catch (const CLI::ParseError& e) {
-    return usage_error(app, e);
+    report(usage_error(app, e, arguments));
+    return int(ErrorKind::usage);
   } catch (const Error& e) {
     report(e);
     return e.exit_code();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command: one App with a verb per file, and the manners all verbs share.
+// The command: one App with a verb per file, and what all verbs share.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace mrrope::cli {
 
@@ -14,19 +15,22 @@ int run(int argc, char** argv);
 // A line on stderr that starts with "note:".
 void note(const std::string& text);
 
-// Writes a file in full or not at all: under a temporary name first, then renamed.
-// "-" is stdout. Throws Error (failed).
+// Writes a file in full or not at all; "-" is stdout. Throws Error: failed, and usage if the file
+// is an input of this command.
 void write_output(const std::string& path, const std::string& content);
 
-// The command as typed, quoted for a shell: how to do it again.
+// The command as typed, quoted for a shell, so that it can be run again.
 const std::string& command_line();
 
 // From here on the first Ctrl-C asks for a stop (eval/progress.h), the second one ends the process.
 void catch_interrupts();
 
-// Where models/ and data/ of the project lie: MRROPE_HOME, or the folder it was built from. Throws
-// Error (failed).
+// The folder with models/ and data/: MRROPE_HOME if set, else share/mrrope of the installation that
+// the command runs from, else the source tree that it was built from. Throws Error (failed).
 std::filesystem::path project_files();
+
+// The verbs directly below this one.
+std::vector<std::string> verb_names(const CLI::App& app);
 
 // One per verb. Each adds its subcommand, with a callback that does the work.
 void add_plan(CLI::App& app);

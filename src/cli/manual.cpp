@@ -4,6 +4,8 @@
 
 #include "base/text.h"
 #include "cli/app.h"
+#include "cli/args/presets.h"
+#include "core/methods.h"
 #include "mrrope/version.h"
 
 namespace mrrope::cli {
@@ -28,19 +30,66 @@ std::vector<std::string> spellings(const CLI::Option& o) {
 
 std::string joined(const std::vector<std::string>& parts, const std::string& between) {
   std::string out;
-  for (const auto& part : parts) out += (out.empty() ? "" : between) + part;
+  for (std::size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "" : between) + parts[i];
   return out;
 }
 
-bool takes_value(const CLI::Option& o) { return o.get_items_expected_max() > 0; }
+// ---- values -----------------------------------------------------------------------------------
 
-// Does the value name a file? Then a shell completes paths.
-bool takes_file(const CLI::Option& o) {
+// What a shell offers after a flag.
+struct Values {
+  enum class Kind { none, some, files, folders, words, methods } kind = Kind::none;
+  std::vector<std::string> words;  // of `words` (one of them) and `methods` (several, with commas)
+};
+
+Values values_of(const CLI::Option& o) {
+  using Kind = Values::Kind;
+  if (o.get_items_expected_max() == 0) return {};
   const std::string type = o.get_type_name();
-  return type == "FILE" || type == "MODEL" || type == "DIR";
+  // The parser shows the members of a closed set as TYPE:{a,b,c}.
+  if (const std::size_t open = type.find(":{"); open != std::string::npos) {
+    Values out{Kind::words, {}};
+    std::string word;
+    for (const char c : type.substr(open + 2)) {
+      if (c != ',' && c != '}') {
+        word += c;
+        continue;
+      }
+      out.words.push_back(std::move(word));
+      word.clear();
+    }
+    return out;
+  }
+  if (o.check_lname("methods")) {
+    Values out{Kind::methods, {}};
+    for (const MethodInfo& m : methods()) out.words.emplace_back(m.name);
+    return out;
+  }
+  if (o.check_lname("preset")) {
+    Values out{Kind::words, {}};
+    for (const Preset& preset : presets()) out.words.push_back(preset.name);
+    return out;
+  }
+  if (type == "DIR") return {Kind::folders, {}};
+  if (type == "FILE" || type == "MODEL" || type == "PATH") return {Kind::files, {}};
+  return {Kind::some, {}};
 }
 
-// troff reads '\', a leading '.' or ''', and '-' in its own way.
+std::vector<std::string> elastic(std::vector<std::string> names) {
+  for (std::string& name : names) name = join_method_name(name, true);
+  return names;
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size()) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
+// ---- man --------------------------------------------------------------------------------------
+
+// troff gives '\', '-', and a '.' or ''' at the start of a line a meaning of their own.
 std::string troff(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -60,102 +109,227 @@ std::string man_options(const CLI::App& app) {
   std::string out;
   for (const CLI::Option* o : flags(app)) {
     out += cat(".TP\n\\fB", troff(joined(spellings(*o), ", ")), "\\fR");
-    if (takes_value(*o)) out += cat(" \\fI", troff(o->get_type_name()), "\\fR");
+    if (values_of(*o).kind != Values::Kind::none) {
+      out += cat(" \\fI", troff(o->get_type_name()), "\\fR");
+    }
     out += cat("\n", troff(o->get_description()), "\n");
   }
   return out;
 }
 
-std::string man(const CLI::App& app) {
-  std::string out = cat(".TH MRROPE 1 \"\" \"mrrope ", version(), "\" \"User Commands\"\n",
-                        ".SH NAME\nmrrope \\- ", troff(app.get_description()), "\n",
-                        ".SH SYNOPSIS\n\\fBmrrope\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR]\n",
-                        ".SH OPTIONS\n", man_options(app));
+std::string man_verbs(const CLI::App& app, const std::string& path) {
+  std::string out;
   for (const CLI::App* verb : verbs(app)) {
-    out += cat(".SH MRROPE ", troff(verb->get_name()), "\n", troff(verb->get_description()), ".\n",
-               man_options(*verb));
+    const std::string name = cat(path, " ", verb->get_name());
+    out +=
+        cat(".SH ", troff(name), "\n", troff(verb->get_description()), ".\n", man_options(*verb));
     if (!verb->get_footer().empty()) out += cat(".PP\n.nf\n", troff(verb->get_footer()), "\n.fi\n");
+    out += man_verbs(*verb, name);
   }
-  return out + cat(".SH NOTES\n.nf\n", troff(app.get_footer()), "\n.fi\n");
+  return out;
 }
 
-std::string all_spellings(const CLI::App& app) {
-  std::vector<std::string> out;
+std::string man(const CLI::App& app) {
+  return cat(".TH MRROPE 1 \"\" \"mrrope ", version(), "\" \"User Commands\"\n",
+             ".SH NAME\nmrrope \\- ", troff(app.get_description()), "\n",
+             ".SH SYNOPSIS\n\\fBmrrope\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR]\n", ".SH OPTIONS\n",
+             man_options(app), man_verbs(app, "MRROPE"), ".SH NOTES\n.nf\n",
+             troff(app.get_footer()), "\n.fi\n");
+}
+
+// ---- bash -------------------------------------------------------------------------------------
+
+// One case per verb: which words may follow it, and what each of its flags takes.
+std::string bash_cases(const CLI::App& app, const std::string& path) {
+  std::vector<std::string> words;
+  for (const CLI::App* verb : verbs(app)) words.push_back(verb->get_name());
+  const bool leaf = words.empty();
+  std::string takes;
   for (const CLI::Option* o : flags(app)) {
-    for (const auto& s : spellings(*o)) out.push_back(s);
+    const std::vector<std::string> names = spellings(*o);
+    words.insert(words.end(), names.begin(), names.end());
+    const Values values = values_of(*o);
+    const std::string action[] = {"",
+                                  "some",
+                                  "files",
+                                  "folders",
+                                  cat("words ", joined(values.words, " ")),
+                                  cat("list ", joined(values.words, " "))};
+    if (values.kind == Values::Kind::none) continue;
+    takes += cat("        ", joined(names, "|"), ") takes='", action[int(values.kind)], "' ;;\n");
   }
-  return joined(out, " ");
-}
-
-std::string bash(const CLI::App& app) {
-  std::vector<std::string> names;
-  std::string cases;
+  std::string out =
+      cat("    '", path, "') words='", joined(words, " "), "'", leaf ? " files=yes" : "", "\n");
+  if (!takes.empty()) out += cat("      case \"$flag\" in\n", takes, "      esac\n");
+  out += "      ;;\n";
   for (const CLI::App* verb : verbs(app)) {
-    names.push_back(verb->get_name());
-    cases += cat("    ", verb->get_name(), ") words=\"", all_spellings(*verb), "\" ;;\n");
+    out += bash_cases(*verb, cat(path, path.empty() ? "" : " ", verb->get_name()));
   }
-  return cat(
-      "# bash completion for mrrope\n"
-      "_mrrope() {\n"
-      "  local word=\"${COMP_WORDS[COMP_CWORD]}\" words\n"
-      "  case \"${COMP_CWORD}:${COMP_WORDS[1]}\" in\n"
-      "    1:*) words=\"",
-      joined(names, " "), " ", all_spellings(app),
-      "\"; COMPREPLY=($(compgen -W \"$words\" -- \"$word\")); return ;;\n  esac\n"
-      "  case \"${COMP_WORDS[1]}\" in\n",
-      cases,
-      "  esac\n"
-      "  if [[ \"$word\" == -* ]]; then\n"
-      "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-      "  else\n"
-      "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
-      "  fi\n"
-      "}\n"
-      "complete -o filenames -F _mrrope mrrope\n");
+  return out;
 }
 
-// zsh and fish want descriptions without their own quoting characters.
+std::string bash_paths(const CLI::App& app, const std::string& path) {
+  std::string out;
+  for (const CLI::App* verb : verbs(app)) {
+    const std::string name = cat(path, path.empty() ? "" : " ", verb->get_name());
+    out += cat(out.empty() ? "" : "|", "'", name, "'");
+    const std::string below = bash_paths(*verb, name);
+    if (!below.empty()) out += "|" + below;
+  }
+  return out;
+}
+
+// The shell splits words at ':' and '=', so elastic:pro and --ctx=8k arrive in three parts.
+std::string bash(const CLI::App& app) {
+  return cat(R"(# bash completion for mrrope
+_mrrope() {
+  local word="${COMP_WORDS[COMP_CWORD]}" at=$((COMP_CWORD - 1)) path= words= files= takes= i
+  if [[ "$word" == [:=] ]]; then word=; else [[ "${COMP_WORDS[at]}" == [:=] ]] && ((at--)); fi
+  [[ "${COMP_WORDS[at]}" == elastic ]] && ((at--))
+  local flag="${COMP_WORDS[at]}"
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "${path:+$path }${COMP_WORDS[i]}" in
+      )",
+             bash_paths(app, ""), R"() path="${path:+$path }${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$path" in
+)",
+             bash_cases(app, ""), R"(  esac
+  case "$takes" in
+    some) COMPREPLY=() ;;
+    files) COMPREPLY=($(compgen -f -- "$word")) ;;
+    folders) COMPREPLY=($(compgen -d -- "$word")) ;;
+    words*) COMPREPLY=($(compgen -W "${takes#words }" -- "$word")) ;;
+    list*)
+      local before=
+      [[ "$word" == *,* ]] && before="${word%,*},"
+      COMPREPLY=($(compgen -P "$before" -W "${takes#list }" -- "${word##*,}")) ;;
+    *)
+      if [[ "$word" == -* || -z "$files" ]]; then
+        COMPREPLY=($(compgen -W "$words" -- "$word"))
+      else
+        COMPREPLY=($(compgen -f -- "$word"))
+      fi ;;
+  esac
+}
+complete -o filenames -F _mrrope mrrope
+)");
+}
+
+// ---- zsh --------------------------------------------------------------------------------------
+
+// Descriptions without the quoting characters of zsh and fish.
 std::string plain(std::string text) {
   const auto odd = [](char c) { return std::string_view("'[]:\\\"").find(c) != std::string::npos; };
   std::replace_if(text.begin(), text.end(), odd, ' ');
   return text;
 }
 
-std::string zsh(const CLI::App& app) {
+std::string zsh_value(const Values& values) {
+  switch (values.kind) {
+    case Values::Kind::none:
+      return "";
+    case Values::Kind::some:
+      return ":value:";
+    case Values::Kind::files:
+      return ":file:_files";
+    case Values::Kind::folders:
+      return ":folder:_files -/";
+    case Values::Kind::words:
+      return cat(":value:(", joined(values.words, " "), ")");
+    case Values::Kind::methods:
+      return ":method:_mrrope_methods";
+  }
+  return "";
+}
+
+// A function per verb, those below it first.
+std::string zsh_functions(const CLI::App& app, const std::string& name) {
+  std::string out;
   std::string names;
   std::string cases;
   for (const CLI::App* verb : verbs(app)) {
-    names += cat("    '", verb->get_name(), ":", plain(verb->get_description()), "'\n");
-    cases += cat("    ", verb->get_name(), ") _arguments");
-    for (const CLI::Option* o : flags(*verb)) {
-      for (const auto& s : spellings(*o)) {
-        cases += cat(" \\\n      '", s, "[", plain(o->get_description()), "]");
-        if (takes_value(*o)) cases += takes_file(*o) ? ":file:_files" : ":value:";
-        cases += "'";
-      }
-    }
-    cases += " \\\n      '*:file:_files' ;;\n";
+    const std::string below = cat(name, "_", verb->get_name());
+    out += zsh_functions(*verb, below);
+    names += cat("      '", verb->get_name(), ":", plain(verb->get_description()), "'\n");
+    cases += cat("    ", verb->get_name(), ") ", below, " ;;\n");
   }
-  return cat("#compdef mrrope\n_mrrope() {\n  local -a verbs=(\n", names,
-             "  )\n  if (( CURRENT == 2 )); then\n    _describe verb verbs\n    return\n  fi\n",
-             "  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $verb in\n", cases,
-             "  esac\n}\n_mrrope \"$@\"\n");
+  std::string options;
+  for (const CLI::Option* o : flags(app)) {
+    for (const auto& s : spellings(*o)) {
+      options += cat(" \\\n    '", s, "[", plain(o->get_description()), "]",
+                     zsh_value(values_of(*o)), "'");
+    }
+  }
+  out += cat(name, "() {\n");
+  if (!names.empty()) {
+    out +=
+        cat("  if (( CURRENT > 2 )) && [[ $words[2] != -* ]]; then\n    local verb=$words[2]\n",
+            "    shift words\n    (( CURRENT-- ))\n    case $verb in\n", cases,
+            "    esac\n    return\n  fi\n  if [[ $words[CURRENT] != -* ]] && (( CURRENT == 2 )); ",
+            "then\n    local -a verbs=(\n", names, "    )\n    _describe verb verbs\n    return\n",
+            "  fi\n");
+  }
+  return out + cat("  _arguments", options, " \\\n    '*:file:_files'\n}\n");
+}
+
+std::string zsh(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const MethodInfo& m : methods()) names.emplace_back(m.name);
+  // _values takes what follows a bare colon for an argument.
+  const std::string ladders = replaced(joined(elastic(names), "' '"), ":", "\\:");
+  return cat("#compdef mrrope\n_mrrope_methods() {\n  _values -s , method ", joined(names, " "),
+             " '", ladders, "'\n}\n", zsh_functions(app, "_mrrope"), "_mrrope \"$@\"\n");
+}
+
+// ---- fish -------------------------------------------------------------------------------------
+
+std::string fish_value(const Values& values) {
+  switch (values.kind) {
+    case Values::Kind::none:
+      return "";
+    case Values::Kind::some:
+      return " -x";
+    case Values::Kind::files:
+      return " -r -F";
+    case Values::Kind::folders:
+      return " -x -a '(__fish_complete_directories)'";
+    case Values::Kind::words:
+      return cat(" -x -a '", joined(values.words, " "), "'");
+    case Values::Kind::methods:
+      return cat(" -x -a '(__fish_append , ", joined(values.words, " "), " ",
+                 joined(elastic(values.words), " "), ")'");
+  }
+  return "";
+}
+
+// `seen`: the condition that the verbs on the way to this one were typed.
+std::string fish_verb(const CLI::App& app, const std::string& seen) {
+  std::string out;
+  std::vector<std::string> names;
+  for (const CLI::App* verb : verbs(app)) names.push_back(verb->get_name());
+  const std::string none_below =
+      seen.empty() ? "__fish_use_subcommand"
+                   : cat(seen, "; and not __fish_seen_subcommand_from ", joined(names, " "));
+  const std::string here = names.empty() ? seen : none_below;
+  for (const CLI::Option* o : flags(app)) {
+    out += cat("complete -c mrrope -n '", here, "'");
+    for (const auto& s : o->get_snames()) out += cat(" -s ", s);
+    for (const auto& l : o->get_lnames()) out += cat(" -l ", l);
+    out += cat(fish_value(values_of(*o)), " -d '", plain(o->get_description()), "'\n");
+  }
+  for (const CLI::App* verb : verbs(app)) {
+    out += cat("complete -c mrrope -n '", none_below, "' -f -a ", verb->get_name(), " -d '",
+               plain(verb->get_description()), "'\n");
+    out += fish_verb(*verb, cat(seen, seen.empty() ? "" : "; and ", "__fish_seen_subcommand_from ",
+                                verb->get_name()));
+  }
+  return out;
 }
 
 std::string fish(const CLI::App& app) {
-  std::string out = "# fish completion for mrrope\n";
-  for (const CLI::App* verb : verbs(app)) {
-    out += cat("complete -c mrrope -n __fish_use_subcommand -f -a ", verb->get_name(), " -d '",
-               plain(verb->get_description()), "'\n");
-    for (const CLI::Option* o : flags(*verb)) {
-      out += cat("complete -c mrrope -n '__fish_seen_subcommand_from ", verb->get_name(), "'");
-      for (const auto& s : o->get_snames()) out += cat(" -s ", s);
-      for (const auto& l : o->get_lnames()) out += cat(" -l ", l);
-      if (takes_value(*o)) out += takes_file(*o) ? " -r" : " -x";
-      out += cat(" -d '", plain(o->get_description()), "'\n");
-    }
-  }
-  return out;
+  return "# fish completion for mrrope\n" + fish_verb(app, "");
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ double score_at(const PairProduct& product, const Turn& turn);
 // The largest difference between the distribution functions of two samples; 1 where one is empty.
 double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b);
 
-// How far a noisy mean falls: the index up to which no value lies above the lowest before it by
+// How far a noisy mean falls: the index up to which no value exceeds the lowest one before it by
 // more than two standard errors of the difference. Errors as many as values.
 std::size_t falling_until(std::span<const double> mean, std::span<const double> error);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "core/methods.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -30,7 +31,7 @@ std::size_t Ladder::rung_at(std::int64_t length) const {
   for (std::size_t i = 0; i < rungs_.size(); ++i) {
     if (length <= rungs_[i].length) return i;
   }
-  refuse(cat("a sequence of ", length, " tokens lies past the last rung, ", longest()),
+  refuse(cat("a sequence of ", length, " tokens is longer than the last rung, ", longest()),
          cat("make the ladder longer: --ctx ", length));
 }
 
@@ -43,7 +44,8 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
   }
   check_headroom(request.headroom);
   if (request.longest < 1) {
-    refuse(cat("a ladder to ", request.longest, " tokens makes no sense"), "give --ctx, e.g. 128k");
+    refuse(cat("a ladder of ", request.longest, " tokens is not possible"),
+           "give --ctx, e.g. 128k");
   }
 
   Extension untouched;
@@ -51,6 +53,7 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
   ladder.rung_step_ = request.rung_step;
   ladder.headroom_ = request.headroom;
   const std::int64_t window = geometry.train_length;
+  const bool by_length = method_row(request.extension.method).reach == Reach::length;
   ladder.rungs_.push_back({window, make_plan(geometry, untouched)});
   for (int k = 1; ladder.longest() < request.longest; ++k) {
     const double grown = double(window) * std::pow(request.rung_step, k);
@@ -59,15 +62,14 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
     if (length <= ladder.longest()) continue;  // a window of a few tokens
     Extension e = request.extension;
     e.length = std::llround(request.headroom * double(length));
-    // dynamic-ntk grows by its length; everything else by its scale.
-    if (e.method != "dynamic-ntk") e.scale = request.headroom * double(length) / double(window);
+    if (!by_length) e.scale = request.headroom * double(length) / double(window);
     ladder.rungs_.push_back({length, make_plan(geometry, e)});
   }
   return ladder;
 }
 
 Ladder make_ladder(const Plan& plan, std::int64_t longest) {
-  if (longest < 1) refuse(cat("a ladder to ", longest, " tokens makes no sense"), "give --ctx");
+  if (longest < 1) refuse(cat("a ladder of ", longest, " tokens is not possible"), "give --ctx");
   Ladder ladder;
   ladder.rungs_.push_back({longest, plan});
   return ladder;

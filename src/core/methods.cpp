@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
+#include <limits>
 
+#include "base/spelling.h"
 #include "base/text.h"
+#include "core/turns.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
 
 namespace {
+
+constexpr std::string_view kElastic = "elastic:";
 
 std::vector<double> constant(const Request& r, double value) {
   return std::vector<double>(pair_count(r.geometry), value);
@@ -132,29 +136,32 @@ double longrope_temperature(const Request& r) {
 constexpr std::string_view kIndexRamp    = "1 / (g + (1 - g)/S), g = 1 - clamp((i - low)/(high - low), 0, 1)";
 constexpr std::string_view kRotationRamp = "1 / (g + (1 - g)/S), g = clamp((turns - beta_slow)/(beta_fast - beta_slow), 0, 1)";
 
-//                                                                                         reads
-//  name             title                         factor of pair i                attn_coef  betas  borders power lists  beta_fast, needs a middle
-constexpr std::array<Method, 12> kMethods{{
-  {{"none",           "the model as shipped",        "1",                                         0,   false, false, false, false}, 32, false, none},
-  {{"pi",             "Position Interpolation",      "S",                                         0,   false, false, false, false}, 32, false, pi},
-  {{"ntk",            "NTK-aware interpolation",     "S^(i/(Dr - 1))",                            0,   false, false, false, false}, 32, false, ntk},
-  {{"dynamic-ntk",    "NTK that follows the length", "(S n/L - (S - 1))^(i/(Dr - 1)), n tokens",  0,   false, false, false, false}, 32, false, dynamic_ntk},
-  {{"yarn",           "YaRN, ramp over pairs",       kIndexRamp,                                  0.1, true,  true,  false, false}, 32, false, yarn},
-  {{"yarn-rotations", "YaRN, ramp over turns",       kRotationRamp,                               0.1, true,  false, false, false}, 32, false, by_rotations},
-  {{"llama3",         "Llama 3.1's rule",            kRotationRamp,                               0,   true,  false, false, false}, 4,  false, by_rotations},
-  {{"longrope",       "LongRoPE, list given",        "given",                                     0,   false, false, false, true},  32, false, given_factors, longrope_temperature},
-  {{"uni",            "MrRoPE-Uni",                  "S^(k/n), k = clamp(i - low, 0, n), n = high - low", 0.1, true, true,  false, false}, 32, true, uni},
-  {{"pro",            "MrRoPE-Pro",                  "S^(k(k + 1)/(n(n + 1)))",                   0.1, true,  true,  false, false}, 32, true,  pro},
-  {{"power",          "power family",                "S^(sum of j^p to k / sum of j^p to n)",     0.1, true,  true,  true,  false}, 32, true,  power},
-  {{"custom",         "your own numbers",            "given",                                     0,   false, false, false, true},  32, false, custom},
-}};
+constexpr auto kNotInFamily = std::nullopt;
+constexpr double kGivenPower = std::numeric_limits<double>::quiet_NaN();
+
+//                                                                                         reads                                                                needs
+//  name             title                         factor of pair i                attn_coef  betas  borders power lists   reach             native    beta_fast middle power
+constexpr Method kMethods[] = {
+  {{"none",           "the model as shipped",        "1",                                         0,   false, false, false, false}, Reach::unchanged, "",         32, false, kNotInFamily, none},
+  {{"pi",             "Position Interpolation",      "S",                                         0,   false, false, false, false}, Reach::scale,     "linear",   32, false, kNotInFamily, pi},
+  {{"ntk",            "NTK-aware interpolation",     "S^(i/(Dr - 1))",                            0,   false, false, false, false}, Reach::scale,     "base",     32, false, kNotInFamily, ntk},
+  {{"dynamic-ntk",    "NTK that follows the length", "(S n/L - (S - 1))^(i/(Dr - 1)), n tokens",  0,   false, false, false, false}, Reach::length,    "dynamic",  32, false, kNotInFamily, dynamic_ntk},
+  {{"yarn",           "YaRN, ramp over pairs",       kIndexRamp,                                  0.1, true,  true,  false, false}, Reach::scale,     "yarn",     32, false, kNotInFamily, yarn},
+  {{"yarn-rotations", "YaRN, ramp over turns",       kRotationRamp,                               0.1, true,  false, false, false}, Reach::scale,     "",         32, false, kNotInFamily, by_rotations},
+  {{"llama3",         "Llama 3.1's rule",            kRotationRamp,                               0,   true,  false, false, false}, Reach::scale,     "llama3",   4,  false, kNotInFamily, by_rotations},
+  {{"longrope",       "LongRoPE, list given",        "given",                                     0,   false, false, false, true},  Reach::scale,     "longrope", 32, false, kNotInFamily, given_factors, longrope_temperature},
+  {{"uni",            "MrRoPE-Uni",                  "S^(k/n), k = clamp(i - low, 0, n), n = high - low", 0.1, true, true, false, false}, Reach::scale, "",         32, true,  0,            uni},
+  {{"pro",            "MrRoPE-Pro",                  "S^(k(k + 1)/(n(n + 1)))",                   0.1, true,  true,  false, false}, Reach::scale,     "",         32, true,  1,            pro},
+  {{"power",          "power family",                "S^(sum of j^p to k / sum of j^p to n)",     0.1, true,  true,  true,  false}, Reach::scale,     "",         32, true,  kGivenPower,  power},
+  {{"custom",         "your own numbers",            "given",                                     0,   false, false, false, true},  Reach::numbers,   "",         32, false, kNotInFamily, custom},
+};
 // clang-format on
 
 }  // namespace
 
 std::span<const MethodInfo> methods() {
   static const auto infos = [] {
-    std::array<MethodInfo, kMethods.size()> out;
+    std::array<MethodInfo, std::size(kMethods)> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = kMethods[i].info;
     return out;
   }();
@@ -162,23 +169,48 @@ std::span<const MethodInfo> methods() {
 }
 
 const Method& method_row(std::string_view name) {
+  const std::string wanted = lower_case(name);
   for (const Method& m : kMethods) {
-    if (m.info.name == name) return m;
+    if (m.info.name == wanted) return m;
   }
+  std::vector<std::string> names;
   std::string known;
-  for (const Method& m : kMethods) known += cat(known.empty() ? "" : ", ", m.info.name);
+  for (const Method& m : kMethods) {
+    names.emplace_back(m.info.name);
+    known += cat(known.empty() ? "" : ", ", m.info.name);
+  }
   throw Error(ErrorKind::usage, cat("there is no method '", name, "'"),
-              cat("choose one of ", known));
+              cat(did_you_mean(name, names), "the methods are ", known));
 }
 
 const MethodInfo& find_method(std::string_view name) { return method_row(name).info; }
 
+const Method* method_of_rule(std::string_view native) {
+  for (const Method& m : kMethods) {
+    if (!native.empty() && m.native == native) return &m;
+  }
+  return nullptr;
+}
+
+MethodName split_method_name(std::string_view name) {
+  if (lower_case(name.substr(0, kElastic.size())) != kElastic) return {std::string(name), false};
+  return {std::string(name.substr(kElastic.size())), true};
+}
+
+std::string join_method_name(std::string_view method, bool elastic) {
+  return cat(elastic ? kElastic : "", method);
+}
+
+double yarn_temperature(double scale, double coefficient) {
+  return scale <= 1 ? 1 : 1 + 0.1 * coefficient * std::log(scale);
+}
+
 double pair_with_turns(const Geometry& g, double turns) {
+  if (g.trained_factor.empty()) {
+    return plain_pair_with_turns(g.rotary_dim, g.base, double(g.train_length), turns);
+  }
   // ln(turns) falls by this much from pair to pair of plain RoPE.
   const double slope = 2 * std::log(g.base) / g.rotary_dim;
-  if (g.trained_factor.empty()) {
-    return std::log(double(g.train_length) / (turns * 2 * std::numbers::pi)) / slope;
-  }
   // With trained factors: straight lines between the pairs in ln(turns), plain RoPE beyond them.
   const std::vector<double> r = rotations_in_window(g);
   const double wanted = std::log(turns);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What make_plan() needs of the methods: one row each, from a checked request to the numbers.
+// The row of a method: everything that mrrope knows about it. Other modules ask the row and never
+// compare names, so that a new method is one function and one row in methods.cpp.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "mrrope/plan.h"
@@ -18,20 +21,50 @@ struct Request {
   double beta_fast;
   double beta_slow;
   double power;
-  Boundaries boundaries;  // of the betas or as given; high may lie past the last pair
+  Boundaries boundaries;  // of the betas or as given; high may be past the last pair
   const Parameters& parameters;
+};
+
+// What decides how far a plan of this method reaches.
+enum class Reach {
+  unchanged,  // the model as shipped: any scale is ignored
+  scale,      // S
+  length,     // the length in use; S is a factor of its own, 1 if not given
+  numbers,    // the given list; S may be given for the temperature
 };
 
 struct Method {
   MethodInfo info;
+  Reach reach;
+  // The rule of config.json and GGUF files that computes the same factors: linear, yarn, llama3,
+  // longrope, dynamic; "base" for another rope_theta. Empty if engines have no rule for it.
+  std::string_view native;
   double beta_fast;   // default
   bool needs_middle;  // low < high <= last pair is a condition, and high is clamped to it
+  // p of the power family, for methods that belong to it; nan for `power`, which is given its p.
+  std::optional<double> power;
   std::vector<double> (*factors)(const Request&);
   // The temperature where attn_coef is not given; nullptr means 1 + info.attn_coef * ln S.
   double (*attention_scale)(const Request&) = nullptr;
 };
 
+// Upper and lower case are equal. Throws Error (usage) that lists the known names.
 const Method& method_row(std::string_view name);
+
+// The method that computes what a file declares under this rule, or nullptr.
+const Method* method_of_rule(std::string_view native);
+
+// "elastic:pro" names a ladder of pro, "pro" a static plan of it. Names that are not methods (rows
+// of tables, such as "vendor") come back as they are.
+struct MethodName {
+  std::string method;
+  bool elastic = false;
+};
+MethodName split_method_name(std::string_view name);
+std::string join_method_name(std::string_view method, bool elastic);
+
+// YaRN's temperature as engines apply it by themselves: 1 + 0.1 c ln S; 1 where S is at most 1.
+double yarn_temperature(double scale, double coefficient = 1);
 
 // The real-valued pair index at which a pair would make this many turns in the window.
 double pair_with_turns(const Geometry& geometry, double turns);

@@ -30,11 +30,11 @@ void check_scale(const Extension& e) {
   if (e.length < 0) refuse(cat("length ", e.length, " is negative"), "give --ctx in tokens");
 }
 
-// A parameter that its method would ignore is a misunderstanding worth naming.
+// A parameter that the method would ignore is refused.
 void check_parameters(const Method& m, const Parameters& p) {
   const std::string name(m.info.name);
   const auto unread = [&](const char* flag) {
-    refuse(cat("method ", name, " does not read ", flag), cat("leave ", flag, " away"));
+    refuse(cat("method ", name, " does not use ", flag), cat("remove ", flag));
   };
   if (!m.info.takes_betas) {
     if (p.beta_fast) unread("--beta-fast");
@@ -80,7 +80,7 @@ Boundaries boundaries_of(const Method& m, const Geometry& g, const Parameters& p
 
   if (b.low < 0) refuse(cat("low ", b.low, " is negative"), "pairs are counted from 0");
   if (b.high > end) {
-    refuse(cat("high ", b.high, " lies past ", end), cat("give --high from 1 to ", end));
+    refuse(cat("high ", b.high, " is greater than ", end), cat("give --high from 1 to ", end));
   }
   const std::string window =
       cat("window ", g.train_length, ", base ", g.base, ", rotary_dim ", g.rotary_dim);
@@ -88,12 +88,12 @@ Boundaries boundaries_of(const Method& m, const Geometry& g, const Parameters& p
     refuse(cat("there is no middle to extend: the first pair that makes at most ", slow,
                " turns in the window is ", b.high, ", the last that makes ", fast, " is ", b.low,
                " (", window, ")"),
-           "set the borders yourself with --low and --high, or use --method ntk or pi");
+           "set the boundaries with --low and --high, or use --method ntk or pi");
   }
   if (b.low > b.high) {
     refuse(cat("the ramp from pair ", b.low, " to ", b.high,
                " runs backwards, and engines disagree about what that means (", window, ")"),
-           "set the borders yourself with --low and --high, or use --method ntk or pi");
+           "set the boundaries with --low and --high, or use --method ntk or pi");
   }
   return b;
 }
@@ -121,6 +121,7 @@ Plan make_plan(const Geometry& geometry, const Extension& extension) {
   Plan plan;
   plan.geometry_ = geometry;
   plan.extension_ = extension;
+  plan.extension_.method = m.info.name;  // whatever case it was typed in
   plan.boundaries_ = request.boundaries;
   plan.factor_ = m.factors(request);
   plan.theta_ = trained_theta(geometry);

@@ -21,12 +21,12 @@ constexpr int kHalvings = 30;
 
 void check_length(std::int64_t length) {
   if (length < 1 || length > kMostPositions) {
-    throw Error(ErrorKind::usage, cat("a curve over ", length, " positions"),
+    throw Error(ErrorKind::usage, cat("a curve over ", length, " positions is not possible"),
                 cat("give a length from 1 to ", kMostPositions));
   }
 }
 
-// B at begin .. begin+size-1: angles anew at the start of a block, then turned step by step. 256
+// B at begin .. begin+size-1: exact angles at the start of a block, then turned step by step. 256
 // steps lose at most 256 roundings of a double.
 void cosine_block(std::span<const double> theta, std::int64_t begin, std::span<double> out) {
   const std::size_t pairs = theta.size();
@@ -145,7 +145,7 @@ std::vector<double> position_estimate(std::span<const double> theta, std::int64_
 
 LinearRange linear_range(std::span<const double> estimate, double bound) {
   if (!(bound > 0) || bound >= 1) {
-    throw Error(ErrorKind::usage, cat("a relative error of ", bound, " is no bound"),
+    throw Error(ErrorKind::usage, cat("a relative error of ", bound, " is not a bound"),
                 "give a number between 0 and 1, e.g. 0.05");
   }
   LinearRange range;

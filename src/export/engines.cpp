@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "core/methods.h"
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
 #include "formats/architectures.h"
@@ -27,7 +28,7 @@ bool is_plain(const EngineQuestion& q) {
   return is_identity(q.plan) && q.length <= q.model.geometry.train_length;
 }
 
-// model-128k.gguf beside the command, from /models/model.gguf or its first part.
+// model-128k.gguf, from /models/model.gguf or its first part.
 std::string output_name(const EngineQuestion& q, const char* extension) {
   std::filesystem::path path = q.model.path.lexically_normal();
   std::string stem =
@@ -46,7 +47,7 @@ std::string export_command(const EngineQuestion& q, const char* to, const std::s
 
 // ---- llama.cpp --------------------------------------------------------------------------------
 
-// Flags for a plan that llama.cpp has a name for. The temperature and the length have no flag that
+// Flags for a plan that llama.cpp supports by name. No flag for the temperature or the length
 // always works: --yarn-attn-factor is not read under YaRN, and servers cap at context_length.
 std::string llama_flags(const EngineQuestion& q) {
   const Plan& plan = q.plan;
@@ -54,13 +55,14 @@ std::string llama_flags(const EngineQuestion& q) {
   const Geometry& g = plan.geometry();
   std::string flags;
   double own = 1;
-  if (e.method == "pi") {
+  const std::string_view rule = method_row(e.method).native;
+  if (rule == "linear") {
     flags = cat(" --rope-scaling linear --rope-scale ", e.scale);
-  } else if (e.method == "ntk") {
+  } else if (rule == "base") {
     const double base = g.base * std::pow(plan.factor()[1], g.rotary_dim / 2.0);
     flags = cat(" --rope-freq-base ", significant(base, 9));
-  } else if (e.method == "yarn") {
-    own = 1 + 0.1 * std::log(e.scale);
+  } else if (rule == "yarn") {
+    own = yarn_temperature(e.scale);
     flags = cat(" --rope-scaling yarn --rope-scale ", e.scale, " --yarn-orig-ctx ", g.train_length);
     const auto beta = [&](const char* flag, const std::optional<double>& value) {
       if (value) flags += cat(" --yarn-beta-", flag, " ", *value);
@@ -77,8 +79,8 @@ std::string llama_flags(const EngineQuestion& q) {
   return cat(flags, " --override-kv ", keys);
 }
 
-// Whether flags of a context say this plan. Unlike keys of a file they never reach layers that
-// plans leave alone, but for the temperature.
+// Whether command-line flags can express this plan. Unlike keys in a file they do not affect layers
+// that plans leave unchanged, except through the temperature.
 bool has_llama_name(const EngineQuestion& q) {
   const Architecture* row = find_architecture(q.model.architecture);
   const Extension& e = q.plan.extension();
@@ -87,11 +89,12 @@ bool has_llama_name(const EngineQuestion& q) {
                      q.model.scaling.type == "none" && !e.parameters.low && !e.parameters.high;
   if (!q.gguf || !row || row->scale_in_scores || !plain) return false;
   const bool apart = has_windows_apart(q.model);
-  const double own = e.method == "yarn" ? 1 + 0.1 * std::log(e.scale) : 1;
-  if (apart && (e.method == "ntk" || std::abs(q.plan.attention_scale() / own - 1) > 1e-9)) {
+  const std::string_view rule = method_row(e.method).native;
+  const double own = rule == "yarn" ? yarn_temperature(e.scale) : 1;
+  if (apart && (rule == "base" || std::abs(q.plan.attention_scale() / own - 1) > 1e-9)) {
     return false;
   }
-  return e.method == "pi" || e.method == "ntk" || e.method == "yarn";
+  return rule == "linear" || rule == "base" || rule == "yarn";
 }
 
 struct LlamaWay {
@@ -106,7 +109,7 @@ LlamaWay file_way(const EngineQuestion& q) {
     const bool reads = row && (row->factors == FactorSupport::used ||
                                row->factors == FactorSupport::long_short || row->like_llama);
     if (reads) return {Advice::needs_file, "convert the checkpoint to GGUF, then export that"};
-    return {Advice::cannot, cat("llama.cpp reads no factors for ", q.model.architecture)};
+    return {Advice::cannot, cat("llama.cpp does not read factors for ", q.model.architecture)};
   }
   try {
     GgufOptions options;
@@ -156,7 +159,7 @@ EngineAdvice llama_advice(const EngineQuestion& q) {
   return advice;
 }
 
-// ollama passes no rope flag on and caps at context_length, so that only a file will do.
+// ollama has no rope flags and caps at context_length, so only a file works.
 EngineAdvice ollama_advice(const EngineQuestion& q) {
   EngineAdvice advice;
   advice.engine = "ollama";
@@ -184,7 +187,7 @@ std::string checkpoint(const EngineQuestion& q) {
   return q.gguf ? "CHECKPOINT" : hf_folder(q.model).string();
 }
 
-// rope_parameters with `original` as the declared window; empty where nothing changes.
+// rope_parameters with `original` as the declared window; empty if nothing changes.
 ordered_json overrides(const EngineQuestion& q, std::int64_t original) {
   if (is_plain(q)) return ordered_json::object();
   return {{"max_position_embeddings", q.length},
@@ -201,12 +204,12 @@ std::string override_obstacle(const EngineQuestion& q) {
   if (!std::filesystem::exists(file, ignored)) return {};
   const nlohmann::json config = read_json(file);
   for (const char* name : {"text_config", "language_config", "llm_config"}) {
-    if (config.contains(name)) return cat("its rotation stands in ", name);
+    if (config.contains(name)) return cat("its rotation is declared in ", name);
   }
   return {};
 }
 
-// The folder to export first; the engine's command is then about that.
+// Advice to export a folder first; the caller adds the engine's command for it.
 EngineAdvice by_folder(const EngineQuestion& q, const char* engine, const std::string& why) {
   EngineAdvice advice;
   advice.engine = engine;
@@ -238,14 +241,14 @@ EngineAdvice transformers_advice(const EngineQuestion& q) {
   return advice;
 }
 
-// Why the longrope class that vLLM and SGLang share cannot run it; empty where it can.
+// Why the longrope class of vLLM and SGLang cannot run this model; empty if it can.
 std::string longrope_obstacle(const EngineQuestion& q) {
   const Architecture* row = find_architecture(q.model.architecture);
   if (row && row->huggingface_pairing == Pairing::interleaved) {
     return "its longrope pairs elements as halves only, and this model interleaves them";
   }
   if (!q.model.mrope_sections.empty()) {
-    return "its longrope knows no positions of several dimensions";
+    return "its longrope does not support multi-dimensional positions";
   }
   if (q.model.latent_attention) return "its latent attention has a rotation of its own";
   return {};
@@ -282,9 +285,9 @@ EngineAdvice vllm_advice(const EngineQuestion& q) {
   return server_advice(q, "vLLM", command, "--hf-overrides", q.plan.geometry().train_length);
 }
 
-// SGLang takes the list for long texts once a position lies past the original window, and for the
-// one position at it reads the wrong row; with the new length as the original one it never gets
-// there, and the lists are equal.
+// SGLang uses the list for long texts once a position is past the original window, and reads the
+// wrong row for the position exactly at the window. With the new length as the original one this
+// never happens, and the lists are equal anyway.
 EngineAdvice sglang_advice(const EngineQuestion& q) {
   const auto command = [&](const std::string& name) {
     return cat("python -m sglang.launch_server --model-path ", name, " --context-length ",

@@ -13,7 +13,7 @@
 namespace mrrope {
 
 enum class Advice {
-  as_is,       // with the files there are, and the command given
+  as_is,       // with the existing files and the given command
   needs_file,  // after mrrope export
   cannot,
 };
@@ -22,23 +22,23 @@ const char* to_string(Advice advice) noexcept;
 struct EngineAdvice {
   std::string engine;
   Advice verdict = Advice::cannot;
-  std::string why;                    // of needs_file and cannot
+  std::string why;                    // for needs_file and cannot
   std::vector<std::string> commands;  // one per line, ready for a shell
 };
 
 struct EngineQuestion {
   const Model& model;
-  const Gguf* gguf = nullptr;  // where the model is one
+  const Gguf* gguf = nullptr;  // null unless the model is a GGUF file
   const Plan& plan;
   std::int64_t length = 0;
-  std::string how;  // the flags that make the plan: "--method pro --ctx 128k"
+  std::string how;  // the flags that produce the plan: "--method pro --ctx 128k"
 };
 
 // llama.cpp, ollama, transformers, vLLM, SGLang, in this order. Commands name files as `export`
-// would write them; those of transformers, vLLM and SGLang need no export and carry all numbers.
+// would write them; those for transformers, vLLM and SGLang contain all numbers and need no export.
 std::vector<EngineAdvice> engine_advice(const EngineQuestion& question);
 
-// A word for a shell, in quotes where it needs them.
+// A word for a shell, quoted if necessary.
 std::string shell_word(const std::string& text);
 
 }  // namespace mrrope

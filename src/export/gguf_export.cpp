@@ -6,7 +6,9 @@
 #include <map>
 #include <set>
 
+#include "base/output_file.h"
 #include "base/text.h"
+#include "core/methods.h"
 #include "export/relabel.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
@@ -18,10 +20,10 @@ constexpr const char* kFreqs = "rope_freqs.weight";
 constexpr const char* kLong = "rope_factors_long.weight";
 constexpr const char* kShort = "rope_factors_short.weight";
 
-// Two lists of angles are the same where every pair agrees to this: files hold floats.
+// Two lists of angles are equal if every pair agrees to this: files hold floats.
 constexpr double kExact = 1e-6;
 
-// Everything the decision rests on.
+// Everything the decision depends on.
 struct Case {
   const Gguf& gguf;
   const Model& model;
@@ -29,13 +31,13 @@ struct Case {
   const GgufOptions& options;
   const Architecture& architecture;
   Model shipped;               // the model with the vendor's scaling
-  bool on_top = false;         // the plan keeps what the file declares; else it is taken out
+  bool on_top = false;         // the plan keeps the scaling that the file declares; else it goes
   bool windows_apart = false;  // layers that plans leave alone, and the temperature key does not
 };
 
 [[noreturn]] void unsupported(const Case& c, const std::string& why, const std::string& hint) {
   throw Error(ErrorKind::unsupported,
-              cat(shown(c.model.path.string()), ": no GGUF makes stock llama.cpp run this plan on ",
+              cat(shown(c.model.path.string()), ": stock llama.cpp cannot run this plan on ",
                   c.architecture.name, ": ", why),
               hint);
 }
@@ -71,13 +73,13 @@ Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const Ggu
   return c;
 }
 
-// What the file declares besides a list in rope_freqs: keys on top of which nothing can be written.
+// Whether the file declares scaling in keys, on top of which nothing can be written.
 bool has_scaling_keys(const Case& c) {
   const std::string& type = c.shipped.scaling.type;
   return type == "linear" || type == "yarn" || type == "longrope";
 }
 
-// The divisors that take the place of the file's own list, so that theta becomes the plan's.
+// The divisors that replace the file's own list, so that theta becomes the plan's.
 std::vector<double> divisors(const Case& c, bool lists) {
   const std::vector<double>& trained = c.plan.geometry().trained_factor;
   std::vector<double> own = lists ? c.shipped.scaling.short_factor : c.gguf.rope_factors(kFreqs);
@@ -95,7 +97,7 @@ std::vector<double> divisors(const Case& c, bool lists) {
 
 using Keys = std::map<std::string, GgufKeyOut>;  // by name without the architecture
 
-// The plan in keys that llama.cpp has: linear, another base, YaRN. Empty where it has none.
+// The plan in llama.cpp's own keys: linear or another base. Empty if it is neither.
 Keys native_keys(const Case& c) {
   Keys keys;
   const Plan& plan = c.plan;
@@ -128,8 +130,6 @@ Keys yarn_keys(const YarnFit& fit) {
   return keys;
 }
 
-double yarn_temperature(double scale) { return 1 + 0.1 * std::log(std::max(1.0, scale)); }
-
 // ---- the decision -----------------------------------------------------------------------------
 
 struct Decision {
@@ -145,7 +145,7 @@ std::string why_no_factors(const Case& c) {
       return "its loader refuses a file with factors, and this plan is neither linear, nor "
              "another base, nor YaRN";
     case FactorSupport::ignored:
-      return "its graph passes factors by in silence, and this plan is neither linear, nor another "
+      return "its graph silently ignores factors, and this plan is neither linear, nor another "
              "base, nor YaRN";
     default:
       return "";
@@ -155,34 +155,33 @@ std::string why_no_factors(const Case& c) {
 // The temperature key reaches every rotation, also those of layers that plans leave alone.
 void check_temperature(const Case& c, double own_temperature) {
   if (!c.windows_apart || std::abs(c.plan.attention_scale() / own_temperature - 1) < kExact) return;
-  unsupported(
-      c,
-      cat("its key for the temperature (", significant(c.plan.attention_scale(), 6),
-          " here) also reaches the sliding-window layers, which the plan leaves alone"),
-      own_temperature == 1
-          ? "make the plan with --attn-coef 0, or take --method yarn, whose own temperature "
-            "llama.cpp applies to the right layers"
-          : "make the plan with the default --attn-coef 0.1");
+  unsupported(c,
+              cat("its key for the temperature (", significant(c.plan.attention_scale(), 6),
+                  " here) also affects the sliding-window layers, which the plan leaves unchanged"),
+              own_temperature == 1
+                  ? "make the plan with --attn-coef 0, or use --method yarn, whose own temperature "
+                    "llama.cpp applies to the right layers"
+                  : "make the plan with the default --attn-coef 0.1");
 }
 
-// Keys alone: exact where the plan is one that they can say, else the nearest YaRN if allowed.
+// Keys alone: exact where keys can express the plan, else the nearest YaRN if that is allowed.
 Decision decide_keys(const Case& c, const std::string& why) {
   if (c.architecture.scale_in_scores) {
     unsupported(c, "llama.cpp's keys for scaling also change the scale of its attention scores",
-                "run it with mrrope generate, which writes the plan into the graph");
+                "run it with mrrope generate, which applies the plan in the graph");
   }
   if (c.on_top && (has_scaling_keys(c) || !c.plan.geometry().trained_factor.empty())) {
     unsupported(
         c,
         cat(why.empty() ? "" : why + "; and ", "its keys already hold the vendor's own scaling (",
-            c.shipped.scaling.type, "), and they hold one at a time"),
+            c.shipped.scaling.type, "), and they can hold only one"),
         "make the plan with --replace-scaling, or run it with mrrope generate");
   }
   if (c.windows_apart && c.architecture.keys_reach_windows) {
     unsupported(c,
                 cat(why.empty() ? "" : why + "; and ",
-                    "its keys also change the sliding-window layers, which plans leave alone"),
-                "for pi and yarn llama.cpp's own flags do it right: --to commands prints them; "
+                    "its keys also change the sliding-window layers, which plans leave unchanged"),
+                "for pi and yarn use llama.cpp's own flags: --to commands prints them; "
                 "mrrope generate runs every plan");
   }
   Decision d;
@@ -201,11 +200,10 @@ Decision decide_keys(const Case& c, const std::string& why) {
   }
   if (!c.options.approximate) {
     unsupported(
-        c,
-        why.empty() ? "--native was given, and this plan is none that llama.cpp has keys for" : why,
-        cat("--approximate writes the nearest YaRN, which turns pair ", fit.worst_pair, " by ",
-            significant(100 * fit.largest_error, 3), " % another angle (mean ",
-            significant(100 * fit.mean_error, 3), " %); mrrope generate runs the plan as it is"));
+        c, why.empty() ? "--native was given, and llama.cpp has no keys for this plan" : why,
+        cat("--approximate writes the nearest YaRN, whose angles differ by up to ",
+            significant(100 * fit.largest_error, 3), " % (pair ", fit.worst_pair, "; mean ",
+            significant(100 * fit.mean_error, 3), " %); mrrope generate runs the exact plan"));
   }
   d.way = GgufWay::approximate;
   d.fit = fit;
@@ -246,8 +244,8 @@ Keys new_keys(const Case& c, const Decision& d, std::optional<float>& attn_facto
   const GgufKeyValue* old_length = first.find(prefix + "context_length");
   keys["context_length"] =
       integer_key("context_length", old_length->type, static_cast<std::uint64_t>(c.options.length));
-  // YaRN's ramp and the attention of Mistral 3 start from the old window, which llama.cpp would
-  // otherwise take from the new one; and whoever wants to undo the export finds it there.
+  // YaRN's ramp and the attention of Mistral 3 depend on the old window; without this key llama.cpp
+  // would use the new one. It also allows undoing the export.
   if (!first.find(prefix + "rope.scaling.original_context_length")) {
     keys.try_emplace("rope.scaling.original_context_length",
                      integer_key("", GgufType::u32,
@@ -259,7 +257,7 @@ Keys new_keys(const Case& c, const Decision& d, std::optional<float>& attn_facto
   const double before = c.on_top ? first.real(prefix + "rope.scaling.attn_factor").value_or(1)
                                  : c.plan.geometry().trained_attention_scale;
   double temperature = before * c.plan.attention_scale() / d.own_temperature;
-  // Windowed layers would get it too: the nearest YaRN keeps its own.
+  // It would also reach windowed layers, so the nearest YaRN keeps its own.
   if (d.way == GgufWay::approximate && c.windows_apart) temperature = before;
   if (std::abs(temperature - 1) > 1e-12 || first.find(prefix + "rope.scaling.attn_factor")) {
     attn_factor = static_cast<float>(temperature);
@@ -271,7 +269,7 @@ Keys new_keys(const Case& c, const Decision& d, std::optional<float>& attn_facto
   return keys;
 }
 
-// Keys of the vendor's scaling, which go when it is replaced or others take its place.
+// Keys of the vendor's scaling, removed when the scaling is replaced.
 bool is_old_scaling(std::string_view name) {
   return name == "rope.scaling.factor" || name == "rope.scale_linear" ||
          name.substr(0, 18) == "rope.scaling.yarn_";
@@ -363,7 +361,7 @@ void check_output(const Case& c, const std::vector<GgufFileOut>& files) {
       std::error_code ignored;
       if (std::filesystem::equivalent(file.path, part.path, ignored)) {
         throw Error(ErrorKind::usage, cat(shown(file.path.string()), " is the input itself"),
-                    "give another name with -o: the input is never changed");
+                    "give another name with -o: inputs are never changed");
       }
     }
   }
@@ -403,12 +401,12 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
                             const GgufOptions& options) {
   const Case c = make_case(gguf, model, plan, options);
   if (options.length < 1 || options.length > kMaxContext) {
-    throw Error(ErrorKind::usage, cat("a context of ", options.length, " tokens"),
+    throw Error(ErrorKind::usage, cat("a context of ", options.length, " tokens is out of range"),
                 "give --ctx a length below 2^31");
   }
   if (options.split && gguf.parts.size() == 1) {
-    throw Error(ErrorKind::usage, "--split keeps the parts of a split file, and this one is whole",
-                "leave --split away, or split the result with llama-gguf-split");
+    throw Error(ErrorKind::usage, "--split was given, but the input is not split",
+                "remove --split, or split the result with llama-gguf-split");
   }
   const Decision d = decide(c);
   GgufExport out;
@@ -453,7 +451,7 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
     auto& into = out.files.back().tensors;
     std::move(tensors.begin(), tensors.end(), std::back_inserter(into));
   }
-  // What no part held before goes to the first.
+  // New tensors go to the first part.
   std::size_t total = 0;
   std::move(fresh.begin(), fresh.end(), std::back_inserter(out.files.front().tensors));
   for (const GgufFileOut& file : out.files) total += file.tensors.size();
@@ -467,6 +465,28 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
   }
   check_output(c, out.files);
   return out;
+}
+
+void write_export(const GgufExport& exported, bool replace, const BytesWritten& progress,
+                  const GgufVerify& verify) {
+  std::uint64_t size = 0;
+  std::vector<std::filesystem::path> names;
+  for (const GgufFileOut& file : exported.files) {
+    size += file.size();
+    names.push_back(file.path.filename());
+    if (names.back().empty()) {
+      throw Error(ErrorKind::usage, cat(shown(file.path.string()), " does not name a file"),
+                  "give -o the name of a file, such as model-128k.gguf");
+    }
+    if (!replace) refuse_existing(file.path, "name");
+    refuse_input(file.path);
+  }
+  Staging staging(exported.files.front().path, size);
+  GgufExport staged = exported;
+  for (GgufFileOut& file : staged.files) file.path = staging.path(file.path.filename());
+  write_gguf(staged.files, progress);
+  if (verify) verify(staging, staged);
+  staging.publish(names, replace);
 }
 
 }  // namespace mrrope

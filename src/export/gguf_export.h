@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan into a GGUF file that stock llama.cpp, and what is built on it, runs as it is.
+// Writes a plan into a GGUF file that stock llama.cpp, and programs built on it, run unchanged.
 //
-// Which way depends on the architecture (formats/architectures.h) and on the plan:
+// The encoding depends on the architecture (formats/architectures.h) and on the plan:
 //   factors      the divisors of theta go into rope_freqs.weight
-//   lists        ... into rope_factors_long.weight and rope_factors_short.weight, equal
-//   relabelled   the file becomes one of architecture llama, the rows of queries and keys in
+//   lists        they go into rope_factors_long.weight and rope_factors_short.weight, which are
+//   equal relabelled   the file becomes one of architecture llama, with the rows of queries and
+//   keys in
 //                llama's order, and takes factors
-//   keys         the plan is one that llama.cpp has keys for: linear, another base, YaRN
-//   approximate  the nearest YaRN; only if asked for
+//   keys         llama.cpp has keys for this plan: linear, another base, YaRN
+//   approximate  the nearest YaRN; only on request
 // The temperature is the key rope.scaling.attn_factor in all of them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "base/staging.h"
 #include "export/yarn_fit.h"
 #include "formats/gguf/gguf_copy.h"
 #include "mrrope/model.h"
 
 namespace mrrope {
 
-// Whether the model stays as it is.
+// Whether the plan leaves the model unchanged.
 bool is_identity(const Plan& plan);
 
 enum class GgufWay { unchanged, factors, lists, relabelled, keys, approximate };
@@ -29,9 +32,9 @@ const char* to_string(GgufWay way) noexcept;
 struct GgufOptions {
   std::filesystem::path out;
   std::int64_t length = 0;   // tokens: the new context_length
-  bool split = false;        // parts as the input's, named OUT-00001-of-0000N.gguf
-  bool approximate = false;  // allow the nearest YaRN where no exact way exists
-  bool native = false;       // keys where the plan has them, even if factors would do
+  bool split = false;        // in parts like the input, named OUT-00001-of-0000N.gguf
+  bool approximate = false;  // allow the nearest YaRN where no exact encoding exists
+  bool native = false;       // keys where the plan has them, even if factors would work
 };
 
 // What will be written. Refers to the parts of the Gguf it was made from.
@@ -39,20 +42,30 @@ struct GgufExport {
   GgufWay way = GgufWay::unchanged;
   std::string architecture;          // of the file to be written
   std::vector<GgufFileOut> files;    // the first is the one to open
-  std::vector<float> divisors;       // as written; empty where keys say it
+  std::vector<float> divisors;       // as written; empty where keys express the plan
   std::optional<float> attn_factor;  // rope.scaling.attn_factor as written
   std::optional<YarnFit> fit;        // approximate only
   double temperature_error = 0;      // approximate only: |written / wanted - 1|
 };
 
-// The way alone, for advice: throws as below.
+// Only the encoding, for advice: throws as plan_gguf_export().
 GgufWay gguf_way(const Gguf& gguf, const Model& model, const Plan& plan,
                  const GgufOptions& options);
 
-// Works everything out and checks it; writes nothing. The model is the one that the Gguf describes,
-// the plan one for its geometry. Throws Error: unsupported with the reason where no way exists that
-// is allowed; usage; corrupt.
+// Computes and checks everything; writes nothing. The Gguf describes the model, and the plan is for
+// its geometry. Throws Error: unsupported with the reason where no allowed encoding exists; usage;
+// corrupt.
 GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& plan,
                             const GgufOptions& options);
+
+// Verifies files that have no final name yet; throws to reject them. `staged` is the export with
+// the paths where the files are now.
+using GgufVerify = std::function<void(Staging& staging, const GgufExport& staged)>;
+
+// Writes the files next to their final places, verifies them, and only then publishes them: all or
+// none. Throws Error: usage (a name is taken and `replace` is false, or it is an input), failed,
+// and whatever `progress` and `verify` throw.
+void write_export(const GgufExport& exported, bool replace, const BytesWritten& progress,
+                  const GgufVerify& verify = {});
 
 }  // namespace mrrope

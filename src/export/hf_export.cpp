@@ -6,7 +6,10 @@
 
 #include "base/json.h"
 #include "base/output_file.h"
+#include "base/source.h"
 #include "base/text.h"
+#include "core/methods.h"
+#include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -33,7 +36,7 @@ bool is_per_layer(const ordered_json& rope) {
          (rope.contains("full_attention") || rope.contains("sliding_attention"));
 }
 
-// The rope dictionary as transformers finds it; null where there is none.
+// The rope dictionary as transformers finds it; null if there is none.
 ordered_json rope_of(const ordered_json& text) {
   for (const char* name : {"rope_scaling", "rope_parameters"}) {
     const auto at = text.find(name);
@@ -58,7 +61,7 @@ void keep_model_keys(const ordered_json& before, ordered_json& after) {
   }
 }
 
-// "rope_theta" moves out of the dictionary, as transformers 4 wants it.
+// Moves "rope_theta" out of the dictionary, where transformers 4 expects it.
 double take_theta(ordered_json& rope) {
   const double theta = rope.at("rope_theta").get<double>();
   rope.erase("rope_theta");
@@ -109,89 +112,175 @@ ordered_json read_ordered(const fs::path& path) {
 }
 
 void write_text(const fs::path& path, const std::string& text) {
-  OutputFile file(path, text.size(), true);
+  OutputFile file(path);
   file.write(text);
-  file.publish();
+  file.finish();
 }
 
-void copy_whole(const fs::path& from, const fs::path& to) {
+void copy_whole(const fs::path& from, const fs::path& to,
+                const std::function<void(std::uint64_t)>& progress) {
   const Source source = Source::open(from);
-  OutputFile file(to, source.size(), true);
+  OutputFile file(to);
+  file.on_bytes = progress;
   file.copy(source, 0, source.size());
-  file.publish();
+  file.finish();
 }
 
 [[noreturn]] void cannot(const char* what, const fs::path& path, const std::error_code& error) {
   throw Error(ErrorKind::failed,
               cat("cannot ", what, " ", shown(path.string()), ": ", error.message()),
-              "give -o a place that can be written to");
+              "choose an output path that can be written to");
 }
 
-// Everything in the folder but what is written anew. Folders inside are left out: none of the
-// readers looks there.
-void bring_files(const fs::path& from, const fs::path& to, bool copy) {
-  for (const auto& entry : fs::directory_iterator(from)) {
-    const std::string name = entry.path().filename().string();
-    std::error_code error;
-    if (!entry.is_regular_file(error) || name == "config.json" || name == "tokenizer_config.json" ||
-        name.front() == '.') {
+// ---- the input --------------------------------------------------------------------------------
+
+// The files that are linked or copied: everything in the folder except what is written from
+// scratch. Subfolders are left out: none of the readers looks there.
+std::vector<fs::path> files_to_bring(const fs::path& from) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator at(from, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    std::error_code ignored;
+    if (at->is_regular_file(ignored) && name != "config.json" && name != "tokenizer_config.json" &&
+        name.front() != '.') {
+      files.push_back(at->path());
+    }
+  }
+  if (error) cannot("list", from, error);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void check_weights(const fs::path& from, const std::vector<fs::path>& files) {
+  const bool any = std::any_of(files.begin(), files.end(), [](const fs::path& file) {
+    const std::string kind = file.extension().string();
+    return kind == ".safetensors" || kind == ".bin" || kind == ".pt" || kind == ".pth";
+  });
+  if (any) return;
+  std::string missing = "model.safetensors";
+  std::error_code ignored;
+  if (const fs::path index = from / "model.safetensors.index.json"; fs::exists(index, ignored)) {
+    const std::vector<std::string> names = read_safetensors_index(Source::open(index));
+    if (!names.empty()) missing = names.front();
+    if (names.size() > 1) missing += cat(" and ", names.size() - 1, " more");
+  }
+  throw Error(ErrorKind::failed,
+              cat(shown(from.string()), " has no weights (missing: ", shown(missing), ")"),
+              "download the weight files into that folder, or use --to commands, which needs only "
+              "config.json");
+}
+
+// ---- the output -------------------------------------------------------------------------------
+
+// Lists what an exported folder was made of, so that --force replaces nothing else.
+constexpr const char* kRecord = ".mrrope-export.json";
+constexpr const char* kMadeBy = "mrrope export";
+
+bool is_inside(fs::path inner, const fs::path& outer) {
+  std::error_code error;
+  inner = fs::weakly_canonical(inner, error);
+  if (error) return false;
+  for (;;) {
+    if (fs::equivalent(inner, outer, error)) return true;
+    if (!inner.has_relative_path()) return false;
+    inner = inner.parent_path();
+  }
+}
+
+void check_inputs_apart(const fs::path& from, const fs::path& out,
+                        const std::vector<fs::path>& files) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::usage, cat(shown(out.string()), " ", why),
+                "give another folder with -o: inputs are never changed");
+  };
+  std::error_code error;
+  if (fs::equivalent(from, out, error)) refuse("is the input itself");
+  if (is_inside(from, out)) refuse("contains the input");
+  if (is_inside(out, from)) refuse("is inside the input folder");
+  for (const fs::path& file : files) {
+    if (is_inside(file, out)) {
+      refuse(cat("holds ", shown(file.filename().string()), ", which the input links to"));
+    }
+  }
+}
+
+void check_replaceable(const fs::path& out) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::usage, cat(shown(out.string()), " ", why, ", so it is not replaced"),
+                "give another folder with -o, or move this one away first");
+  };
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(out, error))) refuse("is not a folder");
+  nlohmann::json files;
+  if (fs::is_regular_file(fs::symlink_status(out / kRecord, error))) {
+    const nlohmann::json record = read_json(out / kRecord);
+    if (record.is_object() && record.value("made_by", nlohmann::json()) == kMadeBy &&
+        record.contains("files")) {
+      files = record["files"];
+    }
+  }
+  if (!files.is_object()) refuse("was not written by mrrope export");
+  for (fs::directory_iterator at(out, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name == kRecord) continue;
+    std::error_code ignored;
+    const fs::file_status status = at->symlink_status(ignored);
+    const bool linked = files.contains(name) && files[name] == "linked";
+    if (!files.contains(name) || fs::is_directory(status) || linked != fs::is_symlink(status)) {
+      refuse(cat("contains ", shown(name), ", which mrrope did not write"));
+    }
+  }
+  if (error) cannot("list", out, error);
+}
+
+void check_output(const fs::path& from, const fs::path& out, const std::vector<fs::path>& files,
+                  bool replace) {
+  check_inputs_apart(from, out, files);
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(out, error))) return;
+  if (!replace) refuse_existing(out, "folder");
+  check_replaceable(out);
+}
+
+// A path that ends in the folder's own name.
+fs::path named(const fs::path& path) {
+  const fs::path out = path.has_filename() ? path : path.parent_path();
+  std::error_code error;
+  return out.filename() == "." || out.filename() == ".." ? fs::weakly_canonical(out, error) : out;
+}
+
+void write_folder(const fs::path& from, const fs::path& to, const ordered_json& config,
+                  const std::vector<fs::path>& files, const HfOptions& options,
+                  const std::function<void(std::uint64_t)>& progress) {
+  std::error_code error;
+  if (!fs::create_directory(to, error)) cannot("create", to, error);
+  ordered_json record = {{"made_by", kMadeBy}, {"files", ordered_json::object()}};
+  const auto write = [&](const char* name, const ordered_json& content) {
+    write_text(to / name, content.dump(2) + "\n");
+    record["files"][name] = "written";
+  };
+  write("config.json", config);
+  if (fs::exists(from / "tokenizer_config.json", error)) {
+    ordered_json tokenizer = read_ordered(from / "tokenizer_config.json");
+    if (tokenizer.is_object()) tokenizer["model_max_length"] = options.length;
+    write("tokenizer_config.json", tokenizer);
+  }
+  for (const fs::path& file : files) {
+    const fs::path name = file.filename();
+    record["files"][name.string()] = options.copy ? "copied" : "linked";
+    if (options.copy) {
+      copy_whole(file, to / name, progress);
       continue;
     }
-    if (copy) {
-      copy_whole(entry.path(), to / name);
-      continue;
-    }
-    // A cache of the hub holds links of its own: the file they lead to is what counts.
-    const fs::path target = fs::canonical(entry.path(), error);
-    if (error) cannot("follow", entry.path(), error);
+    // A cache of the hub holds links of its own: link to the file at their end.
+    const fs::path target = fs::canonical(file, error);
+    if (error) cannot("follow", file, error);
     fs::create_symlink(target, to / name, error);
     if (error) cannot("link", to / name, error);
   }
-}
-
-// A folder that goes unless it is kept.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {
-    std::error_code error;
-    fs::remove_all(path_, error);  // of a process that was killed
-    if (!fs::create_directories(path_, error) || error) cannot("create", path_, error);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!kept_) fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-  void keep() { kept_ = true; }
-
- private:
-  fs::path path_;
-  bool kept_ = false;
-};
-
-void check_output(const fs::path& from, const HfOptions& options) {
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(options.out, error))) return;
-  if (fs::equivalent(from, options.out, error)) {
-    throw Error(ErrorKind::usage, cat(shown(options.out.string()), " is the input itself"),
-                "give another folder with -o: the input is never changed");
-  }
-  if (!options.replace) {
-    throw Error(ErrorKind::usage, cat(shown(options.out.string()), " exists already"),
-                "give another folder with -o, or --force to replace it");
-  }
-  if (!fs::is_directory(options.out, error) || !fs::exists(options.out / "config.json", error)) {
-    throw Error(ErrorKind::usage,
-                cat(shown(options.out.string()), " is no model's folder, so it is not replaced"),
-                "give another folder with -o");
-  }
-}
-
-fs::path without_slash(const fs::path& path) {
-  const fs::path normal = path.lexically_normal();
-  return normal.has_filename() ? normal : normal.parent_path();
+  write_text(to / kRecord, record.dump(2) + "\n");
+  flush_folder(to);
 }
 
 }  // namespace
@@ -225,28 +314,28 @@ ordered_json native_parameters(const Plan& plan) {
   const Geometry& g = plan.geometry();
   const Extension& e = plan.extension();
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::usage, cat("no reader knows ", e.method, " by name: ", why),
-                "leave --native away: the lists say it exactly");
+    throw Error(ErrorKind::usage, cat("--native cannot express ", e.method, ": ", why),
+                "remove --native: the lists express it exactly");
   };
   if (!g.trained_factor.empty() || g.trained_attention_scale != 1) {
-    refuse("the model has scaling of its own, and only one can be named");
+    refuse("the model has its own scaling, and only one can be named");
   }
   const double temperature = plan.attention_scale();
   ordered_json out;
-  if (e.method == "pi" || e.method == "llama3") {
-    if (temperature != 1) refuse(cat("it has no temperature, and the plan's is ", temperature));
-    out = {{"rope_type", e.method == "pi" ? "linear" : "llama3"},
-           {"rope_theta", g.base},
-           {"factor", e.scale}};
-    if (e.method == "llama3") {
+  const std::string_view rule = method_row(e.method).native;
+  if (rule == "linear" || rule == "llama3") {
+    if (temperature != 1)
+      refuse(cat("this form has no temperature, and the plan's is ", temperature));
+    out = {{"rope_type", rule}, {"rope_theta", g.base}, {"factor", e.scale}};
+    if (rule == "llama3") {
       out["low_freq_factor"] = e.parameters.beta_slow.value_or(1);
       out["high_freq_factor"] = e.parameters.beta_fast.value_or(4);
       out["original_max_position_embeddings"] = g.train_length;
     }
     return out;
   }
-  if (e.method != "yarn" || e.parameters.low || e.parameters.high) {
-    refuse("linear, yarn (without --low and --high) and llama3 have names");
+  if (rule != "yarn" || e.parameters.low || e.parameters.high) {
+    refuse("only linear, yarn (without --low and --high) and llama3 have names");
   }
   out = {{"rope_type", "yarn"},
          {"rope_theta", g.base},
@@ -256,7 +345,7 @@ ordered_json native_parameters(const Plan& plan) {
          {"attention_factor", temperature},
          {"original_max_position_embeddings", g.train_length}};
   // vLLM and SGLang multiply their own 1 + 0.1 ln S by this key, and read no attention_factor.
-  const double rest = temperature / (1 + 0.1 * std::log(e.scale));
+  const double rest = temperature / yarn_temperature(e.scale);
   if (std::abs(rest - 1) > 1e-12) out["attn_factor"] = rest;
   return out;
 }
@@ -267,9 +356,9 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   ordered_json& text = text_part(out);
   if (text.contains("rope_ratio") || text.contains("attn_config")) {
     throw Error(ErrorKind::unsupported,
-                cat(shown(model.path.string()), ": keeps its rotation in ",
+                cat(shown(model.path.string()), ": declares its rotation in ",
                     text.contains("rope_ratio") ? "rope_ratio" : "attn_config",
-                    ", which code of its own reads: no key of ours would be looked at"),
+                    ", which only the model's own code reads, so it would ignore the plan"),
                 "convert the model to GGUF and export that");
   }
   const ordered_json before = rope_of(text);
@@ -283,7 +372,7 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   }
   if (options.dialect == Dialect::v5) {
     write_v5(text, before, rope);
-    // Where readers of either dialect look; they must not disagree.
+    // Readers of both dialects look here; the values must agree.
     if (text.contains("rope_theta")) text["rope_theta"] = plan.geometry().base;
   } else {
     write_v4(text, before, rope);
@@ -299,9 +388,8 @@ std::string hf_caveat(const ordered_json& config, const Model& model) {
   const bool windows = std::any_of(model.layers.begin(), model.layers.end(),
                                    [](const Layer& l) { return l.kind == LayerKind::windowed; });
   if (windows && !is_per_layer(rope_of(text)) && !text.contains("rope_local_base_freq")) {
-    return "its config holds one rotation for all layers, so readers of this folder also change "
-           "the "
-           "sliding-window layers, which the plan leaves alone";
+    return "its config has one rotation for all layers, so readers of this folder also change the "
+           "sliding-window layers, which the plan leaves unchanged";
   }
   return {};
 }
@@ -312,49 +400,45 @@ fs::path hf_folder(const Model& model) {
   return model.path.has_parent_path() ? model.path.parent_path() : fs::path(".");
 }
 
-void export_huggingface(const Model& model, const Plan& plan, const HfOptions& options) {
+std::uint64_t bytes_to_copy(const Model& model, const HfOptions& options) {
+  std::uint64_t bytes = 0;
+  if (!options.copy) return bytes;
+  for (const fs::path& file : files_to_bring(hf_folder(model))) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(file, error);
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
+void export_huggingface(const Model& model, const Plan& plan, const HfOptions& options,
+                        const std::function<void(std::uint64_t)>& progress,
+                        const HfVerify& verify) {
   if (model.format != "huggingface") {
     throw Error(ErrorKind::usage, cat(shown(model.path.string()), " is not a Hugging Face folder"),
                 "export it with --to gguf, or give the folder that it was converted from");
   }
   if (plan.geometry() != model.geometry) {
-    throw Error(ErrorKind::usage, "the plan was made for another geometry than this model's",
+    throw Error(ErrorKind::usage, "the plan was made for a model with a different geometry",
                 "make the plan from this folder: mrrope plan FOLDER ...");
   }
   const fs::path from = hf_folder(model);
-  check_output(from, options);
+  const fs::path out = named(options.out);
+  const std::vector<fs::path> files = files_to_bring(from);
+  check_output(from, out, files, options.replace);
+  check_weights(from, files);
   const ordered_json config =
       extended_config(read_ordered(from / "config.json"), model, plan, options);
 
-  const fs::path out = without_slash(options.out);
-  fs::path work = out;
-  work += ".part";
-  TemporaryFolder folder(work);
-  write_text(folder.path() / "config.json", config.dump(2) + "\n");
   std::error_code error;
-  if (fs::exists(from / "tokenizer_config.json", error)) {
-    ordered_json tokenizer = read_ordered(from / "tokenizer_config.json");
-    if (tokenizer.is_object()) tokenizer["model_max_length"] = options.length;
-    write_text(folder.path() / "tokenizer_config.json", tokenizer.dump(2) + "\n");
-  }
-  bring_files(from, folder.path(), options.copy);
-
-  fs::path old = out;
-  old += ".old";
-  const bool had = fs::exists(out, error);
-  if (had) {
-    fs::remove_all(old, error);
-    fs::rename(out, old, error);
-    if (error) cannot("replace", out, error);
-  }
-  fs::rename(folder.path(), out, error);
-  if (error) {
-    const std::error_code why = error;
-    if (had) fs::rename(old, out, error);
-    cannot("rename to", out, why);
-  }
-  folder.keep();
-  if (had) fs::remove_all(old, error);
+  fs::create_directories(folder_of(out), error);
+  if (error) cannot("create", out, error);
+  Staging staging(out, bytes_to_copy(model, options));
+  const fs::path staged = staging.path(out.filename());
+  write_folder(from, staged, config, files, options, progress);
+  if (verify) verify(staging, staged);
+  check_output(from, out, files, options.replace);  // the proof may have taken minutes
+  staging.publish({out.filename()}, options.replace);
 }
 
 }  // namespace mrrope

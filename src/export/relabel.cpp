@@ -11,10 +11,10 @@ namespace mrrope {
 namespace {
 
 [[noreturn]] void refuse(const Architecture& from, const std::string& what) {
-  throw Error(
-      ErrorKind::unsupported,
-      cat("a file of architecture ", from.name, " can become one of llama, but this one ", what),
-      "--approximate writes the nearest YaRN instead, with its error");
+  throw Error(ErrorKind::unsupported,
+              cat("a file of architecture ", from.name,
+                  " can be written as architecture llama, but this one ", what),
+              "add --approximate to write the nearest YaRN instead; it prints the error");
 }
 
 // "blk.12.attn_q.weight" as 12 and "attn_q.weight"; other names as -1 and themselves.
@@ -23,6 +23,7 @@ std::pair<int, std::string> layer_and_name(const std::string& name) {
   const std::size_t dot = name.find('.', 4);
   const std::string digits = name.substr(4, dot == std::string::npos ? dot : dot - 4);
   const bool number = !digits.empty() && digits.size() <= 5 &&
+                      (digits == "0" || digits[0] != '0') &&
                       digits.find_first_not_of("0123456789") == std::string::npos;
   if (dot == std::string::npos || !number) return {-1, name};
   return {std::stoi(digits), name.substr(dot + 1)};
@@ -30,14 +31,13 @@ std::pair<int, std::string> layer_and_name(const std::string& name) {
 
 std::string llama_name(const std::string& name, const Architecture& from) {
   const auto [layer, rest] = layer_and_name(name);
-  if (from.name == "seed_oss" && layer >= 0 && rest == "post_attention_norm.weight") {
+  if (from.norm_renamed && layer >= 0 && rest == "post_attention_norm.weight") {
     return cat("blk.", layer, ".ffn_norm.weight");
   }
   return name;
 }
 
-// What both graphs read, in the same place. Biases of the output projection are llama's too, but
-// of these architectures only Pangu's graph adds them.
+// What both graphs read in the same place.
 bool is_shared(const std::string& name, const Architecture& from) {
   constexpr std::array kOutside{"token_embd.weight", "output_norm.weight", "output.weight"};
   constexpr std::array kLayer{"attn_norm.weight",   "attn_q.weight",   "attn_k.weight",
@@ -47,7 +47,7 @@ bool is_shared(const std::string& name, const Architecture& from) {
                               "ffn_up.weight",      "ffn_down.weight"};
   const auto [layer, rest] = layer_and_name(name);
   if (layer < 0) return std::find(kOutside.begin(), kOutside.end(), name) != kOutside.end();
-  if (rest == "attn_output.bias") return from.name == "pangu-embedded";
+  if (rest == "attn_output.bias") return from.reads_output_bias;
   return std::find(kLayer.begin(), kLayer.end(), rest) != kLayer.end();
 }
 
@@ -56,15 +56,26 @@ bool is_rope_list(const std::string& name) {
          name == "rope_factors_short.weight";
 }
 
-// Heads of queries and keys at the front of this tensor's rows; 0 where it holds neither.
-std::uint64_t rotated_heads(const GgufTensorOut& tensor, const Model& model) {
-  const std::string rest = layer_and_name(tensor.name).second;
-  const auto is = [&](const char* part) { return rest.rfind(part, 0) == 0; };
-  const std::uint64_t rows = tensor.dims.size() == 1 ? tensor.dims[0] : tensor.dims[1];
-  const auto head = static_cast<std::uint64_t>(model.key_length);
-  if (is("attn_q.") || is("attn_k.")) return rows / head;
-  if (is("attn_qkv.")) return static_cast<std::uint64_t>(model.heads + model.kv_heads);
-  return 0;
+bool is_part(const std::string& name, const char* part) {
+  const auto [layer, rest] = layer_and_name(name);
+  return layer >= 0 && rest.rfind(part, 0) == 0;
+}
+bool is_fused(const std::string& name) { return is_part(name, "attn_qkv."); }
+// Whether its rows are queries or keys, or begin with them.
+bool is_rotated(const std::string& name) {
+  return is_part(name, "attn_q.") || is_part(name, "attn_k.") || is_fused(name);
+}
+
+// Rows of a matrix, elements of a bias; 0 if it is neither.
+std::uint64_t rows_of(const std::vector<std::uint64_t>& dims) {
+  if (dims.empty() || dims.size() > 2) return 0;
+  return dims.back();
+}
+
+// Heads of queries and keys at the front of the rows of a tensor that is_rotated().
+std::uint64_t rotated_heads(const std::string& name, std::uint64_t rows, const Model& model) {
+  if (is_fused(name)) return static_cast<std::uint64_t>(model.heads + model.kv_heads);
+  return rows / static_cast<std::uint64_t>(model.key_length);
 }
 
 }  // namespace
@@ -75,33 +86,32 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
                      " elements of a head, and llama rotates all"));
   }
   const std::string prefix = cat(from.name, ".");
-  // Keys that llama's graph listens to and this one does not.
+  // Keys that llama's graph reads and this one does not.
   const bool scale = gguf.first().find(prefix + "attention.scale") != nullptr;
-  if (scale && from.name != "seed_oss") refuse(from, cat("has a key ", prefix, "attention.scale"));
+  if (scale && !from.reads_scale) refuse(from, cat("has a key ", prefix, "attention.scale"));
   if (gguf.first().integer(prefix + "expert_count", 0, 1 << 20).value_or(0) > 0) {
     refuse(from, cat("has a key ", prefix, "expert_count"));
   }
   for (const GgufPart& part : gguf.parts) {
     for (const GgufTensor& tensor : part.tensors) {
-      if (is_rope_list(tensor.name)) continue;  // written anew
+      if (is_rope_list(tensor.name)) continue;  // replaced
       const std::string name = llama_name(tensor.name, from);
       if (!is_shared(name, from)) refuse(from, cat("has a tensor ", shown(tensor.name)));
       if (name != tensor.name && gguf.find_tensor(name).second) {
         refuse(from, cat("has both ", shown(tensor.name), " and ", shown(name)));
       }
-      const GgufTensorOut out = copied(part, tensor);
-      const std::uint64_t heads = rotated_heads(out, model);
-      if (heads == 0) continue;
-      const std::uint64_t rows = tensor.dims.size() == 1 ? tensor.dims[0] : tensor.dims.at(1);
+      if (!is_rotated(tensor.name)) continue;
+      const std::uint64_t rows = rows_of(tensor.dims);
+      const std::uint64_t heads = rotated_heads(tensor.name, rows, model);
       const auto head = static_cast<std::uint64_t>(model.key_length);
-      if (tensor.dims.size() > 2 || rows % head != 0 || heads * head > rows) {
+      if (rows == 0 || rows % head != 0 || heads * head > rows) {
         throw Error(ErrorKind::corrupt,
-                    cat(part.name(), ": tensor ", shown(tensor.name), " has ", rows,
-                        " rows, which are no heads of ", head),
-                    "the file is damaged: fetch it again");
+                    cat(part.name(), ": tensor ", shown(tensor.name), " has ", tensor.dims.size(),
+                        " dimensions and ", rows, " rows, not whole heads of ", head, " rows"),
+                    "the file is damaged: download it again");
       }
-      const bool fused = layer_and_name(tensor.name).second.rfind("attn_qkv.", 0) == 0;
-      if (fused && rows != (heads + static_cast<std::uint64_t>(model.kv_heads)) * head) {
+      if (is_fused(tensor.name) &&
+          rows != (heads + static_cast<std::uint64_t>(model.kv_heads)) * head) {
         refuse(from, cat("has a tensor ", shown(tensor.name), " of ", rows, " rows"));
       }
       if (tensor.dims.size() == 1 && find_ggml_type(tensor.type)->block != 1) {
@@ -112,9 +122,9 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
 }
 
 GgufTensorOut relabelled(GgufTensorOut tensor, const Model& model, const Architecture& from) {
-  if (model.geometry.pairing == Pairing::halves) {
-    const std::uint64_t heads = rotated_heads(tensor, model);
-    if (heads > 0) tensor.rows = {static_cast<std::uint64_t>(model.key_length), heads};
+  if (model.geometry.pairing == Pairing::halves && is_rotated(tensor.name)) {
+    tensor.rows = {static_cast<std::uint64_t>(model.key_length),
+                   rotated_heads(tensor.name, rows_of(tensor.dims), model)};
   }
   tensor.name = llama_name(tensor.name, from);
   return tensor;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GGUF of an architecture whose graph is llama's, as one of architecture llama.
+// Turns a GGUF of an architecture whose graph is llama's into one of architecture llama.
 #pragma once
 
 #include "formats/architectures.h"
@@ -8,8 +8,8 @@
 
 namespace mrrope {
 
-// Throws Error (unsupported) that names the key or tensor that llama would read in another way, or
-// not at all.
+// Throws Error (unsupported) that names a key or tensor that llama would read differently or not at
+// all, and Error (corrupt) where the rows of queries or keys are not whole heads.
 void check_relabel(const Gguf& gguf, const Model& model, const Architecture& from);
 
 // The tensor under llama's name, its rows in llama's order.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/turns.h"
+
 namespace mrrope {
 namespace {
 
@@ -17,9 +19,9 @@ struct Ramp {
   double high = 0;
 };
 
-// The pair, between pairs, that makes one turn in so many tokens.
+// The real-valued index of the pair that makes one turn in this many tokens.
 double pair_of(const Geometry& g, double tokens) {
-  return g.rotary_dim * std::log(tokens / (2 * std::numbers::pi)) / (2 * std::log(g.base));
+  return plain_pair_with_turns(g.rotary_dim, g.base, tokens, 1);
 }
 
 Ramp ramp_of(const Geometry& g, std::int64_t original) {
@@ -64,13 +66,14 @@ double best_scale(const std::vector<double>& wanted, const Ramp& ramp, double mo
   return std::exp((left + right) / 2);
 }
 
-// One original length for every ramp there is: engines floor its begin and ceil its end, so each
+// One original length for every possible ramp: engines round its start down and its end up, so each
 // pair gives two.
 std::vector<std::int64_t> original_lengths(const Geometry& g) {
   std::vector<std::int64_t> out{g.train_length};
   const double width = pair_of(g, kBetaFast) - pair_of(g, 1);
   for (int high = 1; high < g.rotary_dim; ++high) {
-    const double step = std::ceil(high - 1 - width) + width;  // where the begin moves on
+    const double step =
+        std::ceil(high - 1 - width) + width;  // where the start moves to the next pair
     for (const double end : {(high - 1 + step) / 2, (step + high) / 2}) {
       const double tokens = 2 * std::numbers::pi * std::pow(g.base, 2 * end / g.rotary_dim);
       if (tokens >= 1 && tokens <= double(kLongest)) out.push_back(std::llround(tokens));
@@ -89,7 +92,7 @@ YarnFit fit_yarn(const Plan& plan) {
   double least = INFINITY;
   for (const std::int64_t original : original_lengths(g)) {
     const Ramp ramp = ramp_of(g, original);
-    // What was asked for first, so that a plan that is YaRN gives its own numbers back.
+    // The requested scale first, so that a plan that is YaRN gives back its own numbers.
     for (const double scale : {plan.extension().scale, best_scale(wanted, ramp, most)}) {
       const double error = largest_error(wanted, ramp, scale);
       if (error >= least) continue;

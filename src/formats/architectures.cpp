@@ -16,11 +16,20 @@ using enum FactorSupport;
 // Further facts of a row, or-ed together.
 enum Traits : unsigned {
   plain = 0,
-  latent = 1,     // latent_attention
-  mrope = 2,      // mrope
-  in_scores = 4,  // scale_in_scores
-  as_llama = 8,   // like_llama
-  reaching = 16,  // keys_reach_windows
+  latent = 1,       // latent_attention
+  mrope = 2,        // mrope
+  in_scores = 4,    // scale_in_scores
+  as_llama = 8,     // like_llama
+  reaching = 16,    // keys_reach_windows
+  yarn_betas = 32,  // reads_yarn_betas
+  yarn_mix = 64,    // reads_yarn_mix
+  multiplier_cancels = 128,
+  multiplier_tenth = 256,
+  alpha_base = 512,     // alpha_in_base
+  one_key_head = 1024,  // multi_query
+  renamed_norm = 2048,  // norm_renamed
+  output_bias = 4096,   // reads_output_bias
+  scale_key = 8192,     // reads_scale
 };
 
 constexpr Architecture row(std::string_view name, std::string_view huggingface, Pairing pairing,
@@ -33,11 +42,21 @@ constexpr Architecture row(std::string_view name, std::string_view huggingface, 
           .factors = factors,
           .factors_tested = true,
           .like_llama = (traits & as_llama) != 0,
+          .norm_renamed = (traits & renamed_norm) != 0,
+          .reads_output_bias = (traits & output_bias) != 0,
+          .reads_scale = (traits & scale_key) != 0,
           .layers = layers,
           .latent_attention = (traits & latent) != 0,
           .mrope = (traits & mrope) != 0,
           .scale_in_scores = (traits & in_scores) != 0,
-          .keys_reach_windows = (traits & reaching) != 0};
+          .keys_reach_windows = (traits & reaching) != 0,
+          .reads_yarn_betas = (traits & yarn_betas) != 0,
+          .reads_yarn_mix = (traits & yarn_mix) != 0,
+          .yarn_multiplier = (traits & multiplier_cancels) != 0 ? YarnMultiplier::cancels
+                             : (traits & multiplier_tenth) != 0 ? YarnMultiplier::tenth
+                                                                : YarnMultiplier::as_is,
+          .alpha_in_base = (traits & alpha_base) != 0,
+          .multi_query = (traits & one_key_head) != 0};
 }
 
 // Halves in a GGUF and in the Hugging Face checkpoint.
@@ -81,14 +100,13 @@ constexpr std::string_view stateful =
 constexpr std::string_view unrotated =
     "its attention layers use no positions, there is no rotation to change";
 constexpr std::string_view windows_only =
-    "only its sliding-window layers rotate, and no window reaches past its own length";
-constexpr std::string_view fixed =
-    "llama.cpp rotates it with constants that no setting of a context reaches";
+    "only its sliding-window layers rotate, and they never see more than their window";
+constexpr std::string_view fixed = "llama.cpp rotates it with constants that no setting changes";
 constexpr std::string_view encoder = "it encodes a whole text at once and predicts no next token";
 constexpr std::string_view diffusion =
-    "it writes by diffusion over a whole text and predicts no next token";
-constexpr std::string_view draft = "it is a draft model that runs only beside its target";
-constexpr std::string_view speech = "it predicts sound and not text";
+    "it generates by diffusion over a whole text and predicts no next token";
+constexpr std::string_view draft = "it is a draft model that runs only together with its target";
+constexpr std::string_view speech = "it predicts sound, not text";
 constexpr std::string_view compressed =
     "its layers rotate at compressed positions, each kind with its own base";
 constexpr std::string_view unknown = "llama.cpp knows its name but cannot run it";
@@ -125,8 +143,8 @@ constexpr std::array table{
                  .default_window = 8192,
                  .unrotated_period = 4}),
     reordered("deci", "nemotron-nas deci", used, hybrid),
-    halves("falcon", "falcon RefinedWeb RefinedWebModel"),
-    halves("grok", "grok-1 grok"),
+    halves("falcon", "falcon RefinedWeb RefinedWebModel", refused, {}, one_key_head),
+    halves("grok", "grok-1 grok", refused, {}, yarn_betas | yarn_mix),
     no_plan("gpt2", "gpt2", learned),
     no_plan("gptj", "gptj", unknown),
     halves("gptneox", "gpt_neox"),
@@ -203,10 +221,10 @@ constexpr std::array table{
     reordered("arctic", "arctic"),
     reordered("deepseek", "deepseek"),
     interleaved("deepseek2", "deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite youtu", refused, {},
-                latent | in_scores),
+                latent | in_scores | multiplier_cancels),
     no_plan("deepseek2-ocr", "", fixed),
     interleaved("deepseek32", "deepseek_v32", refused, {.indexer = Indexer::every},
-                latent | in_scores),
+                latent | in_scores | multiplier_tenth),
     no_plan("deepseek4", "deepseek_v4", compressed),
     interleaved("chatglm", "chatglm glm"),
     interleaved("glm4", "glm4 glm4v_text glm_ocr_text", refused, {}, mrope),
@@ -261,7 +279,7 @@ constexpr std::array table{
     interleaved("ernie4_5-moe", "ernie4_5_moe"),
     halves("hunyuan-moe", "hunyuan_v1_moe hunyuan"),
     halves("hunyuan-dense", "hunyuan_v1_dense"),
-    halves("hunyuan_vl", "hunyuan_vl hunyuan_vl_text", refused, {}, mrope),
+    halves("hunyuan_vl", "hunyuan_vl hunyuan_vl_text", refused, {}, mrope | alpha_base),
     halves("hy_v3", "hy_v3"),
     // llama.cpp and transformers rotate the same weights in different pairs.
     reordered("hy_v4", "hy_v4", refused, {.indexer = Indexer::listed}, latent),
@@ -281,7 +299,7 @@ constexpr std::array table{
            reaching),
     no_plan("llada", "llada", diffusion, ignored),
     no_plan("llada-moe", "llada_moe", diffusion),
-    halves("seed_oss", "seed_oss", refused, {}, as_llama),
+    halves("seed_oss", "seed_oss", refused, {}, as_llama | renamed_norm | scale_key),
     halves("grovemoe", "grove_moe"),
     halves("apertus", "apertus", used),
     halves("minimax-01", "minimax minimax_text_01 minimax_m1", refused,
@@ -292,8 +310,8 @@ constexpr std::array table{
            {.indexer = Indexer::after_dense}),
     no_plan("cogvlm", "cogvlm", fixed, ignored),
     no_plan("rnd1", "rnd1", diffusion),
-    halves("pangu-embedded", "PanguEmbedded", ignored, {}, as_llama),
-    reordered("mistral3", "ministral3 mistral3", used),
+    halves("pangu-embedded", "PanguEmbedded", ignored, {}, as_llama | output_bias),
+    reordered("mistral3", "ministral3 mistral3", used, {}, yarn_betas),
     no_plan("eagle3", "", draft, used),
     no_plan("dflash", "", draft, used),
     interleaved("mistral4", "mistral4", refused, {}, latent | in_scores),

@@ -16,7 +16,7 @@ namespace mrrope {
 enum class FactorSupport {
   used,        // loaded and applied
   long_short,  // only as the pair rope_factors_long / rope_factors_short
-  ignored,     // loaded, and the graph passes it by
+  ignored,     // loaded, but the graph ignores it
   refused,     // "wrong number of tensors"
 };
 
@@ -67,6 +67,13 @@ struct LayerRule {
   Indexer indexer = Indexer::none;
 };
 
+// What llama.cpp makes of rope.scaling.yarn_log_multiplier.
+enum class YarnMultiplier {
+  as_is,
+  cancels,  // it equals the other coefficient, so the two cancel out
+  tenth,    // the file carries a tenth of it
+};
+
 struct Architecture {
   std::string_view name;         // general.architecture of a GGUF
   std::string_view huggingface;  // transformers' model_type names, separated by spaces
@@ -80,6 +87,10 @@ struct Architecture {
   // Its graph is llama's but for the pairing, the names of some tensors and biases, so that a file
   // can be re-labelled without loss.
   bool like_llama = false;
+  // Of those: how the graph differs from llama's in what it reads.
+  bool norm_renamed = false;       // post_attention_norm is what llama calls ffn_norm
+  bool reads_output_bias = false;  // attn_output.bias
+  bool reads_scale = false;        // the key attention.scale, as llama does
   LayerRule layers = {};
   // MLA with the compressed vector in the cache, in files that state attention.key_length_mla.
   bool latent_attention = false;
@@ -87,6 +98,12 @@ struct Architecture {
   bool scale_in_scores = false;  // llama.cpp's attention scale follows freq_scale and attn_factor
   // Scaling keys of a file (not flags of a context) reach layers that plans leave alone.
   bool keys_reach_windows = false;
+  // Keys of YaRN that llama.cpp reads for some architectures only.
+  bool reads_yarn_betas = false;
+  bool reads_yarn_mix = false;
+  YarnMultiplier yarn_multiplier = YarnMultiplier::as_is;
+  bool alpha_in_base = false;         // rope.scaling.alpha enlarges the base
+  bool multi_query = false;           // config.json: multi_query means one key head
   int rotary_divisor = 1;             // rope.dimension_count counts so many times what is rotated
   std::string_view unsupported = {};  // why no plan can be applied; empty where one can
 };

@@ -27,7 +27,9 @@ void hash_range(std::ifstream& in, std::uint64_t start, std::uint64_t size, Sha2
     hash.update(std::string_view(buffer).substr(0, std::size_t(in.gcount())));
     size -= std::uint64_t(in.gcount());
   }
-  if (size > 0) throw Error(ErrorKind::failed, "it ends early", "is it being written?");
+  if (size > 0)
+    throw Error(ErrorKind::failed, "it ends early",
+                "wait until it is fully written, then try again");
 }
 
 }  // namespace
@@ -48,7 +50,7 @@ std::string model_digest(const std::vector<std::filesystem::path>& files) {
     std::ifstream in(path, std::ios::binary);
     if (error || !in) {
       throw Error(ErrorKind::failed, cat("cannot read the model file ", path.string()),
-                  "has it been moved or deleted?");
+                  "check that it has not been moved or deleted");
     }
     hash.update(cat(size, "\n"));
     try {

@@ -31,10 +31,10 @@ struct Facts {
   LayerKeys layer_keys;
   std::int64_t context_length = 0;  // as declared
   ScalingRule rule;
-  // Divisors of theta that are there besides the declared scaling: a GGUF's rope_freqs.
+  // Divisors of theta in addition to the declared scaling: a GGUF's rope_freqs.
   std::vector<double> factors;
-  // The factors are no extension but part of the design (pairs that never turn): kept even where
-  // the vendor's scaling is replaced.
+  // The factors are not an extension but part of the design (pairs that never turn): kept even
+  // where the vendor's scaling is replaced.
   bool factors_are_design = false;
 };
 

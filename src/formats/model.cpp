@@ -43,7 +43,7 @@ Model read_folder(const fs::path& folder, bool replace_scaling) {
                             : cat("give the GGUF file itself: ", found));
 }
 
-// The folder a file lies in, as the user spelled it.
+// The folder of a file, as the user spelled it.
 fs::path folder_of(const fs::path& file) {
   const fs::path parent = file.parent_path();
   return parent.empty() ? fs::path(".") : parent;
@@ -84,7 +84,8 @@ Model read_model(const fs::path& path, bool replace_scaling) {
     if (path.extension() == ".safetensors") read_safetensors(Source::open(path));
     model = read_folder(folder_of(path), replace_scaling);
   } else if (path.extension() == ".json") {
-    // Under another name it is a config on its own; the weights beside it may not be its own.
+    // Under another name it is only a config; weights in the same folder may belong to another
+    // model.
     Facts facts = config_facts(read_json(path), path.string());
     facts.model.files = {path};
     model = finish_model(std::move(facts), replace_scaling);
@@ -92,7 +93,7 @@ Model read_model(const fs::path& path, bool replace_scaling) {
     const Source source = Source::open(path);
     if (starts_with(source, "PK\x03\x04") || starts_with(source, "\x80\x02")) {
       throw Error(ErrorKind::unsupported,
-                  cat(path.string(), ": is a PyTorch checkpoint, which is not read"),
+                  cat(path.string(), ": PyTorch checkpoints are not supported"),
                   "give the folder with its config.json, or convert the model to GGUF");
     }
     model = finish_model(gguf_facts(read_gguf(path)), replace_scaling);
@@ -105,7 +106,8 @@ Model read_model(const fs::path& path, bool replace_scaling) {
 std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_element) {
   if (tokens < 0 || !(bits_per_element > 0) || bits_per_element > 64) {
     throw Error(ErrorKind::usage,
-                cat("no cache for ", tokens, " tokens at ", bits_per_element, " bits per element"),
+                cat("a cache of ", tokens, " tokens at ", bits_per_element,
+                    " bits per element is not possible"),
                 "give a positive length, and 16 bits for f16 or 8.5 for q8_0");
   }
   // MLA caches one vector per token, whose front serves as the value.

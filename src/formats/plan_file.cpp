@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "core/methods.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -18,7 +19,6 @@ namespace {
 
 // Numbers made on another machine differ by its pow() and log(): a few roundings.
 constexpr double kSameNumber = 1e-12;
-constexpr std::string_view kElastic = "elastic:";
 
 [[noreturn]] void refuse(const std::string& message,
                          const std::string& hint = "write it again with: mrrope plan ... -o FILE") {
@@ -189,7 +189,7 @@ ordered_json ladder_json(const Ladder& ladder) {
   const Plan& last = ladder.rungs().back().plan;
   ordered_json out;
   out["geometry"] = geometry_json(last.geometry());
-  out["method"] = cat(kElastic, last.extension().method);
+  out["method"] = join_method_name(last.extension().method, true);
   out["scale"] = last.extension().scale;
   out["parameters"] = parameters_json(last.extension().parameters);
   out["rung_step"] = ladder.rung_step();
@@ -219,14 +219,16 @@ Plan plan_from_json(const json& in) {
 }
 
 std::variant<Plan, Ladder> plan_or_ladder_from_json(const json& in) {
-  const std::string method = string_at(in, "method");
-  if (method.rfind(kElastic, 0) != 0) return plan_from_json(in);
+  const MethodName name = split_method_name(string_at(in, "method"));
+  if (!name.elastic) return plan_from_json(in);
 
   LadderRequest request;
-  request.extension.method = method.substr(kElastic.size());
+  request.extension.method = name.method;
   request.extension.parameters = parameters_from_json(member(in, "parameters"));
-  // Only dynamic-ntk has a scale of its own; for the others it follows the rungs.
-  if (request.extension.method == "dynamic-ntk") request.extension.scale = number_at(in, "scale");
+  // For other methods the scale follows from the rungs.
+  if (made([&] { return method_row(name.method).reach; }) == Reach::length) {
+    request.extension.scale = number_at(in, "scale");
+  }
   request.rung_step = number_at(in, "rung_step");
   request.headroom = number_at(in, "headroom");
   request.longest = integer_at(in, "longest");
@@ -239,7 +241,7 @@ std::variant<Plan, Ladder> plan_or_ladder_from_json(const json& in) {
   }
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     if (integer_at(rungs[i], "length") != ladder.rungs()[i].length) {
-      refuse(cat("rung ", i, " does not end at ", ladder.rungs()[i].length));
+      refuse(cat("rung ", i + 1, " does not end at ", ladder.rungs()[i].length));
     }
     check_numbers(rungs[i], ladder.rungs()[i].plan);
   }

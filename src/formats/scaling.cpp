@@ -2,7 +2,7 @@
 // From declared scaling to what the model was trained with.
 //
 // Geometry is the model as shipped: what its engine does with no flag given. What follows from the
-// declared type, in transformers 5 and llama.cpp 0.5.0 alike unless said:
+// declared type, in transformers 5 and llama.cpp 0.5.0 unless noted otherwise:
 //
 //   none, default  plain RoPE over the declared window.
 //   rope_freqs     (GGUF) divides theta whatever else is declared; Llama 3.1 files carry it and no
@@ -10,30 +10,29 @@
 //                  window solved from it.
 //   linear         every pair divided by the factor; the declared window is the long one.
 //   llama3         Llama 3.1's ramp over the original window; the declared window is the long one.
-//   yarn           YaRN's ramp over the original window. The window is the declared one, or
-//   original
-//                  * factor where that is longer: a vendor who recommends YaRN for long input
-//                  leaves context_length at the original window. Whether a model was trained with
-//                  YaRN or was only given it cannot be told from its file; as shipped it runs with
-//                  it, so it counts as trained. transformers' `truncate` = false lets the ramp
-//                  begin between two pairs; llama.cpp knows no such key and always truncates.
+//   yarn           YaRN's ramp over the original window. The window is the declared one, or the
+//                  original times the factor if that is longer: a vendor who recommends YaRN for
+//                  long input leaves context_length at the original window. A file does not tell
+//                  whether the model was trained with YaRN; as shipped it runs with it, so it
+//                  counts as trained. transformers' `truncate` = false lets the ramp begin between
+//                  two pairs; llama.cpp has no such key and always truncates.
 //   longrope       the short list inside the original window, which is all that a plan starts from;
-//                  the long list is kept beside it. Both engines apply the attention scale on
+//                  the long list is kept as well. Both engines apply the attention scale on
 //                  either side of the switch. Two equal lists never switch: one list, the declared
 //                  window.
-//   proportional   (transformers; GGUF as rope_freqs of 1 and 1e30) the later pairs never turn.
-//   This
-//                  is design, not extension, and stays when scaling is replaced.
+//   proportional   (transformers; GGUF as rope_freqs of 1 and 1e30) the later pairs never turn. It
+//                  is part of the design, not an extension, and stays if scaling is replaced.
 //   dynamic        changes nothing inside the window: plain RoPE, not trained. With an `alpha`
-//                  (Hunyuan) it is a larger base, trained, and the reader has worked it in.
+//                  (Hunyuan) it is a larger base, trained, which the reader has applied.
 //
-// Replaced scaling: the bare base over the original window, attention scale 1.
+// Replaced scaling: the plain base over the original window, attention scale 1.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "base/source.h"
 #include "base/text.h"
+#include "core/turns.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 #include "mrrope/plan.h"
@@ -57,11 +56,10 @@ Geometry bare(const Model& model, std::int64_t window) {
   return geometry;
 }
 
-// YaRN as engines run it, with the two settings a file may change and a plan does not know.
+// YaRN as engines run it, with two settings that a file may change and a plan does not have.
 std::vector<double> yarn_factors(const Geometry& g, double factor, const ScalingRule& rule) {
   const auto pair_at = [&](double turns) {
-    return g.rotary_dim * std::log(double(g.train_length) / (turns * 2 * std::numbers::pi)) /
-           (2 * std::log(g.base));
+    return plain_pair_with_turns(g.rotary_dim, g.base, double(g.train_length), turns);
   };
   double low = pair_at(rule.beta_fast);
   double high = pair_at(rule.beta_slow);
@@ -91,7 +89,7 @@ std::vector<double> llama3_factors(const Geometry& g, double factor, const Scali
 }
 
 // The original window of a list that Llama 3's rule made with turns 1 and 4, or 0. Every pair of
-// the middle gives the window by itself; they must agree, and the rule must give the list back.
+// the middle determines the window; they must agree, and the rule must reproduce the list.
 std::int64_t llama3_window(const Model& model, const std::vector<double>& list) {
   const double factor = list.back();
   if (!(factor > 1) || factor > kMaxScale) return 0;

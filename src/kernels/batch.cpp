@@ -81,7 +81,7 @@ void check_heads(const Batch& batch, const Heads& heads, const char* what) {
   const std::size_t bytes = bytes_of(batch.element);
   if (reinterpret_cast<std::uintptr_t>(heads.from) % bytes != 0 ||
       reinterpret_cast<std::uintptr_t>(heads.to) % bytes != 0) {
-    refuse(cat("the ", what, " do not lie at a multiple of ", bytes, " bytes"),
+    refuse(cat("the ", what, " are not aligned to ", bytes, " bytes"),
            "elements must be aligned to their own size");
   }
   check_strides(batch, heads.count, heads.from_strides, what, false);
@@ -117,7 +117,7 @@ void check_heads(const Batch& batch, const Heads& heads, const char* what) {
 void check_batch(const Batch& batch, int rotary_dim) {
   if (batch.element != Element::f32 && batch.element != Element::f16 &&
       batch.element != Element::bf16) {
-    refuse(cat("element ", int(batch.element), " is no Element"), "use f32, f16 or bf16");
+    refuse(cat("element ", int(batch.element), " is not an Element"), "use f32, f16 or bf16");
   }
   if (batch.head_dim < rotary_dim) {
     refuse(cat("heads of ", batch.head_dim, " elements under a table of rotary_dim ", rotary_dim),

@@ -47,7 +47,7 @@ struct Span {
   int tokens;
 };
 
-// Cosines of every token of a span; its sines lie `sines` floats further.
+// Cosines of every token of a span; its sines are `sines` floats further.
 struct Rows {
   const float* const* cosines;
   std::int64_t sines;
@@ -103,7 +103,8 @@ HWY_NOINLINE void turn_pairs(D d, const Span<T>& x, int pairs, const Rows& rows,
   }
 }
 
-// Elements [begin, end) of neighbours as they lie: every cosine is read twice, every sine as -s, s.
+// Elements [begin, end) of neighbours in memory order: every cosine is read twice, every sine as
+// -s, s.
 template <class E, int kEnd, class D, class T = typename E::Type>
 HWY_NOINLINE void turn_neighbours(D d, const Span<T>& x, const Rows& rows, int begin, int end) {
   if (kEnd) end = kEnd, begin = 0;
@@ -196,8 +197,8 @@ void turn(const Span<T>& x, bool halves, int pairs, const Rows& rows, int count)
 }
 
 // What a step of the work holds: some pairs of some tokens, their cosines and sines in the form
-// that the loops above read, either as they lie in the table or in `floats`. Long steps, because
-// queries and keys lie apart: processors read and write long stretches faster.
+// that the loops above read, either in the table itself or in `floats`. Long steps, because
+// queries and keys are apart: processors read and write long stretches faster.
 constexpr int kPairs = 512;
 constexpr int kTokens = 1024;
 constexpr int kFloats = 8192;  // 32 KiB of the stack
@@ -215,7 +216,7 @@ bool rows_as_stored(const RotaryWork& work) {
   return work.table->element() == Element::f32 && !work.batch->inverse;
 }
 
-// Out of the table into floats, as they lie.
+// Out of the table into floats, in the same order.
 template <class E, class T = typename E::Type>
 void fill(const void* row, int first, int pairs, const RotaryWork& work, int count, float* c,
           float* s) {

@@ -121,7 +121,7 @@ void RotaryTable::start(std::int64_t first, std::int64_t end, Element element) {
                 "give 0 <= first <= end <= 2^31");
   }
   if (element != Element::f32 && element != Element::f16 && element != Element::bf16) {
-    throw Error(ErrorKind::usage, cat("element ", int(element), " is no Element"),
+    throw Error(ErrorKind::usage, cat("element ", int(element), " is not an Element"),
                 "use f32, f16 or bf16");
   }
   element_ = element;

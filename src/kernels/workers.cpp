@@ -17,7 +17,7 @@ struct Workers::State {
   std::condition_variable done;
   void (*part)(void* context, int index) = nullptr;
   void* context = nullptr;
-  int next = 0;  // the first part that nobody has taken
+  int next = 0;  // the first part that has not been taken
   int parts = 0;
   int running = 0;  // parts taken and not finished
   bool stop = false;

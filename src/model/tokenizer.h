@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,14 @@ class Tokenizer {
   // add_bos: prepend the model's BOS where it has one and its file asks for it.
   // special: read the text of control tokens as those tokens.
   virtual std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const = 0;
+  // The same, or nullopt if give_up returned true. An engine whose tokenizer takes long calls it
+  // now and then; here it is not called.
+  virtual std::optional<std::vector<Token>> tokenize_unless(
+      std::string_view text, bool add_bos, bool special,
+      const std::function<bool()>& give_up) const {
+    static_cast<void>(give_up);
+    return tokenize(text, add_bos, special);
+  }
   virtual std::string detokenize(std::span<const Token> tokens) const = 0;
   virtual std::optional<Token> bos() const = 0;
 

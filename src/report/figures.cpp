@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -15,38 +16,14 @@ namespace mrrope {
 
 namespace {
 
-struct MetricWords {
-  const char* metric;
-  const char* title;
-  const char* axis;
-  const char* note;
-};
-constexpr MetricWords kMetrics[] = {
-    {"perplexity", "Perplexity of the first N tokens", "perplexity",
-     "Lower is better. The band is one standard error over documents."},
-    {"perplexity_band", "Bands: only the tokens between one length and the next", "perplexity",
-     "A mean over all tokens hides a collapse at the end; a band shows it."},
-    {"perplexity_last_half", "The last half of N tokens", "perplexity", ""},
-    {"perplexity_sliding", "Perplexity of sliding windows of N tokens", "perplexity",
-     "Lower is better. The band is one standard error over documents."},
-    {"kl_divergence", "Divergence from the untouched model", "KL divergence, nats",
-     "Inside the window, where the untouched model is the reference."},
-    {"rouge1_recall", "Recall of the planted answer (ROUGE-1)", "recall",
-     "Share of the words of the answer that the model wrote."},
-    {"contains", "Needles found, letter for letter", "share of needles", ""},
-};
-
-MetricWords words_for(const std::string& metric) {
-  for (const MetricWords& words : kMetrics) {
-    if (metric == words.metric) return words;
+// How the group's task shows a metric.
+MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
+  if (const Task* task = find_task(group.front().task)) {
+    for (const MetricInfo& info : task->metrics) {
+      if (info.name == metric) return info;
+    }
   }
-  return {metric.c_str(), metric.c_str(), metric.c_str(), ""};
-}
-
-std::string section_of(const std::string& task) {
-  if (task == "ppl") return "Perplexity against length";
-  if (task == "needle") return "Needle in a haystack";
-  return task.substr(0, task.find('/'));
+  return {metric, metric, metric};
 }
 
 // All rows of a group with the name under which a chart shows them: the method's, and with the
@@ -164,9 +141,11 @@ class FigureMaker {
  private:
   static int rank(const std::string& section) {
     if (section == kSearchSection || section == kSweepSection) return -1;
-    if (section == section_of("ppl")) return 0;
-    if (section == section_of("needle")) return 1;
-    return section == "Plans" ? 3 : 2;
+    if (section == "Plans") return std::numeric_limits<int>::max();
+    for (std::size_t i = 0; i < tasks().size(); ++i) {
+      if (tasks()[i].section == section) return int(i);
+    }
+    return int(tasks().size());
   }
 
   std::string titled(const std::string& title, const RunGroup& group) const {
@@ -197,22 +176,21 @@ class FigureMaker {
     const std::vector<NamedRow> all = named_rows(group);
     LineChart before;
     for (const std::string& metric : distinct(all, metric_of)) {
-      if (metric == "perplexity_last_half" || metric == "kl_divergence") continue;
+      const MetricInfo info = metric_info(group, metric);
+      if (!info.charted) continue;
       const std::vector<NamedRow> rows = chosen(all, metric, false);
       const std::size_t lengths = distinct(rows, length_of).size();
       const std::vector<std::string> tasks = distinct(rows, task_of);
-      const bool perplexity = group.front().task == "ppl";
-      if (rows.empty() || (lengths < 2 && !perplexity)) continue;
-      const MetricWords words = words_for(metric);
+      if (rows.empty() || (lengths < 2 && !info.logarithmic)) continue;
       LineChart chart;
-      chart.title = titled(words.title, group);
+      chart.title = titled(info.title, group);
       chart.x = {"tokens", Spacing::log, true};
-      chart.y = {words.axis, perplexity ? Spacing::log : Spacing::linear, false};
+      chart.y = {info.axis, info.logarithmic ? Spacing::log : Spacing::linear, false};
       if (group.front().window > 0) {
         chart.marks.push_back(
             {double(group.front().window), cat("window ", length_text(group.front().window))});
       }
-      std::string note = words.note;
+      std::string note = info.note;
       if (tasks.size() > 1)
         note = cat("Mean over ", tasks.size(), " tasks, where all have a value.");
       for (const std::string& name : distinct(rows, name_of)) {
@@ -230,7 +208,7 @@ class FigureMaker {
         }
         chart.series.push_back(std::move(s));
       }
-      const bool shares = !perplexity && within(chart, 0, 1);
+      const bool shares = !info.logarithmic && within(chart, 0, 1);
       if (shares) chart.y.include = {0, 1};
       if (same_values(chart, before)) continue;  // the other score says the same
       before = chart;
@@ -263,12 +241,12 @@ class FigureMaker {
           // Past its window the untouched model would take all the room of the chart.
           if ((!forth && !back) || (row.untouched && c.length > r.window)) continue;
           PairedDifference d = c.difference;
-          if (back) d.log_ratio.value = -d.log_ratio.value;
+          if (back) d.mean_difference.value = -d.mean_difference.value;
           s.points.push_back(point_of(double(c.length), d.percent()));
         }
         chart.series.push_back(std::move(s));
       }
-      add(section_of("ppl"), "ppl-difference",
+      add(section_of(run->task), cat(run->task, "-difference"),
           "Below zero is better. The band is one standard error of the paired difference. The "
           "untouched model is shown inside its window only.",
           std::move(chart));
@@ -302,13 +280,13 @@ class FigureMaker {
         continue;  // the other score says the same
       }
       before = maps;
-      const MetricWords words = words_for(metric);
+      const MetricInfo info = metric_info(group, metric);
       out_.push_back(
           {section_of(group.front().task), file_for(cat(group.front().task, "-", metric, "-map")),
-           titled(words.title, group),
+           titled(info.title, group),
            cat("Depth of the needle from top to bottom, length from left to right. Numbers are "
                "percent; blue is good. ",
-               words.note),
+               info.note),
            std::move(maps)});
     }
   }
@@ -423,6 +401,11 @@ class FigureMaker {
 
 }  // namespace
 
+std::string section_of(const std::string& task_name) {
+  const Task* task = find_task(task_name);
+  return task != nullptr ? task->section : task_name.substr(0, task_name.find('/'));
+}
+
 std::vector<Figure> figures_of(const std::vector<RunRecord>& records) {
   return FigureMaker(records).make();
 }
@@ -441,7 +424,7 @@ std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
       std::sort(lengths.begin(), lengths.end());
       const std::vector<std::string> tasks = distinct(rows, task_of);
       DataTable table;
-      table.caption = cat(group.front().model, ": ", words_for(metric).title);
+      table.caption = cat(group.front().model, ": ", metric_info(group, metric).title);
       table.header = {"method"};
       if (tasks.size() > 1) table.header.insert(table.header.begin(), "task");
       table.text_columns = table.header.size();

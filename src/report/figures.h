@@ -21,6 +21,9 @@ struct Figure {
   std::variant<LineChart, std::vector<HeatMap>> content;
 };
 
+// The heading of a task's part of the page.
+std::string section_of(const std::string& task_name);
+
 // In the order of the page. Unknown tasks get the same charts as known ones.
 std::vector<Figure> figures_of(const std::vector<RunRecord>& records);
 

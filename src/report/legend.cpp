@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "report/charts/chart.h"
+
 namespace mrrope {
 
 namespace {
@@ -21,7 +23,7 @@ bool by_search(const RunRecord& r) { return r.search.has_value(); }
 bool by_sweep(const RunRecord& r) { return r.sweep.has_value(); }
 bool elastic(const RunRecord& r) {
   return std::any_of(r.methods.begin(), r.methods.end(),
-                     [](const RecordedMethod& m) { return m.name.rfind("elastic:", 0) == 0; });
+                     [](const RecordedMethod& m) { return is_elastic(m.name); });
 }
 
 constexpr Row kTerms[] = {

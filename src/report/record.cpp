@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "eval/run/shard.h"
-#include "eval/samples/sample_results.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 #include "report/json_fields.h"
@@ -21,8 +20,6 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 namespace {
-
-constexpr std::size_t kFailuresNamed = 20;
 
 double number_or(const ordered_json& object, const char* key, double otherwise) {
   const auto it = object.find(key);
@@ -38,7 +35,8 @@ std::vector<ResultRow> rows_of(const ordered_json& results) {
     throw Error(ErrorKind::corrupt, "results.json has no list of results");
   }
   for (const ordered_json& entry : *list) {
-    if (!entry.is_object()) throw Error(ErrorKind::corrupt, "a row of results.json is no object");
+    if (!entry.is_object())
+      throw Error(ErrorKind::corrupt, "a row of results.json is not an object");
     ResultRow row;
     row.task = text_at(entry, "task");
     row.method = text_at(entry, "method");
@@ -76,61 +74,6 @@ std::vector<RecordedMethod> methods_of(const ordered_json& run) {
   return methods;
 }
 
-void read_perplexity(RunRecord& record, const std::vector<ordered_json>& units) {
-  record.perplexity = perplexity_results(record.run, units);
-  const PerplexityResults& r = *record.perplexity;
-  // Documents too short for every length have no unit; a sliding window has one per length.
-  const std::size_t per_document = r.stride > 0 ? r.lengths.size() : 1;
-  std::size_t possible = 0;
-  for (std::size_t l = 0; l < per_document; ++l) {
-    possible += r.documents.size() - r.too_short[l].size();
-  }
-  record.expected_units = possible * r.rows.size();
-  record.rows = rows_of(to_json(r));
-  for (std::size_t l = 0; l < r.lengths.size(); ++l) {
-    if (r.too_short[l].empty()) continue;
-    record.notes.push_back(cat(r.too_short[l].size(), " of ", r.documents.size(),
-                               " documents are shorter than ", length_text(r.lengths[l]),
-                               " and take no part there"));
-  }
-  for (std::size_t i = 0; i < r.failures.size() && i < kFailuresNamed; ++i) {
-    record.notes.push_back("Failed: " + r.failures[i]);
-  }
-  if (r.failures.size() > kFailuresNamed) {
-    record.notes.push_back(cat(r.failures.size() - kFailuresNamed, " more failed"));
-  }
-}
-
-void read_needle(RunRecord& record, const std::vector<ordered_json>& units) {
-  record.needle = needle_results(record.run, units);
-  const NeedleResults& found = *record.needle;
-  record.expected_units = found.samples * found.rows.size();
-  if (record.architecture == "served") {  // one unit per prompt
-    record.expected_units *= found.lengths.size() * found.depths.size();
-  }
-  record.rows = rows_of(to_json(*record.needle));
-  for (const ordered_json& unit : units) {
-    if (unit.contains("no_answer")) continue;
-    for (const ordered_json& cell : unit.at("cells")) {
-      record.answers.push_back(
-          {unit.at("method").get<std::string>(), cell.at("length").get<std::int64_t>(),
-           cell.at("depth").get<double>(), cell.at("answer").get<std::string>(),
-           cell.at("text").get<std::string>()});
-    }
-  }
-}
-
-// Scores from the journal, as everywhere; an unfinished run shows those it has.
-void read_samples(RunRecord& record, const std::vector<ordered_json>& units) {
-  record.rows = rows_of(to_json(sample_results(record.run, units)));
-  const auto group = record.run.at("settings").at("group").get<std::size_t>();
-  if (group == 0) throw Error(ErrorKind::corrupt, "run.json speaks of groups of 0 samples");
-  for (const ordered_json& set : record.run.at("sets")) {
-    record.expected_units += (set.at("samples").get<std::size_t>() + group - 1) / group;
-  }
-  record.expected_units *= record.methods.size();
-}
-
 void read_into(RunRecord& record, RecordedRun recorded, bool has_results) {
   record.run = std::move(recorded.run);
   record.units =
@@ -146,12 +89,15 @@ void read_into(RunRecord& record, RecordedRun recorded, bool has_results) {
   }
   if (record.model.empty()) record.model = "model without a name";
   record.methods = methods_of(record.run);
-  if (record.task == "ppl") {
-    read_perplexity(record, recorded.units);
-  } else if (record.task == "needle") {
-    read_needle(record, recorded.units);
-  } else if (record.run.contains("sets")) {
-    read_samples(record, recorded.units);
+  if (const Task* task = find_task(record.task); task != nullptr) {
+    // Results come from the journal; an unfinished run shows those it has.
+    TaskResults results = task->results(record.run, recorded.units);
+    record.rows = rows_of(results.json);
+    record.expected_units = results.units;
+    record.notes = std::move(results.notes);
+    record.answers = std::move(results.answers);
+    if (const auto* p = std::any_cast<PerplexityResults>(&results.details)) record.perplexity = *p;
+    if (const auto* n = std::any_cast<NeedleResults>(&results.details)) record.needle = *n;
   } else if (has_results) {
     const ordered_json results =
         read_json(fs::path(record.folder) / "results.json", {.bytes = std::uint64_t{64} << 20});
@@ -167,7 +113,7 @@ void read_into(RunRecord& record, RecordedRun recorded, bool has_results) {
       has_results && (record.expected_units == 0 || record.units >= record.expected_units);
 }
 
-// The run, or what keeps it from being told apart from others: all but what may differ.
+// Equal for runs that may share a chart: everything but what may differ.
 std::string group_key(const RunRecord& record) {
   ordered_json key = {{"task", record.task},
                       {"digest", record.model_digest},
@@ -201,7 +147,7 @@ RunRecord read_record(const fs::path& folder) {
 
 namespace {
 
-// Shards of one run stand together.
+// The shards of each run.
 class ShardGroups {
  public:
   // Whether this folder holds a shard; if so it is kept.

@@ -32,14 +32,6 @@ struct RecordedMethod {
   std::optional<Plan> plan;  // of a ladder its last rung; absent where the numbers make no plan
 };
 
-// What a model wrote, and what it should have written.
-struct RecordedAnswer {
-  std::string method;
-  std::int64_t length = 0;
-  double depth = 0;
-  std::string expected, text;
-};
-
 // The search of mrrope tune, as search_part.h reads it.
 struct SearchedPlan {
   std::string name;
@@ -89,7 +81,7 @@ struct RecordedSweep {
 struct RunRecord {
   std::string name;     // how the report calls it
   std::string folder;   // as given
-  std::string problem;  // not empty: it could not be read, and why
+  std::string problem;  // not empty: why it could not be read
 
   std::string task;
   std::string model, architecture, model_digest;
@@ -113,9 +105,8 @@ struct RunRecord {
 // Reads a folder. Never throws because of its content: `problem` says what is wrong with it.
 RunRecord read_record(const std::filesystem::path& folder);
 
-// All given folders; one without run.json means the runs directly below it. Shards of one run are
-// one record. Names are made different. Throws Error (failed) where no folder holds a run that can
-// be read.
+// All given folders; one without run.json means the runs directly below it. Shards of one run
+// become one record. Names are made unique. Throws Error (failed) if no folder has a readable run.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
 // Runs that may share a chart: same task, model, texts and settings (lengths may differ).

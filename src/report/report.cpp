@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "eval/run/method_under_test.h"
 #include "eval/score/rouge.h"
@@ -152,10 +153,10 @@ std::string figure_html(const Figure& f) {
   return figure(maps, f.title, escaped(f.note), table, f.file);
 }
 
-std::string answers_part(const std::vector<RunRecord>& records) {
+std::string answers_part(const std::vector<RunRecord>& records, const std::string& section) {
   std::string out;
   for (const RunRecord& record : records) {
-    if (record.answers.empty()) continue;
+    if (record.answers.empty() || section_of(record.task) != section) continue;
     DataTable table;
     table.caption = cat(record.name, ": wrong answers, longest texts first");
     table.header = {"method", "length", "depth", "expected", "answer"};
@@ -349,7 +350,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
       const char* open = lines.empty() && maps.empty() ? " open" : "";
       body += cat("<details", open, "><summary>Tables</summary>\n", shown, "</details>\n");
     }
-    if (section == "Needle in a haystack") body += answers_part(records);
+    body += answers_part(records, section);
   }
 
   const std::vector<DataTable> printed = compared_with_paper(records);
@@ -395,10 +396,10 @@ ordered_json report_json(const std::vector<RunRecord>& records) {
     for (const ResultRow& row : r.rows) {
       ordered_json entry = {{"run", r.name},    {"task", row.task},   {"method", row.method},
                             {"plan", row.plan}, {"scale", row.scale}, {"length", row.length}};
-      if (row.depth) entry["depth"] = or_null(*row.depth);
+      if (row.depth) entry["depth"] = json_or_null(*row.depth);
       entry["metric"] = row.metric;
-      entry["value"] = or_null(row.estimate.value);
-      entry["stderr"] = or_null(row.estimate.error);
+      entry["value"] = json_or_null(row.estimate.value);
+      entry["stderr"] = json_or_null(row.estimate.error);
       entry["n"] = row.estimate.n;
       rows.push_back(std::move(entry));
     }

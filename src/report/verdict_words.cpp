@@ -7,7 +7,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "mrrope/method.h"
+#include "core/methods.h"
+#include "eval/stats/comparison.h"
 #include "report/charts/axis.h"
 #include "report/charts/chart.h"
 #include "report/json_fields.h"
@@ -18,7 +19,6 @@ namespace mrrope {
 
 namespace {
 
-constexpr double kSignificant = 0.05;
 constexpr std::size_t kFew = 8;   // documents
 constexpr double kFailed = 0.05;  // a share of answers below this says nothing
 
@@ -80,7 +80,7 @@ std::string model_argument(const RunRecord& record) {
 std::string method_argument(const std::string& name) {
   const std::size_t at = name.rfind(" x");
   const std::string method = name.substr(0, at);
-  const std::string plain = is_elastic(method) ? method.substr(method.find(':') + 1) : method;
+  const std::string plain = split_method_name(method).method;
   for (const MethodInfo& info : methods()) {
     if (info.name != plain) continue;
     return cat("--method ", method,
@@ -101,9 +101,10 @@ std::vector<std::string> comparisons_of(const Best& best) {
     const std::string& other = c.a == own ? c.b : c.a;
     const auto row = std::find_if(r.rows.begin(), r.rows.end(),
                                   [&](const PerplexityRow& x) { return x.method == other; });
-    if (row == r.rows.end() || row->untouched || c.difference.log_ratio.n < 2) continue;
+    if (row == r.rows.end() || row->untouched || c.difference.mean_difference.n < 2) continue;
     // By how much the other is worse.
-    const double log = c.a == own ? -c.difference.log_ratio.value : c.difference.log_ratio.value;
+    const double log =
+        c.a == own ? -c.difference.mean_difference.value : c.difference.mean_difference.value;
     const std::string text =
         cat(other, " (", log < 0 ? "" : "+", percent_text(100 * std::expm1(log), 1), ", p ",
             c.corrected_p < 0.001 ? std::string("< 0.001") : fixed(c.corrected_p, 3), ")");
@@ -267,7 +268,7 @@ VerdictWords words_of(const RunGroup& group, const std::vector<RunRecord>& recor
   }
   words.sentences.push_back(there + ".");
   for (std::string& sentence : comparisons_of(best)) words.sentences.push_back(std::move(sentence));
-  if (verdict.cost.log_ratio.n > 0) {
+  if (verdict.cost.mean_difference.n > 0) {
     const Estimate cost = verdict.cost.percent();
     words.sentences.push_back(
         cat("At ", length_text(b.reference_length), ", inside the window, it costs ",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page's files, as part of the program (mrrope_embed).
+// The page's files, embedded in the program (mrrope_embed).
 #pragma once
 
 namespace mrrope::embedded {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "core/methods.h"
 #include "mrrope/theory.h"
 #include "theory/geometry_text.h"
 #include "theory/theory_figure.h"
@@ -70,8 +71,8 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
                           {"middle_spread", o.spread}};
     if (wanted > 0) {
       std::optional<double> least;
-      const std::string& method = plan.extension().method;
-      const bool scales = method != "none" && method != "longrope" && method != "custom";
+      const Method& method = method_row(plan.extension().method);
+      const bool scales = method.reach != Reach::unchanged && !method.info.takes_lists;
       if (scales) least = smallest_scale(g, plan.extension(), wanted);
       table.rows.back().push_back(!scales ? "takes no scale"
                                   : least ? significant(*least, 5)

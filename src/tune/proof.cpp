@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "mrrope/error.h"
@@ -34,9 +35,10 @@ const NeedleRow* row_of(const NeedleResults& results, const std::string& method)
 // The share of needles that a finds, minus that of b.
 Estimate needle_difference(const NeedleResults& results, const std::string& a,
                            const std::string& b) {
-  for (const NeedleComparison& c : results.comparisons) {
-    if (c.a == a && c.b == b) return c.difference;
-    if (c.a == b && c.b == a) return {-c.difference.value, c.difference.error, c.difference.n};
+  for (const Comparison& c : results.comparisons) {
+    const Estimate& d = c.difference.mean_difference;
+    if (c.a == a && c.b == b) return d;
+    if (c.a == b && c.b == a) return {-d.value, d.error, d.n};
   }
   return {};
 }
@@ -95,7 +97,8 @@ Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
       row.perplexity.push_back(measured.cells[l].perplexity);
       const PairedDifference d = paired_where_both(own->cells[l].loss, measured.cells[l].loss);
       row.difference.push_back(d.percent());
-      if (!(d.log_ratio.value + 2 * d.log_ratio.error < 0)) row.lower_perplexity = false;
+      if (!(d.mean_difference.value + 2 * d.mean_difference.error < 0))
+        row.lower_perplexity = false;
     }
     if (measured.untouched) {
       proof.untouched = row.perplexity;
@@ -161,16 +164,16 @@ ordered_json to_json(const Proof& proof) {
     ordered_json out = {{"method", row.method}, {"perplexity", ordered_json::array()}};
     for (std::size_t l = 0; l < proof.lengths.size(); ++l) {
       out["perplexity"].push_back({{"length", proof.lengths[l]},
-                                   {"value", or_null(row.perplexity[l].value)},
-                                   {"stderr", or_null(row.perplexity[l].error)},
-                                   {"tuned_above_percent", or_null(row.difference[l].value)},
-                                   {"paired_stderr", or_null(row.difference[l].error)}});
+                                   {"value", json_or_null(row.perplexity[l].value)},
+                                   {"stderr", json_or_null(row.perplexity[l].error)},
+                                   {"tuned_above_percent", json_or_null(row.difference[l].value)},
+                                   {"paired_stderr", json_or_null(row.difference[l].error)}});
     }
-    out["needles"] = {{"found", or_null(row.found.value)},
-                      {"stderr", or_null(row.found.error)},
+    out["needles"] = {{"found", json_or_null(row.found.value)},
+                      {"stderr", json_or_null(row.found.error)},
                       {"n", row.found.n},
-                      {"tuned_more", or_null(row.needle_difference.value)},
-                      {"paired_stderr", or_null(row.needle_difference.error)}};
+                      {"tuned_more", json_or_null(row.needle_difference.value)},
+                      {"paired_stderr", json_or_null(row.needle_difference.error)}};
     out["against"] = row.against;
     return out;
   };
@@ -178,7 +181,7 @@ ordered_json to_json(const Proof& proof) {
                       {"recommended", proof.recommended},   {"tuned", row_json(proof.tuned)},
                       {"published", ordered_json::array()}, {"untouched", ordered_json::array()}};
   for (const ProofRow& row : proof.rows) out["published"].push_back(row_json(row));
-  for (const Estimate& e : proof.untouched) out["untouched"].push_back(or_null(e.value));
+  for (const Estimate& e : proof.untouched) out["untouched"].push_back(json_or_null(e.value));
   return out;
 }
 

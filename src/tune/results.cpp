@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "eval/run/method_under_test.h"
@@ -15,7 +16,7 @@ using nlohmann::ordered_json;
 namespace {
 
 ordered_json estimate(const Estimate& e) {
-  return {{"value", or_null(e.value)}, {"stderr", or_null(e.error)}, {"n", e.n}};
+  return {{"value", json_or_null(e.value)}, {"stderr", json_or_null(e.error)}, {"n", e.n}};
 }
 
 ordered_json factors_of(const Space& space, const char* method) {

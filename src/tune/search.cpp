@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "eval/run/method_under_test.h"
 #include "mrrope/error.h"
@@ -62,8 +63,14 @@ class Search {
         progress_(progress),
         left_(std::int64_t(options.budget * double(set.pass))) {
     for (const ordered_json& line : folder.units()) {
-      done_[key(line.value("numbers", ""), line.value("text", ""),
-                line.value("length", std::int64_t(0)))] = measured_from_json(line);
+      const Measured measured = measured_from_json(line);
+      try {
+        done_[key(line.at("numbers").get<std::string>(), line.at("text").get<std::string>(),
+                  line.at("length").get<std::int64_t>())] = measured;
+      } catch (const ordered_json::exception& e) {
+        throw Error(ErrorKind::corrupt, cat("a line of the journal is damaged: ", e.what()),
+                    "delete this line, or the folder");
+      }
     }
   }
 

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "core/methods.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
 
@@ -55,8 +56,8 @@ Boundaries boundaries_at(const Space& space, const Point& point) {
 Point point_of(const Space& space, const Proposal& c) {
   const Parameters& p = c.extension.parameters;
   const Boundaries b = c.ladder.rungs().back().plan.boundaries();
-  double power = p.power.value_or(1);
-  if (c.extension.method == "uni") power = 0;
+  const double own = method_row(c.extension.method).power.value_or(1);
+  const double power = std::isnan(own) ? p.power.value_or(1) : own;
   Point point = {power, double(b.low), double(b.high), p.attn_coef.value_or(0.1), c.headroom};
   if (space.elastic) point.push_back(c.rung_step);
   return point;
@@ -142,7 +143,7 @@ std::vector<Proposal> published(const Space& space) {
   for (const char* method : kPublished) {
     for (const double headroom : kHeadrooms) {
       Proposal c;
-      c.name = cat(space.elastic ? "elastic:" : "", method);
+      c.name = join_method_name(method, space.elastic);
       if (headroom != 1) c.name += cat(" x", headroom);
       c.origin = "published";
       c.extension.method = method;
@@ -153,7 +154,7 @@ std::vector<Proposal> published(const Space& space) {
         if (e.kind() != ErrorKind::usage) throw;
         continue;
       }
-      if (c.extension.method == "uni" || c.extension.method == "pro") c.point = point_of(space, c);
+      if (method_row(method).power) c.point = point_of(space, c);
       out.push_back(std::move(c));
     }
   }
@@ -178,7 +179,9 @@ Proposal from_plan(const Space& space, const std::variant<Plan, Ladder>& given) 
     refuse("a list of factors cannot become a ladder",
            "give a plan of method power, uni, pro or yarn");
   }
-  if (c.extension.method == "none") refuse("the given plan changes nothing", "remove --start-plan");
+  if (method_row(c.extension.method).reach == Reach::unchanged) {
+    refuse("the given plan changes nothing", "remove --start-plan");
+  }
   if (ladder && ladder->elastic()) {
     c.headroom = ladder->headroom();
     c.rung_step = ladder->rung_step();
@@ -188,8 +191,7 @@ Proposal from_plan(const Space& space, const std::variant<Plan, Ladder>& given) 
   }
   c.extension.length = 0;
   finish(space, c);
-  const std::string& m = c.extension.method;
-  if (m == "power" || m == "uni" || m == "pro") c.point = point_of(space, c);
+  if (method_row(c.extension.method).power) c.point = point_of(space, c);
   return c;
 }
 
@@ -248,8 +250,8 @@ Proposal with_knots(const Space& space, const Proposal& base, const std::vector<
 std::string describe(const Proposal& c) {
   const Parameters& p = c.extension.parameters;
   const Boundaries b = c.ladder.rungs().back().plan.boundaries();
-  if (c.extension.method != "power") return c.name;
-  std::string text = cat(c.ladder.elastic() ? "elastic:power " : "power ",
+  if (!find_method(c.extension.method).takes_power) return c.name;
+  std::string text = cat(join_method_name(c.extension.method, c.ladder.elastic()), " ",
                          significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
   if (p.beta_fast && p.beta_slow) {
     text += cat(" (beta_fast ", significant(*p.beta_fast, 3), ", beta_slow ",

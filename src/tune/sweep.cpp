@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/csv.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "core/methods.h"
@@ -58,10 +59,6 @@ BetaInterval beta_fast_of(const Geometry& g, int low) {
 BetaInterval beta_slow_of(const Geometry& g, const std::string& method, int high) {
   const bool last = high >= highest_boundary(g, method);
   return {last ? 0 : turns_of(g, high), high == 0 ? kInfinity : turns_of(g, high - 1)};
-}
-
-ordered_json number_or_null(double value) {
-  return std::isfinite(value) ? ordered_json(value) : ordered_json();
 }
 
 ordered_json identity_of(TimelineModel& model, const SweepRequest& request,
@@ -168,12 +165,11 @@ SweepResults run_sweep(TimelineModel& model, const SweepRequest& request,
   const Geometry& geometry = model.facts().geometry;
   SweepResults results{request, geometry.train_length, documents.size(), {}, {}};
   const std::vector<MethodUnderTest> rows = sweep_methods(geometry, request, results.points);
-  RunFolder sweep;
-  RunFolder ppl;
-  if (!folder.empty()) {
-    sweep = RunFolder(folder, info);
-    ppl = RunFolder(std::filesystem::path(folder) / "ppl", info);
-  }
+  const auto open = [&](const std::filesystem::path& path) {
+    return folder.empty() ? RunFolder() : RunFolder(path, info);
+  };
+  RunFolder sweep = open(folder);
+  RunFolder ppl = open(std::filesystem::path(folder) / "ppl");
   sweep.begin(identity_of(model, request, documents));
   PerplexityOptions options;
   options.lengths = {request.ctx};
@@ -207,11 +203,11 @@ ordered_json to_json(const SweepResults& results) {
     out["points"].push_back({{"method", p.method},
                              {"low", p.low},
                              {"high", p.high},
-                             {"beta_fast", {number_or_null(fast.from), number_or_null(fast.to)}},
-                             {"beta_slow", {number_or_null(slow.from), number_or_null(slow.to)}},
+                             {"beta_fast", {json_or_null(fast.from), json_or_null(fast.to)}},
+                             {"beta_slow", {json_or_null(slow.from), json_or_null(slow.to)}},
                              {"metric", "perplexity"},
-                             {"value", number_or_null(p.perplexity.value)},
-                             {"stderr", number_or_null(p.perplexity.error)},
+                             {"value", json_or_null(p.perplexity.value)},
+                             {"stderr", json_or_null(p.perplexity.error)},
                              {"n", p.perplexity.n}});
   }
   return out;

@@ -91,7 +91,7 @@ class ServePage(unittest.TestCase):
         self.assertEqual(self.answers()[0], first[0])
         self.assertEqual(len(self.answers()), 2)
         self.assertGreater(int(self.text("length")), length)
-        kept = self.page.run("Number(document.getElementById('read').innerText.match(/(\\d+) kept/)[1])")
+        kept = self.page.run("Number(document.getElementById('read').innerText.match(/(\\d+) cached/)[1])")
         self.assertGreater(kept, 20)
         # Text stays text.
         self.assertEqual(self.page.run("document.querySelectorAll('#log img').length"), 0)

@@ -144,7 +144,7 @@ TEST(Presets, StandForCommandsWithThePaperBesideThem) {
       run_command("--preset paper/ppl-llama2 " + kModel + " --text " + folder.file("a.txt") +
                   " --ctx 512 --lengths 256,512 --samples 1 --methods none,pro -t 2");
   ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "Beside the paper")) << r.out;
+  EXPECT_TRUE(contains(r.out, "Compared with the paper")) << r.out;
   EXPECT_TRUE(contains(r.out, "pro, paper")) << r.out;
   EXPECT_EQ(run_command("--preset paper/none " + kModel).exit_code, 2);
   EXPECT_EQ(run_command("eval needle --preset paper/ppl-llama2 " + kModel).exit_code, 2);

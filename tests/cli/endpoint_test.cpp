@@ -140,7 +140,8 @@ TEST_F(Endpoint, WhatGetsNoAnswerIsNoScoreAndIsAskedForAgain) {
     server.options.refuses_one = true;
     const CommandResult r = run_command(line(name + "-some"));
     EXPECT_EQ(r.exit_code, 1) << r.err;
-    EXPECT_TRUE(contains(r.err, "prompts got no answer and count nowhere")) << r.err;
+    EXPECT_TRUE(contains(r.err, "prompts got no answer and are excluded from the results"))
+        << r.err;
     EXPECT_TRUE(contains(r.err, "this prompt is not liked")) << r.err;
     const json some = json::parse(results(name + "-some"));
     EXPECT_GT(some["failed"], 0);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -68,7 +69,7 @@ TEST(Export, PlanFileAndRefusalToOverwrite) {
   const std::string written = read_file(out);
   const CommandResult second = run_command(command);
   EXPECT_EQ(second.exit_code, 2);
-  EXPECT_TRUE(contains(second.err, "exists already"));
+  EXPECT_TRUE(contains(second.err, "already exists"));
   EXPECT_TRUE(contains(second.err, "--force"));
   EXPECT_EQ(run_command(command + " --force").exit_code, 0);
   EXPECT_TRUE(read_file(out) == written);
@@ -105,11 +106,11 @@ TEST(Export, TellsTheTruthAboutOtherArchitectures) {
   EXPECT_FALSE(fs::exists(folder / "o.gguf"));
   const CommandResult near = run_command(command + "pro --approximate");
   EXPECT_EQ(near.exit_code, 0) << near.err;
-  EXPECT_TRUE(contains(near.out, "angles differ by"));
+  EXPECT_TRUE(contains(near.out, "angles differ by at most"));
   EXPECT_TRUE(contains(near.out, "on average"));
   const CommandResult exact = run_command(command + "yarn --force");
   EXPECT_EQ(exact.exit_code, 0) << exact.err;
-  EXPECT_TRUE(contains(exact.out, "way: keys"));
+  EXPECT_TRUE(contains(exact.out, "scaling keys"));
 }
 
 TEST(Export, BadCommands) {
@@ -121,9 +122,9 @@ TEST(Export, BadCommands) {
     EXPECT_EQ(r.exit_code, code) << arguments << "\n" << r.err;
     EXPECT_TRUE(contains(r.err, words)) << r.err;
   };
-  fails("--method pro --ctx 16k" + out, 2, "which model");
-  fails(model + out, 2, "which plan");
-  fails(model + " --method pro --ctx 16k", 2, "where to");
+  fails("--method pro --ctx 16k" + out, 2, "model");
+  fails(model + out, 2, "no method or plan given");
+  fails(model + " --method pro --ctx 16k", 2, "no output path given");
   fails(model + " --methods pro,uni --ctx 16k" + out, 2, "one plan, not 2");
   fails(model + " --method pro --ctx 16k --to onnx" + out, 2, "--to");
   fails(model + " --method pro --ctx 3g" + out, 2, "not a length");
@@ -141,8 +142,9 @@ TEST(Export, BadCommands) {
       "shared.gguf",
       llama_gguf().tensor("a", {64}, 0, std::string(256, 'a')).tensor_at("b", {64}, 0, 0).bytes());
   fails(folder.file("shared.gguf") + " --method pro --ctx 16k --no-verify" + out, 4, "share bytes");
-  EXPECT_FALSE(fs::exists(folder / "o.gguf"));
-  EXPECT_FALSE(fs::exists(folder / "o.gguf.part"));
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    EXPECT_NE(entry.path().filename().string().rfind("o.gguf", 0), 0u) << entry.path();
+  }
 }
 
 TEST(Export, CommandsForEveryEngine) {
@@ -162,9 +164,14 @@ TEST(Export, HuggingFaceFolder) {
   const TempFolder folder;
   fs::create_directory(folder / "in");
   fs::copy(MRROPE_GOLDEN_DIR "/tiny_config/config.json", folder / "in" / "config.json");
-  const CommandResult r =
-      run_command("export " + folder.file("in") +
-                  " --method pro --ctx 4k --to hf --no-verify --json -o " + folder.file("out"));
+  const std::string command = "export " + folder.file("in") +
+                              " --method pro --ctx 4k --to hf --no-verify --json -o " +
+                              folder.file("out");
+  const CommandResult none = run_command(command);
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_TRUE(contains(none.err, "has no weights")) << none.err;
+  folder.write("in/pytorch_model.bin", "weights");
+  const CommandResult r = run_command(command);
   ASSERT_EQ(r.exit_code, 0) << r.err;
   const auto json = nlohmann::json::parse(r.out);
   EXPECT_EQ(json["max_position_embeddings"], 4096);
@@ -174,6 +181,174 @@ TEST(Export, HuggingFaceFolder) {
                                          " --method pro --ctx 4k -o " + folder.file("o.gguf"));
   EXPECT_EQ(gguf.exit_code, 2);
   EXPECT_TRUE(contains(gguf.err, "convert_hf_to_gguf.py"));
+}
+
+// ---- inputs, planted names, and the moment of publishing --------------------------------------
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(Export, NeverOverwritesItsInput) {
+  const TempFolder folder;
+  const std::string model = small(folder);
+  const std::string before = read_file(model);
+  fs::create_symlink(model, folder / "link.gguf");
+  fs::create_hard_link(model, folder / "hard.gguf");
+  fs::create_directory(folder / "sub");
+  const std::string plan = folder.file("p.json");
+  ASSERT_EQ(run_command("plan " + model + " --method pro --ctx 16k -o " + plan).exit_code, 0);
+  const std::string plan_before = read_file(plan);
+  const auto refused = [&](const std::string& arguments) {
+    const CommandResult r = run_command(arguments, "cd " + folder.path().string() + ";");
+    EXPECT_EQ(r.exit_code, 2) << arguments << r.err;
+    EXPECT_TRUE(contains(r.err, "input")) << r.err;
+    EXPECT_TRUE(read_file(model) == before) << arguments;
+    EXPECT_EQ(read_file(plan), plan_before);
+    EXPECT_TRUE(fs::is_symlink(folder / "link.gguf"));
+  };
+  for (const std::string& name :
+       {model, std::string("llama.gguf"), std::string("sub/../llama.gguf"),
+        std::string("link.gguf"), std::string("hard.gguf")}) {
+    refused("export " + model + " --method pro --ctx 16k --no-verify --force -o " + name);
+    refused("export link.gguf --method pro --ctx 16k --no-verify --force -o " + name);
+    refused("plan " + model + " --method pro --ctx 16k -o " + name);
+    refused("theory factors " + model + " --method pro --scale 4 --html " + name);
+  }
+  refused("export " + model + " --plan " + plan + " --no-verify --force -o p.json");
+  refused("plan --plan p.json -o p.json");
+}
+
+// Names that an earlier version used for the unfinished file.
+TEST(Export, WritesThroughNoPlantedName) {
+  const TempFolder folder;
+  const std::string model = small(folder);
+  const std::string before = read_file(model);
+  fs::rename(model, folder / "z.gguf.part");
+  const CommandResult r =
+      run_command("export " + folder.file("z.gguf.part") +
+                  " --method pro --ctx 16k --no-verify -o " + folder.file("z.gguf"));
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(read_file(folder / "z.gguf.part") == before);
+  folder.write("victim", "precious");
+  fs::create_symlink(folder / "victim", folder / "o.gguf.part");
+  fs::create_symlink(folder / "victim", folder / "p.json.part");
+  EXPECT_EQ(run_command("export " + folder.file("z.gguf.part") +
+                        " --method pro --ctx 16k --no-verify -o " + folder.file("o.gguf"))
+                .exit_code,
+            0);
+  EXPECT_EQ(run_command("plan " + folder.file("z.gguf") + " --method pro --ctx 32k -o " +
+                        folder.file("p.json"))
+                .exit_code,
+            0);
+  EXPECT_EQ(read_file(folder / "victim"), "precious");
+  EXPECT_EQ(read_gguf(folder / "o.gguf").parts.size(), 1u);
+}
+
+// Over the limit the system would end the process, and leave the unfinished file.
+TEST(Export, AFileSizeLimitLeavesNothingBehind) {
+  const TempFolder folder;
+  const CommandResult r = run_command(
+      "export " + kTiny + " --method pro --ctx 4k --no-verify -o " + folder.file("out.gguf"),
+      "ulimit -f 2000;");
+  EXPECT_EQ(r.exit_code, 1) << r.err;
+  EXPECT_TRUE(contains(r.err, "File too large")) << r.err;
+  EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
+// Waits until the export has written its whole file under a private name, which is returned, and
+// stops the process. Empty if it ended before. `known`: a folder that was there already.
+std::string stop_in_the_proof(RunningCommand& command, const TempFolder& folder,
+                              std::uintmax_t size, const std::string& known = {}) {
+  while (command.running()) {
+    for (const std::string& name : names_in(folder.path())) {
+      std::error_code error;
+      if (name == known || fs::file_size(folder / name / "new" / "out.gguf", error) != size) {
+        continue;
+      }
+      command.send(SIGSTOP);
+      return name;
+    }
+    usleep(1000);
+  }
+  return {};
+}
+
+TEST(Export, AKillDuringTheProofPublishesNothing) {
+  const TempFolder folder;
+  const std::string command =
+      "export " + kTiny + " --method pro --ctx 4k -t 1 -o " + folder.file("out.gguf");
+  ASSERT_EQ(run_command(command + " --no-verify").exit_code, 0);
+  const std::uintmax_t size = fs::file_size(folder / "out.gguf");
+  fs::remove(folder / "out.gguf");
+  std::string left;
+  {
+    RunningCommand killed(command);
+    left = stop_in_the_proof(killed, folder, size);
+    ASSERT_NE(left, "");
+    EXPECT_FALSE(fs::exists(folder / "out.gguf"));
+    killed.send(SIGKILL);
+    EXPECT_EQ(killed.wait().exit_code, 128 + SIGKILL);
+  }
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{left});
+  // With --force the old file stays, and Ctrl-C leaves nothing else; the next export has removed
+  // what the killed one left.
+  folder.write("out.gguf", "old");
+  {
+    RunningCommand asked(command + " --force");
+    ASSERT_NE(stop_in_the_proof(asked, folder, size, left), "");
+    asked.send(SIGINT);
+    asked.send(SIGCONT);
+    const CommandResult r = asked.wait();
+    EXPECT_EQ(r.exit_code, 130) << r.err;
+    EXPECT_TRUE(contains(r.err, "interrupted: nothing was written")) << r.err;
+  }
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"out.gguf"});
+  EXPECT_EQ(read_file(folder / "out.gguf"), "old");
+}
+
+// transformers is replaced by a program that says that it runs, and then never ends.
+TEST(Export, CtrlCEndsTheProofOfAFolder) {
+  const TempFolder folder;
+  fs::create_directory(folder / "in");
+  fs::copy(MRROPE_GOLDEN_DIR "/tiny_config/config.json", folder / "in" / "config.json");
+  folder.write("in/pytorch_model.bin", "weights");
+  folder.write("python", "#!/bin/sh\ntouch " + folder.file("running") + "\nexec sleep 1000\n");
+  fs::permissions(folder / "python", fs::perms::owner_all);
+  RunningCommand command(
+      "export " + folder.file("in") + " --method pro --ctx 4k --to hf -o " + folder.file("out"),
+      "export MRROPE_PYTHON=" + folder.file("python") + ";");
+  while (command.running() && !fs::exists(folder / "running")) usleep(1000);
+  EXPECT_FALSE(fs::exists(folder / "out"));
+  command.send(SIGINT);
+  const CommandResult r = command.wait();
+  EXPECT_EQ(r.exit_code, 130) << r.err;
+  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"in", "python", "running"}));
+}
+
+// A proof that fails: transformers is replaced by a program that computes something else.
+TEST(Export, AFailedProofKeepsTheOldFolder) {
+  const TempFolder folder;
+  fs::create_directory(folder / "in");
+  fs::copy(MRROPE_GOLDEN_DIR "/tiny_config/config.json", folder / "in" / "config.json");
+  folder.write("in/pytorch_model.bin", "weights");
+  const std::string command =
+      "export " + folder.file("in") + " --ctx 4k --to hf -o " + folder.file("out") + " --method ";
+  ASSERT_EQ(run_command(command + "pro --no-verify").exit_code, 0);
+  const std::string before = read_file(folder / "out/config.json");
+  folder.write("python", "#!/bin/sh\necho '{\"version\": \"0\", \"theta\": [1], \"factor\": 1}'\n");
+  fs::permissions(folder / "python", fs::perms::owner_all);
+  const CommandResult r =
+      run_command(command + "uni --force", "export MRROPE_PYTHON=" + folder.file("python") + ";");
+  EXPECT_EQ(r.exit_code, 6) << r.err;
+  EXPECT_TRUE(contains(r.err, "was not written")) << r.err;
+  EXPECT_EQ(read_file(folder / "out/config.json"), before);
+  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"in", "out", "python"}));
 }
 
 TEST(Inspect, SaysWhatEachEngineCanDo) {

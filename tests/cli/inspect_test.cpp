@@ -26,8 +26,8 @@ TEST(InspectCommand, ReadsAHuggingFaceFolder) {
   const CommandResult r = run_command("inspect " + kTinyFolder + " --ctx 8k");
   EXPECT_EQ(r.exit_code, 0) << r.err;
   for (const char* part : {"architecture llama", "10 full", "4 query, 2 key-value", "base 10000",
-                           "1024 tokens", "none of its own", "At 8192 tokens", "80.0 MiB in f16",
-                           "42.5 MiB in q8_0", "pro: ", "mrrope plan"}) {
+                           "1024 tokens", "scaling         none", "At 8192 tokens",
+                           "80.0 MiB in f16", "42.5 MiB in q8_0", "pro: ", "mrrope plan"}) {
     EXPECT_TRUE(contains(r.out, part)) << part << "\n" << r.out;
   }
 }
@@ -44,7 +44,7 @@ TEST(InspectCommand, JsonCarriesTheSameFacts) {
 
 TEST(InspectCommand, InsideTheWindowNothingNeedsToChange) {
   const CommandResult r = run_command("inspect " + kTinyFolder);
-  EXPECT_TRUE(contains(r.out, "none: the wanted length lies inside")) << r.out;
+  EXPECT_TRUE(contains(r.out, "none: the wanted length is inside")) << r.out;
 }
 
 TEST(InspectCommand, SaysWhatIsWrongWithAFile) {

@@ -42,13 +42,58 @@ TEST(Manual, EveryFlagIsInThePageAndInEveryCompletion) {
   EXPECT_EQ(run_command("--generate powershell").exit_code, 2);
 }
 
-TEST(Manual, BashReadsItsCompletion) {
-  const TempFolder folder;
+TEST(Manual, VerbsBelowOthersAreInThePageAndInEveryCompletion) {
+  const std::string man = run_command("--generate man").out;
+  for (const char* verb : {"eval ppl", "eval longbench\\-v2", "theory bound", "theory claims"}) {
+    EXPECT_TRUE(contains(man, std::string(".SH MRROPE ") + verb)) << verb;
+  }
+  const std::string zsh = run_command("--generate zsh").out;
+  EXPECT_TRUE(contains(zsh, "_mrrope_eval_ppl() {"));
+  EXPECT_TRUE(contains(zsh, "--depths["));
+  EXPECT_TRUE(contains(zsh, "elastic\\:pro"));
+  EXPECT_TRUE(contains(zsh, "paper/ppl-llama3"));
+  const std::string fish = run_command("--generate fish").out;
+  EXPECT_TRUE(contains(
+      fish,
+      "'__fish_seen_subcommand_from eval; and __fish_seen_subcommand_from ppl' -l text -r -F"));
+  EXPECT_TRUE(contains(fish, "elastic:pro"));
+  EXPECT_TRUE(contains(fish, "paper/ppl-llama3"));
+}
+
+// What bash offers for the words of a command line, the last of which is being typed.
+std::string bash_offers(const TempFolder& folder, const std::string& words) {
   write_file(folder.file("mrrope.bash"), run_command("--generate bash").out);
-  const std::string script = "bash -c '. " + folder.file("mrrope.bash") +
-                             " && COMP_WORDS=(mrrope plan --beta-f) COMP_CWORD=2 && _mrrope && "
-                             "[ \"${COMPREPLY[*]}\" = --beta-fast ]'";
-  EXPECT_EQ(std::system(script.c_str()), 0);
+  const std::string line = "cd " + folder.file(".") +
+                           " && bash -c '. ./mrrope.bash && COMP_WORDS=(mrrope " + words +
+                           ") && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) && { _mrrope; echo "
+                           "\"${COMPREPLY[*]}\"; }' > offers";
+  EXPECT_EQ(std::system(line.c_str()), 0) << words;
+  std::string offers = read_file(folder.file("offers"));
+  if (!offers.empty()) offers.pop_back();
+  return offers;
+}
+
+TEST(Manual, BashCompletesVerbsFlagsMethodsPresetsAndFiles) {
+  const TempFolder folder;
+  write_file(folder.file("tiny.gguf"), "");
+  ASSERT_EQ(std::system(("mkdir " + folder.file("texts")).c_str()), 0);
+  const auto offers = [&](const std::string& words) { return bash_offers(folder, words); };
+  EXPECT_EQ(offers("pla"), "plan");
+  EXPECT_EQ(offers("plan --beta-f"), "--beta-fast");
+  EXPECT_EQ(offers("eval n"), "needle");
+  EXPECT_EQ(offers("eval needle --dep"), "--depths");
+  EXPECT_EQ(offers("eval ppl --dep"), "");
+  EXPECT_EQ(offers("theory cl"), "claims");
+  EXPECT_EQ(offers("plan --method un"), "uni");
+  EXPECT_EQ(offers("plan --methods yarn,un"), "yarn,uni");
+  EXPECT_EQ(offers("plan --method elastic : un"), "uni");
+  EXPECT_EQ(offers("generate ti"), "tiny.gguf");
+  EXPECT_EQ(offers("eval ppl tiny.gguf --text te"), "texts");
+  EXPECT_EQ(offers("eval ppl tiny.gguf -o t"), "texts");
+  EXPECT_EQ(offers("plan tiny.gguf --scale t"), "");
+  EXPECT_EQ(offers("eval ppl tiny.gguf --select r"), "random");
+  EXPECT_EQ(offers("--preset paper/ppl-q"), "paper/ppl-qwen");
+  EXPECT_EQ(offers("--generate z"), "zsh");
 }
 
 }  // namespace

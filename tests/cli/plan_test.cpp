@@ -174,6 +174,38 @@ TEST(PlanCommand, BelowTheWindowIsScaleOneWithANote) {
   EXPECT_EQ(json::parse(r.out)["scale"], 1);
 }
 
+TEST(PlanCommand, RungsAreNumberedFromOne) {
+  const std::string out = plan("--method elastic:pro --ctx 8k").out;
+  const std::size_t head = out.find("rung  ");
+  ASSERT_NE(head, std::string::npos) << out;
+  const std::size_t first = out.find_first_not_of(' ', out.find('\n', head) + 1);
+  EXPECT_EQ(out.substr(first, 2), "1 ") << out;
+}
+
+TEST(PlanCommand, CtxAndScaleTogetherAreRefused) {
+  for (const char* method : {"pro", "elastic:pro", "custom --factors 1,2"}) {
+    const CommandResult r = plan(std::string("--ctx 4k --scale 8 --method ") + method);
+    EXPECT_EQ(r.exit_code, 2) << method;
+    EXPECT_TRUE(contains(r.err, "--ctx 4k and --scale 8 both set")) << r.err;
+  }
+  // These use both, or neither.
+  EXPECT_EQ(plan("--ctx 16k --scale 2 --methods dynamic-ntk,none").exit_code, 0);
+}
+
+TEST(PlanCommand, AnElasticMethodThatFollowsTheLengthKeepsItsFactor) {
+  const json j = json::parse(plan("--ctx 16k --scale 2 --method elastic:dynamic-ntk --json").out);
+  EXPECT_EQ(j["scale"], 2);
+  EXPECT_DOUBLE_EQ(j["rungs"].back()["factor"].back().get<double>(), 2 * 4.0 - 1);
+}
+
+TEST(PlanCommand, AMissingPlanFileIsNotTakenForASplitModel) {
+  const CommandResult r = run_command("plan --plan nosuch.json");
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_TRUE(contains(r.err, "nosuch.json") && contains(r.err, "check the path")) << r.err;
+  EXPECT_FALSE(contains(r.err, "split")) << r.err;
+  EXPECT_TRUE(contains(run_command("inspect nosuch.gguf").err, "split model")) << r.err;
+}
+
 struct BadInput {
   const char* arguments;
   const char* message;
@@ -182,7 +214,7 @@ struct BadInput {
 TEST(PlanCommand, EveryBadInputHasExitCodeTwoAMessageAndAHint) {
   const BadInput cases[] = {
       {"plan --method pro --scale 4", "needs a model"},
-      {"plan --rotary-dim 128 --method pro --scale 4", "which model"},
+      {"plan --rotary-dim 128 --method pro --scale 4", "no model given"},
       {"plan --rotary-dim 0 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 4", "0"},
       {"plan --rotary-dim 127 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 4", "127"},
       {"plan --rotary-dim 1000000 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 4",
@@ -196,12 +228,13 @@ TEST(PlanCommand, EveryBadInputHasExitCodeTwoAMessageAndAHint) {
       {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4q --method pro --scale 4", "'4q'"},
       {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 0.5", "0.5"},
       {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method prp --scale 4", "'prp'"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method pro", "how far"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k", "which extension"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method pro",
+       "--ctx or --scale is required"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k", "no method or plan given"},
       {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --pairing x --method none",
        "'x'"},
       {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro",
-       "a length to grow to"},
+       "no context length given"},
       {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro --ctx 8k "
        "--rung-step 1",
        "rung step 1"},

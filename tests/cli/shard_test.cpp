@@ -83,7 +83,7 @@ TEST_P(Shards, FourWithTwoKilledAreOneRun) {
   const CommandResult early = merge({1, 2, 3}, "early");
   EXPECT_EQ(early.exit_code, 2);
   EXPECT_TRUE(contains(early.err, "shard 2/4 in ") &&
-              contains(early.err, "go on with: mrrope eval"))
+              contains(early.err, "resume with: mrrope eval"))
       << early.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "early"));
   for (const int i : {2, 3, 4}) {
@@ -118,7 +118,7 @@ TEST_P(Shards, FourWithTwoKilledAreOneRun) {
   const CommandResult lacking =
       run_command("report" + parts({1, 4}) + " -o " + folder_.file("c.html"));
   EXPECT_EQ(lacking.exit_code, 0);
-  EXPECT_TRUE(contains(lacking.out + file("c.html"), "shard 2/4 is not there")) << lacking.out;
+  EXPECT_TRUE(contains(lacking.out + file("c.html"), "shard 2/4 is missing")) << lacking.out;
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, Shards, testing::Values("ppl", "needle", "infinitebench"),
@@ -132,7 +132,7 @@ TEST_P(OneShard, OfAnotherRunOrTwiceOrNoneIsRefusedByName) {
     EXPECT_EQ(r.exit_code, 2) << r.err;
     EXPECT_TRUE(contains(r.err, words)) << r.err;
   };
-  refused(merge({1, 2}, "x"), "shard 3/4 is not there");
+  refused(merge({1, 2}, "x"), "shard 3/4 is missing");
   refused(merge({1, 2, 1}, "x"), "shard 1/4 is given twice");
   ASSERT_EQ(run_command(line("part3", " --seed 2 --shard 3/4")).exit_code, 0);
   refused(merge({1, 2, 3}, "x"), "are shards of different runs: seed is 1 there and 2 now");

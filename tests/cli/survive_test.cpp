@@ -149,7 +149,7 @@ TEST_P(Survive, CtrlCSavesAndSaysHowToGoOn) {
   EXPECT_LT(lines("cut"), 10u);
   EXPECT_TRUE(results("cut").empty());
   // The command that it names, word for word.
-  const std::string start = "go on with: mrrope ";
+  const std::string start = "resume with: mrrope ";
   const std::size_t at = r.err.find(start);
   ASSERT_NE(at, std::string::npos) << r.err;
   const std::size_t begin = at + start.size();
@@ -157,7 +157,7 @@ TEST_P(Survive, CtrlCSavesAndSaysHowToGoOn) {
   EXPECT_EQ(named, line("cut"));
   const CommandResult again = run_command(named);
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_TRUE(contains(again.err, "going on after ")) << again.err;
+  EXPECT_TRUE(contains(again.err, "resuming: ")) << again.err;
   EXPECT_EQ(results("cut"), results("whole"));
 }
 

@@ -93,7 +93,7 @@ TEST(TheoryCommand, AttentionOfARealModel) {
 
 TEST(TheoryCommand, BadInput) {
   for (const auto& [arguments, code, word] : std::vector<std::tuple<std::string, int, std::string>>{
-           {"theory", 2, "subcommand"},
+           {"theory", 2, "needs a verb: digits"},
            {"theory bound nosuch.gguf", 1, "nosuch.gguf"},
            {"theory bound llama2 --length 0", 2, "0"},
            {"theory bound llama2 --length 99999999m", 2, "99999999"},

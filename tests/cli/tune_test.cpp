@@ -121,14 +121,14 @@ TEST_F(TuneCommand, TheSameSeedGivesTheSamePlanEvenKilledInBetween) {
   }
   const CommandResult again = tune("--budget 7 --no-proof -o " + cut);
   ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_TRUE(contains(again.err, "going on after")) << again.err;
+  EXPECT_TRUE(contains(again.err, "resuming: ")) << again.err;
   EXPECT_EQ(read_file(cut), read_file(whole));
   EXPECT_EQ(journal("cut"), journal("whole"));
   // Other wishes in the same folder: what was measured comes from the journal.
   const CommandResult third =
       tune("--budget 7 --no-proof -o " + whole + " --start-plan " + cut + " --prefer perplexity");
   ASSERT_EQ(third.exit_code, 0) << third.err;
-  EXPECT_TRUE(contains(third.err, "going on after")) << third.err;
+  EXPECT_TRUE(contains(third.err, "resuming: ")) << third.err;
 }
 
 TEST_F(TuneCommand, SearchesALadder) {

@@ -2,10 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the seeds of the fuzzers into corpus/: small files of every kind the readers know.
 
+Plan files are written only if the command is given: make_corpus.py build/release/bin/mrrope.
 Files that a fuzzer found (named crash-* or found-*) are left alone.
 """
 import json
+import math
 import struct
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -108,6 +113,48 @@ def gguf_seeds():
     yield "aligned", gguf([("general.alignment", U32, 32), ("a.u64", U64, 1 << 63)], [floats("x", [1.0])])
 
 
+def export_seeds():
+    def rows(name, *dims):
+        return (name, list(dims), 0, b"x" * 4 * math.prod(dims))
+
+    yield "factors", gguf(model("llama"), [rows("blk.0.attn_q.weight", 64, 64), rows("output_norm.weight", 64)])
+    yield "llama3", gguf(model("llama"), [floats("rope_freqs.weight", [1, 1, 1, 1, 2.5, 8, 8, 8])])
+    yield "lists", gguf(model("phi3", [("rope.scaling.original_context_length", U32, 512)]),
+                        [floats("rope_factors_long.weight", [1, 2, 3, 4, 5, 6, 7, 8]),
+                         floats("rope_factors_short.weight", [1, 1, 1, 1, 1, 1, 2, 2])])
+    yield "relabelled", gguf(model("qwen2"), [rows("blk.0.attn_q.weight", 4, 64), rows("blk.0.attn_k.bias", 32),
+                                              rows("blk.1.attn_qkv.weight", 4, 128)])
+    yield "no_dimensions", gguf(model("qwen2"), [rows("blk.0.attn_q.weight")])
+    yield "renamed_norm", gguf(model("seed_oss", [("attention.scale", F32, 0.5)]),
+                               [rows("blk.0.post_attention_norm.weight", 64)])
+    yield "output_bias", gguf(model("pangu-embedded"), [rows("blk.0.attn_output.bias", 64)])
+    yield "interleaved", gguf(model("internlm2"), [rows("blk.0.attn_k.weight", 64, 32)])
+    yield "quantised", gguf(model("qwen2"), [("blk.0.attn_q.weight", [64, 64], 2, b"q" * 2304)])
+    yield "keys", gguf(model("qwen3"), [rows("output.weight", 64, 3)])
+    yield "windows", gguf(model("gemma3", [("attention.sliding_window", U32, 512)], block_count=7))
+    yield "aligned", gguf([("general.alignment", U32, 8)] + model("llama"), [])
+
+
+# Plans as the command writes them: make_corpus.py path/to/mrrope.
+PLANS = {
+    "pro": "--method pro --scale 4", "yarn": "--method yarn --scale 4 --beta-fast 16 --beta-slow 2",
+    "pi": "--method pi --scale 8", "none": "--method none --scale 1", "ntk": "--method ntk --scale 2",
+    "llama3": "--method llama3 --scale 4", "custom": "--method custom --factors 1,1,2,4,4,4,4,4 --scale 4",
+    "ladder": "--method elastic:pro --scale 16",
+}
+
+
+def plan_seeds(command):
+    for name, flags in PLANS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "plan.json"
+            subprocess.run([command, "plan", "--rotary-dim", "16", "--rope-freq-base", "10000", "--train-ctx", "1024",
+                            *flags.split(), "-o", str(out)], check=True)
+            yield name, json.loads(out.read_text())
+    yield "no_plan", {}
+    yield "other_numbers", {"method": "pro", "scale": 4, "factor": [1, 2], "geometry": {"rotary_dim": 4}}
+
+
 def tensor(dtype, shape, start, end):
     return {"dtype": dtype, "shape": shape, "data_offsets": [start, end]}
 
@@ -173,8 +220,69 @@ def config_seeds():
     yield "bloom", config("bloom")
 
 
+def run_seeds():
+    """A run folder: run.json on the first line, journal lines after it."""
+    def text(task, settings, units, **more):
+        methods = [{"method": m, "plan": f"sha256:{m}", "scale": s, "untouched": m == "none", "numbers": None}
+                   for m, s in (("none", 1.0), ("pro", 4.0))]
+        run = dict(task=task, model=dict(name="m", architecture="llama", train_length=64), engine="e",
+                   settings=settings, methods=methods, **more)
+        return "\n".join(json.dumps(line) for line in [run] + units).encode() + b"\n"
+
+    def ppl(document, method, sums):
+        lengths = [dict(length=n, sum=-float(n), count=n - 1, last_half_sum=-n / 2, last_half_count=n // 2,
+                        band_sum=-n / 2, band_count=n // 2) for n in sums]
+        return dict(task="ppl", document=document, method=method, lengths=lengths,
+                    kl=dict(length=64, sum=0.5, count=2))
+
+    documents = [dict(id="a", tokens=200), dict(id="b", tokens=100)]
+    settings = dict(lengths=[64, 128], batch=32, kl_positions=2, stride=0)
+    yield "ppl", text("ppl", settings, [ppl(d, m, [64, 128] if d == "a" else [64]) for d in "ab" for m in ("none", "pro")],
+                      documents=documents)
+    yield "ppl_sliding", text("ppl", dict(settings, stride=16),
+                              [dict(task="ppl", document="a", method="pro", window=64, windows=3, sum_of_means=-2.5),
+                               dict(task="ppl", document="b", method="pro", window=64, failed="not finite")],
+                              documents=documents)
+
+    def cell(length, depth):
+        return dict(length=length, depth=depth, position=3, snapped=depth > 0, answer="271828", text=" 271828.",
+                    gap=0.001)
+
+    form = dict(name="planted", before="", needle="n", question="q", answer="a", stop=[], answer_tokens=16)
+    needle = dict(lengths=[64, 128], depths=[0.0, 50.0], samples=2, seed=1, batch=32, share=True, form=form)
+    yield "needle", text("needle", needle,
+                         [dict(task="needle", method=m, sample=s, haystack="a", tokens=90, naive_tokens=200,
+                               cells=[cell(n, d) for n in (64, 128) for d in (0.0, 50.0)])
+                          for s in (0, 1) for m in ("none", "pro")], haystacks=[dict(id="a")])
+    yield "needle_unanswered", text("needle", needle,
+                                    [dict(task="needle", method="pro", sample=0, haystack="a", length=64, depth=0.0,
+                                          no_answer="status 500")], haystacks=[dict(id="a")])
+
+    def samples(task, scorer, record):
+        sets = [dict(task=f"{task}/one" if task == "ruler" else task, length=n, samples=2, answer_tokens=8,
+                     scorer=scorer) for n in (64, 128)]
+        return text(task, dict(source="s", group=2, batch=32),
+                    [dict(task=task, method=m, set=i, group=0, tokens=100, naive_tokens=120, samples=[record, record])
+                     for i in (0, 1) for m in ("none", "pro")], sets=sets)
+
+    yield "ruler", samples("ruler", "string_match_all", dict(id="0", prompt_tokens=50, expected=["one", "two"],
+                                                             text="One", finish="decided", gap=None))
+    yield "longbench", samples("longbench-v2", "longbench-v2",
+                               dict(id="x", prompt_tokens=50, expected=["B"], tags=["longbench-v2/SD"], truncated=3,
+                                    text="The correct answer is (B)", gap=0.5))
+    for scored in ("passkey", "math_find", "code_debug", "longbook_qa_eng", "longbook_sum_eng", "math_calc"):
+        answer = dict(math_find=9, code_debug=["parse_row", "B"], math_calc="[1, 2, 3]").get(scored, ["one", "two"])
+        yield f"infinite_{scored}", samples("infinitebench", f"infinitebench/{scored}",
+                                            dict(id="1", prompt_tokens=9, expected=["one"], answer=answer,
+                                                 text="[1, 2], one B 9.0", gap=1.5))
+
+
 def main():
-    for name, seeds in (("gguf", gguf_seeds()), ("safetensors", safetensors_seeds()), ("config", config_seeds())):
+    kinds = [("gguf", gguf_seeds()), ("export", export_seeds()), ("safetensors", safetensors_seeds()),
+             ("config", config_seeds()), ("run", run_seeds())]
+    if len(sys.argv) > 1:
+        kinds.append(("plan", plan_seeds(sys.argv[1])))
+    for name, seeds in kinds:
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, content in seeds:

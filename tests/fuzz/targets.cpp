@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/targets.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "base/json.h"
@@ -10,31 +8,11 @@
 #include "formats/gguf/gguf.h"
 #include "formats/hf/config.h"
 #include "formats/hf/safetensors.h"
-#include "mrrope/error.h"
+#include "fuzz/require.h"
 #include "serve/api/request.h"
 
 namespace mrrope::fuzz {
 namespace {
-
-void require(bool good, const char* what) {
-  if (good) return;
-  std::fprintf(stderr, "the reader broke its promise: %s\n", what);
-  std::abort();
-}
-
-// Every Error names something and stays on one line of plain characters.
-template <typename Action>
-void only_errors(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    require(!message.empty() && !error.hint().empty(), "an error without message or hint");
-    for (const char c : message) {
-      require(static_cast<unsigned char>(c) >= 0x20, "a control character in a message");
-    }
-  }
-}
 
 void use(const Facts& facts, bool replace_scaling) {
   const Model model = finish_model(facts, replace_scaling);
@@ -98,7 +76,7 @@ void config(std::span<const std::byte> bytes) {
 
 void request(std::span<const std::byte> bytes) {
   const std::string_view body(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  constexpr std::size_t kLargest = 1 << 20;
+  constexpr BodyLimits kLargest{1 << 20};
   const auto only_refusals = [](auto&& action) {
     try {
       action();

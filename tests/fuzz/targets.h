@@ -9,8 +9,11 @@
 namespace mrrope::fuzz {
 
 void gguf(std::span<const std::byte> bytes);
+void gguf_export(std::span<const std::byte> bytes);  // the same file through every kind of export
+void plan(std::span<const std::byte> bytes);         // a plan file
 void safetensors(std::span<const std::byte> bytes);  // a file, or an index if it starts with '{'
 void config(std::span<const std::byte> bytes);
+void run(std::span<const std::byte> bytes);      // run.json on one line, then journal lines
 void request(std::span<const std::byte> bytes);  // the body of a request to mrrope serve
 
 }  // namespace mrrope::fuzz

@@ -94,7 +94,7 @@ Result export_and_compare(const std::filesystem::path& source, const Plan& plan,
   options.length = 4096;
   const Gguf gguf = read_gguf(source);
   const GgufExport exported = plan_gguf_export(gguf, read_model(source, replace), plan, options);
-  write_gguf(exported.files, false, {});
+  write_gguf(exported.files, {});
   const Rows expected = injected(source, plan, replace);
   return {exported.way,
           apart(expected, stock_logits({options.out}, sequence(), kWanted, engine_options())),
@@ -265,7 +265,7 @@ TEST(Keys, ApproximateOnlyWhenAsked) {
   const TempFolder folder(test::fast_place());
   options.out = folder / "out.gguf";
   const GgufExport again = plan_gguf_export(gguf, model, plan, options);
-  write_gguf(again.files, false, {});
+  write_gguf(again.files, {});
   const Rows stock = stock_logits({options.out}, sequence(), kWanted, engine_options());
   EXPECT_LT(apart(injected(random.path(), make_plan(model.geometry, yarn)), stock), 2e-3);
   EXPECT_GT(apart(injected(random.path(), plan), stock), 2e-3) << "then it would be exact";
@@ -388,7 +388,7 @@ TEST(Split, InAndOut) {
   for (std::size_t i = 0; i < count; ++i) {
     parts[i * 3 / count].tensors.push_back(copied(whole.first(), whole.first().tensors[i]));
   }
-  write_gguf(parts, false, {});
+  write_gguf(parts, {});
 
   const Gguf gguf = read_gguf(parts[1].path);
   const Model model = read_model(parts[0].path);
@@ -401,7 +401,7 @@ TEST(Split, InAndOut) {
     options.split = split;
     const GgufExport exported = plan_gguf_export(gguf, model, plan, options);
     ASSERT_EQ(exported.files.size(), split ? 3u : 1u);
-    write_gguf(exported.files, false, {});
+    write_gguf(exported.files, {});
     const Gguf back = read_gguf(exported.files[0].path);
     EXPECT_EQ(back.parts.size(), exported.files.size());
     EXPECT_EQ(back.first().find("split.count") != nullptr, split);

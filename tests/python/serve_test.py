@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mrrope serve with real clients: the openai package, curl, and sockets that misbehave.
+"""mrrope serve with real clients: the openai package, curl, and misbehaving sockets.
 
 serve_test.py MRROPE MODEL.gguf [REQUESTS [SOAK_SECONDS]]
 
@@ -38,7 +38,7 @@ CHAT = ("{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}"
         "{% if add_generation_prompt %}<assistant>{% endif %}")
 # Ends, in a thousand years.
 ENDLESS = ("{% for a in range(999) %}" * 5 + "{% endfor %}" * 5)
-# A gap below which two logits may change places from batch to batch. Conversations lie in one cache, so
+# A gap below which two logits may change places from batch to batch. Conversations share one cache, so
 # sums run over other cells in another order; the rounding of activations to 8 bits before products with
 # quantised weights makes steps of last bits. llama-server with --kv-unified shows the same: on 16
 # prompts of this model, alone and 8 at a time, log-probabilities differ by 0.02 in the median and by up
@@ -54,7 +54,7 @@ class Server:
             stdout=subprocess.PIPE, stderr=self.errors, text=True)
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError("no server: " + self.said())
+            raise RuntimeError("the server did not start: " + self.said())
         self.about = json.loads(line)
         self.port = int(self.about["address"].rsplit(":", 1)[1])
 
@@ -80,7 +80,7 @@ class Server:
                              max_retries=0, timeout=300, **more)
 
     def send(self, method, path, body=None, headers=None):
-        """Status and JSON, or text where it is none."""
+        """Status, and the body as JSON or else as text."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         if isinstance(body, (dict, list)):
             body = json.dumps(body)
@@ -109,12 +109,16 @@ class Server:
         text = self.send("GET", "/metrics")[1]
         return float(re.search(rf"^mrrope_{re.escape(name)} (\S+)$", text, re.M).group(1))
 
+    def wait_until(self, condition, what):
+        deadline = time.monotonic() + 60
+        while not condition():
+            if time.monotonic() > deadline:
+                raise RuntimeError("never happened: " + what)
+            time.sleep(0.02)
+
     def wait_until_idle(self):
-        for _ in range(200):
-            if self.metric("slots_busy") == 0 and self.metric("queue") == 0:
-                return
-            time.sleep(0.05)
-        raise RuntimeError("the server does not come to rest")
+        self.wait_until(lambda: self.metric("slots_busy") == 0 and self.metric("queue") == 0,
+                        "the server is idle")
 
     def memory(self):
         """Resident bytes that are the process's own: not the model file."""
@@ -248,7 +252,7 @@ class Api(unittest.TestCase):
         for token, value, top in zip(logprobs["tokens"], logprobs["token_logprobs"],
                                      logprobs["top_logprobs"]):
             self.assertLessEqual(value, 0)
-            self.assertAlmostEqual(max(top.values()), value, places=6)  # greedy takes the likeliest
+            self.assertAlmostEqual(max(top.values()), value, places=6)  # greedy takes the most likely one
             self.assertEqual(len(top), 3)
             self.assertIn(token, top)
         chat = self.server.client().chat.completions.create(
@@ -409,17 +413,10 @@ class Api(unittest.TestCase):
             s = socket.create_connection(("127.0.0.1", self.server.port))
             b = body if streaming else body.replace("true", "false")
             s.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(b)}\r\n\r\n{b}".encode())
-            if streaming:
-                s.recv(200)
-            else:
-                time.sleep(0.3)
+            self.server.wait_until(lambda: self.server.metric("slots_busy") == 1, "the answer begins")
             s.close()
-        for _ in range(100):
-            if self.server.metric('answers_total{end="cancelled"}') == before + 2:
-                break
-            time.sleep(0.1)
+            self.server.wait_until_idle()
         self.assertEqual(self.server.metric('answers_total{end="cancelled"}'), before + 2)
-        self.server.wait_until_idle()
 
 
 class Limits(unittest.TestCase):
@@ -448,9 +445,9 @@ class Limits(unittest.TestCase):
             def ask():
                 answers.append(server.post("/v1/completions", long))
             waiting = [threading.Thread(target=ask) for _ in range(2)]
-            for thread in waiting:
+            for thread, place in zip(waiting, ("slots_busy", "queue")):
                 thread.start()
-                time.sleep(0.3)
+                server.wait_until(lambda: server.metric(place) == 1, "a request is in " + place)
             status, answer = server.post("/v1/completions", long)
             self.assertEqual((status, answer["error"]["type"]), (429, "rate_limit_error"))
             for thread in waiting:
@@ -463,12 +460,11 @@ class Limits(unittest.TestCase):
                                                         temperature=0, stream=True)
             parts = [next(stream)]
             server.process.send_signal(signal.SIGTERM)
-            time.sleep(0.2)
-            if server.process.poll() is None:
-                try:
-                    self.assertEqual(server.post("/v1/completions", {"prompt": "x"})[0], 503)
-                except ConnectionError:
-                    pass  # gone already
+            try:  # the signal takes some time; until then it is served
+                while server.post("/v1/completions", {"prompt": "x", "max_tokens": 1})[0] != 503:
+                    pass
+            except ConnectionError:
+                pass  # gone already
             parts += list(stream)
             self.assertIn(parts[-1].choices[0].finish_reason, ("length", "stop"))
             written = sum(bool(p.choices[0].text) for p in parts)
@@ -504,7 +500,7 @@ class Load(unittest.TestCase):
         return [texts[i % len(texts)].read_text()[500 * i:500 * i + sizes[i % 8]] for i in range(24)]
 
     def differs(self, alone, now):
-        """None: the same; else the gap of the two likeliest at the first difference."""
+        """None if they are the same; else the gap of the two most likely tokens at the first difference."""
         a, b = alone["logprobs"], now["logprobs"]
         for i, (x, y) in enumerate(zip(a["tokens"], b["tokens"])):
             if x != y:

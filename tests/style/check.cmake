@@ -1,5 +1,6 @@
 # Fails on an include against the module order, on two types of one name (the linker would take one
-# for the other), and on a source that is not ASCII.
+# for the other), on a comparison with the name of a method outside its row, and on a source that is
+# not ASCII.
 # Run: cmake -D ROOT=. -P tests/style/check.cmake
 cmake_minimum_required(VERSION 3.25)
 get_filename_component(ROOT ${ROOT} ABSOLUTE)
@@ -75,11 +76,23 @@ foreach(source ${sources})
       endif()
       set(type_${type} ${source})
     endif()
+    # The paper's claims are about methods by name; nothing else is.
+    if(line MATCHES "method[a-z_]*(\\(\\))? *[!=]= *\"" AND NOT source STREQUAL "src/core/methods.cpp"
+       AND NOT source MATCHES "^src/report/paper/")
+      complain("${source}: ask the method's row in core/methods.h instead of comparing names: ${line}")
+    endif()
+    if(line MATCHES "elastic:\" *[;,)]" AND NOT source STREQUAL "src/core/methods.cpp")
+      complain("${source}: split_method_name() and join_method_name() know this prefix: ${line}")
+    endif()
     if(line MATCHES "^#include [<\"](llama|ggml|gguf)" AND NOT module STREQUAL "engine")
       complain("${source}: only src/engine includes llama.cpp: ${line}")
     endif()
   endforeach()
   file(READ ${ROOT}/${source} text)
+  if(text MATCHES "ofstream|O_CREAT|remove_all"
+     AND NOT source MATCHES "^src/(base/(output_file|staging)|eval/run/journal)[.](cpp|h)$")
+    complain("${source}: writes or removes files itself: use base/output_file.h or base/staging.h")
+  endif()
   if(text MATCHES "[^\t\n -~]")
     complain("${source}: not plain ASCII")
   endif()

@@ -17,7 +17,7 @@ inline void edit_gguf(const std::filesystem::path& from, const std::filesystem::
                       std::vector<GgufTensorOut> with = {}) {
   const Gguf source = read_gguf(from);
   GgufFileOut out;
-  out.path = to;
+  out.path = to.string() + ".edited";
   out.alignment = source.first().alignment;
   for (const GgufKeyValue& record : source.first().key_values) {
     out.keys.push_back(copied(source.first(), record, record.key));
@@ -26,7 +26,8 @@ inline void edit_gguf(const std::filesystem::path& from, const std::filesystem::
     if (!without(tensor.name)) out.tensors.push_back(copied(source.first(), tensor));
   }
   std::move(with.begin(), with.end(), std::back_inserter(out.tensors));
-  write_gguf({out}, true, {});
+  write_gguf({out}, {});
+  std::filesystem::rename(out.path, to);
 }
 
 }  // namespace mrrope::test

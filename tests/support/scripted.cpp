@@ -51,12 +51,11 @@ class ScriptedTimeline : public Timeline {
     for (const Token token : tokens_) out << token << "\n";
   }
 
-  void append(std::span<const Token> tokens) override {
-    for (const Token token : tokens) push(token);
-  }
+  void append(std::span<const Token> tokens) override { append_observed(tokens, {}, {}); }
 
   std::vector<double> append_scored(std::span<const Token> tokens) override {
     std::vector<double> scores;
+    const Unfinished guard(*this);
     for (const Token token : tokens) {
       scores.push_back(std::numeric_limits<double>::quiet_NaN());
       if (!tokens_.empty()) {
@@ -65,12 +64,14 @@ class ScriptedTimeline : public Timeline {
       }
       push(token);
     }
+    guard.keep(tokens);
     return scores;
   }
 
   void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
                        const LogitObserver& observer) override {
     std::size_t next = 0;
+    const Unfinished guard(*this);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       push(tokens[i]);
       if (next < wanted.size() && wanted[next] == i) {
@@ -78,6 +79,7 @@ class ScriptedTimeline : public Timeline {
         ++next;
       }
     }
+    guard.keep(tokens);
   }
 
   std::unique_ptr<Timeline> fork() override { return std::make_unique<ScriptedTimeline>(*this); }
@@ -133,6 +135,28 @@ class ScriptedTimeline : public Timeline {
   }
 
  private:
+  // The tokens of a call become part of the timeline when all of them are computed, and are then
+  // read from the caller's span a second time, after the observers. A call that fails in the middle
+  // changes nothing.
+  class Unfinished {
+   public:
+    explicit Unfinished(ScriptedTimeline& timeline)
+        : timeline_(timeline), before_(timeline.tokens_.size()) {}
+    ~Unfinished() {
+      if (!kept_) timeline_.tokens_.resize(before_);
+    }
+    void keep(std::span<const Token> tokens) const {
+      timeline_.tokens_.resize(before_);
+      timeline_.tokens_.insert(timeline_.tokens_.end(), tokens.begin(), tokens.end());
+      kept_ = true;
+    }
+
+   private:
+    ScriptedTimeline& timeline_;
+    std::size_t before_;
+    mutable bool kept_ = false;
+  };
+
   void push(Token token) {
     if (token < 0 || token >= kVocabulary) {
       throw Error(ErrorKind::usage, cat("token ", token, " is outside the vocabulary"),

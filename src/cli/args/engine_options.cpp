@@ -11,22 +11,22 @@
 namespace mrrope::cli {
 
 void add_engine(CLI::App& verb, LocalOptions& flags) {
-  verb.add_option("--gpu-layers", flags.gpu_layers, "-ngl: layers on the accelerator; -1: all")
+  verb.add_option("--gpu-layers", flags.gpu_layers, "-ngl: layers on the GPU; -1: all")
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--rpc", flags.rpc,
-                  "Running servers of llama.cpp's RPC backend that hold part of the layers")
+  verb.add_option("--rpc", flags.rpc, "llama.cpp RPC servers that hold part of the layers")
       ->type_name("HOST:PORT,...");
-  verb.add_option("-t,--threads", flags.threads, "Threads on the CPU; 0: all cores")
+  verb.add_option("-t,--threads", flags.threads, "CPU threads; 0: all cores")
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--ubatch-size", flags.ubatch, "-ub: tokens computed at once")
+  verb.add_option("--ubatch-size", flags.ubatch, "-ub: tokens per batch")
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--cache-type-k", flags.type_k, "-ctk: f32, f16, bf16, q8_0, q4_0, ...")
+  verb.add_option("--cache-type-k", flags.type_k,
+                  "-ctk: type of cached keys: f32, f16, bf16, q8_0, q4_0, ...")
       ->type_name("TYPE")
       ->capture_default_str();
-  verb.add_option("--cache-type-v", flags.type_v, "-ctv: as -ctk, for values")
+  verb.add_option("--cache-type-v", flags.type_v, "-ctv: type of cached values, as -ctk")
       ->type_name("TYPE")
       ->capture_default_str();
   verb.add_option("--flash-attn", flags.flash_attention, "-fa: on, off or auto")
@@ -38,7 +38,8 @@ void add_engine(CLI::App& verb, LocalOptions& flags) {
 void add_climb(CLI::App& verb, LocalOptions& flags) {
   verb.add_option_function<std::string>(
           "--climb", [&flags](const std::string& how) { flags.climb_last = how == "last"; },
-          "elastic: each token of a prompt under the plan of its own length, or all under the last")
+          "elastic: read each token of a prompt under the plan of its own length, or all under the "
+          "last one")
       ->type_name("each|last")
       ->check(CLI::IsMember({"each", "last"}))
       ->default_str("each");
@@ -67,14 +68,14 @@ void use(TimelineModel& model, LadderChoice& choice) {
   try {
     model.use(ladder);
     if (beyond) {
-      note(cat("no --method given: elastic:pro, untouched up to ", window, " tokens, then growing ",
+      note(cat("no --method given: elastic:pro, unchanged up to ", window, " tokens, then growing ",
                "to scale ", scale));
     }
   } catch (const Error& error) {
     if (!beyond || error.kind() != ErrorKind::unsupported) throw;
     choice = {"pro", make_ladder(ladder.rungs().back().plan, ladder.longest()), true};
     model.use(choice.ladder);
-    note(cat(error.what(), "; so with static pro, scale ", scale));
+    note(cat(error.what(), "; using static pro with scale ", scale));
   }
 }
 
@@ -88,7 +89,7 @@ std::string memory_text(const Model& model, const LocalOptions& options) {
 
 double estimate_seconds(TimelineModel& model, const std::vector<std::int64_t>& lengths) {
   const std::int64_t chunk = std::min<std::int64_t>(512, model.context_length() / 3);
-  if (chunk < 1) throw Error(ErrorKind::usage, "the context is too short to time anything");
+  if (chunk < 1) throw Error(ErrorKind::usage, "the context is too short to estimate the time");
   const std::vector<Token> tokens(std::size_t(chunk), model.bos().value_or(0));
   const auto timeline = model.timeline();
   double seconds[3] = {};
@@ -97,7 +98,7 @@ double estimate_seconds(TimelineModel& model, const std::vector<std::int64_t>& l
     timeline->append_scored(tokens);
     s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
-  // The first chunk warms up; the next two lie `chunk` apart.
+  // The first chunk warms up; the next two are `chunk` apart.
   const double n = double(chunk);
   const double slope = std::max(0.0, (seconds[2] - seconds[1]) / (n * n));
   const double start = std::max(seconds[1] / n - slope * 1.5 * n, seconds[1] / n / 10);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of the local engine, named as in llama.cpp, and what every verb that runs a model shares.
+// Flags of the local engine, named as in llama.cpp, and what all verbs that run a model share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,20 +14,20 @@ void add_engine(CLI::App& verb, LocalOptions& flags);
 // --climb, for verbs that read prompts.
 void add_climb(CLI::App& verb, LocalOptions& flags);
 
-// The one plan or ladder that --method or --plan give for a context of `ctx` tokens; where neither
-// is given, elastic:pro past the window.
+// The one plan or ladder that --method or --plan gives for a context of `ctx` tokens. If neither is
+// given: elastic:pro beyond the window, else the model as shipped.
 struct LadderChoice {
   std::string name;
   Ladder ladder;
-  bool ours = false;  // not the user's
+  bool ours = false;  // chosen here, not by the user
 };
 LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::int64_t ctx,
                            const char* verb);
-// Puts the model under it. Where the choice was ours and the keys of this model cannot be turned,
-// it becomes static; either way a note says what it is.
+// Applies it to the model. If the choice was ours and the keys of this model cannot be turned, it
+// becomes static; either way a note says what is used.
 void use(TimelineModel& model, LadderChoice& choice);
 
-// For --dry-run: what the model takes, in words.
+// For --dry-run: the memory that the model needs, in words.
 std::string memory_text(const Model& model, const LocalOptions& options);
 
 // Seconds to read a sequence of each of these lengths: three chunks are timed on the loaded model,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/args/eval_options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
@@ -23,12 +26,12 @@ namespace {
 
 using UsualLengths = std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>;
 
-// OpenAI's key is for OpenAI, or whoever holds a certificate or this machine.
+// OPENAI_API_KEY is sent only over TLS or to this machine.
 std::string key_from_environment(const std::string& url) {
   const Url where = parse_url(url);
   if (const char* own = std::getenv("MRROPE_API_KEY"); own != nullptr && *own != '\0') {
     if (!where.tls && !where.loopback())
-      note("the API key goes to " + where.host + " in the clear");
+      note("the API key is sent to " + where.host + " without encryption");
     return own;
   }
   const char* usual = std::getenv("OPENAI_API_KEY");
@@ -38,19 +41,19 @@ std::string key_from_environment(const std::string& url) {
 Shard chosen_shard(const EvalFlags& flags) {
   if (flags.shard.empty()) return {};
   if (flags.out.empty()) {
-    throw Error(ErrorKind::usage, "a shard is joined with others, and nothing of it is kept",
+    throw Error(ErrorKind::usage, "a shard must be kept, to be merged with the others",
                 "give it a folder: -o DIR");
   }
   return parse_shard(flags.shard);
 }
 
-void check_answers(const EvalFlags& flags, const std::string& json) {
-  const auto results = nlohmann::ordered_json::parse(json);
+void check_answers(const EvalFlags& flags, const nlohmann::ordered_json& results) {
   const std::size_t lost = results.value("failed", std::size_t(0));
   if (lost == 0) return;
-  throw Error(ErrorKind::failed, cat(lost, " prompts got no answer and count nowhere"),
-              flags.out.empty() ? "with -o DIR the same command asks for them again"
-                                : "give the same command to ask for them again");
+  throw Error(ErrorKind::failed,
+              cat(lost, " prompts got no answer and are excluded from the results"),
+              flags.out.empty() ? "with -o DIR the same command asks them again"
+                                : "give the same command to ask them again");
 }
 
 EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths) {
@@ -59,19 +62,20 @@ EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths
   };
   const ExtensionFlags& extension = flags.extension;
   if (!extension.methods.empty() || !extension.plan_files.empty() || extension.scale) {
-    refuse("an endpoint runs its model under the scaling that its server gave it",
-           "leave --methods, --plan and --scale away; mrrope export writes a plan into files that "
+    refuse("the server of an endpoint sets the scaling of its model",
+           "remove --methods, --plan and --scale; mrrope export writes a plan into files that "
            "servers run");
   }
   const SubjectFlags& subject = flags.subject;
   if (subject.rotary_dim || subject.base || !subject.train_ctx.empty() ||
       !subject.pairing.empty() || subject.replace_scaling) {
-    refuse("the geometry of a served model is its server's", "leave it away");
+    refuse("the server of an endpoint sets the geometry of its model",
+           "remove --rotary-dim, --rope-freq-base, --train-ctx, --pairing and --replace-scaling");
   }
   std::error_code error;
   if (std::filesystem::exists(subject.model, error)) {
-    refuse(cat(subject.model, " is a file, and --endpoint has a model of its own"),
-           "for its vocabulary alone give --vocab " + subject.model);
+    refuse(cat(subject.model, " is a file, and --endpoint has its own model"),
+           "to use only its vocabulary, give --vocab " + subject.model);
   }
   EvalJob job;
   job.remote = flags.remote;
@@ -83,45 +87,95 @@ EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths
   } else if (!job.lengths.empty()) {
     job.ctx = *std::max_element(job.lengths.begin(), job.lengths.end());
   } else {
-    refuse("how long?", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
+    refuse("no context length given", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
   }
   if (job.lengths.empty()) job.lengths = usual_lengths(job.ctx, job.ctx);
   job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
   if (job.longest > job.ctx)
-    refuse(cat("a length lies past --ctx ", job.ctx), "give a larger --ctx");
+    refuse(cat("a length is longer than --ctx ", job.ctx), "give a larger --ctx");
   job.remote.context = job.ctx;
-  job.methods = {served_method(job.ctx)};
+  job.methods = {served_method()};
   return job;
+}
+
+RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const Target& target,
+                      std::uint64_t seed) {
+  if (flags.out.empty()) return {};
+  const Shard shard = chosen_shard(flags);
+  const std::string digest =
+      job.served() ? cat("served:", target.prompts()->name()) : model_digest(job.model.files);
+  return {flags.out, {command_line(), digest, seed, shard}};
+}
+
+// Whether a terminal is there that shows 256 colours.
+bool shaded_output() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0') &&
+         term != nullptr && std::string(term) != "dumb";
+}
+
+void print_results(const EvalFlags& flags, const RunFolder& folder, const TaskResults& results) {
+  for (const std::string& line : folder.notes()) note(line);
+  if (const Shard& shard = folder.info().shard; shard.part()) {
+    if (flags.json || flags.format == "json") {
+      std::cout << nlohmann::ordered_json{{"shard", folder.run().at("shard")}}.dump() << "\n";
+    } else {
+      std::cout << "shard " << to_text(shard) << ": " << folder.run().at("shard").at("units")
+                << " units in " << flags.out << "; when all " << shard.count
+                << " are done, run: mrrope merge DIR... -o WHOLE\n";
+    }
+    return check_answers(flags, results.json);
+  }
+  if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
+  std::string printed = flags.json || flags.format == "json"
+                            ? results_text(results.json)
+                            : results.text(shaded_output()) + preset_table(results.json);
+  std::string file;
+  if (flags.format == "csv") {
+    file = "results.csv";
+    printed = results_csv(results.json);
+  } else if (flags.format == "lm-eval") {
+    file = "results_lm-eval.json";
+    printed = results_text(lm_eval_results(folder.run(), results.json));
+  }
+  if (!file.empty() && !flags.out.empty()) {
+    write_atomically(folder.folder() / file, printed);
+    note(cat("wrote ", flags.out, "/", file));
+  }
+  std::cout << printed;
+  if (!flags.out.empty()) write_report({flags.out}, flags.out + "/report.html");
+  check_answers(flags, results.json);
 }
 
 void add_endpoint(CLI::App& task, RemoteOptions& flags) {
   CLI::Option* url =
       task.add_option("--endpoint", flags.url,
-                      "An OpenAI-compatible server instead of a file: http://host:port/v1; the key "
-                      "comes from MRROPE_API_KEY or OPENAI_API_KEY")
+                      "An OpenAI-compatible server instead of a file: http://host:port/v1; the API "
+                      "key is read from MRROPE_API_KEY or OPENAI_API_KEY")
           ->type_name("URL");
   for (const char* local : {"--gpu-layers", "--rpc", "--threads", "--ubatch-size", "--cache-type-k",
                             "--cache-type-v", "--flash-attn"}) {
-    url->excludes(task.get_option(local));  // the server's own affair
+    url->excludes(task.get_option(local));  // the server decides
   }
   task.add_option_function<std::string>(
           "--api", [&flags](const std::string& api) { flags.chat = api == "chat"; },
-          "completions (token ids: exactly what is counted here) or chat (text, in the server's "
-          "own template)")
+          "completions (sends token ids, counted exactly) or chat (sends text; the server "
+          "applies its template)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"completions", "chat"}))
       ->default_str("completions")
       ->needs(url);
-  task.add_option("--parallel", flags.parallel, "Requests under way at once")
+  task.add_option("--parallel", flags.parallel, "Requests in flight at once")
       ->type_name("N")
       ->capture_default_str()
       ->needs(url);
-  task.add_option("--timeout", flags.seconds, "Seconds to wait for one reply before trying again")
+  task.add_option("--timeout", flags.seconds, "Seconds to wait for a reply before retrying")
       ->type_name("S")
       ->capture_default_str()
       ->needs(url);
   task.add_option("--vocab", flags.vocabulary,
-                  "A GGUF file to count tokens with, where the server has no /tokenize")
+                  "A GGUF file to count tokens with, if the server has no /tokenize")
       ->type_name("FILE")
       ->needs(url);
 }
@@ -142,17 +196,17 @@ void add_eval_output(CLI::App& task, EvalFlags& flags) {
   task.add_option("-o,--out", flags.out, "Folder for run.json, journal.jsonl and results.json")
       ->type_name("DIR");
   task.add_option("--shard", flags.shard,
-                  "Only part I of N of the run, in a folder of its own; mrrope merge joins them")
+                  "Run only part I of N, in its own folder; mrrope merge joins the parts")
       ->type_name("I/N");
   CLI::Option* json = task.add_flag("--json", flags.json, "Print results as JSON");
   task.add_option("--format", flags.format,
-                  "What is printed: text, json, csv or lm-eval (as lm-evaluation-harness writes "
-                  "it); the last two also become files in --out")
+                  "Output format: text, json, csv or lm-eval (as lm-evaluation-harness writes "
+                  "it); the last two are also written to --out")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json", "csv", "lm-eval"}))
       ->capture_default_str()
       ->excludes(json);
-  task.add_flag("--dry-run", flags.dry_run, "Say what it would take, and stop");
+  task.add_flag("--dry-run", flags.dry_run, "Print what the run would cost, and stop");
 }
 
 OpenModel open_model(const EvalJob& job) {
@@ -160,10 +214,10 @@ OpenModel open_model(const EvalJob& job) {
   auto model = open_remote(job.remote);
   if (job.longest > model->context_length()) {
     throw Error(ErrorKind::usage,
-                cat("the server takes ", model->context_length(), " tokens per request, and ",
-                    job.longest, " are asked for"),
-                "start it with more (llama-server -c, vllm serve --max-model-len), or give shorter "
-                "--lengths");
+                cat("the server accepts ", model->context_length(), " tokens per request, and ",
+                    job.longest, " are needed"),
+                "start the server with more (llama-server -c, vllm serve --max-model-len), or give "
+                "shorter --lengths");
   }
   return {nullptr, std::move(model)};
 }
@@ -171,11 +225,11 @@ OpenModel open_model(const EvalJob& job) {
 EvalJob prepare_eval(
     const EvalFlags& flags,
     const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths) {
-  chosen_shard(flags);  // a wrong one is refused before anything is loaded
+  chosen_shard(flags);  // refuses a bad one before anything is loaded
   if (!flags.remote.url.empty()) return prepare_served(flags, usual_lengths);
   Subject subject = resolve(flags.subject);
   if (!subject.model) {
-    throw Error(ErrorKind::usage, "an evaluation runs a model", "give a GGUF file");
+    throw Error(ErrorKind::usage, "no model given", "give a GGUF file");
   }
   EvalJob job;
   job.model = *subject.model;
@@ -188,14 +242,15 @@ EvalJob prepare_eval(
     job.ctx = *std::max_element(job.lengths.begin(), job.lengths.end());
     if (!extension.scale) extension.ctx = cat(job.ctx);
   } else {
-    throw Error(ErrorKind::usage, "how long?", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
+    throw Error(ErrorKind::usage, "no context length given",
+                "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
   }
   job.engine = flags.engine;
   job.engine.context = job.ctx;
   if (job.lengths.empty()) job.lengths = usual_lengths(subject.geometry.train_length, job.ctx);
   job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
   if (job.longest > job.ctx) {
-    throw Error(ErrorKind::usage, cat("a length lies past --ctx ", job.ctx),
+    throw Error(ErrorKind::usage, cat("a length is longer than --ctx ", job.ctx),
                 "give a larger --ctx, or shorter --lengths");
   }
   if (extension.methods.empty() && extension.plan_files.empty()) {
@@ -213,52 +268,28 @@ EvalJob prepare_eval(
   return job;
 }
 
-RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const Target& target,
-                      std::uint64_t seed) {
-  if (flags.out.empty()) return {};
-  const Shard shard = chosen_shard(flags);
-  const std::string digest =
-      job.served() ? cat("served:", target.prompts()->name()) : model_digest(job.model.files);
-  return {flags.out, {command_line(), digest, seed, shard}};
+void print_local_cost(const EvalJob& job, const Target& target,
+                      const std::vector<std::int64_t>& passes, const char* ending) {
+  if (target.timelines() == nullptr) return;
+  std::cout << memory_text(job.model, job.engine) << "\n";
+  target.timelines()->use(*job.methods.front().ladder);
+  std::cout << "about " << duration_text(estimate_seconds(*target.timelines(), passes)) << ending
+            << "\n";
 }
 
-void print_results(const EvalFlags& flags, const RunFolder& folder, const std::string& json,
-                   const std::string& text) {
-  for (const std::string& line : folder.notes()) note(line);
-  if (const Shard& shard = folder.info().shard; shard.part()) {
-    if (flags.json || flags.format == "json") {
-      std::cout << nlohmann::ordered_json{{"shard", folder.run().at("shard")}}.dump() << "\n";
-    } else {
-      std::cout << "shard " << to_text(shard) << ": " << folder.run().at("shard").at("units")
-                << " units in " << flags.out << "; when all " << shard.count
-                << " are done: mrrope merge DIR... -o WHOLE\n";
-    }
-    return check_answers(flags, json);
-  }
-  if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
-  std::string printed = flags.json || flags.format == "json"
-                            ? json
-                            : text + preset_table(nlohmann::ordered_json::parse(json));
-  std::string file;
-  if (flags.format == "csv") {
-    file = "results.csv";
-    printed = results_csv(nlohmann::ordered_json::parse(json));
-  } else if (flags.format == "lm-eval") {
-    file = "results_lm-eval.json";
-    printed = results_text(lm_eval_results(folder.run(), nlohmann::ordered_json::parse(json)));
-  }
-  if (!file.empty() && !flags.out.empty()) {
-    write_atomically(folder.folder() / file, printed);
-    note(cat("wrote ", flags.out, "/", file));
-  }
-  std::cout << printed;
-  if (!flags.out.empty()) write_report({flags.out}, flags.out + "/report.html");
-  check_answers(flags, json);
+void run_eval(const EvalFlags& flags, const EvalJob& job, const Target& target, std::uint64_t seed,
+              const RunTask& run) {
+  catch_interrupts();
+  Progress progress(stderr_writer(), stderr_is_terminal());
+  RunFolder folder = open_folder(flags, job, target, seed);
+  const TaskResults results = run(folder, progress);
+  print_results(flags, folder, results);
 }
 
 std::vector<std::string> default_texts() {
-  note("no texts given: using those that come with mrrope, formal mathematics in data/texts");
-  return {(project_files() / "data" / "texts").string()};
+  const std::string folder = (project_files() / "data" / "texts").string();
+  note(cat("no texts given: using the bundled ones (formal mathematics) in ", folder));
+  return {folder};
 }
 
 DocumentSet read_texts(const std::vector<std::string>& given, const DocumentOptions& options) {

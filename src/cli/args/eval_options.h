@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every task of mrrope eval is told, and what it becomes before the model is loaded.
+// The flags that all tasks of mrrope eval share, and what follows from them before the model is
+// loaded.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,8 +14,10 @@
 #include "engine/llama/local.h"
 #include "engine/remote/remote.h"
 #include "eval/run/method_under_test.h"
+#include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
 #include "eval/run/target.h"
+#include "eval/run/task.h"
 #include "eval/text/documents.h"
 
 namespace mrrope::cli {
@@ -29,17 +32,17 @@ struct EvalFlags {
   std::string format = "text";
   bool json = false;
   bool dry_run = false;
-  RemoteOptions remote;  // with a url: the model stands behind an endpoint
+  RemoteOptions remote;  // with a url: the model is behind an endpoint
 };
 
-// In two parts, with a task's own flags between them.
+// In two parts; a task's own flags come between them.
 void add_eval_subject(CLI::App& task, EvalFlags& flags);
 void add_eval_output(CLI::App& task, EvalFlags& flags);
 
-// What is asked for, found out before the model is loaded.
+// What the flags ask for, worked out before the model is loaded.
 struct EvalJob {
   Model model;
-  LocalOptions engine;  // a task adds how many timelines it needs
+  LocalOptions engine;  // a task sets how many timelines it needs
   std::int64_t ctx = 0;
   std::vector<std::int64_t> lengths;
   std::int64_t longest = 0;
@@ -48,7 +51,7 @@ struct EvalJob {
   bool served() const noexcept { return !remote.url.empty(); }
 };
 
-// usual_lengths(window, ctx): where --lengths is not given.
+// usual_lengths(window, ctx): the lengths if --lengths is not given.
 EvalJob prepare_eval(
     const EvalFlags& flags,
     const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths);
@@ -61,22 +64,25 @@ struct OpenModel {
 };
 OpenModel open_model(const EvalJob& job);
 
-// The --out folder, or one in memory.
-RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const Target& target,
-                      std::uint64_t seed);
+// Runs a task into the --out folder, or in memory, and prints its results in the format asked for.
+// run: runs it and returns its results. Throws Error (failed) if prompts got no answer.
+using RunTask = std::function<TaskResults(RunFolder& folder, Progress& progress)>;
+void run_eval(const EvalFlags& flags, const EvalJob& job, const Target& target, std::uint64_t seed,
+              const RunTask& run);
 
-// The last words of a task: the folder's notes, the results in the format asked for (json:
-// results.json), where they are. Throws Error (failed) where prompts went without an answer.
-void print_results(const EvalFlags& flags, const RunFolder& folder, const std::string& json,
-                   const std::string& text);
+// The cost of a task for --dry-run, on a local engine: memory, and the time that passes over these
+// many tokens take.
+void print_local_cost(const EvalJob& job, const Target& target,
+                      const std::vector<std::int64_t>& passes, const char* ending = "");
 
-// Texts that ship with the project, for tasks that were given none; says so in a note.
+// The texts that come with mrrope, for tasks that were given none; says so in a note.
 std::vector<std::string> default_texts();
 
-// The texts of these files and folders, or the default ones; notes what was left out.
+// The texts of these files and folders, or the default ones; notes what was skipped.
 DocumentSet read_texts(const std::vector<std::string>& given, const DocumentOptions& options);
 
-// The tasks, one per file.
+// The tasks, one per file of cli/verbs/eval; eval.cpp lists them.
+void add_eval_ppl(CLI::App& eval);
 void add_eval_needle(CLI::App& eval);
 void add_eval_ruler(CLI::App& eval);
 void add_eval_infinitebench(CLI::App& eval);

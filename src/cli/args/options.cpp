@@ -7,14 +7,13 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "core/methods.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
 
 namespace {
-
-constexpr std::string_view kElastic = "elastic:";
 
 [[noreturn]] void refuse(const std::string& message, const std::string& hint) {
   throw Error(ErrorKind::usage, message, hint);
@@ -35,9 +34,10 @@ std::vector<double> parse_list(const std::string& text, const char* what) {
   if (text.empty()) return out;
   if (text.front() == '@') {
     const nlohmann::json list = read_json(text.substr(1));
-    if (!list.is_array()) refuse(cat(text, " does not hold a JSON list"), "write [1, 1.5, 2]");
+    if (!list.is_array()) refuse(cat(text, " is not a JSON list"), "write [1, 1.5, 2]");
     for (const auto& entry : list) {
-      if (!entry.is_number()) refuse(cat(text, " holds something that is not a number"), "");
+      if (!entry.is_number())
+        refuse(cat(text, " contains an entry that is not a number"), "write [1, 1.5, 2]");
       out.push_back(entry.get<double>());
     }
     return out;
@@ -51,7 +51,7 @@ std::vector<double> parse_list(const std::string& text, const char* what) {
   }
 }
 
-// Where several methods share one command line, each gets the parameters it reads.
+// With several methods on one command line, each gets the parameters that it uses.
 Parameters readable_by(const MethodInfo& method, const Parameters& all) {
   Parameters p = all;
   if (!method.takes_betas) p.beta_fast = p.beta_slow = std::nullopt;
@@ -61,34 +61,42 @@ Parameters readable_by(const MethodInfo& method, const Parameters& all) {
   return p;
 }
 
-Candidate make_candidate(const std::string& name, const ExtensionFlags& flags,
+Candidate make_candidate(const std::string& typed, const ExtensionFlags& flags,
                          const Parameters& parameters, const Geometry& geometry, bool alone) {
-  const bool elastic = name.rfind(kElastic, 0) == 0;
+  const MethodName parts = split_method_name(typed);
+  const Method& row = method_row(parts.method);
+  const std::string name = join_method_name(row.info.name, parts.elastic);
+  const bool by_length = row.reach == Reach::length;
   Extension e;
-  e.method = elastic ? name.substr(kElastic.size()) : name;
-  e.parameters = alone ? parameters : readable_by(find_method(e.method), parameters);
+  e.method = row.info.name;
+  e.parameters = alone ? parameters : readable_by(row.info, parameters);
 
   const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
-  if (elastic) {
+  if (parts.elastic) {
+    if (by_length) {
+      e.scale = flags.scale.value_or(1);
+    } else if (ctx > 0 && flags.scale && *flags.scale != 1) {
+      note(cat(name, " grows with the sequence: --scale ", *flags.scale, " does not apply to it"));
+    }
     std::int64_t longest = ctx;
     if (ctx == 0 && flags.scale)
       longest = std::llround(*flags.scale * double(geometry.train_length));
     if (longest == 0)
-      refuse(cat(name, " needs a length to grow to"), "give --ctx, e.g. --ctx 128k");
+      refuse(cat("no context length given for ", name), "give --ctx, e.g. --ctx 128k");
     return {name, make_ladder(geometry, {e, flags.rung_step, flags.headroom, longest})};
   }
-  if (e.method == "none") return {name, make_plan(geometry, e)};
+  if (row.reach == Reach::unchanged) return {name, make_plan(geometry, e)};
   check_headroom(flags.headroom);
   const bool beyond = ctx > geometry.train_length;
-  if (e.method == "dynamic-ntk") {  // --scale is its factor, --ctx its length
+  if (by_length) {  // --scale is its factor, --ctx its length
     e.scale = flags.scale.value_or(1);
     e.length = beyond ? std::llround(flags.headroom * double(ctx)) : ctx;
   } else if (flags.scale) {
     e.scale = *flags.scale > 1 ? flags.headroom * *flags.scale : *flags.scale;
   } else if (ctx > 0) {
     e.scale = beyond ? flags.headroom * double(ctx) / double(geometry.train_length) : 1;
-  } else if (e.method != "custom") {
-    refuse(cat("how far shall ", name, " extend the model?"),
+  } else if (row.reach != Reach::numbers) {
+    refuse(cat("--ctx or --scale is required for ", name),
            "give --ctx LENGTH (e.g. --ctx 128k) or --scale S");
   }
   return {name, make_plan(geometry, e)};
@@ -117,19 +125,21 @@ std::int64_t parse_length(const std::string& text) {
 
 void add_subject(CLI::App& verb, SubjectFlags& flags) {
   verb.add_option("model,-m,--model", flags.model,
-                  "GGUF file (any part of a split one) or Hugging Face folder")
+                  "GGUF file (any part of a split model) or Hugging Face folder")
       ->type_name("MODEL");
-  verb.add_option("--rotary-dim", flags.rotary_dim, "Without a file: rotated elements of a head")
+  verb.add_option("--rotary-dim", flags.rotary_dim,
+                  "Without a model file: rotated elements per head")
       ->type_name("N");
-  verb.add_option("--rope-freq-base", flags.base, "Without a file: RoPE base (rope_theta)")
+  verb.add_option("--rope-freq-base", flags.base, "Without a model file: RoPE base (rope_theta)")
       ->type_name("BASE");
   verb.add_option("--train-ctx", flags.train_ctx,
-                  "Without a file: trained window; with one: another window than it states")
+                  "Trained context length; replaces the one that the model file states")
       ->type_name("LENGTH");
-  verb.add_option("--pairing", flags.pairing, "Without a file: halves (default) or interleaved")
+  verb.add_option("--pairing", flags.pairing,
+                  "Without a model file: halves (default) or interleaved")
       ->type_name("NAME");
   verb.add_flag("--replace-scaling", flags.replace_scaling,
-                "Forget the scaling the vendor ships; start from the bare base and window");
+                "Ignore the vendor's own scaling: start from the plain base and window");
 }
 
 bool given(const SubjectFlags& flags) { return !flags.model.empty() || flags.rotary_dim; }
@@ -139,13 +149,13 @@ Subject resolve(const SubjectFlags& flags) {
   if (!flags.model.empty()) {
     if (flags.rotary_dim || flags.base || !flags.pairing.empty()) {
       refuse("a model file states its own rotary_dim, base and pairing",
-             "leave --rotary-dim, --rope-freq-base and --pairing away, or give no model");
+             "remove --rotary-dim, --rope-freq-base and --pairing, or remove the model");
     }
     subject.model = read_model(flags.model, flags.replace_scaling);
     subject.geometry = subject.model->geometry;
   } else {
     if (!flags.rotary_dim || !flags.base || flags.train_ctx.empty()) {
-      refuse("which model?",
+      refuse("no model given",
              "give a file or folder, or all of --rotary-dim 128 --rope-freq-base 10000 "
              "--train-ctx 4096");
     }
@@ -166,37 +176,42 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   std::string names;
   for (const MethodInfo& m : methods()) names += cat(names.empty() ? "" : ", ", m.name);
   verb.add_option("--method,--methods", flags.methods,
-                  cat("One or more of: ", names, "; elastic:NAME grows with the sequence"))
+                  cat("One or more of ", names, "; elastic:NAME grows with the sequence"))
       ->type_name("NAME,...")
       ->delimiter(',');
-  verb.add_option("--scale", flags.scale, "Stretch the window S times")->type_name("S");
+  verb.add_option("--scale", flags.scale, "Extend the window by this factor")->type_name("S");
   verb.add_option("-c,--ctx", flags.ctx, "Wanted length in tokens, e.g. 32768 or 128k")
       ->type_name("LENGTH");
   Parameters& p = flags.parameters;
-  verb.add_option("--beta-fast", p.beta_fast, "Turns in the window from which a pair stays: 32")
+  verb.add_option("--beta-fast", p.beta_fast,
+                  "Pairs with at least this many turns are unchanged (default 32)")
       ->type_name("TURNS");
-  verb.add_option("--beta-slow", p.beta_slow, "Turns below which a pair is scaled in full: 1")
+  verb.add_option("--beta-slow", p.beta_slow,
+                  "Pairs with at most this many turns are scaled in full (default 1)")
       ->type_name("TURNS");
-  verb.add_option("--low", p.low, "First pair of the middle, instead of --beta-fast's")
+  verb.add_option("--low", p.low, "First pair of the middle; overrides --beta-fast")
       ->type_name("PAIR");
-  verb.add_option("--high", p.high, "First pair scaled in full, instead of --beta-slow's")
+  verb.add_option("--high", p.high, "First pair scaled in full; overrides --beta-slow")
       ->type_name("PAIR");
-  verb.add_option("--power", p.power, "power: exponent p; 0 is uni, 1 is pro (default)")
+  verb.add_option("--power", p.power, "power: the exponent p; 0 is uni, 1 is pro (default 1)")
       ->type_name("P");
-  verb.add_option("--attn-coef", p.attn_coef, "Temperature 1 + C ln S; default by method")
+  verb.add_option("--attn-coef", p.attn_coef,
+                  "Temperature 1 + C ln S; the default depends on the method")
       ->type_name("C");
   verb.add_option("--factors", flags.factors,
-                  "longrope, custom: one per pair, or @FILE with a list")
+                  "longrope, custom: one factor per pair, or @FILE with a JSON list")
       ->type_name("F0,F1,...");
-  verb.add_option("--lambdas", flags.lambdas, "custom: one per digit, or @FILE with a list")
+  verb.add_option("--lambdas", flags.lambdas,
+                  "custom: one lambda per digit, or @FILE with a JSON list")
       ->type_name("L0,L1,...");
-  verb.add_option("--rung-step", flags.rung_step, "elastic: lengths grow by this much per rung")
+  verb.add_option("--rung-step", flags.rung_step,
+                  "elastic: ratio between the lengths of neighbouring rungs")
       ->type_name("STEP")
       ->capture_default_str();
-  verb.add_option("--headroom", flags.headroom, "Scale over what the length needs; from 1")
+  verb.add_option("--headroom", flags.headroom, "Extra scale factor, at least 1")
       ->type_name("H")
       ->capture_default_str();
-  verb.add_option("--plan", flags.plan_files, "Plan file, as mrrope plan -o writes it; repeatable")
+  verb.add_option("--plan", flags.plan_files, "Plan file written by mrrope plan -o; repeatable")
       ->type_name("FILE")
       ->take_all();
 }
@@ -214,7 +229,7 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
     parameters.lambdas = parse_list(flags.lambdas, "--lambdas");
     const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
     if (ctx > 0 && ctx <= geometry->train_length && !flags.scale) {
-      note(cat(ctx, " tokens lie inside the trained window of ", geometry->train_length,
+      note(cat(ctx, " tokens are inside the trained window of ", geometry->train_length,
                ": scale 1, nothing changes"));
     }
     for (const std::string& name : flags.methods) {
@@ -231,7 +246,7 @@ std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int
   if (replaced) return Candidate{"vendor", declared_plan(model.path.string()).content};
   Extension e;
   if (s.type == "longrope" && s.long_factor != s.short_factor) {
-    // Beyond the original window the long list takes the place of the short one.
+    // Beyond the original window the long list replaces the short one.
     e.method = "custom";
     for (std::size_t i = 0; i < s.long_factor.size() && i < s.short_factor.size(); ++i) {
       e.parameters.factors.push_back(s.long_factor[i] / s.short_factor[i]);
@@ -249,32 +264,30 @@ std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int
 Candidate declared_plan(const std::string& model_path) {
   const Model model = read_model(model_path, true);
   const DeclaredScaling& s = model.scaling;
-  const auto number_or_none = [&](const char* key) -> std::optional<double> {
-    const auto it = s.numbers.find(key);
-    return it == s.numbers.end() ? std::nullopt : std::optional(it->second);
+  const auto number_or_none = [&](const char* key, const char* other) -> std::optional<double> {
+    for (const char* name : {key, other}) {
+      if (const auto it = s.numbers.find(name); it != s.numbers.end()) return it->second;
+    }
+    return std::nullopt;
   };
   Extension e;
   e.scale = std::max(1.0, s.factor);
   Parameters& p = e.parameters;
-  if (s.type == "linear") {
-    e.method = "pi";
-  } else if (s.type == "yarn") {
-    e.method = "yarn";
-    p.beta_fast = number_or_none("beta_fast");
-    p.beta_slow = number_or_none("beta_slow");
-  } else if (s.type == "llama3" && s.long_factor.empty()) {
-    e.method = "llama3";
-    p.beta_fast = number_or_none("high_freq_factor");
-    p.beta_slow = number_or_none("low_freq_factor");
-  } else if (s.type == "longrope" && !s.long_factor.empty()) {
-    e.method = "longrope";
-    p.factors = s.long_factor;
-  } else if (!s.long_factor.empty()) {
+  const Method* row = method_of_rule(s.type);
+  const bool list = !s.long_factor.empty();
+  if (row != nullptr && row->reach == Reach::scale && row->info.takes_lists == list) {
+    e.method = row->info.name;
+    if (list) p.factors = s.long_factor;
+    if (row->info.takes_betas) {
+      p.beta_fast = number_or_none("beta_fast", "high_freq_factor");
+      p.beta_slow = number_or_none("beta_slow", "low_freq_factor");
+    }
+  } else if (list) {
     e.method = "custom";
     e.scale = 1;
     p.factors = s.long_factor;
   } else {
-    refuse(cat(model_path, " declares no scaling of its own (", s.type, ")"),
+    refuse(cat(model_path, " declares no fixed scaling (", s.type.empty() ? "none" : s.type, ")"),
            "make a plan for it: --method pro --ctx 128k");
   }
   return {cat("from ", model.path.filename().string()), make_plan(model.geometry, e)};

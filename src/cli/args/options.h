@@ -15,7 +15,7 @@ namespace mrrope::cli {
 
 // "4096", "128k" (131072), "1m" (1048576). Throws Error (usage).
 std::int64_t parse_length(const std::string& text);
-// Which model, or which geometry without one.
+// The model, or a geometry without one.
 struct SubjectFlags {
   std::string model;
   std::optional<int> rotary_dim;
@@ -33,7 +33,7 @@ struct Subject {
 bool given(const SubjectFlags& flags);
 Subject resolve(const SubjectFlags& flags);
 
-// Which extensions, how far.
+// The extensions, and how far they reach.
 struct ExtensionFlags {
   std::vector<std::string> methods;
   std::optional<double> scale;
@@ -47,22 +47,22 @@ struct ExtensionFlags {
 };
 void add_extension(CLI::App& verb, ExtensionFlags& flags);
 
-// A plan or a ladder with the name it goes by in tables.
+// A plan or a ladder with its name in tables.
 struct Candidate {
   std::string name;
   std::variant<Plan, Ladder> content;
 };
 
-// One candidate per method and per plan file. The geometry may be absent where all come from files.
+// One candidate per method and per plan file. The geometry may be absent if all come from files.
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry);
 
 // The row "vendor" of a comparison: the scaling that the model's own files recommend for `ctx`
-// tokens and that `none` does not hold already. Absent for most models.
+// tokens, unless `none` includes it already. Absent for most models.
 std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int64_t ctx);
 
-// What declared scaling of a model would be as a plan on its bare geometry. Throws Error (usage)
-// where the file declares none.
+// The declared scaling of a model as a plan on its plain geometry. Throws Error (usage) if the file
+// declares none.
 Candidate declared_plan(const std::string& model_path);
 
 }  // namespace mrrope::cli

@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/spelling.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "mrrope/error.h"
@@ -41,7 +42,7 @@ std::vector<Preset> make_presets() {
        "eval infinitebench --methods yarn,pro --ctx 128k --samples 100 --min-tokens 100000 "
        "--max-tokens 128k"},
       {"paper/longbench-llama",
-       "LongBench-v2, headed Llama-2-7B in one place and Llama-3-8B in another (give --data)",
+       "LongBench-v2, Llama-2-7B or Llama-3-8B, the paper gives both names (give --data)",
        longbench},
       {"paper/longbench-qwen", "LongBench-v2, Qwen2.5-3B-Instruct (give --data)", longbench},
       {"paper/sweep-llama3-high", "perplexity at 128K against the upper boundary, Llama-3-8B",
@@ -69,6 +70,27 @@ std::vector<std::string> words_of(const std::string& text) {
 
 bool is_flag(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
+// The verb of this name below another one, or nullptr.
+const CLI::App* below(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    if (verb->get_name() == name) return verb;
+  }
+  return nullptr;
+}
+
+// Does the user name a model? Words that are values of flags do not count.
+bool names_model(const CLI::App& verb, const std::vector<std::string>& typed, std::size_t from) {
+  for (std::size_t i = from; i < typed.size(); ++i) {
+    if (!is_flag(typed[i])) return true;
+    const std::size_t equals = typed[i].find('=');
+    const CLI::Option* o = verb.get_option_no_throw(typed[i].substr(0, equals));
+    if (o == nullptr) continue;
+    if (o->check_lname("model")) return true;
+    if (equals == std::string::npos && o->get_items_expected_max() > 0) ++i;
+  }
+  return false;
+}
+
 // Two spellings of one flag.
 std::string one_spelling(const std::string& flag) {
   static const std::map<std::string, std::string> names = {{"--method", "--methods"},
@@ -82,9 +104,10 @@ const Preset& find_preset(const std::string& name) {
   for (const Preset& preset : presets()) {
     if (preset.name == name) return preset;
   }
-  std::string names;
-  for (const Preset& preset : presets()) names += cat(names.empty() ? "" : ", ", preset.name);
-  throw Error(ErrorKind::usage, cat("there is no preset '", name, "'"), cat("give one of ", names));
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) names.push_back(preset.name);
+  throw Error(ErrorKind::usage, cat("there is no preset '", name, "'"),
+              did_you_mean(name, names) + "mrrope --presets lists them");
 }
 
 }  // namespace
@@ -94,7 +117,8 @@ const std::vector<Preset>& presets() {
   return all;
 }
 
-std::vector<std::string> with_preset(const std::vector<std::string>& arguments) {
+std::vector<std::string> with_preset(const CLI::App& app,
+                                     const std::vector<std::string>& arguments) {
   in_use = nullptr;
   std::vector<std::string> typed;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -112,27 +136,34 @@ std::vector<std::string> with_preset(const std::vector<std::string>& arguments) 
   }
   if (in_use == nullptr) return arguments;
 
+  // The preset's verbs may be typed as well, but no others.
   const std::vector<std::string> own = words_of(in_use->command);
   std::vector<std::string> out;
-  std::size_t verbs = 0;
-  while (verbs < own.size() && !is_flag(own[verbs])) out.push_back(own[verbs++]);
-  // The verbs may be typed as well, but no others.
+  const CLI::App* verb = &app;
   std::size_t same = 0;
-  while (same < typed.size() && same < verbs && typed[same] == own[same]) ++same;
-  static const std::vector<std::string> known = {"inspect", "plan", "generate", "eval",  "demo",
-                                                 "theory",  "tune", "sweep",    "export"};
-  const auto is_verb = [&](const std::string& word) {
-    return std::find(known.begin(), known.end(), word) != known.end();
-  };
-  const bool other =
-      same < verbs && same < typed.size() &&
-      (same == 0 ? is_verb(typed[0])
-                 : !is_flag(typed[same]) && typed[same].find_first_of("./") == std::string::npos);
-  if (other) {
-    throw Error(ErrorKind::usage, cat("preset ", in_use->name, " is not of the verb ", typed[same]),
-                cat("give mrrope --preset ", in_use->name, " MODEL"));
+  while (out.size() < own.size()) {
+    const CLI::App* next = below(*verb, own[out.size()]);
+    if (next == nullptr) break;
+    if (same < typed.size() && same == out.size()) {
+      if (typed[same] == own[same]) {
+        ++same;
+      } else if (below(*verb, typed[same])) {
+        std::string path;
+        for (std::size_t i = 0; i < own.size() && !is_flag(own[i]); ++i) path += " " + own[i];
+        throw Error(ErrorKind::usage,
+                    cat("preset ", in_use->name, " runs mrrope", path, ", not ", typed[same]),
+                    cat("type: mrrope --preset ", in_use->name, " MODEL"));
+      }
+    }
+    out.push_back(own[out.size()]);
+    verb = next;
   }
-  for (std::size_t i = verbs; i + 1 < own.size(); i += 2) {
+  std::size_t flags = out.size();
+  const bool other_model = names_model(*verb, typed, same);
+  for (; flags < own.size() && !is_flag(own[flags]); ++flags) {
+    if (!other_model) out.push_back(own[flags]);  // the preset's model
+  }
+  for (std::size_t i = flags; i + 1 < own.size(); i += 2) {
     const bool given = std::any_of(typed.begin(), typed.end(), [&](const std::string& word) {
       return is_flag(word) && one_spelling(word) == own[i];
     });
@@ -180,12 +211,11 @@ std::string preset_table(const nlohmann::ordered_json& results) {
     rows.push_back(std::move(printed));
     if (any) rows.push_back(std::move(own));
   }
-  return cat("\nBeside the paper (", in_use->what, "), ", table->at("metric").get<std::string>(),
-             ":\n", aligned(rows));
+  return cat("\nCompared with the paper (", in_use->what, "), ",
+             table->at("metric").get<std::string>(), ":\n", aligned(rows));
 }
 
 std::string preset_list() {
-  std::vector<TextRow> rows;
   std::string text;
   for (const Preset& preset : presets()) {
     text +=

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables and figures of the MrRoPE paper as commands: --preset NAME stands for a verb and its
-// flags. What is typed beside it goes before what the preset says. The numbers of paper/NAME are
-// those of table NAME in data/paper.json.
+// The tables and figures of the MrRoPE paper as commands: --preset NAME is replaced by a verb and
+// its flags. Flags that are typed override those of the preset. The numbers of paper/NAME are those
+// of table NAME in data/paper.json.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,15 +19,16 @@ struct Preset {
 
 const std::vector<Preset>& presets();
 
-// The arguments with --preset NAME replaced. Throws Error (usage): no such preset, or one of
-// another verb. Remembers which one it was.
-std::vector<std::string> with_preset(const std::vector<std::string>& arguments);
+// The arguments with --preset NAME replaced; `app` knows the verbs. Throws Error (usage) if there
+// is no such preset or another verb was typed. Remembers the preset for preset_table().
+std::vector<std::string> with_preset(const CLI::App& app,
+                                     const std::vector<std::string>& arguments);
 
-// The paper's numbers with those of results.json under them; empty where no preset is in use, or
-// the paper prints none.
+// The paper's numbers with those of results.json under them; empty if no preset is in use or the
+// paper prints no numbers.
 std::string preset_table(const nlohmann::ordered_json& results);
 
-// One line per preset, for --help.
+// One line per preset, for --presets.
 std::string preset_list();
 
 }  // namespace mrrope::cli

@@ -11,13 +11,12 @@ namespace mrrope::cli {
 
 namespace {
 
-LocalOptions engine_options(const EvalJob& job) {
-  LocalOptions engine = job.engine;
-  engine.timelines = 1;
-  return engine;
+EvalJob one_timeline(EvalJob job) {
+  job.engine.timelines = 1;
+  return job;
 }
 
-// The first prompt of every set, between lines that no text holds.
+// The first prompt of every set, between separator lines.
 void show_prompts(const SampleSuite& suite) {
   for (const SampleSet& set : suite.sets) {
     if (set.count == 0) continue;
@@ -39,33 +38,31 @@ void print_dry_run(const EvalJob& job, const Target& target, const SampleSuite& 
     passes.insert(passes.end(), prompts, set.length);
     total += std::int64_t(prompts) * set.length;
   }
-  std::cout << suite.sets.size() << " sets of samples x " << job.methods.size() << " methods, "
-            << passes.size() << " prompts, up to " << total
-            << " tokens (less what beginnings share)\n";
-  if (job.served()) return;
-  std::cout << memory_text(job.model, engine_options(job)) << "\n";
-  target.timelines()->use(job.methods.front().ladder);
-  std::cout << "about " << duration_text(estimate_seconds(*target.timelines(), passes))
-            << " at most\n";
+  std::cout << suite.sets.size() << (suite.sets.size() == 1 ? " task x " : " tasks and lengths x ")
+            << job.methods.size() << (job.methods.size() == 1 ? " method, " : " methods, ")
+            << passes.size() << " prompts, at most " << total
+            << " tokens (shared prefixes are computed once)\n";
+  print_local_cost(one_timeline(job), target, passes, " at most");
 }
 
 }  // namespace
 
 void add_sample_flags(CLI::App& task, SampleFlags& flags) {
   task.add_option("--chat", flags.frame.chat,
-                  "The model's chat template: on, off, or auto (where it has one)")
+                  "Use the model's chat template: on, off, or auto (if it has one)")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"on", "off", "auto"}))
       ->capture_default_str();
-  task.add_option("--answer-prefix", flags.prefix, "The beginning of the answer: on or off")
+  task.add_option("--answer-prefix", flags.prefix,
+                  "Give the model the beginning of the answer: on or off")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
-  task.add_option("--bos", flags.bos, "One BOS where the model has one: on or off")
+  task.add_option("--bos", flags.bos, "Start with BOS if the model has one: on or off")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
-  task.add_option("--prompts", flags.prompts, "JSON file of prompts to use for the built-in ones")
+  task.add_option("--prompts", flags.prompts, "JSON file with prompts that replace built-in ones")
       ->type_name("FILE");
   add_climb(task, flags.eval.engine);
   task.add_flag("--show-prompt", flags.show_prompt,
@@ -83,23 +80,17 @@ Prompts chosen_prompts(const SampleFlags& flags) {
   return flags.prompts.empty() ? builtin_prompts() : read_prompts(flags.prompts);
 }
 
-OpenModel open_for_samples(const EvalJob& job) {
-  EvalJob one = job;
-  one.engine = engine_options(job);
-  return open_model(one);
-}
+OpenModel open_for_samples(const EvalJob& job) { return open_model(one_timeline(job)); }
 
 void run_suite(const SampleFlags& flags, const EvalJob& job, const Target& target,
                const SampleSuite& suite) {
   if (flags.show_prompt) return show_prompts(suite);
   if (flags.eval.dry_run) return print_dry_run(job, target, suite);
-  catch_interrupts();
-  Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder = open_folder(flags.eval, job, target, flags.seed);
   SampleRunOptions options;
   options.whole_prompts = flags.eval.engine.climb_last;
-  const SampleResults results = run_samples(target, job.methods, suite, options, folder, progress);
-  print_results(flags.eval, folder, results_text(to_json(results)), to_text(results));
+  run_eval(flags.eval, job, target, flags.seed, [&](RunFolder& folder, Progress& progress) {
+    return task_results(run_samples(target, job.methods, suite, options, folder, progress));
+  });
 }
 
 }  // namespace mrrope::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmarks (ruler, infinitebench, longbench-v2) have in common on the command line.
+// The flags that the benchmarks of samples share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -31,7 +31,7 @@ void add_sample_flags(CLI::App& task, SampleFlags& flags);
 FrameOptions frame_options(const SampleFlags& flags);
 Prompts chosen_prompts(const SampleFlags& flags);
 
-// What --lengths is where it is not given: --ctx alone.
+// The default of --lengths: only --ctx.
 inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) {
   return {ctx};
 }
@@ -39,7 +39,7 @@ inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t 
 // The engine for this job: one timeline is enough.
 OpenModel open_for_samples(const EvalJob& job);
 
-// Shows a prompt, says what it would take, or runs it all and prints the results.
+// Shows prompts, prints the cost, or runs the suite and prints the results.
 void run_suite(const SampleFlags& flags, const EvalJob& job, const Target& target,
                const SampleSuite& suite);
 

@@ -12,6 +12,7 @@
 #include "base/text_table.h"
 #include "cli/app.h"
 #include "cli/args/report_file.h"
+#include "core/methods.h"
 #include "engine/llama/local.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
@@ -35,20 +36,26 @@ struct DemoFlags {
 };
 
 MethodUnderTest under(const Geometry& g, const std::string& method, std::int64_t ctx) {
-  if (method == kExtended) {
+  const MethodName name = split_method_name(method);
+  Extension e;
+  e.method = name.method;
+  if (name.elastic) {
     LadderRequest request;
-    request.extension.method = "pro";
+    request.extension = e;
     request.headroom = kHeadroom;
     request.longest = ctx;
     return {method, make_ladder(g, request)};
   }
-  Extension e;
-  e.method = method;
-  if (method != "none") e.scale = double(ctx) / double(g.train_length);
+  if (method_row(e.method).reach != Reach::unchanged)
+    e.scale = double(ctx) / double(g.train_length);
   return {method, make_ladder(make_plan(g, e), ctx)};
 }
 
-std::string name_of(const std::string& method) { return method == "none" ? "untouched" : method; }
+std::string name_of(const std::string& method) {
+  const MethodName name = split_method_name(method);
+  const bool unchanged = method_row(name.method).reach == Reach::unchanged;
+  return unchanged ? "untouched" : method;
+}
 
 std::string perplexity_text(const PerplexityResults& r) {
   std::vector<TextRow> table = {{""}};
@@ -63,10 +70,10 @@ std::string perplexity_text(const PerplexityResults& r) {
   std::string text = cat("Perplexity of the first N tokens, ", r.documents.size(),
                          " texts (lower is better; +- is the standard error):\n", aligned(table));
   for (const Comparison& c : r.comparisons) {
-    if (c.length != r.lengths.back() || c.a != "none" || c.b != kExtended) continue;
+    if (c.length != r.lengths.back() || c.a != r.rows.front().method || c.b != kExtended) continue;
     text += cat("At ", length_text(c.length), " the perplexity of the untouched model is ",
-                significant(std::exp(c.difference.log_ratio.value), 2), " times that of ",
-                kExtended, " (paired over ", c.difference.log_ratio.n, " texts, p ",
+                significant(std::exp(c.difference.mean_difference.value), 2), " times that of ",
+                kExtended, " (paired over ", c.difference.mean_difference.n, " texts, p ",
                 c.corrected_p < 0.001 ? "< 0.001" : "= " + significant(c.corrected_p, 2), ").\n");
   }
   return text;
@@ -175,16 +182,6 @@ void run_demo(const DemoFlags& flags) {
 }
 
 }  // namespace
-
-std::filesystem::path project_files() {
-  const char* set = std::getenv("MRROPE_HOME");
-  const std::filesystem::path home = set ? set : MRROPE_HOME;
-  if (!std::filesystem::exists(home / "models" / "mrrope-tiny.gguf")) {
-    throw Error(ErrorKind::failed, cat("the embedded model is not in ", home.string(), "/models"),
-                "set MRROPE_HOME to the folder of the mrrope sources");
-  }
-  return home;
-}
 
 void add_demo(CLI::App& app) {
   auto flags = std::make_shared<DemoFlags>();

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope export: a plan into the files of another engine, and the proof that they say it.
+// mrrope export: writes a plan into files for another engine and verifies them.
+#include <unistd.h>
+
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
-#include "cli/export_proof.h"
+#include "core/methods.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
 #include "mrrope/error.h"
+#include "proof/export_proof.h"
 
 namespace mrrope::cli {
 
@@ -45,7 +53,7 @@ struct Job {
   std::int64_t length = 0;
 };
 
-// A ladder turns the keys already in the cache when it changes rung: nothing a file can say.
+// A ladder turns the keys in the cache when it changes rung, which no file can express.
 const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags,
                         std::int64_t& length) {
   if (const auto* plan = std::get_if<Plan>(&candidate.content)) return *plan;
@@ -55,9 +63,9 @@ const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags,
   if (ladder.elastic() && !flags.last_rung) {
     const Extension& e = last.plan.extension();
     throw Error(ErrorKind::usage,
-                cat(candidate.name, " grows with the text through ", ladder.rungs().size(),
-                    " plans and turns cached keys from one to the next; a file holds one plan, and "
-                    "no other engine turns keys"),
+                cat(candidate.name, " moves through ", ladder.rungs().size(),
+                    " plans as the text grows and turns cached keys from one to the next; a file "
+                    "holds one plan, and no other engine turns cached keys"),
                 cat("add --last-rung to export the static plan of its last rung: ", e.method,
                     ", scale ", significant(e.scale, 6), ", up to ", last.length, " tokens"));
   }
@@ -67,7 +75,7 @@ const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags,
 Job resolve_job(ExportFlags& flags) {
   Subject subject = resolve(flags.subject);
   if (!subject.model) {
-    throw Error(ErrorKind::usage, "export takes a model", "give a GGUF file or a folder");
+    throw Error(ErrorKind::usage, "no model given", "give a GGUF file or a Hugging Face folder");
   }
   Model model = *subject.model;
   model.geometry = subject.geometry;
@@ -75,10 +83,11 @@ Job resolve_job(ExportFlags& flags) {
   const std::int64_t ctx = flags.extension.ctx.empty() ? 0 : parse_length(flags.extension.ctx);
   if (flags.extension.methods.empty() && flags.extension.plan_files.empty()) {
     if (ctx == 0 && !flags.extension.scale) {
-      throw Error(ErrorKind::usage, "which plan?", "give --plan FILE, or --method pro --ctx 128k");
+      throw Error(ErrorKind::usage, "no method or plan given",
+                  "give --plan FILE, or --method pro --ctx 128k");
     }
     flags.extension.methods = {"pro"};
-    note("no --method given: pro");
+    note("no --method given: using pro");
   }
   const std::vector<Candidate> candidates = resolve(flags.extension, model.geometry);
   if (candidates.size() != 1) {
@@ -91,13 +100,13 @@ Job resolve_job(ExportFlags& flags) {
   const std::int64_t reach = std::max(
       {length, e.length, static_cast<std::int64_t>(std::llround(e.scale * double(window)))});
   length = ctx > 0 ? ctx : reach;
-  if (length > reach && e.method != "custom") {
-    note(cat("the plan stretches the window to ", reach, " tokens; the files will say ", length));
+  if (length > reach && method_row(e.method).reach != Reach::numbers) {
+    note(cat("the plan extends the window to ", reach, " tokens; the files will declare ", length));
   }
   return {std::move(model), plan, length};
 }
 
-// The flags that make this plan again.
+// The flags that produce this plan.
 std::string how(const ExportFlags& flags, std::int64_t length) {
   const ExtensionFlags& e = flags.extension;
   std::string text;
@@ -162,60 +171,115 @@ nlohmann::ordered_json to_json(const GgufExport& e, const Job& job,
   return out;
 }
 
+const char* encoding_text(GgufWay way) {
+  switch (way) {
+    case GgufWay::unchanged:
+      return "unchanged";
+    case GgufWay::factors:
+      return "per-pair factors";
+    case GgufWay::lists:
+      return "per-pair factors (two equal lists)";
+    case GgufWay::relabelled:
+      return "per-pair factors, as architecture llama";
+    case GgufWay::keys:
+      return "llama.cpp's own scaling keys";
+    case GgufWay::approximate:
+      return "nearest YaRN";
+  }
+  return "";
+}
+
 void print(const GgufExport& e, const Job& job, const std::optional<GgufProof>& proof) {
   for (const GgufFileOut& file : e.files) {
     std::cout << file.path.string() << ": " << bytes_text(double(file.size())) << "\n";
   }
-  std::cout << "  way: " << to_string(e.way) << ", architecture " << e.architecture
+  std::cout << "  encoding: " << encoding_text(e.way) << ", architecture " << e.architecture
             << ", context_length " << job.length;
   if (!e.divisors.empty()) std::cout << ", " << e.divisors.size() << " divisors";
   if (e.attn_factor) std::cout << ", attn_factor " << *e.attn_factor;
   std::cout << "\n";
   if (e.fit) {
-    std::cout << "  approximate: YaRN of scale " << significant(e.fit->scale, 6)
-              << " from an original length of " << e.fit->original_length << "; angles differ by "
-              << significant(100 * e.fit->largest_error, 3) << " % at most (pair "
-              << e.fit->worst_pair << "), " << significant(100 * e.fit->mean_error, 3)
-              << " % on average; temperature by " << significant(100 * e.temperature_error, 3)
-              << " %\n";
+    std::cout << "  approximate: YaRN with scale " << significant(e.fit->scale, 6)
+              << " and original length " << e.fit->original_length << "; angles differ by at most "
+              << significant(100 * e.fit->largest_error, 3) << " % (pair " << e.fit->worst_pair
+              << "), " << significant(100 * e.fit->mean_error, 3)
+              << " % on average; the temperature differs by "
+              << significant(100 * e.temperature_error, 3) << " %\n";
   }
   if (proof) {
-    std::cout << "  proof: stock libllama on this file against "
-              << (e.fit ? "that YaRN" : "the plan") << " written into the source's graph, "
-              << proof->tokens << " tokens, all logits at " << proof->positions
-              << " positions: largest difference " << significant(proof->largest, 3)
-              << " standard deviations (rounding alone: " << significant(proof->noise, 3)
-              << "; the plan itself: " << significant(proof->without_plan, 3) << ")\n";
+    std::cout << "  verified: stock libllama running this file matches the source model under "
+              << (e.fit ? "that YaRN" : "the plan") << "\n  (" << proof->tokens
+              << " tokens, all logits at " << proof->positions << " positions; largest difference "
+              << significant(proof->largest, 3) << " standard deviations, rounding alone "
+              << significant(proof->noise, 3) << ", effect of the plan "
+              << significant(proof->without_plan, 3) << ")\n";
   } else {
     std::cout << "  not verified\n";
   }
 }
 
-void remove_output(const GgufExport& e) {
-  for (const GgufFileOut& file : e.files) {
-    std::error_code ignored;
-    std::filesystem::remove(file.path, ignored);
-  }
+[[noreturn]] void interrupted() {
+  throw Error(ErrorKind::interrupted, "interrupted: nothing was written",
+              "run the same command again");
 }
 
-void write_with_progress(const GgufExport& e, bool force) {
-  std::uint64_t total = 0;
-  for (const GgufFileOut& file : e.files) total += file.size();
-  Progress progress(stderr_writer(), stderr_is_terminal());
-  progress.start(static_cast<std::int64_t>(total >> 20), 0, "MiB");
-  progress.label("writing");
-  catch_interrupts();
-  std::uint64_t rest = 0;
-  write_gguf(e.files, force, [&](std::uint64_t bytes) {
-    if (interrupt_requested()) {
-      throw Error(ErrorKind::interrupted, "interrupted: nothing was written",
-                  "give the same command again");
+// Shows bytes written, with rate and time left; stops on Ctrl-C.
+class WriteProgress {
+ public:
+  explicit WriteProgress(std::uint64_t total) : progress_(stderr_writer(), stderr_is_terminal()) {
+    progress_.start(static_cast<std::int64_t>(total >> 20), 0, "MiB");
+    progress_.label("writing");
+  }
+  void advance(std::uint64_t bytes) {
+    if (interrupt_requested()) interrupted();
+    rest_ += bytes;
+    progress_.advance(static_cast<std::int64_t>(rest_ >> 20));
+    rest_ &= (std::uint64_t{1} << 20) - 1;
+  }
+  void finish() { progress_.finish(); }
+
+ private:
+  Progress progress_;
+  std::uint64_t rest_ = 0;
+};
+
+// Runs the proof of a staged output. libllama and Python do not return for minutes, so Ctrl-C ends
+// the process from here, after removing what was staged.
+template <typename Proof>
+void run_interruptibly(Staging& staging, Proof&& proof) {
+  if (interrupt_requested()) interrupted();
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+  std::thread watcher([&] {
+    std::unique_lock lock(mutex);
+    while (!changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return done; })) {
+      if (!interrupt_requested()) continue;
+      staging.remove();
+      std::cerr << "\nmrrope: interrupted: nothing was written\n  run the same command again\n";
+      ::_exit(int(ErrorKind::interrupted));
     }
-    rest += bytes;
-    progress.advance(static_cast<std::int64_t>(rest >> 20));
-    rest &= (std::uint64_t{1} << 20) - 1;
   });
-  progress.finish();
+  const auto end = [&] {
+    {
+      const std::lock_guard lock(mutex);
+      done = true;
+    }
+    changed.notify_all();
+    watcher.join();
+  };
+  try {
+    proof();
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+  if (interrupt_requested()) interrupted();
+}
+
+[[noreturn]] void reject(const Error& error, const std::string& out) {
+  throw Error(error.kind(), cat(error.what(), "; ", out, " was not written"), error.hint());
 }
 
 void export_gguf(const ExportFlags& flags, const Job& job) {
@@ -237,16 +301,29 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   const std::int64_t tokens = proof_length(job.model, job.length, flags.verify == "full");
   LocalOptions engine;
   if (!flags.no_verify) engine = with_devices(proof_options(job.model, tokens), flags);
-  write_with_progress(exported, flags.force);
+  std::uint64_t total = 0;
+  for (const GgufFileOut& file : exported.files) total += file.size();
+  catch_interrupts();
+  WriteProgress writing(total);
   std::optional<GgufProof> proof;
-  if (!flags.no_verify) {
-    try {
-      proof = prove_gguf(job.model, job.plan, exported, job.length, engine, tokens);
-    } catch (const Error& error) {
-      remove_output(exported);
-      throw Error(error.kind(), cat(error.what(), "; the file was removed"), error.hint());
-    }
-  }
+  const auto verify = [&](Staging& staging, const GgufExport& staged) {
+    writing.finish();
+    if (flags.no_verify) return;
+    Progress progress(stderr_writer(), stderr_is_terminal());
+    progress.start(proof_work(staged, tokens));
+    progress.label("verifying");
+    run_interruptibly(staging, [&] {
+      try {
+        proof = prove_gguf(job.model, job.plan, staged, job.length, engine, tokens,
+                           [&](std::int64_t done) { progress.advance(done); });
+      } catch (const Error& error) {
+        reject(error, flags.out);
+      }
+    });
+    progress.finish();
+  };
+  write_export(
+      exported, flags.force, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
   if (flags.json) {
     std::cout << to_json(exported, job, proof).dump(2) << "\n";
   } else {
@@ -262,23 +339,28 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   options.native = flags.native;
   options.copy = flags.copy;
   options.replace = flags.force;
-  export_huggingface(job.model, job.plan, options);
+  HuggingFaceProof proof;
+  proof.why = "--no-verify";
+  catch_interrupts();
+  WriteProgress writing(bytes_to_copy(job.model, options));
+  const auto verify = [&](Staging& staging, const std::filesystem::path& folder) {
+    writing.finish();
+    if (flags.no_verify) return;
+    run_interruptibly(staging, [&] {
+      try {
+        proof = prove_huggingface(folder, job.plan);
+      } catch (const Error& error) {
+        reject(error, flags.out);
+      }
+    });
+  };
+  export_huggingface(
+      job.model, job.plan, options, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
   const std::string caveat = hf_caveat(
       nlohmann::ordered_json::parse(read_json(hf_folder(job.model) / "config.json").dump()),
       job.model);
   if (!caveat.empty()) note(caveat);
-  HuggingFaceProof proof;
-  proof.why = "--no-verify";
-  if (!flags.no_verify) {
-    try {
-      proof = prove_huggingface(options.out, job.plan);
-    } catch (const Error& error) {
-      std::error_code ignored;
-      std::filesystem::remove_all(options.out, ignored);  // links go, what they lead to stays
-      throw Error(error.kind(), cat(error.what(), "; the folder was removed"), error.hint());
-    }
-  }
-  if (!proof.ran && !flags.no_verify) note(cat("not checked with transformers: ", proof.why));
+  if (!proof.ran && !flags.no_verify) note(cat("not verified with transformers: ", proof.why));
   if (flags.json) {
     nlohmann::ordered_json out = {{"to", "hf"},
                                   {"folder", flags.out},
@@ -300,10 +382,10 @@ void export_folder(const ExportFlags& flags, const Job& job) {
             << ", attention_factor " << significant(total_attention_scale(job.plan), 6)
             << (flags.copy ? ", files copied\n" : ", files linked\n");
   if (proof.ran) {
-    std::cout << "  proof: transformers " << proof.version
-              << " computes these angles from it, largest difference "
+    std::cout << "  verified: transformers " << proof.version
+              << " computes the plan's angles from it (largest relative difference "
               << significant(proof.largest, 3) << ", temperature "
-              << significant(proof.temperature, 3) << "\n";
+              << significant(proof.temperature, 3) << ")\n";
   } else {
     std::cout << "  not verified\n";
   }
@@ -337,7 +419,7 @@ void run_export(ExportFlags flags) {
   const Job job = resolve_job(flags);
   if (flags.to == "commands") return print_commands(flags, job);
   if (flags.out.empty()) {
-    throw Error(ErrorKind::usage, "where to?",
+    throw Error(ErrorKind::usage, "no output path given",
                 flags.to == "hf" ? "give -o FOLDER" : "give -o FILE.gguf");
   }
   if (flags.to == "hf") {
@@ -352,35 +434,39 @@ void run_export(ExportFlags flags) {
 void add_export(CLI::App& app) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* verb = app.add_subcommand(
-      "export", "Write a plan into files that another engine runs, and prove that they say it");
+      "export", "Write a plan into files for another engine, and verify the result");
   add_subject(*verb, flags->subject);
   add_extension(*verb, flags->extension);
   verb->add_option("--to", flags->to, "gguf (default), hf (a Hugging Face folder) or commands")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"gguf", "hf", "commands"}));
   verb->add_option("-o,--out", flags->out, "File or folder to write")->type_name("PATH");
-  verb->add_flag("--force", flags->force, "Replace what has that name");
-  verb->add_flag("--split", flags->split, "gguf: keep the parts of a split file");
-  verb->add_flag("--approximate", flags->approximate,
-                 "gguf: the nearest YaRN where llama.cpp has no exact way; prints its error");
+  verb->add_flag("--force", flags->force,
+                 "Replace an existing file, or a folder that mrrope export wrote");
+  verb->add_flag("--split", flags->split, "gguf: write a split model as parts again");
+  verb->add_flag(
+      "--approximate", flags->approximate,
+      "gguf: allow the nearest YaRN where llama.cpp has no exact encoding; prints the error");
   verb->add_flag("--native", flags->native,
                  "Name the method (linear, yarn, llama3) instead of listing factors");
-  verb->add_option("--dialect", flags->dialect, "hf: v5 (default) or v4, as transformers spells it")
+  verb->add_option("--dialect", flags->dialect,
+                   "hf: config.json for transformers v5 (default) or v4")
       ->type_name("NAME")
       ->check(CLI::IsMember({"v5", "v4"}));
   verb->add_flag("--copy", flags->copy, "hf: copy weights and tokenizer instead of linking them");
-  verb->add_flag("--last-rung", flags->last_rung, "Of an elastic plan, the last rung as it stands");
+  verb->add_flag("--last-rung", flags->last_rung,
+                 "Export the last rung of an elastic plan as a static plan");
   auto* verify =
       verb->add_option(
               "--verify", flags->verify,
-              "gguf: short (a prompt of up to 4096 tokens, default) or full (1.25 windows)")
+              "gguf: verify with up to 4096 tokens (short, default) or 1.25 windows (full)")
           ->type_name("HOW")
           ->check(CLI::IsMember({"short", "full"}));
-  verb->add_flag("--no-verify", flags->no_verify, "Write without the proof")->excludes(verify);
-  verb->add_option("-t,--threads", flags->threads, "Proof: threads on the CPU; 0: all cores")
+  verb->add_flag("--no-verify", flags->no_verify, "Skip the verification")->excludes(verify);
+  verb->add_option("-t,--threads", flags->threads, "Verification: CPU threads; 0: all cores")
       ->type_name("N");
   verb->add_option("--gpu-layers", flags->gpu_layers,
-                   "-ngl: proof: layers on the accelerator; -1: all")
+                   "-ngl: verification: layers on the accelerator; -1: all")
       ->type_name("N");
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer(

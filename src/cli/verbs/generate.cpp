@@ -11,12 +11,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/interrupt.h"
 #include "base/json.h"
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/options.h"
-#include "eval/run/journal.h"
 #include "eval/run/progress.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"

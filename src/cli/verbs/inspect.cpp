@@ -68,7 +68,7 @@ std::map<std::string, int> layer_counts(const Model& model) {
 }
 
 Advice advise(const Geometry& g, double scale) {
-  if (scale <= 1) return {"none", "the wanted length lies inside the trained window"};
+  if (scale <= 1) return {"none", "the wanted length is inside the trained window"};
   try {
     Extension pro;
     pro.method = "pro";
@@ -80,8 +80,8 @@ Advice advise(const Geometry& g, double scale) {
             "extend; NTK spreads the scale over all pairs"};
   }
   return {"pro",
-          "leaves fast pairs alone and stretches slow ones in full; the paper's best "
-          "without training. Which method wins depends on the model: measure uni, yarn "
+          "keeps fast pairs unchanged and scales slow ones in full; the paper's best method "
+          "without training. Which method is best depends on the model: measure uni, yarn "
           "and pro on yours"};
 }
 
@@ -118,11 +118,11 @@ void print_engines(const Model& model, std::int64_t ctx, double scale, const Adv
 
 std::string scaling_text(const Model& model) {
   const DeclaredScaling& s = model.scaling;
-  if (s.type.empty() || s.type == "none") return "none of its own";
+  if (s.type.empty() || s.type == "none") return "none";
   std::string text = s.type;
   if (s.factor != 1) text += cat(", factor ", significant(s.factor, 6));
   if (s.original_length > 0) text += cat(", original window ", s.original_length);
-  if (s.trained) text += "; part of the model, kept under every plan";
+  if (s.trained) text += "; part of the model, kept by every plan";
   return text;
 }
 
@@ -186,14 +186,14 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
                    model.key_length, model.latent_attention ? " (latent attention)" : ""));
   row("rope",
       cat(g.rotary_dim, " elements of a head rotate, base ", g.base, ", ", to_string(g.pairing),
-          model.mrope_sections.empty() ? "" : ", positions of several dimensions"));
+          model.mrope_sections.empty() ? "" : ", multi-dimensional positions (M-RoPE)"));
   if (model.sliding_window > 0) row("sliding window", cat(model.sliding_window, " tokens"));
   row("window", cat(g.train_length, " tokens"));
   row("scaling", scaling_text(model));
   row("weights", model.weight_bytes > 0
                      ? cat(bytes_text(double(model.weight_bytes)), " in ", model.files.size(),
                            model.files.size() == 1 ? " file" : " files")
-                     : "not found beside the config");
+                     : "not found next to config.json");
   if (const Architecture* a = find_architecture(model.architecture)) {
     row("stock llama.cpp",
         cat(to_string(a->factors), a->factors_tested ? " (tested)" : " (read in its source)"));
@@ -209,7 +209,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   const std::string path = model.path.string();
   const std::string length = length_text(ctx);
   std::cout << "\nNext:\n";
-  if (advice.method == "none") {
+  if (scale <= 1) {
     std::cout << "  mrrope inspect " << path << " --ctx " << length_text(g.train_length * 4)
               << "\n";
     return;
@@ -230,8 +230,8 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
 void run_inspect(const InspectFlags& flags) {
   const Subject subject = resolve(flags.subject);
   if (!subject.model) {
-    throw Error(ErrorKind::usage, "inspect reads a model file",
-                "mrrope inspect model.gguf, or use: mrrope plan --rotary-dim ...");
+    throw Error(ErrorKind::usage, "no model given",
+                "type mrrope inspect model.gguf; without a file: mrrope plan --rotary-dim ...");
   }
   Model model = *subject.model;
   model.geometry = subject.geometry;
@@ -251,7 +251,7 @@ void run_inspect(const InspectFlags& flags) {
 void add_inspect(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* verb =
-      app.add_subcommand("inspect", "What a model is, and what a longer context would take");
+      app.add_subcommand("inspect", "Show what a model is and what a longer context needs");
   add_subject(*verb, flags->subject);
   verb->add_option("-c,--ctx", flags->ctx, "Wanted length in tokens, e.g. 32768 or 128k")
       ->type_name("LENGTH");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope merge: the shards of one run become that run.
+// mrrope merge: joins the shards of one run.
 #include <iostream>
 #include <memory>
 
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/report_file.h"
-#include "eval/run/journal.h"
 #include "eval/run/shard.h"
 #include "mrrope/error.h"
 
@@ -27,15 +27,16 @@ void run_merge(const MergeFlags& flags) {
   if (!joined.missing.empty()) {
     throw Error(ErrorKind::usage, cat("not all shards are done: ", joined.missing.front()),
                 joined.missing.size() > 1 ? cat("and ", joined.missing.size() - 1, " more")
-                                          : "run it and give all folders again");
+                                          : "run it, then give all folders again");
   }
   joined.recorded.run["command"] = command_line();
-  const WrittenResults results = results_of(joined.recorded);
+  const TaskResults results = results_of(joined.recorded);
+  const std::string json = results_text(results.json);
   write_recorded(flags.out, joined.recorded);
-  write_atomically(fs::path(flags.out) / "results.json", results.json);
+  write_atomically(fs::path(flags.out) / "results.json", json);
   note(cat("joined ", joined.recorded.units.size(), " units of ", flags.folders.size(),
            " shards; wrote ", flags.out, "/results.json"));
-  std::cout << (flags.json ? results.json : results.text);
+  std::cout << (flags.json ? json : results.text(false));
   write_report({flags.out}, flags.out + "/report.html");
 }
 
@@ -56,7 +57,7 @@ void add_merge(CLI::App& app) {
       "  mrrope eval ruler model.gguf --ctx 32k --shard 1/2 -o part1   # here\n"
       "  mrrope eval ruler model.gguf --ctx 32k --shard 2/2 -o part2   # on another machine\n"
       "  mrrope merge part1 part2 -o whole\n"
-      "The outcome is that of one run, to the byte. Shards of different runs are refused.");
+      "The results are those of one run, byte for byte. Shards of different runs are refused.");
   verb->callback([flags] { run_merge(*flags); });
 }
 

@@ -11,6 +11,7 @@
 #include "base/text_table.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
+#include "core/methods.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 
@@ -47,7 +48,7 @@ std::string region(const Plan& plan, int pair) {
 std::string geometry_line(const Geometry& g) {
   std::string line = cat("rotary_dim ", g.rotary_dim, ", base ", g.base, ", window ",
                          g.train_length, ", pairing ", to_string(g.pairing));
-  if (!g.trained_factor.empty()) line += ", with the vendor's own factors below";
+  if (!g.trained_factor.empty()) line += ", on top of the vendor's own factors";
   return line;
 }
 
@@ -58,13 +59,14 @@ std::string plan_line(const Candidate& c) {
   std::string line =
       cat(c.name, ": ", find_method(e.method).title, ", scale ", significant(e.scale, 6));
   const double tokens = e.scale * double(plan.geometry().train_length);
-  if (e.method != "dynamic-ntk") line += cat(" (", fixed(tokens, 0), " tokens)");
-  if (e.method == "dynamic-ntk" && e.length > 0) line += cat(" at ", e.length, " tokens");
+  const bool by_length = method_row(e.method).reach == Reach::length;
+  if (!by_length) line += cat(" (", fixed(tokens, 0), " tokens)");
+  if (by_length && e.length > 0) line += cat(" at ", e.length, " tokens");
   return cat(line, ", middle ", low, "..", high, ", ", to_string(plan.shape()),
              ", attention scale ", fixed(plan.attention_scale(), 4));
 }
 
-// Pair, wavelength and turns are the model's; the rest is the plan's.
+// Pair, wavelength and turns belong to the model; the other columns to the plan.
 std::vector<std::string> pair_cells(const Plan& plan, int pair) {
   const double theta = plan.theta()[pair] * plan.factor()[pair];
   return {cat(pair), significant(2 * std::numbers::pi / theta, 6),
@@ -99,10 +101,10 @@ std::vector<TextRow> side_by_side(const std::vector<Candidate>& candidates) {
 std::vector<TextRow> rungs_of(const Ladder& ladder) {
   std::vector<TextRow> table = {
       {"rung", "up to", "scale", "middle", "attention scale", "last factor"}};
-  int index = 0;
+  int number = 0;  // people count from 1, files and the API from 0
   for (const Rung& rung : ladder.rungs()) {
     const Plan& plan = rung.plan;
-    table.push_back({cat(index++), cat(rung.length), fixed(plan.extension().scale, 4),
+    table.push_back({cat(++number), cat(rung.length), fixed(plan.extension().scale, 4),
                      cat(plan.boundaries().low, "..", plan.boundaries().high),
                      fixed(plan.attention_scale(), 4), fixed(plan.factor().back(), 4)});
   }
@@ -128,7 +130,7 @@ void print_difference(const Candidate& a, const Candidate& b) {
   int where = 0;
   int differ = 0;
   for (int i = 0; i < pair_count(last_plan(a).geometry()); ++i) {
-    // Against the bare angle of each, so that plans on different trained factors compare too.
+    // Of the angles, so that plans on top of different trained factors compare too.
     const double ratio = last_plan(a).theta()[i] / last_plan(b).theta()[i];
     if (ratio != 1) ++differ;
     if (std::abs(std::log(ratio)) > std::abs(std::log(largest))) largest = ratio, where = i;
@@ -175,22 +177,37 @@ void print_tables(const std::vector<Candidate>& candidates) {
   for (const Candidate& c : candidates) {
     const auto* ladder = std::get_if<Ladder>(&c.content);
     if (!ladder) continue;
-    std::cout << c.name << ": " << ladder->rungs().size()
-              << " rungs, the model untouched on the first; pairs below are those of the last\n"
-              << aligned(rungs_of(*ladder), {}) << "\n";
+    std::cout
+        << c.name << ": " << ladder->rungs().size()
+        << " rungs; the first is the model as shipped, the pairs below are those of the last\n"
+        << aligned(rungs_of(*ladder), {}) << "\n";
   }
   std::cout << aligned(
       candidates.size() == 1 ? one_plan(last_plan(candidates.front())) : side_by_side(candidates),
       {});
 }
 
+// Both say how far a plan reaches; only methods that follow the length use both.
+void check_reach(const ExtensionFlags& flags) {
+  if (flags.ctx.empty() || !flags.scale) return;
+  for (const std::string& name : flags.methods) {
+    const Reach reach = method_row(split_method_name(name).method).reach;
+    if (reach == Reach::length || reach == Reach::unchanged) continue;
+    throw Error(ErrorKind::usage,
+                cat("--ctx ", flags.ctx, " and --scale ", *flags.scale, " both set how far ", name,
+                    " extends the model"),
+                "give one of them");
+  }
+}
+
 void run_plan(const PlanFlags& flags) {
+  check_reach(flags.extension);
   std::optional<Geometry> geometry;
   if (given(flags.subject)) geometry = resolve(flags.subject).geometry;
   std::vector<Candidate> candidates = resolve(flags.extension, geometry);
   if (!flags.from.empty()) candidates.push_back(declared_plan(flags.from));
   if (candidates.empty()) {
-    throw Error(ErrorKind::usage, "which extension?",
+    throw Error(ErrorKind::usage, "no method or plan given",
                 "give --method pro --ctx 128k, or --plan FILE, or --from MODEL");
   }
   check_same_model(candidates);
@@ -229,7 +246,8 @@ void run_plan(const PlanFlags& flags) {
 
 void add_plan(CLI::App& app) {
   auto flags = std::make_shared<PlanFlags>();
-  CLI::App* verb = app.add_subcommand("plan", "Show or write the per-pair numbers of extensions");
+  CLI::App* verb =
+      app.add_subcommand("plan", "Show or write the numbers of an extension, pair by pair");
   add_subject(*verb, flags->subject);
   add_extension(*verb, flags->extension);
   verb->add_option("--from", flags->from, "The scaling that this model's own files declare")
@@ -237,7 +255,8 @@ void add_plan(CLI::App& app) {
   verb->add_flag("--diff", flags->diff, "Compare two plans pair by pair");
   auto* json = verb->add_flag("--json", flags->json, "Print JSON");
   verb->add_flag("--csv", flags->csv, "Print CSV, one line per plan and pair")->excludes(json);
-  verb->add_option("-o,--out", flags->out, "Write a plan file instead")->type_name("FILE");
+  verb->add_option("-o,--out", flags->out, "Write a plan file instead of printing")
+      ->type_name("FILE");
   verb->footer(
       "Examples:\n"
       "  mrrope plan model.gguf --method pro --ctx 128k\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope serve: a model under a ladder for every program that speaks to OpenAI.
+// mrrope serve: a model under a ladder for every client of OpenAI's API.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
@@ -26,27 +27,31 @@ struct ServeFlags {
   ExtensionFlags extension;
   LocalOptions engine;
   ServerSettings server;
-  int parallel = 0;  // 0: up to four, as memory allows
+  int parallel = 0;  // 0: up to kUsualParallel, as memory allows
   std::int64_t timeout = 3600;
   std::string key_file;
+  bool has_key = false;  // also with an empty name
   bool json = false;
   bool dry_run = false;
 };
 
 std::string read_key(const std::string& path) {
-  if (path.empty()) return {};
+  if (path.empty()) {
+    throw Error(ErrorKind::usage, "--api-key-file is empty",
+                "give the name of a file, or remove --api-key-file to need no key");
+  }
   std::ifstream in(path, std::ios::binary);
   std::string key;
   std::getline(in, key);
   while (!key.empty() && (key.back() == '\r' || key.back() == ' ')) key.pop_back();
   if (!in || key.empty()) {
-    throw Error(ErrorKind::usage, cat("there is no key in ", path),
-                "write it on the first line: head -c 24 /dev/urandom | base64 > key.txt");
+    throw Error(ErrorKind::usage, cat("no API key on the first line of ", path),
+                "write one: head -c 24 /dev/urandom | base64 > key.txt");
   }
   return key;
 }
 
-// Every conversation has room for `ctx` tokens of its own.
+// Each conversation has room for `ctx` tokens of its own.
 LocalOptions with_room(LocalOptions engine, std::int64_t ctx, int parallel) {
   engine.timelines = parallel;
   engine.context = ctx * parallel;
@@ -64,20 +69,20 @@ int usual_parallel(const Model& facts, const LocalOptions& engine, std::int64_t 
 void stop_on(int signal) {
   std::signal(signal, [](int number) {
     request_interrupt();
-    std::signal(number, SIG_DFL);  // the second one ends the process at once
+    std::signal(number, SIG_DFL);  // a second one ends the process at once
   });
 }
 
 void run_serve(ServeFlags flags) {
   const Subject subject = resolve(flags.subject);
-  if (!subject.model) throw Error(ErrorKind::usage, "serve runs a model", "give a GGUF file");
+  if (!subject.model) throw Error(ErrorKind::usage, "no model given", "give a GGUF file");
   Model facts = *subject.model;
   facts.geometry = subject.geometry;
   const std::int64_t window = facts.geometry.train_length;
   const std::int64_t ctx = flags.extension.ctx.empty() ? window : parse_length(flags.extension.ctx);
   LadderChoice choice = choose_ladder(flags.extension, facts.geometry, ctx, "serve");
   ServerSettings& server = flags.server;
-  server.key = read_key(flags.key_file);
+  if (flags.has_key) server.key = read_key(flags.key_file);
   server.timeout = std::chrono::seconds(flags.timeout);
   server.parallel = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
   const LocalOptions engine = with_room(flags.engine, ctx, server.parallel);
@@ -93,6 +98,7 @@ void run_serve(ServeFlags flags) {
   server.context = std::min(ctx, choice.ladder.longest());
   server.method = choice.name;
   server.model_name = facts.path.stem().string();
+  server.log = [](const std::string& line) { std::cerr << cat(line, "\n") << std::flush; };
   ApiServer api(*model, choice.ladder, renderer, server);
   stop_on(SIGINT);
   stop_on(SIGTERM);
@@ -101,9 +107,8 @@ void run_serve(ServeFlags flags) {
           server.host.find(':') == std::string::npos ? server.host : cat("[", server.host, "]"),
           ":", api.port());
   if (!api.chat_trouble().empty()) note(api.chat_trouble());
-  if (server.host != "localhost" && server.host != "::1" && server.host.rfind("127.", 0) != 0 &&
-      server.key.empty()) {
-    note(cat("anybody who reaches ", server.host, " can use this server: give --api-key-file"));
+  if (!api.loopback() && server.key.empty()) {
+    note(cat("anyone who can reach ", server.host, " can use this server: give --api-key-file"));
   }
   if (flags.json) {
     std::cout << nlohmann::ordered_json{{"address", address},
@@ -125,43 +130,48 @@ void run_serve(ServeFlags flags) {
 
 void add_serve(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
-  CLI::App* verb = app.add_subcommand("serve", "A model under a plan, over OpenAI's API");
+  CLI::App* verb = app.add_subcommand("serve", "Serve a model over OpenAI's API");
   add_subject(*verb, flags->subject);
   add_extension(*verb, flags->extension);
   verb->add_option("--host", flags->server.host, "Address to listen on")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  verb->add_option("--port", flags->server.port, "Port to listen on; 0: any that is free")
+  verb->add_option("--port", flags->server.port, "Port to listen on; 0: any free port")
       ->type_name("PORT")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   verb->add_option(
           "--parallel", flags->parallel,
-          "Conversations at the same time, each with room for --ctx tokens; default: up to "
-          "4, as memory allows")
+          "Conversations computed at the same time, each with room for --ctx tokens (default: up "
+          "to 4, as memory allows)")
       ->type_name("N")
       ->check(CLI::Range(1, 256));
-  verb->add_option("--queue", flags->server.queue, "Requests that wait, at most; then 429")
+  verb->add_option("--queue", flags->server.queue, "Most requests that wait; further ones get 429")
       ->type_name("N")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  verb->add_option("--timeout", flags->timeout, "Seconds for one answer, waiting included")
+  verb->add_option("--timeout", flags->timeout,
+                   "Seconds for one answer, including the time it waits")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
-  verb->add_option("--api-key-file", flags->key_file, "File whose first line clients must know")
-      ->type_name("FILE");
+  const CLI::Option* key =
+      verb->add_option("--api-key-file", flags->key_file, "File with the API key on its first line")
+          ->type_name("FILE");
   add_engine(*verb, flags->engine);
   verb->add_flag("--json", flags->json, "Print the address as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Say what memory it would take, and stop");
+  verb->add_flag("--dry-run", flags->dry_run, "Print the memory it would need, and exit");
   verb->footer(
       "Examples:\n"
       "  mrrope serve model.gguf --ctx 128k\n"
       "  mrrope serve model.gguf --ctx 32k --plan plan.json --parallel 8 --port 9000\n"
       "  mrrope serve model.gguf --ctx 32k --host 0.0.0.0 --api-key-file key.txt\n"
-      "A page to talk to it is at the address that is printed. Ctrl-C or SIGTERM finishes the\n"
-      "answers on their way; a second one does not.");
-  verb->callback([flags] { run_serve(*flags); });
+      "The printed address also has a page to chat with the model. Ctrl-C or SIGTERM lets running\n"
+      "answers finish; a second one quits at once.");
+  verb->callback([flags, key] {
+    flags->has_key = key->count() > 0;
+    run_serve(*flags);
+  });
 }
 
 }  // namespace mrrope::cli

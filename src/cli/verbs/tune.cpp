@@ -6,11 +6,13 @@
 #include <iostream>
 #include <memory>
 
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/options.h"
+#include "core/methods.h"
 #include "eval/text/documents.h"
 #include "formats/digest.h"
 #include "formats/plan_file.h"
@@ -69,8 +71,8 @@ double weight_of(const TuneFlags& flags) {
 }
 
 bool is_elastic(const std::string& method) {
-  if (method == "power") return false;
-  if (method == "elastic:power") return true;
+  const MethodName name = split_method_name(method);
+  if (find_method(name.method).takes_power) return name.elastic;
   throw Error(ErrorKind::usage, cat("tune searches the power family, not ", method),
               "give --method power, or elastic:power for a ladder");
 }
@@ -139,6 +141,7 @@ void run_tune(const TuneFlags& flags) {
 
   const fs::path home = flags.folder.empty() ? fs::path(flags.out).replace_extension(".tune")
                                              : fs::path(flags.folder);
+  for (const fs::path& path : {fs::path(flags.out), home / "found.json"}) refuse_input(path);
   const RunInfo info{command_line(), model_digest(facts.files), flags.search.seed};
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());

@@ -27,6 +27,9 @@ class LocalModel final : public TimelineModel {
   const Model& facts() const override { return facts_; }
   std::string description() const override;
   std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override;
+  std::optional<std::vector<Token>> tokenize_unless(
+      std::string_view text, bool add_bos, bool special,
+      const std::function<bool()>& give_up) const override;
   std::string detokenize(std::span<const Token> tokens) const override;
   std::optional<Token> bos() const override;
   int vocabulary() const override { return vocabulary_; }

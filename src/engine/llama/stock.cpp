@@ -60,7 +60,8 @@ LlamaPtr<llama_context> make_context(llama_model* model, const LocalOptions& opt
 std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::path>& files,
                                              const std::vector<Token>& tokens,
                                              const std::vector<std::size_t>& wanted,
-                                             const LocalOptions& options) {
+                                             const LocalOptions& options,
+                                             const std::function<void(std::int64_t)>& on_tokens) {
   start_llama();
   const LlamaPtr<llama_model> model = load(files, options);
   const LlamaPtr<llama_context> context = make_context(model.get(), options);
@@ -94,6 +95,7 @@ std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::
       if (row == nullptr) throw Error(ErrorKind::failed, cat("no logits at position ", first + i));
       rows.emplace_back(row, row + vocabulary);
     }
+    if (on_tokens) on_tokens(static_cast<std::int64_t>(count));
   }
   return rows;
 }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "engine/chat/chat.h"
 #include "engine/llama/local_model.h"
+#include "engine/llama/special_text.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -113,9 +114,14 @@ std::string chat_prompt(const llama_model* model, const std::string& file,
 }
 
 std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
-  std::vector<Token> tokens = tokens_of(vocab_, facts_.path.filename().string(), text, special);
+  return *tokenize_unless(text, add_bos, special, {});
+}
+
+std::optional<std::vector<Token>> LocalModel::tokenize_unless(
+    std::string_view text, bool add_bos, bool special, const std::function<bool()>& give_up) const {
+  auto tokens = tokens_in_pieces(vocab_, facts_.path.filename().string(), text, special, give_up);
   const std::optional<Token> first = bos();
-  if (add_bos && first) tokens.insert(tokens.begin(), *first);
+  if (tokens && add_bos && first) tokens->insert(tokens->begin(), *first);
   return tokens;
 }
 

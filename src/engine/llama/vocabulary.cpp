@@ -2,6 +2,7 @@
 #include "engine/llama/vocabulary.h"
 
 #include "base/text.h"
+#include "engine/llama/special_text.h"
 #include "engine/llama/text.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
@@ -20,7 +21,7 @@ class Vocabulary final : public NamedTokenizer {
 
   std::string name() const override { return "vocabulary " + digest_; }
   std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
-    std::vector<Token> tokens = tokens_of(vocab_, file_, text, special);
+    std::vector<Token> tokens = *tokens_in_pieces(vocab_, file_, text, special, {});
     if (const auto first = bos(); add_bos && first) tokens.insert(tokens.begin(), *first);
     return tokens;
   }

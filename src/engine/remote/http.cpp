@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 
+#include "base/net.h"
 #include "base/source.h"
 #include "base/text.h"
 #include "mrrope/error.h"
@@ -44,9 +45,7 @@ const char* trouble_of(httplib::Error error) {
 
 }  // namespace
 
-bool Url::loopback() const {
-  return host == "localhost" || host == "[::1]" || host.rfind("127.", 0) == 0;
-}
+bool Url::loopback() const { return is_loopback_host(host); }
 
 Url parse_url(const std::string& text) {
   Url url;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 
@@ -60,7 +61,7 @@ class Askers {
     return under_way_;
   }
 
-  // One that is through, or none within a tenth of a second.
+  // A finished one, or false after a tenth of a second.
   bool receive(Item& item) {
     std::unique_lock lock(mutex_);
     through_.wait_for(lock, std::chrono::milliseconds(100), [&] { return !done_.empty(); });
@@ -118,13 +119,14 @@ std::string troubles_text(const std::map<std::string, int>& troubles) {
 
 void note_troubles(const AskSummary& summary, RunFolder& folder) {
   if (!summary.troubles.empty()) {
-    folder.add_note(cat("trouble with the server: ", troubles_text(summary.troubles),
+    folder.add_note(cat("problems with the server: ", troubles_text(summary.troubles),
                         summary.troubles.count("usage") > 0
-                            ? " (usage: it counts other tokens than were sent or asked for)"
+                            ? " (usage: its token counts differ from what was sent or asked for)"
                             : ""));
   }
   if (summary.failed > 0) {
-    folder.add_note(cat(summary.failed, " prompts got no answer and count nowhere, the last: ",
+    folder.add_note(cat(summary.failed,
+                        " prompts got no answer and are excluded from the results; the last one: ",
                         summary.last_failure));
   }
 }
@@ -132,21 +134,22 @@ void note_troubles(const AskSummary& summary, RunFolder& folder) {
 AskSummary ask_all(PromptModel& model, const AskJob& job, Progress& progress) {
   AskSummary summary;
   const auto parallel = std::size_t(model.parallel());
-  const std::size_t most = parallel + parallel / 4 + 1;  // some lie ready
+  const std::size_t most = parallel + parallel / 4 + 1;  // a few are ready to send
   std::size_t next = 0;
   std::size_t in_a_row = 0;
   Askers askers(model);
   while ((next < job.count || askers.under_way() > 0) && !interrupt_requested()) {
     while (next < job.count && askers.under_way() < most && !interrupt_requested()) {
-      Item item{next, job.make(next), job.options(next), {}, nullptr};
+      Question question = job.make(next);
+      Item item{next, std::move(question.prompt), std::move(question.options), {}, nullptr};
       item.options.on_text = [](std::string_view) { return !interrupt_requested(); };
       askers.send(std::move(item));
       ++next;
     }
     const std::string wrong = troubles_text(summary.troubles);
     progress.label(cat("prompt ", next, " of ", job.count, ", ",
-                       std::min(askers.under_way(), parallel), " under way",
-                       wrong.empty() ? "" : "; tried again after: ", wrong));
+                       std::min(askers.under_way(), parallel), " in flight",
+                       wrong.empty() ? "" : "; retried after: ", wrong));
     Item item;
     if (!askers.receive(item)) continue;
     if (item.error) std::rethrow_exception(item.error);

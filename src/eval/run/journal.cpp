@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/json.h"
+#include "base/output_file.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 
@@ -45,31 +47,20 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
-// A folder is flushed so that a rename in it survives a power cut. Some file systems refuse.
-void flush_folder(const fs::path& folder) {
-  const int file = retry_open(folder.empty() ? fs::path(".") : folder, O_RDONLY | O_DIRECTORY);
-  if (file < 0) return;
-  ::fsync(file);
-  ::close(file);
+// A line longer than this is not one of ours.
+constexpr JsonLimits kLineLimits{.bytes = std::uint64_t{64} << 20, .depth = 32};
+
+// null where the line is not a JSON object.
+ordered_json parse_line(std::string_view line, const std::string& name) {
+  try {
+    ordered_json object = parse_ordered_json(line, name, kLineLimits);
+    if (object.is_object()) return object;
+  } catch (const Error&) {  // the caller says which line it is
+  }
+  return {};
 }
 
 }  // namespace
-
-void write_atomically(const fs::path& path, const std::string& content) {
-  fs::path temporary = path;
-  temporary += ".part";
-  const int file = retry_open(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-  if (file < 0) cannot("create", temporary, errno);
-  int code = write_all(file, content);
-  if (code == 0 && ::fsync(file) != 0) code = errno;
-  if (::close(file) != 0 && code == 0) code = errno;
-  if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
-  if (code != 0) {
-    ::unlink(temporary.c_str());
-    cannot("write", path, code);
-  }
-  flush_folder(path.parent_path());
-}
 
 ParsedJournal parse_journal(const std::string& content, const std::string& name) {
   ParsedJournal parsed;
@@ -77,8 +68,7 @@ ParsedJournal parse_journal(const std::string& content, const std::string& name)
     const std::size_t end = content.find('\n', parsed.size);
     ordered_json line;
     if (end != std::string::npos) {
-      line = ordered_json::parse(content.begin() + std::ptrdiff_t(parsed.size),
-                                 content.begin() + std::ptrdiff_t(end), nullptr, false);
+      line = parse_line(std::string_view(content).substr(parsed.size, end - parsed.size), name);
     }
     if (!line.is_object()) {
       if (end != std::string::npos && end + 1 < content.size()) {
@@ -95,7 +85,7 @@ ParsedJournal parse_journal(const std::string& content, const std::string& name)
 }
 
 Journal::Journal(const fs::path& path) : path_(path) {
-  file_ = retry_open(path, O_RDWR | O_CREAT);
+  file_ = retry_open(path, O_RDWR | O_CREAT | O_NOFOLLOW);
   if (file_ < 0) cannot("open", path, errno);
   try {
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
@@ -108,7 +98,7 @@ Journal::Journal(const fs::path& path) : path_(path) {
     ::close(file_);
     throw;
   }
-  flush_folder(path.parent_path());
+  flush_folder(folder_of(path));
 }
 
 Journal::~Journal() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal: one JSON object per line, one line per finished unit of work, only ever appended to.
-// A line counts once its line feed is on the disk, so that a run killed at any moment loses the
-// unit it was in and nothing else.
+// The journal: one JSON object per line, one line per finished unit of work, append-only. A line
+// counts once its line feed is on the disk, so a run killed at any moment loses only the unit that
+// it was computing.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,10 @@
 
 namespace mrrope {
 
-// Writes a file in full or not at all: under a temporary name, flushed to the disk, renamed.
-// Throws Error (failed).
-void write_atomically(const std::filesystem::path& path, const std::string& content);
-
 struct ParsedJournal {
   std::vector<nlohmann::ordered_json> lines;
   std::uint64_t size = 0;       // bytes of whole lines
-  std::uint64_t half_line = 0;  // bytes after them: no line feed, or no JSON object
+  std::uint64_t half_line = 0;  // bytes after them: without a line feed, or not a JSON object
 };
 
 // Throws Error (corrupt) on a broken line before the last; `name` is for the message.
@@ -27,9 +23,9 @@ ParsedJournal parse_journal(const std::string& content, const std::string& name)
 
 class Journal {
  public:
-  // Opens or creates the file, locks it, and reads what is there. A half line at the end is left
-  // out and overwritten by the next append. Throws Error: failed (cannot be written, or another
-  // process holds the lock), corrupt.
+  // Opens or creates the file, locks it, and reads what is there. An incomplete line at the end
+  // is ignored and overwritten by the next append. Throws Error: failed (cannot be written, or
+  // another process holds the lock), corrupt.
   explicit Journal(const std::filesystem::path& path);
   ~Journal();
   Journal(const Journal&) = delete;

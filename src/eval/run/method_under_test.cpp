@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "formats/digest.h"
 #include "formats/plan_file.h"
@@ -14,16 +15,14 @@ namespace mrrope {
 
 using nlohmann::ordered_json;
 
-bool untouched(const Ladder& ladder) {
-  const Plan& plan = ladder.rungs().front().plan;
-  return !ladder.elastic() && plan.attention_scale() == 1 &&
+bool MethodUnderTest::untouched() const {
+  if (!ladder || ladder->elastic()) return false;
+  const Plan& plan = ladder->rungs().front().plan;
+  return plan.attention_scale() == 1 &&
          std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
 }
 
-MethodUnderTest served_method(std::int64_t longest) {
-  const Geometry stand_in{4, 10000, longest, Pairing::halves};
-  return {"served", make_ladder(make_plan(stand_in, {}), longest), true};
-}
+MethodUnderTest served_method() { return {"served", std::nullopt}; }
 
 std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths) {
   std::sort(lengths.begin(), lengths.end());
@@ -38,7 +37,7 @@ void check_methods(const Target& target, const std::vector<MethodUnderTest>& met
   };
   if (methods.empty()) refuse("no method to evaluate", "give --methods none,yarn,pro");
   if (lengths.empty()) refuse("no length to evaluate", "give --lengths 1k,2k,4k");
-  if (batch < 1) refuse(cat("a batch of ", batch, " tokens makes no sense"), "2048 is usual");
+  if (batch < 1) refuse(cat("a batch of ", batch, " tokens is not possible"), "2048 is usual");
   const std::int64_t longest = lengths.back();
   if (longest > target.context_length()) {
     refuse(cat("length ", longest, " does not fit the context of ", target.context_length()),
@@ -49,9 +48,9 @@ void check_methods(const Target& target, const std::vector<MethodUnderTest>& met
     if (!names.insert(method.name).second) {
       refuse(cat("method ", method.name, " is given twice"), "name each method once");
     }
-    if (longest > method.ladder.longest()) {
-      refuse(cat("length ", longest, " is past the last rung of ", method.name, ", ",
-                 method.ladder.longest()),
+    if (method.ladder && longest > method.ladder->longest()) {
+      refuse(cat("length ", longest, " is beyond the last rung of ", method.name, ", ",
+                 method.ladder->longest()),
              cat("give --ctx ", longest));
     }
   }
@@ -60,8 +59,7 @@ void check_methods(const Target& target, const std::vector<MethodUnderTest>& met
 ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {
   ordered_json list = ordered_json::array();
   for (const MethodUnderTest& method : methods) {
-    const Ladder& ladder = method.ladder;
-    if (method.served) {
+    if (!method.ladder) {
       list.push_back({{"method", method.name},
                       {"plan", "served"},
                       {"scale", nullptr},
@@ -69,23 +67,37 @@ ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {
                       {"numbers", nullptr}});
       continue;
     }
+    const Ladder& ladder = *method.ladder;
     list.push_back({{"method", method.name},
                     {"plan", ladder_digest(ladder)},
                     {"scale", ladder.rungs().back().plan.extension().scale},
-                    {"untouched", untouched(ladder)},
+                    {"untouched", method.untouched()},
                     {"numbers", ladder.elastic() ? ladder_json(ladder)
                                                  : plan_json(ladder.rungs().front().plan)}});
   }
   return list;
 }
 
-double scale_of(const ordered_json& method) {
-  const ordered_json& scale = method.at("scale");
-  return scale.is_null() ? std::nan("") : scale.get<double>();
+MethodRow read_method_row(const ordered_json& entry) {
+  const ordered_json& scale = entry.at("scale");
+  return {entry.at("method").get<std::string>(), entry.at("plan").get<std::string>(),
+          scale.is_null() ? std::nan("") : scale.get<double>(), entry.value("untouched", false)};
 }
 
-ordered_json or_null(double value) {
-  return std::isfinite(value) ? ordered_json(value) : ordered_json();
+ordered_json result_row(const std::string& task, const MethodRow& row, std::int64_t length,
+                        const std::string& metric, const Estimate& estimate,
+                        std::optional<double> depth) {
+  ordered_json entry = {{"task", task},
+                        {"method", row.method},
+                        {"plan", row.plan},
+                        {"scale", json_or_null(row.scale)},
+                        {"length", length}};
+  if (depth) entry["depth"] = *depth;
+  entry["metric"] = metric;
+  entry["value"] = json_or_null(estimate.value);
+  entry["stderr"] = json_or_null(estimate.error);
+  entry["n"] = estimate.n;
+  return entry;
 }
 
 }  // namespace mrrope

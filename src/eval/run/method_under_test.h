@@ -1,44 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every task is asked about: a model under several methods at several lengths.
+// What every task measures: a model under several methods at several lengths.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "eval/run/target.h"
+#include "eval/stats/statistics.h"
 #include "mrrope/ladder.h"
 
 namespace mrrope {
 
 struct MethodUnderTest {
-  std::string name;  // the row: "pro", "elastic:pro", "vendor", ...
-  Ladder ladder;
-  // Behind an endpoint: the scaling is the server's own, and the ladder only says how far we go.
-  bool served = false;
+  std::string name;              // the row: "pro", "elastic:pro", "vendor", ...
+  std::optional<Ladder> ladder;  // absent behind an endpoint: the server has its own scaling
+
+  bool elastic() const { return ladder && ladder->elastic(); }
+  bool untouched() const;  // the model as shipped
 };
 
-// The one row of a run against an endpoint that serves up to `longest` tokens.
-MethodUnderTest served_method(std::int64_t longest);
-
-// Whether this is the model as shipped.
-bool untouched(const Ladder& ladder);
+// The only row of a run against an endpoint.
+MethodUnderTest served_method();
 
 // Ascending, each once.
 std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths);
 
-// Throws Error (usage): no method, one named twice, no length, a batch below 1, or the longest
-// length past the context or the last rung of a ladder. Lengths are sorted.
+// Throws Error (usage): no method, a method named twice, no length, a batch below 1, or the longest
+// length beyond the context or the last rung of a ladder. Lengths are sorted.
 void check_methods(const Target& target, const std::vector<MethodUnderTest>& methods,
                    const std::vector<std::int64_t>& lengths, std::int64_t batch);
 
-// Their share of run.json: all that results depend on.
+// Their entries in run.json: everything that results depend on.
 nlohmann::ordered_json methods_identity(const std::vector<MethodUnderTest>& methods);
-// The scale of an entry of run.json's methods; NaN where only the server knows.
-double scale_of(const nlohmann::ordered_json& method);
 
-// null where nothing was measured.
-nlohmann::ordered_json or_null(double value);
+// The same, read back.
+struct MethodRow {
+  std::string method;
+  std::string plan;        // digest
+  double scale = 1;        // of the last rung; NaN where only the server knows
+  bool untouched = false;  // the model as shipped
+};
+// May throw an exception of the JSON library.
+MethodRow read_method_row(const nlohmann::ordered_json& entry);
+
+// A row of results.json: {task, method, plan, scale, length, depth?, metric, value, stderr, n}.
+nlohmann::ordered_json result_row(const std::string& task, const MethodRow& row,
+                                  std::int64_t length, const std::string& metric,
+                                  const Estimate& estimate, std::optional<double> depth = {});
 
 }  // namespace mrrope

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -16,9 +15,6 @@ namespace mrrope {
 
 namespace {
 
-std::atomic<bool> g_interrupt = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
-
 using Seconds = std::chrono::duration<double>;
 constexpr Seconds kSilent{2};
 constexpr Seconds kRedraw{0.1};
@@ -29,10 +25,6 @@ constexpr std::size_t kWidest = 79;  // a bar that wraps cannot be redrawn in pl
 std::string two(std::int64_t value) { return (value < 10 ? "0" : "") + std::to_string(value); }
 
 }  // namespace
-
-void request_interrupt() noexcept { g_interrupt.store(true, std::memory_order_relaxed); }
-bool interrupt_requested() noexcept { return g_interrupt.load(std::memory_order_relaxed); }
-void clear_interrupt() noexcept { g_interrupt.store(false, std::memory_order_relaxed); }
 
 std::string duration_text(double seconds) {
   if (!(seconds < 1e9)) return "unknown";
@@ -49,7 +41,7 @@ Progress::Progress(std::function<void(const std::string&)> write, bool terminal,
 Progress::~Progress() {
   try {
     finish();
-  } catch (...) {  // a bar that cannot be wiped is no reason to die
+  } catch (...) {  // failing to clear the bar is not fatal
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress on stderr, and the wish to stop. A bar on a terminal, redrawn in place; elsewhere a line
-// now and then; nothing at all in the first two seconds. No colours are used, so NO_COLOR holds.
+// Progress on stderr: a bar on a terminal, redrawn in place; elsewhere a line now and then; nothing
+// in the first two seconds. It uses no colours, so NO_COLOR holds.
 #pragma once
 
 #include <chrono>
@@ -9,11 +9,6 @@
 #include <string>
 
 namespace mrrope {
-
-// Set from a signal handler; both are safe there. Long computations ask between batches.
-void request_interrupt() noexcept;
-bool interrupt_requested() noexcept;
-void clear_interrupt() noexcept;
 
 class Progress {
  public:

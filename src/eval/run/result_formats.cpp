@@ -10,6 +10,7 @@
 
 #include "base/csv.h"
 #include "base/text.h"
+#include "eval/run/task.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -31,9 +32,12 @@ std::string csv_field(const ordered_json& value) {
   return value.is_string() ? value.get<std::string>() : dump(value);
 }
 
-// Losses and divergences fall as a model gets better; every other metric is a score.
-bool higher_is_better(const std::string& metric) {
-  return metric.rfind("perplexity", 0) != 0 && metric.rfind("kl_", 0) != 0;
+bool higher_is_better(const std::string& task_name, const std::string& metric) {
+  const Task* task = find_task(task_name);
+  if (task == nullptr) return true;
+  const auto known = std::find_if(task->metrics.begin(), task->metrics.end(),
+                                  [&](const MetricInfo& m) { return m.name == metric; });
+  return known == task->metrics.end() || known->higher_is_better;
 }
 
 // Seconds since 1970 of a time that run.json holds.
@@ -100,9 +104,10 @@ class Harness {
     task[metric + ",none"] = row.at("value");
     task[metric + "_stderr,none"] = row.at("stderr").is_null() ? "N/A" : row.at("stderr");
     task["sample_count"][metric + ",none"] = n;
-    json_["higher_is_better"][name][metric] = higher_is_better(metric);
+    const bool higher = higher_is_better(row.at("task").get<std::string>(), metric);
+    json_["higher_is_better"][name][metric] = higher;
     json_["configs"][name]["metric_list"].push_back(
-        {{"metric", metric}, {"higher_is_better", higher_is_better(metric)}});
+        {{"metric", metric}, {"higher_is_better", higher}});
   }
 
   static ordered_json metadata(const ordered_json& row) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of results.json for other tools. They know no task: a row is {task, method, plan, scale,
-// length, depth?, metric, value, stderr, n}, whatever task wrote it.
+// The rows of results.json for other tools. A row is {task, method, plan, scale, length, depth?,
+// metric, value, stderr, n} for every task.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,12 +8,12 @@
 
 namespace mrrope {
 
-// One line per row under a line of names; empty where there is no depth or nothing was measured.
-// Quoted as RFC 4180 says, lines end in a line feed. Throws Error (corrupt) on rows of another
-// shape.
+// One line per row below a header line; empty fields where there is no depth or nothing was
+// measured. Quoted as in RFC 4180, lines end in a line feed. Throws Error (corrupt) on rows of
+// another shape.
 std::string results_csv(const nlohmann::ordered_json& results);
 
-// The schema of lm-evaluation-harness 0.4: what its result files hold and its tables are made from.
+// The schema of lm-evaluation-harness 0.4, which its tables are made from.
 // A method at a length (and depth) is one task there, such as "ppl/pro/8192" and
 // "needle/pro/8192/depth_50", with "perplexity,none" and "perplexity_stderr,none"; "ppl/pro" groups
 // them. A standard error that is not known is "N/A", as there; a value that was not measured is

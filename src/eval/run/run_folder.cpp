@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/json.h"
+#include "base/output_file.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "mrrope/error.h"
@@ -24,8 +26,14 @@ constexpr const char* kRun = "run.json";
 constexpr const char* kJournal = "journal.jsonl";
 constexpr const char* kResults = "results.json";
 
+// A run of 100,000 documents fits.
+constexpr JsonLimits kRunLimits{.bytes = std::uint64_t{64} << 20, .depth = 32};
+
+// How often the cost of a run is written while it goes on.
+constexpr std::chrono::seconds kCostInterval{5};
+
 // Results do not depend on these.
-ordered_json essence(ordered_json run) {
+ordered_json without_volatile(ordered_json run) {
   run.erase("command");
   run.erase("measured");
   return run;
@@ -36,7 +44,9 @@ std::string dump(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-std::string digest(const ordered_json& run) { return sha256(dump(essence(run))).substr(0, 16); }
+std::string digest(const ordered_json& run) {
+  return sha256(dump(without_volatile(run))).substr(0, 16);
+}
 
 std::string shortened(const ordered_json& value) {
   const std::string text = dump(value);
@@ -49,11 +59,11 @@ std::string first_difference(const ordered_json& there, const ordered_json& now,
   const auto below = [&](const std::string& key) { return at.empty() ? key : at + "/" + key; };
   if (there.is_object() && now.is_object()) {
     for (const auto& [key, value] : now.items()) {
-      if (!there.contains(key)) return below(key) + " is new";
+      if (!there.contains(key)) return below(key) + " is not in it";
       if (there[key] != value) return first_difference(there[key], value, below(key));
     }
     for (const auto& [key, value] : there.items()) {
-      if (!now.contains(key)) return below(key) + " is gone";
+      if (!now.contains(key)) return below(key) + " is only there";
     }
   }
   if (there.is_array() && now.is_array() && there.size() == now.size()) {
@@ -74,7 +84,7 @@ std::string read_whole(const fs::path& path) {
 }
 
 ordered_json read_run_json(const fs::path& path) {
-  ordered_json run = ordered_json::parse(read_whole(path), nullptr, false);
+  ordered_json run = parse_ordered_json(read_whole(path), path.string(), kRunLimits);
   if (!run.is_object()) {
     throw Error(ErrorKind::corrupt, cat(path.string(), " is not a JSON object"),
                 "give another --out folder");
@@ -141,31 +151,40 @@ void RunFolder::begin(const ordered_json& identity, std::size_t units) {
   if (!lines.empty()) {
     const auto tag = lines.front().find("run");
     if (tag == lines.front().end() || !tag->is_string() || *tag != digest(run_)) {
-      refuse(cat("its ", kJournal, " was written by something else"));
+      refuse(cat("its ", kJournal, " is not of this run"));
     }
     units_.assign(lines.begin() + 1, lines.end());
   }
   if (journal_->half_line() > 0) {
-    notes_.push_back(cat("the journal ended in half a line (", journal_->half_line(),
-                         " bytes), which was cut off: its unit is computed again"));
+    notes_.push_back(cat("the journal ended in an incomplete line (", journal_->half_line(),
+                         " bytes), which was removed: its unit is computed again"));
   }
   if (!units_.empty()) {
-    notes_.push_back(
-        cat("going on after ", units_.size(), " finished units in ", folder_.string()));
+    notes_.push_back(cat("resuming: ", units_.size(), " units already done in ", folder_.string()));
   }
   write_atomically(folder_ / kRun, results_text(run_));
+  cost_saved_ = std::chrono::steady_clock::now();
   if (lines.empty()) journal_->append({{"journal", 1}, {"run", digest(run_)}});
+}
+
+RunFolder::~RunFolder() {
+  try {
+    save_cost();
+  } catch (const Error&) {  // the journal has the results; only the cost is lost
+  }
 }
 
 void RunFolder::append(const ordered_json& unit, const RunCost& so_far) {
   if (journal_) journal_->append(unit);
   units_.push_back(unit);
-  write_cost(so_far);
+  set_cost(so_far);
+  if (std::chrono::steady_clock::now() - cost_saved_ >= kCostInterval) save_cost();
 }
 
 void RunFolder::finish(const std::string& results, const RunCost& cost) {
   if (!in_memory() && !info_.shard.part()) write_atomically(folder_ / kResults, results);
-  write_cost(cost);
+  set_cost(cost);
+  save_cost();
 }
 
 void RunFolder::read_cost(const ordered_json& run) {
@@ -178,13 +197,13 @@ void RunFolder::read_cost(const ordered_json& run) {
     earlier_memory_ = measured->at("peak_memory_bytes").get<std::uint64_t>();
   } catch (const nlohmann::json::exception& e) {
     throw Error(ErrorKind::corrupt,
-                cat("what ", (folder_ / kRun).string(), " has measured cannot be read: ", e.what()),
+                cat("\"measured\" in ", (folder_ / kRun).string(), " cannot be read: ", e.what()),
                 "delete its line \"measured\"");
   }
   run_["measured"] = *measured;
 }
 
-void RunFolder::write_cost(const RunCost& so_far) {
+void RunFolder::set_cost(const RunCost& so_far) {
   if (so_far.tokens == 0) return;  // nothing was computed: what earlier calls have measured stays
   const double seconds = earlier_.seconds + so_far.seconds;
   const std::int64_t tokens = earlier_.tokens + so_far.tokens;
@@ -194,24 +213,31 @@ void RunFolder::write_cost(const RunCost& so_far) {
                       {"tokens", tokens},
                       {"tokens_per_second", double(tokens) / seconds},
                       {"peak_memory_bytes", std::max(peak_memory(), earlier_memory_)}};
-  if (!in_memory()) write_atomically(folder_ / kRun, results_text(run_));
+  cost_changed_ = true;
+}
+
+void RunFolder::save_cost() {
+  if (in_memory() || !cost_changed_) return;
+  write_atomically(folder_ / kRun, results_text(run_));
+  cost_changed_ = false;
+  cost_saved_ = std::chrono::steady_clock::now();
 }
 
 Error RunFolder::interrupted(std::size_t units_done, std::size_t units) const {
   if (in_memory()) {
     return {ErrorKind::interrupted, cat("interrupted after ", units_done, " of ", units, " units"),
-            "give --out FOLDER next time, and finished work is kept"};
+            "give --out FOLDER to keep finished work"};
   }
   return {ErrorKind::interrupted,
           cat("interrupted after ", units_done, " of ", units, " units, which are kept in ",
               folder_.string()),
-          "go on with: " + info_.command};
+          "resume with: " + info_.command};
 }
 
 RecordedRun read_run(const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(folder / kRun, error)) {
-    throw Error(ErrorKind::failed, cat(folder.string(), " holds no run: there is no ", kRun),
+    throw Error(ErrorKind::failed, cat(folder.string(), " is not a run folder: it has no ", kRun),
                 "give the --out folder of an evaluation");
   }
   RecordedRun recorded;
@@ -219,7 +245,8 @@ RecordedRun read_run(const fs::path& folder) {
   ParsedJournal journal =
       parse_journal(read_whole(folder / kJournal), (folder / kJournal).string());
   if (!journal.lines.empty()) {
-    if (journal.lines.front().value("run", "") != digest(recorded.run)) {
+    const auto tag = journal.lines.front().find("run");
+    if (tag == journal.lines.front().end() || *tag != digest(recorded.run)) {
       throw Error(ErrorKind::corrupt,
                   cat("journal and run.json in ", folder.string(), " are of different runs"),
                   "give another folder, or run the evaluation again");
@@ -235,9 +262,16 @@ ordered_json whole_run(ordered_json run) {
 }
 
 std::string run_difference(const ordered_json& there, const ordered_json& now) {
-  const ordered_json a = essence(there);
-  const ordered_json b = essence(now);
-  return a == b ? std::string() : first_difference(a, b);
+  ordered_json a = without_volatile(there);
+  ordered_json b = without_volatile(now);
+  if (a == b) return {};
+  // What was asked for comes before the engine's description, which follows from it: another
+  // length may mean another batch size.
+  const ordered_json engine_there = a.value("engine", ordered_json());
+  const ordered_json engine_now = b.value("engine", ordered_json());
+  a.erase("engine");
+  b.erase("engine");
+  return a == b ? first_difference(engine_there, engine_now, "engine") : first_difference(a, b);
 }
 
 void write_recorded(const fs::path& folder, const RecordedRun& recorded) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of one run: run.json (what was asked for, and how fast it went), journal.jsonl (what
-// is done), results.json (what it means). Giving the same command again goes on where the journal
-// ends; results are always made from journal lines alone, so they do not depend on interruptions.
+// The folder of one run: run.json (what was asked for, and its cost), journal.jsonl (finished
+// units), results.json. The same command resumes where the journal ends; results are always made
+// from journal lines alone, so they do not depend on interruptions.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -24,13 +25,13 @@ struct Shard {
 std::string to_text(const Shard& shard);  // 2/4
 
 struct RunInfo {
-  std::string command;       // as typed; shown as the way to go on
+  std::string command;       // as typed; shown as the way to resume
   std::string model_digest;  // model_digest()
   std::uint64_t seed = 1;
   Shard shard{};
 };
 
-// What a call of the command has computed so far; kept apart from what it found.
+// What a call of the command has computed so far; kept separate from its results.
 struct RunCost {
   double seconds = 0;
   std::int64_t tokens = 0;
@@ -43,10 +44,13 @@ class RunFolder {
 
   // Creates the folder if need be and locks it. Throws Error (failed).
   RunFolder(std::filesystem::path folder, RunInfo info);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
 
-  // identity: all that the results depend on. Writes run.json, or throws Error (usage) naming the
-  // first difference if the folder belongs to a run of something else. units: how many this run, or
-  // this shard of it, will have when it is through.
+  // identity: everything that the results depend on. Writes run.json, or throws Error (usage)
+  // naming the first difference if the folder belongs to another run. units: how many this run, or
+  // this shard of it, has in all.
   void begin(const nlohmann::ordered_json& identity, std::size_t units = 0);
 
   // What run.json holds. Valid after begin().
@@ -54,8 +58,8 @@ class RunFolder {
 
   // Finished units, oldest first.
   const std::vector<nlohmann::ordered_json>& units() const noexcept { return units_; }
-  // The cost goes into run.json, on top of what earlier calls have cost: a call that is killed
-  // leaves that of its finished units.
+  // The cost goes into run.json, on top of the cost of earlier calls, every few seconds and at the
+  // end: a call that is killed loses the cost since the last time.
   void append(const nlohmann::ordered_json& unit, const RunCost& so_far = {});
 
   // Writes results.json and the cost; for a shard the cost alone, since its results are a part.
@@ -64,16 +68,17 @@ class RunFolder {
   bool in_memory() const noexcept { return folder_.empty(); }
   const std::filesystem::path& folder() const noexcept { return folder_; }
   const RunInfo& info() const noexcept { return info_; }
-  // What the user should know: how many units were there already, a half line cut off.
+  // What the user should know: how many units were already done, an incomplete line removed.
   const std::vector<std::string>& notes() const noexcept { return notes_; }
   void add_note(std::string text) { notes_.push_back(std::move(text)); }
 
-  // The Error (interrupted) to throw, with the command to go on.
+  // The Error (interrupted) to throw, with the command to resume.
   Error interrupted(std::size_t units_done, std::size_t units) const;
 
  private:
   void read_cost(const nlohmann::ordered_json& run);
-  void write_cost(const RunCost& so_far);
+  void set_cost(const RunCost& so_far);
+  void save_cost();
 
   std::filesystem::path folder_;
   RunInfo info_;
@@ -82,26 +87,28 @@ class RunFolder {
   std::string started_;
   RunCost earlier_;  // of calls before this one
   std::uint64_t earlier_memory_ = 0;
+  bool cost_changed_ = false;  // since run.json was written
+  std::chrono::steady_clock::time_point cost_saved_{};
   std::vector<nlohmann::ordered_json> units_;
   std::vector<std::string> notes_;
 };
 
-// run.json and the units of a folder, for reports: without a lock, without a model. A half line is
-// left out. Throws Error: failed (not there), corrupt.
+// run.json and the units of a folder, for reports: without a lock, without a model. An incomplete
+// last line is ignored. Throws Error: failed (missing), corrupt.
 struct RecordedRun {
   nlohmann::ordered_json run;
   std::vector<nlohmann::ordered_json> units;
 };
 RecordedRun read_run(const std::filesystem::path& folder);
 
-// run.json of the run that a shard is a part of.
+// run.json of the run that a shard is part of.
 nlohmann::ordered_json whole_run(nlohmann::ordered_json run);
 
 // Empty, or the first thing that results depend on and that differs between the two.
 std::string run_difference(const nlohmann::ordered_json& there, const nlohmann::ordered_json& now);
 
-// Both files of a run folder in full; results.json is the caller's. Throws Error: usage (the folder
-// holds another run), failed.
+// Writes run.json and journal.jsonl; the caller writes results.json. Throws Error: usage (the
+// folder holds another run), failed.
 void write_recorded(const std::filesystem::path& folder, const RecordedRun& recorded);
 
 // An object as JSON text, with one line for every element of its lists.

@@ -2,14 +2,10 @@
 #include "eval/run/shard.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <tuple>
 
 #include "base/text.h"
-#include "eval/samples/sample_results.h"
-#include "eval/tasks/needle/needle_results.h"
-#include "eval/tasks/perplexity/perplexity_results.h"
+#include "eval/run/task.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -25,7 +21,7 @@ struct Part {
   fs::path folder;
   RecordedRun recorded;
   Shard shard;
-  std::size_t units = 0;  // that were dealt to it
+  std::size_t units = 0;  // that were assigned to it
 };
 
 Part read_part(const fs::path& folder) {
@@ -56,68 +52,25 @@ Part read_part(const fs::path& folder) {
   return part;
 }
 
-// Where one run would have written this unit: the order of the jobs' loops.
-class UnitOrder {
- public:
-  explicit UnitOrder(const ordered_json& run) : task_(run.value("task", "")) {
-    std::size_t touched = 0;
-    for (const ordered_json& method : run.at("methods")) {
-      // Perplexity begins with the untouched model, which others are compared with.
-      const bool first = task_ == "ppl" && method.value("untouched", false);
-      const std::size_t at = (first ? 0 : run.at("methods").size()) + touched++;
-      methods_[method.at("method").get<std::string>()] = at;
-    }
-    if (!run.contains("documents")) return;
-    for (const ordered_json& document : run.at("documents")) {
-      documents_.emplace(document.at("id").get<std::string>(), documents_.size());
-    }
-  }
-
-  using Key = std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t>;
-  Key operator()(const ordered_json& unit) const {
-    const auto method = methods_.find(unit.value("method", ""));
-    const std::size_t m = method != methods_.end() ? method->second : SIZE_MAX;
-    if (task_ == "ppl") {
-      const auto document = documents_.find(unit.value("document", ""));
-      return {document != documents_.end() ? document->second : SIZE_MAX, 0, m,
-              unit.value("window", std::int64_t(0))};
-    }
-    if (task_ == "needle") {
-      // Behind an endpoint a unit is one cell.
-      const auto cells = unit.find("cells");
-      if (cells == unit.end() || cells->size() != 1)
-        return {unit.value("sample", SIZE_MAX), m, 0, 0};
-      const ordered_json& cell = cells->front();
-      return {unit.value("sample", SIZE_MAX), m, cell.at("length").get<std::size_t>(),
-              std::int64_t(1e6 * cell.at("depth").get<double>())};
-    }
-    return {unit.value("set", SIZE_MAX), unit.value("group", SIZE_MAX), m, 0};
-  }
-
- private:
-  std::string task_;
-  std::map<std::string, std::size_t> methods_;
-  std::map<std::string, std::size_t> documents_;
-};
-
+// As one run would have written them.
 void put_in_order(RecordedRun& whole) {
-  const UnitOrder order(whole.run);
-  std::vector<std::pair<UnitOrder::Key, ordered_json>> keyed;
-  for (ordered_json& unit : whole.units) {
-    const UnitOrder::Key key = order(unit);
-    keyed.emplace_back(key, std::move(unit));
-  }
-  std::stable_sort(keyed.begin(), keyed.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  whole.units.clear();
-  for (std::size_t i = 0; i < keyed.size(); ++i) {
-    if (i > 0 && keyed[i].first == keyed[i - 1].first) {
+  const std::vector<UnitPlace> places =
+      unit_places(task_of(whole.run).places, whole.run, whole.units);
+  std::vector<std::size_t> order(places.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return places[a] < places[b]; });
+  std::vector<ordered_json> sorted;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    ordered_json& unit = whole.units[order[i]];
+    if (i > 0 && places[order[i]] == places[order[i - 1]]) {
       throw Error(ErrorKind::corrupt,
-                  cat("two journals hold the same unit: ", keyed[i].second.dump().substr(0, 200)),
+                  cat("two journals hold the same unit: ", unit.dump().substr(0, 200)),
                   "these are not the shards of one run; run one of them again");
     }
-    whole.units.push_back(std::move(keyed[i].second));
+    sorted.push_back(std::move(unit));
   }
+  whole.units = std::move(sorted);
 }
 
 // The cost of all: time and tokens add up, as if one machine had done it.
@@ -159,13 +112,13 @@ Shard parse_shard(const std::string& text) {
     shard = {number(text.substr(0, slash)), number(text.substr(slash + 1))};
   }
   if (shard.index < 1 || shard.index > shard.count || shard.count > kMostShards) {
-    throw Error(ErrorKind::usage, cat("--shard ", text, " is no part of a whole"),
+    throw Error(ErrorKind::usage, cat("--shard ", text, " is not a part of a whole"),
                 "shards are counted from 1: give --shard 1/4, 2/4, 3/4 and 4/4");
   }
   return shard;
 }
 
-std::vector<bool> dealt(const std::vector<std::int64_t>& costs, const Shard& shard) {
+std::vector<bool> assign_shard(const std::vector<std::int64_t>& costs, const Shard& shard) {
   std::vector<std::size_t> order(costs.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
   std::stable_sort(order.begin(), order.end(),
@@ -179,6 +132,16 @@ std::vector<bool> dealt(const std::vector<std::int64_t>& costs, const Shard& sha
   }
   return mine;
 }
+
+namespace {
+
+std::string command_of(const ordered_json& run) {
+  const auto command = run.find("command");
+  return command != run.end() && command->is_string() ? command->get<std::string>()
+                                                      : "the command of this shard";
+}
+
+}  // namespace
 
 JoinedRun join_shards(const std::vector<fs::path>& folders) {
   std::vector<Part> parts;
@@ -209,14 +172,13 @@ JoinedRun join_shards(const std::vector<fs::path>& folders) {
           "name each shard's folder once");
     }
     for (; next < part.shard.index; ++next) {
-      joined.missing.push_back(cat("shard ", to_text({next, part.shard.count}), " is not there"));
+      joined.missing.push_back(cat("shard ", to_text({next, part.shard.count}), " is missing"));
     }
     ++next;
     if (part.recorded.units.size() != part.units) {
-      joined.missing.push_back(
-          cat("shard ", to_text(part.shard), " in ", part.folder.string(), " has done ",
-              part.recorded.units.size(), " of ", part.units,
-              " units; go on with: ", part.recorded.run.value("command", "its command")));
+      joined.missing.push_back(cat("shard ", to_text(part.shard), " in ", part.folder.string(),
+                                   " has done ", part.recorded.units.size(), " of ", part.units,
+                                   " units; resume with: ", command_of(part.recorded.run)));
     }
     for (ordered_json& unit : part.recorded.units) {
       joined.recorded.units.push_back(std::move(unit));
@@ -224,34 +186,21 @@ JoinedRun join_shards(const std::vector<fs::path>& folders) {
   }
   for (; next <= parts.front().shard.count; ++next) {
     joined.missing.push_back(
-        cat("shard ", to_text({next, parts.front().shard.count}), " is not there"));
+        cat("shard ", to_text({next, parts.front().shard.count}), " is missing"));
   }
   joined.recorded.run = whole;
   joined.recorded.run.erase("measured");
-  try {
+  read_recorded([&] {
     if (ordered_json cost = measured_of(parts); !cost.is_null()) {
       joined.recorded.run["measured"] = std::move(cost);
     }
     put_in_order(joined.recorded);
-  } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt, cat("run.json or a journal lacks something: ", e.what()),
-                "run this shard again");
-  }
+  });
   return joined;
 }
 
-WrittenResults results_of(const RecordedRun& recorded) {
-  const std::string task = recorded.run.value("task", "");
-  if (task == "ppl") {
-    const PerplexityResults results = perplexity_results(recorded.run, recorded.units);
-    return {results_text(to_json(results)), to_text(results)};
-  }
-  if (task == "needle") {
-    const NeedleResults results = needle_results(recorded.run, recorded.units);
-    return {results_text(to_json(results)), to_text(results, false)};
-  }
-  const SampleResults results = sample_results(recorded.run, recorded.units);
-  return {results_text(to_json(results)), to_text(results)};
+TaskResults results_of(const RecordedRun& recorded) {
+  return task_of(recorded.run).results(recorded.run, recorded.units);
 }
 
 }  // namespace mrrope

@@ -13,7 +13,7 @@ namespace mrrope {
 
 class Target {
  public:
-  Target(TimelineModel& model) : timelines_(&model) {}  // NOLINT: one is the other
+  Target(TimelineModel& model) : timelines_(&model) {}  // NOLINT: implicit on purpose
   Target(PromptModel& model) : prompts_(&model) {}      // NOLINT
 
   // Exactly one of the two is not null.

@@ -12,7 +12,7 @@ namespace mrrope {
 
 namespace {
 
-// Drafts that nobody is asked: to find the fit.
+// Drafts that are never asked, to find the fit.
 constexpr std::size_t kTrial = SIZE_MAX / 2;
 
 class Fitter {
@@ -30,7 +30,7 @@ class Fitter {
       throw Error(ErrorKind::usage,
                   cat(task_, " cannot be made at ", length, " tokens: with this model's tokenizer ",
                       "and prompt it takes ", smallest, " at least"),
-                  cat("give --lengths of ", smallest, " or more, or leave it out with --tasks"));
+                  cat("give --lengths of ", smallest, " or more, or choose other --tasks"));
     }
   }
 
@@ -67,7 +67,7 @@ class Fitter {
     return frame_.text(draft.body, draft.prefix);
   }
 
-  // The tokens of the whole text. Word by word where that gave the same for the first text.
+  // The tokens of the whole text. Counted word by word if that gave the same for the first text.
   std::vector<Token> tokens_of(const std::string& text) {
     if (!word_by_word_) {
       std::vector<Token> tokens = frame_.tokens(text);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples fitted to a length: a drafter writes a prompt of so many units (words, lines, documents);
-// the largest number of units is found for which the whole prompt, template and BOS included, and
-// the room for the answer fit into N tokens. A sample that comes out longer than the one that was
-// tried loses as many units as it takes.
+// Samples fitted to a length: a drafter writes a prompt of a given number of units (words, lines,
+// documents). The largest number is used for which the whole prompt, including template and BOS,
+// and the answer fit into N tokens. A sample that is longer than the one that was tried loses as
+// many units as necessary.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ struct Draft {
 };
 
 struct Drafter {
-  std::int64_t least = 1;  // units below which the task makes no sense
+  std::int64_t least = 1;  // the fewest with which the task works
   std::int64_t grain = 1;  // units are least + k * grain
   std::int64_t most = INT64_MAX;
-  // A pure function. More units, a longer text.
+  // A pure function. More units give a longer text.
   std::function<Draft(std::int64_t units, std::size_t index)> draft;
 };
 
-// Throws Error (usage) with the smallest workable length where `length` is below it. The fit itself
-// is found when the first sample is made. The frame and the counter must outlive the set.
+// Throws Error (usage) that names the smallest possible length if `length` is below it. The fit is
+// found when the first sample is made. The frame and the counter must outlive the set.
 SampleSet fitted_set(const std::string& task, std::int64_t length, int answer_tokens,
                      const std::string& scorer, std::size_t count, Drafter drafter,
                      const PromptFrame& frame, TokenCounter& counter);

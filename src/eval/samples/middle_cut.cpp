@@ -16,7 +16,7 @@ CutPrompt cut_in_the_middle(const Tokenizer& model, const PromptFrame& frame,
   prompt.cut = true;
   const std::vector<Token> all = model.tokenize(body, false, false);
   const std::int64_t around = prompt.whole - std::int64_t(all.size());
-  // Where the two halves meet, tokenizing again may take a few tokens more.
+  // Where the two halves meet, tokenizing again may give a few more tokens.
   for (std::int64_t keep = room - around; keep >= 2; keep -= 8) {
     const auto half = std::size_t(keep / 2);
     const std::span<const Token> tokens(all);
@@ -26,7 +26,7 @@ CutPrompt cut_in_the_middle(const Tokenizer& model, const PromptFrame& frame,
     prompt.tokens = frame.tokens(prompt.text);
     if (std::int64_t(prompt.tokens.size()) <= room) return prompt;
   }
-  throw Error(ErrorKind::usage, cat("a room of ", room, " tokens is too small for any prompt"),
+  throw Error(ErrorKind::usage, cat(room, " tokens are too few for any prompt"),
               "give a longer --ctx");
 }
 

@@ -16,9 +16,9 @@ struct CutPrompt {
   bool cut = false;
 };
 
-// A prompt of at most `room` tokens. A longer one keeps the first and the last half of what its
-// body may take; template, prefix and BOS stay whole. As the original benchmarks do it, the halves
-// are turned into text and that is tokenized again.
+// A prompt of at most `room` tokens. A longer one keeps the first and the last part of its body,
+// half of the room each; template, prefix and BOS are kept. As in the original benchmarks, the
+// halves are turned into text, which is tokenized again.
 CutPrompt cut_in_the_middle(const Tokenizer& model, const PromptFrame& frame,
                             const std::string& body, const std::string& prefix, std::int64_t room);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands around a task's own words: BOS, the model's chat template, the beginning of the
-// answer. Each is a switch and part of the run's identity.
+// What surrounds a task's own text: BOS, the model's chat template, the beginning of the answer.
+// Each can be switched off and is part of the run's identity.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,28 +12,27 @@
 namespace mrrope {
 
 struct FrameOptions {
-  std::string chat = "auto";  // on, off, auto: where the model has a template
+  std::string chat = "auto";  // on, off, auto: if the model has a template
   bool prefix = true;
   bool bos = true;
 };
 
 class PromptFrame {
  public:
-  // Throws Error (unsupported) for chat = on where the model has no template, usage for an unknown
-  // word.
+  // Throws Error: unsupported (chat = on and the model has no template), usage (an unknown word).
   PromptFrame(const Tokenizer& model, const FrameOptions& options);
 
-  // The whole prompt. With a chat template the prefix stands after the assistant's header.
+  // The whole prompt. With a chat template the prefix follows the assistant's header.
   std::string text(const std::string& body, const std::string& prefix) const;
 
-  // Its tokens, with exactly one BOS where the model has one and it is switched on. Control tokens
-  // are read as such where a chat template wrote them.
+  // Its tokens, with exactly one BOS if the model has one and it is switched on. Control tokens are
+  // read as such if a chat template wrote them.
   std::vector<Token> tokens(const std::string& text) const;
 
-  // The same from the tokens of the text alone.
+  // The same, from the tokens of the text.
   std::vector<Token> with_bos(std::vector<Token> tokens) const;
 
-  // For texts that bring a template along.
+  // For texts that include a template.
   std::vector<Token> tokens_with_controls(const std::string& text) const;
 
   bool chat() const noexcept { return chat_; }

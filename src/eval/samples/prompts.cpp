@@ -175,11 +175,12 @@ Prompts read_prompts(const std::filesystem::path& path) {
     for (const std::string& place : allowed) list += cat(list.empty() ? "{" : ", {", place, "}");
     for (const std::string& place : used) {
       if (allowed.count(place) == 0) {
-        corrupt(cat("prompt ", key, " knows no {", place, "}"), cat("it may use ", list));
+        corrupt(cat("prompt ", key, " has no placeholder {", place, "}"), cat("it may use ", list));
       }
     }
     if (allowed.count("context") > 0 && used.count("context") == 0) {
-      corrupt(cat("prompt ", key, " leaves the text away"), "put {context} where it belongs");
+      corrupt(cat("prompt ", key, " does not use {context}"),
+              "put {context} where the text belongs");
     }
     known->second = std::move(prompt);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prompts are data: a text with places to fill, and the beginning of the answer. The built-in ones
-// are in the project's own words; a JSON file replaces any of them (docs/benchmarks.md lists all):
+// Prompts are data: a text with placeholders, and the beginning of the answer. The built-in ones
+// are written for this project; a JSON file replaces any of them (docs/benchmarks.md lists all):
 //   {"ruler/vt": {"text": "... {context} ... {value} ...", "prefix": " ..."}, ...}
 #pragma once
 
@@ -16,23 +16,23 @@ namespace mrrope {
 
 struct Prompt {
   std::string text;
-  std::string prefix;  // stands where the answer begins; may be left away (--answer-prefix off)
+  std::string prefix;  // the beginning of the answer; --answer-prefix off removes it
 };
 
 using Prompts = std::map<std::string, Prompt>;
 
 const Prompts& builtin_prompts();
 
-// The built-in ones with those of the file in their place. A built-in prompt's places are those a
-// replacement may name, and {context} may not be left out. Throws Error: failed, corrupt.
+// The built-in prompts, with those of the file in place of theirs. A replacement may use only the
+// placeholders of the built-in prompt, and must use {context}. Throws Error: failed, corrupt.
 Prompts read_prompts(const std::filesystem::path& path);
 
-// What a run's identity holds of the prompts whose names begin so.
+// For a run's identity: the prompts whose names begin so.
 nlohmann::ordered_json prompts_identity(const Prompts& prompts, std::string_view beginning);
 
 using Fill = std::vector<std::pair<std::string_view, std::string_view>>;
 
-// Every {name} replaced, in one pass: what is filled in is never looked at again.
+// Replaces every {name} in one pass: inserted text is not searched again.
 std::string fill(std::string_view text, const Fill& values);
 
 }  // namespace mrrope

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a benchmark asks: prompts with the answers they should get. A benchmark only makes sample
-// sets and names a scorer for each; running, journals, resuming and tables are the same for all
-// (sample_run.h, sample_results.h).
+// The prompts of a benchmark with their expected answers. A benchmark only makes sample sets and
+// says how answers are scored; running and results are the same for all (sample_run.h,
+// sample_results.h).
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "model/timeline_model.h"
+#include "eval/score/scorers.h"
+#include "model/tokenizer.h"
 
 namespace mrrope {
 
@@ -18,8 +20,8 @@ struct Sample {
   std::string id;                     // unique within its set
   std::string text;                   // the final prompt, for people
   std::vector<Token> prompt;          // what is sent: its tokens, with the one BOS
-  std::vector<std::string> expected;  // how they count is the scorer's business
-  // Goes into the journal line as it is: what else grading and tables need.
+  std::vector<std::string> expected;  // the scorer decides how they count
+  // Goes into the journal line as it is: what else scoring and tables need.
   nlohmann::ordered_json more = nlohmann::ordered_json::object();
 };
 
@@ -27,20 +29,39 @@ struct Sample {
 struct SampleSet {
   std::string task;         // "ruler/niah_single_1"
   std::int64_t length = 0;  // prompt and room for the answer take no more tokens than this
-  std::string scorer;       // grade()
+  std::string scorer;       // for SampleRules
   int answer_tokens = 0;
   std::size_t count = 0;
   // Sample 0 .. count - 1: a pure function of the index.
   std::function<Sample(std::size_t)> make;
-  // Where set, nothing is generated: the answer is the letter A, B, ... whose tokens hold the
-  // largest logit after the prompt.
+  // If set, nothing is generated: the answer is the letter A, B, ... whose tokens have the largest
+  // logit after the prompt.
   std::vector<std::vector<Token>> letters;
 };
 
-// All that one run asks.
+struct SampleResults;
+
+// What a benchmark decides about its answers. A scorer is a name in run.json.
+struct SampleRules {
+  // `record` is a sample of the journal: text, expected, and what else the scorer needs. The first
+  // score is the main one. Throws Error (corrupt) for an unknown scorer.
+  std::vector<Score> (*grade)(const std::string& scorer, const nlohmann::ordered_json& record);
+  // Whether no further text can change the score. Absent: never.
+  bool (*decided)(const std::string& scorer, const std::vector<std::string>& expected,
+                  std::string_view text) = nullptr;
+  // Whether no choice can be read from an answer. Absent: never.
+  bool (*unanswered)(const std::string& scorer, std::string_view text) = nullptr;
+  // One name for the main score of all scorers; empty: each has its own.
+  std::string metric{};
+  // Adds the benchmark's own figures. Absent: none.
+  void (*summarize)(SampleResults& results) = nullptr;
+};
+
+// Everything that one run asks.
 struct SampleSuite {
-  std::string task;                 // "ruler"
-  nlohmann::ordered_json settings;  // its share of run.json: all that the samples depend on
+  std::string task;  // "ruler"
+  const SampleRules* rules = nullptr;
+  nlohmann::ordered_json settings;  // for run.json: everything that the samples depend on
   std::vector<SampleSet> sets;
 };
 

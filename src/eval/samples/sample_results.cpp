@@ -4,14 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "eval/run/method_under_test.h"
-#include "eval/score/scorers.h"
-#include "eval/stats/verdict.h"
-#include "eval/tasks/needle/needle_results.h"
-#include "eval/tasks/ruler/ruler.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -22,13 +19,18 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+constexpr std::size_t kCost = 20;  // a row here costs more than a number
+
 struct Set {
   std::string task;
   std::int64_t length = 0;
   std::string scorer;
-  std::size_t first = 0;  // of its samples among all
   std::size_t count = 0;
 };
+
+// The set and the number of a sample in it. Only samples of the journal take memory: the counts in
+// run.json are only a claim.
+using SampleKey = std::pair<std::size_t, std::size_t>;
 
 // The mean of the tasks' scores, each counted the same, with the error that follows from theirs.
 Estimate mean_of(const std::vector<Estimate>& parts) {
@@ -46,31 +48,36 @@ Estimate mean_of(const std::vector<Estimate>& parts) {
 
 class Collector {
  public:
-  Collector(const ordered_json& run, SampleResults& results) : results_(results) {
+  Collector(const SampleRules& rules, const ordered_json& run, SampleResults& results)
+      : rules_(rules), results_(results) {
     results.task = run.at("task").get<std::string>();
     const ordered_json& settings = run.at("settings");
     results.source = settings.value("source", "");
     group_ = settings.at("group").get<std::size_t>();
     results.window = run.at("model").at("train_length").get<std::int64_t>();
-    std::size_t samples = 0;
+    if (group_ == 0 || run.at("sets").empty()) {
+      throw Error(ErrorKind::corrupt, "run.json describes a run without samples",
+                  "give another folder, or run the evaluation again");
+    }
+    std::set<std::string> seen;
     for (const ordered_json& entry : run.at("sets")) {
       Set set{entry.at("task").get<std::string>(), entry.at("length").get<std::int64_t>(),
-              entry.at("scorer").get<std::string>(), samples,
-              entry.at("samples").get<std::size_t>()};
-      samples += set.count;
-      add_once(results.tasks, set.task);
-      add_once(results.lengths, set.length);
+              entry.at("scorer").get<std::string>(), entry.at("samples").get<std::size_t>()};
+      results.prompts += set.count;
+      results.units += set.count / group_ + (set.count % group_ > 0 ? 1 : 0);
+      if (seen.insert(set.task).second) results.tasks.push_back(set.task);
+      tasks_at_[set.length].insert(set.task);
       sets_.push_back(std::move(set));
     }
-    std::sort(results.lengths.begin(), results.lengths.end());
-    results.prompts = samples;
-    for (const ordered_json& method : run.at("methods")) {
-      const auto name = method.at("method").get<std::string>();
-      results.methods.push_back(name);
-      results.plans[name] = {method.at("plan").get<std::string>(), scale_of(method)};
-      scores_[name].resize(samples);
+    results.own_tasks = results.tasks.size();
+    for (const auto& [length, tasks] : tasks_at_) results.lengths.push_back(length);
+    for (const ordered_json& entry : run.at("methods")) {
+      results.rows.push_back(read_method_row(entry));
+      scores_[results.rows.back().method];
     }
-    tags_.resize(samples);
+    results.units *= results.rows.size();
+    check_grid({results.rows.size(), results.lengths.size(), results.tasks.size() + 1, kCost});
+    check_grid({results.rows.size(), results.rows.size(), results.lengths.size()});
   }
 
   void unit(const ordered_json& unit) {
@@ -78,13 +85,12 @@ class Collector {
     const std::size_t s = unit.value("set", sets_.size());
     const std::size_t group = unit.value("group", std::size_t(0));
     if (unit.value("task", "") != results_.task || method == scores_.end() || s >= sets_.size() ||
+        group > sets_[s].count / group_ ||
         group * group_ + (unit.contains("no_answer") ? 1 : unit.at("samples").size()) >
             sets_[s].count) {
-      throw Error(ErrorKind::corrupt,
-                  cat("a journal line is not of this run: ", unit.dump().substr(0, 200)),
-                  "delete the line, or the folder");
+      foreign_line(unit);
     }
-    // Asked for again by the next run: then the later line counts.
+    // Asked again by the next run: then the later line counts.
     const std::string key = cat(method->first, "\n", s, "\n", group);
     if (unit.contains("no_answer")) {
       failed_.insert(key);
@@ -93,112 +99,112 @@ class Collector {
     failed_.erase(key);
     results_.tokens += unit.at("tokens").get<std::int64_t>();
     results_.naive_tokens += unit.at("naive_tokens").get<std::int64_t>();
-    std::size_t at = sets_[s].first + group * group_;
-    for (const ordered_json& record : unit.at("samples")) {
-      method->second[at] = grade(sets_[s].scorer, record);
-      if (record.contains("tags")) tags_[at] = record["tags"].get<std::vector<std::string>>();
-      ++results_.answers;
-      const auto text = record.at("text").get<std::string>();
-      if (text.find_first_not_of(" \t\r\n") == std::string::npos) ++results_.empty;
-      if (sets_[s].scorer == "longbench-v2" && longbench_letter(text) == 0) ++results_.unanswered;
-      const ordered_json& gap = record.at("gap");
-      if (gap.is_number() && gap.get<double>() < kTie) ++results_.ties;
-      if (method->first == results_.methods.front() && record.value("truncated", 0) > 0) {
-        ++results_.truncated;
-      }
-      ++at;
-    }
+    std::size_t at = group * group_;
+    for (const ordered_json& record : unit.at("samples")) sample(method->first, {s, at++}, record);
   }
 
   void finish() {
     results_.failed = failed_.size();
     find_metrics();
-    const std::vector<std::string> tasks = results_.tasks;
-    for (const std::string& tag : all_tags()) results_.tasks.push_back(tag);
-    for (const std::string& method : results_.methods) {
-      for (const std::int64_t length : results_.lengths) {
-        for (const std::string& metric : results_.metrics)
-          method_scores(tasks, method, length, metric);
+    std::set<std::string> tags;
+    for (const auto& [key, list] : tags_) tags.insert(list.begin(), list.end());
+    check_grid({results_.rows.size(), results_.lengths.size(), tags.size() + 1, kCost});
+    for (const MethodRow& row : results_.rows) {
+      std::map<std::string, Values> by_metric;
+      for (const std::string& metric : results_.metrics) {
+        by_metric[metric] = values_of(row.method, metric);
       }
-    }
-    if (tasks.size() > 1) results_.tasks.push_back(results_.task);
-    for (const std::int64_t length : results_.lengths) compare(length);
-    if (results_.task == "ruler") ruler_summary();
-  }
-
- private:
-  template <typename T>
-  static void add_once(std::vector<T>& list, const T& value) {
-    if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
-  }
-
-  // Two scorers of one benchmark may name their score differently; the first metric stands for
-  // each sample's own first.
-  void find_metrics() {
-    for (const auto& [method, list] : scores_) {
-      for (const std::vector<Score>& scores : list) {
-        for (std::size_t i = 0; i < scores.size(); ++i) {
-          if (i == 0 && results_.task == "ruler") continue;
-          add_once(results_.metrics, scores[i].metric);
+      for (const std::int64_t length : results_.lengths) {
+        for (const std::string& metric : results_.metrics) {
+          method_scores(by_metric[metric], tags, row.method, length, metric);
         }
       }
     }
-    if (results_.task == "ruler") results_.metrics = {"string_match"};
+    results_.tasks.insert(results_.tasks.end(), tags.begin(), tags.end());
+    if (results_.own_tasks > 1) results_.tasks.push_back(results_.task);
+    compare();
+    if (rules_.summarize != nullptr) rules_.summarize(results_);
+  }
+
+ private:
+  // Of one method and metric, by length and row.
+  using Values = std::map<std::pair<std::int64_t, std::string>, std::vector<double>>;
+
+  void sample(const std::string& method, const SampleKey& key, const ordered_json& record) {
+    const std::string& scorer = sets_[key.first].scorer;
+    scores_[method][key] = rules_.grade(scorer, record);
+    if (record.contains("tags")) tags_[key] = record["tags"].get<std::vector<std::string>>();
+    ++results_.answers;
+    const auto text = record.at("text").get<std::string>();
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos) ++results_.empty;
+    if (rules_.unanswered != nullptr && rules_.unanswered(scorer, text)) ++results_.unanswered;
+    const ordered_json& gap = record.at("gap");
+    if (gap.is_number() && gap.get<double>() < kTie) ++results_.ties;
+    if (method == results_.rows.front().method && record.value("truncated", 0) > 0) {
+      ++results_.truncated;
+    }
+  }
+
+  // Two scorers of one benchmark may name their main score differently; one name stands for all.
+  void find_metrics() {
+    if (!rules_.metric.empty()) {
+      results_.metrics = {rules_.metric};
+      return;
+    }
+    for (const auto& [method, samples] : scores_) {
+      for (const auto& [key, scores] : samples) {
+        for (const Score& score : scores) {
+          auto& all = results_.metrics;
+          if (std::find(all.begin(), all.end(), score.metric) == all.end()) {
+            all.push_back(score.metric);
+          }
+        }
+      }
+    }
     if (results_.metrics.empty()) results_.metrics = {"score"};
   }
 
   double value(const std::vector<Score>& scores, const std::string& metric) const {
     if (scores.empty()) return kNan;
-    if (metric == "string_match") return scores.front().value;
+    if (metric == rules_.metric) return scores.front().value;
     for (const Score& score : scores) {
       if (score.metric == metric) return score.value;
     }
     return kNan;
   }
 
-  std::vector<std::string> all_tags() const {
-    std::set<std::string> found;
-    for (const auto& tags : tags_) found.insert(tags.begin(), tags.end());
-    return {found.begin(), found.end()};
-  }
-
-  template <typename Keep>
-  std::vector<double> values(const std::string& method, const std::string& metric,
-                             const Keep& keep) const {
-    std::vector<double> list;
-    const auto& scores = scores_.at(method);
-    for (const Set& set : sets_) {
-      for (std::size_t i = set.first; i < set.first + set.count; ++i) {
-        const double v = value(scores[i], metric);
-        if (!std::isnan(v) && keep(set, i)) list.push_back(v);
-      }
+  Values values_of(const std::string& method, const std::string& metric) const {
+    Values values;
+    for (const auto& [key, scores] : scores_.at(method)) {
+      const double v = value(scores, metric);
+      if (std::isnan(v)) continue;
+      const Set& set = sets_[key.first];
+      values[{set.length, set.task}].push_back(v);
+      const auto tags = tags_.find(key);
+      if (tags == tags_.end()) continue;
+      const std::set<std::string> once(tags->second.begin(), tags->second.end());
+      for (const std::string& tag : once) values[{set.length, tag}].push_back(v);
     }
-    return list;
+    return values;
   }
 
-  void method_scores(const std::vector<std::string>& tasks, const std::string& method,
-                     std::int64_t length, const std::string& metric) {
+  void method_scores(const Values& values, const std::set<std::string>& tags,
+                     const std::string& method, std::int64_t length, const std::string& metric) {
+    const auto score_of = [&](const std::string& row) {
+      const auto list = values.find({length, row});
+      return list != values.end() ? mean(list->second) : Estimate();
+    };
     std::vector<Estimate> parts;
-    for (const std::string& task : tasks) {
-      if (std::none_of(sets_.begin(), sets_.end(),
-                       [&](const Set& s) { return s.task == task && s.length == length; })) {
-        continue;
-      }
-      const std::vector<double> list = values(method, metric, [&](const Set& s, std::size_t) {
-        return s.task == task && s.length == length;
-      });
-      const Estimate score = mean(list);
-      results_.scores.push_back({task, method, length, metric, score});
-      parts.push_back(score);
+    for (std::size_t t = 0; t < results_.own_tasks; ++t) {
+      const std::string& task = results_.tasks[t];
+      if (tasks_at_.at(length).count(task) == 0) continue;
+      parts.push_back(score_of(task));
+      results_.scores.push_back({task, method, length, metric, parts.back()});
     }
-    for (const std::string& tag : all_tags()) {
-      const std::vector<double> list = values(method, metric, [&](const Set& s, std::size_t i) {
-        return s.length == length &&
-               std::find(tags_[i].begin(), tags_[i].end(), tag) != tags_[i].end();
-      });
-      results_.scores.push_back({tag, method, length, metric, mean(list)});
+    for (const std::string& tag : tags) {
+      results_.scores.push_back({tag, method, length, metric, score_of(tag)});
     }
-    if (tasks.size() > 1) {
+    if (results_.own_tasks > 1) {
       const bool whole =
           std::none_of(parts.begin(), parts.end(), [](const Estimate& e) { return e.n == 0; });
       results_.scores.push_back(
@@ -206,64 +212,30 @@ class Collector {
     }
   }
 
-  void compare(std::int64_t length) {
-    const std::size_t first = results_.comparisons.size();
-    std::vector<double> p;
-    const auto column = [&](const std::string& method) {
-      std::vector<double> list;
-      for (const Set& set : sets_) {
-        for (std::size_t i = set.first; set.length == length && i < set.first + set.count; ++i) {
-          list.push_back(value(scores_.at(method)[i], results_.metrics.front()));
-        }
+  void compare() {
+    std::vector<std::string> methods;
+    for (const MethodRow& row : results_.rows) methods.push_back(row.method);
+    const auto column = [&](std::size_t m, std::size_t l) {
+      std::map<SampleKey, double> values;
+      for (const auto& [key, scores] : scores_.at(methods[m])) {
+        if (sets_[key.first].length != results_.lengths[l]) continue;
+        values.emplace(key, value(scores, results_.metrics.front()));
       }
-      return list;
+      return values;
     };
-    for (std::size_t a = 0; a < results_.methods.size(); ++a) {
-      for (std::size_t b = a + 1; b < results_.methods.size(); ++b) {
-        const PairedDifference difference =
-            paired_where_both(column(results_.methods[a]), column(results_.methods[b]));
-        p.push_back(difference.p);
-        results_.comparisons.push_back(
-            {length, results_.methods[a], results_.methods[b], difference.log_ratio, kNan});
-      }
-    }
-    const std::vector<double> corrected = holm(p);
-    for (std::size_t i = 0; i < corrected.size(); ++i) {
-      results_.comparisons[first + i].corrected_p = corrected[i];
-    }
+    results_.comparisons = compare_methods(methods, results_.lengths,
+                                           [&](std::size_t a, std::size_t b, std::size_t l) {
+                                             return paired_where_both(column(a, l), column(b, l));
+                                           });
   }
 
-  void ruler_summary() {
-    const std::string& row = results_.tasks.back();
-    for (const std::string& method : results_.methods) {
-      RulerSummary summary;
-      summary.method = method;
-      double sum = 0;
-      double up = 0;
-      double down = 0;
-      const std::size_t k = results_.lengths.size();
-      for (std::size_t i = 0; i < k; ++i) {
-        const SampleScore* score =
-            results_.find(row, method, results_.lengths[i], results_.metrics.front());
-        const double v = score != nullptr ? score->score.value : kNan;
-        if (v >= kRulerThreshold) summary.effective = results_.lengths[i];
-        sum += v;
-        up += v * double(i + 1);
-        down += v * double(k - i);
-      }
-      const double weights = double(k) * double(k + 1) / 2;
-      summary.average = sum / double(k);
-      summary.weighted_increasing = up / weights;
-      summary.weighted_decreasing = down / weights;
-      results_.ruler.push_back(summary);
-    }
-  }
-
+  const SampleRules& rules_;
   SampleResults& results_;
   std::size_t group_ = 1;
   std::vector<Set> sets_;
-  std::map<std::string, std::vector<std::vector<Score>>> scores_;  // [method][sample]
-  std::vector<std::vector<std::string>> tags_;                     // [sample]
+  std::map<std::int64_t, std::set<std::string>> tasks_at_;                 // [length]
+  std::map<std::string, std::map<SampleKey, std::vector<Score>>> scores_;  // [method]
+  std::map<SampleKey, std::vector<std::string>> tags_;
   std::set<std::string> failed_;
 };
 
@@ -277,16 +249,14 @@ const SampleScore* SampleResults::find(const std::string& row, const std::string
   return nullptr;
 }
 
-SampleResults sample_results(const ordered_json& run, const std::vector<ordered_json>& units) {
+SampleResults sample_results(const SampleRules& rules, const ordered_json& run,
+                             const std::vector<ordered_json>& units) {
   SampleResults results;
-  try {
-    Collector collector(run, results);
+  read_recorded([&] {
+    Collector collector(rules, run, results);
     for (const ordered_json& unit : units) collector.unit(unit);
     collector.finish();
-  } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt, cat("run.json or the journal lacks something: ", e.what()),
-                "give another folder, or run the evaluation again");
-  }
+  });
   return results;
 }
 
@@ -294,39 +264,12 @@ ordered_json to_json(const SampleResults& results) {
   ordered_json json;
   ordered_json& rows = json["results"] = ordered_json::array();
   for (const SampleScore& s : results.scores) {
-    const auto& [plan, scale] = results.plans.at(s.method);
-    rows.push_back({{"task", s.task},
-                    {"method", s.method},
-                    {"plan", plan},
-                    {"scale", or_null(scale)},
-                    {"length", s.length},
-                    {"metric", s.metric},
-                    {"value", or_null(s.score.value)},
-                    {"stderr", or_null(s.score.error)},
-                    {"n", s.score.n}});
+    const auto row = std::find_if(results.rows.begin(), results.rows.end(),
+                                  [&](const MethodRow& r) { return r.method == s.method; });
+    rows.push_back(result_row(s.task, *row, s.length, s.metric, s.score));
   }
-  ordered_json& comparisons = json["comparisons"] = ordered_json::array();
-  for (const SampleComparison& c : results.comparisons) {
-    comparisons.push_back({{"length", c.length},
-                           {"a", c.a},
-                           {"b", c.b},
-                           {"metric", results.metrics.front()},
-                           {"difference", or_null(c.difference.value)},
-                           {"stderr", or_null(c.difference.error)},
-                           {"n", c.difference.n},
-                           {"p_holm", or_null(c.corrected_p)}});
-  }
-  if (!results.ruler.empty()) {
-    ordered_json& list = json["ruler"] = ordered_json::array();
-    for (const RulerSummary& r : results.ruler) {
-      list.push_back({{"method", r.method},
-                      {"effective_length", r.effective},
-                      {"threshold", kRulerThreshold},
-                      {"average", or_null(r.average)},
-                      {"weighted_increasing", or_null(r.weighted_increasing)},
-                      {"weighted_decreasing", or_null(r.weighted_decreasing)}});
-    }
-  }
+  json["comparisons"] = comparisons_json(results.comparisons, results.metrics.front());
+  json.update(results.summary);
   json["source"] = results.source;
   json["prompts"] = results.prompts;
   json["truncated"] = results.truncated;
@@ -338,6 +281,39 @@ ordered_json to_json(const SampleResults& results) {
   json["naive_tokens"] = results.naive_tokens;
   if (results.failed > 0) json["failed"] = results.failed;
   return json;
+}
+
+PlaceOf sample_places(const ordered_json& run) {
+  std::map<std::string, std::int64_t> methods;
+  for (const ordered_json& entry : run.at("methods")) {
+    methods.emplace(entry.at("method").get<std::string>(), std::int64_t(methods.size()));
+  }
+  return [methods](const ordered_json& unit) -> UnitPlace {
+    const auto method = methods.find(unit.at("method").get<std::string>());
+    if (method == methods.end()) foreign_line(unit);
+    return {unit.at("set").get<std::int64_t>(), unit.at("group").get<std::int64_t>(),
+            method->second};
+  };
+}
+
+TaskResults task_results(const SampleResults& r) {
+  TaskResults results;
+  results.json = to_json(r);
+  results.text = [r](bool) { return to_text(r); };
+  results.units = r.units;
+  if (const std::string text = hopeless_text(r); !text.empty()) results.notes.push_back(text);
+  results.details = r;
+  return results;
+}
+
+Task sample_task(const std::string& name, const SampleRules& rules) {
+  Task task;
+  task.name = task.section = name;
+  task.places = sample_places;
+  task.results = [&rules](const ordered_json& run, const std::vector<ordered_json>& units) {
+    return task_results(sample_results(rules, run, units));
+  };
+  return task;
 }
 
 }  // namespace mrrope

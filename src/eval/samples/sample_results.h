@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of samples found, made from run.json and journal lines alone. Answers are graded here,
-// so a journal can be graded again.
+// The results of a run of samples, made from run.json and journal lines alone. Answers are graded
+// here, so a journal can be graded again.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "eval/stats/statistics.h"
+#include "eval/run/method_under_test.h"
+#include "eval/run/task.h"
+#include "eval/samples/sample.h"
+#include "eval/stats/comparison.h"
+#include "eval/stats/near_tie.h"
 
 namespace mrrope {
 
@@ -19,44 +22,30 @@ struct SampleScore {
   std::string method;
   std::int64_t length = 0;
   std::string metric;
-  Estimate score;  // the error over samples; of a mean of tasks, from theirs
-};
-
-struct SampleComparison {
-  std::int64_t length = 0;
-  std::string a, b;
-  Estimate difference;     // of the first metric, over all samples at this length, paired
-  double corrected_p = 1;  // paired t test, Holm over all pairs at this length
-};
-
-// RULER's figures of one method over all lengths.
-struct RulerSummary {
-  std::string method;
-  std::int64_t effective = 0;  // the longest length at or above the threshold; 0: none
-  double average = 0;
-  double weighted_increasing = 0;  // longer lengths count more: weights 1, 2, ...
-  double weighted_decreasing = 0;
+  Estimate score;  // the error over samples; for a mean of tasks, from theirs
 };
 
 struct SampleResults {
   std::string task;
   std::string source;
   std::int64_t window = 0;
-  std::vector<std::string> methods;
+  std::size_t units = 0;  // of the whole run
+  std::vector<MethodRow> rows;
   std::vector<std::int64_t> lengths;
   std::vector<std::string> tasks;    // rows of tables, in order; the mean comes last
+  std::size_t own_tasks = 0;         // the first of them, without parts and the mean
   std::vector<std::string> metrics;  // the first one counts
-  std::map<std::string, std::pair<std::string, double>> plans;  // method: digest, scale
   std::vector<SampleScore> scores;
-  std::vector<SampleComparison> comparisons;
-  std::vector<RulerSummary> ruler;
+  std::vector<Comparison> comparisons;  // of the first metric, over all samples at a length
+  nlohmann::ordered_json summary = nlohmann::ordered_json::object();  // goes into results.json
+  std::string summary_text;
   std::size_t answers = 0;
   std::size_t empty = 0;       // answers without a word
-  std::size_t unanswered = 0;  // answers no choice could be read from
-  std::size_t truncated = 0;   // prompts that were cut, over one method
-  std::size_t prompts = 0;     // over one method
+  std::size_t unanswered = 0;  // answers that name no choice
+  std::size_t truncated = 0;   // prompts that were cut, for one method
+  std::size_t prompts = 0;     // for one method
   std::size_t ties = 0;        // answers that other roundings may change
-  std::size_t failed = 0;      // prompts an endpoint gave no answer to
+  std::size_t failed = 0;      // prompts that an endpoint did not answer
   std::int64_t tokens = 0;     // computed by all units, answers not counted
   std::int64_t naive_tokens = 0;
 
@@ -67,12 +56,23 @@ struct SampleResults {
 
 // Lines may come in any order: the outcome is the same to the last bit. Throws Error (corrupt) on
 // a line that does not belong to the run.
-SampleResults sample_results(const nlohmann::ordered_json& run,
+SampleResults sample_results(const SampleRules& rules, const nlohmann::ordered_json& run,
                              const std::vector<nlohmann::ordered_json>& units);
 
 nlohmann::ordered_json to_json(const SampleResults& results);
 
 // For a terminal: a table of tasks and methods for each length, then the means.
 std::string to_text(const SampleResults& results);
+
+// Empty, or a sentence that names the tasks of which the untouched model gets 0 % inside its
+// window, so that nothing can be learned beyond it.
+std::string hopeless_text(const SampleResults& results);
+
+// A unit's place: set, group, method.
+PlaceOf sample_places(const nlohmann::ordered_json& run);
+
+// A benchmark's row of the table of tasks. The rules must outlive it.
+TaskResults task_results(const SampleResults& results);
+Task sample_task(const std::string& name, const SampleRules& rules);
 
 }  // namespace mrrope

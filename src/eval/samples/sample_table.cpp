@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
 #include "base/text_table.h"
 #include "eval/samples/sample_results.h"
-#include "eval/tasks/needle/needle_results.h"
-#include "eval/tasks/ruler/ruler.h"
 
 namespace mrrope {
 
 namespace {
-
-constexpr double kSignificant = 0.05;
-
-std::string percent(const Estimate& e) {
-  if (e.n == 0) return "-";
-  std::string text = fixed(100 * e.value, 1);
-  if (std::isfinite(e.error)) text += " +-" + fixed(100 * e.error, 1);
-  return text;
-}
 
 // "ruler/vt" in a run of ruler as "vt", and the row over all tasks as "mean".
 std::string row_name(const SampleResults& results, const std::string& task) {
@@ -30,14 +20,14 @@ std::string row_name(const SampleResults& results, const std::string& task) {
 std::string one_length(const SampleResults& results, std::int64_t length,
                        const std::string& metric) {
   std::vector<TextRow> rows = {{"task"}};
-  for (const std::string& method : results.methods) rows[0].push_back(method);
+  for (const MethodRow& method : results.rows) rows[0].push_back(method.method);
   rows[0].push_back("n");
   for (const std::string& task : results.tasks) {
     TextRow row = {row_name(results, task)};
     std::size_t n = 0;
-    for (const std::string& method : results.methods) {
-      const SampleScore* s = results.find(task, method, length, metric);
-      row.push_back(s != nullptr ? percent(s->score) : "-");
+    for (const MethodRow& method : results.rows) {
+      const SampleScore* s = results.find(task, method.method, length, metric);
+      row.push_back(s != nullptr ? percent_score(s->score) : "-");
       if (s != nullptr) n = std::max(n, s->score.n);
     }
     row.push_back(cat(n));
@@ -45,40 +35,6 @@ std::string one_length(const SampleResults& results, std::int64_t length,
   }
   return cat("\nAt ", length_text(length), " (", length, " tokens), ", metric, " in percent:\n",
              aligned(rows));
-}
-
-std::string ruler_table(const SampleResults& results) {
-  std::vector<TextRow> rows = {{"method"}};
-  for (const std::int64_t n : results.lengths) rows[0].push_back(length_text(n));
-  rows[0].insert(rows[0].end(), {"avg", "wavg inc", "wavg dec", "effective"});
-  for (const RulerSummary& r : results.ruler) {
-    TextRow row = {r.method};
-    for (const std::int64_t n : results.lengths) {
-      const SampleScore* s = results.find(results.tasks.back(), r.method, n, "string_match");
-      row.push_back(s != nullptr ? percent(s->score) : "-");
-    }
-    for (const double v : {r.average, r.weighted_increasing, r.weighted_decreasing}) {
-      row.push_back(std::isfinite(v) ? fixed(100 * v, 1) : "-");
-    }
-    row.push_back(r.effective > 0 ? length_text(r.effective) : "none");
-    rows.push_back(std::move(row));
-  }
-  return cat("\nMean over tasks by length (effective: the longest at ",
-             fixed(100 * kRulerThreshold, 1), " or above):\n", aligned(rows));
-}
-
-std::string comparisons(const SampleResults& results) {
-  std::vector<TextRow> rows;
-  for (const SampleComparison& c : results.comparisons) {
-    if (c.length != results.lengths.back() || c.difference.n < 2) continue;
-    rows.push_back({"  " + c.a + " against " + c.b,
-                    (c.difference.value < 0 ? "" : "+") + percent(c.difference) + " points",
-                    "p " + (c.corrected_p < 0.0001 ? "< 0.0001" : fixed(c.corrected_p, 4)),
-                    c.corrected_p < kSignificant ? "real" : "not shown"});
-  }
-  if (rows.empty()) return {};
-  return cat("\nDifferences at ", length_text(results.lengths.back()),
-             " (all samples, paired, t test, p by Holm):\n", aligned(rows));
 }
 
 std::string remarks(const SampleResults& results) {
@@ -98,13 +54,13 @@ std::string remarks(const SampleResults& results) {
   if (results.ties > 0) {
     text += cat("Near ties: in ", results.ties, " of ", results.answers,
                 " answers the top two logits came within ", kTie,
-                " of each other; other hardware may answer otherwise.\n");
+                " of each other; other hardware may give another answer.\n");
   }
   if (results.naive_tokens > 0) {
-    text += cat("Shared beginnings: ", results.tokens, " tokens computed of ", results.naive_tokens,
-                ", ",
-                share(double(results.naive_tokens - results.tokens), double(results.naive_tokens)),
-                " % saved.\n");
+    text +=
+        cat("Shared prefixes: ", results.tokens, " tokens computed of ", results.naive_tokens, ", ",
+            share(double(results.naive_tokens - results.tokens), double(results.naive_tokens)),
+            " % saved.\n");
   }
   return text.empty() ? text : "\n" + text;
 }
@@ -117,8 +73,36 @@ std::string to_text(const SampleResults& results) {
   for (const std::int64_t length : results.lengths) {
     for (const std::string& metric : results.metrics) text += one_length(results, length, metric);
   }
-  if (!results.ruler.empty()) text += ruler_table(results);
-  return text + comparisons(results) + remarks(results);
+  text += results.summary_text;
+  text += comparison_text(results.comparisons, results.lengths.back(), "samples", signed_points);
+  if (const std::string hopeless = hopeless_text(results); !hopeless.empty()) {
+    text += cat("\n", hopeless, "\n");
+  }
+  return text + remarks(results);
+}
+
+std::string hopeless_text(const SampleResults& results) {
+  const auto untouched = std::find_if(results.rows.begin(), results.rows.end(),
+                                      [](const MethodRow& row) { return row.untouched; });
+  if (untouched == results.rows.end()) return {};
+  std::string names;
+  for (std::size_t t = 0; t < results.own_tasks; ++t) {
+    bool measured = false;
+    bool zero = true;
+    for (const std::int64_t length : results.lengths) {
+      const SampleScore* s =
+          results.find(results.tasks[t], untouched->method, length, results.metrics.front());
+      if (length > results.window || s == nullptr || s->score.n == 0) continue;
+      measured = true;
+      zero &= s->score.value == 0;
+    }
+    if (measured && zero) {
+      names += cat(names.empty() ? "" : ", ", row_name(results, results.tasks[t]));
+    }
+  }
+  if (names.empty()) return {};
+  return cat("This model gets 0 % inside its window of ", length_text(results.window),
+             " in: ", names, ". Nothing can be learned beyond it from these tasks.");
 }
 
 }  // namespace mrrope

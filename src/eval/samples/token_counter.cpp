@@ -10,7 +10,7 @@ constexpr std::size_t kMostWords = 1 << 20;
 bool blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 // Calls take(word) for each: a word begins with a single blank between two letters or signs. Line
-// ends stay inside, since some vocabularies join them with what stands before.
+// ends stay inside, since some vocabularies join them with what comes before.
 template <typename Take>
 void each_word(std::string_view text, const Take& take) {
   std::size_t begin = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens of made texts, quickly. Such texts hold the same words again and again: each is tokenized
-// once, with the blank before it, and remembered (whole where the tokenizer is far away). Where a
-// vocabulary's tokens never reach over the start of a word, as in nearly all of them, the outcome
-// is the tokenization of the whole text; the caller checks (fitting.h does, for every set of
-// samples).
+// Counts the tokens of generated texts quickly. Such texts repeat their words: each is tokenized
+// once, with the blank before it, and remembered (whole texts if the tokenizer is remote). If no
+// token of the vocabulary crosses the start of a word, which is true for nearly all, the result is
+// the tokenization of the whole text; the caller checks this (fitting.h does for every sample set).
 #pragma once
 
 #include <cstdint>

@@ -78,7 +78,7 @@ Estimate exponential(const Estimate& log) {
 }
 
 Estimate PairedDifference::percent() const {
-  const Estimate ratio = exponential(log_ratio);
+  const Estimate ratio = exponential(mean_difference);
   return {100 * (ratio.value - 1), 100 * ratio.error, ratio.n};
 }
 
@@ -90,8 +90,8 @@ PairedDifference paired(std::span<const double> a, std::span<const double> b) {
   std::vector<double> difference(a.size());
   for (std::size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];
   PairedDifference result;
-  result.log_ratio = mean(difference);
-  const Estimate& d = result.log_ratio;
+  result.mean_difference = mean(difference);
+  const Estimate& d = result.mean_difference;
   if (d.n < 2) {
     result.p = kNan;
   } else if (d.error == 0) {
@@ -100,6 +100,17 @@ PairedDifference paired(std::span<const double> a, std::span<const double> b) {
     result.p = student_two_sided(d.value / d.error, double(d.n - 1));
   }
   return result;
+}
+
+PairedDifference paired_where_both(std::span<const double> a, std::span<const double> b) {
+  std::vector<double> x;
+  std::vector<double> y;
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) continue;
+    x.push_back(a[i]);
+    y.push_back(b[i]);
+  }
+  return paired(x, y);
 }
 
 double student_two_sided(double t, double degrees) {

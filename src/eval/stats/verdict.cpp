@@ -10,7 +10,7 @@ namespace mrrope {
 namespace {
 
 bool rises(const PairedDifference& step) {
-  const Estimate& d = step.log_ratio;
+  const Estimate& d = step.mean_difference;
   if (!(d.value > std::log1p(kHoldTolerance))) return false;
   return d.n < 2 || d.value > 2 * d.error;
 }
@@ -23,17 +23,6 @@ std::string band_text(const VerdictInput& in, std::size_t i) {
 double percent(const PairedDifference& d) { return d.percent().value; }
 
 }  // namespace
-
-PairedDifference paired_where_both(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> x;
-  std::vector<double> y;
-  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) continue;
-    x.push_back(a[i]);
-    y.push_back(b[i]);
-  }
-  return paired(x, y);
-}
 
 Verdict judge(const VerdictInput& in) {
   Verdict verdict;
@@ -58,7 +47,7 @@ Verdict judge(const VerdictInput& in) {
   for (std::size_t i = 0; i < in.lengths.size(); ++i) {
     if (in.lengths[i] <= in.window) continue;
     const PairedDifference level = paired_where_both(in.bands[i], in.untouched);
-    if (level.log_ratio.n == 0) {
+    if (level.mean_difference.n == 0) {
       verdict.reason = cat("no document was measured to ", length_text(in.lengths[i]));
       return verdict;
     }
@@ -66,17 +55,17 @@ Verdict judge(const VerdictInput& in) {
     std::size_t lowest = i;
     for (std::size_t j = 0; j < i; ++j) {
       const PairedDifference candidate = paired_where_both(in.bands[i], in.bands[j]);
-      if (lowest == i || candidate.log_ratio.value > step.log_ratio.value) {
+      if (lowest == i || candidate.mean_difference.value > step.mean_difference.value) {
         step = candidate;
         lowest = j;
       }
     }
-    if (rises(step) && level.log_ratio.value > std::log1p(kHoldTolerance)) {
+    if (rises(step) && level.mean_difference.value > std::log1p(kHoldTolerance)) {
       verdict.reason = cat(band_text(in, i), " are ", fixed(percent(step), 0), " % above ",
                            band_text(in, lowest));
       return verdict;
     }
-    if (level.log_ratio.value <= std::log1p(kLevelTolerance)) {
+    if (level.mean_difference.value <= std::log1p(kLevelTolerance)) {
       verdict.good_to = in.lengths[i];
       verdict.reason.clear();
     } else {

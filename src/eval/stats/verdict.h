@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a method may be trusted, by one stated rule.
+// How far a method may be trusted, by one rule.
 //
-// Look at bands: the tokens between one measured length and the next. A method is good to length N
-// (beyond the window) if
-//   level: the band that ends at N has a perplexity at most 25 % above the untouched model's own
+// The rule looks at bands: the tokens between one measured length and the next. A method is good to
+// length N (beyond the window) if
+//   level: the band that ends at N has a perplexity at most 25 % above that of the untouched model
 //          over its window (the longest measured length inside it), on the same documents; and
-//   hold:  no band beyond the window up to N lies above the lowest band before it by more than
-//          10 % and by more than two standard errors of the paired difference (10 % alone decides
-//          where one document leaves no error), unless it is within 10 % of the untouched model's
-//          own: a context that grows reads its first bands so well that later ones lie above them.
+//   hold:  no band beyond the window up to N is above the lowest band before it by more than 10 %
+//          and by more than two standard errors of the paired difference (with one document, which
+//          gives no error, 10 % decides), unless it is within 10 % of the untouched model's own: an
+//          elastic ladder is so good in its first bands that later ones are above them.
 // Why bands: the mean over the first N tokens hides a collapse in its tail. Why two conditions:
 // interpolation is steady but may be bad everywhere (level catches it); extrapolation is excellent
-// until it breaks (hold catches it). What a method costs short texts is no part of this rule: it is
-// stated beside it, as the perplexity inside the window against the untouched model, paired.
-// The untouched model itself is good to its window at least.
+// until it breaks (hold catches it). The cost on short texts is not part of the rule. It is
+// reported separately: the perplexity inside the window against the untouched model, paired. The
+// untouched model is always good to its window.
 #pragma once
 
 #include <cstdint>
@@ -44,14 +44,11 @@ struct VerdictInput {
   std::int64_t window = 0;
   std::vector<std::int64_t> lengths;
   std::vector<std::vector<double>> bands;
-  std::int64_t reference_length = 0;  // 0: no measured length lies inside the window
+  std::int64_t reference_length = 0;  // 0: no measured length is inside the window
   std::vector<double> untouched;      // empty: not among the methods
   std::vector<double> own;
 };
 
 Verdict judge(const VerdictInput& input);
-
-// paired() over the documents that are finite on both sides.
-PairedDifference paired_where_both(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace mrrope

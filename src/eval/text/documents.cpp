@@ -7,6 +7,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include "base/json.h"
 #include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -56,7 +57,7 @@ std::vector<TextFile> list_files(const std::vector<fs::path>& paths) {
       const std::size_t before = files.size();
       walk(path, "", files);
       if (files.size() == before) {
-        throw Error(ErrorKind::usage, path.string() + " holds no file",
+        throw Error(ErrorKind::usage, path.string() + " has no file",
                     "give --text a folder with texts, or files");
       }
     } else {
@@ -76,7 +77,7 @@ std::size_t utf8_character(std::string_view text) {
   for (std::size_t i = 1; i < size; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Overlong forms, surrogates, and what lies past U+10FFFF.
+  // Overlong forms, surrogates, and code points above U+10FFFF.
   if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
       (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f)) {
     return 0;
@@ -84,7 +85,7 @@ std::size_t utf8_character(std::string_view text) {
   return size;
 }
 
-// Replaces every byte that is no part of a character. Returns how many.
+// Replaces every byte that is not part of a character. Returns how many.
 std::uint64_t repair_utf8(std::string& text) {
   std::size_t good = 0;
   while (good < text.size()) {
@@ -109,9 +110,9 @@ std::uint64_t repair_utf8(std::string& text) {
   return replaced;
 }
 
-class Reader {
+class DocumentReader {
  public:
-  Reader(const DocumentOptions& options, DocumentSet& set) : options_(options), set_(set) {}
+  DocumentReader(const DocumentOptions& options, DocumentSet& set) : options_(options), set_(set) {}
 
   // False: enough has been read.
   bool file(const TextFile& file) {
@@ -164,11 +165,7 @@ class Reader {
     if (bytes.find_first_not_of(" \t\r") == std::string::npos) return true;
     const std::string label = cat(file.label, ":", line);
     set_.replaced_bytes += repair_utf8(bytes);
-    const auto json = nlohmann::json::parse(bytes, nullptr, false);
-    if (json.is_discarded()) {
-      throw Error(ErrorKind::corrupt, label + " is not valid JSON",
-                  "each line of a .jsonl file must be one JSON object");
-    }
+    const nlohmann::json json = parse_json(bytes, label, {.bytes = options_.max_document_bytes});
     const auto field = json.is_object() ? json.find(options_.field) : json.end();
     if (!json.is_object() || field == json.end() || !field->is_string()) {
       std::string keys;
@@ -196,7 +193,7 @@ class Reader {
     }
     ++set_.seen;
     if (options_.select == Select::first && options_.keep && !options_.keep(document)) {
-      set_.passed_over.push_back(document.id);
+      set_.skipped.push_back(document.id);
       return true;
     }
     set_.documents.push_back(std::move(document));
@@ -219,7 +216,7 @@ void choose_at_random(const DocumentOptions& options, DocumentSet& set) {
   for (const std::size_t i : order) {
     if (options.samples != 0 && chosen.size() == options.samples) break;
     if (options.keep && !options.keep(set.documents[i])) {
-      set.passed_over.push_back(set.documents[i].id);
+      set.skipped.push_back(set.documents[i].id);
     } else {
       chosen.push_back(i);
     }
@@ -239,14 +236,19 @@ std::string join(const std::vector<std::string>& names) {
   return names.size() > kShown ? cat(text, " and ", names.size() - kShown, " more") : text;
 }
 
+std::string counted(std::size_t n) { return n == 1 ? "1 document" : cat(n, " documents"); }
+
 }  // namespace
 
 std::vector<std::string> DocumentSet::notes() const {
   std::vector<std::string> lines;
-  if (!empty.empty()) lines.push_back(cat(empty.size(), " empty, left out: ", join(empty)));
-  if (duplicates > 0) lines.push_back(cat(duplicates, " given twice, read once"));
-  if (!passed_over.empty()) {
-    lines.push_back(cat(passed_over.size(), " too short, passed over: ", join(passed_over)));
+  if (!empty.empty())
+    lines.push_back(cat("skipped ", counted(empty.size()), " without text: ", join(empty)));
+  if (duplicates > 0) lines.push_back(cat(counted(duplicates), " given twice, read once"));
+  if (!skipped.empty()) {
+    lines.push_back(
+        cat("skipped ", counted(skipped.size()),
+            skipped.size() == 1 ? " that is too short: " : " that are too short: ", join(skipped)));
   }
   if (replaced_bytes > 0) {
     lines.push_back(cat(replaced_bytes, " bytes were not UTF-8 and were replaced by U+FFFD"));
@@ -259,7 +261,7 @@ DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOpt
     throw Error(ErrorKind::usage, "no text to evaluate on", "give --text FILE or a folder");
   }
   DocumentSet set;
-  Reader reader(options, set);
+  DocumentReader reader(options, set);
   std::vector<TextFile> files = list_files(paths);
   for (TextFile& file : files) {
     repair_utf8(file.label);  // it becomes part of ids, which end up in JSON
@@ -267,7 +269,7 @@ DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOpt
   }
   if (options.select == Select::random) choose_at_random(options, set);
   if (set.documents.empty()) {
-    std::string why = "no document left to evaluate on";
+    std::string why = "no document to evaluate on";
     for (const std::string& note : set.notes()) why += "; " + note;
     throw Error(ErrorKind::usage, why, "give other texts, or shorter --lengths");
   }

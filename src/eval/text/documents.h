@@ -3,7 +3,7 @@
 // read from a field. Any of them may be compressed. Folders are walked in the order of their names.
 //
 // Bytes that are not UTF-8 are replaced by U+FFFD and counted; a file with NUL bytes is refused as
-// binary; empty texts are left out and named; a document that is there twice is read once.
+// binary; empty texts are skipped and named; a document that is given twice is read once.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct DocumentOptions {
   std::size_t samples = 0;  // 0: all
   Select select = Select::first;
   std::uint64_t seed = 1;
-  // Where set, documents for which it is false are passed over; --samples counts those that stay.
-  // (The paper takes the first 10 documents that reach the longest length.)
+  // If set, documents for which it is false are skipped; --samples counts the others. (The paper
+  // uses the first 10 documents that reach the longest length.)
   std::function<bool(const Document&)> keep;
   std::uint64_t max_document_bytes = std::uint64_t(256) << 20;
   std::uint64_t max_total_bytes = std::uint64_t(4) << 30;  // after decompression
@@ -40,10 +40,10 @@ struct DocumentSet {
   std::size_t seen = 0;             // documents read before the choice
   std::uint64_t replaced_bytes = 0;
   std::size_t duplicates = 0;
-  std::vector<std::string> empty;        // ids
-  std::vector<std::string> passed_over;  // ids: keep said no
+  std::vector<std::string> empty;    // ids
+  std::vector<std::string> skipped;  // ids: keep() returned false
 
-  // One line for each thing the user should know; empty when all is plain.
+  // One line for each thing that the user should know.
   std::vector<std::string> notes() const;
 };
 

@@ -75,8 +75,13 @@ JsonFile read_json_file(const std::filesystem::path& path) {
   file.sha256 = read_blocks(path, [&](std::string_view bytes) { text += bytes; });
   JsonLimits limits;
   limits.bytes = kMostFileBytes;
+  limits.values = kMostFileValues;
   file.content = parse_json(text, printable(path.filename().string()), limits);
   return file;
+}
+
+std::string file_digest(const std::filesystem::path& path) {
+  return read_blocks(path, [](std::string_view) {});
 }
 
 std::string text_field(const nlohmann::json& object, const char* field, const std::string& name) {
@@ -92,7 +97,7 @@ std::string text_field(const nlohmann::json& object, const char* field, const st
   }
   if (!found->is_string()) {
     throw Error(ErrorKind::corrupt,
-                cat(name, ": field '", field, "' is no text but ", found->type_name()), kHint);
+                cat(name, ": field '", field, "' is not text but ", found->type_name()), kHint);
   }
   return found->get<std::string>();
 }

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/source.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 
@@ -37,6 +38,7 @@ class Input {
       throw Error(ErrorKind::failed, cat("cannot open ", path_, ": ", std::strerror(errno)),
                   "check the name given to --text");
     }
+    remember_input(fileno(file_.get()));
     fill();
   }
 

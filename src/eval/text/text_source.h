@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a text file, decompressed on the way: plain, gzip, xz, zstd, told apart by their
-// first bytes. Archives of several members are read to the end; a truncated or damaged one is an
+// The bytes of a text file, decompressed: plain, gzip, xz or zstd, recognized by the first bytes.
+// Archives of several members are read to the end; a truncated or damaged one is an
 // error, never a shorter text.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little of Unicode that scorers need: characters, blanks, lower case. What is not UTF-8 counts
-// as U+FFFD, byte by byte.
+// The parts of Unicode that scorers need: characters, blanks, lower case. Each byte that is not
+// UTF-8 counts as U+FFFD.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ std::u32string upper(std::u32string text);
 std::u32string_view stripped(std::u32string_view text);
 std::vector<std::u32string> split_blanks(std::u32string_view text);
 
-// Every one of these texts replaced by a blank, one after the other.
+// Every one of these texts replaced by a blank, in this order.
 std::u32string blanked(std::u32string text, const std::vector<std::u32string_view>& parts);
 
 }  // namespace mrrope

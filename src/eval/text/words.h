@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words, names and prose of our own, drawn from seeded random numbers: what the built-in benchmark
-// generators are made of. Nothing here is taken from another text.
+// Words, names and prose written for this project and drawn by seeded random numbers, for the
+// built-in benchmark generators. Nothing is taken from another text.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace mrrope {
 
-// A stream of random numbers that belongs to these words and numbers alone.
+// A stream of random numbers that depends only on these words and numbers.
 Random random_for(std::uint64_t seed, std::string_view what, std::uint64_t a = 0,
                   std::uint64_t b = 0, std::uint64_t c = 0);
 
@@ -29,15 +29,15 @@ std::string random_digits(Random& random, std::size_t n);  // no leading zero
 std::string random_uuid(Random& random);                   // version 4
 std::string random_letters(Random& random, std::size_t n, char first);  // from 'a' or 'A' on
 
-// Everyday adjectives and nouns, each index another one.
+// Everyday adjectives and nouns, a different one for each index.
 std::string plain_word(std::uint64_t index);
 std::uint64_t plain_words();  // how many there are
 
-// Words of everyday nouns put together ("harborlamp"), each index another one.
+// Compounds of everyday nouns ("harborlamp"), a different one for each index.
 std::string compound_word(std::uint64_t index);
 std::uint64_t compound_words();  // how many there are
 
-// Invented proper names, each index another one.
+// Invented proper names, a different one for each index.
 std::string town_name(std::uint64_t index);
 std::string person_name(std::uint64_t index);
 

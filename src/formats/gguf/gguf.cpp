@@ -75,7 +75,7 @@ bool checked_multiply(std::uint64_t a, std::uint64_t b, std::uint64_t& out) {
 void read_magic(Reader& in, GgufPart& part) {
   const Source& source = in.source();
   if (source.size() < 4) {
-    corrupt(source, cat("a file of ", source.size(), " bytes is no GGUF file"),
+    corrupt(source, cat("a file of ", source.size(), " bytes is not a GGUF file"),
             "the file is empty or cut short: fetch it again");
   }
   const std::string magic = in.text(4, "the magic");
@@ -289,7 +289,7 @@ GgufTensor read_tensor(Reader& in, std::uint32_t alignment) {
   }
   tensor.offset = in.u64("a tensor's offset");
   if (tensor.offset % alignment != 0) {
-    refuse("lies at offset ", tensor.offset, ", not a multiple of the alignment ", alignment);
+    refuse("is at offset ", tensor.offset, ", not a multiple of the alignment ", alignment);
   }
   return tensor;
 }
@@ -306,7 +306,7 @@ void place_tensors(const Source& source, GgufPart& part) {
         __builtin_add_overflow(start, tensor.size, &end) || end > source.size()) {
       corrupt(source,
               cat("tensor ", shown(tensor.name), " of ", tensor.size, " bytes at offset ",
-                  tensor.offset, " of the data lies past the end of the file of ", source.size(),
+                  tensor.offset, " of the data is past the end of the file of ", source.size(),
                   " bytes"),
               "the file is cut short or damaged: fetch it again");
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strict reader of GGUF headers, versions 2 and 3, in one file or split into parts. Nothing is
 // believed before it is checked against the size of the file: a Gguf that exists has unique keys
-// and tensor names, and tensor data that lies inside its file without overlap.
+// and tensor names, and tensor data inside the file, without overlaps.
 //
 // Kept in memory: scalars, strings up to 4 KiB and numeric arrays up to 4096 elements. Of the rest
 // (vocabularies, chat templates) only type, count and place are kept, so that an exporter can copy

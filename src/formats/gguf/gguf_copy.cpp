@@ -189,17 +189,13 @@ std::uint64_t GgufFileOut::size() const {
   return total;
 }
 
-void write_gguf(const std::vector<GgufFileOut>& files, bool replace, const BytesWritten& progress) {
-  std::vector<OutputFile> outputs;
-  std::uint64_t all = 0;
-  for (const GgufFileOut& file : files) all += file.size();
-  for (const GgufFileOut& file : files) outputs.emplace_back(file.path, all, replace);
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    outputs[i].on_bytes = progress;
-    write_file(outputs[i], files[i]);
-    outputs[i].flush();
+void write_gguf(const std::vector<GgufFileOut>& files, const BytesWritten& progress) {
+  for (const GgufFileOut& file : files) {
+    OutputFile out(file.path);
+    out.on_bytes = progress;
+    write_file(out, file);
+    out.finish();
   }
-  for (std::size_t i = files.size(); i-- > 0;) outputs[i].publish();
 }
 
 }  // namespace mrrope

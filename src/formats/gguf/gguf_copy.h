@@ -61,9 +61,9 @@ struct GgufFileOut {
 // Called now and then with the bytes written since the last call; may throw to give up.
 using BytesWritten = std::function<void(std::uint64_t)>;
 
-// Writes all files or none: each is complete and on the disk before any gets its final name, and
-// the first one gets it last. Every range was checked when the parts were read; a source that
-// changed since is refused. Throws Error: usage (a name is taken and replace is false), failed.
-void write_gguf(const std::vector<GgufFileOut>& files, bool replace, const BytesWritten& progress);
+// Creates the files, none of which may exist, and flushes them to the disk. Every range was checked
+// when the parts were read; a source that changed since is refused. Throws Error (failed); the file
+// that could not be completed is removed.
+void write_gguf(const std::vector<GgufFileOut>& files, const BytesWritten& progress);
 
 }  // namespace mrrope

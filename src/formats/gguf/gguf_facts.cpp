@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "core/methods.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 
@@ -130,13 +131,12 @@ void read_layers(const Keys& keys, Facts& facts) {
 // llama.cpp's net effect on cos and sin; its graph cancels the term that ggml adds by itself.
 double yarn_attention_scale(const Keys& keys, const Facts& facts, double factor) {
   const auto temperature = [&](double coefficient) {
-    return 1 + 0.1 * coefficient * std::log(factor);
+    return yarn_temperature(factor, coefficient);
   };
   double all_dims = keys.real("rope.scaling.yarn_log_multiplier", 0);
   if (all_dims == 0) return temperature(1);
-  // DeepSeek's files carry a tenth of it, and its two coefficients are equal.
-  if (facts.architecture->name == "deepseek2") return 1;
-  if (facts.architecture->name == "deepseek32") all_dims /= 0.1;
+  if (facts.architecture->yarn_multiplier == YarnMultiplier::cancels) return 1;
+  if (facts.architecture->yarn_multiplier == YarnMultiplier::tenth) all_dims /= 0.1;
   return temperature(1) / temperature(all_dims);
 }
 
@@ -167,7 +167,7 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   scaling.long_factor = gguf.rope_factors("rope_factors_long.weight");
   scaling.short_factor = gguf.rope_factors("rope_factors_short.weight");
   facts.factors = gguf.rope_factors("rope_freqs.weight");
-  // A graph that passes the list by leaves theta alone.
+  // A graph that ignores the list leaves theta unchanged.
   if (facts.architecture->factors == FactorSupport::ignored) facts.factors.clear();
   // Where full layers rotate a part of what windowed ones do, they read the front of the list.
   const auto listed = static_cast<std::size_t>(facts.architecture->rotary_divisor) *
@@ -194,10 +194,7 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   rule.attention_scale = keys.real("rope.scaling.attn_factor", 1);
   check_attention_scale(file.name(), keys.name("rope.scaling.attn_factor"), rule.attention_scale);
   if (scaling.type == "yarn") {
-    // llama.cpp reads the betas of two architectures and the mix of one, and passes them by
-    // elsewhere.
-    const std::string_view name = facts.architecture->name;
-    if (name == "grok" || name == "mistral3") {
+    if (facts.architecture->reads_yarn_betas) {
       rule.beta_fast = keys.real("rope.scaling.yarn_beta_fast", 32);
       rule.beta_slow = keys.real("rope.scaling.yarn_beta_slow", 1);
     }
@@ -206,7 +203,8 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
                         keys.name("rope.scaling.yarn_beta_slow"), " is ", rule.beta_slow,
                         ", not two rising positive numbers"));
     }
-    const double ext = name == "grok" ? keys.real("rope.scaling.yarn_ext_factor", 1) : 1;
+    const double ext =
+        facts.architecture->reads_yarn_mix ? keys.real("rope.scaling.yarn_ext_factor", 1) : 1;
     if (!(ext <= 1)) corrupt(file, cat(keys.name("rope.scaling.yarn_ext_factor"), " is ", ext));
     rule.ext_factor = ext < 0 ? 1 : ext;  // negative: not set
     rule.attention_scale *= yarn_attention_scale(keys, facts, scaling.factor);
@@ -263,7 +261,7 @@ Facts gguf_facts(const Gguf& gguf) {
   geometry.pairing = gguf_pairing(architecture, has_sections);
   read_scaling(file, gguf, keys, facts);
   const double alpha = keys.real("rope.scaling.alpha", 0);
-  if (alpha > 0 && architecture.name == "hunyuan_vl") {
+  if (alpha > 0 && architecture.alpha_in_base) {
     geometry.base *= std::pow(alpha, rotary / double(rotary - 2));
     check_base(file.name(), keys.name("rope.scaling.alpha"), geometry.base);
   }

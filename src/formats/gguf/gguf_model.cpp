@@ -66,7 +66,7 @@ void check_part(const GgufPart& part, std::uint64_t number, std::uint64_t count)
   const std::uint64_t said_number = split_key(part, "split.no", 0);
   if (said_count != count) {
     corrupt(file, cat("split.count is ", said_count, ", but the name says ", count, " parts"),
-            "parts of different models lie in this folder: fetch them again");
+            "this folder has parts of different models: download them again");
   }
   if (said_number + 1 != number) {
     corrupt(

@@ -7,6 +7,7 @@
 
 #include "base/source.h"
 #include "base/text.h"
+#include "core/methods.h"
 #include "formats/hf/config_defaults.h"
 #include "formats/hf/config_keys.h"
 #include "mrrope/error.h"
@@ -82,10 +83,10 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
       {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"}, 0, kMaxHeads);
   const auto nested = keys.object({"attn_config"});
   if (kv.empty() && nested) kv = nested->integers({"kv_n_heads"}, 0, kMaxHeads);
-  // Falcon's 7B shares one key head and counts none.
-  const bool falcon_shared = facts.architecture->name == "falcon" && keys.flag({"multi_query"}) &&
-                             !keys.flag({"new_decoder_architecture"});
-  if (falcon_shared) kv = {1};
+  // Falcon's 7B has one key head, which its config does not count.
+  const bool one_key_head = facts.architecture->multi_query && keys.flag({"multi_query"}) &&
+                            !keys.flag({"new_decoder_architecture"});
+  if (one_key_head) kv = {1};
   if (kv.empty() && heads.empty() && defaults.kv_heads > 0) kv = {defaults.kv_heads};
   if (kv.empty()) kv = heads.empty() ? std::vector<int>{model.heads} : heads;
   facts.layer_keys.kv_heads = kv;
@@ -293,7 +294,7 @@ void read_rotation(const Keys& keys, const RopeKeys& rope, const ConfigDefaults&
 
 double yarn_attention_scale(const Keys& rope, double factor) {
   const auto temperature = [&](double coefficient) {
-    return factor <= 1 ? 1 : 1 + 0.1 * coefficient * std::log(factor);
+    return yarn_temperature(factor, coefficient);
   };
   if (const auto given = rope.real({"attention_factor"})) return *given;
   const double mscale = rope.real({"mscale"}).value_or(0);

@@ -39,7 +39,7 @@ constexpr std::array<Dtype, 23> kDtypes{{
 std::uint64_t whole(const std::string& file, const std::string& tensor, const json& value) {
   if (!value.is_number_unsigned()) {
     corrupt(file,
-            cat("tensor ", shown(tensor), " has ", shown(value.dump()), " where a count is due"));
+            cat("tensor ", shown(tensor), " has ", shown(value.dump()), " where a count is expected"));
   }
   return value.get<std::uint64_t>();
 }
@@ -135,7 +135,7 @@ std::vector<std::string> read_safetensors_index(const Source& source) {
                    [&](const std::string& key, json&& value) {
                      if (!value.is_string()) {
                        corrupt(source.name(),
-                               cat("the weight_map of ", shown(key), " is no file name"));
+                               cat("the weight_map of ", shown(key), " is not a file name"));
                      }
                      const std::string& name = value.get_ref<const std::string&>();
                      check_plain_name(source.name(), name);

@@ -88,7 +88,7 @@ CudaRotaryTable::CudaRotaryTable(const RotaryTable& table, Angles angles)
   d.early = code.ptxVersion >= 90;
   if (angles == Angles::stored) {
     const std::size_t row = 2 * std::size_t(d.pairs) * bytes_of(d.element);
-    // A table without rows has one on the device, which stands in for missing ones.
+    // A table without rows has one on the device, which replaces missing ones.
     const std::vector<std::byte> none(row);
     d.rows = d.end == d.first ? on_device(none.data(), row, "rows of a table")
                               : on_device(static_cast<const std::byte*>(table.row(d.first)),
@@ -130,7 +130,7 @@ cuda::Launch cuda::checked_launch(const CudaRotaryTable& table, const Batch& bat
   must(cudaGetDevice(&device), "no device");
   if (device != d.device) {
     throw Error(ErrorKind::usage,
-                cat("the table lies on device ", d.device, ", and device ", device, " is current"),
+                cat("the table is on device ", d.device, ", and device ", device, " is current"),
                 "call cudaSetDevice() first, or make a table for every device");
   }
 

@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
       second[u] = from[lane + lanes];
     }
   }
-  // Without a row the first one stands in until the end: an exit here would keep the loads above
+  // Without a row the first one is used until the end: an exit here would keep the loads above
   // waiting for the position.
   const bool known = kComputed || has_row(work.angles, place.position);
   const std::int32_t position = known ? place.position : work.angles.first;

@@ -25,7 +25,7 @@ struct Launch {
   std::uint32_t heads() const {
     return std::uint32_t(batch->queries.count) + std::uint32_t(batch->keys.count);
   }
-  // Elements past rotary_dim; in place nobody has to move them.
+  // Elements past rotary_dim; in place they need not be moved.
   std::uint32_t tail() const {
     const auto copies = [](const Heads& heads) {
       return heads.count > 0 && heads.from != heads.to;

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "core/methods.h"
+
 namespace mrrope {
 
 namespace {
@@ -27,11 +29,9 @@ constexpr std::array<Usual, 12> kUsual = {{{"none", 0},
 // For other names, those that are rarely in the same chart first. 8 is the chosen plan of a search.
 constexpr std::array<int, 11> kOthers = {8, 7, 6, 5, 4, 11, 10, 9, 3, 2, 1};
 
-constexpr std::string_view kElastic = "elastic:";
-
 }  // namespace
 
-bool is_elastic(const std::string& name) { return name.starts_with(kElastic); }
+bool is_elastic(const std::string& name) { return split_method_name(name).elastic; }
 
 Series Palette::series(const std::string& name) {
   return {name, colour_of(name), is_elastic(name), {}};

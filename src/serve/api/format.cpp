@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/api/format.h"
 
+#include "base/text.h"
+#include "eval/run/progress.h"
+
 namespace mrrope {
 
 namespace {
@@ -19,7 +22,7 @@ const char* error_type(int status) {
   }
 }
 
-ordered_json or_null(const std::string& text) {
+ordered_json json_or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
@@ -39,8 +42,8 @@ ordered_json error_json(const ApiError& error) {
   return {{"error",
            {{"message", error.what()},
             {"type", error_type(error.status)},
-            {"param", or_null(error.param)},
-            {"code", or_null(error.code)}}}};
+            {"param", json_or_null(error.param)},
+            {"code", json_or_null(error.code)}}}};
 }
 
 const char* finish_reason(const Outcome& outcome) {
@@ -52,6 +55,17 @@ ordered_json usage_json(const Outcome& outcome) {
           {"completion_tokens", outcome.written},
           {"total_tokens", outcome.prompt + outcome.written},
           {"prompt_tokens_details", {{"cached_tokens", outcome.cached}}}};
+}
+
+std::string prefill_text(const Prefill& prefill, std::size_t rungs) {
+  const bool whole = prefill.read == prefill.total;
+  const std::string amount =
+      whole ? cat("read a prompt of ", prefill.total, " tokens in ", duration_text(prefill.seconds))
+            : cat("reading a prompt: ", prefill.read, " of ", prefill.total, " tokens");
+  const std::string left =
+      whole ? std::string() : cat(", ", duration_text(prefill.seconds_left()), " left");
+  return cat(amount, ", ", significant(prefill.rate(), 3), " tokens/s", left, ", rung ",
+             prefill.rung + 1, " of ", rungs);
 }
 
 AnswerFormat::AnswerFormat(const TimelineModel& model, const Ladder& ladder,
@@ -70,7 +84,7 @@ ordered_json AnswerFormat::head(const char* kind) const {
   return {{"id", id_}, {"object", kind}, {"created", created_}, {"model", name_}};
 }
 
-// Where the conversation stands on its ladder.
+// The place of a conversation on its ladder.
 ordered_json AnswerFormat::place(std::size_t rung, std::int64_t length) const {
   return {{"rung", rung},
           {"rungs", ladder_.rungs().size()},
@@ -144,6 +158,16 @@ ordered_json AnswerFormat::chunk(const Answer::Part& part) {
   out["choices"] = ordered_json::array({std::move(choice)});
   out["mrrope"] = place(part.rung, part.length);
   return out;
+}
+
+ordered_json AnswerFormat::prefill(const Answer::Part& part) const {
+  const Prefill& prefill = *part.prefill;
+  ordered_json out = place(part.rung, part.length);
+  out["prefill"] = {{"read", prefill.read},
+                    {"total", prefill.total},
+                    {"tokens_per_second", prefill.rate()},
+                    {"seconds_left", prefill.seconds_left()}};
+  return {{"mrrope", std::move(out)}};
 }
 
 ordered_json AnswerFormat::closing(const Outcome& outcome) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers in OpenAI's JSON shapes. What is ours stands under "mrrope".
+// Answers in OpenAI's JSON shapes. What OpenAI does not have is under "mrrope"; rungs count from 0
+// there, as everywhere in JSON.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,12 @@ namespace mrrope {
 
 using ordered_json = nlohmann::ordered_json;
 
-// Bytes that are no UTF-8 become U+FFFD.
+// Bytes that are not UTF-8 become U+FFFD.
 std::string to_text(const ordered_json& value);
 
 ordered_json error_json(const ApiError& error);
 
-// One request's answer in one of four shapes: completion or chat, whole or in chunks.
+// The answer to one request in one of four shapes: completion or chat, whole or in chunks.
 class AnswerFormat {
  public:
   AnswerFormat(const TimelineModel& model, const Ladder& ladder, const CompletionRequest& request,
@@ -27,7 +28,9 @@ class AnswerFormat {
   // The first chunk of a stream: a chat names its role.
   ordered_json opening() const;
   ordered_json chunk(const Answer::Part& part);
-  // The last one: why it ended, and the usage where it was asked for.
+  // How far the reading of a long prompt is: tokens, rate and time left.
+  ordered_json prefill(const Answer::Part& part) const;
+  // The last chunk says why the answer ended; one more has the usage, if the request asked for it.
   ordered_json closing(const Outcome& outcome) const;
   ordered_json usage_chunk(const Outcome& outcome) const;
   ordered_json whole(const std::string& text, const std::vector<ChosenToken>& tokens,
@@ -51,6 +54,9 @@ class AnswerFormat {
 };
 
 ordered_json usage_json(const Outcome& outcome);
+
+// For the log: "reading a prompt: 4096 of 20000 tokens, 512 tokens/s, 31 s left, rung 2 of 9".
+std::string prefill_text(const Prefill& prefill, std::size_t rungs);
 
 // "stop" or "length".
 const char* finish_reason(const Outcome& outcome);

@@ -29,7 +29,7 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
   throw ApiError(kBad, cat("'", field, "' ", why), field, code);
 }
 
-// Enough of a value to recognise it by.
+// Enough of a value to recognize it.
 std::string shown(const json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return cat("a list of ", value.size());
@@ -37,24 +37,25 @@ std::string shown(const json& value) {
   return value.dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
-// The fields of a body. Those nobody asked for are what was ignored.
+// The fields of a body. Those that are never looked up are ignored.
 class Fields {
  public:
-  Fields(std::string_view body, std::size_t largest) {
-    JsonLimits limits;
-    limits.bytes = largest;
+  Fields(std::string_view body, const BodyLimits& limits) {
+    JsonLimits json_limits;
+    json_limits.bytes = limits.bytes;
+    json_limits.values = limits.values;
     try {
-      root_ = parse_json(body, "the body", limits);
+      root_ = parse_json(body, "the body", json_limits);
     } catch (const Error& error) {
       throw ApiError(kBad, error.what(), {}, "invalid_json");
     }
     if (!root_.is_object()) {
-      throw ApiError(kBad, cat("the body must be a JSON object, and is ", shown(root_)), {},
+      throw ApiError(kBad, cat("the body must be a JSON object, not ", shown(root_)), {},
                      "invalid_json");
     }
   }
 
-  // Null counts as absent: that is how clients leave a field open.
+  // Null counts as absent: many clients send it for a field that is not set.
   const json* find(const char* name) {
     asked_.insert(name);
     const auto it = root_.find(name);
@@ -64,24 +65,24 @@ class Fields {
   std::optional<std::string> text(const char* name) {
     const json* value = find(name);
     if (value == nullptr) return std::nullopt;
-    if (!value->is_string()) refuse(name, cat("must be a string, and is ", shown(*value)));
+    if (!value->is_string()) refuse(name, cat("must be a string, not ", shown(*value)));
     return value->get<std::string>();
   }
 
   bool flag(const char* name, bool otherwise = false) {
     const json* value = find(name);
     if (value == nullptr) return otherwise;
-    if (!value->is_boolean()) refuse(name, cat("must be true or false, and is ", shown(*value)));
+    if (!value->is_boolean()) refuse(name, cat("must be true or false, not ", shown(*value)));
     return value->get<bool>();
   }
 
   std::optional<double> number(const char* name, double low, double high) {
     const json* value = find(name);
     if (value == nullptr) return std::nullopt;
-    if (!value->is_number()) refuse(name, cat("must be a number, and is ", shown(*value)));
+    if (!value->is_number()) refuse(name, cat("must be a number, not ", shown(*value)));
     const double v = value->get<double>();
     if (!(v >= low && v <= high)) {
-      refuse(name, cat("must lie between ", low, " and ", high, ", and is ", shown(*value)));
+      refuse(name, cat("must be between ", low, " and ", high, ", not ", shown(*value)));
     }
     return v;
   }
@@ -89,15 +90,16 @@ class Fields {
   std::optional<std::int64_t> whole(const char* name, std::int64_t low, std::int64_t high) {
     const auto v = number(name, static_cast<double>(low), static_cast<double>(high));
     if (!v) return std::nullopt;
-    if (*v != std::floor(*v)) refuse(name, cat("must be a whole number, and is ", *v));
+    if (*v != std::floor(*v)) refuse(name, cat("must be a whole number, not ", *v));
     return static_cast<std::int64_t>(*v);
   }
 
-  // Where the client wants something that is not done here: anything but what it would be anyway.
+  // Refuses a field that is not supported unless its value changes nothing.
   void only(const char* name, const json& neutral, const char* why) {
     const json* value = find(name);
     if (value == nullptr || *value == neutral) return;
     if ((value->is_array() || value->is_object()) && value->empty()) return;
+    if (value->is_string() && value->get_ref<const std::string&>().empty()) return;
     refuse(name, cat("is not supported: ", why), "unsupported_parameter");
   }
 
@@ -121,7 +123,7 @@ std::vector<Token> token_list(const json& list, const char* field) {
   std::vector<Token> tokens;
   for (const json& entry : list) {
     if (!entry.is_number_integer() || entry < 0 || entry > std::numeric_limits<Token>::max()) {
-      refuse(field, cat("must list tokens as whole numbers from 0, and holds ", shown(entry)));
+      refuse(field, cat("must list tokens as whole numbers from 0, not ", shown(entry)));
     }
     tokens.push_back(entry.get<Token>());
   }
@@ -139,20 +141,20 @@ void read_prompt(Fields& fields, CompletionRequest& request) {
     return;
   }
   if (!prompt->is_array() || prompt->empty()) {
-    refuse("prompt", cat("must be a string or a list of tokens, and is ", shown(*prompt)));
+    refuse("prompt", cat("must be a string or a list of tokens, not ", shown(*prompt)));
   }
   if (!prompt->front().is_number()) {
-    refuse("prompt", cat("is ", shown(*prompt), ": one prompt per request"));
+    refuse("prompt", cat("is ", shown(*prompt), ": send one prompt per request"));
   }
   request.prompt_tokens = token_list(*prompt, "prompt");
 }
 
-// Text, or parts of it.
+// A string, or a list of text parts.
 std::string read_content(const json& content, const std::string& field) {
   if (content.is_null()) return {};
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) {
-    refuse(field, cat("must be a string or a list of text parts, and is ", shown(content)));
+    refuse(field, cat("must be a string or a list of text parts, not ", shown(content)));
   }
   std::string text;
   for (std::size_t i = 0; i < content.size(); ++i) {
@@ -163,7 +165,7 @@ std::string read_content(const json& content, const std::string& field) {
     }
     const auto& type = part["type"].get_ref<const std::string&>();
     if (type != "text") {
-      refuse(name, cat("is of type ", shown(part["type"]), ": this server reads text only"),
+      refuse(name, cat("is of type ", shown(part["type"]), ": only text is supported"),
              "unsupported_content");
     }
     if (!part.contains("text") || !part["text"].is_string()) refuse(name, "has no text");
@@ -178,13 +180,13 @@ void read_messages(Fields& fields, CompletionRequest& request) {
   if (messages == nullptr) refuse("messages", "is missing: give at least one message");
   if (!messages->is_array() || messages->empty() || messages->size() > kMostMessages) {
     refuse("messages",
-           cat("must be a list of 1 to ", kMostMessages, " messages, and is ", shown(*messages)));
+           cat("must be a list of 1 to ", kMostMessages, " messages, not ", shown(*messages)));
   }
   static constexpr std::array kRoles = {"system", "developer", "user", "assistant"};
   for (std::size_t i = 0; i < messages->size(); ++i) {
     const json& message = (*messages)[i];
     const std::string name = cat("messages[", i, "]");
-    if (!message.is_object()) refuse(name, cat("must be an object, and is ", shown(message)));
+    if (!message.is_object()) refuse(name, cat("must be an object, not ", shown(message)));
     if (!message.contains("role") || !message["role"].is_string()) refuse(name, "has no role");
     const auto& role = message["role"].get_ref<const std::string&>();
     if (std::find(kRoles.begin(), kRoles.end(), role) == kRoles.end()) {
@@ -193,8 +195,7 @@ void read_messages(Fields& fields, CompletionRequest& request) {
     }
     for (const char* field : {"tool_calls", "function_call", "audio"}) {
       if (message.contains(field) && !message[field].is_null() && !message[field].empty()) {
-        refuse(cat(name, ".", field), "is not supported: this server reads text only",
-               "unsupported_content");
+        refuse(cat(name, ".", field), "is not supported: only text is", "unsupported_content");
       }
     }
     const bool has_content = message.contains("content") && !message["content"].is_null();
@@ -212,13 +213,73 @@ void read_stop(Fields& fields, CompletionRequest& request) {
     refuse("stop", cat("lists ", list.size(), " strings: at most ", kMostStops));
   }
   for (const json& entry : list) {
-    if (!entry.is_string()) refuse("stop", cat("must hold strings, and holds ", shown(entry)));
+    if (!entry.is_string()) refuse("stop", cat("must hold strings, not ", shown(entry)));
     request.stop.push_back(entry.get<std::string>());
     const std::size_t size = request.stop.back().size();
     if (size == 0 || size > kLongestStop) {
       refuse("stop", cat("holds a string of ", size, " bytes: 1 to ", kLongestStop));
     }
   }
+}
+
+struct Unsupported {
+  const char* name;
+  json neutral;  // null and empty strings, lists and objects pass as well
+  const char* why;
+};
+
+// Fields of OpenAI, llama-server and vLLM that would change the answer. Companions that mean
+// nothing without them (mirostat_tau, repeat_last_n, tool_choice, ...) are ignored.
+const std::vector<Unsupported>& unsupported() {
+  constexpr const char* kPenalties = "repetition is not penalized here";
+  constexpr const char* kSamplers = "use temperature, top_k, top_p and min_p";
+  constexpr const char* kGuided = "answers are not constrained to a grammar";
+  constexpr const char* kTemplate = "chats use the model's template as it is";
+  constexpr const char* kEnds = "an answer ends at the model's end of text, 'stop' or max_tokens";
+  static const std::vector<Unsupported> list = {
+      {"frequency_penalty", 0, kPenalties},
+      {"presence_penalty", 0, kPenalties},
+      {"repeat_penalty", 1, kPenalties},
+      {"repetition_penalty", 1, kPenalties},
+      {"dry_multiplier", 0, kPenalties},
+      {"no_repeat_ngram_size", 0, kPenalties},
+      {"mirostat", 0, kSamplers},
+      {"typical_p", 1, kSamplers},
+      {"tfs_z", 1, kSamplers},
+      {"top_a", 0, kSamplers},
+      {"top_n_sigma", -1, kSamplers},
+      {"xtc_probability", 0, kSamplers},
+      {"dynatemp_range", 0, kSamplers},
+      {"samplers", nullptr, kSamplers},
+      {"use_beam_search", false, kSamplers},
+      {"length_penalty", 1, kSamplers},
+      {"logit_bias", nullptr, "logits are not changed"},
+      {"allowed_token_ids", nullptr, "logits are not changed"},
+      {"bad_words", nullptr, "logits are not changed"},
+      {"logits_processors", nullptr, "logits are not changed"},
+      {"grammar", "", kGuided},
+      {"json_schema", nullptr, kGuided},
+      {"guided_json", nullptr, kGuided},
+      {"guided_regex", nullptr, kGuided},
+      {"guided_choice", nullptr, kGuided},
+      {"guided_grammar", nullptr, kGuided},
+      {"structured_outputs", nullptr, kGuided},
+      {"response_format", json{{"type", "text"}}, kGuided},
+      {"ignore_eos", false, kEnds},
+      {"min_tokens", 0, kEnds},
+      {"stop_token_ids", nullptr, kEnds},
+      {"include_stop_str_in_output", false, "an answer ends before the stop string"},
+      {"prompt_logprobs", nullptr, "log-probabilities are those of the answer"},
+      {"truncate_prompt_tokens", nullptr, "prompts are not truncated"},
+      {"lora", nullptr, "the model is served as it is"},
+      {"lora_adapters", nullptr, "the model is served as it is"},
+      {"image_data", nullptr, "only text is supported"},
+      {"multimodal_data", nullptr, "only text is supported"},
+      {"chat_template", nullptr, kTemplate},
+      {"chat_template_kwargs", nullptr, kTemplate},
+      {"continue_final_message", false, kTemplate},
+      {"add_generation_prompt", true, kTemplate}};
+  return list;
 }
 
 void read_common(Fields& fields, CompletionRequest& request) {
@@ -228,13 +289,19 @@ void read_common(Fields& fields, CompletionRequest& request) {
   s.top_p = fields.number("top_p", 0, 1).value_or(1);
   s.min_p = fields.number("min_p", 0, 1).value_or(0);
   s.top_k = static_cast<int>(fields.whole("top_k", -1, 1 << 30).value_or(0));
-  if (s.top_k < 0) s.top_k = 0;  // vLLM's "all"
+  if (s.top_k < 0) s.top_k = 0;  // vLLM's way to say "all"
   if (const auto seed = fields.whole("seed", std::numeric_limits<std::int32_t>::min(),
                                      std::numeric_limits<std::uint32_t>::max())) {
     s.seed = static_cast<std::uint32_t>(*seed);
     request.has_seed = true;
   }
   request.length = fields.whole("max_tokens", 1, kMostTokens);
+  // llama-server's name for it; -1 is up to the end of the context.
+  if (const auto length = fields.whole("n_predict", -1, kMostTokens)) {
+    if (*length == 0) refuse("n_predict", "must be -1 or at least 1, not 0");
+    if (!request.length) request.length = *length < 0 ? kMostTokens : *length;
+  }
+  request.cache_prompt = fields.flag("cache_prompt", true);
   read_stop(fields, request);
   request.stream = fields.flag("stream");
   if (const json* options = fields.find("stream_options")) {
@@ -246,28 +313,26 @@ void read_common(Fields& fields, CompletionRequest& request) {
     request.stream_usage = usage == true;
   }
   fields.only("n", 1, "one answer per request");
-  fields.only("frequency_penalty", 0, "there are no penalties here");
-  fields.only("presence_penalty", 0, "there are no penalties here");
-  fields.only("logit_bias", nullptr, "logits are the model's own");
+  fields.only("best_of", 1, "one answer per request");
+  for (const auto& [name, neutral, why] : unsupported()) fields.only(name, neutral, why);
 }
 
 }  // namespace
 
-CompletionRequest parse_completion(std::string_view body, std::size_t largest) {
-  Fields fields(body, largest);
+CompletionRequest parse_completion(std::string_view body, const BodyLimits& limits) {
+  Fields fields(body, limits);
   CompletionRequest request;
   read_prompt(fields, request);
   read_common(fields, request);
   if (const auto top = fields.whole("logprobs", 0, 20)) request.logprobs = static_cast<int>(*top);
-  fields.only("best_of", 1, "one answer per request");
-  fields.only("echo", false, "the answer is what comes after the prompt");
-  fields.only("suffix", "", "text is continued at its end only");
+  fields.only("echo", false, "the answer does not repeat the prompt");
+  fields.only("suffix", "", "text can only be continued at its end");
   request.ignored = fields.ignored();
   return request;
 }
 
-CompletionRequest parse_chat(std::string_view body, std::size_t largest) {
-  Fields fields(body, largest);
+CompletionRequest parse_chat(std::string_view body, const BodyLimits& limits) {
+  Fields fields(body, limits);
   CompletionRequest request;
   request.chat = true;
   read_messages(fields, request);
@@ -281,17 +346,16 @@ CompletionRequest parse_chat(std::string_view body, std::size_t largest) {
   } else if (top) {
     refuse("top_logprobs", "needs 'logprobs' to be true");
   }
-  fields.only("tools", nullptr, "this server knows no tools");
-  fields.only("functions", nullptr, "this server knows no functions");
-  fields.only("audio", nullptr, "this server writes text only");
-  fields.only("modalities", json::array({"text"}), "this server writes text only");
-  fields.only("response_format", json{{"type", "text"}}, "answers are plain text");
+  fields.only("tools", nullptr, "tool calling is not available");
+  fields.only("functions", nullptr, "function calling is not available");
+  fields.only("audio", nullptr, "answers are text");
+  fields.only("modalities", json::array({"text"}), "answers are text");
   request.ignored = fields.ignored();
   return request;
 }
 
-TokenizeRequest parse_tokenize(std::string_view body, std::size_t largest) {
-  Fields fields(body, largest);
+TokenizeRequest parse_tokenize(std::string_view body, const BodyLimits& limits) {
+  Fields fields(body, limits);
   TokenizeRequest request;
   const auto content = fields.text("content");
   if (!content) refuse("content", "is missing: give the text to tokenize");
@@ -301,11 +365,11 @@ TokenizeRequest parse_tokenize(std::string_view body, std::size_t largest) {
   return request;
 }
 
-std::vector<Token> parse_detokenize(std::string_view body, std::size_t largest) {
-  Fields fields(body, largest);
+std::vector<Token> parse_detokenize(std::string_view body, const BodyLimits& limits) {
+  Fields fields(body, limits);
   const json* tokens = fields.find("tokens");
   if (tokens == nullptr) refuse("tokens", "is missing: give a list of tokens");
-  if (!tokens->is_array()) refuse("tokens", cat("must be a list, and is ", shown(*tokens)));
+  if (!tokens->is_array()) refuse("tokens", cat("must be a list, not ", shown(*tokens)));
   return token_list(*tokens, "tokens");
 }
 

@@ -1,33 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// cpp-httplib's server with one more limit: a request must arrive within a time that grows with
-// what has arrived, so that a client that sends a byte now and then holds no thread for long.
+// One client's socket as cpp-httplib's server reads and writes it. A request must arrive within a
+// time that grows with what has arrived, so that a client that sends a byte now and then does not
+// hold a thread for long.
 #pragma once
 
 #include <httplib.h>
 
-#include <condition_variable>
-#include <mutex>
+#include <chrono>
+#include <cstdint>
+#include <string>
 
 namespace mrrope {
 
-class HttpServer final : public httplib::Server {
- private:
-  bool process_and_close_socket(socket_t socket) override;
+struct SocketAddress {
+  std::string ip;
+  int port = 0;
 };
 
-// A thread for each connection, up to a limit; further ones are closed. A pool would let a
-// connection wait behind those that say nothing.
-class ConnectionThreads final : public httplib::TaskQueue {
+SocketAddress local_address(int socket);
+SocketAddress remote_address(int socket);
+
+class Connection final : public httplib::Stream {
  public:
-  explicit ConnectionThreads(std::size_t most) : most_(most) {}
-  bool enqueue(std::function<void()> work) override;
-  void shutdown() override;  // waits for all
+  using Clock = std::chrono::steady_clock;
+
+  explicit Connection(int socket) : socket_(socket) {}
+
+  // Whether a request begins before the time has passed. Some of it may already be here.
+  bool request_begins(std::chrono::milliseconds patience) const;
+  // Starts the clock for the next request.
+  void restart();
+
+  // Whether the client has closed its sending side. It may still read: only an attempt to send
+  // something tells.
+  bool half_closed() const;
+  // Sends an interim response, which a client that is gone answers with a reset.
+  void probe();
+  // Lets the client read the answer before the connection is gone: closing with unread input would
+  // take the answer back. Closes the socket.
+  void close_gently();
+
+  // Of httplib::Stream. is_peer_alive: not reset.
+  bool is_readable() const override;
+  bool wait_readable() const override;
+  bool wait_writable() const override;
+  bool is_peer_alive() const override;
+  ssize_t read(char* to, size_t size) override;
+  ssize_t write(const char* from, size_t size) override;
+  const char* buffered_data(size_t& size) const override;
+  void consume_buffered(size_t size) override { at_ += size; }
+  void get_remote_ip_and_port(std::string& ip, int& port) const override;
+  void get_local_ip_and_port(std::string& ip, int& port) const override;
+  socket_t socket() const override { return socket_; }
+  time_t duration() const override;
 
  private:
-  const std::size_t most_;
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  std::size_t running_ = 0;
+  Clock::time_point deadline() const;
+  bool fill();
+
+  int socket_;
+  Clock::time_point began_ = Clock::now();
+  Clock::time_point probed_;
+  std::int64_t taken_ = 0;
+  char buffer_[16384];
+  size_t at_ = 0;
+  size_t size_ = 0;
 };
 
 }  // namespace mrrope

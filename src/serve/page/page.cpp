@@ -23,7 +23,7 @@ std::string scale_text(const Rung& rung) {
   return cat(significant(rung.plan.extension().scale, 4), "x");
 }
 
-// As many rungs as can be told apart, the first and the last among them.
+// As many rungs as a chart can show, including the first and the last.
 std::set<std::size_t> chosen_rungs(std::size_t count) {
   std::set<std::size_t> chosen;
   const std::size_t curves = std::min(count, kMostCurves);
@@ -35,7 +35,7 @@ std::set<std::size_t> chosen_rungs(std::size_t count) {
 
 std::string factor_figure(const Ladder& ladder) {
   LineChart chart;
-  chart.title = "What divides the angle of each pair";
+  chart.title = "Factor that divides the angle of each pair";
   chart.x.label = "pair, fast to slow";
   chart.y.label = "factor";
   chart.y.spacing = Spacing::log;
@@ -44,7 +44,7 @@ std::string factor_figure(const Ladder& ladder) {
   for (const std::size_t i : chosen_rungs(ladder.rungs().size())) {
     const Rung& rung = ladder.rungs()[i];
     Series series;
-    series.name = cat("to ", length_text(rung.length));
+    series.name = cat("up to ", length_text(rung.length));
     series.colour = colour++ % kColours;
     const std::vector<double>& factor = rung.plan.factor();
     for (std::size_t pair = 0; pair < factor.size(); ++pair) {
@@ -54,7 +54,7 @@ std::string factor_figure(const Ladder& ladder) {
   }
   const std::size_t rungs = ladder.rungs().size();
   const std::string note =
-      rungs > kMostCurves ? cat(kMostCurves, " of ", rungs, " rungs are drawn.") : std::string();
+      rungs > kMostCurves ? cat(kMostCurves, " of ", rungs, " rungs are shown.") : std::string();
   return figure(chart, note, table_of(chart), "factors");
 }
 
@@ -69,7 +69,7 @@ std::string rung_table(const Ladder& ladder) {
   return cat(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Rungs\"><table "
       "id=\"ladder\"><thead><tr><th scope=\"col\">rung</th><th scope=\"col\" class=\"n\">up to</th>"
-      "<th scope=\"col\" class=\"n\">scale</th><th scope=\"col\" class=\"n\">temperature</th></tr>"
+      "<th scope=\"col\" class=\"n\">scale</th><th scope=\"col\" class=\"n\">attention scale</th></tr>"
       "</thead><tbody>\n",
       rows, "</tbody></table></div>\n");
 }
@@ -77,7 +77,7 @@ std::string rung_table(const Ladder& ladder) {
 }  // namespace
 
 std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
-  std::string ends;  // of rungs, for the bar
+  std::string ends;  // of the rungs, for the bar
   for (const Rung& rung : ladder.rungs()) ends += cat(ends.empty() ? "" : ",", rung.length);
   const std::map<std::string, std::string> values = {
       {"MODEL", escaped(facts.model)},
@@ -89,7 +89,7 @@ std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
       {"ENDS", ends},
       {"SCALE", significant(ladder.rungs().front().plan.extension().scale, 4)},
       {"MODE", facts.chat ? "chat" : "completion"},
-      {"PLACEHOLDER", facts.chat ? "Ask something" : "Begin a text; the model goes on with it"},
+      {"PLACEHOLDER", facts.chat ? "Ask something" : "Start a text for the model to continue"},
       {"LADDER", rung_table(ladder)},
       {"FIGURE", factor_figure(ladder)},
       {"VERSION", escaped(version())}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's own page: a conversation with the model, where it stands on its ladder, and the
-// plan.
+// The server's own page: a conversation with the model, its place on the ladder, and the plan.
+// Rungs count from 1 there.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct PageFacts {
   std::string method;
   std::int64_t context = 0;
   std::int64_t window = 0;
-  bool chat = false;  // else the page continues text
+  bool chat = false;  // otherwise the page continues text
 };
 
 std::string serve_page(const PageFacts& facts, const Ladder& ladder);
 std::string serve_style();
-// Values of charts under the pointer, and the theme: the report's own.
+// The values of a chart under the pointer, and the theme; shared with the report.
 std::string serve_chart_script();
 
 }  // namespace mrrope

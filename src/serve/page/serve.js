@@ -1,4 +1,4 @@
-// The conversation: streams answers, and shows where the ladder stands while they come.
+// The conversation: streams answers, and shows the place on the ladder while they arrive.
 "use strict";
 (() => {
   const at = id => document.getElementById(id);
@@ -7,8 +7,8 @@
   const context = Number(body.context);
   const log = at("log"), input = at("input"), send = at("send"), stop = at("stop");
   const start = { length: 0, rung: 0, scale: Number(body.scale) };
-  let said = [];        // {role, content}; of a completion the pieces of one text
-  let running = null;   // AbortController of the answer on its way
+  let said = [];        // {role, content}; without a chat template, the pieces of one text
+  let running = null;   // AbortController of the running answer
 
   for (const end of body.ends.split(",").map(Number).slice(0, -1)) {
     const mark = document.createElement("i");
@@ -20,7 +20,7 @@
     const block = document.createElement("p");
     block.className = "said " + { user: "you", assistant: "model", trouble: "trouble" }[role];
     const who = document.createElement("b");
-    who.textContent = { user: "You", assistant: "Model", trouble: "Trouble" }[role];
+    who.textContent = { user: "You", assistant: "Model", trouble: "Error" }[role];
     const content = document.createElement("span");
     content.textContent = text;
     block.append(who, content);
@@ -29,7 +29,7 @@
     return content;
   }
 
-  function stand(where) {
+  function showPlace(where) {
     at("length").textContent = where.length;
     at("rung").textContent = where.rung + 1;
     at("scale").textContent = Number(where.scale.toPrecision(4));
@@ -42,7 +42,9 @@
     }
   }
 
-  // Events of a stream, one by one.
+  const seconds = s => s < 60 ? Math.ceil(s) + " s" : Math.floor(s / 60) + " min " + Math.ceil(s % 60) + " s";
+
+  // Events of a stream, one by one. Comments with an object tell how far a long prompt is read.
   async function* events(response) {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let held = "";
@@ -51,8 +53,8 @@
       if (done) return;
       held += value;
       for (let end; (end = held.indexOf("\n\n")) >= 0; held = held.slice(end + 2)) {
-        const data = held.slice(0, end).replace(/^data: /, "");
-        if (data !== "[DONE]") yield JSON.parse(data);
+        const data = held.slice(0, end).replace(/^(data)?: /, "");
+        if (data.startsWith("{")) yield JSON.parse(data);
       }
     }
   }
@@ -80,6 +82,12 @@
       }
       for await (const event of events(response)) {
         if (event.error) throw new Error(event.error.message);
+        if (event.mrrope && event.mrrope.prefill) {
+          const { read, total, tokens_per_second: rate, seconds_left: left } = event.mrrope.prefill;
+          showPlace(event.mrrope);
+          at("read").textContent = read + " of " + total + " tokens, " + rate.toFixed(0) + " tokens/s, " + seconds(left) + " left";
+          continue;
+        }
         const choice = event.choices[0];
         const text = choice ? (chat ? choice.delta.content : choice.text) : "";
         if (text) {
@@ -90,7 +98,7 @@
           if (follow) log.scrollTop = log.scrollHeight;
         }
         if (event.mrrope) {
-          stand(event.mrrope);
+          showPlace(event.mrrope);
           if (!first) { first = performance.now(); from = event.mrrope.length; }
           else if (event.mrrope.length > from) {
             at("speed").textContent = (1000 * (event.mrrope.length - from) / (performance.now() - first)).toFixed(1);
@@ -99,7 +107,7 @@
         if (event.usage) {
           const { prompt_tokens: all, prompt_tokens_details: { cached_tokens: kept }, completion_tokens: written } = event.usage;
           const { read_seconds: r, write_seconds: w } = event.mrrope;
-          at("read").textContent = (all - kept) + " new tokens, " + kept + " kept, in " + r.toFixed(2) + " s";
+          at("read").textContent = (all - kept) + " new tokens, " + kept + " cached, in " + r.toFixed(2) + " s";
           if (written > 1 && w > 0) at("speed").textContent = ((written - 1) / w).toFixed(1);
         }
       }
@@ -138,9 +146,9 @@
     if (running) running.abort();
     said = [];
     log.replaceChildren();
-    stand(start);
+    showPlace(start);
     at("speed").textContent = at("read").textContent = "-";
     input.focus();
   });
-  stand(start);
+  showPlace(start);
 })();

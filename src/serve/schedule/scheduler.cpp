@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "engine/llama/graph/score.h"
 #include "mrrope/error.h"
-#include "serve/api/request.h"
+#include "serve/api/error.h"
 
 namespace mrrope {
 
@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kShare = 4;
 
 // Every turn rounds a key once more (docs/elastic.md). A conversation that only grows is turned
-// once per rung; one that goes back and forth is read anew after this many times that.
+// once per rung; one that goes back and forth is read again after this many times that.
 constexpr std::size_t kTurnsPerRung = 2;
 
 double seconds_between(Clock::time_point a, Clock::time_point b) {
@@ -31,7 +31,7 @@ std::size_t common_prefix(const std::vector<Token>& a, const std::vector<Token>&
                                   a.begin());
 }
 
-ChosenToken report(std::span<const float> logits, Token token, int top) {
+ChosenToken chosen_token(std::span<const float> logits, Token token, int top) {
   ChosenToken chosen{token, log_probability(logits, static_cast<std::size_t>(token)), {}};
   std::vector<Token> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
@@ -41,7 +41,7 @@ ChosenToken report(std::span<const float> logits, Token token, int top) {
     const float y = logits[static_cast<std::size_t>(b)];
     return x != y ? x > y : a < b;
   });
-  // One sum serves all of them: their logits differ by as much as their logarithms do.
+  // Log-probabilities differ by as much as logits do, so one sum is enough for all.
   const double own = static_cast<double>(logits[static_cast<std::size_t>(token)]);
   for (auto it = order.begin(); it != end; ++it) {
     const double logit = static_cast<double>(logits[static_cast<std::size_t>(*it)]);
@@ -52,10 +52,10 @@ ChosenToken report(std::span<const float> logits, Token token, int top) {
 
 }  // namespace
 
-bool Answer::take(Part& part, std::chrono::milliseconds patience, Wish wish) {
+bool Answer::take(Part& part, std::chrono::milliseconds patience, WaitFor what) {
   std::unique_lock lock(mutex_);
-  wish_ = wish;
-  changed_.wait_for(lock, patience, [&] { return complete_ || (news_ && wish == Wish::news); });
+  waits_for_ = what;
+  changed_.wait_for(lock, patience, [&] { return complete_ || (news_ && what == WaitFor::news); });
   part = std::move(fresh_);
   fresh_ = Part();
   news_ = false;
@@ -71,12 +71,13 @@ void Answer::give(Part part, std::optional<Outcome> outcome) {
     fresh_.written = part.written;
     fresh_.length = part.length;
     fresh_.rung = part.rung;
+    fresh_.prefill = part.prefill;
     news_ = true;
     if (outcome) {
       outcome_ = std::move(*outcome);
       complete_ = true;
     }
-    wake = complete_ || wish_ == Wish::news;
+    wake = complete_ || waits_for_ == WaitFor::news;
   }
   if (wake) changed_.notify_one();
 }
@@ -102,7 +103,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
   if (size >= limits_.context) {
     throw ApiError(400,
                    cat("the prompt has ", size, " tokens; the context holds ", limits_.context,
-                       ", so that a prompt may have ", limits_.context - 1,
+                       ", so a prompt may have at most ", limits_.context - 1,
                        ". Shorten it, or start the server with a larger --ctx"),
                    "prompt", "context_length_exceeded");
   }
@@ -115,7 +116,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
     if (static_cast<int>(queue_.size()) >= limits_.queue + free) {
       throw ApiError(429,
                      cat("all ", counts_.slots, " slots are busy and ", queue_.size(),
-                         " requests wait: try again later"),
+                         " requests are waiting: try again later"),
                      {}, "queue_full");
     }
     queue_.push_back({std::move(job), answer});
@@ -163,7 +164,7 @@ void Scheduler::work() {
   }
 }
 
-// Ends what nobody waits for any more, and what took too long.
+// Ends answers that were cancelled or took too long.
 void Scheduler::sweep() {
   const auto now = Clock::now();
   const auto verdict = [&](const Answer& answer, const Job& job) -> std::optional<Outcome::End> {
@@ -210,8 +211,8 @@ void Scheduler::admit() {
   }
 }
 
-// The free slot that holds the most of the prompt, if that is at least half of the prompt or of
-// what the slot holds; else an empty one; else the one unused for longest.
+// The free slot with the longest common prefix, if that is at least half of the prompt or of what
+// the slot holds; else an empty one; else the one that has been unused for the longest time.
 Scheduler::Slot* Scheduler::slot_for(const std::vector<Token>& prompt) {
   Slot* best = nullptr;
   Slot* oldest = nullptr;
@@ -236,14 +237,14 @@ void Scheduler::begin(Slot& slot, Waiting waiting) {
   slot.served = 0;
   slot.so_far = Outcome();
   slot.so_far.prompt = static_cast<std::int64_t>(slot.job.prompt.size());
-  slot.began = slot.first_token = Clock::now();
+  slot.began = slot.first_token = slot.reported = Clock::now();
   try {
     slot.chooser.emplace(slot.job.sampling);
     slot.text.emplace(slot.job.stop);
     // At least one token must be read, for the logits that follow it.
     std::size_t same =
         std::min(common_prefix(slot.tokens, slot.job.prompt), slot.job.prompt.size() - 1);
-    if (slot.turned > kTurnsPerRung * ladder_.rungs().size()) same = 0;
+    if (!slot.job.reuse || slot.turned > kTurnsPerRung * ladder_.rungs().size()) same = 0;
     if (same == 0) slot.turned = 0;
     slot.timeline->truncate(static_cast<std::int64_t>(same));
     slot.tokens.resize(same);
@@ -278,7 +279,7 @@ void Scheduler::round() {
       readers.push_back(&slot);
     }
   }
-  // Whoever waited longest reads, and with it those on the same rung.
+  // The slot that has waited longest reads, and with it those on the same rung.
   std::stable_sort(readers.begin(), readers.end(),
                    [](const Slot* a, const Slot* b) { return a->served < b->served; });
   std::optional<std::size_t> reading;  // on this rung
@@ -308,10 +309,14 @@ void Scheduler::round() {
 void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slot*>& readers,
                         std::size_t most) {
   std::vector<Slot*> slots;
-  std::vector<Reading> readings;
+  // The model may read its tokens until read_together() returns, after the observer has chosen a
+  // slot's next token or ended its answer: they are copied, and nothing changes the copy.
+  std::vector<Token> tokens;
+  std::vector<std::size_t> counts;
   for (Slot* slot : writers) {
     slots.push_back(slot);
-    readings.push_back({slot->timeline.get(), {&*slot->next, 1}});
+    tokens.push_back(*slot->next);
+    counts.push_back(1);
   }
   std::size_t read = 0;
   for (Slot* slot : readers) {
@@ -319,19 +324,25 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
     if (count == 0) break;
     slot->served = round_;
     slots.push_back(slot);
-    readings.push_back(
-        {slot->timeline.get(), std::span(slot->job.prompt).subspan(slot->tokens.size(), count)});
+    const auto from = slot->job.prompt.begin() + static_cast<std::ptrdiff_t>(slot->tokens.size());
+    tokens.insert(tokens.end(), from, from + static_cast<std::ptrdiff_t>(count));
+    counts.push_back(count);
     read += count;
   }
   if (slots.empty()) return;
+  std::vector<Reading> readings;
+  for (std::size_t i = 0, first = 0; i < slots.size(); first += counts[i++]) {
+    readings.push_back(
+        {slots[i]->timeline.get(), std::span<const Token>(tokens).subspan(first, counts[i])});
+  }
   {
     const std::lock_guard lock(mutex_);
     ++counts_.computations;
     counts_.computed_tokens += writers.size() + read;
     counts_.prompt_tokens += read;
   }
-  // What went wrong, per slot; decided once the computation is over, for a timeline at work must
-  // not go away.
+  // What went wrong, per slot. Acted upon when the computation is over: a timeline must not be
+  // destroyed while it is being computed.
   std::vector<std::optional<std::string>> failures(slots.size(), "not computed");
   try {
     model_.read_together(readings, [&](std::size_t i, std::span<const float> logits) {
@@ -344,6 +355,7 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
         ++counts_.turns;
       }
       failures[i].reset();
+      if (!slot.next) report_prefill(slot);
       if (!slot.next && slot.tokens.size() < slot.job.prompt.size()) return;
       try {
         choose(slot, logits);
@@ -372,13 +384,29 @@ void Scheduler::choose(Slot& slot, std::span<const float> logits) {
   ++slot.so_far.written;
   Answer::Part part;
   part.text = slot.text->add(model_.piece(token));
-  if (slot.job.logprobs) part.tokens.push_back(report(logits, token, *slot.job.logprobs));
+  if (slot.job.logprobs) part.tokens.push_back(chosen_token(logits, token, *slot.job.logprobs));
   part.written = slot.so_far.written;
   part.length = length + 1;
   part.rung = slot.rung;
   slot.answer->give(std::move(part), std::nullopt);
   if (slot.text->stopped()) return end(slot, Outcome::End::stop);
   if (slot.so_far.written >= slot.job.length) end(slot, Outcome::End::length);
+}
+
+void Scheduler::report_prefill(Slot& slot) {
+  const auto now = Clock::now();
+  if (now - slot.began < limits_.quiet) return;
+  Answer::Part part;
+  part.length = static_cast<std::int64_t>(slot.tokens.size());
+  part.rung = slot.rung;
+  part.prefill = Prefill{part.length - slot.so_far.cached, slot.so_far.prompt - slot.so_far.cached,
+                         seconds_between(slot.began, now), slot.rung};
+  const Prefill prefill = *part.prefill;
+  slot.answer->give(std::move(part), std::nullopt);
+  const bool whole = prefill.read == prefill.total;
+  if (!limits_.on_prefill || (!whole && now - slot.reported < limits_.quiet)) return;
+  slot.reported = now;
+  limits_.on_prefill(prefill);
 }
 
 void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
@@ -409,7 +437,7 @@ void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
   answer->give(std::move(rest), outcome);
 }
 
-// After a failure nothing is known about the cached keys.
+// After a failure the cached keys are not known.
 void Scheduler::reset(Slot& slot) {
   slot.timeline.reset();
   slot.timeline = model_.timeline();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several conversations over one model. One thread owns the model and all timelines: work()'s.
-// Every round, each answer being written gains one token, those on the same rung in one
-// computation; prompts are read in between, in chunks, by turns.
+// Several conversations over one model. One thread owns the model and all timelines: the one that
+// calls work(). In every round each answer being written gains one token, those on the same rung in
+// one computation; prompts are read in between, in chunks, in turn.
 //
-// A slot keeps its timeline when its answer is complete. The next prompt that begins like it goes
-// there, and only what is new is computed.
+// A slot keeps its timeline when its answer is complete. The next prompt with the same prefix goes
+// to that slot, and only the rest is computed.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,17 +31,18 @@ using Clock = std::chrono::steady_clock;
 
 struct Job {
   std::vector<Token> prompt;
-  std::int64_t length = 16;  // tokens of the answer, at most
+  std::int64_t length = 16;  // most tokens of the answer
   Sampling sampling;
   std::vector<std::string> stop;
-  std::optional<int> logprobs;  // how many of the likeliest tokens to list
+  std::optional<int> logprobs;  // how many of the most likely tokens to list
+  bool reuse = true;            // a prefix that a slot holds; else all of the prompt is computed
   Clock::time_point deadline = Clock::time_point::max();
 };
 
 struct ChosenToken {
   Token token = 0;
   double logprob = 0;
-  std::vector<std::pair<Token, double>> top;  // likeliest first
+  std::vector<std::pair<Token, double>> top;  // most likely first
 };
 
 struct Outcome {
@@ -56,7 +58,20 @@ struct Outcome {
   double write_seconds = 0;
 };
 
-// An answer on its way from the scheduler to the one who asked.
+// How far the reading of a prompt is. Counts what is computed, not what was cached.
+struct Prefill {
+  std::int64_t read = 0;
+  std::int64_t total = 0;
+  double seconds = 0;    // so far
+  std::size_t rung = 0;  // from 0
+
+  double rate() const { return seconds > 0 ? static_cast<double>(read) / seconds : 0; }
+  double seconds_left() const {
+    return read > 0 ? seconds * static_cast<double>(total - read) / static_cast<double>(read) : 0;
+  }
+};
+
+// An answer while it passes from the scheduler to the client.
 class Answer {
  public:
   struct Part {
@@ -65,28 +80,29 @@ class Answer {
     std::int64_t written = 0;         // tokens so far
     std::int64_t length = 0;          // tokens of the conversation
     std::size_t rung = 0;
+    std::optional<Prefill> prefill;  // while a prompt is being read for some time
   };
-  // Waits for something new, or for the whole of it; takes what there is. True once the answer is
-  // complete and all of it is taken.
-  enum class Wish { news, whole };
-  bool take(Part& part, std::chrono::milliseconds patience, Wish wish = Wish::news);
-  // After that.
+  // Waits for something new, or for the whole answer, and takes what there is. True once the answer
+  // is complete and all of it is taken.
+  enum class WaitFor { news, whole };
+  bool take(Part& part, std::chrono::milliseconds patience, WaitFor what = WaitFor::news);
+  // After take() has returned true.
   const Outcome& outcome() const { return outcome_; }
 
-  // Nobody is interested any more.
+  // The client no longer wants it.
   void cancel() noexcept { cancelled_ = true; }
   bool cancelled() const noexcept { return cancelled_; }
 
  private:
   friend class Scheduler;
-  // With an outcome it is complete.
+  // An outcome completes it.
   void give(Part part, std::optional<Outcome> outcome);
 
   std::mutex mutex_;
   std::condition_variable changed_;
   Part fresh_;
   bool news_ = false;
-  Wish wish_ = Wish::news;
+  WaitFor waits_for_ = WaitFor::news;
   bool complete_ = false;
   Outcome outcome_;
   std::atomic<bool> cancelled_ = false;
@@ -96,6 +112,10 @@ struct SchedulerLimits {
   int slots = 1;
   int queue = 64;
   std::int64_t context = 0;  // tokens of one conversation
+  // A prompt that takes longer than this to read is reported as it goes on, to its client and to
+  // on_prefill, which is called by work().
+  std::chrono::milliseconds quiet{2000};
+  std::function<void(const Prefill&)> on_prefill = {};
 };
 
 struct SchedulerCounts {
@@ -114,13 +134,13 @@ struct SchedulerCounts {
 
 class Scheduler {
  public:
-  // The model stands under the ladder, has room for slots timelines of the longest context, and is
-  // nobody else's until the scheduler is gone.
+  // The model is under the ladder, has room for `slots` timelines of the longest context, and is
+  // used by the scheduler alone until that is destroyed.
   Scheduler(TimelineModel& model, const Ladder& ladder, const SchedulerLimits& limits);
 
-  // Computes, until stop() is called. Best on the thread that opened the model: OpenMP keeps a team
-  // for every thread that has computed, and with two teams on the same processors their members no
-  // longer spin between the steps of a computation but sleep.
+  // Computes until stop() is called. Best on the thread that opened the model: OpenMP keeps a team
+  // for every thread that has computed, and with two teams on the same processors their members
+  // sleep between the steps of a computation instead of spinning.
   void work();
   void stop();
 
@@ -128,8 +148,9 @@ class Scheduler {
   // (shutting down).
   std::shared_ptr<Answer> submit(Job job);
 
-  // Refuses whatever comes from now on; true once all answers are complete.
+  // Refuses every later submit().
   void refuse_new();
+  // Whether all answers are complete.
   bool idle() const;
 
   SchedulerCounts counts() const;
@@ -145,15 +166,15 @@ class Scheduler {
     std::size_t rung = 0;
     std::size_t turned = 0;  // how often, since it was empty
     std::uint64_t used = 0;  // when last, in rounds
-    // While at work.
+    // While it has an answer to write.
     std::shared_ptr<Answer> answer;
     Job job;
     std::optional<Chooser> chooser;
     std::optional<TextStream> text;
-    std::optional<Token> next;  // chosen, not read yet; none: the prompt is being read
+    std::optional<Token> next;  // chosen, not read yet; nullopt: the prompt is being read
     std::uint64_t served = 0;   // round of the last chunk of its prompt
     Outcome so_far;
-    Clock::time_point began, first_token;
+    Clock::time_point began, first_token, reported;
   };
 
   void admit();
@@ -166,13 +187,14 @@ class Scheduler {
   std::size_t chunk_of(const Slot& slot, std::size_t most) const;
   std::size_t rung_of(const Slot& slot) const;
   void choose(Slot& slot, std::span<const float> logits);
+  void report_prefill(Slot& slot);
   void end(Slot& slot, Outcome::End how, const std::string& message = {});
   void reset(Slot& slot);
 
   TimelineModel& model_;
   const Ladder ladder_;
   const SchedulerLimits limits_;
-  std::vector<Slot> slots_;  // the thread's own
+  std::vector<Slot> slots_;  // used by work() only
   std::uint64_t round_ = 0;
 
   mutable std::mutex mutex_;

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cmath>
 #include <limits>
 
+#include "core/methods.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -211,6 +213,47 @@ TEST(Plan, SameNumbersLooksAtNumbersOnly) {
   }())));
   EXPECT_FALSE(
       make_plan(kLlama2, request("pro", 4)).same_numbers(make_plan(kLlama2, request("uni", 4))));
+}
+
+// The row is the only place that knows a name, in any case, and the prefix of ladders.
+TEST(Methods, NamesAreFoundInAnyCase) {
+  for (const MethodInfo& info : methods()) {
+    std::string upper(info.name);
+    for (char& c : upper) c = char(std::toupper(c));
+    EXPECT_EQ(find_method(upper).name, info.name);
+  }
+  const Geometry g{.rotary_dim = 8, .base = 1e4, .train_length = 4096};
+  Extension e;
+  e.method = "YaRN";
+  e.scale = 4;
+  EXPECT_EQ(make_plan(g, e).extension().method, "yarn");
+}
+
+TEST(Methods, LaddersHaveAPrefix) {
+  EXPECT_EQ(split_method_name("elastic:pro").method, "pro");
+  EXPECT_TRUE(split_method_name("Elastic:pro").elastic);
+  EXPECT_FALSE(split_method_name("pro").elastic);
+  EXPECT_EQ(split_method_name("vendor").method, "vendor");
+  EXPECT_EQ(join_method_name("pro", true), "elastic:pro");
+  EXPECT_EQ(join_method_name("pro", false), "pro");
+}
+
+TEST(Methods, EveryRuleOfAnEngineHasOneMethod) {
+  EXPECT_EQ(method_of_rule("linear")->info.name, "pi");
+  EXPECT_EQ(method_of_rule("yarn")->info.name, "yarn");
+  EXPECT_EQ(method_of_rule(""), nullptr);
+  EXPECT_EQ(method_of_rule("none"), nullptr);
+  for (const MethodInfo& info : methods()) {
+    const Method& row = method_row(info.name);
+    if (row.native.empty()) continue;
+    EXPECT_EQ(method_of_rule(row.native), &row) << info.name;
+  }
+}
+
+TEST(Methods, YarnTemperature) {
+  EXPECT_EQ(yarn_temperature(0.5), 1);
+  EXPECT_EQ(yarn_temperature(1), 1);
+  EXPECT_EQ(yarn_temperature(16), 1 + 0.1 * std::log(16.0));
 }
 
 }  // namespace

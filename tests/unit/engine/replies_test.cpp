@@ -120,6 +120,7 @@ TEST(Urls, AreReadStrictly) {
   EXPECT_FALSE(url.loopback());
   EXPECT_EQ(parse_url("http://[::1]:80/v1").host, "[::1]");
   EXPECT_TRUE(parse_url("http://[::1]/v1").loopback());
+  EXPECT_FALSE(parse_url("http://127.evil.example:80/v1").loopback());
   EXPECT_EQ(parse_url("http://h/v1").port, 80);
 #ifdef CPPHTTPLIB_OPENSSL_SUPPORT
   EXPECT_EQ(parse_url("https://h/v1").port, 443);

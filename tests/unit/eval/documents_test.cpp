@@ -106,7 +106,11 @@ TEST(Documents, BrokenJsonIsNamedByLine) {
   write_file(dir / "b.jsonl", "[1, 2]\n");
   expect_error(ErrorKind::corrupt, "b.jsonl:1", [&] { read({dir / "b.jsonl"}); });
   write_file(dir / "c.jsonl", std::string(100000, '['));
-  expect_error(ErrorKind::corrupt, "c.jsonl:1", [&] { read({dir / "c.jsonl"}); });
+  expect_error(ErrorKind::corrupt, "c.jsonl:1: nested deeper", [&] { read({dir / "c.jsonl"}); });
+  std::string wide = "{\"text\": [";
+  for (int i = 0; i < 5'000'000; ++i) wide += "[],";
+  write_file(dir / "d.jsonl", wide + "0]}");
+  expect_error(ErrorKind::corrupt, "d.jsonl:1: more than", [&] { read({dir / "d.jsonl"}); });
 }
 
 TEST(Documents, ArchivesOfAllKinds) {
@@ -255,7 +259,7 @@ TEST_F(Choosing, TheFirstThatAreLongEnough) {
   options.samples = 2;
   options.keep = [](const Document& d) { return d.text.starts_with("xxxxx"); };
   EXPECT_EQ(labels(options), (std::vector<std::string>{"5", "10"}));
-  EXPECT_EQ(read({dir_ / "a.jsonl"}, options).passed_over.size(), 8u);
+  EXPECT_EQ(read({dir_ / "a.jsonl"}, options).skipped.size(), 8u);
 }
 
 TEST_F(Choosing, AtRandomRepeatsWithItsSeed) {

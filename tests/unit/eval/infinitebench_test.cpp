@@ -148,7 +148,7 @@ TEST_F(InfiniteData, NamesBadData) {
   const auto fails = [&](const char* task, const std::string& content, const char* part) {
     expect_error(ErrorKind::corrupt, part, [&] { read(task, content); });
   };
-  fails("passkey", good + "\n" + good, "passkey.jsonl:2: id 1 is there twice");
+  fails("passkey", good + "\n" + good, "passkey.jsonl:2: id 1 is given twice");
   fails("passkey", good + "\n{", "passkey.jsonl:2");
   fails("passkey", R"({"context": "c", "input": "i", "answer": "1"})", "no field 'id'");
   fails("passkey", R"({"id": 1, "input": "i", "answer": "1"})", "no field 'context'");
@@ -161,7 +161,7 @@ TEST_F(InfiniteData, NamesBadData) {
   fails("code_debug", R"({"id": 1, "context": "c", "answer": "a", "options": ["a"]})", "1 options");
   fails("code_debug",
         R"({"id": 1, "context": "c", "answer": "e", "options": ["a", "b", "c", "d"]})",
-        "none of the options");
+        "not one of the options");
   const SampleSuite suite =
       read("passkey", good + "\n" + R"({"id": 2, "context": "c", "input": "i", "answer": ""})");
   EXPECT_EQ(suite.sets[0].count, 1u);
@@ -170,7 +170,7 @@ TEST_F(InfiniteData, NamesBadData) {
   missing.tasks = {"code_debug"};
   missing.length = 2000;
   std::filesystem::remove(folder_.path() / "code_debug.jsonl");
-  expect_error(ErrorKind::failed, "holds no code_debug.jsonl",
+  expect_error(ErrorKind::failed, "has no code_debug.jsonl",
                [&] { read_infinitebench(model_, frame_, folder_.path(), missing, notes_); });
   missing.tasks = {"haiku"};
   expect_error(ErrorKind::usage, "no task 'haiku'",

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/output_file.h"
 #include "eval/run/run_folder.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
@@ -72,6 +73,21 @@ TEST(Journal, ABrokenLineInTheMiddleIsNotRepaired) {
   expect_error(ErrorKind::corrupt, "line 2", [&] { Journal journal(dir / "j"); });
 }
 
+// Brackets cost one byte each in the file and far more in memory.
+TEST(Journal, RefusesBombs) {
+  const TempFolder dir;
+  const std::string deep = "{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}";
+  std::string wide = "{\"a\":[";
+  for (int i = 0; i < 5'000'000; ++i) wide += "0,";
+  wide += "0]}";
+  for (const std::string& bomb : {deep, wide}) {
+    write_file(dir / "j", bomb + "\n{\"b\":1}\n");
+    expect_error(ErrorKind::corrupt, "line 1", [&] { Journal journal(dir / "j"); });
+    write_file(dir / "a/run.json", bomb);
+    expect_error(ErrorKind::corrupt, "run.json", [&] { read_run(dir / "a"); });
+  }
+}
+
 TEST(Journal, TwoRunsInOneFolderAreRefused) {
   const TempFolder dir;
   const Journal first(dir / "j");
@@ -94,6 +110,14 @@ TEST(Journal, AFullDiskLosesNothing) {
   EXPECT_EQ(read_file(dir / "j"), before + "{\"c\":1}\n");
 }
 
+TEST(Journal, FollowsNoPlantedLink) {
+  const TempFolder dir;
+  write_file(dir / "victim", "one line that is not a journal");
+  std::filesystem::create_symlink(dir / "victim", dir / "journal.jsonl");
+  expect_error(ErrorKind::failed, "cannot open", [&] { Journal(dir / "journal.jsonl"); });
+  EXPECT_EQ(read_file(dir / "victim"), "one line that is not a journal");
+}
+
 TEST(WriteAtomically, ReplacesOrLeaves) {
   const TempFolder dir;
   write_atomically(dir / "f", "one");
@@ -103,7 +127,9 @@ TEST(WriteAtomically, ReplacesOrLeaves) {
                  [&] { write_atomically(dir / "f", std::string(100, 'x')); });
   }
   EXPECT_EQ(read_file(dir / "f"), "one");
-  EXPECT_FALSE(std::filesystem::exists(dir / "f.part"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()),
+                          std::filesystem::directory_iterator()),
+            1);
   write_atomically(dir / "f", "two");
   EXPECT_EQ(read_file(dir / "f"), "two");
   expect_error(ErrorKind::failed, "cannot", [&] { write_atomically(dir / "no/such/f", "x"); });
@@ -182,10 +208,51 @@ TEST(RunFolder, RefusesAnotherRunAndSaysWhy) {
   expect_error(ErrorKind::usage, "methods/1/plan is \"y\" there and \"z\" now", [&] {
     begin({"c", "sha256:1", 1}, {{"task", "ppl"}, {"methods", {{{"plan", "x"}}, {{"plan", "z"}}}}});
   });
-  expect_error(ErrorKind::usage, "extra is new", [&] {
+  expect_error(ErrorKind::usage, "extra is not in it", [&] {
     begin({"c", "sha256:1", 1}, {{"extra", 1}});
   });
   EXPECT_EQ(read_file(dir / "a/journal.jsonl"), journal);
+}
+
+// Other lengths need another context, and with it the engine may choose another batch size.
+TEST(RunFolder, NamesWhatWasAskedForBeforeWhatFollowsFromIt) {
+  const TempFolder dir;
+  const auto begin = [&](std::int64_t length, const char* engine) {
+    RunFolder folder(dir / "a", {"c", "sha256:1", 1});
+    folder.begin({{"task", "ppl"}, {"engine", engine}, {"settings", {{"lengths", {length}}}}});
+  };
+  begin(1024, "ubatch 512");
+  expect_error(ErrorKind::usage, "settings/lengths/0 is 1024 there and 2048 now",
+               [&] { begin(2048, "ubatch 256"); });
+  expect_error(ErrorKind::usage, "engine is \"ubatch 512\" there and \"ubatch 256\" now",
+               [&] { begin(1024, "ubatch 256"); });
+}
+
+TEST(RunFolder, DoesNotWriteRunJsonForEveryUnit) {
+  const TempFolder dir;
+  const RunInfo info{"c", "sha256:1", 1};
+  {
+    RunFolder folder(dir / "a", info);
+    folder.begin({{"task", "ppl"}});
+    const std::string before = read_file(dir / "a/run.json");
+    folder.append({{"unit", 1}}, {1.0, 100});
+    EXPECT_EQ(read_file(dir / "a/run.json"), before);
+    EXPECT_EQ(folder.run().at("measured").at("tokens"), 100);
+  }
+  EXPECT_EQ(read_run(dir / "a").run.at("measured").at("tokens"), 100);
+}
+
+// JSON, but of other types than a journal has: never an exception of the JSON library.
+TEST(RunFolder, AJournalWhoseTagIsNotAText) {
+  const TempFolder dir;
+  {
+    RunFolder folder(dir / "a", {"c", "sha256:1", 1});
+    folder.begin({{"task", "ppl"}});
+  }
+  for (const char* tag : {"1", "null", "[]", "{}"}) {
+    write_file(dir / "a/journal.jsonl", std::string("{\"journal\":1,\"run\":") + tag + "}\n");
+    expect_error(ErrorKind::corrupt, "different runs", [&] { read_run(dir / "a"); });
+  }
 }
 
 TEST(RunFolder, RefusesAForeignJournal) {
@@ -210,7 +277,7 @@ TEST(RunFolder, UnwritablePlaces) {
   expect_error(ErrorKind::failed, "below", [&] { RunFolder folder(dir / "file/below", {}); });
   std::filesystem::create_directories(dir / "a/journal.jsonl");
   expect_error(ErrorKind::failed, "journal.jsonl", [&] { RunFolder folder(dir / "a", {}); });
-  expect_error(ErrorKind::failed, "holds no run", [&] { read_run(dir / "nothing"); });
+  expect_error(ErrorKind::failed, "is not a run folder", [&] { read_run(dir / "nothing"); });
 }
 
 TEST(RunFolder, ACommandThatIsNotUtf8) {

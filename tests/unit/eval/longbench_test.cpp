@@ -134,7 +134,7 @@ TEST_F(Longbench, ReadsLinesTooAndNamesBadItems) {
   };
   fails("{}", "not a list");
   fails("[3]", "item 1 is not a JSON object");
-  fails(ordered_json({good, good}).dump(), "item 2: _id q1 is there twice");
+  fails(ordered_json({good, good}).dump(), "item 2: _id q1 is given twice");
   for (const char* field : {"_id", "answer", "context", "choice_C", "domain"}) {
     ordered_json bad = good;
     bad.erase(field);

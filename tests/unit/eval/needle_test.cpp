@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/interrupt.h"
 #include "base/random.h"
 #include "eval/score/rouge.h"
 #include "eval/tasks/needle/needle_plan.h"
@@ -319,10 +320,10 @@ TEST(Needle, FormsThatMakeNoSense) {
   const ScriptedModel model({});
   expect_error(ErrorKind::usage, "no needle form 'haiku'",
                [&] { make_form(model, "haiku", {}, 0); });
-  expect_error(ErrorKind::usage, "question and its answer", [&] {
+  expect_error(ErrorKind::usage, "needs a question and an answer", [&] {
     make_form(model, "chat", NeedleTexts{"a", "", "b"}, 0);
   });
-  expect_error(ErrorKind::usage, "needle of its own", [&] {
+  expect_error(ErrorKind::usage, "its own needle", [&] {
     make_form(model, "planted", NeedleTexts{"a", "b", "c"}, 0);
   });
   expect_error(ErrorKind::usage, "no letter", [&] {
@@ -506,7 +507,7 @@ TEST_F(NeedleSurvival, AnInterruptSaysHowToGoOn) {
     ADD_FAILURE() << "not interrupted";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::interrupted);
-    EXPECT_EQ(e.hint(), "go on with: mrrope eval needle m --out out");
+    EXPECT_EQ(e.hint(), "resume with: mrrope eval needle m --out out");
   }
   clear_interrupt();
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/interrupt.h"
 #include "base/random.h"
 #include "support/expect_error.h"
 #include "support/scripted.h"
@@ -406,7 +407,7 @@ TEST_F(Survival, AnInterruptKeepsWhatIsDoneAndSaysHowToGoOn) {
       ADD_FAILURE() << "not interrupted";
     } catch (const Error& e) {
       EXPECT_EQ(e.kind(), ErrorKind::interrupted);
-      EXPECT_EQ(e.hint(), "go on with: mrrope eval ppl m --out out");
+      EXPECT_EQ(e.hint(), "resume with: mrrope eval ppl m --out out");
     }
     clear_interrupt();
     EXPECT_GT(folder.units().size(), 0u);

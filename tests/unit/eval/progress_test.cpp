@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/interrupt.h"
+
 namespace mrrope {
 namespace {
 

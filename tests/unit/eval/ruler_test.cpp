@@ -204,7 +204,7 @@ TEST(Ruler, RefusesLengthsThatHoldNoTaskAndNamesTheSmallest) {
     for (std::size_t i = 0; i < 3; ++i) suite.sets[0].make(i);
   }
   expect_error(ErrorKind::usage, "no task 'haiku'", [&] { bench.suite(some({"haiku"}, {4096})); });
-  expect_error(ErrorKind::usage, "how long", [&] { bench.suite(some({}, {})); });
+  expect_error(ErrorKind::usage, "no length", [&] { bench.suite(some({}, {})); });
 }
 
 TEST(SampleRun, AReaderFindsAllNeedlesAndBeginningsAreShared) {
@@ -219,9 +219,10 @@ TEST(SampleRun, AReaderFindsAllNeedlesAndBeginningsAreShared) {
     EXPECT_EQ(s.score.value, 1) << s.task;
     EXPECT_EQ(s.score.n, s.task == "ruler" ? 8u * 12 : 12u);
   }
-  ASSERT_EQ(results.ruler.size(), 2u);
-  EXPECT_EQ(results.ruler[0].effective, 6000);
-  EXPECT_EQ(results.ruler[0].weighted_increasing, 1);
+  const ordered_json& summary = results.summary.at("ruler");
+  ASSERT_EQ(summary.size(), 2u);
+  EXPECT_EQ(summary[0].at("effective_length"), 6000);
+  EXPECT_EQ(summary[0].at("weighted_increasing"), 1);
   EXPECT_LT(results.tokens, results.naive_tokens);
   EXPECT_EQ(results.tokens, model.computed());  // this reader's answers are not computed
   // Half of what a single needle in one text takes is shared.
@@ -310,11 +311,11 @@ TEST_F(RulerData, NamesTheBrokenLine) {
   fails(ErrorKind::corrupt, good + "\n{\"input\": ", "validation.jsonl:2");
   fails(ErrorKind::corrupt, good + "\n[1]", "validation.jsonl:2 is not a JSON object");
   fails(ErrorKind::corrupt, R"({"outputs": ["b"]})", "no field 'input'");
-  fails(ErrorKind::corrupt, R"({"input": 3, "outputs": ["b"]})", "'input' is no text");
+  fails(ErrorKind::corrupt, R"({"input": 3, "outputs": ["b"]})", "'input' is not text");
   fails(ErrorKind::corrupt, R"({"input": "a"})", "no list 'outputs'");
-  fails(ErrorKind::corrupt, R"({"input": "a", "outputs": [{}]})", "an answer is no text");
+  fails(ErrorKind::corrupt, R"({"input": "a", "outputs": [{}]})", "an answer is not text");
   std::vector<std::string> notes;
-  expect_error(ErrorKind::failed, "is no folder", [&] {
+  expect_error(ErrorKind::failed, "is not a folder", [&] {
     read_ruler(bench_.frame, folder_.path() / "absent", some({"vt"}, {4096}), notes);
   });
   expect_error(ErrorKind::failed, "vt at 8192",
@@ -386,9 +387,9 @@ TEST(RulerQa, ReadsSquadAndHotpotFiles) {
   };
   options.tasks = {"qa_1"};
   fails(ErrorKind::corrupt, R"({"data": [{"paragraphs": [{"qas": []}]}]})",
-        "dev.json is not laid out as SQuAD");
-  fails(ErrorKind::corrupt, R"([1, 2])", "dev.json is not laid out as SQuAD");
-  fails(ErrorKind::corrupt, R"({"data": []})", "holds no question with an answer");
+        "dev.json does not have the structure of SQuAD");
+  fails(ErrorKind::corrupt, R"([1, 2])", "dev.json does not have the structure of SQuAD");
+  fails(ErrorKind::corrupt, R"({"data": []})", "has no question with an answer");
   fails(ErrorKind::corrupt, R"({"data": )", "dev.json");
   write_file(folder.file("dev.json"), kSquad);
   options.samples = 3;
@@ -397,7 +398,7 @@ TEST(RulerQa, ReadsSquadAndHotpotFiles) {
   options.hotpot = folder.file("hotpot.json");
   write_file(folder.file("hotpot.json"),
              R"([{"question": "q", "answer": "a", "context": [["t"]]}])");
-  expect_error(ErrorKind::corrupt, "not laid out as HotpotQA", [&] { bench.suite(options); });
+  expect_error(ErrorKind::corrupt, "does not have the structure of HotpotQA", [&] { bench.suite(options); });
 }
 
 TEST(Ruler, CommonWordsArePlainWhereLittleFits) {
@@ -432,8 +433,8 @@ TEST(Prompts, FillOnceAndComeFromFiles) {
            {"[]", "not a JSON object"},
            {R"({"ruler/xx": {"text": "a"}})", "no prompt \"ruler/xx\""},
            {R"({"ruler/vt": {"prefix": "a"}})", "has no text"},
-           {R"({"ruler/vt": {"text": "{value}"}})", "leaves the text away"},
-           {R"({"ruler/vt": {"text": "{context} {query}"}})", "knows no {query}"},
+           {R"({"ruler/vt": {"text": "{value}"}})", "does not use {context}"},
+           {R"({"ruler/vt": {"text": "{context} {query}"}})", "no placeholder {query}"},
            {R"({"ruler/vt": {"text": "{context}", "stop": "x"}})", "has a part \"stop\""}}) {
     write_file(file, content);
     expect_error(ErrorKind::corrupt, part, [&] { read_prompts(file); });

@@ -6,7 +6,11 @@
 #include <map>
 
 #include "eval/score/rouge_lsum.h"
+#include "eval/tasks/infinitebench/infinitebench.h"
+#include "eval/tasks/longbench/longbench.h"
+#include "eval/tasks/ruler/ruler.h"
 #include "eval/text/unicode.h"
+#include "mrrope/error.h"
 #include "support/temp_folder.h"
 
 namespace mrrope {
@@ -35,7 +39,9 @@ TEST(Scorers, SayWhatTheOriginalsSay) {
     } else {
       record["answer"] = row["answer"];
     }
-    const std::vector<Score> scores = grade(scorer, record);
+    const bool infinite = scorer.find('/') != std::string::npos;
+    const SampleRules& rules = infinite ? infinitebench_rules() : ruler_rules();
+    const std::vector<Score> scores = rules.grade(scorer, record);
     ASSERT_FALSE(scores.empty());
     // RULER rounds percentages to two digits.
     const double tolerance = scorer.find('/') == std::string::npos ? 6e-5 : 1e-12;
@@ -70,10 +76,18 @@ TEST(Scorers, LenientForgivesWhatTheOfficialParserMisses) {
 }
 
 TEST(Scorers, KnowWhenNothingCanChange) {
+  const auto decided = ruler_rules().decided;
   EXPECT_FALSE(decided("string_match_all", {"one", "two"}, "One"));
   EXPECT_TRUE(decided("string_match_all", {"one", "two"}, "One Two"));
   EXPECT_TRUE(decided("string_match_part", {"one", "two"}, "two"));
-  EXPECT_FALSE(decided("infinitebench/passkey", {"1"}, "1"));
+  EXPECT_EQ(infinitebench_rules().decided, nullptr);
+}
+
+TEST(Scorers, AnUnknownOneIsRefused) {
+  const ordered_json record = {{"text", "a"}, {"expected", {"a"}}, {"answer", "a"}};
+  for (const SampleRules* rules : {&ruler_rules(), &infinitebench_rules(), &longbench_rules()}) {
+    EXPECT_THROW(rules->grade("haiku", record), Error);
+  }
 }
 
 TEST(Unicode, ReadsBrokenTextByteByByte) {

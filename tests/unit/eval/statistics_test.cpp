@@ -66,8 +66,8 @@ TEST(Paired, ByHand) {
   const std::vector<double> a = {1.1, 2.3, 3.2};
   const std::vector<double> b = {1.0, 2.0, 3.0};  // differences .1 .3 .2: mean .2, sd .1
   const PairedDifference d = paired(a, b);
-  EXPECT_NEAR(d.log_ratio.value, 0.2, 1e-12);
-  EXPECT_NEAR(d.log_ratio.error, 0.1 / std::sqrt(3.0), 1e-12);
+  EXPECT_NEAR(d.mean_difference.value, 0.2, 1e-12);
+  EXPECT_NEAR(d.mean_difference.error, 0.1 / std::sqrt(3.0), 1e-12);
   const double t = 0.2 / (0.1 / std::sqrt(3.0));
   EXPECT_NEAR(d.p, 1 - t / std::sqrt(2 + t * t), 1e-9);
   EXPECT_NEAR(d.percent().value, 100 * (std::exp(0.2) - 1), 1e-9);

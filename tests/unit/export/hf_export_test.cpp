@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "base/json.h"
 #include "support/expect_error.h"
@@ -31,6 +32,7 @@ struct Folder {
     folder.write("in/config.json", config.dump());
     folder.write("in/tokenizer_config.json", R"({"model_max_length": 1024, "bos_token": "<s>"})");
     folder.write("in/tokenizer.json", "{}");
+    folder.write("in/pytorch_model.bin", "weights");
     folder.write("in/.hidden", "x");
     folder.write("in/sub/file", "x");
     model = read_model(folder / "in");
@@ -180,6 +182,152 @@ TEST(HfExport, NestedTextModelsAndLayersOfTwoKinds) {
   EXPECT_EQ(older["rope_scaling"]["rope_type"], "longrope");
 }
 
+// The paths of everything below a folder, with the content of files and the targets of links.
+std::map<std::string, std::string> snapshot(const fs::path& folder) {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    std::string& value = out[entry.path().string()];
+    if (entry.is_symlink()) {
+      value = "-> " + fs::read_symlink(entry.path()).string();
+    } else if (entry.is_regular_file()) {
+      value = read_file(entry.path());
+    }
+  }
+  return out;
+}
+
+TEST(HfExport, NeverTouchesItsInput) {
+  const Folder f(llama_config());
+  const Plan plan = f.plan("pro");
+  HfOptions options = f.options();
+  options.replace = true;
+  fs::create_directory_symlink(f.folder / "in", f.folder / "link");
+  fs::create_directory_symlink(f.folder.path(), f.folder / "around");
+  const auto before = snapshot(f.folder / "in");
+  const auto refused = [&](const fs::path& out, const char* why) {
+    options.out = out;
+    EXPECT_ERROR(export_huggingface(f.model, plan, options), usage, why);
+    EXPECT_TRUE(snapshot(f.folder / "in") == before) << out;
+  };
+  refused(f.folder / "in", "is the input itself");
+  refused(f.folder / "in/", "is the input itself");
+  refused(f.folder / "in/.", "is the input itself");
+  refused(f.folder / "in/sub/../../in", "is the input itself");
+  refused(fs::relative(f.folder / "in"), "is the input itself");
+  refused(f.folder / "link", "is the input itself");
+  refused(f.folder.path(), "contains the input");
+  refused(f.folder / "around", "contains the input");
+  refused(f.folder / "in/new", "inside the input");
+  refused(f.folder / "link/sub/new", "inside the input");
+}
+
+// A -> B by copying, B -> C by linking, C -> B: the weights of C are in B.
+TEST(HfExport, NeverReplacesWhatItsInputLinksTo) {
+  const Folder f(llama_config());
+  const auto step = [&](const char* from, const char* to, bool copy) {
+    const Model model = read_model(f.folder / from);
+    Extension pro;
+    pro.method = "pro";
+    pro.scale = 2;
+    HfOptions options = f.options();
+    options.out = f.folder / to;
+    options.copy = copy;
+    options.replace = true;
+    export_huggingface(model, make_plan(model.geometry, pro), options);
+  };
+  step("in", "b", true);
+  step("b", "c", false);
+  EXPECT_ERROR(step("c", "b", false), usage, "pytorch_model.bin");
+  EXPECT_ERROR(step("c", "b", true), usage, "pytorch_model.bin");
+  EXPECT_EQ(read_file(f.folder / "c" / "pytorch_model.bin"), "weights");
+  // The original is not replaceable, although an export of it has its files.
+  step("in", "d", false);
+  EXPECT_ERROR(step("d", "in", false), usage, "pytorch_model.bin");
+  EXPECT_ERROR(step("b", "in", false), usage, "not written by mrrope export");
+  EXPECT_EQ(read_file(f.folder / "in" / "pytorch_model.bin"), "weights");
+}
+
+TEST(HfExport, ReplacesOnlyWhatItWrote) {
+  const Folder f(llama_config());
+  const Plan plan = f.plan("pro");
+  HfOptions options = f.options();
+  options.replace = true;
+  const auto refused = [&](const char* why) {
+    const auto before = snapshot(options.out);
+    EXPECT_ERROR(export_huggingface(f.model, plan, options), usage, why);
+    EXPECT_TRUE(snapshot(options.out) == before);
+  };
+  f.folder.write("other/config.json", "{}");
+  options.out = f.folder / "other";
+  refused("not written by mrrope export");
+  options.out = f.folder / "out";
+  export_huggingface(f.model, plan, options);
+  export_huggingface(f.model, plan, options);
+  f.folder.write("out/notes.txt", "mine");
+  refused("notes.txt");
+  fs::remove(f.folder / "out/notes.txt");
+  fs::create_directory(f.folder / "out/checkpoints");
+  refused("checkpoints");
+  fs::remove(f.folder / "out/checkpoints");
+  fs::remove(f.folder / "out/pytorch_model.bin");
+  f.folder.write("out/pytorch_model.bin", "weights of my own");
+  refused("pytorch_model.bin");
+  // A link to a folder of ours is not a folder of ours.
+  fs::remove(f.folder / "out/pytorch_model.bin");
+  fs::create_directory_symlink(f.folder / "out", f.folder / "link");
+  options.out = f.folder / "link";
+  refused("is not a folder");
+}
+
+// Folders with names that an earlier version used, and others that it does not know.
+TEST(HfExport, RemovesNothingElse) {
+  const Folder f(llama_config());
+  HfOptions options = f.options();
+  for (const char* name : {"out.part", "out.old", "out.part-abcdef"}) {
+    f.folder.write(std::string(name) + "/precious", "x");
+  }
+  export_huggingface(f.model, f.plan("pro"), options);
+  options.replace = true;
+  export_huggingface(f.model, f.plan("pro"), options);
+  for (const char* name : {"out.part", "out.old", "out.part-abcdef"}) {
+    EXPECT_EQ(read_file(f.folder / name / "precious"), "x") << name;
+  }
+}
+
+TEST(HfExport, PublishesOnlyWhatWasVerified) {
+  const Folder f(llama_config());
+  HfOptions options = f.options();
+  const auto fails = [&](Staging&, const fs::path& folder) {
+    EXPECT_TRUE(fs::exists(folder / "config.json"));
+    throw Error(ErrorKind::goal_not_met, "something differs", "report it");
+  };
+  EXPECT_ERROR(export_huggingface(f.model, f.plan("pro"), options, {}, fails), goal_not_met,
+               "differs");
+  EXPECT_FALSE(fs::exists(options.out));
+  export_huggingface(f.model, f.plan("pro"), options);
+  const auto before = snapshot(options.out);
+  options.replace = true;
+  EXPECT_ERROR(export_huggingface(f.model, f.plan("uni"), options, {}, fails), goal_not_met,
+               "differs");
+  EXPECT_TRUE(snapshot(options.out) == before);
+  // A file that appears during the proof is not removed.
+  const auto disturbed = [&](Staging&, const fs::path&) { f.folder.write("out/new", "mine"); };
+  EXPECT_ERROR(export_huggingface(f.model, f.plan("uni"), options, {}, disturbed), usage, "new");
+  EXPECT_EQ(read_file(f.folder / "out/new"), "mine");
+}
+
+TEST(HfExport, RefusesAFolderWithoutWeights) {
+  const Folder f(llama_config());
+  fs::remove(f.folder / "in/pytorch_model.bin");
+  EXPECT_ERROR(export_huggingface(f.model, f.plan("pro"), f.options()), failed, "no weights",
+               "model.safetensors");
+  f.folder.write("in/model.safetensors.index.json",
+                 R"({"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}})");
+  EXPECT_ERROR(export_huggingface(f.model, f.plan("pro"), f.options()), failed,
+               "model-1.safetensors and 1 more");
+  EXPECT_FALSE(fs::exists(f.folder / "out"));
+}
+
 TEST(HfExport, RefusesWhatItShould) {
   const Folder f(llama_config());
   const Plan plan = f.plan("pro");
@@ -194,7 +342,7 @@ TEST(HfExport, RefusesWhatItShould) {
   export_huggingface(f.model, plan, options);
   f.folder.write("other/file", "x");
   options.out = f.folder / "other";
-  EXPECT_ERROR(export_huggingface(f.model, plan, options), usage, "no model's folder");
+  EXPECT_ERROR(export_huggingface(f.model, plan, options), usage, "not written by mrrope export");
   options.out = f.folder / "none" / "deep" / "out";
   export_huggingface(f.model, plan, options);  // folders on the way are made
   options.out = f.folder / "tokenizer" / "x";

@@ -58,7 +58,7 @@ TEST(GgufCopy, ReplacesAddsAndDrops) {
               integer_key("big", GgufType::u64, std::uint64_t{1} << 40)};
   out.tensors = {f32_tensor("rope_freqs.weight", {1, 2, 4}),
                  copied(source.first(), source.first().tensors[1])};
-  write_gguf({out}, false, {});
+  write_gguf({out}, {});
   const Gguf back = read_gguf(out.path);
   EXPECT_EQ(back.first().text("general.title"), "Small Llama");
   EXPECT_EQ(back.first().real("x"), 0.25);
@@ -87,7 +87,7 @@ TEST(GgufCopy, PutsRowsOfHalvesIntoInterleavedOrder) {
     out.tensors.push_back(copied(source.first(), tensor));
     out.tensors.back().rows = {4, 2};
   }
-  write_gguf({out}, false, {});
+  write_gguf({out}, {});
   const Gguf back = read_gguf(out.path);
   std::string matrix;
   std::string vector;
@@ -114,26 +114,24 @@ TEST(GgufCopy, RefusesASourceThatChanged) {
   out.path = folder / "out.gguf";
   out.tensors = {copied(source.first(), source.first().tensors[0])};
   folder.write("in.gguf", read_file(in) + "more");
-  EXPECT_ERROR(write_gguf({out}, false, {}), failed, "in.gguf");
+  EXPECT_ERROR(write_gguf({out}, {}), failed, "in.gguf");
   EXPECT_FALSE(std::filesystem::exists(out.path));
 }
 
-// Several files appear together or not at all.
-TEST(GgufCopy, SeveralFilesOrNone) {
+TEST(GgufCopy, CreatesFilesAndNeverOverwrites) {
   const TempFolder folder;
   GgufFileOut a;
   a.path = folder / "a.gguf";
   GgufFileOut b;
   b.path = folder / "b.gguf";
   folder.write("b.gguf", "taken");
-  EXPECT_ERROR(write_gguf({a, b}, false, {}), usage, "b.gguf");
-  EXPECT_FALSE(std::filesystem::exists(a.path));
+  EXPECT_ERROR(write_gguf({b}, {}), failed, "b.gguf");
+  EXPECT_EQ(read_file(b.path), "taken");
   const auto give_up = [](std::uint64_t) {
     throw Error(ErrorKind::interrupted, "interrupted", "again");
   };
-  EXPECT_ERROR(write_gguf({a, b}, true, give_up), interrupted, "interrupted");
+  EXPECT_ERROR(write_gguf({a}, give_up), interrupted, "interrupted");
   EXPECT_FALSE(std::filesystem::exists(a.path));
-  EXPECT_EQ(read_file(b.path), "taken");
 }
 
 }  // namespace

@@ -267,7 +267,7 @@ TEST_P(Rotate, RefusesMisuseBeforeAnyWrite) {
             b.queries.from = b.queries.to;
             b.queries.from_strides = head_major(8, 3, 128);
           }));
-  refused("multiple of 4 bytes", with([](Batch& b) {
+  refused("aligned to 4 bytes", with([](Batch& b) {
             b.queries.from = static_cast<const std::byte*>(b.queries.from) + 1;
           }));
   std::vector<std::int32_t> positions = {20, 21, 22, 23, 24, 25, 26, 100};

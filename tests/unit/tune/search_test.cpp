@@ -7,7 +7,9 @@
 #include <cmath>
 #include <set>
 
+#include "base/interrupt.h"
 #include "mrrope/error.h"
+#include "support/expect_error.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 #include "tune/results.h"
@@ -124,6 +126,26 @@ TEST_F(SearchTest, GoesOnWhereItWasStopped) {
   RunFolder folder(temp.path() / "run", {"again", "model", 1});
   run(folder);
   EXPECT_EQ(model_.computed(), computed);
+}
+
+TEST_F(SearchTest, RefusesJournalLinesOfWrongTypes) {
+  const test::TempFolder temp(test::fast_place());
+  {
+    RunFolder folder(temp.path() / "run", {"again", "model", 1});
+    run(folder);
+  }
+  const std::string journal = test::read_file(temp.path() / "run/journal.jsonl");
+  const std::size_t first = journal.find('\n') + 1;
+  const std::size_t end = journal.find('\n', first);
+  const auto unit = nlohmann::ordered_json::parse(journal.substr(first, end - first));
+  for (const char* key : {"numbers", "text", "length", "bands"}) {
+    auto changed = unit;
+    changed[key] = nullptr;
+    test::write_file(temp.path() / "run/journal.jsonl",
+                     journal.substr(0, first) + changed.dump() + journal.substr(end));
+    RunFolder folder(temp.path() / "run", {"again", "model", 1});
+    test::expect_error(ErrorKind::corrupt, "damaged", [&] { run(folder); });
+  }
 }
 
 TEST_F(SearchTest, AnInterruptNamesTheCommandToGoOnWith) {

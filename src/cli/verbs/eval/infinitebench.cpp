@@ -43,7 +43,7 @@ void run_infinitebench(const InfiniteFlags& flags) {
                      make_infinitebench(frame, counter, options, job.lengths));
   }
   if (job.lengths.size() > 1) {
-    throw Error(ErrorKind::usage, "the official data have one length each",
+    throw Error(ErrorKind::usage, "each item of the official data has one length",
                 "give --ctx alone, or --lengths without --data");
   }
   std::vector<std::string> notes;
@@ -57,15 +57,15 @@ void run_infinitebench(const InfiniteFlags& flags) {
 
 void add_eval_infinitebench(CLI::App& eval) {
   auto flags = std::make_shared<InfiniteFlags>();
-  CLI::App* verb = eval.add_subcommand(
-      "infinitebench", "InfiniteBench: from the official files, or four tasks generated");
+  CLI::App* verb = eval.add_subcommand("infinitebench",
+                                       "InfiniteBench: official files, or four generated tasks");
   add_eval_subject(*verb, flags->sample.eval);
   verb->add_option("--data", flags->data,
-                   "Folder of the official TASK.jsonl files; else four tasks are generated")
+                   "Folder of the official TASK.jsonl files; without it four tasks are generated")
       ->type_name("DIR");
   verb->add_option("--tasks", flags->options.tasks,
                    "passkey, number_string, kv_retrieval, code_debug, math_find, "
-                   "longdialogue_qa_eng (these six if not given), code_run, math_calc, "
+                   "longdialogue_qa_eng (these six by default), code_run, math_calc, "
                    "longbook_choice_eng, longbook_qa_eng, longbook_qa_chn, longbook_sum_eng")
       ->type_name("NAME,...")
       ->delimiter(',');
@@ -76,10 +76,10 @@ void add_eval_infinitebench(CLI::App& eval) {
   verb->add_option("--seed", flags->sample.seed, "Seed of the choice, or of the generator")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--min-tokens", flags->least, "Pass over prompts with fewer tokens, e.g. 100000")
+  verb->add_option("--min-tokens", flags->least, "Skip prompts with fewer tokens, e.g. 100000")
       ->type_name("N");
   verb->add_option("--max-tokens", flags->most,
-                   "Pass over prompts with more; without it they are cut in the middle to fit")
+                   "Skip prompts with more tokens; without it they are cut in the middle to fit")
       ->type_name("N");
   add_sample_flags(*verb, flags->sample);
   add_eval_output(*verb, flags->sample.eval);
@@ -89,7 +89,7 @@ void add_eval_infinitebench(CLI::App& eval) {
       "\\\n"
       "    --min-tokens 100000 --samples 100 -o run5\n"
       "  mrrope eval infinitebench model.gguf --methods none,pro --lengths 8k,16k --samples 20\n"
-      "A run with -o that was interrupted goes on when the same command is given again.");
+      "A run with -o that was interrupted resumes when the same command is given again.");
   verb->callback([flags] { run_infinitebench(*flags); });
 }
 

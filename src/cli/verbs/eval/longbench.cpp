@@ -23,14 +23,15 @@ struct LongbenchFlags {
 void run_longbench(const LongbenchFlags& flags) {
   const EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
   if (job.lengths.size() > 1) {
-    throw Error(ErrorKind::usage, "LongBench-v2 has one length", "give --ctx, or one of --lengths");
+    throw Error(ErrorKind::usage, "LongBench-v2 runs at one length",
+                "give --ctx, or one of --lengths");
   }
   LongbenchOptions options = flags.options;
   options.seed = flags.sample.seed;
   options.length = flags.most.empty() ? job.longest : parse_length(flags.most);
   if (options.length > job.ctx) {
     throw Error(ErrorKind::usage,
-                cat("--max-tokens ", options.length, " lies past --ctx ", job.ctx),
+                cat("--max-tokens ", options.length, " is longer than --ctx ", job.ctx),
                 "give a larger --ctx");
   }
   options.truncate = flags.longer == "truncate";
@@ -51,7 +52,8 @@ void run_longbench(const LongbenchFlags& flags) {
 
 void add_eval_longbench(CLI::App& eval) {
   auto flags = std::make_shared<LongbenchFlags>();
-  CLI::App* verb = eval.add_subcommand("longbench-v2", "LongBench-v2: choices about documents");
+  CLI::App* verb =
+      eval.add_subcommand("longbench-v2", "LongBench-v2: multiple choice about long documents");
   add_eval_subject(*verb, flags->sample.eval);
   verb->add_option("--data", flags->data,
                    "data.json of LongBench-v2, or one item per line (.jsonl)")
@@ -62,9 +64,10 @@ void add_eval_longbench(CLI::App& eval) {
       ->type_name("MODE")
       ->check(CLI::IsMember({"generate", "letters"}))
       ->capture_default_str();
-  verb->add_option("--max-tokens", flags->most, "Longest item, answer included; --ctx if not given")
+  verb->add_option("--max-tokens", flags->most, "Longest item, including the answer; default --ctx")
       ->type_name("N");
-  verb->add_option("--longer", flags->longer, "Longer items: drop, or truncate in the middle")
+  verb->add_option("--longer", flags->longer,
+                   "What to do with longer items: drop, or truncate in the middle")
       ->type_name("HOW")
       ->check(CLI::IsMember({"drop", "truncate"}))
       ->capture_default_str();
@@ -82,7 +85,7 @@ void add_eval_longbench(CLI::App& eval) {
       "    --mode letters -o run6\n"
       "  mrrope eval longbench-v2 model.gguf --methods pro --ctx 128k --data data.json \\\n"
       "    --max-tokens 120128 --longer truncate -o run7\n"
-      "A run with -o that was interrupted goes on when the same command is given again.");
+      "A run with -o that was interrupted resumes when the same command is given again.");
   verb->callback([flags] { run_longbench(*flags); });
 }
 

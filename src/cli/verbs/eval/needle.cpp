@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope eval needle: what a model still finds, by length and depth.
+// mrrope eval needle: what a model finds, by length and depth.
 #include "eval/tasks/needle/needle.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 
@@ -32,18 +29,11 @@ struct NeedleFlags {
   std::uint64_t seed = 1;
 };
 
-// Eight equal steps: what is planted at half of 4k stands at a quarter of 8k, and is shared.
+// Eight equal steps: half of 4k is a quarter of 8k, so the two share a prefix.
 std::vector<std::int64_t> equal_steps(std::int64_t /*window*/, std::int64_t ctx) {
   std::vector<std::int64_t> lengths;
   for (std::int64_t k = 1; k <= 8; ++k) lengths.push_back(ctx * k / 8);
   return lengths;
-}
-
-bool shaded_output() {
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0') &&
-         term != nullptr && std::string(term) != "dumb";
 }
 
 void print_dry_run(const EvalJob& job, const Target& target, const std::vector<Document>& documents,
@@ -64,13 +54,10 @@ void print_dry_run(const EvalJob& job, const Target& target, const std::vector<D
   }
   const std::size_t methods = job.methods.size();
   const std::size_t needles = options.samples * options.depths.size() * grid.lengths.size();
-  std::cout << needles << " needles x " << methods << " methods, " << tokens << " tokens of "
-            << naive << " (prefixes are shared), form " << options.form.name << "\n";
-  if (job.served()) return;
-  std::cout << memory_text(job.model, job.engine) << "\n";
-  target.timelines()->use(job.methods.front().ladder);
+  std::cout << needles << " needles x " << methods << " methods, " << tokens << " of " << naive
+            << " tokens (prefixes are shared), form " << options.form.name << "\n";
   const std::vector<std::int64_t> passes(std::size_t(tokens / job.longest + 1), job.longest);
-  std::cout << "about " << duration_text(estimate_seconds(*target.timelines(), passes)) << "\n";
+  print_local_cost(job, target, passes);
 }
 
 void run_needle_command(const NeedleFlags& flags) {
@@ -95,13 +82,9 @@ void run_needle_command(const NeedleFlags& flags) {
   const DocumentSet set = read_texts(flags.haystack, flags.documents);
   if (flags.eval.dry_run) return print_dry_run(job, target, set.documents, options);
 
-  catch_interrupts();
-  Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder = open_folder(flags.eval, job, target, options.seed);
-  const NeedleResults results =
-      run_needle(target, job.methods, set.documents, options, folder, progress);
-  print_results(flags.eval, folder, results_text(to_json(results)),
-                to_text(results, shaded_output()));
+  run_eval(flags.eval, job, target, options.seed, [&](RunFolder& folder, Progress& progress) {
+    return task_results(run_needle(target, job.methods, set.documents, options, folder, progress));
+  });
 }
 
 }  // namespace
@@ -110,12 +93,15 @@ void add_eval_needle(CLI::App& eval) {
   auto flags = std::make_shared<NeedleFlags>();
   CLI::App* needle = eval.add_subcommand("needle", "Needle in a haystack, by length and depth");
   add_eval_subject(*needle, flags->eval);
-  needle->add_option("--depths", flags->depths, "Where in the haystack, percent; 0,10,...,100")
+  needle
+      ->add_option("--depths", flags->depths,
+                   "Depths in the haystack, in percent; default 0,10,...,100")
       ->type_name("P,...")
       ->delimiter(',');
   needle
-      ->add_option("--haystack", flags->haystack,
-                   "Texts: plain, .jsonl, also .gz .xz .zst, or folders; short ones are joined")
+      ->add_option(
+          "--haystack", flags->haystack,
+          "Texts: plain or .jsonl, also as .gz .xz .zst, or folders; short ones are joined")
       ->type_name("FILE")
       ->take_all();
   needle
@@ -124,15 +110,18 @@ void add_eval_needle(CLI::App& eval) {
       ->capture_default_str();
   needle
       ->add_option("--form", flags->form,
-                   "planted, completion or chat; else chat where the model has a template")
+                   "planted, completion or chat; default: chat if the model has a template")
       ->type_name("FORM")
       ->check(CLI::IsMember({"planted", "completion", "chat"}));
   needle->add_option("--needle", flags->needle, "A sentence to hide; {word} and {number} are drawn")
       ->type_name("TEXT");
-  needle->add_option("--question", flags->question, "How it is asked for")->type_name("TEXT");
-  needle->add_option("--answer", flags->answer, "What is looked for in the answer")
+  needle->add_option("--question", flags->question, "The question that asks for it")
       ->type_name("TEXT");
-  needle->add_option("-n,--predict", flags->answer_tokens, "Tokens of an answer; 16, for chat 50")
+  needle->add_option("--answer", flags->answer, "The text that the answer must contain")
+      ->type_name("TEXT");
+  needle
+      ->add_option("-n,--predict", flags->answer_tokens,
+                   "Tokens of an answer; default 16, for chat 50")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   needle->add_option("--samples", flags->samples, "Needles per length and depth")
@@ -151,7 +140,7 @@ void add_eval_needle(CLI::App& eval) {
       "    --haystack a.txt --needle 'The key lies under the blue stone.' \\\n"
       "    --question 'Where is the key?' --answer 'under the blue stone'\n"
       "  mrrope eval needle --endpoint http://127.0.0.1:8080/v1 --ctx 8k -o run3\n"
-      "A run with -o that was interrupted goes on when the same command is given again.");
+      "A run with -o that was interrupted resumes when the same command is given again.");
   needle->callback([flags] { run_needle_command(*flags); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope eval: how far a model holds under each method. Here: perplexity.
+// mrrope eval ppl: perplexity at every length.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -25,7 +25,7 @@ struct PplFlags {
   int kl_positions = PerplexityOptions{}.kl_positions;
 };
 
-// Half the window, the window, and twice as much each time up to ctx.
+// Half the window, the window, and doubling up to ctx.
 std::vector<std::int64_t> usual_lengths(std::int64_t window, std::int64_t ctx) {
   std::vector<std::int64_t> out;
   for (std::int64_t n = std::max<std::int64_t>(2, window / 2); n < ctx; n *= 2) out.push_back(n);
@@ -43,10 +43,8 @@ void print_dry_run(const EvalJob& job, TimelineModel& model, const DocumentSet& 
   std::int64_t total = 0;
   for (const std::int64_t n : passes) total += n;
   std::cout << set.documents.size() << " documents x " << job.methods.size() << " methods, "
-            << total << " tokens\n"
-            << memory_text(job.model, job.engine) << "\n";
-  model.use(job.methods.front().ladder);
-  std::cout << "about " << duration_text(estimate_seconds(model, passes)) << "\n";
+            << total << " tokens\n";
+  print_local_cost(job, model, passes);
 }
 
 void run_ppl(const PplFlags& flags) {
@@ -72,25 +70,21 @@ void run_ppl(const PplFlags& flags) {
   const DocumentSet set = read_texts(flags.text, choice);
   if (flags.eval.dry_run) return print_dry_run(job, *model, set);
 
-  catch_interrupts();
-  Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder = open_folder(flags.eval, job, *model, choice.seed);
   PerplexityOptions options;
   options.lengths = job.lengths;
   options.stride = flags.stride;
   options.kl_positions = flags.kl_positions;
-  const PerplexityResults results =
-      run_perplexity(*model, job.methods, set.documents, options, folder, progress);
-  print_results(flags.eval, folder, results_text(to_json(results)), to_text(results));
+  run_eval(flags.eval, job, *model, choice.seed, [&](RunFolder& folder, Progress& progress) {
+    return task_results(
+        run_perplexity(*model, job.methods, set.documents, options, folder, progress));
+  });
 }
 
 }  // namespace
 
-void add_eval(CLI::App& app) {
+void add_eval_ppl(CLI::App& eval) {
   auto flags = std::make_shared<PplFlags>();
-  CLI::App* verb = app.add_subcommand("eval", "Measure how far a model holds under each method");
-  verb->require_subcommand(1);
-  CLI::App* ppl = verb->add_subcommand("ppl", "Perplexity at every length, one pass per document");
+  CLI::App* ppl = eval.add_subcommand("ppl", "Perplexity at every length, one pass per document");
   add_eval_subject(*ppl, flags->eval);
   ppl->add_option("--text", flags->text, "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
       ->type_name("FILE")
@@ -98,21 +92,23 @@ void add_eval(CLI::App& app) {
   ppl->add_option("--field", flags->documents.field, "Field of a .jsonl line that holds the text")
       ->type_name("NAME")
       ->capture_default_str();
-  ppl->add_option("--samples", flags->documents.samples,
-                  "Documents to use, of those that reach the longest length; 0: all documents")
+  ppl->add_option(
+         "--samples", flags->documents.samples,
+         "Number of documents, among those that reach the longest length; 0: all documents")
       ->type_name("N")
       ->capture_default_str();
-  ppl->add_option("--select", flags->select, "Which of them: first or random")
+  ppl->add_option("--select", flags->select, "Which of them to use: first or random")
       ->type_name("HOW")
       ->check(CLI::IsMember({"first", "random"}))
       ->capture_default_str();
   ppl->add_option("--seed", flags->documents.seed, "Seed of the random choice")
       ->type_name("N")
       ->capture_default_str();
-  ppl->add_option("--stride", flags->stride, "Slide windows of each length by N tokens instead")
+  ppl->add_option("--stride", flags->stride,
+                  "Use sliding windows of each length that move by N tokens")
       ->type_name("N");
   ppl->add_option("--kl-positions", flags->kl_positions,
-                  "Positions per document at which the divergence from none is measured")
+                  "Positions per document at which the KL divergence from none is measured")
       ->type_name("N")
       ->capture_default_str();
   add_eval_output(*ppl, flags->eval);
@@ -120,12 +116,8 @@ void add_eval(CLI::App& app) {
       "Examples:\n"
       "  mrrope eval ppl model.gguf --methods none,yarn,uni,pro --ctx 8k --text docs/ -o run1\n"
       "  mrrope eval ppl model.gguf --plan tuned.json --lengths 4k,16k,32k --text a.jsonl.xz\n"
-      "A run with -o that was interrupted goes on when the same command is given again.");
+      "A run with -o that was interrupted resumes when the same command is given again.");
   ppl->callback([flags] { run_ppl(*flags); });
-  add_eval_needle(*verb);
-  add_eval_ruler(*verb);
-  add_eval_infinitebench(*verb);
-  add_eval_longbench(*verb);
 }
 
 }  // namespace mrrope::cli

@@ -19,7 +19,7 @@ struct RulerFlags {
   std::string data, squad, hotpot;
 };
 
-// 4k and twice as much each time up to ctx, as RULER's own tables have it.
+// 4k and doubling up to ctx, as in RULER's own tables.
 std::vector<std::int64_t> doubling(std::int64_t /*window*/, std::int64_t ctx) {
   std::vector<std::int64_t> lengths;
   for (std::int64_t n = 4096; n < ctx; n *= 2) lengths.push_back(n);
@@ -38,7 +38,7 @@ void run_ruler(const RulerFlags& flags) {
   const OpenModel model = open_for_samples(job);
   const Target target = model.target();
   FrameOptions frame_flags = frame_options(flags.sample);
-  // RULER's files carry their template.
+  // RULER's files include their template.
   if (!flags.data.empty() && frame_flags.chat == "auto") frame_flags.chat = "off";
   const PromptFrame frame(target.tokenizer(), frame_flags);
   TokenCounter counter(target.tokenizer(), frame.chat());
@@ -57,10 +57,12 @@ void add_eval_ruler(CLI::App& eval) {
   add_eval_subject(*ruler, flags->sample.eval);
   ruler
       ->add_option("--tasks", flags->options.tasks,
-                   "Some of the tasks; niah and qa stand for all of theirs")
+                   "Only these tasks; niah and qa select all tasks of that kind")
       ->type_name("NAME,...")
       ->delimiter(',');
-  ruler->add_option("--samples", flags->options.samples, "Samples per task and length; RULER: 500")
+  ruler
+      ->add_option("--samples", flags->options.samples,
+                   "Samples per task and length; RULER uses 500")
       ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -82,7 +84,7 @@ void add_eval_ruler(CLI::App& eval) {
       "  mrrope eval ruler model.gguf --lengths 8k --tasks niah_single_1,vt --show-prompt\n"
       "  mrrope eval ruler model.gguf --lengths 4k,8k --data ruler-data --samples 500 -o run4\n"
       "  mrrope eval ruler --endpoint http://127.0.0.1:8080/v1 --ctx 8k --parallel 32 -o run5\n"
-      "A run with -o that was interrupted goes on when the same command is given again.");
+      "A run with -o that was interrupted resumes when the same command is given again.");
   ruler->callback([flags] { run_ruler(*flags); });
 }
 

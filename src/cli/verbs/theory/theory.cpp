@@ -143,7 +143,7 @@ void add_theory(CLI::App& app) {
   add_theory_output(*claims, *claims_flags);
   claims->footer(
       "Examples:\n  mrrope theory claims\n"
-      "  mrrope theory claims --results run1 run2 --html claims.html");
+      "  mrrope theory claims --results run1 --results run2 --html claims.html");
   claims->callback([claims_flags] { run_claims(*claims_flags); });
 
   add_theory_attention(*verb);

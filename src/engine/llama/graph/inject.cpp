@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numbers>
 #include <utility>
 
 #include "base/text.h"
+#include "core/turns.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -152,8 +152,8 @@ std::vector<Rotation> run_probe(llama_model* model, llama_context_params params,
 // YaRN's ramp as ggml forms it: 1 for a pair left alone, 0 for one scaled in full.
 double ramp(const Rotation& r, int pair) {
   const auto dimension = [&](double turns) {
-    return r.rotary_dim * std::log(r.original_length / (turns * 2 * std::numbers::pi)) /
-           (2 * std::log(static_cast<double>(r.base)));
+    return plain_pair_with_turns(r.rotary_dim, static_cast<double>(r.base), r.original_length,
+                                 turns);
   };
   const double low = std::max(0.0, std::floor(dimension(r.beta_fast)));
   const double high = std::min(r.rotary_dim - 1.0, std::ceil(dimension(r.beta_slow)));

@@ -50,8 +50,8 @@ std::optional<ordered_json> read_answer(const std::string& task, const json& obj
     if (!list.empty() && list[0].is_array()) list = json(list[0]);
     for (const json& v : list) {
       if (!v.is_number()) {
-        throw Error(ErrorKind::corrupt, cat(name, ": an answer is no number but ", v.type_name()),
-                    kHint);
+        throw Error(ErrorKind::corrupt,
+                    cat(name, ": an answer is not a number but ", v.type_name()), kHint);
       }
     }
     return list.empty() ? std::nullopt : std::optional<ordered_json>(list);
@@ -72,15 +72,17 @@ std::optional<ordered_json> read_answer(const std::string& task, const json& obj
     }
     const auto at = std::find(options.begin(), options.end(), gold);
     if (list.size() != 1 || at == options.end()) {
-      throw Error(ErrorKind::corrupt, cat(name, ": the answer is none of the options"), kHint);
+      throw Error(ErrorKind::corrupt, cat(name, ": the answer is not one of the options"), kHint);
     }
     return ordered_json::array({gold, std::string(1, char('A' + (at - options.begin())))});
   }
   if (task == "math_find") {
     if (list[0].is_number()) return list[0];
-    const json number = json::parse(as_text(list[0]), nullptr, false);
+    const std::string text = as_text(list[0]);
+    constexpr std::size_t kLongestNumber = 40;  // "[[[[..." is not parsed
+    const json number = text.size() <= kLongestNumber ? json::parse(text, nullptr, false) : json();
     if (!number.is_number()) {
-      throw Error(ErrorKind::corrupt, cat(name, ": the answer is no number"), kHint);
+      throw Error(ErrorKind::corrupt, cat(name, ": the answer is not a number"), kHint);
     }
     return number;
   }
@@ -235,17 +237,18 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
                                std::vector<std::string>& notes) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
-    throw Error(ErrorKind::failed, cat(folder.string(), " is no folder"),
+    throw Error(ErrorKind::failed, cat(folder.string(), " is not a folder"),
                 "give --data the folder that holds passkey.jsonl and the others");
   }
   SampleSuite suite;
   suite.task = "infinitebench";
+  suite.rules = &infinitebench_rules();
   ordered_json files = ordered_json::array();
   for (const InfiniteTask& task : chosen_tasks(options, false)) {
     const fs::path file = folder / (task.name + ".jsonl");
     if (!fs::is_regular_file(file, error)) {
-      throw Error(ErrorKind::failed, cat(folder.string(), " holds no ", task.name, ".jsonl"),
-                  cat("put it there, or leave it out with --tasks"));
+      throw Error(ErrorKind::failed, cat(folder.string(), " has no ", task.name, ".jsonl"),
+                  "put it there, or choose other --tasks");
     }
     const std::int64_t room = options.length - task.answer_tokens;
     if (room < 64) {
@@ -263,7 +266,7 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
       bool answered = false;
       Item item = read_item(task.name, object, name, answered);
       if (!ids.insert(item.id).second) {
-        throw Error(ErrorKind::corrupt, cat(name, ": id ", printable(item.id), " is there twice"),
+        throw Error(ErrorKind::corrupt, cat(name, ": id ", printable(item.id), " is given twice"),
                     kHint);
       }
       const Draft draft =
@@ -282,10 +285,9 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
       items->push_back(std::move(item));
     });
     const std::size_t found = items->size();
-    if (empty > 0)
-      notes.push_back(cat(task.name, ": ", empty, " items without an answer left out"));
+    if (empty > 0) notes.push_back(cat(task.name, ": ", empty, " items without an answer skipped"));
     if (outside > 0) {
-      notes.push_back(cat(task.name, ": ", outside, " items outside the token range passed over"));
+      notes.push_back(cat(task.name, ": ", outside, " items outside the token range skipped"));
     }
     if (found < options.samples) {
       notes.push_back(cat(task.name, ": ", found, " items, not ", options.samples));

@@ -30,12 +30,12 @@ struct InfiniteOptions {
   std::size_t samples = 100;       // per task, chosen at random from those in range
   std::uint64_t seed = 1;
   std::int64_t length = 0;        // prompt and answer take no more tokens
-  std::int64_t least = 0;         // prompts with fewer tokens are passed over
+  std::int64_t least = 0;         // prompts with fewer tokens are skipped
   std::int64_t most = INT64_MAX;  // and those with more
   Prompts prompts = builtin_prompts();
 };
 
-// Items longer than the room are cut in the middle, and marked. `notes` says what was passed over.
+// Items longer than the room are cut in the middle, and marked. `notes` says what was skipped.
 // Throws Error: usage, failed, corrupt (named with the line). The frame must outlive the suite.
 SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
                                const std::filesystem::path& folder, const InfiniteOptions& options,
@@ -54,5 +54,15 @@ std::vector<InfiniteTask> chosen_tasks(const InfiniteOptions& options, bool gene
 Draft infinite_prompt(const std::string& task, const Prompts& prompts, const std::string& context,
                       const std::string& input, const std::vector<std::string>& options,
                       const std::string& name);
+
+// InfiniteBench's compute_scores.py, by its task names. `answer` is the data's own, in any of its
+// revisions, with the option's letter after it for the two tasks with options.
+double infinitebench_official(const std::string& task, const nlohmann::ordered_json& answer,
+                              const std::string& text);
+// The same, without its known mistakes: see docs/benchmarks.md.
+double infinitebench_lenient(const std::string& task, const nlohmann::ordered_json& answer,
+                             const std::string& text);
+
+const SampleRules& infinitebench_rules();
 
 }  // namespace mrrope

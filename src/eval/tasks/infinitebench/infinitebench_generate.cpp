@@ -115,6 +115,7 @@ SampleSuite make_infinitebench(const PromptFrame& frame, TokenCounter& counter,
   }
   SampleSuite suite;
   suite.task = "infinitebench";
+  suite.rules = &infinitebench_rules();
   suite.settings = {{"source", "built-in generator, version 1"},
                     {"seed", options.seed},
                     {"samples", options.samples},

@@ -93,7 +93,7 @@ std::string each_item(const fs::path& file, const JsonLine& take) {
   return content.sha256;
 }
 
-// The first tokens of "A" and of " A": which of them a model writes depends on what stands before.
+// The first tokens of "A" and of " A": which of them a model writes depends on the text before it.
 std::vector<std::vector<Token>> letter_tokens(const Tokenizer& model) {
   std::vector<std::vector<Token>> letters;
   for (const char letter : {'A', 'B', 'C', 'D'}) {
@@ -104,7 +104,7 @@ std::vector<std::vector<Token>> letter_tokens(const Tokenizer& model) {
     if (spaced.size() == 1 && spaced != bare) spellings.push_back(spaced[0]);
     if (spellings.empty()) {
       throw Error(ErrorKind::unsupported,
-                  cat("the letter ", letter, " is no single token of this model"),
+                  cat("the letter ", letter, " is not a single token of this model"),
                   "give --mode generate");
     }
     letters.push_back(std::move(spellings));
@@ -131,7 +131,7 @@ SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame, con
   const std::string digest = each_item(file, [&](const std::string& name, const json& object) {
     Item item = read_item(object, name, prompt);
     if (!ids.insert(item.id).second) {
-      throw Error(ErrorKind::corrupt, cat(name, ": _id ", printable(item.id), " is there twice"),
+      throw Error(ErrorKind::corrupt, cat(name, ": _id ", printable(item.id), " is given twice"),
                   kHint);
     }
     ++seen;
@@ -166,6 +166,7 @@ SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame, con
   for (const Item& item : *items) chosen_ids.push_back(item.id);
   SampleSuite suite;
   suite.task = "longbench-v2";
+  suite.rules = &longbench_rules();
   suite.settings = {{"source", cat("official data, ", options.mode)},
                     {"mode", options.mode},
                     {"longer", options.truncate ? "truncate" : "drop"},

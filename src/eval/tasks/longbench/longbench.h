@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LongBench-v2: 503 questions with four choices about long documents. Two ways to answer:
-//   generate  as in THUDM/LongBench (2e00731): the model writes, a letter is read out of its reply;
-//             no letter counts as wrong
+//   generate  as in THUDM/LongBench (2e00731): the letter is read from the model's reply; no letter
+//             counts as wrong
 //   letters   as the authors of MrRoPE do: one prefill, the largest logit of the four letters
 // Results by domain (the paper's columns), by difficulty and by class of length.
 #pragma once
@@ -20,7 +20,7 @@ namespace mrrope {
 struct LongbenchOptions {
   std::string mode = "generate";  // or "letters"
   std::int64_t length = 0;        // prompt and answer take no more tokens
-  bool truncate = false;          // cut longer items in the middle; else drop them, and count
+  bool truncate = false;          // cut longer items in the middle; otherwise drop and count them
   std::size_t samples = 0;        // chosen at random from those that are left; 0: all
   std::uint64_t seed = 1;
   Prompts prompts = builtin_prompts();
@@ -32,5 +32,10 @@ struct LongbenchOptions {
 SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame,
                            const std::filesystem::path& file, const LongbenchOptions& options,
                            std::vector<std::string>& notes);
+
+// The letter that an answer names, or 0.
+char longbench_letter(std::string_view text);
+
+const SampleRules& longbench_rules();
 
 }  // namespace mrrope

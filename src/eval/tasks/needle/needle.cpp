@@ -5,11 +5,9 @@
 #include <cmath>
 #include <memory>
 #include <optional>
-#include <set>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "eval/run/ask.h"
-#include "eval/run/shard.h"
 #include "eval/tasks/needle/needle_plan.h"
 #include "mrrope/error.h"
 
@@ -23,7 +21,7 @@ ordered_json identity(const Target& target, const std::vector<MethodUnderTest>& 
                       const std::vector<Haystack>& haystacks, const NeedleOptions& options) {
   const NeedleForm& form = options.form;
   ordered_json run;
-  run["task"] = "needle";
+  run["task"] = kNeedle;
   run["model"] = target.identity();
   run["engine"] = target.description();
   run["settings"] = {{"lengths", options.lengths},
@@ -46,79 +44,84 @@ ordered_json identity(const Target& target, const std::vector<MethodUnderTest>& 
   return run;
 }
 
-// JSON must be UTF-8; what a model writes need not be.
-std::string readable(const std::string& text) {
-  using Handler = ordered_json::error_handler_t;
-  return ordered_json::parse(ordered_json(text).dump(-1, ' ', false, Handler::replace));
-}
-
-class NeedleJob {
+class NeedleUnits {
  public:
-  NeedleJob(const Target& target, const std::vector<MethodUnderTest>& methods,
-            const std::vector<Haystack>& haystacks, const NeedleOptions& options, RunFolder& folder,
-            Progress& progress)
+  NeedleUnits(const Target& target, const std::vector<MethodUnderTest>& methods,
+              const std::vector<Haystack>& haystacks, const NeedleOptions& options)
       : target_(target),
         methods_(methods),
         haystacks_(haystacks),
         options_(options),
-        folder_(folder),
-        progress_(progress),
-        grid_{options.lengths, options.depths} {
+        grid_{options.lengths, options.depths} {}
+
+  std::vector<Unit> units() {
     std::vector<Unit> all;
-    std::vector<std::int64_t> costs;
     for (std::size_t s = 0; s < options_.samples; ++s) {
       NeedleTree plan = tree(s);
-      for (const MethodUnderTest& method : methods_) {
-        if (target_.prompts() == nullptr) all.push_back({s, &method, cost_of(plan, method)});
+      if (target_.prompts() != nullptr) {
+        add_cells(s, std::move(plan), all);
+        continue;
       }
-      if (target_.prompts() != nullptr) add_cells(s, std::move(plan), all);
+      for (std::size_t m = 0; m < methods_.size(); ++m) {
+        parts_.push_back({s, m, nullptr, nullptr, nullptr});
+        all.push_back({{std::int64_t(s), std::int64_t(m), 0, 0},
+                       cost_of(plan, methods_[m]),
+                       cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
+                       where(s, m)});
+      }
     }
-    for (const Unit& u : all) costs.push_back(u.cost);
-    const std::vector<bool> mine = dealt(costs, folder.info().shard);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (mine[i]) units_.push_back(all[i]);
-    }
+    return all;
   }
 
-  // Those of this shard.
-  std::size_t units() const { return units_.size(); }
+  // A whole tree.
+  ordered_json compute(std::size_t i, UnitProgress& progress) {
+    const std::size_t sample = parts_[i].sample;
+    const MethodUnderTest& method = methods_[parts_[i].method];
+    if (!plan_ || planned_ != sample) plan_ = tree(sample);
+    planned_ = sample;
+    ordered_json line = {{"task", kNeedle},
+                         {"method", method.name},
+                         {"sample", sample},
+                         {"haystack", haystack(sample).id},
+                         {"tokens", cost_of(*plan_, method)},
+                         {"naive_tokens", plan_->naive_tokens}};
+    // By length, then by depth, whatever order they are computed in.
+    std::vector<ordered_json> cells(grid_.lengths.size() * grid_.depths.size());
+    target_.timelines()->use(*method.ladder);
+    if (shares(options_, method)) {
+      shared(*plan_, haystack(sample).tokens, cells, progress);
+    } else {
+      one_by_one(*plan_, haystack(sample).tokens, cells, progress);
+    }
+    line["cells"] = cells;
+    return line;
+  }
 
-  void run() {
-    for (const ordered_json& unit : folder_.units()) {
-      if (unit.contains("no_answer")) continue;
-      std::string one = key(unit.value("method", ""), unit.value("sample", std::size_t(0)));
-      if (target_.prompts() != nullptr) {
-        const ordered_json& cell = unit.at("cells").at(0);
-        one += cat("\n", cell.at("length").dump(), "\n", cell.at("depth").dump());
-      }
-      done_.insert(one);
-    }
-    std::int64_t total = 0;
-    std::int64_t before = 0;
-    for (const Unit& u : units_) {
-      total += u.cost;
-      if (done_.count(key(u)) > 0) before += u.cost;
-    }
-    progress_.start(total, before);
-    if (target_.prompts() != nullptr) return ask();
-    std::optional<NeedleTree> plan;
-    std::size_t planned = 0;
-    for (const Unit& u : units_) {
-      if (done_.count(key(u)) > 0) continue;
-      if (!plan || planned != u.sample) plan = tree(u.sample);
-      planned = u.sample;
-      progress_.label(cat(u.method->name, "  sample ", u.sample + 1, " of ", options_.samples));
-      unit(*u.method, u.sample, *plan);
-    }
-    progress_.finish();
+  Question question(std::size_t i) const {
+    const Part& part = parts_[i];
+    return {{whole_prompt(*part.tree, *part.branch, *part.cell, haystack(part.sample).tokens), {}},
+            generate_options()};
+  }
+
+  ordered_json answered(std::size_t i, const WholePrompt& prompt, const Generation& said) const {
+    ordered_json line = head(i);
+    line["tokens"] = line["naive_tokens"] = prompt.tokens.size();
+    line["cells"] = ordered_json::array({cell_json(said, *parts_[i].branch, *parts_[i].cell)});
+    return line;
+  }
+
+  ordered_json unanswered(std::size_t i) const {
+    ordered_json line = head(i);
+    line["length"] = grid_.lengths[parts_[i].cell->length];
+    line["depth"] = grid_.depths[parts_[i].cell->depth];
+    return line;
   }
 
  private:
-  struct Unit {
+  struct Part {
     std::size_t sample = 0;
-    const MethodUnderTest* method = nullptr;
-    std::int64_t cost = 0;
-    // Behind a network every cell is a unit: what was answered stays answered.
+    std::size_t method = 0;
+    // Behind an endpoint every cell is a unit, so that no answer is asked for twice.
     const NeedleTree* tree = nullptr;
     const NeedleBranch* branch = nullptr;
     const NeedleCell* cell = nullptr;
@@ -127,26 +130,30 @@ class NeedleJob {
   void add_cells(std::size_t sample, NeedleTree plan, std::vector<Unit>& all) {
     trees_.push_back(std::make_unique<NeedleTree>(std::move(plan)));
     const NeedleTree* kept = trees_.back().get();
-    for (const MethodUnderTest& method : methods_) {
+    for (std::size_t m = 0; m < methods_.size(); ++m) {
       for (const NeedleBranch& branch : kept->branches) {
         for (const NeedleCell& cell : branch.cells) {
-          all.push_back({sample, &method, grid_.lengths[cell.length], kept, &branch, &cell});
+          parts_.push_back({sample, m, kept, &branch, &cell});
+          all.push_back({{std::int64_t(sample), std::int64_t(m), std::int64_t(cell.length + 1),
+                          std::int64_t(cell.depth + 1)},
+                         grid_.lengths[cell.length],
+                         {},
+                         where(sample, m)});
         }
       }
     }
   }
 
-  std::string key(const Unit& u) const {
-    std::string one = key(u.method->name, u.sample);
-    if (u.cell != nullptr) {
-      one += cat("\n", grid_.lengths[u.cell->length], "\n",
-                 ordered_json(grid_.depths[u.cell->depth]).dump());
-    }
-    return one;
+  std::string where(std::size_t sample, std::size_t m) const {
+    return cat("method ", methods_[m].name, ", sample ", sample + 1, ", haystack ",
+               haystack(sample).id);
   }
 
-  static std::string key(const std::string& method, std::size_t sample) {
-    return cat(method, "\n", sample);
+  ordered_json head(std::size_t i) const {
+    return {{"task", kNeedle},
+            {"method", methods_[parts_[i].method].name},
+            {"sample", parts_[i].sample},
+            {"haystack", haystack(parts_[i].sample).id}};
   }
 
   const Haystack& haystack(std::size_t sample) const {
@@ -162,66 +169,36 @@ class NeedleJob {
     return shares(options_, method) ? tree.tokens : tree.naive_tokens;
   }
 
-  void unit(const MethodUnderTest& method, std::size_t sample, const NeedleTree& plan) {
-    ordered_json line = {{"task", "needle"},
-                         {"method", method.name},
-                         {"sample", sample},
-                         {"haystack", haystack(sample).id},
-                         {"tokens", cost_of(plan, method)},
-                         {"naive_tokens", plan.naive_tokens}};
-    // By length, then by depth, whatever order they are computed in.
-    std::vector<ordered_json> cells(grid_.lengths.size() * grid_.depths.size());
-    try {
-      target_.timelines()->use(method.ladder);
-      if (shares(options_, method)) {
-        shared(plan, haystack(sample).tokens, cells);
-      } else {
-        one_by_one(plan, haystack(sample).tokens, cells);
-      }
-    } catch (const Error& e) {
-      if (e.kind() == ErrorKind::interrupted) throw;
-      throw Error(e.kind(),
-                  cat(e.what(), " (method ", method.name, ", sample ", sample + 1, ", haystack ",
-                      haystack(sample).id, ")"),
-                  e.hint().empty() ? "give the same command again to go on after the finished units"
-                                   : e.hint());
-    }
-    line["cells"] = cells;
-    folder_.append(line, {progress_.seconds(), progress_.computed()});
-    done_.insert(key(method.name, sample));
-  }
-
   // The trunk grows from branch to branch, so that trunk and branch together never hold more than
-  // the longest length. Every unit starts with no timeline alive: what an engine's cache looks like
-  // then does not depend on earlier units, nor on whether the run was interrupted between them.
-  void shared(const NeedleTree& plan, std::span<const Token> text,
-              std::vector<ordered_json>& cells) {
+  // the longest length.
+  void shared(const NeedleTree& plan, std::span<const Token> text, std::vector<ordered_json>& cells,
+              UnitProgress& progress) {
     const auto trunk = target_.timelines()->timeline();
-    append(*trunk, plan.head);
+    append(*trunk, plan.head, progress);
     std::int64_t grown = 0;
     for (const NeedleBranch& branch : plan.branches) {
-      append(*trunk, part(text, grown, branch.position));
+      append(*trunk, part(text, grown, branch.position), progress);
       grown = branch.position;
       const auto tail = trunk->fork();
-      append(*tail, branch.needle.needle);
+      append(*tail, branch.needle.needle, progress);
       std::int64_t at = branch.position;
       for (const NeedleCell& cell : branch.cells) {
-        append(*tail, part(text, at, cell.haystack));
+        append(*tail, part(text, at, cell.haystack), progress);
         at = cell.haystack;
         const auto asked = tail->fork();
-        append(*asked, branch.needle.question);
+        append(*asked, branch.needle.question, progress);
         cells[index(cell)] = answer(*asked, branch, cell);
       }
     }
   }
 
   void one_by_one(const NeedleTree& plan, std::span<const Token> text,
-                  std::vector<ordered_json>& cells) {
+                  std::vector<ordered_json>& cells, UnitProgress& progress) {
     for (const NeedleBranch& branch : plan.branches) {
       for (const NeedleCell& cell : branch.cells) {
         const std::vector<Token> prompt = whole_prompt(plan, branch, cell, text);
         const auto timeline = target_.timelines()->timeline();
-        append(*timeline, prompt);
+        append(*timeline, prompt, progress);
         cells[index(cell)] = answer(*timeline, branch, cell);
       }
     }
@@ -240,42 +217,6 @@ class NeedleJob {
     return prompt;
   }
 
-  void ask() {
-    std::vector<const Unit*> left;
-    for (const Unit& u : units_) {
-      if (done_.count(key(u)) == 0) left.push_back(&u);
-    }
-    AskJob job;
-    job.count = left.size();
-    job.make = [&](std::size_t i) {
-      const Unit& u = *left[i];
-      return WholePrompt{whole_prompt(*u.tree, *u.branch, *u.cell, haystack(u.sample).tokens), {}};
-    };
-    job.options = [&](std::size_t) { return generate_options(); };
-    job.done = [&](std::size_t i, const WholePrompt& prompt, const WholeAnswer& answer) {
-      const Unit& u = *left[i];
-      ordered_json line = {{"task", "needle"},
-                           {"method", u.method->name},
-                           {"sample", u.sample},
-                           {"haystack", haystack(u.sample).id}};
-      if (answer.failed.empty()) {
-        line["tokens"] = line["naive_tokens"] = prompt.tokens.size();
-        line["cells"] = ordered_json::array({answered(answer.said, *u.branch, *u.cell)});
-        done_.insert(key(u));
-      } else {
-        line["length"] = grid_.lengths[u.cell->length];
-        line["depth"] = grid_.depths[u.cell->depth];
-        line["no_answer"] = readable(answer.failed);
-      }
-      if (!answer.troubles.empty()) line["troubles"] = answer.troubles;
-      progress_.advance(u.cost);
-      folder_.append(line, {progress_.seconds(), progress_.computed()});
-    };
-    note_troubles(ask_all(*target_.prompts(), job, progress_), folder_);
-    if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_.size());
-    progress_.finish();
-  }
-
   static std::span<const Token> part(std::span<const Token> text, std::int64_t begin,
                                      std::int64_t end) {
     return text.subspan(std::size_t(begin), std::size_t(end - begin));
@@ -285,20 +226,20 @@ class NeedleJob {
     return cell.length * grid_.depths.size() + cell.depth;
   }
 
-  void append(Timeline& timeline, std::span<const Token> tokens) {
+  void append(Timeline& timeline, std::span<const Token> tokens, UnitProgress& progress) {
     while (!tokens.empty()) {
-      if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_.size());
+      progress.check();
       const std::size_t size = options_.whole_prompts
                                    ? tokens.size()
                                    : std::min(std::size_t(options_.batch), tokens.size());
       timeline.append(tokens.first(size));
-      progress_.advance(std::int64_t(size));
+      progress.advance(std::int64_t(size), std::int64_t(size));
       tokens = tokens.subspan(size);
     }
   }
 
   ordered_json answer(Timeline& timeline, const NeedleBranch& branch, const NeedleCell& cell) {
-    return answered(timeline.generate(generate_options()), branch, cell);
+    return cell_json(timeline.generate(generate_options()), branch, cell);
   }
 
   GenerateOptions generate_options() const {
@@ -308,33 +249,32 @@ class NeedleJob {
     return generate;
   }
 
-  ordered_json answered(const Generation& said, const NeedleBranch& branch,
-                        const NeedleCell& cell) const {
+  ordered_json cell_json(const Generation& said, const NeedleBranch& branch,
+                         const NeedleCell& cell) const {
     return {{"length", grid_.lengths[cell.length]},
             {"depth", grid_.depths[cell.depth]},
             {"position", branch.position},
             {"snapped", branch.snapped},
-            {"answer", readable(branch.needle.answer)},
-            {"text", readable(said.text)},
-            {"gap", or_null(said.smallest_gap)}};
+            {"answer", valid_utf8(branch.needle.answer)},
+            {"text", valid_utf8(said.text)},
+            {"gap", json_or_null(said.smallest_gap)}};
   }
 
   const Target target_;
   const std::vector<MethodUnderTest>& methods_;
   const std::vector<Haystack>& haystacks_;
   const NeedleOptions& options_;
-  RunFolder& folder_;
-  Progress& progress_;
   const NeedleGrid grid_;
-  std::set<std::string> done_;
-  std::vector<Unit> units_;
-  std::vector<std::unique_ptr<NeedleTree>> trees_;  // of those
+  std::vector<Part> parts_;                         // of the units
+  std::vector<std::unique_ptr<NeedleTree>> trees_;  // that they point into
+  std::optional<NeedleTree> plan_;                  // of sample planned_
+  std::size_t planned_ = 0;
 };
 
 }  // namespace
 
 bool shares(const NeedleOptions& options, const MethodUnderTest& method) {
-  return options.share && !method.ladder.elastic();
+  return options.share && !method.elastic();
 }
 
 std::vector<double> usual_depths() {
@@ -352,7 +292,7 @@ void check_needle(const Target& target, const std::vector<MethodUnderTest>& meth
   if (options.depths.empty()) refuse("no depth to plant a needle at", "give --depths 0,50,100");
   for (const double depth : options.depths) {
     if (!(depth >= 0 && depth <= 100)) {
-      refuse(cat("depth ", depth, " is no percentage"), "give --depths between 0 and 100");
+      refuse(cat("depth ", depth, " is not a percentage"), "give --depths between 0 and 100");
     }
   }
   if (options.samples < 1) refuse("no needle per cell", "give --samples 1 or more");
@@ -400,12 +340,18 @@ NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest
   check_needle(target, methods, options);
   const std::vector<Haystack> haystacks =
       make_haystacks(target.tokenizer(), documents, options.lengths.back(), options.samples);
-  NeedleJob job(target, methods, haystacks, options, folder, progress);
-  folder.begin(identity(target, methods, haystacks, options), job.units());
-  job.run();
-  const NeedleResults results = needle_results(folder.run(), folder.units());
-  folder.finish(results_text(to_json(results)), {progress.seconds(), progress.computed()});
-  return results;
+  NeedleUnits units(target, methods, haystacks, options);
+  UnitJob job;
+  job.identity = identity(target, methods, haystacks, options);
+  job.places = needle_places;
+  job.units = units.units();
+  job.compute = [&](std::size_t i, UnitProgress& p) { return units.compute(i, p); };
+  job.question = [&](std::size_t i) { return units.question(i); };
+  job.answered = [&](std::size_t i, const WholePrompt& prompt, const Generation& said) {
+    return units.answered(i, prompt, said);
+  };
+  job.unanswered = [&](std::size_t i) { return units.unanswered(i); };
+  return run_job(target, job, folder, progress, needle_results);
 }
 
 }  // namespace mrrope

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Needle in a haystack: a sentence is planted at a depth of a long text, and asked for at its end.
-// Lengths are exact: prompt and room for the answer take N tokens (needle_plan.h). Answers are
+// Needle in a haystack: a sentence is planted at some depth of a long text and asked for at its
+// end. Lengths are exact: prompt and room for the answer take N tokens (needle_plan.h). Answers are
 // greedy. Two scores: ROUGE-1 recall of the answer, as in the paper, and exact containment.
 //
 // Each cell (length, depth) gets `samples` needles. Sample s uses haystack s mod H, of H; its word
@@ -15,9 +15,7 @@
 #include <vector>
 
 #include "eval/run/method_under_test.h"
-#include "eval/run/progress.h"
-#include "eval/run/run_folder.h"
-#include "eval/run/target.h"
+#include "eval/run/runner.h"
 #include "eval/tasks/needle/needle_forms.h"
 #include "eval/tasks/needle/needle_results.h"
 #include "eval/text/documents.h"
@@ -31,15 +29,15 @@ struct NeedleOptions {
   std::uint64_t seed = 1;
   NeedleForm form;
 
-  // Tokens handed to the engine at once, and the grain of Ctrl-C. Part of the run's identity:
-  // other borders, other roundings.
+  // Tokens per call of the engine; Ctrl-C is checked between calls. Part of the run's identity:
+  // other batches round differently.
   std::int64_t batch = 2048;
 
-  // false: every cell computes its prompt alone. The answers are the same but where the top two
-  // logits all but tie; for tests and for doubters.
+  // false: every cell computes its prompt alone. The answers are the same unless the top two logits
+  // almost tie; for tests and cross-checks.
   bool share = true;
 
-  // A prompt is handed over in one piece, for an engine that reads it under the plan of its end.
+  // A prompt is given in one piece, to an engine that reads it under the plan of its end.
   bool whole_prompts = false;
 };
 
@@ -49,7 +47,7 @@ bool shares(const NeedleOptions& options, const MethodUnderTest& method);
 // Eleven depths from 0 to 100.
 std::vector<double> usual_depths();
 
-// What run_needle() asks first. Lengths are sorted. Throws Error (usage).
+// What run_needle() checks first. Lengths are sorted. Throws Error (usage).
 void check_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                   const NeedleOptions& options);
 
@@ -64,10 +62,9 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
                                      const std::vector<Document>& documents, std::int64_t tokens,
                                      std::size_t most);
 
-// Runs what the folder's journal does not hold yet, one unit (sample and method: a whole tree) at a
-// time. Then writes results.json. Throws Error: usage (options, a length past the context or a
-// ladder, haystacks too short), interrupted (with the command to go on), and whatever the engine
-// throws, with method and sample named.
+// Runs the units that the folder's journal does not have yet (a sample under a method, which is a
+// whole tree; behind an endpoint one cell), then writes results.json. Throws Error: usage (options,
+// a length beyond the context or a ladder, haystacks too short) and what run_units() throws.
 NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                          const std::vector<Document>& documents, const NeedleOptions& options,
                          RunFolder& folder, Progress& progress);

@@ -111,18 +111,18 @@ NeedleForm make_form(const Tokenizer& model, const std::string& asked,
     throw Error(ErrorKind::usage, message, hint);
   };
   if (own && (own->needle.empty() || own->question.empty() || own->answer.empty())) {
-    refuse("a needle of one's own needs its question and its answer",
+    refuse("your own needle needs a question and an answer",
            "give --needle, --question and --answer together");
   }
   if (own && rouge_words(own->answer).empty()) {
-    refuse(cat("the answer '", own->answer, "' holds no letter a-z and no digit to look for"),
+    refuse(cat("the answer '", own->answer, "' has no letter a-z and no digit to look for"),
            "give an --answer with words or numbers");
   }
   if (answer_tokens < 0) refuse(cat("an answer of ", answer_tokens, " tokens"), "give -n 16");
   const std::string name = !asked.empty() ? asked : has_template(model) ? "chat" : "completion";
   NeedleForm form;
   if (name == "planted") {
-    if (own) refuse("the planted form has a needle of its own", "give --form completion or chat");
+    if (own) refuse("the planted form has its own needle", "give --form completion or chat");
     form = planted();
   } else if (name == "completion") {
     form = completion(own);

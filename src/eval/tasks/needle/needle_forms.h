@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is hidden in a haystack, how it is asked for, and what counts as the answer.
+// The sentence hidden in a haystack, the question that asks for it, and what counts as the answer.
 //
 // Three forms:
 //   planted     the embedded model's own: the only retrieval it was trained on
@@ -26,9 +26,9 @@ struct NeedleTexts {
 
 struct NeedleForm {
   std::string name;
-  std::string before;    // stands before the haystack, after BOS
+  std::string before;    // comes before the haystack, after BOS
   std::string needle;    // planted into it
-  std::string question;  // stands after it; the answer comes next
+  std::string question;  // comes after it; the answer follows
   std::string answer;    // what is looked for
   bool special = false;  // before and question hold the text of control tokens (chat templates do)
   std::vector<std::string> stop;
@@ -52,7 +52,7 @@ struct Needle {
 Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t seed,
                    std::size_t sample, std::int64_t where);
 
-// What stands before the haystack, with the one BOS of the whole prompt where the model has one.
+// The text before the haystack, with the BOS of the whole prompt if the model has one.
 std::vector<Token> head_of(const Tokenizer& model, const NeedleForm& form);
 
 }  // namespace mrrope

@@ -3,10 +3,10 @@
 //
 // A cell is a length N and a depth. Its prompt is
 //   head (BOS, in a chat what the template puts first), haystack, needle somewhere in it, question
-// and prompt and room for the answer take exactly N tokens: the haystack gets what the rest leaves.
+// and prompt and answer take exactly N tokens: the haystack gets what the rest leaves.
 // The needle's place is depth * N haystack tokens (at most the haystack's end), moved back to just
-// after the nearest end of a sentence; where none lies within 64 tokens or a tenth of the way it
-// stays, and the cell is marked. Depth 100 is the end of the haystack.
+// after the nearest end of a sentence; if there is none within 64 tokens or a tenth of the way, it
+// is not moved, and the cell is marked. Depth 100 is the end of the haystack.
 //
 // Sharing: the bare haystack is the trunk of a tree and computed once. Cells with the same place
 // (equally spaced lengths have many: half of 4k is a quarter of 8k) and so the same needle are one
@@ -14,8 +14,8 @@
 // the question of each length on a fork of its own. 8 equally spaced lengths x 11 depths take a
 // third of what they would one by one.
 //
-// All this holds under a static plan, where the numbers of a prefix do not depend on what follows.
-// The keys of a ladder that grows stand on the rung of one length, so its cells are read one by
+// This works under a static plan, where the numbers of a prefix do not depend on what follows. The
+// keys of an elastic ladder are turned for the rung of one length, so its cells are read one by
 // one.
 #pragma once
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/needle/needle_results.h"
 
-#include <cmath>
-#include <limits>
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/text.h"
-#include "eval/run/method_under_test.h"
 #include "eval/score/rouge.h"
-#include "eval/stats/verdict.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -18,21 +15,21 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// Scores of one method at one length, [depth * samples + sample]; NaN where there is none.
-struct Scores {
-  std::vector<double> rouge;
-  std::vector<double> contains;
+struct Score {
+  double rouge = 0;
+  double contains = 0;
 };
 
-NeedleScore estimate(const Scores& scores, std::size_t begin, std::size_t end) {
+// Of one method at one length, by depth and sample. Only what the journal holds takes memory: the
+// number of samples in run.json is only a claim.
+using Scores = std::map<std::pair<std::size_t, std::size_t>, Score>;
+
+NeedleScore estimate(Scores::const_iterator begin, Scores::const_iterator end) {
   std::vector<double> rouge;
   std::vector<double> contains;
-  for (std::size_t i = begin; i < end; ++i) {
-    if (std::isnan(scores.rouge[i])) continue;
-    rouge.push_back(scores.rouge[i]);
-    contains.push_back(scores.contains[i]);
+  for (auto at = begin; at != end; ++at) {
+    rouge.push_back(at->second.rouge);
+    contains.push_back(at->second.contains);
   }
   return {mean(rouge), mean(contains)};
 }
@@ -40,38 +37,37 @@ NeedleScore estimate(const Scores& scores, std::size_t begin, std::size_t end) {
 class Collector {
  public:
   Collector(const ordered_json& run, NeedleResults& results) : results_(results) {
-    if (run.at("task") != "needle") {
-      throw Error(ErrorKind::corrupt, cat("this is no needle run but ", run.at("task").dump()),
+    if (run.at("task") != kNeedle) {
+      throw Error(ErrorKind::corrupt, "run.json is not of a needle run",
                   "give the folder of mrrope eval needle");
     }
     const ordered_json& settings = run.at("settings");
-    results.lengths = settings.at("lengths").get<std::vector<std::int64_t>>();
+    results.lengths = recorded_lengths(settings.at("lengths"));
     results.depths = settings.at("depths").get<std::vector<double>>();
     results.samples = settings.at("samples").get<std::size_t>();
     results.form = settings.at("form").at("name").get<std::string>();
     results.window = run.at("model").at("train_length").get<std::int64_t>();
+    results.served = run.at("model").value("architecture", "") == "served";
     results.haystacks = run.at("haystacks").size();
-    const std::vector<double> none(results.depths.size() * results.samples, kNan);
+    const std::size_t methods = run.at("methods").size();
+    check_grid({methods, results.lengths.size(), results.depths.size()});
+    check_grid({methods, methods, results.lengths.size()});
     for (const ordered_json& method : run.at("methods")) {
-      NeedleRow row;
-      row.method = method.at("method").get<std::string>();
-      row.plan = method.at("plan").get<std::string>();
-      row.scale = scale_of(method);
+      NeedleRow row{read_method_row(method), {}, {}, {}};
       row.ties.resize(results.lengths.size());
       method_[row.method] = results.rows.size();
       results.rows.push_back(std::move(row));
-      scores_.emplace_back(results.lengths.size(), Scores{none, none});
+      scores_.emplace_back(results.lengths.size());
     }
   }
 
   void unit(const ordered_json& unit) {
     const auto m = method_.find(unit.value("method", ""));
     const std::size_t sample = unit.value("sample", results_.samples);
-    if (unit.value("task", "") != "needle" || m == method_.end() || sample >= results_.samples) {
-      throw Error(ErrorKind::corrupt, cat("a journal line is not of this run: ", unit.dump()),
-                  "delete the line, or the folder");
+    if (unit.value("task", "") != kNeedle || m == method_.end() || sample >= results_.samples) {
+      foreign_line(unit);
     }
-    // Asked for again by the next run: then the later line counts.
+    // Asked again by the next run: then the later line counts.
     if (unit.contains("no_answer")) {
       failed_.insert(cell_key(m->first, sample, unit));
       return;
@@ -80,17 +76,16 @@ class Collector {
     results_.naive_tokens += unit.at("naive_tokens").get<std::int64_t>();
     for (const ordered_json& cell : unit.at("cells")) {
       failed_.erase(cell_key(m->first, sample, cell));
-      const std::size_t l = index_of(results_.lengths, cell.at("length"), "length");
-      const std::size_t d = index_of(results_.depths, cell.at("depth"), "depth");
+      const std::size_t l = index_of(results_.lengths, cell.at("length"), unit);
+      const std::size_t d = index_of(results_.depths, cell.at("depth"), unit);
       const auto answer = cell.at("answer").get<std::string>();
       const auto text = cell.at("text").get<std::string>();
-      Scores& scores = scores_[m->second][l];
-      const std::size_t at = d * results_.samples + sample;
-      scores.rouge[at] = rouge1_recall(answer, text);
-      scores.contains[at] = contains_answer(answer, text) ? 1 : 0;
+      scores_[m->second][l][{d, sample}] = {rouge1_recall(answer, text),
+                                            contains_answer(answer, text) ? 1.0 : 0.0};
       const ordered_json& gap = cell.at("gap");
       if (gap.is_number() && gap.get<double>() < kTie) ++results_.rows[m->second].ties[l];
       if (m->second == 0 && !cell.at("snapped").get<bool>()) ++results_.unsnapped;
+      results_.answers.push_back({m->first, results_.lengths[l], results_.depths[d], answer, text});
     }
   }
 
@@ -99,15 +94,15 @@ class Collector {
     for (std::size_t m = 0; m < results_.rows.size(); ++m) {
       NeedleRow& row = results_.rows[m];
       for (const Scores& scores : scores_[m]) {
-        row.all.push_back(estimate(scores, 0, scores.rouge.size()));
+        row.all.push_back(estimate(scores.begin(), scores.end()));
         row.cells.emplace_back();
         for (std::size_t d = 0; d < results_.depths.size(); ++d) {
-          const std::size_t begin = d * results_.samples;
-          row.cells.back().push_back(estimate(scores, begin, begin + results_.samples));
+          row.cells.back().push_back(
+              estimate(scores.lower_bound({d, 0}), scores.lower_bound({d + 1, 0})));
         }
       }
     }
-    for (std::size_t l = 0; l < results_.lengths.size(); ++l) compare(l);
+    compare();
   }
 
  private:
@@ -118,32 +113,25 @@ class Collector {
 
   template <typename T>
   static std::size_t index_of(const std::vector<T>& list, const ordered_json& value,
-                              const char* what) {
+                              const ordered_json& unit) {
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (value == list[i]) return i;
     }
-    throw Error(
-        ErrorKind::corrupt,
-        cat("the journal speaks of ", what, " ", value.dump(), ", which is not one of this run"),
-        "delete the line, or the folder");
+    foreign_line(unit);
   }
 
-  void compare(std::size_t l) {
-    const std::size_t first = results_.comparisons.size();
-    std::vector<double> p;
-    for (std::size_t a = 0; a < results_.rows.size(); ++a) {
-      for (std::size_t b = a + 1; b < results_.rows.size(); ++b) {
-        const PairedDifference difference =
-            paired_where_both(scores_[a][l].contains, scores_[b][l].contains);
-        p.push_back(difference.p);
-        results_.comparisons.push_back({results_.lengths[l], results_.rows[a].method,
-                                        results_.rows[b].method, difference.log_ratio, kNan});
-      }
-    }
-    const std::vector<double> corrected = holm(p);
-    for (std::size_t i = 0; i < corrected.size(); ++i) {
-      results_.comparisons[first + i].corrected_p = corrected[i];
-    }
+  void compare() {
+    std::vector<std::string> methods;
+    for (const NeedleRow& row : results_.rows) methods.push_back(row.method);
+    const auto contained = [&](std::size_t m, std::size_t l) {
+      std::map<std::pair<std::size_t, std::size_t>, double> values;
+      for (const auto& [key, score] : scores_[m][l]) values.emplace(key, score.contains);
+      return values;
+    };
+    results_.comparisons = compare_methods(
+        methods, results_.lengths, [&](std::size_t a, std::size_t b, std::size_t l) {
+          return paired_where_both(contained(a, l), contained(b, l));
+        });
   }
 
   NeedleResults& results_;
@@ -156,14 +144,11 @@ class Collector {
 
 NeedleResults needle_results(const ordered_json& run, const std::vector<ordered_json>& units) {
   NeedleResults results;
-  try {
+  read_recorded([&] {
     Collector collector(run, results);
     for (const ordered_json& unit : units) collector.unit(unit);
     collector.finish();
-  } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt, cat("run.json or the journal lacks something: ", e.what()),
-                "give another folder, or run the evaluation again");
-  }
+  });
   return results;
 }
 
@@ -173,24 +158,14 @@ ordered_json to_json(const NeedleResults& results) {
   ordered_json ties = ordered_json::array();
   for (const NeedleRow& row : results.rows) {
     for (std::size_t l = 0; l < results.lengths.size(); ++l) {
-      const auto put = [&](const double* depth, const char* metric, const Estimate& e) {
-        ordered_json entry = {{"task", "needle"},
-                              {"method", row.method},
-                              {"plan", row.plan},
-                              {"scale", or_null(row.scale)},
-                              {"length", results.lengths[l]}};
-        if (depth != nullptr) entry["depth"] = *depth;
-        entry["metric"] = metric;
-        entry["value"] = or_null(e.value);
-        entry["stderr"] = or_null(e.error);
-        entry["n"] = e.n;
-        rows.push_back(std::move(entry));
+      const auto put = [&](std::optional<double> depth, const char* metric, const Estimate& e) {
+        rows.push_back(result_row(kNeedle, row, results.lengths[l], metric, e, depth));
       };
-      put(nullptr, "rouge1_recall", row.all[l].rouge);
-      put(nullptr, "contains", row.all[l].contains);
+      put({}, "rouge1_recall", row.all[l].rouge);
+      put({}, "contains", row.all[l].contains);
       for (std::size_t d = 0; d < results.depths.size(); ++d) {
-        put(&results.depths[d], "rouge1_recall", row.cells[l][d].rouge);
-        put(&results.depths[d], "contains", row.cells[l][d].contains);
+        put(results.depths[d], "rouge1_recall", row.cells[l][d].rouge);
+        put(results.depths[d], "contains", row.cells[l][d].contains);
       }
       ties.push_back({{"method", row.method},
                       {"length", results.lengths[l]},
@@ -198,23 +173,81 @@ ordered_json to_json(const NeedleResults& results) {
                       {"n", row.all[l].rouge.n}});
     }
   }
-  ordered_json& comparisons = json["comparisons"] = ordered_json::array();
-  for (const NeedleComparison& c : results.comparisons) {
-    comparisons.push_back({{"length", c.length},
-                           {"a", c.a},
-                           {"b", c.b},
-                           {"metric", "contains"},
-                           {"difference", or_null(c.difference.value)},
-                           {"stderr", or_null(c.difference.error)},
-                           {"n", c.difference.n},
-                           {"p_holm", or_null(c.corrected_p)}});
-  }
+  json["comparisons"] = comparisons_json(results.comparisons, "contains");
   json["ties"] = ties;
   json["unsnapped"] = results.unsnapped;
   json["tokens"] = results.tokens;
   json["naive_tokens"] = results.naive_tokens;
   if (results.failed > 0) json["failed"] = results.failed;
   return json;
+}
+
+std::string hopeless_text(const NeedleResults& results) {
+  for (const NeedleRow& row : results.rows) {
+    if (!row.untouched) continue;
+    std::int64_t longest = 0;
+    for (std::size_t l = 0; l < results.lengths.size(); ++l) {
+      const Estimate& found = row.all[l].contains;
+      if (results.lengths[l] > results.window || found.n == 0) continue;
+      if (found.value > 0) return {};
+      longest = results.lengths[l];
+    }
+    if (longest == 0) return {};
+    return cat("This model finds 0 % of these needles inside its window (measured up to ",
+               length_text(longest), "): nothing can be learned beyond it.");
+  }
+  return {};
+}
+
+PlaceOf needle_places(const ordered_json& run) {
+  std::map<std::string, std::int64_t> methods;
+  for (const ordered_json& entry : run.at("methods")) {
+    methods.emplace(entry.at("method").get<std::string>(), std::int64_t(methods.size()));
+  }
+  const bool served = run.at("model").value("architecture", "") == "served";
+  const ordered_json& settings = run.at("settings");
+  return [methods, served, lengths = settings.at("lengths"),
+          depths = settings.at("depths")](const ordered_json& unit) -> UnitPlace {
+    const auto method = methods.find(unit.at("method").get<std::string>());
+    if (method == methods.end()) foreign_line(unit);
+    UnitPlace place = {unit.at("sample").get<std::int64_t>(), method->second, 0, 0};
+    if (!served) return place;
+    const ordered_json& cell = unit.contains("cells") ? unit.at("cells").at(0) : unit;
+    const auto index = [&](const ordered_json& list, const char* key) {
+      const auto at = std::find(list.begin(), list.end(), cell.at(key));
+      if (at == list.end()) foreign_line(unit);
+      return std::int64_t(at - list.begin()) + 1;
+    };
+    place[2] = index(lengths, "length");
+    place[3] = index(depths, "depth");
+    return place;
+  };
+}
+
+TaskResults task_results(const NeedleResults& r) {
+  TaskResults results;
+  results.json = to_json(r);
+  results.text = [r](bool shaded) { return to_text(r, shaded); };
+  results.units = r.samples * r.rows.size();
+  if (r.served) results.units *= r.lengths.size() * r.depths.size();  // one per prompt
+  if (const std::string text = hopeless_text(r); !text.empty()) results.notes.push_back(text);
+  results.answers = r.answers;
+  results.details = r;
+  return results;
+}
+
+Task needle_task() {
+  Task task;
+  task.name = kNeedle;
+  task.section = "Needle in a haystack";
+  task.metrics = {{"rouge1_recall", "Recall of the planted answer (ROUGE-1)", "recall",
+                   "Share of the words of the answer that the model wrote."},
+                  {"contains", "Needles found, letter for letter", "share of needles"}};
+  task.places = needle_places;
+  task.results = [](const ordered_json& run, const std::vector<ordered_json>& units) {
+    return task_results(needle_results(run, units));
+  };
+  return task;
 }
 
 }  // namespace mrrope

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a needle run found, made from run.json and journal lines alone. Answers are graded here, so
-// a journal can be graded again.
+// The results of a needle run, made from run.json and journal lines alone. Answers are graded here,
+// so a journal can be graded again.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "eval/stats/statistics.h"
+#include "eval/run/method_under_test.h"
+#include "eval/run/task.h"
+#include "eval/stats/comparison.h"
+#include "eval/stats/near_tie.h"
 
 namespace mrrope {
 
-// Below this difference of the top two logits, another order of additions may pick the other token:
-// another batch size, another machine, or computing the prompt alone instead of sharing it.
-constexpr double kTie = 0.01;
+// The task's name in run.json, journals and results.
+constexpr const char* kNeedle = "needle";
 
 // Scores from 0 to 1, with the standard error over needles.
 struct NeedleScore {
@@ -22,21 +24,10 @@ struct NeedleScore {
   Estimate contains;  // share of answers that hold it letter for letter
 };
 
-struct NeedleRow {
-  std::string method;
-  std::string plan;  // digest
-  double scale = 1;
+struct NeedleRow : MethodRow {
   std::vector<std::vector<NeedleScore>> cells;  // [length][depth]
   std::vector<NeedleScore> all;                 // [length]: over all depths
   std::vector<std::size_t> ties;                // [length]: answers with a gap below kTie
-};
-
-// Two methods on the same needles. In points of containment: 0.1 is ten needles of a hundred.
-struct NeedleComparison {
-  std::int64_t length = 0;
-  std::string a, b;
-  Estimate difference;
-  double corrected_p = 1;  // paired t test, Holm over all pairs at this length
 };
 
 struct NeedleResults {
@@ -46,12 +37,14 @@ struct NeedleResults {
   std::size_t samples = 0;
   std::size_t haystacks = 0;
   std::string form;
+  bool served = false;  // behind an endpoint, where a unit is one cell
   std::vector<NeedleRow> rows;
-  std::vector<NeedleComparison> comparisons;
-  std::size_t unsnapped = 0;  // needles that no end of a sentence was near, over one method
-  std::size_t failed = 0;     // prompts an endpoint gave no answer to
-  std::int64_t tokens = 0;    // computed by all units, answers not counted
+  std::vector<Comparison> comparisons;  // of the shares that are contained, over needles
+  std::size_t unsnapped = 0;            // needles inserted mid-sentence, for one method
+  std::size_t failed = 0;               // prompts that an endpoint did not answer
+  std::int64_t tokens = 0;              // computed by all units, answers not counted
   std::int64_t naive_tokens = 0;
+  std::vector<RecordedAnswer> answers;  // in the order of the journal
 };
 
 // Lines may come in any order: the outcome is the same to the last bit. Throws Error (corrupt) on
@@ -67,5 +60,16 @@ nlohmann::ordered_json to_json(const NeedleResults& results);
 // For a terminal: a heat map per method (percent of ROUGE-1 recall), then the means per length.
 // shaded: cells with a coloured background, for terminals that know 256 colours.
 std::string to_text(const NeedleResults& results, bool shaded = false);
+
+// Empty, or a sentence that says that the untouched model finds no needle inside its window, so
+// that nothing can be learned beyond it.
+std::string hopeless_text(const NeedleResults& results);
+
+// A unit's place: sample, method, and behind an endpoint the cell.
+PlaceOf needle_places(const nlohmann::ordered_json& run);
+
+// The row of the table of tasks.
+TaskResults task_results(const NeedleResults& results);
+Task needle_task();
 
 }  // namespace mrrope

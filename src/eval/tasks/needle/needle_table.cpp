@@ -10,16 +10,7 @@ namespace mrrope {
 
 namespace {
 
-constexpr double kSignificant = 0.05;
-
 std::string percent(double share) { return fixed(100 * share, 0); }
-
-std::string mean_text(const Estimate& e) {
-  if (e.n == 0) return "-";
-  std::string text = fixed(100 * e.value, 1);
-  if (std::isfinite(e.error)) text += " +-" + fixed(100 * e.error, 1);
-  return text;
-}
 
 // From red (0) over yellow to green (1), in the 6 x 6 x 6 cube of the 256 colours; black on it.
 std::string shade(double share, const std::string& text) {
@@ -57,7 +48,8 @@ std::string means(const NeedleResults& results, Estimate NeedleScore::*what) {
   for (const NeedleRow& row : results.rows) rows[0].push_back(row.method);
   for (std::size_t l = 0; l < results.lengths.size(); ++l) {
     rows.push_back({length_text(results.lengths[l])});
-    for (const NeedleRow& row : results.rows) rows.back().push_back(mean_text(row.all[l].*what));
+    for (const NeedleRow& row : results.rows)
+      rows.back().push_back(percent_score(row.all[l].*what));
   }
   return aligned(rows);
 }
@@ -69,20 +61,6 @@ bool scores_differ(const NeedleResults& results) {
     }
   }
   return false;
-}
-
-std::string comparisons(const NeedleResults& results) {
-  std::vector<TextRow> rows;
-  for (const NeedleComparison& c : results.comparisons) {
-    if (c.length != results.lengths.back() || c.difference.n < 2) continue;
-    rows.push_back({"  " + c.a + " against " + c.b,
-                    (c.difference.value < 0 ? "" : "+") + mean_text(c.difference) + " points",
-                    "p " + (c.corrected_p < 0.0001 ? "< 0.0001" : fixed(c.corrected_p, 4)),
-                    c.corrected_p < kSignificant ? "real" : "not shown"});
-  }
-  if (rows.empty()) return {};
-  return cat("\nDifferences at ", length_text(results.lengths.back()),
-             " (needles found, paired, t test, p by Holm):\n", aligned(rows));
 }
 
 std::string remarks(const NeedleResults& results) {
@@ -97,11 +75,10 @@ std::string remarks(const NeedleResults& results) {
   std::string text;
   if (ties > 0) {
     text += cat("Near ties: in ", ties, " of ", answers, " answers the top two logits came within ",
-                kTie, " of each other; other hardware may answer otherwise.\n");
+                kTie, " of each other; other hardware may give another answer.\n");
   }
   if (results.unsnapped > 0) {
-    text += cat("No end of a sentence was near ", results.unsnapped,
-                " needles: they stand inside one.\n");
+    text += cat(results.unsnapped, " needles were inserted mid-sentence.\n");
   }
   if (results.naive_tokens > 0) {
     text += cat("Shared prefixes: ", results.tokens, " tokens computed of ", results.naive_tokens,
@@ -127,7 +104,11 @@ std::string to_text(const NeedleResults& results, bool shaded) {
   } else {
     text += "(Answer contained: the same numbers.)\n";
   }
-  return text + comparisons(results) + remarks(results);
+  text += comparison_text(results.comparisons, results.lengths.back(), "needles", signed_points);
+  if (const std::string hopeless = hopeless_text(results); !hopeless.empty()) {
+    text += cat("\n", hopeless, "\n");
+  }
+  return text + remarks(results);
 }
 
 }  // namespace mrrope

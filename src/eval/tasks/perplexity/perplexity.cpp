@@ -5,11 +5,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
-#include <set>
 
 #include "base/text.h"
-#include "eval/run/shard.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -65,7 +64,7 @@ std::vector<Prepared> prepare(const TimelineModel& model, const std::vector<Docu
 ordered_json identity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                       const std::vector<Prepared>& documents, const PerplexityOptions& options) {
   ordered_json run;
-  run["task"] = "ppl";
+  run["task"] = kPerplexity;
   run["model"] = Target(model).identity();
   run["engine"] = model.description();
   run["settings"] = {{"lengths", options.lengths},
@@ -98,28 +97,21 @@ double divergence(std::span<const float> p, std::span<const float> q) {
   return sum;
 }
 
-class PerplexityJob {
+class PerplexityUnits {
  public:
-  PerplexityJob(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
-                std::vector<Prepared> documents, const PerplexityOptions& options,
-                RunFolder& folder, Progress& progress)
-      : model_(model),
-        methods_(methods),
-        documents_(std::move(documents)),
-        options_(options),
-        folder_(folder),
-        progress_(progress) {
+  PerplexityUnits(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
+                  std::vector<Prepared> documents, const PerplexityOptions& options)
+      : model_(model), methods_(methods), documents_(std::move(documents)), options_(options) {
     for (std::size_t m = 0; m < methods.size(); ++m) order_.push_back(m);
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return untouched(methods[a].ladder) > untouched(methods[b].ladder);
+      return methods[a].untouched() > methods[b].untouched();
     });
-    find_units();
     const std::int64_t window = model.facts().geometry.train_length;
     std::int64_t length = 0;
     for (const std::int64_t n : options.lengths) {
       if (n <= window) length = n;
     }
-    if (options.stride > 0 || !untouched(methods[order_[0]].ladder)) return;
+    if (options.stride > 0 || !methods[order_[0]].untouched()) return;
     const std::int64_t count = std::min<std::int64_t>(options.kl_positions, length);
     for (std::int64_t k = 0; k < count; ++k) {
       kl_positions_.push_back(std::size_t((2 * k + 1) * length / (2 * count)));
@@ -127,53 +119,46 @@ class PerplexityJob {
     kl_length_ = length;
   }
 
-  // Those of this shard.
-  std::size_t units() const { return units_.size(); }
-
-  void run() {
-    for (const ordered_json& unit : folder_.units()) done_.insert(key(unit));
-    std::int64_t total = 0;
-    std::int64_t before = 0;
-    for (const Unit& u : units_) {
-      total += u.cost;
-      if (done_.count(key(u)) > 0) before += u.cost;
-    }
-    progress_.start(total, before);
-    std::size_t last = documents_.size();
-    for (const Unit& u : units_) {
-      if (u.document != last) reference_.clear();
-      last = u.document;
-      progress_.label(
-          cat(methods_[u.method].name, "  document ", u.document + 1, " of ", documents_.size()));
-      if (done_.count(key(u)) == 0) unit(documents_[u.document], u.method, u.window);
-    }
-    progress_.finish();
-  }
-
- private:
-  struct Unit {
-    std::size_t document = 0;
-    std::size_t method = 0;
-    std::int64_t window = 0;
-    std::int64_t cost = 0;
-  };
-
-  void find_units() {
+  std::vector<Unit> units() {
     std::vector<Unit> all;
-    std::vector<std::int64_t> costs;
     for (std::size_t d = 0; d < documents_.size(); ++d) {
-      for (const std::size_t m : order_) {
+      for (std::size_t rank = 0; rank < order_.size(); ++rank) {
+        const std::string& method = methods_[order_[rank]].name;
         for (const std::int64_t window : windows(documents_[d])) {
-          all.push_back({d, m, window, tokens_of(documents_[d], window)});
-          costs.push_back(all.back().cost);
+          parts_.push_back({d, order_[rank], window});
+          all.push_back({{std::int64_t(d), std::int64_t(rank), window},
+                         tokens_of(documents_[d], window),
+                         cat(method, "  document ", d + 1, " of ", documents_.size()),
+                         cat("method ", method, ", document ", documents_[d].id)});
         }
       }
     }
-    const std::vector<bool> mine = dealt(costs, folder_.info().shard);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (mine[i]) units_.push_back(all[i]);
-    }
+    return all;
   }
+
+  ordered_json compute(std::size_t i, UnitProgress& progress) {
+    const auto [d, m, window] = parts_[i];
+    if (d != reference_of_) reference_.clear();
+    reference_of_ = d;
+    const Prepared& document = documents_[d];
+    ordered_json line = {
+        {"task", kPerplexity}, {"document", document.id}, {"method", methods_[m].name}};
+    model_.use(*methods_[m].ladder);
+    if (window == 0) {
+      one_pass(document, m, line, progress);
+    } else {
+      line["window"] = window;
+      sliding(document, window, line, progress);
+    }
+    return line;
+  }
+
+ private:
+  struct Part {
+    std::size_t document = 0;
+    std::size_t method = 0;
+    std::int64_t window = 0;  // 0: all lengths in one pass
+  };
 
   // The units of one document under one method: one for all lengths, or one per sliding window.
   std::vector<std::int64_t> windows(const Prepared& document) const {
@@ -186,17 +171,6 @@ class PerplexityJob {
     return fitting;
   }
 
-  static std::string key(const std::string& id, const std::string& method, std::int64_t window) {
-    return cat(id, "\n", method, "\n", window);
-  }
-  std::string key(const Unit& u) const {
-    return key(documents_[u.document].id, methods_[u.method].name, u.window);
-  }
-  static std::string key(const ordered_json& unit) {
-    return key(unit.value("document", ""), unit.value("method", ""),
-               unit.value("window", std::int64_t(0)));
-  }
-
   std::int64_t tokens_of(const Prepared& document, std::int64_t window) const {
     if (window == 0) return std::int64_t(document.tokens.size());
     std::int64_t sum = 0;
@@ -204,37 +178,17 @@ class PerplexityJob {
     return sum;
   }
 
-  void unit(const Prepared& document, std::size_t m, std::int64_t window) {
-    ordered_json line = {{"task", "ppl"}, {"document", document.id}, {"method", methods_[m].name}};
-    try {
-      model_.use(methods_[m].ladder);
-      if (window == 0) {
-        one_pass(document, m, line);
-      } else {
-        line["window"] = window;
-        sliding(document, window, line);
-      }
-    } catch (const Error& e) {
-      if (e.kind() == ErrorKind::interrupted) throw;
-      throw Error(e.kind(),
-                  cat(e.what(), " (method ", methods_[m].name, ", document ", document.id, ")"),
-                  e.hint().empty() ? "give the same command again to go on after the finished units"
-                                   : e.hint());
-    }
-    folder_.append(line, {progress_.seconds(), progress_.computed()});
-    done_.insert(key(line));
-  }
-
   // Scores of tokens[1..], index by index; the first is NaN. Ends early after a token of
   // probability 0, or after the batch that holds position `stop`.
   std::vector<double> score(std::span<const Token> tokens, const PositionObserver& observer,
+                            UnitProgress& progress,
                             std::size_t stop = std::numeric_limits<std::size_t>::max(),
                             bool count = true) {
     const auto timeline = model_.timeline();
     std::vector<double> scores;
     std::size_t next = 0;  // of kl_positions_
     while (scores.size() < tokens.size()) {
-      if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_.size());
+      progress.check();
       const std::size_t begin = scores.size();
       if (begin > stop) break;
       std::size_t size = std::min(std::size_t(options_.batch), tokens.size() - begin);
@@ -256,24 +210,25 @@ class PerplexityJob {
                                  observer(seen++, logits);
                                });
       scores.insert(scores.end(), part.begin(), part.end());
-      if (count) progress_.advance(std::int64_t(batch.size()));
+      if (count) progress.advance(std::int64_t(batch.size()), std::int64_t(batch.size()));
       const auto scored = part.begin() + (begin == 0 ? 1 : 0);
-      // An engine that fails is no property of the document: nothing is recorded.
+      // A failure of the engine is not a property of the document: nothing is recorded.
       if (std::any_of(scored, part.end(), [](double s) { return std::isnan(s); })) {
         throw Error(
             ErrorKind::failed,
             cat("the engine computed NaN between tokens ", begin, " and ", begin + batch.size()),
-            "another cache type or device may help; finished units are kept");
+            "try another cache type or device; finished units are kept");
       }
       if (!std::all_of(scored, part.end(), [](double s) { return std::isfinite(s); })) {
-        if (count) progress_.advance(std::int64_t(tokens.size() - scores.size()));
+        if (count) progress.advance(std::int64_t(tokens.size() - scores.size()), 0);
         break;
       }
     }
     return scores;
   }
 
-  void one_pass(const Prepared& document, std::size_t m, ordered_json& line) {
+  void one_pass(const Prepared& document, std::size_t m, ordered_json& line,
+                UnitProgress& progress) {
     const bool kl = !kl_positions_.empty() && methods_.size() > 1 &&
                     std::int64_t(document.tokens.size()) >= kl_length_;
     const bool is_reference = m == order_[0];
@@ -281,9 +236,9 @@ class PerplexityJob {
     if (kl && reference_.empty()) {
       reference_.assign(kl_positions_.size() * vocabulary, std::numeric_limits<float>::quiet_NaN());
       if (!is_reference) {  // the untouched model's unit was done by an earlier run
-        model_.use(methods_[order_[0]].ladder);
-        score(document.tokens, reference_writer(), kl_positions_.back(), false);
-        model_.use(methods_[m].ladder);
+        model_.use(*methods_[order_[0]].ladder);
+        score(document.tokens, reference_writer(), progress, kl_positions_.back(), false);
+        model_.use(*methods_[m].ladder);
       }
     }
     double kl_sum = 0;
@@ -298,7 +253,7 @@ class PerplexityJob {
         ++kl_count;
       };
     }
-    const std::vector<double> scores = score(document.tokens, observer);
+    const std::vector<double> scores = score(document.tokens, observer, progress);
     put_lengths(scores, line);
     if (kl_count > 0 && kl_count == kl_positions_.size() && std::isfinite(kl_sum)) {
       line["kl"] = {{"length", kl_length_}, {"sum", kl_sum}, {"count", kl_count}};
@@ -371,11 +326,12 @@ class PerplexityJob {
     return result;
   }
 
-  void sliding(const Prepared& document, std::int64_t window, ordered_json& line) {
+  void sliding(const Prepared& document, std::int64_t window, ordered_json& line,
+               UnitProgress& progress) {
     double sum = 0;
     std::int64_t count = 0;
     for (const Slide& slide : slides(document, window)) {
-      const std::vector<double> scores = score(slide.tokens, {});
+      const std::vector<double> scores = score(slide.tokens, {}, progress);
       // Without BOS the first token of the first window is predicted by nothing.
       const std::size_t first = std::max<std::size_t>(1, slide.tokens.size() - slide.fresh);
       double window_sum = 0;
@@ -394,17 +350,15 @@ class PerplexityJob {
   }
 
   TimelineModel& model_;
-  const std::vector<MethodUnderTest>& methods_;
+  const std::vector<MethodUnderTest> methods_;
   const std::vector<Prepared> documents_;
-  const PerplexityOptions& options_;
-  RunFolder& folder_;
-  Progress& progress_;
-  std::vector<std::size_t> order_;  // of methods: the untouched first
+  const PerplexityOptions options_;
+  std::vector<std::size_t> order_;  // of methods: the untouched model first
+  std::vector<Part> parts_;         // of the units
   std::vector<std::size_t> kl_positions_;
   std::int64_t kl_length_ = 0;
-  std::vector<float> reference_;  // the untouched model's log-probabilities, this document
-  std::set<std::string> done_;
-  std::vector<Unit> units_;
+  std::vector<float> reference_;  // the untouched model's log-probabilities for one document
+  std::size_t reference_of_ = 0;
 };
 
 }  // namespace
@@ -417,13 +371,13 @@ PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodU
   options.lengths = sorted_lengths(options.lengths);
   check(model, methods, options);
   std::vector<Prepared> prepared = prepare(model, documents, options);
-  const ordered_json run = identity(model, methods, prepared, options);
-  PerplexityJob job(model, methods, std::move(prepared), options, folder, progress);
-  folder.begin(run, job.units());
-  job.run();
-  const PerplexityResults results = perplexity_results(folder.run(), folder.units());
-  folder.finish(results_text(to_json(results)), {progress.seconds(), progress.computed()});
-  return results;
+  UnitJob job;
+  job.identity = identity(model, methods, prepared, options);
+  job.places = perplexity_places;
+  PerplexityUnits units(model, methods, std::move(prepared), options);
+  job.units = units.units();
+  job.compute = [&](std::size_t i, UnitProgress& p) { return units.compute(i, p); };
+  return run_job(model, job, folder, progress, perplexity_results);
 }
 
 }  // namespace mrrope

@@ -5,7 +5,7 @@
 //
 // The paper's protocol: the first N tokens of each document, with BOS where the model has one; N-1
 // of them are scored; perplexity is exp of the mean over documents of the mean over tokens. A
-// document with fewer than N tokens takes no part at length N: it is named, never padded.
+// document with fewer than N tokens is not used at length N: it is named, never padded.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "eval/run/method_under_test.h"
-#include "eval/run/progress.h"
-#include "eval/run/run_folder.h"
+#include "eval/run/runner.h"
 #include "eval/tasks/perplexity/perplexity_results.h"
 #include "eval/text/documents.h"
 #include "model/timeline_model.h"
@@ -24,28 +23,28 @@ namespace mrrope {
 struct PerplexityOptions {
   std::vector<std::int64_t> lengths;  // tokens; sorted and made unique here
 
-  // Tokens handed to the engine at once, and the grain of progress and of Ctrl-C. Part of the
-  // run's identity: other borders, other roundings.
+  // Tokens per call of the engine; progress and Ctrl-C are checked between calls. Part of the
+  // run's identity: other batches round differently.
   std::int64_t batch = 2048;
 
   // Divergence from the untouched model: mean over this many positions of KL(untouched || method),
-  // evenly spaced over the longest length that lies inside the window: position k of K is
-  // floor((2k + 1) * length / 2K). From full logits of both, in natural units. 0: not measured.
+  // evenly spaced over the longest length inside the window: position k of K is
+  // floor((2k + 1) * length / 2K). From full logits of both, in nats. 0: not measured.
   // Costs vocabulary * positions * 4 bytes. Needs an untouched model among the methods.
   int kl_positions = 64;
 
-  // Above 0: the other protocol. Windows of N tokens (BOS anew in each, positions from 0) slide
-  // over whole documents by this many tokens; the first window scores all of its tokens, each
+  // Above 0: the other protocol. Windows of N tokens (each with its own BOS, positions from 0)
+  // slide over whole documents by this many tokens; the first window scores all of its tokens, each
   // later one only those not yet scored; perplexity is exp of the mean over all windows of the
-  // mean over their scored tokens. No shorter lengths for free, no bands, no divergence.
+  // mean over their scored tokens. Without free shorter lengths, bands and divergence.
   std::int64_t stride = 0;
 };
 
-// Runs what the folder's journal does not hold yet, one unit (document and method) at a time; per
+// Runs the units (document and method) that the folder's journal does not have yet; for each
 // document the untouched model comes first. Then writes results.json. Throws Error: usage (options,
-// or a length past the context or a ladder), interrupted (with the command to go on), and whatever
-// the engine throws, with method and document named; NaN is such a failure. A token of probability
-// 0 is data: the unit is recorded with the lengths that end before it.
+// or a length beyond the context or a ladder) and what run_units() throws; NaN is a failure of the
+// engine. A token of probability 0 is data: the unit is recorded with the lengths that end before
+// it.
 PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                                  const std::vector<Document>& documents,
                                  const PerplexityOptions& options, RunFolder& folder,

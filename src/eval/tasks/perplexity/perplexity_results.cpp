@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "eval/run/method_under_test.h"
 #include "mrrope/error.h"
@@ -33,17 +34,19 @@ Estimate perplexity_of(const std::vector<double>& losses) {
 class Collector {
  public:
   Collector(const ordered_json& run, PerplexityResults& results) : results_(results) {
-    if (run.at("task") != "ppl") {
-      throw Error(ErrorKind::corrupt, cat("this is no perplexity run but ", run.at("task").dump()),
+    if (run.at("task") != kPerplexity) {
+      throw Error(ErrorKind::corrupt, "run.json is not of a perplexity run",
                   "give the folder of mrrope eval ppl");
     }
-    results.lengths = run.at("settings").at("lengths").get<std::vector<std::int64_t>>();
+    results.lengths = recorded_lengths(run.at("settings").at("lengths"));
     results.stride = run.at("settings").at("stride").get<std::int64_t>();
     results.window = run.at("model").at("train_length").get<std::int64_t>();
     for (const std::int64_t n : results.lengths) {
       if (n <= results.window) results.reference_length = n;
     }
     results.too_short.resize(results.lengths.size());
+    check_grid({run.at("methods").size(), results.lengths.size(), run.at("documents").size()});
+    check_grid({run.at("methods").size(), run.at("methods").size(), results.lengths.size()});
     for (const ordered_json& document : run.at("documents")) {
       const auto id = document.at("id").get<std::string>();
       document_[id] = results.documents.size();
@@ -55,11 +58,7 @@ class Collector {
       }
     }
     for (const ordered_json& method : run.at("methods")) {
-      PerplexityRow row;
-      row.method = method.at("method").get<std::string>();
-      row.plan = method.at("plan").get<std::string>();
-      row.scale = method.at("scale").get<double>();
-      row.untouched = method.at("untouched").get<bool>();
+      PerplexityRow row{read_method_row(method), {}, {}};
       const std::vector<double> none(results.documents.size(), kNan);
       row.cells.resize(results.lengths.size());
       for (PerplexityCell& cell : row.cells) cell.loss = cell.band_loss = none;
@@ -75,9 +74,8 @@ class Collector {
   void unit(const ordered_json& unit) {
     const auto d = document_.find(unit.value("document", ""));
     const auto m = method_.find(unit.value("method", ""));
-    if (unit.value("task", "") != "ppl" || d == document_.end() || m == method_.end()) {
-      throw Error(ErrorKind::corrupt, cat("a journal line is not of this run: ", unit.dump()),
-                  "delete the line, or the folder");
+    if (unit.value("task", "") != kPerplexity || d == document_.end() || m == method_.end()) {
+      foreign_line(unit);
     }
     const std::size_t document = d->second;
     const std::size_t method = m->second;
@@ -130,10 +128,7 @@ class Collector {
     for (std::size_t l = 0; l < results_.lengths.size(); ++l) {
       if (length == results_.lengths[l]) return l;
     }
-    throw Error(
-        ErrorKind::corrupt,
-        cat("the journal speaks of length ", length.dump(), ", which is not one of this run"),
-        "delete the line, or the folder");
+    foreign_line({{"length", length}});
   }
 
   // Every window weighs the same, whichever document it is from.
@@ -158,23 +153,12 @@ class Collector {
 };
 
 void compare(PerplexityResults& results) {
-  for (std::size_t l = 0; l < results.lengths.size(); ++l) {
-    const std::size_t first = results.comparisons.size();
-    std::vector<double> p;
-    for (std::size_t a = 0; a < results.rows.size(); ++a) {
-      for (std::size_t b = a + 1; b < results.rows.size(); ++b) {
-        Comparison c{results.lengths[l], results.rows[a].method, results.rows[b].method, {}, kNan};
-        c.difference =
-            paired_where_both(results.rows[a].cells[l].loss, results.rows[b].cells[l].loss);
-        p.push_back(c.difference.p);
-        results.comparisons.push_back(std::move(c));
-      }
-    }
-    const std::vector<double> corrected = holm(p);
-    for (std::size_t i = 0; i < corrected.size(); ++i) {
-      results.comparisons[first + i].corrected_p = corrected[i];
-    }
-  }
+  std::vector<std::string> methods;
+  for (const PerplexityRow& row : results.rows) methods.push_back(row.method);
+  results.comparisons =
+      compare_methods(methods, results.lengths, [&](std::size_t a, std::size_t b, std::size_t l) {
+        return paired_where_both(results.rows[a].cells[l].loss, results.rows[b].cells[l].loss);
+      });
 }
 
 void give_verdicts(PerplexityResults& results) {
@@ -206,14 +190,11 @@ void give_verdicts(PerplexityResults& results) {
 PerplexityResults perplexity_results(const ordered_json& run,
                                      const std::vector<ordered_json>& units) {
   PerplexityResults results;
-  try {
+  read_recorded([&] {
     Collector collector(run, results);
     for (const ordered_json& unit : units) collector.unit(unit);
     collector.estimate();
-  } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt, cat("run.json or the journal lacks something: ", e.what()),
-                "give another folder, or run the evaluation again");
-  }
+  });
   compare(results);
   give_verdicts(results);
   return results;
@@ -224,15 +205,7 @@ ordered_json to_json(const PerplexityResults& results) {
   ordered_json& rows = json["results"] = ordered_json::array();
   for (const PerplexityRow& row : results.rows) {
     const auto put = [&](std::int64_t length, const char* metric, const Estimate& e) {
-      rows.push_back({{"task", "ppl"},
-                      {"method", row.method},
-                      {"plan", row.plan},
-                      {"scale", row.scale},
-                      {"length", length},
-                      {"metric", metric},
-                      {"value", or_null(e.value)},
-                      {"stderr", or_null(e.error)},
-                      {"n", e.n}});
+      rows.push_back(result_row(kPerplexity, row, length, metric, e));
     };
     for (std::size_t l = 0; l < results.lengths.size(); ++l) {
       const PerplexityCell& cell = row.cells[l];
@@ -252,11 +225,11 @@ ordered_json to_json(const PerplexityResults& results) {
     comparisons.push_back({{"length", c.length},
                            {"a", c.a},
                            {"b", c.b},
-                           {"percent", or_null(percent.value)},
-                           {"stderr", or_null(percent.error)},
+                           {"percent", json_or_null(percent.value)},
+                           {"stderr", json_or_null(percent.error)},
                            {"n", percent.n},
-                           {"p", or_null(c.difference.p)},
-                           {"p_holm", or_null(c.corrected_p)}});
+                           {"p", json_or_null(c.difference.p)},
+                           {"p_holm", json_or_null(c.corrected_p)}});
   }
   ordered_json& verdicts = json["verdicts"] = ordered_json::array();
   for (const Verdict& v : results.verdicts) {
@@ -264,8 +237,8 @@ ordered_json to_json(const PerplexityResults& results) {
     verdicts.push_back({{"method", v.method},
                         {"good_to", v.judged ? ordered_json(v.good_to) : ordered_json()},
                         {"reason", v.reason},
-                        {"short_cost_percent", or_null(cost.value)},
-                        {"short_cost_stderr", or_null(cost.error)},
+                        {"short_cost_percent", json_or_null(cost.value)},
+                        {"short_cost_stderr", json_or_null(cost.error)},
                         {"short_cost_length", results.reference_length}});
   }
   ordered_json& too_short = json["too_short"] = ordered_json::array();
@@ -275,6 +248,75 @@ ordered_json to_json(const PerplexityResults& results) {
   }
   json["failures"] = results.failures;
   return json;
+}
+
+PlaceOf perplexity_places(const ordered_json& run) {
+  std::map<std::string, std::int64_t> documents;
+  for (const ordered_json& document : run.at("documents")) {
+    documents.emplace(document.at("id").get<std::string>(), std::int64_t(documents.size()));
+  }
+  std::map<std::string, std::int64_t> methods;
+  for (const bool untouched : {true, false}) {
+    for (const ordered_json& entry : run.at("methods")) {
+      const MethodRow row = read_method_row(entry);
+      if (row.untouched == untouched) methods.emplace(row.method, std::int64_t(methods.size()));
+    }
+  }
+  return [documents, methods](const ordered_json& unit) -> UnitPlace {
+    const auto document = documents.find(unit.at("document").get<std::string>());
+    const auto method = methods.find(unit.at("method").get<std::string>());
+    if (document == documents.end() || method == methods.end()) foreign_line(unit);
+    return {document->second, method->second, unit.value("window", std::int64_t(0))};
+  };
+}
+
+TaskResults task_results(const PerplexityResults& r) {
+  constexpr std::size_t kFailuresNamed = 20;
+  TaskResults results;
+  results.json = to_json(r);
+  results.text = [r](bool) { return to_text(r); };
+  // Documents that are too short for every length have no unit; a sliding window has one per
+  // length.
+  std::size_t used = 0;
+  for (std::size_t l = 0; l < (r.stride > 0 ? r.lengths.size() : 1); ++l) {
+    used += r.documents.size() - r.too_short[l].size();
+  }
+  results.units = used * r.rows.size();
+  for (std::size_t l = 0; l < r.lengths.size(); ++l) {
+    if (r.too_short[l].empty()) continue;
+    results.notes.push_back(cat(r.too_short[l].size(), " of ", r.documents.size(),
+                                " documents are shorter than ", length_text(r.lengths[l]),
+                                " and are not used there"));
+  }
+  for (std::size_t i = 0; i < r.failures.size() && i < kFailuresNamed; ++i) {
+    results.notes.push_back("Failed: " + r.failures[i]);
+  }
+  if (r.failures.size() > kFailuresNamed) {
+    results.notes.push_back(cat(r.failures.size() - kFailuresNamed, " more failed"));
+  }
+  results.details = r;
+  return results;
+}
+
+Task perplexity_task() {
+  const char* lower = "Lower is better. The band is one standard error over documents.";
+  Task task;
+  task.name = kPerplexity;
+  task.section = "Perplexity against length";
+  task.metrics = {
+      {"perplexity", "Perplexity of the first N tokens", "perplexity", lower, false, true},
+      {"perplexity_band", "Bands: only the tokens between one length and the next", "perplexity",
+       "A mean over all tokens hides a collapse at the end; a band does not.", false, true},
+      {"perplexity_last_half", "The last half of N tokens", "perplexity", "", false, true, false},
+      {"perplexity_sliding", "Perplexity of sliding windows of N tokens", "perplexity", lower,
+       false, true},
+      {"kl_divergence", "Divergence from the untouched model", "KL divergence, nats",
+       "Inside the window, where the untouched model is the reference.", false, true, false}};
+  task.places = perplexity_places;
+  task.results = [](const ordered_json& run, const std::vector<ordered_json>& units) {
+    return task_results(perplexity_results(run, units));
+  };
+  return task;
 }
 
 }  // namespace mrrope

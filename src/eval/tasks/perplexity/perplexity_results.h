@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a perplexity run found, made from run.json and journal lines alone: no model, no texts.
+// The results of a perplexity run, made from run.json and journal lines alone: no model, no texts.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "eval/stats/statistics.h"
+#include "eval/run/method_under_test.h"
+#include "eval/run/task.h"
+#include "eval/stats/comparison.h"
 #include "eval/stats/verdict.h"
 
 namespace mrrope {
 
+// The task's name in run.json, journals and results.
+constexpr const char* kPerplexity = "ppl";
+
 // One method at one length. Losses are natural logarithms per token, one per document in the order
-// of the run, NaN where the document takes no part.
+// of the run, NaN where the document is not used.
 struct PerplexityCell {
   std::vector<double> loss;
   std::vector<double> band_loss;
@@ -22,20 +27,9 @@ struct PerplexityCell {
   Estimate band;        // tokens from the next shorter length (or the start) .. N-1
 };
 
-struct PerplexityRow {
-  std::string method;
-  std::string plan;  // digest
-  double scale = 1;  // of the last rung
-  bool untouched = false;
+struct PerplexityRow : MethodRow {
   std::vector<PerplexityCell> cells;  // one per length
   Estimate divergence;                // KL from the untouched model, at reference_length
-};
-
-struct Comparison {
-  std::int64_t length = 0;
-  std::string a, b;
-  PairedDifference difference;  // of the log-perplexities over documents that both have
-  double corrected_p = 1;       // Holm, over all pairs at this length
 };
 
 struct PerplexityResults {
@@ -47,8 +41,8 @@ struct PerplexityResults {
   std::vector<std::vector<std::string>> too_short;  // ids, per length
   std::vector<std::string> failures;                // one line per unit that met NaN
   std::vector<PerplexityRow> rows;
-  std::vector<Comparison> comparisons;
-  std::vector<Verdict> verdicts;  // one per row; empty with a sliding window
+  std::vector<Comparison> comparisons;  // of the log-perplexities, over documents
+  std::vector<Verdict> verdicts;        // one per row; empty with a sliding window
 };
 
 // Lines may come in any order: the outcome is the same to the last bit. Throws Error (corrupt) on
@@ -61,8 +55,15 @@ PerplexityResults perplexity_results(const nlohmann::ordered_json& run,
 // a sliding window); then comparisons, verdicts, too_short, failures.
 nlohmann::ordered_json to_json(const PerplexityResults& results);
 
-// For a terminal: the table, the comparisons at the longest length, the verdicts, and what was left
-// out. Plain ASCII, no colours.
+// For a terminal: the table, the comparisons at the longest length, the verdicts, and what was not
+// used. Plain ASCII, no colours.
 std::string to_text(const PerplexityResults& results);
+
+// A unit's place: document, method (the untouched model first), window.
+PlaceOf perplexity_places(const nlohmann::ordered_json& run);
+
+// The row of the table of tasks.
+TaskResults task_results(const PerplexityResults& results);
+Task perplexity_task();
 
 }  // namespace mrrope

@@ -9,8 +9,6 @@ namespace mrrope {
 
 namespace {
 
-constexpr double kSignificant = 0.05;
-
 using Row = TextRow;
 
 // Three digits after the point where they mean something.
@@ -45,20 +43,6 @@ std::string perplexity_table(const PerplexityResults& results, Estimate Perplexi
   return aligned(rows);
 }
 
-std::string comparison_text(const PerplexityResults& results) {
-  std::vector<Row> rows;
-  for (const Comparison& c : results.comparisons) {
-    if (c.length != results.lengths.back() || c.difference.log_ratio.n < 2) continue;
-    const Estimate percent = c.difference.percent();
-    rows.push_back({"  " + c.a + " against " + c.b, percent_text(percent),
-                    "p " + (c.corrected_p < 0.0001 ? "< 0.0001" : fixed(c.corrected_p, 4)),
-                    c.corrected_p < kSignificant ? "real" : "not shown"});
-  }
-  if (rows.empty()) return {};
-  return cat("\nDifferences at ", length_text(results.lengths.back()),
-             " (paired over documents, t test, p by Holm):\n", aligned(rows));
-}
-
 std::string verdict_line(const PerplexityResults& results, const PerplexityRow& row,
                          const Verdict& v) {
   std::string line = "  " + v.method + ": ";
@@ -71,7 +55,7 @@ std::string verdict_line(const PerplexityResults& results, const PerplexityRow& 
   } else {
     line += cat("good to ", length_text(v.good_to), "; ", v.reason);
   }
-  if (v.cost.log_ratio.n > 0 && !row.untouched) {
+  if (v.cost.mean_difference.n > 0 && !row.untouched) {
     line += cat("; costs ", percent_text(v.cost.percent()), " at ",
                 length_text(results.reference_length));
     if (row.divergence.n > 0) line += cat(", KL ", significant(row.divergence.value, 3));
@@ -96,7 +80,8 @@ std::string to_text(const PerplexityResults& results) {
               perplexity_table(results, &PerplexityCell::band);
     }
   }
-  text += comparison_text(results);
+  text += comparison_text(results.comparisons, results.lengths.back(), "documents",
+                          [](const PairedDifference& d) { return percent_text(d.percent()); });
   if (!results.verdicts.empty()) text += "\nVerdict:\n";
   for (std::size_t i = 0; i < results.verdicts.size(); ++i) {
     text += verdict_line(results, results.rows[i], results.verdicts[i]);

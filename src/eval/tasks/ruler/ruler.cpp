@@ -27,8 +27,9 @@ std::vector<RulerTask> chosen_tasks(const RulerOptions& options) {
     }
     std::string names;
     for (const RulerTask& task : all) names += cat(names.empty() ? "" : ", ", task.name);
-    throw Error(ErrorKind::usage, cat("RULER has no task '", name, "'"),
-                cat("give --tasks with some of ", names, "; niah and qa stand for all of theirs"));
+    throw Error(
+        ErrorKind::usage, cat("RULER has no task '", name, "'"),
+        cat("give --tasks with some of ", names, "; niah and qa select all tasks of that kind"));
   }
   std::vector<RulerTask> chosen;
   for (const RulerTask& task : ruler_tasks()) {
@@ -48,11 +49,12 @@ void check(const RulerOptions& options) {
     throw Error(ErrorKind::usage, "no sample per task", "give --samples 20");
   }
   if (options.lengths.empty()) {
-    throw Error(ErrorKind::usage, "how long?", "give --lengths 4k,8k,16k,32k");
+    throw Error(ErrorKind::usage, "no length given", "give --lengths 4k,8k,16k,32k");
   }
   for (const std::int64_t n : options.lengths) {
     if (n > kMostTokens) {
-      throw Error(ErrorKind::usage, cat("RULER at ", n, " tokens"), "1m is the longest");
+      throw Error(ErrorKind::usage, cat("RULER does not go to ", n, " tokens"),
+                  "give lengths up to 1m");
     }
   }
 }
@@ -70,10 +72,10 @@ Drafter drafter_of(const RulerTask& task, const RulerOptions& options, std::int6
 
 ordered_json file_identity(const fs::path& path) {
   if (path.empty()) return "built-in";
-  return {{"file", path.filename().string()}, {"sha256", read_json_file(path).sha256}};
+  return {{"file", path.filename().string()}, {"sha256", file_digest(path)}};
 }
 
-// Where the samples of one task and length may lie.
+// The file with the samples of one task and length; empty if there is none.
 fs::path data_file(const fs::path& folder, const std::string& task, std::int64_t length,
                    bool only_length) {
   std::vector<fs::path> places = {folder / cat(length), folder / cat(length) / "data"};
@@ -103,7 +105,7 @@ DataSample data_sample(const nlohmann::json& object, const std::string& name) {
   }
   for (const auto& output : *outputs) {
     if (!output.is_string() && !output.is_number_integer()) {
-      throw Error(ErrorKind::corrupt, cat(name, ": an answer is no text but ", output.type_name()),
+      throw Error(ErrorKind::corrupt, cat(name, ": an answer is not text but ", output.type_name()),
                   "give files made by RULER's scripts/data/prepare.py");
     }
     sample.expected.push_back(output.is_string() ? output.get<std::string>() : output.dump());
@@ -136,6 +138,7 @@ SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
   check(options);
   SampleSuite suite;
   suite.task = "ruler";
+  suite.rules = &ruler_rules();
   suite.settings = {{"source", "built-in generator, version 1"},
                     {"seed", options.seed},
                     {"samples", options.samples},
@@ -159,11 +162,12 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
   check(options);
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
-    throw Error(ErrorKind::failed, cat(folder.string(), " is no folder"),
+    throw Error(ErrorKind::failed, cat(folder.string(), " is not a folder"),
                 "give --data the folder that RULER's scripts wrote to");
   }
   SampleSuite suite;
   suite.task = "ruler";
+  suite.rules = &ruler_rules();
   ordered_json files = ordered_json::array();
   std::string missing;
   for (const std::int64_t length : sorted_lengths(options.lengths)) {
@@ -189,7 +193,7 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
       });
       if (unanswered > 0) {
         notes.push_back(cat(unanswered, " samples of ", task.name, " at ", length,
-                            " have an empty answer and are left out"));
+                            " have an empty answer and are skipped"));
       }
       if (samples->size() < options.samples) {
         notes.push_back(cat(task.name, " at ", length, " has ", samples->size(), " samples, not ",

@@ -17,7 +17,7 @@
 
 namespace mrrope {
 
-// Scores at or above this count as reaching a length: Llama-2-7B-chat's at 4K.
+// A score of at least this counts as reaching a length: that of Llama-2-7B-chat at 4K.
 constexpr double kRulerThreshold = 0.856;
 
 struct RulerTask {
@@ -49,10 +49,13 @@ SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
                        const RulerOptions& options);
 
 // Samples made by RULER's scripts: folder/LENGTH/TASK.jsonl, folder/LENGTH/TASK/validation.jsonl,
-// either also without LENGTH where one length is asked for, or SUBFOLDER/LENGTH/data/... as its
-// pipeline lays them out. They bring their own template along. `notes` says what was left out.
+// both also without LENGTH if one length is asked for, or SUBFOLDER/LENGTH/data/... as its pipeline
+// writes them. They include their own template. `notes` says what was skipped.
 SampleSuite read_ruler(const PromptFrame& frame, const std::filesystem::path& folder,
                        const RulerOptions& options, std::vector<std::string>& notes);
+
+// The mean over tasks by length, its averages, and the longest length at or above the threshold.
+const SampleRules& ruler_rules();
 
 // One drafter per kind of task.
 Drafter niah_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length);

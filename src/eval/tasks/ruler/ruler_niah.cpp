@@ -50,7 +50,7 @@ std::string draw(const std::string& type, Random& random) {
   return random_uuid(random);
 }
 
-// Where needles stand, as a share of the text: 40 depths from 0 to 100 percent, none twice.
+// The depths of needles, as a share of the text: 40 depths from 0 to 100 percent, none twice.
 std::vector<std::size_t> essay_places(std::size_t sentences, std::size_t needles, Random& random) {
   std::vector<std::size_t> places;
   for (const std::size_t d : choose(40, needles, random)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RULER's qa: a question whose answer stands in one (qa_1) or two (qa_2) of many documents. From
+// RULER's qa: a question whose answer is in one (qa_1) or two (qa_2) of many documents. From
 // SQuAD and HotpotQA files, or from invented towns and bridges.
 #include <algorithm>
 #include <map>
@@ -148,7 +148,7 @@ class Documents {
 
 Corpus of(Documents documents, std::vector<QaQuestion> questions, const std::string& name) {
   if (questions.empty()) {
-    throw Error(ErrorKind::corrupt, cat(name, " holds no question with an answer"),
+    throw Error(ErrorKind::corrupt, cat(name, " has no question with an answer"),
                 "give the development file of the data set");
   }
   Corpus corpus;
@@ -187,7 +187,7 @@ Corpus read_squad(const std::filesystem::path& path) {
       }
     }
   } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt, cat(name, " is not laid out as SQuAD: ", e.what()),
+    throw Error(ErrorKind::corrupt, cat(name, " does not have the structure of SQuAD: ", e.what()),
                 "give SQuAD's dev-v2.0.json");
   }
   return of(std::move(documents), std::move(questions), name);
@@ -211,7 +211,8 @@ Corpus read_hotpot(const std::filesystem::path& path) {
       if (!question.expected[0].empty()) questions.push_back(std::move(question));
     }
   } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt, cat(name, " is not laid out as HotpotQA: ", e.what()),
+    throw Error(ErrorKind::corrupt,
+                cat(name, " does not have the structure of HotpotQA: ", e.what()),
                 "give hotpot_dev_distractor_v1.json");
   }
   return of(std::move(documents), std::move(questions), name);

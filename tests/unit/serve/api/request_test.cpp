@@ -8,7 +8,7 @@
 namespace mrrope {
 namespace {
 
-constexpr std::size_t kLargest = 100000;
+constexpr BodyLimits kLargest{100000};
 
 // The refusal of a body: status, field, message.
 struct Refusal {
@@ -113,6 +113,21 @@ TEST(Request, NamesWhatItRefuses) {
                              {"best_of", "3"},
                              {"echo", "true"},
                              {"suffix", "\"end\""},
+                             {"n_predict", "-2"},
+                             {"n_predict", "0"},
+                             {"cache_prompt", "1"},
+                             {"grammar", "\"root ::= x\""},
+                             {"guided_json", "{\"type\": \"object\"}"},
+                             {"json_schema", "{\"type\": \"object\"}"},
+                             {"repeat_penalty", "1.1"},
+                             {"repetition_penalty", "1.05"},
+                             {"mirostat", "2"},
+                             {"typical_p", "0.9"},
+                             {"chat_template_kwargs", "{\"enable_thinking\": false}"},
+                             {"continue_final_message", "true"},
+                             {"add_generation_prompt", "false"},
+                             {"ignore_eos", "true"},
+                             {"response_format", "{\"type\": \"json_object\"}"},
                              {"frequency_penalty", "0.5"},
                              {"presence_penalty", "1"},
                              {"logit_bias", "{\"1\": 2}"},
@@ -132,8 +147,33 @@ TEST(Request, NamesWhatItRefuses) {
         "{\"prompt\": 1e999}", "{\"prompt\": \"a\", \"prompt\": \"b\"}"}) {
     EXPECT_EQ(completion(body).status, 400) << body;
   }
-  EXPECT_EQ(completion("{\"prompt\": \"" + std::string(kLargest, 'a') + "\"}").status, 400);
+  EXPECT_EQ(completion("{\"prompt\": \"" + std::string(kLargest.bytes, 'a') + "\"}").status, 400);
   EXPECT_EQ(completion(std::string(5000, '[')).status, 400);
+}
+
+TEST(Request, ValuesThatChangeNothingPass) {
+  const CompletionRequest r = parse_completion(
+      R"({"prompt": "x", "grammar": "", "guided_json": null, "repeat_penalty": 1.0,
+          "repetition_penalty": 1, "mirostat": 0, "mirostat_tau": 5, "typical_p": 1.0,
+          "chat_template_kwargs": {}, "continue_final_message": false, "cache_prompt": true,
+          "presence_penalty": 0.0, "response_format": {"type": "text"}})",
+      kLargest);
+  EXPECT_EQ(r.ignored, (std::vector<std::string>{"mirostat_tau"}));
+  EXPECT_TRUE(r.cache_prompt);
+}
+
+// Many values in a short text take far more memory than the text.
+TEST(Request, LimitsTheNumberOfValues) {
+  const auto body = [](std::size_t lists) {
+    std::string text = R"({"prompt": "x", "user": [)";
+    for (std::size_t i = 0; i < lists; ++i) text += i == 0 ? "[]" : ",[]";
+    return text + "]}";
+  };
+  const BodyLimits limits{1 << 20, 1000};
+  EXPECT_EQ(parse_completion(body(990), limits).prompt, "x");
+  const Refusal many = refusal([&] { parse_completion(body(1000), limits); });
+  EXPECT_EQ(many.status, 400);
+  EXPECT_NE(many.message.find("values"), std::string::npos) << many.message;
 }
 
 TEST(Request, Tokens) {

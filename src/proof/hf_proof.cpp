@@ -1,30 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exported folder as transformers reads it, in a process of its own.
+// Runs transformers on an exported folder, in a process of its own.
 #include <fcntl.h>
+#ifdef __linux__
+#include <signal.h>
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/source.h"
 #include "base/text.h"
-#include "cli/export_proof.h"
 #include "export/hf_export.h"
 #include "mrrope/error.h"
+#include "proof/export_proof.h"
 
-namespace mrrope::cli {
+namespace mrrope {
 
 namespace {
 
-constexpr unsigned kSeconds = 180;  // an import of torch from a cold disk takes its time
+constexpr unsigned kSeconds = 180;  // importing torch from a cold disk is slow
 
-// transformers forms its angles in float.
+// transformers computes its angles in float.
 constexpr double kTolerance = 1e-5;
 
+// The current folder is not searched for modules: anyone may have put files there.
 constexpr const char* kScript = R"(
-import json, sys
+import sys
+sys.path[:] = [p for p in sys.path if p]
+import json
 import torch, transformers
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 config = transformers.AutoConfig.from_pretrained(sys.argv[1], local_files_only=True)
@@ -54,27 +63,30 @@ std::string drain(int file) {
   }
 }
 
-// No shell in between: the folder's name is an argument and nothing else.
+// Without a shell: the folder's name is an argument and nothing else.
 Output run_python(const std::string& folder) {
   const char* chosen = std::getenv("MRROPE_PYTHON");
   const std::string program = chosen && *chosen ? chosen : "python3";
   int pipe_ends[2];
-  char name[] = "/tmp/mrrope-proof-XXXXXX";
-  const int errors = ::mkstemp(name);
-  if (errors < 0 || ::pipe(pipe_ends) != 0) {
-    throw Error(ErrorKind::failed, "cannot make a pipe", "give --no-verify");
+  std::FILE* const errors = std::tmpfile();  // has no name
+  if (errors == nullptr || ::pipe(pipe_ends) != 0) {
+    if (errors != nullptr) std::fclose(errors);
+    throw Error(ErrorKind::failed, "cannot make a temporary file or a pipe",
+                "free some space, or add --no-verify");
   }
-  ::unlink(name);
+  ::setenv("HF_HUB_OFFLINE", "1", 1);
+  ::setenv("TRANSFORMERS_VERBOSITY", "error", 1);
   const pid_t child = ::fork();
-  if (child < 0) throw Error(ErrorKind::failed, "cannot start a process", "give --no-verify");
+  if (child < 0) throw Error(ErrorKind::failed, "cannot start a process", "add --no-verify");
   if (child == 0) {
+#ifdef __linux__
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
     ::alarm(kSeconds);
-    ::setenv("HF_HUB_OFFLINE", "1", 1);
-    ::setenv("TRANSFORMERS_VERBOSITY", "error", 1);
     const int nothing = ::open("/dev/null", O_RDONLY);
     ::dup2(nothing, 0);
     ::dup2(pipe_ends[1], 1);
-    ::dup2(errors, 2);
+    ::dup2(::fileno(errors), 2);
     ::close(pipe_ends[0]);
     ::execlp(program.c_str(), program.c_str(), "-c", kScript, folder.c_str(),
              static_cast<char*>(nullptr));
@@ -86,9 +98,9 @@ Output run_python(const std::string& folder) {
   ::close(pipe_ends[0]);
   while (::waitpid(child, &output.status, 0) < 0 && errno == EINTR) {
   }
-  ::lseek(errors, 0, SEEK_SET);
-  output.err = drain(errors);
-  ::close(errors);
+  ::lseek(::fileno(errors), 0, SEEK_SET);
+  output.err = drain(::fileno(errors));
+  std::fclose(errors);
   return output;
 }
 
@@ -105,18 +117,19 @@ HuggingFaceProof prove_huggingface(const std::filesystem::path& folder, const Pl
   const Output output = run_python(folder.string());
   if (!WIFEXITED(output.status) || WEXITSTATUS(output.status) != 0) {
     proof.why = WIFEXITED(output.status) && WEXITSTATUS(output.status) == 127
-                    ? "there is no python3 (MRROPE_PYTHON names another)"
+                    ? "python3 was not found (MRROPE_PYTHON can name another program)"
                     : last_line(output.err);
-    if (proof.why.empty()) proof.why = "python3 ended without a word";
+    if (proof.why.empty()) proof.why = "python3 exited with no output";
     return proof;
   }
-  const nlohmann::json read = nlohmann::json::parse(last_line(output.out));
+  const nlohmann::json read = parse_json(last_line(output.out), "the output of python3");
   const std::vector<double> theta = read.at("theta").get<std::vector<double>>();
   const std::vector<double>& wanted = plan.theta();
   const auto differs = [&](const std::string& what) {
-    throw Error(ErrorKind::goal_not_met,
-                cat("transformers reads something else from ", folder.string(), ": ", what),
-                "this is a fault of mrrope: please report it");
+    throw Error(
+        ErrorKind::goal_not_met,
+        cat("transformers reads something other than the plan from the exported folder: ", what),
+        "this is a bug in mrrope: please report it");
   };
   if (theta.size() != wanted.size()) {
     differs(cat(theta.size(), " pairs instead of ", wanted.size()));
@@ -135,4 +148,4 @@ HuggingFaceProof prove_huggingface(const std::filesystem::path& folder, const Pl
   return proof;
 }
 
-}  // namespace mrrope::cli
+}  // namespace mrrope

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of InfiniteBench's compute_scores.py (OpenBMB/InfiniteBench, 88b3daa), and beside each
-// a lenient one.
+// The rules of InfiniteBench's compute_scores.py (OpenBMB/InfiniteBench, 88b3daa), and a lenient
+// version of each.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "eval/score/rouge_lsum.h"
-#include "eval/score/scorers.h"
+#include "eval/tasks/infinitebench/infinitebench.h"
 #include "eval/text/unicode.h"
 #include "mrrope/error.h"
 
@@ -277,7 +277,7 @@ double right_start(const ordered_json& answer, const std::string& said) {
   return double(right) / double(label.size());
 }
 
-// The first of the letters A to D that stands alone.
+// The first of the letters A to D that is a word of its own.
 std::optional<char> lone_letter(const std::string& said) {
   const Text text = to_characters(said);
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -348,6 +348,24 @@ double infinitebench_lenient(const std::string& task, const ordered_json& answer
     return contains_one(texts(answer), text, normal_characters) ? 1 : 0;
   }
   return infinitebench_official(task, answer, text);
+}
+
+namespace {
+
+std::vector<Score> grade(const std::string& scorer, const ordered_json& record) {
+  if (scorer.rfind("infinitebench/", 0) != 0) unknown_scorer(scorer);
+  const std::string task = scorer.substr(scorer.find('/') + 1);
+  const auto text = record.at("text").get<std::string>();
+  const ordered_json& answer = record.at("answer");
+  return {{"official", infinitebench_official(task, answer, text)},
+          {"lenient", infinitebench_lenient(task, answer, text)}};
+}
+
+}  // namespace
+
+const SampleRules& infinitebench_rules() {
+  static const SampleRules rules{.grade = grade};
+  return rules;
 }
 
 }  // namespace mrrope

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/export_proof.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
+#include "core/methods.h"
 #include "engine/llama/stock.h"
 #include "mrrope/error.h"
+#include "proof/export_proof.h"
 
-namespace mrrope::cli {
+namespace mrrope {
 
 namespace {
 
@@ -16,10 +16,10 @@ constexpr std::int64_t kLongestPrompt = 4096;
 constexpr std::size_t kPositions = 16;
 constexpr std::size_t kSignalPrompt = 512;  // tokens on which the plan's own effect is measured
 
-// What still counts as the same: the same graph gives the same bits. Rows in another order round
-// sums in another way, and keys let libllama compute the angles by itself, in float; how far a
-// difference of rounding carries depends on the model (quantised ones magnify it), so it is
-// measured: how much logits move when every factor is changed by a millionth.
+// What still counts as equal. The same graph gives the same bits. Reordered rows round sums
+// differently, and with keys libllama computes the angles itself, in float; how much a difference
+// in rounding grows depends on the model (quantised ones magnify it), so it is measured: how far
+// the logits move when every factor changes by a millionth.
 constexpr double kSame = 1e-4;
 constexpr double kNudge = 1e-6;
 constexpr double kTimesNoise = 4;
@@ -29,8 +29,8 @@ bool has_same_graph(GgufWay way) {
 }
 
 [[noreturn]] void differs(const std::string& what) {
-  throw Error(ErrorKind::goal_not_met, cat("the exported file is not what the plan says: ", what),
-              "this is a fault of mrrope or of its table of architectures: please report it");
+  throw Error(ErrorKind::goal_not_met, cat("the exported file does not match the plan: ", what),
+              "this is a bug in mrrope or in its table of architectures: please report it");
 }
 
 // Any tokens will do; these are spread over the vocabulary.
@@ -52,6 +52,7 @@ std::vector<std::size_t> spread(std::size_t tokens) {
 }
 
 using Rows = std::vector<std::vector<float>>;
+using OnTokens = std::function<void(std::int64_t)>;
 
 double apart(const Rows& a, const Rows& b) {
   double largest = 0;
@@ -73,17 +74,30 @@ double apart(const Rows& a, const Rows& b) {
   return largest;
 }
 
-Rows injected(TimelineModel& model, const Plan& plan, std::int64_t longest,
-              const std::vector<Token>& tokens, const std::vector<std::size_t>& wanted) {
-  model.use(make_ladder(plan, longest));
+// One batch per call, so that progress can be shown between them.
+Rows injected(TimelineModel& model, const Plan& plan, const LocalOptions& options,
+              const std::vector<Token>& tokens, const std::vector<std::size_t>& wanted,
+              const OnTokens& on_tokens) {
+  model.use(make_ladder(plan, options.context));
+  const auto timeline = model.timeline();
   Rows rows;
-  model.timeline()->append_observed(tokens, wanted, [&](std::size_t, std::span<const float> row) {
-    rows.emplace_back(row.begin(), row.end());
-  });
+  const auto batch = static_cast<std::size_t>(options.ubatch);
+  for (std::size_t first = 0; first < tokens.size(); first += batch) {
+    const std::size_t count = std::min(batch, tokens.size() - first);
+    std::vector<std::size_t> here;
+    for (const std::size_t position : wanted) {
+      if (position >= first && position < first + count) here.push_back(position - first);
+    }
+    timeline->append_observed(std::span(tokens).subspan(first, count), here,
+                              [&](std::size_t, std::span<const float> row) {
+                                rows.emplace_back(row.begin(), row.end());
+                              });
+    if (on_tokens) on_tokens(static_cast<std::int64_t>(count));
+  }
   return rows;
 }
 
-// An approximation is held against the YaRN that it says it is.
+// An approximation is compared with the YaRN that it claims to be.
 Plan plan_of_file(const Plan& plan, const GgufExport& exported) {
   if (!exported.fit) return plan;
   const YarnFit& fit = *exported.fit;
@@ -92,7 +106,7 @@ Plan plan_of_file(const Plan& plan, const GgufExport& exported) {
   yarn.scale = fit.scale;
   yarn.parameters.beta_fast = fit.beta_fast;
   yarn.parameters.beta_slow = fit.beta_slow;
-  const double own = 1 + 0.1 * std::log(fit.scale);
+  const double own = yarn_temperature(fit.scale);
   const double temperature = own * double(exported.attn_factor.value_or(1));
   yarn.parameters.attn_coef = (temperature - 1) / std::log(fit.scale);
   return make_plan(plan.geometry(), yarn);
@@ -108,7 +122,7 @@ Plan nudged(const Plan& plan) {
   return make_plan(plan.geometry(), custom);
 }
 
-// What our own reader finds in the file.
+// Checks what our own reader finds in the file.
 void check_read_back(const Model& source, const Plan& plan, const GgufExport& exported,
                      std::int64_t length) {
   const Model back = read_model(exported.files.front().path);
@@ -138,13 +152,13 @@ void check_read_back(const Model& source, const Plan& plan, const GgufExport& ex
   const std::vector<double>& wanted = plan.theta();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (!(std::abs(theta[i] / wanted[i] - 1) < 1e-5)) {
-      differs(cat("pair ", i, " turns by ", theta[i], " per position, the plan says ", wanted[i]));
+      differs(cat("pair ", i, " turns by ", theta[i], " per position; the plan has ", wanted[i]));
     }
   }
   const double temperature = plan.attention_scale() * source.geometry.trained_attention_scale;
   if (!(std::abs(back.geometry.trained_attention_scale / temperature - 1) < 1e-5)) {
     differs(cat("the attention scale reads back as ", back.geometry.trained_attention_scale,
-                ", the plan says ", temperature));
+                "; the plan has ", temperature));
   }
 }
 
@@ -161,21 +175,27 @@ LocalOptions proof_options(const Model& source, std::int64_t tokens) {
   options.context = (tokens + 255) / 256 * 256;
   options.ubatch = 256;
   options.timelines = 1;
-  // The least rounding there is: what differs then differs.
+  // As little rounding as possible, so that a real difference shows.
   options.type_k = options.type_v = "f32";
   options.flash_attention = "off";
   const MemoryPlan memory = plan_memory(source, options);
   if (memory.total() > memory.available) {
     throw Error(ErrorKind::out_of_memory,
-                cat("the proof runs the model, which takes ", bytes_text(double(memory.total())),
-                    " of ", bytes_text(double(memory.available)), " available"),
-                "give --no-verify to write the file without it");
+                cat("the proof runs the model, which needs ", bytes_text(double(memory.total())),
+                    "; ", bytes_text(double(memory.available)), " are available"),
+                "add --no-verify to write the file without the proof");
   }
   return options;
 }
 
+std::int64_t proof_work(const GgufExport& exported, std::int64_t tokens) {
+  const std::int64_t passes = has_same_graph(exported.way) ? 2 : 3;
+  return passes * tokens + 2 * std::min<std::int64_t>(tokens, kSignalPrompt);
+}
+
 GgufProof prove_gguf(const Model& source, const Plan& plan, const GgufExport& exported,
-                     std::int64_t length, const LocalOptions& options, std::int64_t tokens) {
+                     std::int64_t length, const LocalOptions& options, std::int64_t tokens,
+                     const OnTokens& on_tokens) {
   const Plan effective = plan_of_file(plan, exported);
   check_read_back(source, effective, exported, length);
 
@@ -189,23 +209,25 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const GgufExport& ex
     text = prompt(tokens, model->vocabulary());
     wanted = spread(text.size());
     proof.positions = wanted.size();
-    expected = injected(*model, effective, options.context, text, wanted);
+    const auto rows = [&](const Plan& p, const std::vector<Token>& t,
+                          const std::vector<std::size_t>& w) {
+      return injected(*model, p, options, t, w, on_tokens);
+    };
+    expected = rows(effective, text, wanted);
     if (!has_same_graph(exported.way)) {
-      proof.noise =
-          apart(expected, injected(*model, nudged(effective), options.context, text, wanted));
+      proof.noise = apart(expected, rows(nudged(effective), text, wanted));
     }
     const std::vector<Token> front(
         text.begin(),
         text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), kSignalPrompt)));
     const std::vector<std::size_t> last{front.size() - 1};
     Extension none;
-    proof.without_plan =
-        apart(injected(*model, effective, options.context, front, last),
-              injected(*model, make_plan(plan.geometry(), none), options.context, front, last));
+    const Rows with = rows(effective, front, last);
+    proof.without_plan = apart(with, rows(make_plan(plan.geometry(), none), front, last));
   }
   std::vector<std::filesystem::path> files;
   for (const GgufFileOut& file : exported.files) files.push_back(file.path);
-  proof.largest = apart(expected, stock_logits(files, text, wanted, options));
+  proof.largest = apart(expected, stock_logits(files, text, wanted, options, on_tokens));
   const double limit = std::max(kSame, kTimesNoise * proof.noise);
   if (!(proof.largest <= limit)) {
     differs(cat("logits of stock libllama differ from those under the plan by ",
@@ -215,4 +237,4 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const GgufExport& ex
   return proof;
 }
 
-}  // namespace mrrope::cli
+}  // namespace mrrope

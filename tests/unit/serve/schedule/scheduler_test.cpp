@@ -20,13 +20,17 @@ Ladder growing(const TimelineModel& model) {
   return make_ladder(model.facts().geometry, request);
 }
 
-// Takes its time, where a test needs one answer to be on its way while it does something else.
+// Can be slow and never end its text, for tests that need an answer to be running while they do
+// something else.
 class UnhurriedModel : public ScriptedModel {
  public:
   using ScriptedModel::ScriptedModel;
   void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
     if (unhurried) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     ScriptedModel::read_together(readings, observer);
+  }
+  bool ends_text(Token token) const override {
+    return !unhurried && ScriptedModel::ends_text(token);
   }
   std::atomic<bool> unhurried = false;
 };
@@ -113,6 +117,38 @@ TEST(Scheduler, ManyAtOnceSayWhatEachSaysAlone) {
   EXPECT_EQ(counts.slots_busy, 0);
   EXPECT_EQ(counts.queued, 0);
   EXPECT_LT(counts.computations, alone.scheduler->counts().computations);
+}
+
+// What a timeline of its own writes, without a scheduler.
+std::vector<Token> reference(const Ladder& ladder, const std::vector<Token>& prompt, int length) {
+  ScriptedModel model({});
+  model.use(ladder);
+  const auto timeline = model.timeline();
+  timeline->append(prompt);
+  GenerateOptions options;
+  options.max_tokens = length;
+  return timeline->generate(options).tokens;
+}
+
+// The engine may read its tokens again after the observer has ended the answer or chosen the next
+// token.
+TEST(Scheduler, TokensDoNotChangeWhileTheModelReadsThem) {
+  Trial s(1);
+  const std::string start(300, 'x');
+  for (const int length : {1, 12}) {
+    const Job first = job(s.model, start + std::to_string(length), length);
+    EXPECT_EQ(finish(*s.scheduler->submit(first)).tokens,
+              reference(s.ladder, first.prompt, length));
+    // From the middle of what was written, where the timeline goes by what it kept.
+    Job next = first;
+    for (const Token token : reference(s.ladder, first.prompt, length)) {
+      next.prompt.push_back(token);
+    }
+    next.length = 20;
+    const Said said = finish(*s.scheduler->submit(next));
+    EXPECT_GE(said.outcome.cached, 290);
+    EXPECT_EQ(said.tokens, reference(s.ladder, next.prompt, 20)) << length;
+  }
 }
 
 TEST(Scheduler, ComputesOnlyWhatIsNew) {

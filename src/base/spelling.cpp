@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/spelling.h"
+
+#include <algorithm>
+
+namespace mrrope {
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  }
+  return out;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // Three rows of the usual table: row i holds the distances of a's first i letters.
+  std::vector<std::size_t> before, last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    before = last;
+    last = row;
+  }
+  return last.back();
+}
+
+std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongest = 64;  // nothing is spelled like a longer one
+  if (word.empty() || word.size() > kLongest) return {};
+  const std::string wanted = lower_case(word);
+  std::size_t best = std::max<std::size_t>(1, wanted.size() / 3) + 1;
+  std::string found;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(wanted, lower_case(candidate));
+    if (distance < best) best = distance, found = candidate;
+  }
+  return found;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string found = closest(word, candidates);
+  return found.empty() ? "" : "did you mean " + found + "? ";
+}
+
+}  // namespace mrrope

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the units of work of a task: deals them to shards, skips what the journal holds, computes
+// the rest on a local engine or asks an endpoint, and journals each one. The same for every task.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "eval/run/progress.h"
+#include "eval/run/run_folder.h"
+#include "eval/run/target.h"
+#include "eval/run/task.h"
+
+namespace mrrope {
+
+// One line of the journal. A unit starts with no timeline alive: the state of an engine's cache
+// then does not depend on earlier units, nor on whether the run was interrupted between them.
+struct Unit {
+  UnitPlace place;
+  std::int64_t cost = 0;  // tokens, for shards and progress
+  std::string label;      // for progress: "pro  document 3 of 10"
+  std::string where;      // for errors: "method pro, document a.txt"
+};
+
+// What a unit reports while it is computed.
+class UnitProgress {
+ public:
+  UnitProgress(RunFolder& folder, Progress& progress, std::size_t units)
+      : folder_(folder), progress_(progress), units_(units) {}
+
+  // Between batches. Throws Error (interrupted) after Ctrl-C.
+  void check() const;
+  // cost: its share of the unit's cost; tokens: what was computed, for the speed in run.json.
+  void advance(std::int64_t cost, std::int64_t tokens);
+
+  void unit_done() { ++done_; }
+  RunCost so_far() const { return {progress_.seconds(), tokens_}; }
+
+ private:
+  RunFolder& folder_;
+  Progress& progress_;
+  std::size_t units_;
+  std::size_t done_ = 0;
+  std::int64_t tokens_ = 0;
+};
+
+// A prompt for an endpoint.
+struct Question {
+  WholePrompt prompt;
+  GenerateOptions options;  // on_text is taken for Ctrl-C
+};
+
+struct UnitJob {
+  nlohmann::ordered_json identity;  // for run.json: everything that the results depend on
+  MakePlaceOf places;
+  std::vector<Unit> units;  // of the whole run, in the order in which they are computed
+  // The journal line of units[i], on a local engine.
+  std::function<nlohmann::ordered_json(std::size_t i, UnitProgress& progress)> compute;
+  // Behind an endpoint a unit is one prompt. Prompts are made in order, shortly before they are
+  // sent; answers arrive in any order.
+  std::function<Question(std::size_t i)> question{};
+  std::function<nlohmann::ordered_json(std::size_t i, const WholePrompt& prompt,
+                                       const Generation& said)>
+      answered{};
+  // The line of a prompt that got no answer, without the reason.
+  std::function<nlohmann::ordered_json(std::size_t i)> unanswered{};
+};
+
+// Leaves all units of this shard in the folder. Throws Error: interrupted (with the command to
+// resume), corrupt, and whatever the engine throws, with the unit named.
+RunCost run_units(const Target& target, const UnitJob& job, RunFolder& folder, Progress& progress);
+
+// Runs the units and writes results.json. collect(run, units) makes the task's results of the
+// journal, and to_json() results.json of those.
+template <typename Collect>
+auto run_job(const Target& target, const UnitJob& job, RunFolder& folder, Progress& progress,
+             const Collect& collect) {
+  const RunCost cost = run_units(target, job, folder, progress);
+  auto results = collect(folder.run(), folder.units());
+  folder.finish(results_text(to_json(results)), cost);
+  return results;
+}
+
+}  // namespace mrrope

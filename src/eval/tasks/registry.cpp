@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of tasks. A new benchmark is a folder here, a row below and a verb in cli/verbs/eval.
+#include "eval/run/task.h"
+#include "eval/samples/sample_results.h"
+#include "eval/tasks/infinitebench/infinitebench.h"
+#include "eval/tasks/longbench/longbench.h"
+#include "eval/tasks/needle/needle_results.h"
+#include "eval/tasks/perplexity/perplexity_results.h"
+#include "eval/tasks/ruler/ruler.h"
+
+namespace mrrope {
+
+namespace {
+
+std::vector<Task>& table() {
+  static std::vector<Task> rows = {perplexity_task(), needle_task(),
+                                   sample_task("ruler", ruler_rules()),
+                                   sample_task("infinitebench", infinitebench_rules()),
+                                   sample_task("longbench-v2", longbench_rules())};
+  return rows;
+}
+
+}  // namespace
+
+const std::vector<Task>& tasks() { return table(); }
+
+void add_task(Task task) { table().push_back(std::move(task)); }
+
+}  // namespace mrrope

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// How RULER's answers count, and its figures over all lengths.
+#include <cmath>
+#include <limits>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "eval/samples/sample_results.h"
+#include "eval/stats/comparison.h"
+#include "eval/tasks/ruler/ruler.h"
+
+namespace mrrope {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kAll = "string_match_all";
+constexpr const char* kPart = "string_match_part";
+
+std::vector<Score> grade(const std::string& scorer, const ordered_json& record) {
+  const auto text = record.at("text").get<std::string>();
+  const auto expected = record.at("expected").get<std::vector<std::string>>();
+  if (scorer == kAll) return {{scorer, string_match_all(expected, text)}};
+  if (scorer == kPart) return {{scorer, string_match_part(expected, text)}};
+  unknown_scorer(scorer);
+}
+
+bool decided(const std::string& scorer, const std::vector<std::string>& expected,
+             std::string_view text) {
+  return (scorer == kPart ? string_match_part(expected, text) : string_match_all(expected, text)) ==
+         1;
+}
+
+void summarize(SampleResults& results) {
+  const std::string& row = results.tasks.back();
+  const std::string& metric = results.metrics.front();
+  ordered_json list = ordered_json::array();
+  std::vector<TextRow> table = {{"method"}};
+  for (const std::int64_t n : results.lengths) table[0].push_back(length_text(n));
+  table[0].insert(table[0].end(), {"avg", "wavg inc", "wavg dec", "effective"});
+  for (const MethodRow& method : results.rows) {
+    std::int64_t effective = 0;  // the longest length at or above the threshold
+    double sum = 0;
+    double up = 0;  // longer lengths count more: weights 1, 2, ...
+    double down = 0;
+    const std::size_t k = results.lengths.size();
+    TextRow line = {method.method};
+    for (std::size_t i = 0; i < k; ++i) {
+      const SampleScore* score = results.find(row, method.method, results.lengths[i], metric);
+      const double v =
+          score != nullptr ? score->score.value : std::numeric_limits<double>::quiet_NaN();
+      if (v >= kRulerThreshold) effective = results.lengths[i];
+      sum += v;
+      up += v * double(i + 1);
+      down += v * double(k - i);
+      line.push_back(score != nullptr ? percent_score(score->score) : "-");
+    }
+    const double weights = double(k) * double(k + 1) / 2;
+    const double averages[] = {sum / double(k), up / weights, down / weights};
+    for (const double v : averages) line.push_back(std::isfinite(v) ? fixed(100 * v, 1) : "-");
+    line.push_back(effective > 0 ? length_text(effective) : "none");
+    table.push_back(std::move(line));
+    list.push_back({{"method", method.method},
+                    {"effective_length", effective},
+                    {"threshold", kRulerThreshold},
+                    {"average", json_or_null(averages[0])},
+                    {"weighted_increasing", json_or_null(averages[1])},
+                    {"weighted_decreasing", json_or_null(averages[2])}});
+  }
+  results.summary["ruler"] = list;
+  results.summary_text = cat("\nMean over tasks by length (effective: the longest at ",
+                             fixed(100 * kRulerThreshold, 1), " or above):\n", aligned(table));
+}
+
+}  // namespace
+
+const SampleRules& ruler_rules() {
+  static const SampleRules rules{
+      .grade = grade, .decided = decided, .metric = "string_match", .summarize = summarize};
+  return rules;
+}
+
+}  // namespace mrrope

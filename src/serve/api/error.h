@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A refusal in OpenAI's shape.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace mrrope {
+
+class ApiError : public std::runtime_error {
+ public:
+  ApiError(int http_status, const std::string& message, std::string about = {},
+           std::string word = {})
+      : std::runtime_error(message),
+        status(http_status),
+        param(std::move(about)),
+        code(std::move(word)) {}
+
+  int status;
+  std::string param;  // the field it is about; empty: none
+  std::string code;   // for programs, e.g. "context_length_exceeded"; empty: none
+};
+
+}  // namespace mrrope

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/http/access.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/net.h"
+#include "base/text.h"
+
+namespace mrrope {
+
+namespace {
+
+// Constant-time comparison.
+bool same_secret(const std::string& given, const std::string& secret) {
+  unsigned char differs = given.size() == secret.size() ? 0 : 1;
+  for (std::size_t i = 0; i < secret.size(); ++i) {
+    const char c = i < given.size() ? given[i] : '\0';
+    differs = static_cast<unsigned char>(differs | (c ^ secret[i]));
+  }
+  return differs == 0;
+}
+
+bool needs_no_key(const std::string& path) {
+  static constexpr std::array kOpen = {"/", "/page.css", "/page.js", "/chart.js", "/health"};
+  return std::find(kOpen.begin(), kOpen.end(), path) != kOpen.end();
+}
+
+}  // namespace
+
+std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request& request) {
+  // Two readers could take different ones: a proxy the first, this server the second.
+  for (const char* name : {"Host", "Origin", "Authorization"}) {
+    if (request.get_header_value_count(name) > 1) {
+      return ApiError(400, cat("the request has more than one ", name, " header"), {},
+                      "repeated_header");
+    }
+  }
+  const std::string host = request.get_header_value("Host");
+  if (rules.loopback && !host.empty() && !is_loopback_host(host_of_authority(host))) {
+    return ApiError(403, "this server only accepts requests to localhost", {}, "wrong_host");
+  }
+  const std::string origin = request.get_header_value("Origin");
+  if (!origin.empty() && origin != cat("http://", host) && origin != cat("https://", host)) {
+    return ApiError(403, "cross-origin requests are blocked", {}, "wrong_origin");
+  }
+  if (rules.key.empty() || needs_no_key(request.path)) return std::nullopt;
+  const std::string given = request.get_header_value("Authorization");
+  if (given.rfind("Bearer ", 0) == 0 && same_secret(given.substr(7), rules.key)) {
+    return std::nullopt;
+  }
+  return ApiError(401, "this server requires its API key: Authorization: Bearer KEY", {},
+                  "invalid_api_key");
+}
+
+}  // namespace mrrope

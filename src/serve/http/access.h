@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may use the server.
+#pragma once
+
+#include <httplib.h>
+
+#include <optional>
+#include <string>
+
+#include "serve/api/error.h"
+
+namespace mrrope {
+
+struct AccessRules {
+  bool loopback = true;  // the server listens on this machine only
+  std::string key;       // empty: none is required
+};
+
+// Why a request is refused; nullopt if it is allowed. A page of another site must not reach a
+// server on this machine, neither directly (Origin) nor under a name that it has made to point here
+// (Host).
+std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request& request);
+
+}  // namespace mrrope

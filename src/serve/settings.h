@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a server is started with.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace mrrope {
+
+struct ServerSettings {
+  std::string host = "127.0.0.1";
+  int port = 8080;                     // 0: any free port
+  int parallel = 1;                    // conversations computed at the same time
+  int queue = 64;                      // most requests that wait
+  std::chrono::seconds timeout{3600};  // for one answer, including the time it waits
+  std::int64_t context = 0;            // tokens of one conversation
+  std::string key;                     // empty: none is required
+  std::string model_name;
+  std::string method;  // as the user named it
+  // Gets a line about each prompt that takes long to read. Nothing of a request's content is in it.
+  std::function<void(const std::string&)> log;
+};
+
+}  // namespace mrrope

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the command line is read: lists, presets, spellings, help.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "base/text.h"
+#include "support/command.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using test::TempFolder;
+
+const std::string kAbsent = "/absent/model.gguf";
+const std::string kCannotOpen = "cannot open \"" + kAbsent + "\"";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string first_word(const std::string& text) {
+  std::istringstream in(text);
+  std::string word;
+  in >> word;
+  return word;
+}
+
+// The verbs that the help of "" or "eval " lists, "eval ppl" and the like included.
+std::vector<std::string> verbs_below(const std::string& path) {
+  std::vector<std::string> verbs;
+  bool listed = false;
+  for (const std::string& line : lines_of(run_command(path + "--help").out)) {
+    if (line == "Subcommands:") {
+      listed = true;
+    } else if (line.empty() || line[0] != ' ') {
+      listed = false;
+    } else if (listed && line.size() > 2 && line[2] != ' ') {
+      verbs.push_back(path + first_word(line));
+      const auto below = verbs_below(verbs.back() + " ");
+      verbs.insert(verbs.end(), below.begin(), below.end());
+    }
+  }
+  return verbs;
+}
+
+TEST(Arguments, AListBeforeTheModelDoesNotSwallowIt) {
+  const TempFolder folder;
+  test::write_file(folder.file("a.txt"), "some text");
+  const std::string text = folder.file("a.txt");
+  ASSERT_EQ(
+      run_command("plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --method pi --scale "
+                  "2 -o " +
+                  folder.file("plan.json"))
+          .exit_code,
+      0);
+  const std::string commands[] = {
+      "plan --ctx 4k --method pro",
+      "plan --ctx 4k --methods yarn,pro",
+      "plan --plan " + folder.file("plan.json"),
+      "generate -p Hi --ctx 4k --method pro",
+      "export -o out.gguf --ctx 4k --method pro",
+      "serve --ctx 4k --method pro",
+      "eval ppl --lengths 1k,2k",
+      "eval ppl --ctx 2k --text " + text,
+      "eval needle --lengths 1k,2k --depths 0,50,100",
+      "eval needle --ctx 2k --haystack " + text,
+      "eval ruler --lengths 1k --tasks niah,vt",
+      "eval infinitebench --lengths 1k --tasks passkey",
+      "tune --ctx 4k --text " + text,
+      "sweep --ctx 4k --low 5..6 --methods yarn,pro",
+      "sweep --ctx 4k --low 5..6 --text " + text,
+      "theory digits --scale 2 --positions 1,2",
+      "theory estimate --bases 1e4,5e5",
+      "theory attention --scale 2 --layers 0,1",
+      "theory attention --scale 2 --text " + text,
+  };
+  for (const std::string& command : commands) {
+    const CommandResult r = run_command(command + " " + kAbsent);
+    EXPECT_TRUE(contains(r.err, kCannotOpen)) << command << "\n" << r.out << r.err;
+    EXPECT_EQ(r.exit_code, 1) << command;
+  }
+}
+
+TEST(Arguments, AListFlagMayBeRepeated) {
+  const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --scale 2 ";
+  EXPECT_EQ(run_command(geometry + "--method pi --method ntk,none").out,
+            run_command(geometry + "--methods pi,ntk,none").out);
+  const CommandResult r = run_command("eval ppl model.gguf --ctx 4k --text a.txt b.txt");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "b.txt") && contains(r.err, "--text A --text B")) << r.err;
+}
+
+// As README prints them: the preset, the model, and the data that the list of presets asks for.
+TEST(Arguments, EveryPresetReachesTheModel) {
+  const TempFolder folder;
+  test::write_file(folder.file("data.jsonl"), "{\"text\": \"some text\"}\n");
+  int count = 0;
+  for (const std::string& line : lines_of(run_command("--presets").out)) {
+    const std::string name = first_word(line);
+    ASSERT_EQ(name.rfind("paper/", 0), 0u) << line;
+    std::string command = "--preset " + name;
+    const bool own_model = run_command(command).exit_code == 0;
+    if (!own_model) command += " " + kAbsent;
+    for (const char* flag : {"--text", "--haystack", "--data"}) {
+      if (contains(line, std::string("give ") + flag)) {
+        command += std::string(" ") + flag + " " + folder.file("data.jsonl");
+      }
+    }
+    const CommandResult r = run_command(command);
+    if (own_model) {
+      EXPECT_EQ(r.exit_code, 0) << command << r.err;
+    } else {
+      EXPECT_TRUE(contains(r.err, kCannotOpen)) << command << "\n" << r.err;
+    }
+    ++count;
+  }
+  EXPECT_GT(count, 10);
+}
+
+TEST(Arguments, APresetTakesItsOwnVerbAndRefusesEveryOther) {
+  const std::string preset = "--preset paper/ruler-qwen ";
+  EXPECT_TRUE(contains(run_command(preset + "eval ruler " + kAbsent).err, kAbsent));
+  for (const std::string verb : {"plan", "serve", "report", "merge", "eval ppl", "demo"}) {
+    const CommandResult r = run_command(preset + verb + " " + kAbsent);
+    EXPECT_EQ(r.exit_code, 2) << verb << r.err;
+    EXPECT_TRUE(contains(r.err, "paper/ruler-qwen runs mrrope eval ruler")) << verb << r.err;
+  }
+  EXPECT_TRUE(contains(run_command("--preset paper/ruler-quen x").err, "paper/ruler-qwen?"));
+  // A model that is typed replaces the preset's own.
+  for (const std::string& model : {kAbsent, "--scale 4 " + kAbsent, "-m " + kAbsent}) {
+    const CommandResult r = run_command("--preset paper/theory-bound " + model);
+    EXPECT_TRUE(contains(r.err, kCannotOpen)) << model << r.err;
+  }
+  EXPECT_EQ(run_command("--preset paper/theory-bound --length 1k").exit_code, 0);
+}
+
+struct Typo {
+  const char* arguments;
+  const char* suggestion;
+};
+
+TEST(Arguments, AMisspelledWordGetsASuggestion) {
+  const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --scale 2 ";
+  const Typo cases[] = {
+      {"inspct model.gguf", "did you mean inspect?"},
+      {"evla ppl model.gguf", "did you mean eval?"},
+      {"eval needel model.gguf", "did you mean needle?"},
+      {"theory bond llama2", "did you mean bound?"},
+      {"plan model.gguf --metod pro", "did you mean --method?"},
+      {"eval ppl model.gguf --lenghts 1k,2k", "did you mean --lengths?"},
+      {"eval ppl model.gguf --lenghts=1k,2k", "did you mean --lengths?"},
+      {"--verison", "did you mean --version?"},
+  };
+  for (const Typo& typo : cases) {
+    const CommandResult r = run_command(typo.arguments);
+    EXPECT_EQ(r.exit_code, 2) << typo.arguments;
+    EXPECT_TRUE(contains(r.err, typo.suggestion)) << typo.arguments << "\n" << r.err;
+  }
+  const CommandResult method = run_command(geometry + "--method yran");
+  EXPECT_EQ(method.exit_code, 2);
+  EXPECT_TRUE(contains(method.err, "did you mean yarn?")) << method.err;
+  EXPECT_TRUE(contains(run_command(geometry + "--method elastic:prro").err, "did you mean pro?"));
+  // Nothing is near this one.
+  EXPECT_FALSE(contains(run_command("plan --colour").err, "did you mean"));
+  EXPECT_FALSE(contains(run_command("fly").err, "did you mean"));
+}
+
+TEST(Arguments, NamesOfOtherProgramsAreUnderstood) {
+  const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --json ";
+  const std::string usual = run_command(geometry + "--method pi --ctx 8k").out;
+  ASSERT_FALSE(usual.empty());
+  EXPECT_EQ(run_command(geometry + "--method pi --ctx-size 8k").out, usual);
+  EXPECT_EQ(run_command(geometry + "--method pi --ctx-size=8k").out, usual);
+  EXPECT_EQ(run_command(geometry + "--method PI -c 8k").out, usual);
+  EXPECT_EQ(run_command(geometry + "--method Elastic:Pi --ctx 8k").out,
+            run_command(geometry + "--method elastic:pi --ctx 8k").out);
+  for (const char* flags : {"--temperature 0.5", "--n-predict 3", "--n-gpu-layers 0", "-ngl 0",
+                            "--max-new-tokens 3", "-fa off", "-ub 64"}) {
+    const CommandResult r = run_command("generate -p Hi " + kAbsent + " " + flags);
+    EXPECT_TRUE(contains(r.err, kCannotOpen)) << flags << "\n" << r.err;
+  }
+}
+
+TEST(Arguments, EveryVerbShowsItsOwnExamples) {
+  const std::vector<std::string> verbs = verbs_below("");
+  EXPECT_GT(verbs.size(), 20u);
+  for (const std::string& verb : verbs) {
+    const std::vector<std::string> help = lines_of(run_command(verb + " --help").out);
+    const auto examples = std::find(help.begin(), help.end(), "Examples:");
+    ASSERT_NE(examples, help.end()) << verb;
+    std::size_t own = 0;
+    std::size_t others = 0;
+    for (auto line = examples + 1; line != help.end(); ++line) {
+      if (line->rfind("  mrrope ", 0) != 0) continue;
+      ++((*line + " ").rfind("  mrrope " + verb + " ", 0) == 0 ? own : others);
+    }
+    EXPECT_GT(own, 0u) << verb;
+    if (verb == "merge") continue;  // it also shows how shards are made
+    EXPECT_EQ(others, 0u) << verb;
+  }
+}
+
+// In an empty folder: files are missing, but the command line is always understood.
+TEST(Arguments, EveryExampleIsUnderstood) {
+  const TempFolder folder;
+  int count = 0;
+  for (const std::string& verb : verbs_below("")) {
+    if (verb == "demo") continue;  // runs for a minute
+    const std::vector<std::string> help = lines_of(run_command(verb + " --help").out);
+    for (std::size_t i = 0; i < help.size(); ++i) {
+      if (help[i].rfind("  mrrope ", 0) != 0) continue;
+      std::string command = help[i].substr(9);
+      while (command.back() == '\\') command = command.substr(0, command.size() - 1) + help[++i];
+      command = command.substr(0, command.find('#'));
+      if (contains(command, "--endpoint")) continue;
+      const CommandResult r = run_command(command, cat("cd ", folder.file("."), ";"));
+      EXPECT_FALSE(contains(r.err, "see: mrrope")) << command << "\n" << r.err;
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 40);
+}
+
+}  // namespace
+}  // namespace mrrope

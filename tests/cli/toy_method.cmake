@@ -1,0 +1,33 @@
+# Every verb that takes a method takes one that only src/core/methods.cpp knows.
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER})
+
+# must(PATTERN ARGUMENTS...): the command succeeds and prints the pattern.
+function(must pattern)
+  execute_process(COMMAND ${COMMAND} ${ARGN} WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE status
+                  OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  list(JOIN ARGN " " line)
+  if(NOT status EQUAL 0 OR NOT "${out}${err}" MATCHES "${pattern}")
+    message(FATAL_ERROR "mrrope ${line}: exit ${status}, no match of '${pattern}' in\n${out}${err}")
+  endif()
+endfunction()
+
+set(geometry --rotary-dim 8 --rope-freq-base 10000 --train-ctx 4096)
+must("toy, none, pi" plan --help)
+must("toy none pi" --generate bash)
+must("\"factor\": [[][^]]*4.0" plan ${geometry} --method toy --scale 2 --json)
+must("wrote static.json" plan ${MODEL} --method Toy --ctx 2k -o static.json)
+must("\"method\": \"toy\"" plan --plan static.json --json)
+must("wrote ladder.json" plan ${MODEL} --method elastic:toy --ctx 2k -o ladder.json)
+must("\"method\": \"elastic:toy\"" plan --plan ladder.json --json)
+must("toy" theory factors llama2 --methods pro,toy --scale 4)
+must("." generate ${MODEL} --plan ladder.json --ctx 2k -p Hello -n 4 --temp 0 -v)
+must("toy" eval ppl ${MODEL} --methods none,toy,elastic:toy --lengths 256,2k --samples 1 --kl-positions 0 -o run)
+must("toy" report run)
+must("long.gguf" export ${MODEL} --method toy --ctx 2k -o long.gguf)
+
+execute_process(COMMAND ${COMMAND} plan ${geometry} --method tyo --scale 2 ERROR_VARIABLE err
+                OUTPUT_QUIET)
+if(NOT err MATCHES "did you mean toy[?]")
+  message(FATAL_ERROR "no suggestion: ${err}")
+endif()

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run folder as report and merge read it: the first line is run.json, the rest the journal.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "base/json.h"
+#include "eval/run/journal.h"
+#include "eval/run/result_formats.h"
+#include "eval/run/shard.h"
+#include "fuzz/targets.h"
+#include "mrrope/error.h"
+
+namespace mrrope::fuzz {
+
+void run(std::span<const std::byte> bytes) {
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  try {
+    RecordedRun recorded;
+    recorded.run = parse_ordered_json(text.substr(0, end), "run.json");
+    if (!recorded.run.is_object()) return;
+    recorded.units = parse_journal(text.substr(std::min(end + 1, text.size())), "journal").lines;
+    unit_places(task_of(recorded.run).places, recorded.run, recorded.units);
+    const TaskResults results = results_of(recorded);
+    results_text(results.json);
+    results.text(false);
+    results_csv(results.json);
+  } catch (const Error& error) {
+    for (const char c : std::string(error.what())) {
+      if (static_cast<unsigned char>(c) >= 0x20) continue;
+      std::fprintf(stderr, "a control character in a message\n");
+      std::abort();
+    }
+  }
+}
+
+}  // namespace mrrope::fuzz

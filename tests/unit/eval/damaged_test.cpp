@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Run folders that are JSON of the wrong types or sizes: resuming, merging and reports refuse them
+// with Error (corrupt or usage). No exception of the JSON library, and no memory that follows from
+// a claim.
+#include <gtest/gtest.h>
+
+#include "eval/run/shard.h"
+#include "eval/samples/sample_run.h"
+#include "eval/tasks/needle/needle.h"
+#include "eval/tasks/perplexity/perplexity.h"
+#include "eval/tasks/ruler/ruler.h"
+#include "support/expect_error.h"
+#include "support/scripted.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+using test::expect_error;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+std::string prose(std::size_t size) {
+  std::string text;
+  while (text.size() < size) text += "The road is long and the river is slow. ";
+  return text;
+}
+
+std::vector<MethodUnderTest> two_methods(const TimelineModel& model) {
+  std::vector<MethodUnderTest> methods;
+  for (const char* name : {"none", "pro"}) {
+    Extension e;
+    e.method = name;
+    e.scale = std::string(name) == "none" ? 1 : 4;
+    methods.push_back({name, make_ladder(make_plan(model.facts().geometry, e), 4096)});
+  }
+  return methods;
+}
+
+// One small run of a task into a folder.
+void run_task(const std::string& task, const std::filesystem::path& out) {
+  ScriptedModel model({});
+  const std::vector<MethodUnderTest> methods = two_methods(model);
+  RunFolder folder(out, {"mrrope eval", "sha256:1", 1});
+  Progress silent;
+  const std::vector<Document> documents = {{"a", prose(900)}, {"b", prose(800)}};
+  if (task == "ppl") {
+    PerplexityOptions options;
+    options.lengths = {32, 64};
+    options.kl_positions = 2;
+    run_perplexity(model, methods, documents, options, folder, silent);
+  } else if (task == "needle") {
+    NeedleOptions options;
+    options.lengths = {400, 600};
+    options.depths = {0, 50};
+    options.samples = 2;
+    options.form = make_form(model, "planted", {}, 0);
+    run_needle(model, methods, documents, options, folder, silent);
+  } else {
+    const PromptFrame frame(model, {"off"});
+    TokenCounter counter(model, frame.chat());
+    RulerOptions options;
+    options.tasks = {"niah_single_1"};
+    options.lengths = {2000};
+    options.samples = 2;
+    run_samples(model, methods, make_ruler(frame, counter, options), {}, folder, silent);
+  }
+}
+
+// Every value of a JSON document, as pointers.
+void pointers(const ordered_json& value, const ordered_json::json_pointer& at,
+              std::vector<ordered_json::json_pointer>& all) {
+  all.push_back(at);
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.items()) pointers(member, at / key, all);
+  } else if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size() && i < 2; ++i) pointers(value[i], at / i, all);
+  }
+}
+
+// Returns whether it was refused. Anything but an Error fails the test.
+template <typename Action>
+bool refused(const std::string& what, const Action& action) {
+  try {
+    action();
+    return false;
+  } catch (const Error& e) {
+    EXPECT_TRUE(e.kind() == ErrorKind::corrupt || e.kind() == ErrorKind::usage)
+        << what << ": " << e.what();
+    EXPECT_FALSE(e.hint().empty()) << what;
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << what << ": " << e.what();
+  }
+  return true;
+}
+
+class Damaged : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { run_task(GetParam(), dir_ / "run"); }
+  TempFolder dir_{test::fast_place()};
+};
+
+const std::vector<ordered_json> kWrong = {
+    nullptr, -1, 1e300, "text", ordered_json::array({{}}), ordered_json::object(), true};
+
+TEST_P(Damaged, LinesOfWrongTypesAreRefusedByResuming) {
+  const std::string journal = read_file(dir_ / "run/journal.jsonl");
+  const std::size_t first = journal.find('\n') + 1;
+  const std::size_t end = journal.find('\n', first);
+  const ordered_json unit = ordered_json::parse(journal.substr(first, end - first));
+  std::size_t refusals = 0;
+  for (const char* key : {"task", "document", "method", "sample", "set", "group", "window"}) {
+    if (!unit.contains(key)) continue;
+    for (const ordered_json& wrong : kWrong) {
+      ordered_json changed = unit;
+      changed[key] = wrong;
+      write_file(dir_ / "run/journal.jsonl",
+                 journal.substr(0, first) + changed.dump() + journal.substr(end));
+      refusals += refused(key + (" " + wrong.dump()), [&] { run_task(GetParam(), dir_ / "run"); });
+      write_file(dir_ / "run/journal.jsonl", journal);
+    }
+  }
+  EXPECT_GE(refusals, 14u);
+}
+
+TEST_P(Damaged, LinesOfWrongTypesAreRefusedByResults) {
+  const RecordedRun recorded = read_run(dir_ / "run");
+  std::vector<ordered_json::json_pointer> all;
+  pointers(recorded.units[0], {}, all);
+  std::size_t refusals = 0;
+  for (const auto& at : all) {
+    for (const ordered_json& wrong : kWrong) {
+      RecordedRun changed = recorded;
+      changed.units[0][at] = wrong;
+      const std::string what = at.to_string() + " " + wrong.dump();
+      refusals += refused(what, [&] { results_of(changed).text(false); });
+      refused(what, [&] { unit_places(task_of(changed.run).places, changed.run, changed.units); });
+    }
+  }
+  EXPECT_GT(refusals, all.size());
+}
+
+TEST_P(Damaged, RunsOfWrongTypesAreRefusedByResults) {
+  const RecordedRun recorded = read_run(dir_ / "run");
+  std::vector<ordered_json::json_pointer> all;
+  ordered_json plain = recorded.run;
+  for (ordered_json& method : plain["methods"]) method["numbers"] = nullptr;
+  pointers(plain, {}, all);
+  std::size_t refusals = 0;
+  for (const auto& at : all) {
+    for (const ordered_json& wrong : kWrong) {
+      RecordedRun changed = recorded;
+      changed.run[at] = wrong;
+      if (!changed.run.is_object()) continue;  // refused by read_run()
+      refusals +=
+          refused(at.to_string() + " " + wrong.dump(), [&] { results_of(changed).text(false); });
+    }
+  }
+  EXPECT_GT(refusals, 20u);
+}
+
+// 100 million samples are claimed, four are there.
+TEST_P(Damaged, ClaimsTakeNoMemory) {
+  RecordedRun recorded = read_run(dir_ / "run");
+  const std::uint64_t before = peak_memory();
+  if (recorded.run["settings"].contains("samples")) recorded.run["settings"]["samples"] = 100000000;
+  if (recorded.run.contains("sets")) recorded.run["sets"][0]["samples"] = 100000000;
+  EXPECT_GT(results_of(recorded).json.at("results").size(), 0u);
+  EXPECT_LT(peak_memory() - before, std::uint64_t(64) << 20);
+
+  std::vector<std::int64_t> many;
+  for (std::int64_t n = 1; n <= 3000000; ++n) many.push_back(n);
+  if (recorded.run["settings"].contains("lengths")) {
+    recorded.run["settings"]["lengths"] = many;
+    refused("lengths", [&] { results_of(recorded); });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, Damaged, testing::Values("ppl", "needle", "ruler"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// A task that exists only here goes through everything that tasks share: runner, journal, resuming,
+// shards and merging, results, other tools' formats, and the report. No other file knows it.
+#include <gtest/gtest.h>
+
+#include "eval/run/journal.h"
+#include "eval/run/method_under_test.h"
+#include "eval/run/result_formats.h"
+#include "eval/run/runner.h"
+#include "eval/run/shard.h"
+#include "report/figures.h"
+#include "report/report.h"
+#include "support/expect_error.h"
+#include "support/scripted.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::ordered_json;
+using test::expect_error;
+using test::read_file;
+using test::TempFolder;
+
+constexpr int kSamples = 5;
+
+// How many tokens a text of 100 words has: the same under every method.
+struct ToyResults {
+  std::vector<MethodRow> rows;
+  std::vector<std::int64_t> lengths;
+  std::map<std::pair<std::string, std::int64_t>, std::vector<double>> values;
+};
+
+ToyResults toy_results(const ordered_json& run, const std::vector<ordered_json>& units) {
+  ToyResults results;
+  read_recorded([&] {
+    results.lengths = recorded_lengths(run.at("settings").at("lengths"));
+    for (const ordered_json& entry : run.at("methods")) results.rows.push_back(read_method_row(entry));
+    for (const ordered_json& unit : units) {
+      results.values[{unit.at("method").get<std::string>(), unit.at("length").get<std::int64_t>()}]
+          .push_back(unit.at("value").get<double>());
+    }
+  });
+  return results;
+}
+
+ordered_json to_json(const ToyResults& results) {
+  ordered_json json = {{"results", ordered_json::array()}};
+  for (const MethodRow& row : results.rows) {
+    for (const std::int64_t length : results.lengths) {
+      const auto values = results.values.find({row.method, length});
+      json["results"].push_back(
+          result_row("toy", row, length, "errors",
+                     values != results.values.end() ? mean(values->second) : Estimate()));
+    }
+  }
+  return json;
+}
+
+PlaceOf toy_places(const ordered_json& run) {
+  std::map<std::string, std::int64_t> methods;
+  for (const ordered_json& entry : run.at("methods")) {
+    methods.emplace(entry.at("method").get<std::string>(), std::int64_t(methods.size()));
+  }
+  return [methods](const ordered_json& unit) -> UnitPlace {
+    return {unit.at("sample").get<std::int64_t>(), unit.at("length").get<std::int64_t>(),
+            methods.at(unit.at("method").get<std::string>())};
+  };
+}
+
+void register_toy() {
+  if (find_task("toy") != nullptr) return;
+  Task task;
+  task.name = "toy";
+  task.section = "A toy";
+  task.metrics = {{"errors", "Errors of a toy", "errors", "Lower is better.", false}};
+  task.places = toy_places;
+  task.results = [](const ordered_json& run, const std::vector<ordered_json>& units) {
+    const ToyResults collected = toy_results(run, units);
+    TaskResults results;
+    results.json = to_json(collected);
+    results.text = [](bool) { return std::string("a toy\n"); };
+    results.units = std::size_t(kSamples) * collected.rows.size() * collected.lengths.size();
+    return results;
+  };
+  add_task(task);
+}
+
+MethodUnderTest method(const TimelineModel& model, const char* name, double scale) {
+  Extension e;
+  e.method = name;
+  e.scale = scale;
+  return {name, make_ladder(make_plan(model.facts().geometry, e), 4096)};
+}
+
+ToyResults run_toy(const std::filesystem::path& out, const Shard& shard = {},
+                   std::optional<std::int64_t> fail_at = {}, std::int64_t* computed = nullptr) {
+  ScriptedOptions scripted;
+  scripted.fail_at = fail_at;
+  ScriptedModel model(scripted);
+  const std::vector<std::int64_t> lengths = {32, 64, 128};
+  const std::vector<MethodUnderTest> methods = {method(model, "none", 1), method(model, "pro", 4)};
+  UnitJob job;
+  job.identity = {{"task", "toy"},
+                  {"model", Target(model).identity()},
+                  {"engine", model.description()},
+                  {"settings", {{"lengths", lengths}}},
+                  {"methods", methods_identity(methods)}};
+  job.places = toy_places;
+  for (std::int64_t s = 0; s < kSamples; ++s) {
+    for (const std::int64_t length : lengths) {
+      for (std::int64_t m = 0; m < std::int64_t(methods.size()); ++m) {
+        job.units.push_back({{s, length, m}, length, "toy", "a toy's unit"});
+      }
+    }
+  }
+  job.compute = [&](std::size_t i, UnitProgress& progress) -> ordered_json {
+    const UnitPlace& place = job.units[i].place;
+    const MethodUnderTest& used = methods[std::size_t(place[2])];
+    model.use(*used.ladder);
+    const std::vector<Token> tokens(std::size_t(place[1]), Token(65 + place[0]));
+    progress.check();
+    const std::vector<double> scores = model.timeline()->append_scored(tokens);
+    progress.advance(place[1], place[1]);
+    return {{"task", "toy"},
+            {"method", used.name},
+            {"length", place[1]},
+            {"sample", place[0]},
+            {"value", -scores.back()}};
+  };
+  RunFolder folder(out, {"mrrope eval toy", "sha256:1", 1, shard});
+  Progress silent;
+  const ToyResults results = run_job(model, job, folder, silent, toy_results);
+  if (computed != nullptr) *computed = model.computed();
+  return results;
+}
+
+class Registry : public testing::Test {
+ protected:
+  Registry() { register_toy(); }
+  std::string results(const char* folder) { return read_file(dir_ / folder / "results.json"); }
+  TempFolder dir_{test::fast_place()};
+};
+
+TEST_F(Registry, RunsResumesAndMergesToTheSameBytes) {
+  run_toy(dir_ / "whole");
+  expect_error(ErrorKind::failed, "(a toy's unit)", [&] { run_toy(dir_ / "cut", {}, 700); });
+  EXPECT_GT(read_run(dir_ / "cut").units.size(), 3u);
+  std::int64_t computed = 0;
+  run_toy(dir_ / "cut", {}, {}, &computed);
+  EXPECT_GT(computed, 0);
+  for (const char* file : {"results.json", "journal.jsonl"}) {
+    EXPECT_EQ(read_file(dir_ / "cut" / file), read_file(dir_ / "whole" / file));
+  }
+  run_toy(dir_ / "cut", {}, {}, &computed);
+  EXPECT_EQ(computed, 0);
+
+  for (std::size_t i = 1; i <= 3; ++i) run_toy(dir_ / ("part" + std::to_string(i)), {i, 3});
+  const JoinedRun joined = join_shards({dir_ / "part2", dir_ / "part3", dir_ / "part1"});
+  EXPECT_TRUE(joined.missing.empty());
+  EXPECT_EQ(results_text(results_of(joined.recorded).json), results("whole"));
+  write_recorded(dir_ / "merged", joined.recorded);
+  EXPECT_EQ(read_file(dir_ / "merged/journal.jsonl"), read_file(dir_ / "whole/journal.jsonl"));
+}
+
+TEST_F(Registry, HasItsPlaceInReportsAndFormats) {
+  run_toy(dir_ / "whole");
+  const std::vector<RunRecord> records = read_records({(dir_ / "whole").string()});
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].problem, "");
+  EXPECT_TRUE(records[0].finished);
+  EXPECT_EQ(records[0].rows.size(), 6u);
+  bool charted = false;
+  for (const Figure& figure : figures_of(records)) {
+    charted |= figure.section == "A toy" && figure.title == "Errors of a toy" &&
+               figure.note == "Lower is better.";
+  }
+  EXPECT_TRUE(charted);
+  EXPECT_NE(report_page(records).find("<h2>A toy</h2>"), std::string::npos);
+  const RecordedRun recorded = read_run(dir_ / "whole");
+  const ordered_json harness = lm_eval_results(recorded.run, results_of(recorded).json);
+  EXPECT_EQ(harness.at("higher_is_better").at("toy/pro/128").at("errors"), false);
+}
+
+TEST_F(Registry, AnUnfinishedRunSaysSo) {
+  expect_error(ErrorKind::failed, "toy", [&] { run_toy(dir_ / "cut", {}, 700); });
+  const std::vector<RunRecord> records = read_records({(dir_ / "cut").string()});
+  EXPECT_FALSE(records[0].finished);
+  EXPECT_EQ(records[0].expected_units, 30u);
+}
+
+TEST_F(Registry, NamesAreDifferentAndUnknownOnesAreRefused) {
+  std::set<std::string> names;
+  for (const Task& task : tasks()) {
+    EXPECT_TRUE(names.insert(task.name).second) << task.name;
+    EXPECT_EQ(find_task(task.name + "/part"), find_task(task.name));
+    EXPECT_FALSE(task.section.empty());
+  }
+  EXPECT_EQ(find_task("haiku"), nullptr);
+  expect_error(ErrorKind::corrupt, "haiku", [] { task_of({{"task", "haiku"}}); });
+  expect_error(ErrorKind::corrupt, "names none", [] { task_of(ordered_json::object()); });
+  expect_error(ErrorKind::corrupt, "7", [] { task_of({{"task", 7}}); });
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api/service.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <thread>
+
+#include "serve/api/event_stream.h"
+#include "serve/api/metrics.h"
+#include "support/scripted.h"
+
+namespace mrrope {
+namespace {
+
+// Stops before its computation number `at` until open() is called.
+class GatedModel : public ScriptedModel {
+ public:
+  explicit GatedModel(int at) : ScriptedModel(ScriptedOptions{}), at_(at) {}
+  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
+    {
+      std::unique_lock lock(mutex_);
+      ++calls_;
+      changed_.wait(lock, [&] { return open_ || calls_ != at_; });
+    }
+    ScriptedModel::read_together(readings, observer);
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  const int at_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  int calls_ = 0;
+};
+
+ServerSettings settings() {
+  ServerSettings s;
+  s.context = 2000;
+  s.model_name = "scripted";
+  s.method = "none";
+  return s;
+}
+
+struct Trial {
+  explicit Trial(ScriptedModel& model)
+      : ladder(make_ladder(make_plan(model.facts().geometry, Extension{}), 2000)),
+        service(make_service(model, ladder, renderer, settings())) {}
+  ChatRenderer renderer;
+  Ladder ladder;
+  Service service;
+};
+
+int status_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const ApiError& error) {
+    return error.status;
+  }
+  return 200;
+}
+
+TEST(Service, MakesJobs) {
+  ScriptedModel model({});
+  Trial t(model);
+  const auto job = [&](const std::string& body) {
+    return job_of(t.service, parse_request(t.service, body, false), 99, {});
+  };
+  const Job plain = job(R"({"prompt": "abc"})");
+  EXPECT_EQ(plain.prompt, model.tokenize("abc", true, true));
+  EXPECT_EQ(plain.length, 16);
+  EXPECT_EQ(plain.sampling.seed, 99U);
+  EXPECT_TRUE(plain.reuse);
+  const Job full = job(R"({"prompt": "abc", "n_predict": -1, "seed": 3, "cache_prompt": false})");
+  EXPECT_GT(full.length, 2000);
+  EXPECT_EQ(full.sampling.seed, 3U);
+  EXPECT_FALSE(full.reuse);
+  EXPECT_EQ(job(R"({"prompt": "abc", "n_predict": 7})").length, 7);
+  EXPECT_EQ(job(R"({"prompt": "abc", "n_predict": 7, "max_tokens": 5})").length, 5);
+  EXPECT_EQ(status_of([&] { job(R"({"prompt": [999]})"); }), 400);
+  EXPECT_EQ(status_of([&] { job(R"({"prompt": "a", "model": "other"})"); }), 404);
+  const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
+  EXPECT_EQ(status_of([&] { job_of(t.service, parse_request(t.service, chat, true), 1, {}); }),
+            400);
+  EXPECT_NE(t.service.chat_trouble.find("no chat template"), std::string::npos);
+}
+
+TEST(Service, Replies) {
+  ScriptedModel model({});
+  Trial t(model);
+  EXPECT_EQ(tokenize_reply(t.service, R"({"content": "ab"})", {}).dump(), R"({"tokens":[97,98]})");
+  EXPECT_EQ(detokenize_reply(t.service, R"({"tokens": [97, 98]})").dump(), R"({"content":"ab"})");
+  EXPECT_EQ(status_of([&] { detokenize_reply(t.service, R"({"tokens": [258]})"); }), 400);
+  EXPECT_EQ(props_reply(t.service)["rungs"].size(), t.ladder.rungs().size());
+  EXPECT_EQ(models_reply(t.service)["data"][0]["id"], "scripted");
+  SchedulerCounts counts;
+  counts.ended[Outcome::End::stop] = 3;
+  const std::string text = metrics_text(counts, {{200, 5}}, 1.5);
+  EXPECT_NE(text.find("mrrope_answers_total{end=\"stop\"} 3\n"), std::string::npos);
+  EXPECT_NE(text.find("mrrope_http_responses_total{code=\"200\"} 5\n"), std::string::npos);
+}
+
+// A model whose tokenizer asks whether to go on.
+class PatientModel : public ScriptedModel {
+ public:
+  using ScriptedModel::ScriptedModel;
+  std::optional<std::vector<Token>> tokenize_unless(
+      std::string_view text, bool add_bos, bool special,
+      const std::function<bool()>& give_up) const override {
+    for (int i = 0; i < 3; ++i) {
+      if (give_up()) return std::nullopt;
+    }
+    return tokenize(text, add_bos, special);
+  }
+};
+
+TEST(Service, TokenizingEndsWithTheClientAndWithTheTime) {
+  PatientModel model(ScriptedOptions{});
+  ChatRenderer renderer;
+  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
+  ServerSettings s = settings();
+  const Service service = make_service(model, ladder, renderer, s);
+  s.timeout = std::chrono::seconds(-1);
+  const Service late = make_service(model, ladder, renderer, s);
+  const CompletionRequest request = parse_request(service, R"({"prompt": "abc"})", false);
+  const std::string body = R"({"content": "abc"})";
+  const auto gone = [] { return true; };
+  EXPECT_EQ(job_of(service, request, 1, {}).prompt.size(), 4U);
+  EXPECT_EQ(status_of([&] { job_of(service, request, 1, gone); }), 499);
+  EXPECT_EQ(status_of([&] { job_of(late, request, 1, {}); }), 504);
+  EXPECT_EQ(status_of([&] { tokenize_reply(service, body, gone); }), 499);
+  EXPECT_EQ(status_of([&] { tokenize_reply(late, body, {}); }), 504);
+}
+
+TEST(Service, LimitsDoNotGrowForEver) {
+  ScriptedModel model({});
+  ChatRenderer renderer;
+  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
+  ServerSettings s = settings();
+  s.context = std::int64_t{1} << 40;
+  const Service service = make_service(model, ladder, renderer, s);
+  EXPECT_LE(service.limits.bytes, std::size_t{64} << 20);
+  EXPECT_LE(service.limits.values, std::size_t{4} << 20);
+}
+
+// A stream tells how far a long prompt is in comments, which clients skip; the log in lines.
+TEST(Service, LongPromptsShowTheirProgress) {
+  GatedModel model(2);  // the prompt takes two computations
+  Trial t(model);
+  model.use(t.ladder);
+  std::vector<std::string> log;
+  SchedulerLimits limits{1, 4, 2000};
+  limits.quiet = std::chrono::milliseconds(0);
+  limits.on_prefill = [&](const Prefill& p) {
+    log.push_back(prefill_text(p, t.ladder.rungs().size()));
+  };
+  Scheduler scheduler(model, t.ladder, limits);
+  std::thread worker([&] { scheduler.work(); });
+  const CompletionRequest request = parse_request(
+      t.service, R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})", false);
+  EventStream stream(scheduler.submit(job_of(t.service, request, 1, {})),
+                     format_of(t.service, request, 7), request,
+                     [&](const Outcome& o) { return failure_of(t.service, o); });
+  std::string out;
+  while (out.empty()) EXPECT_FALSE(stream.next(out, std::chrono::milliseconds(100)));
+  EXPECT_EQ(out.rfind(": {\"mrrope\":{\"rung\":0,", 0), 0U) << out;
+  EXPECT_NE(out.find("\"prefill\":{\"read\":512,\"total\":800,"), std::string::npos) << out;
+  model.open();
+  while (!stream.next(out, std::chrono::milliseconds(100))) {
+  }
+  EXPECT_NE(out.find("data: [DONE]\n\n"), std::string::npos);
+  scheduler.stop();
+  worker.join();
+  ASSERT_EQ(log.size(), 2U);
+  EXPECT_EQ(log[0].rfind("reading a prompt: 512 of 800 tokens, ", 0), 0U) << log[0];
+  EXPECT_NE(log[0].find(" left, rung 1 of 1"), std::string::npos) << log[0];
+  EXPECT_EQ(log[1].rfind("read a prompt of 800 tokens in ", 0), 0U) << log[1];
+}
+
+}  // namespace
+}  // namespace mrrope

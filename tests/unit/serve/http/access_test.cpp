@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/http/access.h"
+
+#include <gtest/gtest.h>
+
+namespace mrrope {
+namespace {
+
+int status(const AccessRules& rules, const httplib::Headers& headers,
+           const std::string& path = "/v1/models") {
+  httplib::Request request;
+  request.path = path;
+  request.headers = headers;
+  const auto error = denied(rules, request);
+  return error ? error->status : 200;
+}
+
+TEST(Access, OnlyThisMachine) {
+  const AccessRules here{true, ""};
+  EXPECT_EQ(status(here, {{"Host", "localhost:8080"}}), 200);
+  EXPECT_EQ(status(here, {{"Host", "127.0.0.1:8080"}}), 200);
+  EXPECT_EQ(status(here, {{"Host", "[::1]:8080"}}), 200);
+  EXPECT_EQ(status(here, {{"Host", "evil.example"}}), 403);
+  EXPECT_EQ(status(here, {{"Host", "127.evil.example"}}), 403);
+  EXPECT_EQ(status(here, {{"Host", "127.0.0.1.evil.example:8080"}}), 403);
+  EXPECT_EQ(status(AccessRules{false, ""}, {{"Host", "some.name"}}), 200);
+}
+
+TEST(Access, OneOfEachHeader) {
+  const AccessRules rules{true, "key"};
+  EXPECT_EQ(status(rules, {{"Host", "localhost"}, {"Host", "evil.example"}}), 400);
+  EXPECT_EQ(status(rules, {{"Host", "localhost"}, {"Host", "localhost"}}), 400);
+  EXPECT_EQ(status(rules, {{"Authorization", "Bearer key"}, {"Authorization", "Bearer x"}}), 400);
+}
+
+TEST(Access, PagesOfOtherSites) {
+  const AccessRules rules{true, ""};
+  const std::string own = "127.0.0.1:8080";
+  EXPECT_EQ(status(rules, {{"Host", own}, {"Origin", "http://" + own}}), 200);
+  EXPECT_EQ(status(rules, {{"Host", own}, {"Origin", "http://evil.example"}}), 403);
+  EXPECT_EQ(status(rules, {{"Host", own}, {"Origin", "null"}}), 403);
+}
+
+TEST(Access, TheKey) {
+  const AccessRules rules{true, "sesame"};
+  EXPECT_EQ(status(rules, {}), 401);
+  EXPECT_EQ(status(rules, {{"Authorization", "Bearer sesam"}}), 401);
+  EXPECT_EQ(status(rules, {{"Authorization", "Bearer sesame1"}}), 401);
+  EXPECT_EQ(status(rules, {{"Authorization", "sesame"}}), 401);
+  EXPECT_EQ(status(rules, {{"Authorization", "Bearer sesame"}}), 200);
+  EXPECT_EQ(status(rules, {}, "/health"), 200);
+  EXPECT_EQ(status(rules, {}, "/"), 200);
+  EXPECT_EQ(status(rules, {}, "/metrics"), 401);
+}
+
+}  // namespace
+}  // namespace mrrope

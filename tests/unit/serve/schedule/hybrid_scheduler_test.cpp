@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler over models with recurrent layers: their sequences are computed one by one, and
+// what they have read is recomputed where a conversation goes back.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "engine/llama/local.h"
+#include "serve/schedule/scheduler.h"
+#include "support/architecture_cases.h"
+#include "support/random_model.h"
+
+namespace mrrope {
+namespace {
+
+constexpr std::int64_t kContext = 512;
+
+ArchitectureCase case_of(const std::string& architecture) {
+  for (const ArchitectureCase& sample : architecture_cases()) {
+    if (sample.architecture == architecture) return sample;
+  }
+  throw std::runtime_error("no case for " + architecture);
+}
+
+// A model of its own for each answer that must not know of another one.
+class Server {
+ public:
+  explicit Server(const std::filesystem::path& file) {
+    LocalOptions options;
+    options.context = 2 * kContext;
+    options.timelines = 2;
+    options.threads = 2;
+    options.gpu_layers = 0;
+    options.type_k = options.type_v = "f32";
+    options.flash_attention = "off";  // it rounds queries to f16
+    model_ = open_local(read_model(file), options);
+    const Ladder ladder = make_ladder(make_plan(model_->facts().geometry, Extension{}), kContext);
+    model_->use(ladder);
+    scheduler_ = std::make_unique<Scheduler>(*model_, ladder, SchedulerLimits{2, 8, kContext});
+    worker_ = std::thread([this] { scheduler_->work(); });
+  }
+  ~Server() {
+    scheduler_->stop();
+    worker_.join();
+  }
+
+  struct Said {
+    std::vector<Token> tokens;
+    std::vector<double> logprobs;
+    Outcome outcome;
+  };
+
+  Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true) {
+    Job job;
+    job.prompt = prompt;
+    job.length = length;
+    job.sampling.temperature = 0;
+    job.logprobs = 0;
+    job.reuse = reuse;
+    const auto answer = scheduler_->submit(std::move(job));
+    Said said;
+    for (bool complete = false; !complete;) {
+      Answer::Part part;
+      complete = answer->take(part, std::chrono::milliseconds(100));
+      for (const ChosenToken& chosen : part.tokens) {
+        said.tokens.push_back(chosen.token);
+        said.logprobs.push_back(chosen.logprob);
+      }
+    }
+    said.outcome = answer->outcome();
+    return said;
+  }
+
+ private:
+  std::unique_ptr<TimelineModel> model_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::thread worker_;
+};
+
+std::vector<Token> words(std::size_t count) {
+  std::vector<Token> tokens;
+  for (std::size_t i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<Token>((i * i * 7 + i / 3 * 11) % 64));
+  }
+  return tokens;
+}
+
+class HybridScheduler : public testing::TestWithParam<const char*> {};
+
+TEST_P(HybridScheduler, GoesOnFromTheMiddleAsFromTheStart) {
+  const RandomModel file(case_of(GetParam()).metadata(), 7);
+  const std::vector<Token> prompt = words(300);
+  Server warm(file.path());
+  // The answer ends while the model still holds the prompt.
+  const Server::Said one = warm.ask(prompt, 1);
+  ASSERT_EQ(one.outcome.end, Outcome::End::length) << one.outcome.message;
+  ASSERT_EQ(one.tokens.size(), 1U);
+  // Goes back to what both have in common.
+  std::vector<Token> other(prompt.begin(), prompt.begin() + 290);
+  other.push_back(5);
+  const Server::Said shared = warm.ask(other, 12);
+  ASSERT_EQ(shared.outcome.end, Outcome::End::length) << shared.outcome.message;
+  EXPECT_EQ(shared.outcome.cached, 290);
+  // And into the middle of what was written.
+  std::vector<Token> middle = other;
+  middle.insert(middle.end(), shared.tokens.begin(), shared.tokens.begin() + 6);
+  const Server::Said again = warm.ask(middle, 6);
+  ASSERT_EQ(again.outcome.end, Outcome::End::length) << again.outcome.message;
+  EXPECT_GE(again.outcome.cached, 290);
+
+  EXPECT_EQ(Server(file.path()).ask(other, 12).tokens, shared.tokens);
+  EXPECT_EQ(Server(file.path()).ask(middle, 6).tokens, again.tokens);
+}
+
+// docs/serve.md: a cached prefix changes the shapes of the batches and with them the rounding. With
+// weights in F32 that is some 1e-6; quantized ones round activations to 8 bits and make more of it.
+TEST(CachedScheduler, ACachedPrefixChangesOnlyTheRounding) {
+  const RandomModel file(case_of("llama").metadata(), 7);
+  Server server(file.path());
+  const std::vector<Token> prompt = words(300);
+  const Server::Said cold = server.ask(prompt, 20);
+  const Server::Said cached = server.ask(prompt, 20);
+  const Server::Said again = server.ask(prompt, 20, false);
+  EXPECT_EQ(cold.outcome.cached, 0);
+  EXPECT_EQ(cached.outcome.cached, 299);
+  EXPECT_EQ(again.outcome.cached, 0);
+  ASSERT_EQ(cold.tokens.size(), 20U);
+  EXPECT_EQ(cached.tokens, cold.tokens);
+  for (std::size_t i = 0; i < cold.logprobs.size(); ++i) {
+    EXPECT_NEAR(cached.logprobs[i], cold.logprobs[i], 1e-4) << i;
+  }
+  // Computed as the first time, in the same cells: the same to the last bit.
+  EXPECT_EQ(again.tokens, cold.tokens);
+  EXPECT_EQ(again.logprobs, cold.logprobs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, HybridScheduler,
+                         testing::Values("granitehybrid", "qwen3next"));
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole server on a loopback port, over a model without weights.
+#include "serve/server.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "support/raw_client.h"
+#include "support/scripted.h"
+
+namespace mrrope {
+namespace {
+
+using test::get_request;
+using test::post_request;
+using test::RawClient;
+
+// Writes until its context is full; waits while `held`, and takes its time if `slow`.
+class EndlessModel : public ScriptedModel {
+ public:
+  using ScriptedModel::ScriptedModel;
+  bool ends_text(Token) const override { return false; }
+  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
+    while (held) std::this_thread::yield();
+    if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ScriptedModel::read_together(readings, observer);
+  }
+  std::atomic<bool> held = false;
+  std::atomic<bool> slow = false;
+};
+
+struct Running {
+  explicit Running(const std::string& key = {})
+      : model(ScriptedOptions{}),
+        ladder(make_ladder(make_plan(model.facts().geometry, Extension{}), 4000)) {
+    model.use(ladder);
+    ServerSettings s;
+    s.port = 0;
+    s.parallel = 2;
+    s.context = 4000;
+    s.key = key;
+    s.model_name = "scripted";
+    server = std::make_unique<ApiServer>(model, ladder, renderer, s);
+    done = std::async(std::launch::async, [this] { server->run([this] { return stop.load(); }); });
+  }
+  ~Running() {
+    model.held = false;
+    stop = true;
+  }
+  std::string ask(const std::string& request) {
+    RawClient client(server->port());
+    client.send(request);
+    client.close_sending();
+    return client.read_until();
+  }
+  double metric(const std::string& name) {
+    const std::string text = ask(get_request("/metrics", "Connection: close\r\n"));
+    const std::size_t at = text.find("\nmrrope_" + name + " ");
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 9));
+  }
+  EndlessModel model;
+  Ladder ladder;
+  ChatRenderer renderer;
+  std::unique_ptr<ApiServer> server;
+  std::atomic<bool> stop = false;
+  std::future<void> done;  // last: waits for the server to end
+};
+
+bool has(const std::string& text, const std::string& word) {
+  return text.find(word) != std::string::npos;
+}
+
+TEST(Server, Answers) {
+  Running s;
+  EXPECT_TRUE(s.server->loopback());
+  EXPECT_TRUE(has(s.ask(get_request("/health")), "{\"status\":\"ok\"}"));
+  EXPECT_TRUE(has(s.ask(get_request("/")), "<!doctype html>"));
+  const std::string whole =
+      s.ask(post_request("/v1/completions", R"({"prompt": "abc", "max_tokens": 5})"));
+  EXPECT_TRUE(has(whole, "200 OK") && has(whole, "\"completion_tokens\":5")) << whole;
+  const std::string stream = s.ask(
+      post_request("/v1/completions", R"({"prompt": "abc", "max_tokens": 5, "stream": true})"));
+  EXPECT_TRUE(has(stream, "data: [DONE]")) << stream;
+  EXPECT_TRUE(has(s.ask(post_request("/tokenize", R"({"content": "a"})")), "{\"tokens\":[97]}"));
+}
+
+TEST(Server, Refuses) {
+  Running s("sesame");
+  const auto error = [&](const std::string& request, const char* status) {
+    const std::string said = s.ask(request);
+    EXPECT_TRUE(has(said, std::string("HTTP/1.1 ") + status)) << said;
+    EXPECT_TRUE(has(said, "{\"error\":{\"message\":")) << said;
+    EXPECT_TRUE(has(said, "Connection: close")) << said;
+  };
+  const std::string key = "Authorization: Bearer sesame\r\n";
+  error(get_request("/props"), "401");
+  error(get_request("/health", "Host: evil.example\r\n"), "400");
+  error("GET /health HTTP/1.1\r\nHost: 127.evil.example\r\n\r\n", "403");
+  error(get_request("/nothing", key), "404");
+  error("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + key +
+            "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 3\r\n\r\nabc",
+        "415");
+  error("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + key +
+            "Content-Length: 99999999\r\n\r\nabc",
+        "413");
+  error("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + key +
+            "Content-Length: 100\r\n\r\nabc",
+        "400");
+  error(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + key + "Content-Length: 3\r\n\r\n[],",
+      "400");
+}
+
+TEST(Server, AHalfClosedClientGetsItsAnswerAndOneThatIsGoneDoesNot) {
+  Running s;
+  for (const char* stream : {"false", "true"}) {
+    const std::string body =
+        std::string(R"({"prompt": "abc", "max_tokens": 5, "stream": )") + stream + "}";
+    s.model.held = true;
+    RawClient client(s.server->port());
+    client.send(post_request("/v1/completions", body));
+    client.close_sending();
+    // The server has noticed: it asks whether somebody still reads.
+    client.read_until(std::string(stream) == "true" ? ": waiting" : "100 Continue");
+    s.model.held = false;
+    EXPECT_TRUE(has(client.read_until(), "\"finish_reason\":\"length\"")) << stream;
+
+    // One that is gone is not answered; an answer of this length takes seconds.
+    const double before = s.metric("answers_total{end=\"cancelled\"}");
+    s.model.slow = true;
+    RawClient gone(s.server->port());
+    gone.send(post_request("/v1/completions", std::string(R"({"prompt": "abc", "stream": )") +
+                                                  stream + R"(, "max_tokens": 3900})"));
+    while (s.metric("slots_busy") == 0) std::this_thread::yield();
+    gone.close();
+    while (s.metric("slots_busy") > 0) std::this_thread::yield();
+    EXPECT_EQ(s.metric("answers_total{end=\"cancelled\"}"), before + 1) << stream;
+    s.model.slow = false;
+  }
+}
+
+// A client that reads nothing must not hold a server up that shuts down.
+TEST(Server, EndsAlthoughAClientReadsNothing) {
+  Running s;
+  RawClient client(s.server->port(), 4096);
+  client.send(
+      post_request("/v1/completions",
+                   R"({"prompt": "abc", "max_tokens": 3900, "logprobs": 20, "stream": true})"));
+  while (s.metric("slots_busy") + s.metric("completion_tokens_total") == 0) {
+    std::this_thread::yield();
+  }
+  s.stop = true;
+  // Writing to it would be tried for half a minute.
+  EXPECT_EQ(s.done.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+}
+
+}  // namespace
+}  // namespace mrrope
