@@ -5,7 +5,7 @@
 
 namespace mrrope {
 
-std::string aligned(const std::vector<TextRow>& rows) {
+std::string aligned(const std::vector<TextRow>& rows, const std::vector<std::size_t>& left) {
   std::vector<std::size_t> width;
   for (const TextRow& row : rows) {
     width.resize(std::max(width.size(), row.size()));
@@ -13,11 +13,15 @@ std::string aligned(const std::vector<TextRow>& rows) {
   }
   std::string text;
   for (const TextRow& row : rows) {
+    std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) line += "  ";
       const std::string blanks(width[i] - row[i].size(), ' ');
-      text += i == 0 ? row[i] + blanks : "  " + blanks + row[i];
+      const bool to_left = std::find(left.begin(), left.end(), i) != left.end();
+      line += to_left ? row[i] + blanks : blanks + row[i];
     }
-    text += "\n";
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
   }
   return text;
 }

@@ -11,6 +11,21 @@
 
 namespace mrrope {
 
+// Queries and keys of a model before they are rotated.
+struct CapturedLayer {
+  int layer = 0;
+  int heads = 0;
+  int kv_heads = 0;
+  int row = 0;                 // numbers per head vector; the first rotary_dim are rotated
+  std::vector<float> queries;  // [token][head][row]
+  std::vector<float> keys;     // [token][kv_head][row]
+};
+
+struct Capture {
+  std::int64_t tokens = 0;
+  std::vector<CapturedLayer> layers;
+};
+
 // Per pair, query times conjugate of key as complex numbers: rotated by m and n, their product is
 // re cos(d theta) - im sin(d theta) with d = m - n.
 struct PairProduct {

@@ -14,10 +14,19 @@
 
 #include "model/generation.h"
 #include "model/tokenizer.h"
+#include "mrrope/error.h"
 #include "mrrope/ladder.h"
 #include "mrrope/model.h"
 
 namespace mrrope {
+
+// The engine computed NaN logits: a property of the plan and the precision, not a fault of the
+// machine.
+class NanLogits : public Error {
+ public:
+  explicit NanLogits(const std::string& message, std::string hint = {})
+      : Error(ErrorKind::failed, message, std::move(hint)) {}
+};
 
 // Sees the logits that follow token `index` of the appended span: the scores of token index + 1.
 // The span is valid during the call only. Called in order, from one thread.
@@ -33,8 +42,8 @@ class Timeline {
   // The rung of the ladder that its keys are on: that of the last token read.
   virtual std::size_t rung() const = 0;
 
-  // Reads tokens. Throws Error (usage) past the end of the context, Error (failed) when the engine
-  // reports NaN logits or fails.
+  // Reads tokens. Throws Error (usage) past the end of the context, NanLogits, or Error (failed)
+  // when the engine fails.
   virtual void append(std::span<const Token> tokens) = 0;
 
   // Reads tokens and returns, for every one of them but the very first of an empty timeline, the

@@ -8,8 +8,9 @@
 #include <set>
 
 #include "base/text.h"
-#include "report/search.h"
-#include "report/words.h"
+#include "report/search_part.h"
+#include "report/sweep_part.h"
+#include "report/verdict_words.h"
 
 namespace mrrope {
 
@@ -139,7 +140,7 @@ class FigureMaker {
 
  private:
   static int rank(const std::string& section) {
-    if (section == kSearchSection) return -1;
+    if (section == kSearchSection || section == kSweepSection) return -1;
     if (section == "Plans") return std::numeric_limits<int>::max();
     for (std::size_t i = 0; i < tasks().size(); ++i) {
       if (tasks()[i].section == section) return int(i);
@@ -216,8 +217,8 @@ class FigureMaker {
     }
   }
 
-  // Lines that lie on top of each other part once each is taken against the same method, document
-  // by document: the spread between documents drops out of the error.
+  // Lines that overlap become distinct once each is compared with the same method, document by
+  // document: the spread between documents cancels out.
   void differences(const RunGroup& group) {
     for (const RunRecord* run : group.runs) {
       if (!run->perplexity || run->perplexity->rows.size() < 2) continue;
@@ -237,7 +238,7 @@ class FigureMaker {
         for (const Comparison& c : r.comparisons) {
           const bool forth = c.a == row.method && c.b == reference;
           const bool back = c.b == row.method && c.a == reference;
-          // The untouched model past its window would leave no room for the others.
+          // Past its window the untouched model would take all the room of the chart.
           if ((!forth && !back) || (row.untouched && c.length > r.window)) continue;
           PairedDifference d = c.difference;
           if (back) d.mean_difference.value = -d.mean_difference.value;
@@ -246,7 +247,8 @@ class FigureMaker {
         chart.series.push_back(std::move(s));
       }
       add(section_of(run->task), cat(run->task, "-difference"),
-          "Below zero is better than it. The band is one standard error of the paired difference.",
+          "Below zero is better. The band is one standard error of the paired difference. The "
+          "untouched model is shown inside its window only.",
           std::move(chart));
     }
   }
@@ -282,8 +284,8 @@ class FigureMaker {
       out_.push_back(
           {section_of(group.front().task), file_for(cat(group.front().task, "-", metric, "-map")),
            titled(info.title, group),
-           cat("Depth in the text from top to bottom, length from left to right; numbers "
-               "are percent, blue is good. ",
+           cat("Depth of the needle from top to bottom, length from left to right. Numbers are "
+               "percent; blue is good. ",
                info.note),
            std::move(maps)});
     }
@@ -330,6 +332,12 @@ class FigureMaker {
 
   void searches(const RunGroup& group) {
     for (const RunRecord* run : group.runs) {
+      if (run->sweep) {
+        Figure f = sweep_figure(*run->sweep);
+        f.file = file_for(f.file);
+        f.title = titled(f.title, group);
+        out_.push_back(std::move(f));
+      }
       for (Figure& f : search_figures(*run)) {
         auto& chart = std::get<LineChart>(f.content);
         chart.title = titled(chart.title, group);
@@ -354,7 +362,7 @@ class FigureMaker {
       const RunRecord& first = *by_model[digest].front();
       chart.title = cat(several_models_ ? first.model + ": " : "", "Factor per pair");
       chart.x = {"pair, from fast to slow", Spacing::linear, false};
-      chart.y = {"what divides the angle per position", Spacing::log, false};
+      chart.y = {"divisor of the angle per position", Spacing::log, false};
       chart.dots = false;
       std::set<std::string> seen;
       std::map<std::string, int> names;
@@ -378,8 +386,8 @@ class FigureMaker {
                        {double(middle->high), cat("high ", middle->high)}};
       }
       add("Plans", cat("plans"),
-          "Pairs left of low turn as trained, pairs right of high are slowed in full; methods "
-          "differ in the middle. Of a plan that grows, the last rung.",
+          "Pairs left of low turn as trained; pairs right of high are slowed in full; methods "
+          "differ in between. An elastic plan is shown at its last rung.",
           std::move(chart));
     }
   }
@@ -405,6 +413,9 @@ std::vector<Figure> figures_of(const std::vector<RunRecord>& records) {
 std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
   std::vector<TaskTable> out;
   for (const RunGroup& group : grouped(records)) {
+    for (const RunRecord* run : group.runs) {
+      if (run->sweep) out.push_back({kSweepSection, sweep_table(*run->sweep)});
+    }
     const std::vector<NamedRow> all = named_rows(group);
     for (const std::string& metric : distinct(all, metric_of)) {
       const std::vector<NamedRow> rows = chosen(all, metric, false);

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "report/charts/chart.h"
-#include "report/charts/table.h"
+#include "report/charts/data_table.h"
 #include "report/record.h"
 
 namespace mrrope {
 
 struct Figure {
-  std::string section;  // heading of the page it stands under
-  std::string file;     // name without ending, one of a kind
+  std::string section;  // heading of the page
+  std::string file;     // name without extension, unique
   std::string title;
   std::string note;  // plain text under the title
   std::variant<LineChart, std::vector<HeatMap>> content;
@@ -24,7 +24,7 @@ struct Figure {
 // The heading of a task's part of the page.
 std::string section_of(const std::string& task_name);
 
-// In the order of the page. Nothing is left out: a task that nobody knows gets the same charts.
+// In the order of the page. Unknown tasks get the same charts as known ones.
 std::vector<Figure> figures_of(const std::vector<RunRecord>& records);
 
 // Task by task: methods as rows, lengths as columns, with errors. Perplexity bands included.

@@ -11,7 +11,8 @@
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 #include "report/json_fields.h"
-#include "report/search.h"
+#include "report/search_part.h"
+#include "report/sweep_part.h"
 
 namespace mrrope {
 
@@ -20,18 +21,12 @@ using nlohmann::ordered_json;
 
 namespace {
 
-double number_at(const ordered_json& object, const char* key, double otherwise) {
+double number_or(const ordered_json& object, const char* key, double otherwise) {
   const auto it = object.find(key);
   return it != object.end() && it->is_number() ? it->get<double>() : otherwise;
 }
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// A count from a file: never so large that it cannot be one.
-std::int64_t count_at(const ordered_json& object, const char* key) {
-  const double value = number_at(object, key, 0);
-  return value > 0 && value < 9e15 ? std::int64_t(value) : 0;
-}
 
 std::vector<ResultRow> rows_of(const ordered_json& results) {
   std::vector<ResultRow> rows;
@@ -47,10 +42,10 @@ std::vector<ResultRow> rows_of(const ordered_json& results) {
     row.method = text_at(entry, "method");
     row.plan = text_at(entry, "plan");
     row.metric = text_at(entry, "metric");
-    row.scale = number_at(entry, "scale", 1);
+    row.scale = number_or(entry, "scale", 1);
     row.length = count_at(entry, "length");
-    if (entry.contains("depth")) row.depth = number_at(entry, "depth", kNan);
-    row.estimate = {number_at(entry, "value", kNan), number_at(entry, "stderr", kNan),
+    if (entry.contains("depth")) row.depth = number_or(entry, "depth", kNan);
+    row.estimate = {number_or(entry, "value", kNan), number_or(entry, "stderr", kNan),
                     std::size_t(count_at(entry, "n"))};
     rows.push_back(std::move(row));
   }
@@ -108,6 +103,8 @@ void read_into(RunRecord& record, RecordedRun recorded, bool has_results) {
         read_json(fs::path(record.folder) / "results.json", {.bytes = std::uint64_t{64} << 20});
     if (record.task == "tune") {
       record.search = search_from_json(results);
+    } else if (record.task == "sweep") {
+      record.sweep = sweep_from_json(results);
     } else {
       record.rows = rows_of(results);
     }

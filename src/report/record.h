@@ -32,7 +32,7 @@ struct RecordedMethod {
   std::optional<Plan> plan;  // of a ladder its last rung; absent where the numbers make no plan
 };
 
-// The search of mrrope tune, as search.h reads it.
+// The search of mrrope tune, as search_part.h reads it.
 struct SearchedPlan {
   std::string name;
   std::string origin;     // published, given, start, refined, knots
@@ -49,7 +49,7 @@ struct ProofLine {
   std::string method;
   std::vector<Cell> cells;
   Estimate needles;
-  std::string against;  // why it speaks against the found plan
+  std::string against;  // why it rivals the found plan
 };
 
 struct RecordedSearch {
@@ -63,6 +63,19 @@ struct RecordedSearch {
   std::string recommended;
   std::size_t documents = 0;
   std::vector<ProofLine> proof;  // the found plan first
+};
+
+// A sweep of the ramp boundaries, as sweep_part.h reads it.
+struct RecordedSweep {
+  struct Point {
+    std::string method;
+    int low = 0, high = 0;
+    std::string beta_fast, beta_slow;  // intervals, as text
+    Estimate perplexity;
+  };
+  std::int64_t length = 0;
+  std::size_t documents = 0;
+  std::vector<Point> points;
 };
 
 struct RunRecord {
@@ -84,6 +97,7 @@ struct RunRecord {
   std::optional<PerplexityResults> perplexity;
   std::optional<NeedleResults> needle;
   std::optional<RecordedSearch> search;
+  std::optional<RecordedSweep> sweep;
   std::vector<RecordedAnswer> answers;
   std::vector<std::string> notes;
 };

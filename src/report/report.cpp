@@ -11,10 +11,12 @@
 #include "eval/score/rouge.h"
 #include "report/charts/markup.h"
 #include "report/figures.h"
-#include "report/page/page.h"
+#include "report/legend.h"
+#include "report/page/html_page.h"
 #include "report/paper/paper.h"
-#include "report/search.h"
-#include "report/words.h"
+#include "report/search_part.h"
+#include "report/sweep_part.h"
+#include "report/verdict_words.h"
 
 namespace mrrope {
 
@@ -56,6 +58,15 @@ std::string verdict_part(const std::vector<VerdictWords>& verdicts) {
     std::string points;
     for (const std::string& s : v.sentences) points += cat("<li>", pretty(s), "</li>\n");
     if (!points.empty()) out += cat("<ul>\n", points, "</ul>\n");
+    std::string steps;
+    for (const NextStep& step : v.next) {
+      steps += cat("<dt>", escaped(step.what), "</dt><dd><code>", escaped(step.command),
+                   "</code></dd>\n");
+    }
+    if (!steps.empty()) {
+      out += cat("<p class=\"next\"><b>What to do next</b></p>\n<dl class=\"next\">\n", steps,
+                 "</dl>\n");
+    }
     out += "</section>\n";
   }
   return out;
@@ -67,19 +78,20 @@ std::string state_part(const std::vector<RunRecord>& records) {
     if (r.problem.empty() && r.finished) continue;
     out += cat("<p class=\"warn\"><b>", escaped(r.name), "</b> ", escaped(state_of(r)), ".");
     if (r.problem.empty() && !command_of(r).empty()) {
-      out += cat(" Go on with: <code>", escaped(command_of(r)), "</code>");
+      out += cat(" Resume with: <code>", escaped(command_of(r)), "</code>");
     }
     out += "</p>\n";
   }
   return out;
 }
 
-// One line per method: how far, and what it costs.
+// One line per method: how far it holds, and what it costs.
 DataTable method_table(const std::vector<RunRecord>& records) {
   DataTable table;
-  table.caption = "Every method";
-  table.header = {"method",         "run", "good to", "cost inside the window", "KL from untouched",
-                  "why not further"};
+  table.caption = "All methods";
+  table.header = {
+      "method",           "run", "good to", "cost inside the window", "KL from untouched",
+      "why it ends there"};
   table.text_columns = 3;
   table.text_at_end = true;
   std::size_t runs = 0;
@@ -105,7 +117,14 @@ DataTable method_table(const std::vector<RunRecord>& records) {
            v.reason});
     }
   }
-  if (runs == 1) {  // its name says nothing
+  const bool reasons = std::any_of(table.rows.begin(), table.rows.end(),
+                                   [](const auto& row) { return !row.back().empty(); });
+  if (!reasons) {
+    table.text_at_end = false;
+    table.header.pop_back();
+    for (auto& row : table.rows) row.pop_back();
+  }
+  if (runs == 1) {  // no need to name it
     table.text_columns = 2;
     table.header.erase(table.header.begin() + 1);
     for (auto& row : table.rows) row.erase(row.begin() + 1);
@@ -139,7 +158,7 @@ std::string answers_part(const std::vector<RunRecord>& records, const std::strin
   for (const RunRecord& record : records) {
     if (record.answers.empty() || section_of(record.task) != section) continue;
     DataTable table;
-    table.caption = cat(record.name, ": answers that missed, the longest texts first");
+    table.caption = cat(record.name, ": wrong answers, longest texts first");
     table.header = {"method", "length", "depth", "expected", "answer"};
     table.text_columns = 5;
     std::vector<RecordedAnswer> missed;
@@ -158,9 +177,8 @@ std::string answers_part(const std::vector<RunRecord>& records, const std::strin
       }
     }
     if (table.rows.empty()) continue;
-    out += cat("<details><summary>", table.rows.size(), " of ", missed.size(),
-               " answers that missed (", escaped(record.name), ")</summary>\n", to_html(table),
-               "</details>\n");
+    out += cat("<details><summary>", table.rows.size(), " of ", missed.size(), " wrong answers (",
+               escaped(record.name), ")</summary>\n", to_html(table), "</details>\n");
   }
   return out;
 }
@@ -182,8 +200,8 @@ std::string search_part(const std::vector<RunRecord>& records) {
 
 DataTable cost_table(const std::vector<RunRecord>& records) {
   DataTable table;
-  table.caption = "What the runs took";
-  table.header = {"run", "engine", "tokens", "seconds", "tokens per second", "most memory"};
+  table.caption = "Cost of the runs";
+  table.header = {"run", "engine", "tokens", "seconds", "tokens per second", "peak memory"};
   table.text_columns = 2;
   for (const RunRecord& r : records) {
     if (!r.problem.empty()) continue;
@@ -239,7 +257,7 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
     };
     put("folder", r.folder, true);
     put("state", state_of(r));
-    put("run again with", command_of(r), true);
+    put("command", command_of(r), true);
     if (r.problem.empty()) {
       put("model", cat(r.model, ", ", r.architecture, ", window ", length_text(r.window)));
       put("model digest", r.model_digest, true);
@@ -264,6 +282,15 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
   return out;
 }
 
+std::string legend_part(const std::vector<RunRecord>& records) {
+  std::string out;
+  for (const Term& term : terms_of(records)) {
+    out += cat("<dt>", pretty(term.name), "</dt><dd>", escaped(term.meaning), "</dd>\n");
+  }
+  return cat("<details class=\"terms\"><summary>What the terms mean</summary>\n<dl>\n", out,
+             "</dl></details>\n");
+}
+
 std::string lead_of(const std::vector<RunRecord>& records) {
   std::vector<std::string> models;
   for (const RunRecord& r : records) {
@@ -283,6 +310,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
   std::string body = verdict_part(verdicts_of(records)) + state_part(records);
   const DataTable methods = method_table(records);
   if (!methods.rows.empty()) body += table_html(methods);
+  body += legend_part(records);
 
   const std::vector<Figure> figures = figures_of(records);
   const std::vector<TaskTable> tables = tables_of(records);
@@ -311,26 +339,31 @@ std::string report_page(const std::vector<RunRecord>& records) {
     if (lines.empty() && maps.empty() && shown.empty()) continue;
     body += cat("<h2>", escaped(section), "</h2>\n", maps);
     if (section == kSearchSection) body += search_part(records);
+    if (section == kSweepSection && records.size() > 1) {  // alone it is the headline
+      for (const RunRecord& r : records) {
+        if (r.sweep) body += cat("<p>", pretty(sweep_words(*r.sweep)), "</p>\n");
+      }
+    }
     if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
     if (!shown.empty()) {
-      // Charts hold the same numbers; where a task has none, its table is all there is.
+      // Charts have the same numbers; a task without a chart shows its table at once.
       const char* open = lines.empty() && maps.empty() ? " open" : "";
       body += cat("<details", open, "><summary>Tables</summary>\n", shown, "</details>\n");
     }
     body += answers_part(records, section);
   }
 
-  const std::vector<DataTable> printed = beside_the_paper(records);
+  const std::vector<DataTable> printed = compared_with_paper(records);
   if (!printed.empty()) {
     body +=
-        "<h2>Beside the paper</h2>\n<p>The same model in the MrRoPE paper. Other texts, other "
-        "prompts and other precision give other numbers; the order of the methods is what may "
-        "be compared.</p>\n";
+        "<h2>Compared with the paper</h2>\n<p>The same model in the MrRoPE paper. Different texts, "
+        "prompts and precision give different numbers, so compare the order of the methods, not "
+        "the values.</p>\n";
     for (const DataTable& t : printed) body += table_html(t);
   }
   body += cat("<h2>Speed and memory</h2>\n", to_html(cost_table(records)),
-              "<h2>Provenance</h2>\n<p>Everything above is made from the journals of these runs; "
-              "the same command gives the same numbers on the same engine.</p>\n",
+              "<h2>Provenance</h2>\n<p>Everything above comes from the journals of these runs. "
+              "The same command gives the same numbers on the same engine.</p>\n",
               provenance_part(records));
   return to_page({"mrrope report", lead_of(records), body});
 }
@@ -338,11 +371,16 @@ std::string report_page(const std::vector<RunRecord>& records) {
 ordered_json report_json(const std::vector<RunRecord>& records) {
   ordered_json verdicts = ordered_json::array();
   for (const VerdictWords& v : verdicts_of(records)) {
+    ordered_json next = ordered_json::array();
+    for (const NextStep& step : v.next) {
+      next.push_back({{"what", step.what}, {"command", step.command}});
+    }
     verdicts.push_back({{"model", v.model},
                         {"method", v.method.empty() ? ordered_json() : ordered_json(v.method)},
                         {"good_to", v.good_to > 0 ? ordered_json(v.good_to) : ordered_json()},
                         {"headline", v.headline},
-                        {"words", v.sentences}});
+                        {"words", v.sentences},
+                        {"next", next}});
   }
   ordered_json runs = ordered_json::array();
   ordered_json rows = ordered_json::array();
@@ -374,8 +412,10 @@ std::string report_text(const std::vector<RunRecord>& records) {
   for (const VerdictWords& v : verdicts_of(records)) {
     out += cat(v.model, ": ", v.headline, "\n");
     for (const std::string& s : v.sentences) out += cat("  ", s, "\n");
+    for (const NextStep& step : v.next) out += cat("  ", step.what, ": ", step.command, "\n");
   }
   for (const RunRecord& r : records) {
+    if (r.sweep && records.size() > 1) out += cat(r.name, ": ", sweep_words(*r.sweep), "\n");
     if (!r.search) continue;
     out += cat(r.name, ":\n");
     for (const std::string& s : search_words(*r.search)) out += cat("  ", s, "\n");

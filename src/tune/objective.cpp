@@ -108,11 +108,7 @@ Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& t
     if (!std::all_of(measured.answers.begin(), measured.answers.end(), finite)) {
       measured.failed = "the log-probability of an answer is not a finite number";
     }
-  } catch (const Error& e) {
-    // The engine's refusal to go on with NaN is data; a device that failed is not.
-    if (e.kind() != ErrorKind::failed || std::string(e.what()).find("NaN") == std::string::npos) {
-      throw;
-    }
+  } catch (const NanLogits& e) {  // data about the plan, unlike a device that fails
     measured.failed = e.what();
   }
   return measured;

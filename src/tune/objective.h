@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the search makes small: mean log-perplexity over bands of length, minus a weight times the
+// What the search minimizes: mean log-perplexity over bands of length, minus a weight times the
 // mean log-probability of planted answers (per token of the answer). Short bands count as much as
-// long ones, so what a plan costs inside the window counts too.
+// long ones, so the cost inside the window counts too.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace mrrope {
 struct Measured {
   std::vector<double> bands;    // loss per token of each band, natural logarithm
   std::vector<double> answers;  // log-probability per token of each planted answer
-  std::string failed;           // why there are no numbers; empty: there are
+  std::string failed;           // why there are no numbers; empty: there are some
 
   double log_perplexity() const;  // mean of the bands
   double retrieval() const;       // mean of the answers
@@ -31,8 +31,8 @@ struct Measured {
 // Ends of the bands: half the window, the window, and twice as much each time up to `length`.
 std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length);
 
-// The model must have no timeline. Numbers that are not finite, and an engine that fails on them,
-// are data: `failed` says so. `between` is called with the tokens just computed.
+// The model must have no timeline. Numbers that are not finite, and NanLogits, are data: `failed`
+// says so. `between` is called with the tokens just computed.
 Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& text,
                  std::int64_t batch, const std::function<void(std::int64_t)>& between);
 

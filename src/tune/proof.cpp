@@ -15,10 +15,9 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// What a missed needle counts for, in nats per token of the answer: some digits guessed.
+// The cost of a missed needle, in nats per token of the answer.
 constexpr double kMissed = 3;
 
-// Losses of one row at one length, in the order of the documents.
 const PerplexityRow* row_of(const PerplexityResults& results, const std::string& method) {
   for (const PerplexityRow& row : results.rows) {
     if (row.method == method) return &row;
@@ -33,7 +32,7 @@ const NeedleRow* row_of(const NeedleResults& results, const std::string& method)
   return nullptr;
 }
 
-// The share that a finds more than b.
+// The share of needles that a finds, minus that of b.
 Estimate needle_difference(const NeedleResults& results, const std::string& a,
                            const std::string& b) {
   for (const Comparison& c : results.comparisons) {
@@ -210,7 +209,7 @@ std::string to_text(const Proof& proof) {
                          " held-out documents; ", proof.tuned.found.n, " needles at ",
                          length_text(proof.lengths.back()), ":\n", aligned(table));
 
-  std::vector<TextRow> pairs = {{proof.tuned.method + " against"}};
+  std::vector<TextRow> pairs = {{proof.tuned.method + " compared with"}};
   for (const std::int64_t n : proof.lengths) pairs[0].push_back(length_text(n) + " %");
   pairs[0].push_back("needles, points");
   for (const ProofRow& row : proof.rows) {
@@ -220,8 +219,9 @@ std::string to_text(const Proof& proof) {
     line.push_back(signed_percent({100 * d.value, 100 * d.error, d.n}));
     pairs.push_back(std::move(line));
   }
-  text += cat("\nPaired differences (below 0 %: lower perplexity; above 0 points: more needles):\n",
-              aligned(pairs));
+  text += cat(
+      "\nPaired differences (negative percent: lower perplexity; positive points: more needles):\n",
+      aligned(pairs));
   for (const ProofRow& row : proof.rows) {
     if (!row.against.empty()) text += cat("  ", row.method, " ", row.against, "\n");
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The proof of a found plan, on documents that the search never saw: perplexity at every length
-// from the window on, and needles by the pinned protocol, beside every published method with
+// from the window on, and needles by the pinned protocol, compared with every published method at
 // headroom 1 and 1.25.
 //
-// The rule. A published method stands against the found plan if it finds as many needles (not fewer
-// by more than two standard errors of the paired difference) and the found plan's perplexity is not
-// lower by more than two standard errors at every length; or if its perplexity at the wanted length
-// is lower or equal and the found plan does not find more needles. The found plan is better if none
-// stands against it.
+// The rule. A published method rivals the found plan if it finds as many needles (not fewer by more
+// than two standard errors of the paired difference) and the found plan's perplexity is not lower
+// by more than two standard errors at every length; or if its perplexity at the wanted length is
+// lower or equal and the found plan does not find more needles. The found plan is better if it has
+// no rival.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ struct ProofOptions {
   std::int64_t batch = 2048;
 };
 
-// One published method beside the found plan.
+// One published method compared with the found plan.
 struct ProofRow {
   std::string method;
   std::vector<Estimate> perplexity;  // one per length
@@ -38,7 +38,7 @@ struct ProofRow {
   Estimate needle_difference;     // the found plan's share minus this one's, paired
   bool lower_perplexity = false;  // the found plan's is, at every length from the window on
   bool as_many_needles = false;   // as the found plan
-  std::string against;            // why it stands against the found plan; empty: it does not
+  std::string against;            // why it rivals the found plan; empty: it does not
 };
 
 struct Proof {
@@ -48,11 +48,11 @@ struct Proof {
   std::vector<ProofRow> rows;
   std::vector<Estimate> untouched;  // perplexity of the model as shipped
   bool better = false;
-  std::string recommended;  // a row, where it is not
+  std::string recommended;  // a row, if it is not
 };
 
-// Runs what the folders `ppl` and `needle` do not hold yet. tuned.name is its row.
-// weight: of needles against log-perplexity, where a published method is to be recommended.
+// Runs what the folders `ppl` and `needle` do not have yet. tuned.name is its row.
+// weight: of needles against log-perplexity, for recommending a published method.
 Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
             const std::vector<Document>& held_out, const ProofOptions& options, double weight,
             RunFolder& ppl, RunFolder& needle, Progress& progress);

@@ -14,7 +14,7 @@ namespace mrrope {
 
 namespace {
 
-constexpr double kLastStep = 0.1;  // of the first: a fine end would chase the noise of the texts
+constexpr double kLastStep = 0.1;  // of the first: finer steps would chase the noise of the texts
 
 struct Call {
   const std::function<std::optional<double>(const std::vector<double>&)>& f;
@@ -61,7 +61,7 @@ void refine(const Box& box, std::vector<double> start,
   double value = 0;
   const nlopt_result result = nlopt_optimize(c.optimiser, start.data(), &value);
   if (c.thrown) std::rethrow_exception(c.thrown);
-  // Roundoff is where BOBYQA ends on a staircase: as good an end as any.
+  // On a staircase BOBYQA ends with a roundoff error, which is fine.
   if (result < 0 && result != NLOPT_FORCED_STOP && result != NLOPT_ROUNDOFF_LIMITED) {
     throw Error(ErrorKind::failed, cat("the local search failed: ", nlopt_result_to_string(result)),
                 "this is a bug: please report it");

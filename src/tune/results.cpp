@@ -73,14 +73,15 @@ std::string to_text(const SearchResult& result) {
   for (const std::size_t i : result.front) {
     table.push_back(row(result.trials[i], i == result.best ? "* " : "  "));
   }
-  std::string text = cat(
-      "The front, of ", result.trials.size(), " plans in ", fixed(result.passes, 1),
-      " passes (perplexity: over bands; answers: log-probability per token):\n", aligned(table));
+  std::string text =
+      cat("The front of ", result.trials.size(), " plans tried in ", fixed(result.passes, 1),
+          " passes (perplexity: mean over bands; answers: log-probability per token):\n",
+          aligned(table));
   std::vector<TextRow> others;
   for (const Trial& t : result.trials) {
     if (t.proposal.origin == "published" && t.complete) others.push_back(row(t, "  "));
   }
-  if (!others.empty()) text += cat("Published, on the same texts:\n", aligned(others));
+  if (!others.empty()) text += cat("Published plans on the same texts:\n", aligned(others));
   return text;
 }
 

@@ -24,8 +24,8 @@ constexpr std::size_t kMostStart = 48;  // proposals
 constexpr std::size_t kStretches = 4;   // of the middle, for free knots; one follows from the rest
 constexpr double kKnotShare = 0.25;     // of what the start leaves
 constexpr double kKnotPasses = 6;       // with fewer the knots' first model is never finished
-constexpr std::size_t kRaceTexts = 3;   // before a trial may be given up
-constexpr double kFailed = 10;          // what a plan without numbers lies above the best
+constexpr std::size_t kRaceTexts = 3;   // before a trial may be stopped
+constexpr double kFailed = 10;          // how far a plan without numbers is above the best
 
 // Texts of each stage of the start. The first stage reads halves.
 struct Stage {
@@ -77,7 +77,7 @@ class Search {
   SearchResult run(const std::vector<Proposal>& first) {
     const std::int64_t all = left_;
     progress_.start(all, 0);
-    // Few passes go rather into as many points of the family as there are published plans.
+    // A small budget goes into more points of the family instead.
     const bool rescue = start_cost(set_, 2 * first.size(), true) <= kStartShare * options_.budget;
     std::size_t count = first.size();
     while (count < kMostStart &&
@@ -90,7 +90,7 @@ class Search {
     }
     try {
       halve(rescue);
-    } catch (const OutOfBudget&) {  // what was measured in full is still there
+    } catch (const OutOfBudget&) {  // fully measured plans remain
     }
     if (!best_) {
       throw Error(ErrorKind::failed,
@@ -414,16 +414,19 @@ double start_cost(const SearchSet& set, std::size_t proposals, bool rescue) {
   return passes;
 }
 
+void check_budget(const SearchSet& set, std::size_t published, double budget) {
+  const double least = start_cost(set, published, false);
+  if (budget >= least) return;
+  throw Error(ErrorKind::usage,
+              cat("a budget of ", budget, " passes is too small: comparing the ", published,
+                  " published plans takes ", fixed(least, 1)),
+              cat("give --budget ", std::ceil(2 * least), " or more; 40 is usual"));
+}
+
 SearchResult run_search(TimelineModel& model, const Space& space, const SearchSet& set,
                         const std::vector<Proposal>& first, const SearchOptions& options,
                         RunFolder& folder, Progress& progress) {
-  const double least = start_cost(set, first.size(), false);
-  if (!(options.budget >= least)) {
-    throw Error(ErrorKind::usage,
-                cat("a budget of ", options.budget, " passes does not even compare the ",
-                    first.size(), " published plans, which takes ", fixed(least, 1)),
-                cat("give --budget ", std::ceil(2 * least), " or more; 40 is usual"));
-  }
+  check_budget(set, first.size(), options.budget);
   folder.begin(search_identity(model, space, set, options));
   return Search(model, space, set, options, folder, progress).run(first);
 }

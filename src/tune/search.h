@@ -5,7 +5,7 @@
 // best.
 //
 // The budget counts passes: one pass is the whole search set once at the wanted length. Every unit
-// (plan and text) is a line of the journal, so the same command goes on where it stopped; units
+// (plan and text) is a line of the journal, so the same command resumes where it stopped; units
 // from the journal count as if computed now, so the path is the same. It depends on seed and
 // numbers only.
 #pragma once
@@ -66,8 +66,11 @@ struct SearchResult {
 // Passes that the start takes with this many proposals.
 double start_cost(const SearchSet& set, std::size_t proposals, bool rescue);
 
-// Throws Error: usage (a budget below what comparing the published methods takes, named), failed
-// (the objective is not a number under any plan), interrupted.
+// Throws Error (usage) if the budget does not cover comparing this many published plans.
+void check_budget(const SearchSet& set, std::size_t published, double budget);
+
+// Throws Error: usage (as check_budget()), failed (the objective is not a number under any plan),
+// interrupted.
 SearchResult run_search(TimelineModel& model, const Space& space, const SearchSet& set,
                         const std::vector<Proposal>& first, const SearchOptions& options,
                         RunFolder& folder, Progress& progress);

@@ -102,7 +102,7 @@ std::vector<Document> long_documents(const Tokenizer& model, const std::vector<D
     next.id += cat(next.id.empty() ? "" : " + ", document.id);
     next.text += cat(next.text.empty() ? "" : "\n\n", document.text);
     have += count;
-    // Joining may merge a few tokens at the seams, so the sum alone is no proof.
+    // Joining may merge a few tokens at the seams, so the sum alone is not enough.
     if (have < tokens || std::int64_t(model.tokenize(next.text, false, false).size()) < tokens) {
       continue;
     }
@@ -121,9 +121,9 @@ Split split_documents(const Tokenizer& model, const std::vector<Document>& docum
   const std::size_t n = all.size();
   if (n < 3) {
     throw Error(ErrorKind::usage,
-                cat("the text is too short to split: it makes ", n, " document(s) of ", tokens,
-                    " tokens, and one for the search and two to prove it on are needed"),
-                "give --text more files, or a shorter --ctx");
+                cat("not enough text: it makes ", n, n == 1 ? " document of " : " documents of ",
+                    tokens, " tokens, but the search needs one and the proof two"),
+                "give more files with --text, or a shorter --ctx");
   }
   Random random(seed);
   for (std::size_t i = n; i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text of the search set: a document with answers planted all over it, each asked for at its end.
+// A text of the search set: a document with planted answers, each asked for at its end.
 // One pass over it gives both halves of the objective: the loss of its own tokens, by length, and
 // the log-probability of every planted answer.
 #pragma once
@@ -30,7 +30,7 @@ struct SearchText {
 };
 
 // document: at least `length` tokens without BOS. The words and numbers are drawn by (seed,
-// number). Throws Error (usage) where `length` is too short for the needles.
+// number). Throws Error (usage) if `length` is too short for the needles.
 SearchText plant(const Tokenizer& model, const NeedleForm& form, const std::string& id,
                  const std::vector<Token>& document, std::int64_t length, std::size_t answers,
                  std::uint64_t seed, std::size_t number);
@@ -40,16 +40,16 @@ SearchText plant(const Tokenizer& model, const NeedleForm& form, const std::stri
 std::vector<Document> long_documents(const Tokenizer& model, const std::vector<Document>& documents,
                                      std::int64_t tokens);
 
-// Which documents the search sees and which it never does, drawn by the seed before anything
-// starts.
+// The documents that the search sees and those that it never does, drawn by the seed before
+// anything starts.
 struct Split {
   std::vector<Document> search;
   std::vector<Document> held_out;
 };
 
 // At most `most` for the search, at most half of them; the rest is held out, at most
-// `most_held_out` (0: all). Throws Error (usage) below one and two: a paired error needs two
-// documents.
+// `most_held_out` (0: all). Throws Error (usage) if there are fewer than one and two: a paired
+// error needs two documents.
 Split split_documents(const Tokenizer& model, const std::vector<Document>& documents,
                       std::int64_t tokens, std::size_t most, std::size_t most_held_out,
                       std::uint64_t seed);

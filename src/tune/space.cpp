@@ -37,17 +37,17 @@ void finish(const Space& space, Proposal& c) {
   if (space.elastic) {
     c.ladder = make_ladder(space.geometry, {e, c.rung_step, c.headroom, space.ctx});
   } else {
-    e.length = space.ctx;  // so that the headroom can be read off the plan
+    e.length = space.ctx;  // so that the headroom can be read from the plan
     c.ladder = make_ladder(make_plan(space.geometry, e), space.ctx);
   }
   c.plan = ladder_digest(c.ladder);
   c.numbers = numbers_digest(c.ladder);
 }
 
-// Six digits are more than any of these can be told apart by, and keep plan files readable.
+// Six digits are more than any search can tell apart, and keep plan files readable.
 double rounded(double value) { return std::stod(significant(value, 6)); }
 
-Boundaries borders(const Space& space, const Point& point) {
+Boundaries boundaries_at(const Space& space, const Point& point) {
   const int last = pair_count(space.geometry) - 1;
   const int low = std::clamp(int(std::lround(point[kLow])), 0, last - 1);
   return {low, std::clamp(int(std::lround(point[kHigh])), low + 1, last)};
@@ -75,7 +75,7 @@ double turns_at(const Geometry& geometry, double pair) {
 
 Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic) {
   if (ctx <= geometry.train_length) {
-    refuse(cat(ctx, " tokens lie inside the trained window of ", geometry.train_length,
+    refuse(cat(ctx, " tokens fit in the trained window of ", geometry.train_length,
                ": there is nothing to tune"),
            cat("give --ctx above ", geometry.train_length));
   }
@@ -85,7 +85,7 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic) {
   const Boundaries usual = make_plan(geometry, pro).boundaries();
   const double last = pair_count(geometry) - 1;
   const double width = usual.high - usual.low;
-  const double pairs = std::max(1.0, std::round(last / 16));  // a step along a border
+  const double pairs = std::max(1.0, std::round(last / 16));  // a step along a boundary
 
   Space space{geometry, ctx, elastic, {}, {}, {}, {}, {}};
   const auto axis = [&](double lower, double upper, double step, double start_lower,
@@ -111,14 +111,14 @@ Proposal proposal_at(const Space& space, Point point, const std::string& origin)
   for (std::size_t i = 0; i < point.size(); ++i) {
     point[i] = std::clamp(point[i], space.lower[i], space.upper[i]);
   }
-  const Boundaries b = borders(space, point);
+  const Boundaries b = boundaries_at(space, point);
   Proposal c;
   c.origin = origin;
   c.extension.method = "power";
   Parameters& p = c.extension.parameters;
   p.power = rounded(point[kPower]);
-  // A quarter of a pair inside, so that rounding never moves a border. Betas, not pairs: they carry
-  // over to other models.
+  // A quarter of a pair inside, so that rounding never moves a boundary. Betas, not pairs: they
+  // carry over to other models.
   p.beta_fast = rounded(turns_at(space.geometry, b.low + 0.25));
   p.beta_slow = rounded(turns_at(space.geometry, b.high - 0.25));
   p.attn_coef = rounded(point[kAttnCoef]);
@@ -176,11 +176,11 @@ Proposal from_plan(const Space& space, const std::variant<Plan, Ladder>& given) 
            "give a plan of method power, uni, pro or yarn");
   }
   if (list && space.elastic) {
-    refuse("a list of factors does not grow with a ladder",
+    refuse("a list of factors cannot become a ladder",
            "give a plan of method power, uni, pro or yarn");
   }
   if (method_row(c.extension.method).reach == Reach::unchanged) {
-    refuse("the given plan changes nothing", "remove it");
+    refuse("the given plan changes nothing", "remove --start-plan");
   }
   if (ladder && ladder->elastic()) {
     c.headroom = ladder->headroom();

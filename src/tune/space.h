@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is searched: the power family with its borders, temperature and headroom; for a ladder the
-// rung step too. Published methods stand beside it, so that the search starts from all of them.
+// What is searched: the power family with its ramp boundaries, temperature and headroom, and for a
+// ladder the rung step. The search also starts from every published method.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace mrrope {
 
-// Coordinates of a point, in this order. Borders are pair indices, rounded when a plan is made: the
-// objective is a staircase along them, and a step of the search crosses several stairs.
+// Coordinates of a point, in this order. Boundaries are pair indices, rounded when a plan is made:
+// the objective is a staircase along them, and a step of the search crosses several stairs.
 enum Parameter : std::size_t { kPower, kLow, kHigh, kAttnCoef, kHeadroom, kRungStep };
 using Point = std::vector<double>;
 
@@ -25,15 +25,15 @@ struct Space {
   // One entry per coordinate: five, for a ladder six.
   Point lower, upper;
   Point step;  // of the first moves of a local search
-  // Where the start is spread: nearer to what is published, for most of the rest is hopeless.
+  // The start is spread over this part only, near the published methods; most of the rest is bad.
   Point start_lower, start_upper;
 };
 
-// Throws Error (usage) where ctx lies inside the window, or the geometry has no middle to extend.
+// Throws Error (usage) if ctx fits in the window, or the geometry has no middle to extend.
 Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic);
 
 struct Proposal {
-  std::string name;    // the row in tables: "pro", "pro x1.25", "found"
+  std::string name;    // in tables: "pro", "pro x1.25", "found"
   std::string origin;  // published, given, start, refined, knots
   Extension extension;
   double headroom = 1;
@@ -44,15 +44,15 @@ struct Proposal {
   std::optional<Point> point;  // absent outside the family
 };
 
-// A point outside the bounds is moved to them; borders that cross are moved apart.
+// A point outside the bounds is moved to them; boundaries that cross are moved apart.
 Proposal proposal_at(const Space& space, Point point, const std::string& origin);
 
 // yarn, yarn-rotations, uni and pro, each with headroom 1 and 1.25: static or, in an elastic space,
-// as ladders of the usual step. A method that refuses the geometry is left out.
+// as ladders of the usual step. Methods that do not fit the geometry are left out.
 std::vector<Proposal> published(const Space& space);
 
 // A plan made for this or another model: its parameters, at this space's length.
-// Throws Error (usage) where it is a list of factors for another model.
+// Throws Error (usage) if it is a list of factors for another model.
 Proposal from_plan(const Space& space, const std::variant<Plan, Ladder>& plan);
 
 // Evenly spread over the bounds: an additive recurrence, started at random by the seed.
@@ -66,7 +66,7 @@ Proposal with_knots(const Space& space, const Proposal& base, const std::vector<
 // The same parameters at another length of the same model.
 Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ctx);
 
-// Turns in the window of a pair index that need not be whole.
+// Turns in the window of a pair index, which may be fractional.
 double turns_at(const Geometry& geometry, double pair);
 
 // "power -0.31, middle 9..38 (beta_fast 36.2, beta_slow 0.71), attn_coef 0.064, headroom 1.08".

@@ -2,11 +2,18 @@
 #include "tune/sweep.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <functional>
 #include <limits>
 
+#include "base/csv.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "core/methods.h"
+#include "eval/run/target.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -16,6 +23,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int kMostPairs = 1 << 20;
 
 std::string beta_text(double value) {
   return std::isfinite(value) ? significant(value, 3) : std::string("inf");
@@ -29,43 +37,91 @@ std::string cell(const SweepPoint* point) {
 
 std::string row_name(const SweepPoint& p) { return cat(p.method, " ", p.low, "..", p.high); }
 
+// Turns of a pair in the window. A ramp may end past the last pair: plain RoPE goes on there, as in
+// pair_with_turns().
+double turns_of(const Geometry& g, int pair) {
+  const std::vector<double> turns = rotations_in_window(g);
+  const int last = int(turns.size()) - 1;
+  if (pair <= last) return turns[std::size_t(pair)];
+  return turns.back() * std::pow(g.base, -2.0 * (pair - last) / g.rotary_dim);
+}
+
+// The largest high that a method takes.
+int highest_boundary(const Geometry& g, const std::string& method) {
+  return method_row(method).needs_middle ? pair_count(g) - 1 : g.rotary_dim - 1;
+}
+
+BetaInterval beta_fast_of(const Geometry& g, int low) {
+  return {turns_of(g, low + 1), low == 0 ? kInfinity : turns_of(g, low)};
+}
+
+// The largest possible high takes every smaller beta too.
+BetaInterval beta_slow_of(const Geometry& g, const std::string& method, int high) {
+  const bool last = high >= highest_boundary(g, method);
+  return {last ? 0 : turns_of(g, high), high == 0 ? kInfinity : turns_of(g, high - 1)};
+}
+
+ordered_json identity_of(TimelineModel& model, const SweepRequest& request,
+                         const std::vector<Document>& documents) {
+  ordered_json run;
+  run["task"] = "sweep";
+  run["model"] = Target(model).identity();
+  run["engine"] = model.description();
+  run["settings"] = {{"ctx", request.ctx},
+                     {"headroom", request.headroom},
+                     {"methods", request.methods},
+                     {"low", request.low},
+                     {"high", request.high}};
+  run["documents"] = ordered_json::array();
+  for (const Document& d : documents) run["documents"].push_back({{"id", d.id}});
+  return run;
+}
+
 }  // namespace
 
-BetaInterval beta_fast_of(const Geometry& geometry, int low) {
-  const std::vector<double> turns = rotations_in_window(geometry);
-  const std::size_t next = std::min(std::size_t(low) + 1, turns.size() - 1);
-  return {turns[next], low == 0 ? kInfinity : turns[std::size_t(low)]};
+std::vector<int> parse_pairs(const std::string& text, int step, const std::string& flag) {
+  std::vector<int> out;
+  if (text.empty()) return out;
+  const auto refuse = [&] {
+    throw Error(ErrorKind::usage, cat("'", text, "' is not a range of pairs"),
+                cat("write ", flag, " 5..15, or one number"));
+  };
+  const auto number_at = [&](std::size_t begin, std::size_t end) {
+    int value = 0;
+    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, value);
+    if (error != std::errc() || stop != text.data() + end || value < 0) refuse();
+    return value;
+  };
+  const std::size_t dots = text.find("..");
+  const int first = number_at(0, std::min(dots, text.size()));
+  const int last = dots == std::string::npos ? first : number_at(dots + 2, text.size());
+  if (last < first || last > kMostPairs) refuse();
+  for (std::int64_t pair = first; pair <= last; pair += step) out.push_back(int(pair));
+  return out;
 }
 
-BetaInterval beta_slow_of(const Geometry& geometry, int high) {
-  const std::vector<double> turns = rotations_in_window(geometry);
-  // Borders past the last pair are moved to it.
-  const bool last = std::size_t(high) + 1 >= turns.size();
-  return {last ? 0 : turns[std::size_t(high)], turns[std::size_t(high) - 1]};
-}
-
-std::string beta_fast_text(const Geometry& g, int low) {
-  const BetaInterval b = beta_fast_of(g, low);
+std::string text_of_beta_fast(const SweepPoint& p) {
+  const BetaInterval& b = p.beta_fast;
   return cat("(", beta_text(b.from), ", ", beta_text(b.to), std::isfinite(b.to) ? "]" : ")");
 }
 
-std::string beta_slow_text(const Geometry& g, int high) {
-  const BetaInterval b = beta_slow_of(g, high);
+std::string text_of_beta_slow(const SweepPoint& p) {
+  const BetaInterval& b = p.beta_slow;
   return cat(b.from > 0 ? "[" : "(", beta_text(b.from), ", ", beta_text(b.to), ")");
 }
 
 std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const SweepRequest& request,
                                            std::vector<SweepPoint>& points) {
   if (request.low.empty() && request.high.empty()) {
-    throw Error(ErrorKind::usage, "no border to sweep", "give --low 5..15, --high 30..45, or both");
+    throw Error(ErrorKind::usage, "no boundary to sweep",
+                "give --low 5..15, --high 30..45, or both");
   }
   if (request.methods.empty())
     throw Error(ErrorKind::usage, "no method to sweep", "give --methods uni,pro");
   if (request.ctx <= geometry.train_length) {
-    throw Error(
-        ErrorKind::usage,
-        cat(request.ctx, " tokens lie inside the trained window of ", geometry.train_length),
-        cat("give --ctx above ", geometry.train_length));
+    throw Error(ErrorKind::usage,
+                cat(request.ctx, " tokens fit in the trained window of ", geometry.train_length),
+                cat("give --ctx above ", geometry.train_length));
   }
   const auto or_own = [](const std::vector<int>& given) {
     std::vector<std::optional<int>> all(given.begin(), given.end());
@@ -75,7 +131,7 @@ std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const Sweep
   std::vector<MethodUnderTest> rows;
   for (const std::string& method : request.methods) {
     if (!find_method(method).takes_borders) {
-      throw Error(ErrorKind::usage, cat("method ", method, " has no borders to sweep"),
+      throw Error(ErrorKind::usage, cat("method ", method, " has no boundaries to sweep"),
                   "give yarn, uni, pro or power");
     }
     for (const auto& low : or_own(request.low)) {
@@ -88,32 +144,42 @@ std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const Sweep
         e.parameters.high = high;
         const Plan plan = make_plan(geometry, e);
         const Boundaries b = plan.boundaries();
-        points.push_back({method, b.low, b.high, {}});
+        points.push_back({method,
+                          b.low,
+                          b.high,
+                          beta_fast_of(geometry, b.low),
+                          beta_slow_of(geometry, method, b.high),
+                          {}});
         rows.push_back({row_name(points.back()), make_ladder(plan, request.ctx)});
       }
     }
   }
   if (rows.empty())
-    throw Error(ErrorKind::usage, "every low lies at or past every high",
-                "give --low below --high");
+    throw Error(ErrorKind::usage, "no low is below a high", "give --low below --high");
   return rows;
 }
 
 SweepResults run_sweep(TimelineModel& model, const SweepRequest& request,
-                       const std::vector<Document>& documents, RunFolder& folder,
-                       Progress& progress) {
-  SweepResults results{request, model.facts().geometry, documents.size(), {}};
-  const std::vector<MethodUnderTest> rows =
-      sweep_methods(results.geometry, request, results.points);
+                       const std::vector<Document>& documents, const std::string& folder,
+                       const RunInfo& info, Progress& progress) {
+  const Geometry& geometry = model.facts().geometry;
+  SweepResults results{request, geometry.train_length, documents.size(), {}, {}};
+  const std::vector<MethodUnderTest> rows = sweep_methods(geometry, request, results.points);
+  const auto open = [&](const std::filesystem::path& path) {
+    return folder.empty() ? RunFolder() : RunFolder(path, info);
+  };
+  RunFolder sweep = open(folder);
+  RunFolder ppl = open(std::filesystem::path(folder) / "ppl");
+  sweep.begin(identity_of(model, request, documents));
   PerplexityOptions options;
   options.lengths = {request.ctx};
   options.kl_positions = 0;
-  const PerplexityResults measured =
-      run_perplexity(model, rows, documents, options, folder, progress);
+  const PerplexityResults measured = run_perplexity(model, rows, documents, options, ppl, progress);
   for (std::size_t i = 0; i < results.points.size(); ++i) {
     results.points[i].perplexity = measured.rows[i].cells.back().perplexity;
   }
-  folder.finish(results_text(to_json(results)), {progress.seconds(), progress.computed()});
+  results.notes = ppl.notes();
+  sweep.finish(results_text(to_json(results)), {progress.seconds(), progress.computed()});
   return results;
 }
 
@@ -126,81 +192,99 @@ const SweepPoint* SweepResults::at(const std::string& method, std::optional<int>
 }
 
 ordered_json to_json(const SweepResults& results) {
-  const auto number_or_null = [](double value) {
-    return std::isfinite(value) ? ordered_json(value) : ordered_json();
-  };
   ordered_json out = {{"task", "sweep"},
                       {"length", results.request.ctx},
                       {"headroom", results.request.headroom},
                       {"documents", results.documents},
                       {"points", ordered_json::array()}};
   for (const SweepPoint& p : results.points) {
-    const BetaInterval fast = beta_fast_of(results.geometry, p.low);
-    const BetaInterval slow = beta_slow_of(results.geometry, p.high);
+    const BetaInterval& fast = p.beta_fast;
+    const BetaInterval& slow = p.beta_slow;
     out["points"].push_back({{"method", p.method},
                              {"low", p.low},
                              {"high", p.high},
-                             {"beta_fast", {number_or_null(fast.from), number_or_null(fast.to)}},
-                             {"beta_slow", {number_or_null(slow.from), number_or_null(slow.to)}},
+                             {"beta_fast", {json_or_null(fast.from), json_or_null(fast.to)}},
+                             {"beta_slow", {json_or_null(slow.from), json_or_null(slow.to)}},
                              {"metric", "perplexity"},
-                             {"value", number_or_null(p.perplexity.value)},
-                             {"stderr", number_or_null(p.perplexity.error)},
+                             {"value", json_or_null(p.perplexity.value)},
+                             {"stderr", json_or_null(p.perplexity.error)},
                              {"n", p.perplexity.n}});
   }
   return out;
 }
 
-std::string to_text(const SweepResults& results) {
-  const SweepRequest& r = results.request;
-  const Geometry& g = results.geometry;
-  std::string text =
-      cat("Perplexity of the first ", length_text(r.ctx), " tokens, ", results.documents,
-          " documents (window ", length_text(g.train_length), "):\n");
-  if (!r.low.empty() && !r.high.empty()) {
-    for (const std::string& method : r.methods) {
-      std::vector<TextRow> table = {{method, "beta_fast"}, {"", "beta_slow"}};
-      for (const int high : r.high) {
-        table[0].push_back(cat("high ", high));
-        table[1].push_back(beta_slow_text(g, high));
-      }
-      for (const int low : r.low) {
-        TextRow row = {cat("low ", low), beta_fast_text(g, low)};
-        for (const int high : r.high) row.push_back(cell(results.at(method, low, high)));
-        table.push_back(std::move(row));
-      }
-      text += aligned(table);
-    }
-    return text;
+namespace {
+
+// The boundary that is not swept may differ between methods.
+std::string same_or_varies(const std::vector<const SweepPoint*>& points,
+                           const std::function<std::string(const SweepPoint&)>& text) {
+  std::string common;
+  for (const SweepPoint* p : points) {
+    if (!p) continue;
+    const std::string here = text(*p);
+    if (!common.empty() && common != here) return "varies";
+    common = here;
   }
+  return common.empty() ? "-" : common;
+}
+
+std::string table_of_both(const SweepResults& results, const std::string& method) {
+  const SweepRequest& r = results.request;
+  std::vector<TextRow> table = {{method, "beta_fast"}, {"", "beta_slow"}};
+  for (const int high : r.high) {
+    const SweepPoint* any = results.at(method, std::nullopt, high);
+    table[0].push_back(cat("high ", high));
+    table[1].push_back(any ? text_of_beta_slow(*any) : "-");
+  }
+  for (const int low : r.low) {
+    const SweepPoint* any = results.at(method, low, std::nullopt);
+    TextRow row = {cat("low ", low), any ? text_of_beta_fast(*any) : "-"};
+    for (const int high : r.high) row.push_back(cell(results.at(method, low, high)));
+    table.push_back(std::move(row));
+  }
+  return aligned(table);
+}
+
+std::string table_of_one(const SweepResults& results) {
+  const SweepRequest& r = results.request;
   const bool lows = !r.low.empty();
   std::vector<TextRow> table = {{"low", "beta_fast", "high", "beta_slow"}};
   for (const std::string& method : r.methods) table[0].push_back(method);
-  for (const int border : lows ? r.low : r.high) {
-    const auto at = [&](const std::string& method) {
-      return lows ? results.at(method, border, std::nullopt)
-                  : results.at(method, std::nullopt, border);
-    };
-    // The border that is not swept is the same for all methods: they share its rule.
-    const SweepPoint* first = at(r.methods.front());
-    if (!first) continue;
-    TextRow row = {cat(first->low), beta_fast_text(g, first->low), cat(first->high),
-                   beta_slow_text(g, first->high)};
-    for (const std::string& method : r.methods) row.push_back(cell(at(method)));
+  for (const int boundary : lows ? r.low : r.high) {
+    std::vector<const SweepPoint*> points;
+    for (const std::string& method : r.methods) {
+      points.push_back(lows ? results.at(method, boundary, std::nullopt)
+                            : results.at(method, std::nullopt, boundary));
+    }
+    TextRow row = {same_or_varies(points, [](const SweepPoint& p) { return cat(p.low); }),
+                   same_or_varies(points, text_of_beta_fast),
+                   same_or_varies(points, [](const SweepPoint& p) { return cat(p.high); }),
+                   same_or_varies(points, text_of_beta_slow)};
+    for (const SweepPoint* p : points) row.push_back(cell(p));
     table.push_back(std::move(row));
   }
-  return text + aligned(table);
+  return aligned(table);
+}
+
+}  // namespace
+
+std::string to_text(const SweepResults& results) {
+  const SweepRequest& r = results.request;
+  std::string text =
+      cat("Perplexity of the first ", length_text(r.ctx), " tokens, ", results.documents,
+          " documents (window ", length_text(results.window), "):\n");
+  if (r.low.empty() || r.high.empty()) return text + table_of_one(results);
+  for (const std::string& method : r.methods) text += table_of_both(results, method);
+  return text;
 }
 
 std::string to_csv(const SweepResults& results) {
-  std::string text =
-      "method,low,high,beta_fast_above,beta_fast_to,beta_slow_from,beta_slow_below,perplexity,"
-      "stderr,n\n";
+  std::string text = csv_line({"method", "low", "high", "beta_fast_above", "beta_fast_to",
+                               "beta_slow_from", "beta_slow_below", "perplexity", "stderr", "n"});
   for (const SweepPoint& p : results.points) {
-    const BetaInterval fast = beta_fast_of(results.geometry, p.low);
-    const BetaInterval slow = beta_slow_of(results.geometry, p.high);
-    text +=
-        cat(p.method, ",", p.low, ",", p.high, ",", fast.from, ",", fast.to, ",", slow.from, ",",
-            slow.to, ",", p.perplexity.value, ",", p.perplexity.error, ",", p.perplexity.n, "\n");
+    text += csv_line({p.method, cat(p.low), cat(p.high), number(p.beta_fast.from),
+                      number(p.beta_fast.to), number(p.beta_slow.from), number(p.beta_slow.to),
+                      number(p.perplexity.value), number(p.perplexity.error), cat(p.perplexity.n)});
   }
   return text;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paper's study of the borders: perplexity at one length for every low, every high or every
-// pair of them, under several methods, on the user's model.
+// The paper's study of the ramp boundaries: perplexity at one length for every low, every high or
+// every combination of them, under several methods, on the user's model.
 #pragma once
 
 #include <cstdint>
@@ -15,53 +15,58 @@ namespace mrrope {
 
 struct SweepRequest {
   std::vector<std::string> methods;
-  // Pairs. Empty: the method's own border. At least one of the two is given.
+  // Pairs. Empty: the method's own boundary. At least one of the two is given.
   std::vector<int> low, high;
   std::int64_t ctx = 0;
   double headroom = 1;
 };
 
-// Betas that give a border: more than `from`, up to `to` for beta_fast; from `from`, below `to`
-// for beta_slow. Infinite where every larger one does.
+// "5..15" or one number, every `step` pairs. Empty text: no pairs. Throws Error (usage).
+std::vector<int> parse_pairs(const std::string& text, int step, const std::string& flag);
+
+// The betas that give a boundary. Infinite or 0 where there is no end.
 struct BetaInterval {
   double from = 0;
   double to = 0;
 };
-BetaInterval beta_fast_of(const Geometry& geometry, int low);   // (from, to]
-BetaInterval beta_slow_of(const Geometry& geometry, int high);  // [from, to)
-std::string beta_fast_text(const Geometry& geometry, int low);  // "(24.1, 27.8]"
-std::string beta_slow_text(const Geometry& geometry, int high);
 
 struct SweepPoint {
   std::string method;
   int low = 0;
   int high = 0;
+  BetaInterval beta_fast;  // (from, to]
+  BetaInterval beta_slow;  // [from, to)
   Estimate perplexity;
 };
+std::string text_of_beta_fast(const SweepPoint& point);  // "(24.1, 27.8]"
+std::string text_of_beta_slow(const SweepPoint& point);
 
 struct SweepResults {
   SweepRequest request;
-  Geometry geometry;
+  std::int64_t window = 0;
   std::size_t documents = 0;
-  std::vector<SweepPoint> points;  // by method, low, high; crossed borders are left out
+  std::vector<SweepPoint> points;  // by method, low, high; without those where low >= high
+  std::vector<std::string> notes;  // of the run folder, for the user
 
   const SweepPoint* at(const std::string& method, std::optional<int> low,
                        std::optional<int> high) const;
 };
 
-// One row of a run per point. Throws Error (usage): no border to sweep, a method without borders,
-// none that lie in order.
+// One method under test per point. Throws Error (usage): no boundary to sweep, a method without
+// boundaries, no low below a high.
 std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const SweepRequest& request,
                                            std::vector<SweepPoint>& points);
 
+// folder: run.json and results.json of the sweep, and below it ppl/, the perplexity run that holds
+// the journal. Empty: everything stays in memory.
 SweepResults run_sweep(TimelineModel& model, const SweepRequest& request,
-                       const std::vector<Document>& documents, RunFolder& folder,
-                       Progress& progress);
+                       const std::vector<Document>& documents, const std::string& folder,
+                       const RunInfo& info, Progress& progress);
 
 nlohmann::ordered_json to_json(const SweepResults& results);
 
-// One border swept: a line per border, a column per method. Both: a table per method. The betas
-// behind each border stand beside it.
+// One boundary swept: a line per boundary, a column per method. Both: a table per method. Each
+// boundary is shown with its betas.
 std::string to_text(const SweepResults& results);
 
 // method, low, high, the four ends of the intervals, perplexity, stderr, n.

@@ -82,7 +82,7 @@ TEST_F(TuneCommand, FindsAPlanProvesItAndSaysHonestlyWhatItIsWorth) {
   // The report of the folder shows the search and its proof.
   const CommandResult report = run_command("report " + folder_.file("plan.tune"));
   ASSERT_EQ(report.exit_code, 0) << report.err;
-  EXPECT_FALSE(contains(report.err, "left out")) << report.err;
+  EXPECT_FALSE(contains(report.err, "skipped")) << report.err;
   EXPECT_TRUE(contains(report.out, "passes among")) << report.out;
   const std::string page = read_file(folder_.file("plan.tune/report.html"));
   for (const char* part : {"Search for a better plan", "data-name=\"front\"", "data-name=\"tried\"",
@@ -140,18 +140,19 @@ TEST_F(TuneCommand, SearchesALadder) {
 }
 
 TEST_F(TuneCommand, RefusesWhatCannotWork) {
-  const CommandResult budget = tune("--budget 1");
+  const CommandResult budget = tune("--budget 1 -o " + folder_.file("refused.json"));
   EXPECT_EQ(budget.exit_code, 2);
   EXPECT_TRUE(contains(budget.err, "budget of 1")) << budget.err;
   EXPECT_TRUE(contains(budget.err, "give --budget"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("refused.tune")));
 
   const CommandResult inside = tune("", "128");
   EXPECT_EQ(inside.exit_code, 2);
-  EXPECT_TRUE(contains(inside.err, "inside the trained window")) << inside.err;
+  EXPECT_TRUE(contains(inside.err, "fit in the trained window")) << inside.err;
 
   const CommandResult few = tune("", "16k");
   EXPECT_EQ(few.exit_code, 2);
-  EXPECT_TRUE(contains(few.err, "too short to split")) << few.err;
+  EXPECT_TRUE(contains(few.err, "not enough text")) << few.err;
 
   const CommandResult method = tune("--method pro");
   EXPECT_EQ(method.exit_code, 2);
@@ -168,7 +169,7 @@ TEST_F(TuneCommand, RefusesWhatCannotWork) {
   EXPECT_EQ(weight.exit_code, 2);
 }
 
-TEST_F(TuneCommand, SweepsTheBorders) {
+TEST_F(TuneCommand, SweepsTheBoundaries) {
   const std::string common = "sweep " + kModel + " --train-ctx 128 --ctx 256 -t 1 --text " +
                              folder_.file("texts/0.txt") + " --text " + folder_.file("texts/1.txt");
   const std::string out = folder_.file("sweep");
@@ -185,17 +186,21 @@ TEST_F(TuneCommand, SweepsTheBorders) {
   const std::string picture = read_file(out + "/sweep.svg");
   EXPECT_TRUE(contains(picture, "data-name=\"uni\"")) << picture;
   EXPECT_TRUE(contains(picture, "data-name=\"pro\""));
-  EXPECT_TRUE(contains(read_file(out + "/report.html"), "data-name=\"uni\""));
+  const std::string page = read_file(out + "/report.html");
+  EXPECT_TRUE(contains(page, "data-name=\"uni\""));
+  // report makes the same page from the folder.
+  ASSERT_EQ(run_command("report " + out).exit_code, 0);
+  EXPECT_EQ(read_file(out + "/report.html"), page);
 
   const std::string both = folder_.file("both");
   const CommandResult map =
-      run_command(common + " --methods pro --low 0..20 --high 20..21 --step 10 --json -o " + both);
+      run_command(common + " --methods pro --low 0..20 --high 20..30 --step 10 --json -o " + both);
   ASSERT_EQ(map.exit_code, 0) << map.err;
   const json points = json::parse(map.out)["points"];
-  ASSERT_EQ(points.size(), 2u) << "20 is not below 20";
+  ASSERT_EQ(points.size(), 5u) << "20 is not below 20";
   EXPECT_TRUE(points[0]["beta_fast"][1].is_null()) << "every larger one";
-  EXPECT_LT(points[1]["beta_fast"][0], points[1]["beta_fast"][1]);
-  EXPECT_LT(points[1]["beta_slow"][0], points[1]["beta_slow"][1]);
+  EXPECT_LT(points[2]["beta_fast"][0], points[2]["beta_fast"][1]);
+  EXPECT_LT(points[2]["beta_slow"][0], points[2]["beta_slow"][1]);
   const std::string heat = read_file(both + "/sweep-pro.svg");
   EXPECT_TRUE(contains(heat, "class=\"chart heat amount\"")) << heat;
   EXPECT_TRUE(contains(heat, "data-row=\"10\" data-column=\"20\""));

@@ -106,8 +106,7 @@ class ScriptedTimeline : public Timeline {
       } else if (script.empty()) {
         std::vector<float> now = logits();
         if (std::isnan(now[0])) {
-          throw Error(ErrorKind::failed, cat("NaN logits after position ", length() - 1),
-                      "it was told to");
+          throw NanLogits(cat("NaN logits after position ", length() - 1), "it was told to");
         }
         token = Token(std::max_element(now.begin(), now.end()) - now.begin());
         std::nth_element(now.begin(), now.begin() + 1, now.end(), std::greater<>());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report that evaluations and the demo leave behind.
+// The report that evaluations and the demo write.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace mrrope::cli {
 
-// Makes the page of these run folders, writes it to `path` and says so in a note.
+// Writes the page of these run folders to `path`, with a note.
 void write_report(const std::vector<std::string>& folders, const std::string& path);
 
 }  // namespace mrrope::cli

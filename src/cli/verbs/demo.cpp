@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope demo: the embedded model taken past its window, with no question asked.
+// mrrope demo: the bundled model beyond its trained context, untouched and extended.
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 
+#include "base/source.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "cli/app.h"
 #include "cli/args/report_file.h"
 #include "core/methods.h"
@@ -20,6 +24,11 @@ namespace mrrope::cli {
 
 namespace {
 
+constexpr const char* kExtended = "elastic:pro";
+constexpr double kHeadroom = 1.25;       // finds more needles, see docs/results.md
+constexpr int kContinuation = 60;        // tokens
+constexpr std::size_t kPromptEnd = 240;  // characters of the prompt that are shown
+
 struct DemoFlags {
   bool full = false;
   std::string out = "mrrope-demo";
@@ -33,6 +42,7 @@ MethodUnderTest under(const Geometry& g, const std::string& method, std::int64_t
   if (name.elastic) {
     LadderRequest request;
     request.extension = e;
+    request.headroom = kHeadroom;
     request.longest = ctx;
     return {method, make_ladder(g, request)};
   }
@@ -41,17 +51,82 @@ MethodUnderTest under(const Geometry& g, const std::string& method, std::int64_t
   return {method, make_ladder(make_plan(g, e), ctx)};
 }
 
-// The best of those that hold to the end, by perplexity at the longest length.
-const PerplexityRow* best_row(const PerplexityResults& results) {
-  const PerplexityRow* best = nullptr;
-  for (std::size_t i = 0; i < results.rows.size(); ++i) {
-    const PerplexityRow& row = results.rows[i];
-    if (!results.verdicts[i].to_the_end || row.untouched) continue;
-    if (!best || row.cells.back().perplexity.value < best->cells.back().perplexity.value) {
-      best = &row;
+std::string name_of(const std::string& method) {
+  const MethodName name = split_method_name(method);
+  const bool unchanged = method_row(name.method).reach == Reach::unchanged;
+  return unchanged ? "untouched" : method;
+}
+
+std::string perplexity_text(const PerplexityResults& r) {
+  std::vector<TextRow> table = {{""}};
+  for (const std::int64_t length : r.lengths) table[0].push_back(length_text(length));
+  for (const PerplexityRow& row : r.rows) {
+    table.push_back({name_of(row.method)});
+    for (const PerplexityCell& cell : row.cells) {
+      const Estimate& e = cell.perplexity;
+      table.back().push_back(cat(significant(e.value, 3), " +-", significant(e.error, 2)));
     }
   }
-  return best;
+  std::string text = cat("Perplexity of the first N tokens, ", r.documents.size(),
+                         " texts (lower is better; +- is the standard error):\n", aligned(table));
+  for (const Comparison& c : r.comparisons) {
+    if (c.length != r.lengths.back() || c.a != r.rows.front().method || c.b != kExtended) continue;
+    text += cat("At ", length_text(c.length), " the perplexity of the untouched model is ",
+                significant(std::exp(c.difference.mean_difference.value), 2), " times that of ",
+                kExtended, " (paired over ", c.difference.mean_difference.n, " texts, p ",
+                c.corrected_p < 0.001 ? "< 0.001" : "= " + significant(c.corrected_p, 2), ").\n");
+  }
+  return text;
+}
+
+std::string needle_text(const NeedleResults& r) {
+  std::vector<TextRow> table = {{""}};
+  for (const std::int64_t length : r.lengths) table[0].push_back(length_text(length));
+  for (const NeedleRow& row : r.rows) {
+    table.push_back({name_of(row.method)});
+    for (const NeedleScore& all : row.all) {
+      const auto found = std::lround(all.contains.value * double(all.contains.n));
+      table.back().push_back(cat(found, " of ", all.contains.n));
+    }
+  }
+  return cat("Needles found: sentences hidden in a text, asked for at its end:\n", aligned(table));
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    out += cat("    | ", printable(text.substr(begin, end - begin)), "\n");
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string continuation(TimelineModel& model, const Ladder& ladder,
+                         std::span<const Token> prompt) {
+  model.use(ladder);
+  const auto timeline = model.timeline();
+  timeline->append(prompt);
+  GenerateOptions options;
+  options.max_tokens = kContinuation;
+  return timeline->generate(options).text;
+}
+
+// The same prompt of twice the window, continued by both.
+std::string side_by_side(TimelineModel& model, const Document& document,
+                         const MethodUnderTest& untouched, const MethodUnderTest& extended) {
+  const std::vector<Token> tokens = model.tokenize(document.text, true, false);
+  const auto length = std::size_t(2 * model.facts().geometry.train_length);
+  const auto prompt = std::span(tokens).first(length);
+  const auto rest = std::span(tokens).subspan(length, kContinuation);
+  const std::string text = model.detokenize(prompt);
+  return cat("The first ", length, " tokens of ", document.id.substr(0, document.id.find('#')),
+             ", continued by both. They end:\n",
+             indented(text.substr(text.size() - std::min(text.size(), kPromptEnd))),
+             "The untouched model continues:\n",
+             indented(continuation(model, untouched.ladder, prompt)), kExtended, " continues:\n",
+             indented(continuation(model, extended.ladder, prompt)), "The text itself continues:\n",
+             indented(model.detokenize(rest)));
 }
 
 void run_demo(const DemoFlags& flags) {
@@ -59,67 +134,63 @@ void run_demo(const DemoFlags& flags) {
   const Model facts = read_model(home / "models" / "mrrope-tiny.gguf");
   const std::int64_t window = facts.geometry.train_length;
   const std::int64_t ctx = flags.full ? 8 * window : 4 * window;
-  std::vector<std::string> names = {"none", "yarn", "uni", "pro", "elastic:pro"};
-  if (flags.full)
-    names = {"none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro", "elastic:pro"};
+  std::vector<std::string> names = {"none", kExtended};
+  if (flags.full) names = {"none", "pi", "ntk", "yarn", "uni", "pro", kExtended};
+  std::vector<MethodUnderTest> methods;
+  for (const std::string& name : names) methods.push_back(under(facts.geometry, name, ctx));
 
-  std::cout << "MrRoPE Tiny was trained on " << window
-            << " tokens. How far does it hold under each "
-            << "method, up to " << ctx << "?\n\n"
-            << std::flush;
   LocalOptions engine;
   engine.context = ctx;
   engine.threads = flags.threads;
   engine.timelines = 8;
   const auto model = open_local(facts, engine);
-  DocumentOptions choice;
-  choice.samples = 3;
-  const DocumentSet set = read_documents({home / "data" / "texts"}, choice);
-  std::vector<MethodUnderTest> methods;
-  for (const std::string& name : names) methods.push_back(under(facts.geometry, name, ctx));
+  const DocumentSet set = read_documents({home / "data" / "texts"}, {});
+  std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads "
+            << set.documents.size() << " texts of " << ctx
+            << " tokens,\nas it is (untouched) and extended without training (" << kExtended
+            << ").\n\n"
+            << side_by_side(*model, set.documents.back(), methods.front(), methods.back()) << "\n"
+            << std::flush;
 
   catch_interrupts();
   Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder(flags.out + "/ppl", {command_line(), model_digest(facts.files), 1});
+  const RunInfo info{command_line(), model_digest(facts.files), 1};
+  RunFolder folder(flags.out + "/ppl", info);
   PerplexityOptions options;
   for (std::int64_t n = window / 2; n <= ctx; n *= 2) options.lengths.push_back(n);
   const PerplexityResults results =
       run_perplexity(*model, methods, set.documents, options, folder, progress);
-  std::cout << to_text(results) << "\n" << std::flush;
+  std::cout << perplexity_text(results) << "\n" << std::flush;
 
-  // Needles at the longest length: one haystack, one needle at each of five depths.
   NeedleOptions needles;
-  needles.lengths = {ctx};
-  needles.depths = {0, 25, 50, 75, 100};
+  needles.lengths = {window, 2 * window};
+  needles.depths = {10, 30, 50, 70, 90};
+  needles.samples = 3;
   needles.form = make_form(*model, "planted", std::nullopt, 0);
-  RunFolder needle_folder(flags.out + "/needle", {command_line(), model_digest(facts.files), 1});
-  const NeedleResults found =
-      run_needle(*model, methods, set.documents, needles, needle_folder, progress);
-  std::cout << to_text(found, false) << "\n";
+  RunFolder needle_folder(flags.out + "/needle", info);
+  const NeedleResults found = run_needle(*model, {methods.front(), methods.back()}, set.documents,
+                                         needles, needle_folder, progress);
+  std::cout << needle_text(found) << "\n";
 
-  if (const PerplexityRow* best = best_row(results)) {
-    std::cout << "In words: past " << window << " tokens the untouched model falls apart ("
-              << fixed(results.rows.front().cells.back().perplexity.value, 1) << " at " << ctx
-              << "); " << best->method << " reads " << ctx << " tokens at "
-              << fixed(best->cells.back().perplexity.value, 2) << ", without training.\n";
-  }
   write_report({flags.out}, flags.out + "/report.html");
-  std::cout << "Results: " << flags.out << "\nReport: " << flags.out
-            << "/report.html (open it in a browser)\n\nNext, with your own model:\n"
-            << "  ./run inspect YOUR-MODEL.gguf --ctx 32k\n"
-            << "  ./run eval ppl YOUR-MODEL.gguf --ctx 32k --text YOUR-TEXTS -o run1\n";
+  const char* typed = std::getenv("MRROPE_COMMAND");  // ./run sets it
+  const std::string command = typed && *typed ? typed : "mrrope";
+  std::cout << "Charts and tables: " << flags.out << "/report.html (open it in a browser)\n\n"
+            << "Next, with your own model:\n  " << command
+            << " inspect YOUR-MODEL.gguf --ctx 32k\n  " << command
+            << " eval ppl YOUR-MODEL.gguf --ctx 32k --text YOUR-TEXTS -o run1\n";
 }
 
 }  // namespace
 
 void add_demo(CLI::App& app) {
   auto flags = std::make_shared<DemoFlags>();
-  CLI::App* verb = app.add_subcommand("demo", "Take the embedded model past its window");
-  verb->add_flag("--full", flags->full, "To 8 times the window, with all methods");
+  CLI::App* verb = app.add_subcommand("demo", "Run the bundled model beyond its trained context");
+  verb->add_flag("--full", flags->full, "Up to 8 times the window, with more methods");
   verb->add_option("-o,--out", flags->out, "Folder for the results")
       ->type_name("DIR")
       ->capture_default_str();
-  verb->add_option("-t,--threads", flags->threads, "Threads on the CPU; 0: all cores")
+  verb->add_option("-t,--threads", flags->threads, "CPU threads; 0: all cores")
       ->type_name("N")
       ->capture_default_str();
   verb->footer("Examples:\n  mrrope demo\n  mrrope demo --full -o demo-8k");

@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "base/csv.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
-#include "cli/args/table.h"
 #include "core/methods.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
@@ -72,42 +73,40 @@ std::vector<std::string> pair_cells(const Plan& plan, int pair) {
           significant(double(plan.geometry().train_length) * theta / (2 * std::numbers::pi), 4)};
 }
 
-Table one_plan(const Plan& plan) {
-  Table table;
-  table.header = {"pair", "wavelength", "turns", "lambda", "factor", "region"};
+std::vector<TextRow> one_plan(const Plan& plan) {
+  std::vector<TextRow> table = {{"pair", "wavelength", "turns", "lambda", "factor", "region"}};
   const std::vector<double> lambda = plan.lambda();
   for (int i = 0; i < pair_count(plan.geometry()); ++i) {
     std::vector<std::string> row = pair_cells(plan, i);
     row.push_back(std::size_t(i) < lambda.size() ? fixed(lambda[i], 6) : "");
     row.push_back(fixed(plan.factor()[i], 6));
     row.push_back(region(plan, i));
-    table.rows.push_back(row);
+    table.push_back(row);
   }
   return table;
 }
 
-Table side_by_side(const std::vector<Candidate>& candidates) {
-  Table table;
-  table.header = {"pair", "wavelength", "turns"};
-  for (const Candidate& c : candidates) table.header.push_back(c.name);
+std::vector<TextRow> side_by_side(const std::vector<Candidate>& candidates) {
+  std::vector<TextRow> table = {{"pair", "wavelength", "turns"}};
+  for (const Candidate& c : candidates) table[0].push_back(c.name);
   const Plan& first = last_plan(candidates.front());
   for (int i = 0; i < pair_count(first.geometry()); ++i) {
     std::vector<std::string> row = pair_cells(first, i);
     for (const Candidate& c : candidates) row.push_back(fixed(last_plan(c).factor()[i], 6));
-    table.rows.push_back(row);
+    table.push_back(row);
   }
   return table;
 }
 
-Table rungs_of(const Ladder& ladder) {
-  Table table;
-  table.header = {"rung", "up to", "scale", "middle", "attention scale", "last factor"};
+std::vector<TextRow> rungs_of(const Ladder& ladder) {
+  std::vector<TextRow> table = {
+      {"rung", "up to", "scale", "middle", "attention scale", "last factor"}};
   int number = 0;  // people count from 1, files and the API from 0
   for (const Rung& rung : ladder.rungs()) {
     const Plan& plan = rung.plan;
-    table.rows.push_back({cat(++number), cat(rung.length), fixed(plan.extension().scale, 4),
-                          cat(plan.boundaries().low, "..", plan.boundaries().high),
-                          fixed(plan.attention_scale(), 4), fixed(plan.factor().back(), 4)});
+    table.push_back({cat(++number), cat(rung.length), fixed(plan.extension().scale, 4),
+                     cat(plan.boundaries().low, "..", plan.boundaries().high),
+                     fixed(plan.attention_scale(), 4), fixed(plan.factor().back(), 4)});
   }
   return table;
 }
@@ -126,8 +125,7 @@ void check_same_model(const std::vector<Candidate>& candidates) {
 }
 
 void print_difference(const Candidate& a, const Candidate& b) {
-  Table table;
-  table.header = {"pair", "wavelength", "turns", a.name, b.name, "ratio"};
+  std::vector<TextRow> table = {{"pair", "wavelength", "turns", a.name, b.name, "ratio"}};
   double largest = 1;
   int where = 0;
   int differ = 0;
@@ -140,14 +138,14 @@ void print_difference(const Candidate& a, const Candidate& b) {
     row.push_back(fixed(last_plan(a).factor()[i], 6));
     row.push_back(fixed(last_plan(b).factor()[i], 6));
     row.push_back(significant(ratio, 6));
-    table.rows.push_back(row);
+    table.push_back(row);
   }
   const double temperature = last_plan(b).attention_scale() / last_plan(a).attention_scale();
-  std::cout << to_text(table) << "\n";
+  std::cout << aligned(table, {}) << "\n";
   if (differ == 0) {
     std::cout << "no pair turns differently";
   } else {
-    std::cout << differ << " of " << table.rows.size() << " pairs turn differently, pair " << where
+    std::cout << differ << " of " << table.size() - 1 << " pairs turn differently, pair " << where
               << " the most: theta of " << a.name << " / theta of " << b.name << " = "
               << significant(largest, 6);
   }
@@ -155,22 +153,21 @@ void print_difference(const Candidate& a, const Candidate& b) {
 }
 
 void print_csv(const std::vector<Candidate>& candidates) {
-  Table table;
-  table.header = {"name",  "scale",  "pair",   "wavelength", "turns",
-                  "theta", "lambda", "factor", "region"};
+  std::vector<TextRow> table = {
+      {"name", "scale", "pair", "wavelength", "turns", "theta", "lambda", "factor", "region"}};
   for (const Candidate& c : candidates) {
     const Plan& plan = last_plan(c);
     const std::vector<double> lambda = plan.lambda();
     for (int i = 0; i < pair_count(plan.geometry()); ++i) {
       const double theta = plan.theta()[i] * plan.factor()[i];
-      table.rows.push_back(
+      table.push_back(
           {c.name, number(plan.extension().scale), cat(i), number(2 * std::numbers::pi / theta),
            number(double(plan.geometry().train_length) * theta / (2 * std::numbers::pi)),
            number(plan.theta()[i]), std::size_t(i) < lambda.size() ? number(lambda[i]) : "",
            number(plan.factor()[i]), region(plan, i)});
     }
   }
-  std::cout << to_csv(table);
+  for (const TextRow& row : table) std::cout << csv_line(row);
 }
 
 void print_tables(const std::vector<Candidate>& candidates) {
@@ -183,10 +180,11 @@ void print_tables(const std::vector<Candidate>& candidates) {
     std::cout
         << c.name << ": " << ladder->rungs().size()
         << " rungs; the first is the model as shipped, the pairs below are those of the last\n"
-        << to_text(rungs_of(*ladder)) << "\n";
+        << aligned(rungs_of(*ladder), {}) << "\n";
   }
-  std::cout << to_text(candidates.size() == 1 ? one_plan(last_plan(candidates.front()))
-                                              : side_by_side(candidates));
+  std::cout << aligned(
+      candidates.size() == 1 ? one_plan(last_plan(candidates.front())) : side_by_side(candidates),
+      {});
 }
 
 // Both say how far a plan reaches; only methods that follow the length use both.

@@ -31,8 +31,8 @@ void write_svgs(const std::vector<Figure>& figures, const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder, error)) {
-    throw Error(ErrorKind::failed, cat("cannot make the folder ", folder),
-                "give --svg a folder that can be written to");
+    throw Error(ErrorKind::failed, cat("cannot create the folder ", folder),
+                "give --svg a folder you can write to");
   }
   std::size_t written = 0;
   const auto write = [&](const std::string& name, const std::string& content) {
@@ -56,7 +56,7 @@ void write_svgs(const std::vector<Figure>& figures, const std::string& folder) {
 void run_report(const ReportFlags& flags) {
   const std::vector<RunRecord> records = read_records(flags.folders);
   for (const RunRecord& r : records) {
-    if (!r.problem.empty()) note(cat(r.folder, " is left out: ", r.problem));
+    if (!r.problem.empty()) note(cat("skipped ", r.folder, ": ", r.problem));
   }
   std::string out = flags.out;
   if (out.empty()) {
@@ -91,21 +91,23 @@ void write_report(const std::vector<std::string>& folders, const std::string& pa
 void add_report(CLI::App& app) {
   auto flags = std::make_shared<ReportFlags>();
   CLI::App* verb = app.add_subcommand("report", "Make one page from the folders of evaluations");
-  verb->add_option("folders", flags->folders, "Folders of mrrope eval -o, or folders of such")
+  verb->add_option(
+          "folders", flags->folders,
+          "Folders written by mrrope eval, tune or sweep with -o, or folders that contain them")
       ->type_name("DIR")
       ->required();
   verb->add_option("-o,--out", flags->out,
-                   "The page; else report.html in the folder, or here for several folders")
+                   "The page (default: report.html in the folder, or here for several folders)")
       ->type_name("FILE");
-  verb->add_option("--svg", flags->svg, "Write every chart as a file of its own, too")
-      ->type_name("DIR");
-  verb->add_flag("--json", flags->json, "Print what the page says as JSON");
+  verb->add_option("--svg", flags->svg, "Also write every chart as an SVG file")->type_name("DIR");
+  verb->add_flag("--json", flags->json, "Print verdicts and results as JSON");
   verb->footer(
       "Examples:\n"
       "  mrrope report run1\n"
       "  mrrope report run1 run2 demo -o compare.html --svg charts\n"
-      "Folders are compared side by side; unfinished ones are shown as such. Shards of one run\n"
-      "count as one.");
+      "Folders are compared with each other; unfinished runs are marked. Shards of one run count "
+      "as\n"
+      "one run.");
   verb->callback([flags] { run_report(*flags); });
 }
 

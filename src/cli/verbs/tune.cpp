@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope tune: a better plan than any published one, for the model at hand, proved on texts that
-// the search never saw.
+// mrrope tune: a better plan than any published one for a given model, tested on texts that the
+// search never saw.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// What a nat of answers counts against a nat of perplexity.
+// The weight of a nat of answers relative to a nat of perplexity.
 constexpr std::pair<const char*, double> kPreferences[] = {
     {"perplexity", 0.01}, {"balanced", 0.05}, {"retrieval", 0.25}};
 
@@ -58,15 +58,15 @@ struct TuneFlags {
 double weight_of(const TuneFlags& flags) {
   if (flags.weight) {
     if (!(*flags.weight >= 0)) {
-      throw Error(ErrorKind::usage, cat("a weight of ", *flags.weight, " makes no sense"),
-                  "0 looks at perplexity only, 0.05 is balanced");
+      throw Error(ErrorKind::usage, cat("--weight ", *flags.weight, " is not 0 or more"),
+                  "0 counts perplexity only, 0.05 is balanced");
     }
     return *flags.weight;
   }
   for (const auto& [name, weight] : kPreferences) {
     if (flags.prefer == name) return weight;
   }
-  throw Error(ErrorKind::usage, cat("there is no preference '", flags.prefer, "'"),
+  throw Error(ErrorKind::usage, cat("'", flags.prefer, "' is not a preference"),
               "give --prefer perplexity, balanced or retrieval");
 }
 
@@ -93,7 +93,7 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const LocalOption
             << flags.search.answers << " planted answers each, at most " << flags.search.budget
             << " passes of " << set.pass << " tokens\n"
             << "proof: " << split.held_out.size() << " documents, " << rows << " plans, "
-            << 10 * flags.proof_needles << " needles each: some " << proof << " tokens\n"
+            << 10 * flags.proof_needles << " needles each: about " << proof << " tokens\n"
             << memory_text(facts, engine) << "\n";
   const auto minutes = [&](std::int64_t tokens) {
     return duration_text(
@@ -105,8 +105,9 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const LocalOption
 
 void run_tune(const TuneFlags& flags) {
   Subject subject = resolve(flags.subject);
-  if (!subject.model) throw Error(ErrorKind::usage, "tune runs a model", "give a GGUF file");
-  if (flags.ctx.empty()) throw Error(ErrorKind::usage, "how long?", "give --ctx, e.g. --ctx 128k");
+  if (!subject.model) throw Error(ErrorKind::usage, "no model given", "give a GGUF file");
+  if (flags.ctx.empty())
+    throw Error(ErrorKind::usage, "no context length given", "give --ctx, e.g. --ctx 128k");
   Model facts = *subject.model;
   facts.geometry = subject.geometry;
   const double weight = weight_of(flags);
@@ -131,6 +132,7 @@ void run_tune(const TuneFlags& flags) {
   options.knots = !flags.no_knots;
   options.form = make_form(*model, flags.form, std::nullopt, 0);
   const SearchSet set = make_search_set(*model, space, split.search, options);
+  check_budget(set, first.size(), options.budget);  // before there is a folder
   const std::vector<Proposal> rivals = published(fixed_space);
   if (flags.dry_run) {
     model->use(first.front().ladder);
@@ -157,7 +159,7 @@ void run_tune(const TuneFlags& flags) {
   if (flags.no_proof) {
     write_output(flags.out, plan_or_ladder(found).dump(2) + "\n");
     std::cout << (flags.json ? results_text(results) : text);
-    note(cat("wrote ", flags.out, ", not proved"));
+    note(cat("wrote ", flags.out, ", not tested on held-out text"));
     return;
   }
   if (!flags.json) std::cout << text << "\n" << std::flush;
@@ -178,26 +180,27 @@ void run_tune(const TuneFlags& flags) {
   write_output(flags.out, plan_or_ladder(*chosen).dump(2) + "\n");
   std::cout << (flags.json ? results_text(results) : to_text(proof));
   if (!proof.better) {
-    throw Error(ErrorKind::goal_not_met,
-                cat("the plan that was found is not better than every published one on held-out "
-                    "text; best of those: ",
-                    proof.recommended),
-                cat("wrote ", flags.out, " with ", proof.recommended, ", and what was found to ",
-                    (home / "found.json").string(), "; a larger --budget or more --text may help"));
+    throw Error(
+        ErrorKind::goal_not_met,
+        cat("the plan found is not better than every published one on held-out text; the best "
+            "published one is ",
+            proof.recommended),
+        cat("wrote ", proof.recommended, " to ", flags.out, " and the plan found to ",
+            (home / "found.json").string(), "; a larger --budget or more --text may help"));
   }
   if (!flags.json) {
     std::cout << "\nBetter than every published method on held-out text: " << what << "\n";
   }
-  note(cat("wrote ", flags.out, "; all of it: ", home.string()));
+  note(cat("wrote ", flags.out, "; search and proof are in ", home.string()));
 }
 
 }  // namespace
 
 void add_tune(CLI::App& app) {
   auto flags = std::make_shared<TuneFlags>();
-  CLI::App* verb = app.add_subcommand("tune", "Search a better plan than any published one");
+  CLI::App* verb = app.add_subcommand("tune", "Search for a better plan than any published one");
   add_subject(*verb, flags->subject);
-  verb->add_option("-c,--ctx", flags->ctx, "Wanted length in tokens, e.g. 32768 or 128k")
+  verb->add_option("-c,--ctx", flags->ctx, "Context length in tokens, e.g. 32768 or 128k")
       ->type_name("LENGTH");
   verb->add_option("--method", flags->method, "power for a static plan, elastic:power for a ladder")
       ->type_name("NAME")
@@ -208,7 +211,7 @@ void add_tune(CLI::App& app) {
   verb->add_option("--field", flags->documents.field, "Field of a .jsonl line that holds the text")
       ->type_name("NAME")
       ->capture_default_str();
-  verb->add_option("--budget", flags->search.budget, "Passes over the search set, at most")
+  verb->add_option("--budget", flags->search.budget, "Maximum passes over the search set")
       ->type_name("PASSES")
       ->capture_default_str();
   verb->add_option("--prefer", flags->prefer, "perplexity, balanced or retrieval")
@@ -216,32 +219,33 @@ void add_tune(CLI::App& app) {
       ->check(CLI::IsMember({"perplexity", "balanced", "retrieval"}))
       ->capture_default_str();
   verb->add_option("--weight", flags->weight,
-                   "Weight of the answers' log-probability, instead of --prefer's")
+                   "Weight of the answers' log-probability; overrides --prefer")
       ->type_name("W");
   verb->add_option("--search-documents", flags->search_documents,
-                   "Documents of the search, at most half of all")
+                   "Documents for the search, at most half of all")
       ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   verb->add_option("--proof-documents", flags->proof_documents,
-                   "Documents of the proof; 0: all that are left")
+                   "Documents for the proof; 0: all that are left")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--answers", flags->search.answers, "Answers planted in each search document")
+  verb->add_option("--answers", flags->search.answers,
+                   "Answers planted in each document of the search")
       ->type_name("N")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   verb->add_option("--proof-needles", flags->proof_needles,
-                   "Needles of the proof at each of ten depths; 0: perplexity alone decides")
+                   "Needles per depth in the proof, at ten depths; 0: perplexity alone decides")
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--form", flags->form,
-                   "planted, completion or chat; chat where the model has a template")
+                   "planted, completion or chat (default: chat if the model has a template)")
       ->type_name("FORM")
       ->check(CLI::IsMember({"planted", "completion", "chat"}));
-  verb->add_option("--start-plan", flags->start_plan, "Begin with this plan too, of any model")
+  verb->add_option("--start-plan", flags->start_plan, "Also start from this plan, of any model")
       ->type_name("FILE");
-  verb->add_option("--seed", flags->search.seed, "Seed of the split, the needles and the start")
+  verb->add_option("--seed", flags->search.seed, "Seed for the split, the needles and the start")
       ->type_name("N")
       ->capture_default_str();
   verb->add_flag("--no-knots", flags->no_knots, "Stay in the power family");
@@ -251,17 +255,17 @@ void add_tune(CLI::App& app) {
       ->type_name("FILE")
       ->capture_default_str();
   verb->add_option("--folder", flags->folder,
-                   "Folder for the search and its proof; by default FILE with .tune")
+                   "Folder for the search and its proof (default: FILE with .tune)")
       ->type_name("DIR");
   verb->add_flag("--json", flags->json, "Print results as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Say what it would take, and stop");
+  verb->add_flag("--dry-run", flags->dry_run, "Print the estimated cost, and stop");
   verb->footer(
       "Examples:\n"
       "  mrrope tune model.gguf --ctx 128k --text docs/ -o plan.json\n"
       "  mrrope tune model.gguf --ctx 32k --method elastic:power --prefer retrieval -o "
       "ladder.json\n"
-      "Exit code 6: what was found is not better than every published method on held-out text.\n"
-      "A search that was interrupted goes on when the same command is given again.");
+      "Exit code 6: the plan found is not better than every published method on held-out text.\n"
+      "An interrupted search resumes when you run the same command again.");
   verb->callback([flags] { run_tune(*flags); });
 }
 

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "engine/llama/graph/score.h"
 #include "engine/llama/llama_api.h"
-#include "mrrope/error.h"
+#include "model/timeline_model.h"
 
 namespace mrrope {
 
@@ -35,7 +35,7 @@ Chooser& Chooser::operator=(Chooser&&) noexcept = default;
 
 Chooser::Choice Chooser::choose(std::span<const float> logits, std::int64_t position) {
   const TopTwo top = top_two(logits);
-  if (!top.valid) throw Error(ErrorKind::failed, cat("NaN logits after position ", position));
+  if (!top.valid) throw NanLogits(cat("NaN logits after position ", position));
   if (greedy()) return {static_cast<Token>(top.best), top.gap};
   std::vector<llama_token_data>& candidates = chain_->candidates;
   candidates.resize(logits.size());

@@ -24,8 +24,8 @@ namespace mrrope {
 namespace {
 
 [[noreturn]] void refuse_nan(std::int64_t position) {
-  throw Error(ErrorKind::failed, cat("the engine computed NaN logits after position ", position),
-              "try -fa off, -ctk f32 -ctv f32, or -ngl 0 to find the part that overflows");
+  throw NanLogits(cat("the engine computed NaN logits after position ", position),
+                  "try -fa off, -ctk f32 -ctv f32, or -ngl 0 to find the part that overflows");
 }
 
 void check_wanted(std::span<const std::size_t> wanted, std::size_t count) {

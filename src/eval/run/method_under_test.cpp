@@ -78,7 +78,7 @@ ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {
   return list;
 }
 
-MethodRow method_row(const ordered_json& entry) {
+MethodRow read_method_row(const ordered_json& entry) {
   const ordered_json& scale = entry.at("scale");
   return {entry.at("method").get<std::string>(), entry.at("plan").get<std::string>(),
           scale.is_null() ? std::nan("") : scale.get<double>(), entry.value("untouched", false)};

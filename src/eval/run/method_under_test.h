@@ -44,7 +44,7 @@ struct MethodRow {
   bool untouched = false;  // the model as shipped
 };
 // May throw an exception of the JSON library.
-MethodRow method_row(const nlohmann::ordered_json& entry);
+MethodRow read_method_row(const nlohmann::ordered_json& entry);
 
 // A row of results.json: {task, method, plan, scale, length, depth?, metric, value, stderr, n}.
 nlohmann::ordered_json result_row(const std::string& task, const MethodRow& row,

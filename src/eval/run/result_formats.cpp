@@ -8,6 +8,7 @@
 #include <cctype>
 #include <map>
 
+#include "base/csv.h"
 #include "base/text.h"
 #include "eval/run/task.h"
 #include "mrrope/error.h"
@@ -28,12 +29,7 @@ std::string dump(const ordered_json& value) {
 
 std::string csv_field(const ordered_json& value) {
   if (value.is_null()) return "";
-  if (!value.is_string()) return dump(value);
-  const auto text = value.get<std::string>();
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
+  return value.is_string() ? value.get<std::string>() : dump(value);
 }
 
 bool higher_is_better(const std::string& task_name, const std::string& metric) {
@@ -154,18 +150,15 @@ class Harness {
 }  // namespace
 
 std::string results_csv(const ordered_json& results) {
-  std::string text;
-  for (const char* column : kColumns) text += cat(text.empty() ? "" : ",", column);
-  text += "\n";
+  std::string text = csv_line({kColumns.begin(), kColumns.end()});
   try {
     for (const ordered_json& row : results.at("results")) {
-      std::string line;
+      std::vector<std::string> cells;
       for (const char* column : kColumns) {
-        if (column != kColumns.front()) line += ",";
         const bool may_lack = std::string_view(column) == "depth" && !row.contains("depth");
-        line += may_lack ? "" : csv_field(row.at(column));
+        cells.push_back(may_lack ? "" : csv_field(row.at(column)));
       }
-      text += line + "\n";
+      text += csv_line(cells);
     }
   } catch (const nlohmann::json::exception& e) {
     throw Error(ErrorKind::corrupt, cat("results lack something: ", e.what()),

@@ -72,7 +72,7 @@ class Collector {
     results.own_tasks = results.tasks.size();
     for (const auto& [length, tasks] : tasks_at_) results.lengths.push_back(length);
     for (const ordered_json& entry : run.at("methods")) {
-      results.rows.push_back(method_row(entry));
+      results.rows.push_back(read_method_row(entry));
       scores_[results.rows.back().method];
     }
     results.units *= results.rows.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axes: from values to places on a chart, and the ticks beside them.
+// Axes: from values to places on a chart, and their ticks.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct Axis {
   std::vector<double> include = {};  // values that the axis shows in any case
 };
 
-// Where values lie. Never empty: low < high, both finite, both positive on a log axis.
+// The range of values. Never empty: low < high, both finite, both positive on a log axis.
 struct Range {
   double low = 0;
   double high = 1;

@@ -14,15 +14,20 @@ struct Usual {
   const char* name;
   int colour;
 };
-constexpr std::array<Usual, 9> kUsual = {{{"none", 0},
-                                          {"original", 0},
-                                          {"pro", 1},
-                                          {"yarn", 2},
-                                          {"uni", 3},
-                                          {"power", 4},
-                                          {"ntk", 5},
-                                          {"pi", 6},
-                                          {"yarn-rotations", 7}}};
+constexpr std::array<Usual, 12> kUsual = {{{"none", 0},
+                                           {"original", 0},
+                                           {"pro", 1},
+                                           {"yarn", 2},
+                                           {"uni", 3},
+                                           {"power", 4},
+                                           {"ntk", 5},
+                                           {"pi", 6},
+                                           {"yarn-rotations", 7},
+                                           {"elastic:pro", 9},
+                                           {"elastic:yarn", 10},
+                                           {"elastic:uni", 11}}};
+// For other names, those that are rarely in the same chart first. 8 is the chosen plan of a search.
+constexpr std::array<int, 11> kOthers = {8, 7, 6, 5, 4, 11, 10, 9, 3, 2, 1};
 
 }  // namespace
 
@@ -32,16 +37,14 @@ Series Palette::series(const std::string& name) {
   return {name, colour_of(name), is_elastic(name), {}};
 }
 
-int Palette::colour_of(const std::string& full) {
-  const std::string name = split_method_name(full).method;
+int Palette::colour_of(const std::string& name) {
   for (const Usual& usual : kUsual) {
     if (name == usual.name) return usual.colour;
   }
   for (const auto& [known, colour] : given_) {
     if (known == name) return colour;
   }
-  // From the far end, where the usual methods are rare.
-  const int colour = kColours - 1 - int(given_.size()) % (kColours - 1);
+  const int colour = kOthers[given_.size() % kOthers.size()];
   given_.emplace_back(name, colour);
   return colour;
 }

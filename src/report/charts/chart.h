@@ -22,7 +22,7 @@ struct ChartPoint {
 
 struct Series {
   std::string name;
-  int colour = 0;  // colour_of()
+  int colour = 0;  // Palette
   bool dashed = false;
   std::vector<ChartPoint> points;  // x ascending
 };
@@ -57,9 +57,9 @@ struct HeatMap {
 };
 
 // Colours are numbers 0..kColours-1; 0 is grey, for the untouched model. A method has the same
-// colour in every chart; names nobody knows take what is free, in the order they come.
-// A method that grows with the sequence ("elastic:pro") has the colour of its static self, dashed.
-constexpr int kColours = 9;
+// colour in every chart; unknown names take the colours that are left, in the order they come.
+// A method that grows with the sequence ("elastic:pro") is dashed.
+constexpr int kColours = 12;
 bool is_elastic(const std::string& name);
 
 class Palette {

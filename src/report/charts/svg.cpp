@@ -13,7 +13,7 @@ namespace mrrope {
 namespace {
 
 constexpr double kEm = 12;           // size of text
-constexpr double kCharacter = 6.9;   // about the width of one, at that size
+constexpr double kCharacter = 6.9;   // approximate width of one, at that size
 constexpr double kLine = 15;         // from one label to the next
 constexpr std::size_t kLabel = 18;   // characters of a label at the end of a line
 constexpr std::size_t kDense = 160;  // more points than this are a curve: no dots
@@ -30,7 +30,9 @@ std::string open_svg(const std::string& kind, const std::string& title, double w
                      const SvgOptions& options, const std::string& more = {}) {
   std::string out = cat("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart ", kind,
                         "\" viewBox=\"0 0 ", px(width), " ", px(height), "\"");
-  if (options.standalone) out += cat(" width=\"", px(width), "\" height=\"", px(height), "\"");
+  // A page stretches lines to its columns, and shows maps at their own size.
+  if (options.standalone || kind != "lines") out += cat(" width=\"", px(width), "\"");
+  if (options.standalone) out += cat(" height=\"", px(height), "\"");
   out += cat(" role=\"img\" aria-label=\"", escaped(title), "\"");
   if (!options.standalone) out += " tabindex=\"0\"";
   out += more + ">\n";
@@ -250,8 +252,21 @@ class LineDrawing {
     double at;  // where the label goes
   };
 
-  // Names stand at the ends of their lines, pushed apart where they would overlap.
+  // A line over lengths that ends early has its name next to its last point: at the right edge it
+  // would seem to go on.
+  bool ends_early(const End& e) const {
+    return chart_.x.tokens && e.x + width_of(shortened(e.name, kLabel)) + 12 < frame_.right;
+  }
+
+  // Other names are at the right edge, pushed apart where they would overlap.
   void labels(std::string& out) {
+    std::string early;
+    for (const End& e : ends_) {
+      if (!ends_early(e)) continue;
+      early += cat("<text class=\"end c", e.colour, "\" x=\"", px(e.x + 7), "\" y=\"", px(e.y - 6),
+                   "\">", escaped(shortened(e.name, kLabel)), "</text>\n");
+    }
+    std::erase_if(ends_, [&](const End& e) { return ends_early(e); });
     std::stable_sort(ends_.begin(), ends_.end(),
                      [](const End& a, const End& b) { return a.y < b.y; });
     const double gap = std::min(kLine, (frame_.bottom - frame_.top + kLine) /
@@ -264,7 +279,7 @@ class LineDrawing {
       e->at = std::min(e->at, limit);
       limit = e->at - gap;
     }
-    out += "<g class=\"ends\" aria-hidden=\"true\">\n";
+    out += cat("<g class=\"ends\" aria-hidden=\"true\">\n", early);
     for (const End& e : ends_) {
       if (std::abs(e.at - e.y) > 2 || e.x < frame_.right - 2) {
         out += cat("<line class=\"leader c", e.colour, "\" x1=\"", px(e.x + 4), "\" y1=\"", px(e.y),
@@ -317,7 +332,7 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
   const double width = std::max(left + cell * cells + 8,
                                 options.standalone ? width_of(map.title) * 1.3 + 24 : 140.0);
   const double height = top + row * double(map.rows.size()) + 42;
-  double widest_text = 0;  // numbers stand in all cells or in none
+  double widest_text = 0;  // all cells show numbers, or none does
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
       widest_text = std::max(widest_text, width_of(text_of(value_at(r, c))));

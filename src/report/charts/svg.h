@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts as SVG. Colours come from classes: a page brings its own style sheet, a file of its own
-// gets one inside. Every series carries its numbers (data-values: x,y,low,high;...) in full; a
+// Charts as SVG. Colours come from classes: a page brings its own style sheet, a standalone file
+// has one inside. Every series carries its numbers (data-values: x,y,low,high;...) in full; a
 // curve of many points is thinned to the pixels, with 6 digits.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace mrrope {
 
 struct SvgOptions {
   double width = 760;
-  bool standalone = false;  // a file of its own: with title, style sheet and white behind
+  bool standalone = false;  // a separate file: with title, style sheet and background
 };
 
 std::string to_svg(const LineChart& chart, const SvgOptions& options = {});

@@ -12,7 +12,7 @@ namespace mrrope {
 namespace {
 
 // The colours of the pages, as near as 256 allow; readable on black and on white.
-constexpr int kTerminalColour[kColours] = {245, 33, 166, 36, 170, 172, 74, 95, 107};
+constexpr int kTerminalColour[kColours] = {245, 33, 166, 36, 170, 172, 74, 95, 107, 161, 99, 37};
 
 std::string coloured(int colour, const std::string& text) {
   return cat("\x1b[38;5;", kTerminalColour[std::clamp(colour, 0, kColours - 1)], "m", text,

@@ -11,7 +11,7 @@ namespace mrrope {
 struct TerminalOptions {
   int columns = 80;
   int rows = 16;       // of the plot itself
-  bool colour = true;  // 256 colours; without them every series has a letter of its own
+  bool colour = true;  // 256 colours; without them every series has its own letter
 };
 
 std::string to_terminal(const LineChart& chart, const TerminalOptions& options = {});

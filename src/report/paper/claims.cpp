@@ -11,7 +11,7 @@
 #include "mrrope/theory.h"
 #include "report/charts/axis.h"
 #include "report/paper/paper.h"
-#include "report/words.h"
+#include "report/verdict_words.h"
 
 namespace mrrope {
 
@@ -122,7 +122,7 @@ void add_equations(std::vector<Claim>& out) {
   const Plan pi = plan_of(kLlama2, "pi", kScale);
   const std::int64_t lost = colliding_positions(pi, 65536);
   out.push_back(claim(
-      "pi-no-radix", "appendix on PI", "PI is no radix conversion, and makes low digits collide",
+      "pi-no-radix", "appendix on PI", "PI is not a radix conversion, and makes low digits collide",
       pi.factor().front() != 1 && lost > 0,
       cat("a product of lambdas starts at 1, PI's at ", number(pi.factor().front()), "; ", lost,
           " of 65536 positions have the digits of the one before, with "
@@ -180,7 +180,7 @@ void add_equations(std::vector<Claim>& out) {
                       "(alpha, beta) and (low, high) correspond one to one",
                       borders.size() == settings,
                       cat("many to one: ", settings, " settings for LLaMA3 give ", borders.size(),
-                          " pairs of borders")));
+                          " pairs of boundaries")));
   out.push_back(claim("temperature", "appendix on YaRN", "sqrt(1/t) = 0.1 ln S + 1",
                       std::abs(pro.attention_scale() - (1 + 0.1 * std::log(kScale))) < 1e-15,
                       cat("pro at S = 16 multiplies cos and sin by ",
@@ -259,7 +259,7 @@ struct Count {
   std::string exceptions;
 };
 
-// Columns of a table in which a lies below b (perplexity) in the paper.
+// Columns of a table in which a is below b (perplexity) in the paper.
 Count below(const std::string& table, const std::string& a, const std::string& b,
             const std::vector<std::int64_t>& columns, bool as_printed = false) {
   Count count;

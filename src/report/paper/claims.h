@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every claim of the MrRoPE paper that can be checked, with what comes out.
+// Every claim of the MrRoPE paper that can be checked, with the result.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "report/charts/table.h"
+#include "report/charts/data_table.h"
 #include "report/record.h"
 
 namespace mrrope {
@@ -19,10 +19,10 @@ struct Claim {
   std::string says;   // in our words
   std::string found;  // what mrrope computes
   ClaimState state = ClaimState::needs_model;
-  std::string measured;  // by the runs given; empty: none of them speaks to it
+  std::string measured;  // by the runs given; empty: none of them measured it
 };
 
-// Computed here and now, but for what `runs` measured.
+// Computed on the spot, except for what `runs` measured.
 std::vector<Claim> claims_of(const std::vector<RunRecord>& runs);
 
 DataTable table_of(const std::vector<Claim>& claims);

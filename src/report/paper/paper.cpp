@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "report/embedded.h"
-#include "report/words.h"
+#include "report/verdict_words.h"
 
 namespace mrrope {
 
@@ -115,7 +115,7 @@ std::string paper_model(const RunRecord& record) {
   return {};
 }
 
-std::vector<DataTable> beside_the_paper(const std::vector<RunRecord>& records) {
+std::vector<DataTable> compared_with_paper(const std::vector<RunRecord>& records) {
   std::vector<DataTable> out;
   for (const ordered_json& table : paper().at("tables")) {
     const auto of_model = [&](const RunRecord& r) {

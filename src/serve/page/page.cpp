@@ -9,8 +9,8 @@
 #include "mrrope/version.h"
 #include "report/charts/markup.h"
 #include "report/charts/svg.h"
+#include "report/page/html_page.h"
 #include "report/embedded.h"
-#include "report/page/page.h"
 #include "serve/embedded.h"
 
 namespace mrrope {

@@ -35,7 +35,7 @@ ToyResults toy_results(const ordered_json& run, const std::vector<ordered_json>&
   ToyResults results;
   read_recorded([&] {
     results.lengths = recorded_lengths(run.at("settings").at("lengths"));
-    for (const ordered_json& entry : run.at("methods")) results.rows.push_back(method_row(entry));
+    for (const ordered_json& entry : run.at("methods")) results.rows.push_back(read_method_row(entry));
     for (const ordered_json& unit : units) {
       results.values[{unit.at("method").get<std::string>(), unit.at("length").get<std::int64_t>()}]
           .push_back(unit.at("value").get<double>());

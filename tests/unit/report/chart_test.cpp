@@ -120,7 +120,7 @@ TEST(Chart, NamesAreTextAndDoNotOverlap) {
   expect_sound(svg);
   EXPECT_EQ(svg.find("<script>"), std::string::npos);
   EXPECT_EQ(svg.find("<b>"), std::string::npos);
-  static const std::regex label("class=\"end c[0-9]\" x=\"[^\"]*\" y=\"([^\"]*)\"");
+  static const std::regex label("class=\"end c[0-9]+\" x=\"[^\"]*\" y=\"([^\"]*)\"");
   double before = -1000;
   int labels = 0;
   for (std::sregex_iterator it(svg.begin(), svg.end(), label), end; it != end; ++it, ++labels) {
@@ -129,6 +129,28 @@ TEST(Chart, NamesAreTextAndDoNotOverlap) {
     before = y;
   }
   EXPECT_EQ(labels, 12);
+}
+
+// The untouched model is compared inside its window only; a label at the right edge would say that
+// it goes on at this height.
+TEST(Chart, ALineThatEndsEarlyIsNamedAtItsEnd) {
+  LineChart chart = chart_of({{512, 4}, {1024, 4}, {2048, 4}, {4096, 4}});
+  chart.series.push_back({"none", 0, false, {{512, 5}, {1024, 5}, {2048, kNothing}}});
+  const std::string svg = to_svg(chart);
+  expect_sound(svg);
+  const auto label_x = [&](int colour) {
+    std::smatch match;
+    const std::regex label("class=\"end c" + std::to_string(colour) + "\" x=\"([^\"]*)\"");
+    return std::regex_search(svg, match, label) ? std::stod(match[1]) : -1;
+  };
+  std::smatch places;
+  ASSERT_TRUE(std::regex_search(
+      svg, places, std::regex("data-name=\"none\"[^>]*data-places=\"[^;]*;([0-9.]+),")));
+  const double last = std::stod(places[1]);
+  EXPECT_GT(label_x(0), last);
+  EXPECT_LT(label_x(0), last + 20);
+  EXPECT_GT(label_x(1), label_x(0) + 100);
+  EXPECT_EQ(count(svg, "class=\"leader c0\""), 0u);
 }
 
 HeatMap map_of(std::size_t rows, std::size_t columns) {
@@ -144,6 +166,20 @@ HeatMap map_of(std::size_t rows, std::size_t columns) {
     }
   }
   return map;
+}
+
+// Without a width a page would stretch a map of one column to that of four.
+TEST(Chart, HeatMapStatesItsOwnWidth) {
+  const auto width = [](const std::string& svg) {
+    std::smatch match;
+    return std::regex_search(svg, match, std::regex("<svg[^>]* width=\"([0-9.]+)\""))
+               ? std::stod(match[1])
+               : 0;
+  };
+  const double one = width(to_svg(map_of(3, 1), {.width = 320}));
+  const double four = width(to_svg(map_of(3, 4), {.width = 320}));
+  EXPECT_GT(one, 50);
+  EXPECT_LT(one, 0.6 * four);
 }
 
 TEST(Chart, HeatMapShowsEveryCell) {
@@ -189,7 +225,7 @@ TEST(Chart, ColoursAreFixedByName) {
   const int mine = palette.colour_of("mine.json");
   EXPECT_NE(palette.colour_of("other.json"), mine);
   EXPECT_EQ(palette.colour_of("mine.json"), mine);
-  EXPECT_EQ(palette.series("elastic:pro").colour, 1);
+  EXPECT_NE(palette.series("elastic:pro").colour, palette.colour_of("pro"));
   EXPECT_TRUE(palette.series("elastic:pro").dashed);
   for (int i = 0; i < 30; ++i) {
     const int colour = palette.colour_of("plan" + std::to_string(i));

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "report/charts/table.h"
+#include "report/charts/data_table.h"
 
 namespace mrrope {
 namespace {

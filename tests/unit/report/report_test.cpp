@@ -10,7 +10,7 @@
 #include "eval/run/run_folder.h"
 #include "report/figures.h"
 #include "report/paper/paper.h"
-#include "report/words.h"
+#include "report/verdict_words.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
@@ -110,7 +110,7 @@ TEST(Report, UnfinishedRunsAreShownAsSuch) {
   EXPECT_EQ(records[0].expected_units, 6u);
   const std::string page = report_page(records);
   EXPECT_NE(page.find("not finished: 3 of 6 units"), std::string::npos);
-  EXPECT_NE(page.find("Go on with: <code>mrrope eval ppl &lt;model&gt;"), std::string::npos);
+  EXPECT_NE(page.find("Resume with: <code>mrrope eval ppl &lt;model&gt;"), std::string::npos);
   EXPECT_EQ(verdicts_of(records)[0].headline.rfind("So far: ", 0), 0u);
   // Nothing measured at all.
   fake.units = 0;
@@ -222,6 +222,114 @@ TEST(Report, UnknownTasksGetTablesAndCharts) {
   EXPECT_NE(page.find("80.5 &#177; 3"), std::string::npos);
 }
 
+TEST(Report, SaysWhatToDoNextWithTheCommand) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  auto records = read_records({(temp / "run").string()});
+  records[0].run["command"] = "mrrope eval ppl 'my models/a.gguf' --ctx 2k";
+  const auto next = verdicts_of(records)[0].next;
+  ASSERT_EQ(next.size(), 2u) << "it holds to the longest length";
+  EXPECT_EQ(next[0].command,
+            "mrrope export 'my models/a.gguf' --method pro --ctx 2k -o extended-2k.gguf");
+  EXPECT_EQ(next[1].command, "mrrope eval ppl 'my models/a.gguf' --method pro --ctx 4k -o ppl-4k");
+  EXPECT_NE(report_page(records).find("What to do next"), std::string::npos);
+  EXPECT_NE(report_text(records).find(next[0].command), std::string::npos);
+}
+
+TEST(Report, ExplainsTheTermsItUses) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  const std::string page = report_page(read_records({(temp / "run").string()}));
+  for (const char* term : {"<dt>window</dt>", "<dt>perplexity</dt>", "Holm", "<dt>band</dt>"}) {
+    EXPECT_NE(page.find(term), std::string::npos) << term;
+  }
+  EXPECT_EQ(page.find("<dt>front</dt>"), std::string::npos) << "no search here";
+}
+
+TEST(Report, ATaskThatTheUntouchedModelFailsInsideItsWindowIsSaidToBeSo) {
+  for (const double inside : {0.0, 60.0}) {
+    const test::TempFolder temp;
+    RunFolder folder(temp / "ruler", {"mrrope eval ruler m.gguf", "sha256:00", 1});
+    folder.begin(
+        {{"task", "ruler"},
+         {"model", {{"name", "Some Model"}, {"architecture", "x"}, {"train_length", 1024}}},
+         {"methods", methods_identity({under("none", 1024), under("pro", 1024)})}});
+    ordered_json results = {{"results", ordered_json::array()}};
+    const auto add = [&](const char* method, int length, double value) {
+      results["results"].push_back({{"task", "ruler/vt"},
+                                    {"method", method},
+                                    {"length", length},
+                                    {"metric", "score"},
+                                    {"value", value},
+                                    {"stderr", 0},
+                                    {"n", 20}});
+    };
+    add("none", 1024, inside);
+    add("none", 2048, 0);
+    add("pro", 1024, 0);
+    add("pro", 2048, 35);
+    folder.finish(results.dump(), {1, 1});
+    const std::string text = report_text(read_records({(temp / "ruler").string()}));
+    const bool said = text.find("says nothing about longer texts") != std::string::npos;
+    EXPECT_EQ(said, inside == 0) << text;
+  }
+}
+
+ordered_json fake_sweep() {
+  const auto point = [](const char* method, int low, int high, double value) {
+    return ordered_json{
+        {"method", method},      {"low", low},     {"high", high},  {"beta_fast", {20, nullptr}},
+        {"beta_slow", {0, 1.5}}, {"value", value}, {"stderr", 0.1}, {"n", 3}};
+  };
+  return {{"task", "sweep"},
+          {"length", 2048},
+          {"documents", 3},
+          {"points",
+           {point("uni", 1, 38, 4.5), point("uni", 2, 38, 4.4), point("pro", 1, 40, 4.2),
+            point("pro", 2, 40, 4.3)}}};
+}
+
+RunRecord sweep_record(const ordered_json& results) {
+  const test::TempFolder folder;
+  RunFolder run(folder / "sweep", {"mrrope sweep m.gguf", "sha256:00", 1});
+  run.begin({{"task", "sweep"},
+             {"model", {{"name", "Some Model"}, {"architecture", "x"}, {"train_length", 1024}}}});
+  run.finish(results.dump(), {1, 1});
+  return read_record(folder / "sweep");
+}
+
+TEST(Report, ShowsASweep) {
+  const RunRecord record = sweep_record(fake_sweep());
+  ASSERT_EQ(record.problem, "");
+  const std::vector<Figure> figures = figures_of({record});
+  ASSERT_EQ(figures.size(), 1u);
+  const auto& chart = std::get<LineChart>(figures[0].content);  // each method has one high
+  ASSERT_EQ(chart.series.size(), 2u);
+  EXPECT_EQ(chart.series[1].points[0].y, 4.2);
+  const std::string text = report_text({record});
+  EXPECT_NE(text.find("pro with low 1 and high 40 has the lowest perplexity"), std::string::npos);
+  EXPECT_NE(text.find("--low 1 --high 40"), std::string::npos);
+  EXPECT_NE(report_page({record}).find("(20, inf)"), std::string::npos);
+
+  ordered_json both = fake_sweep();
+  both["points"][0]["high"] = 39;
+  const auto maps = figures_of({sweep_record(both)});
+  EXPECT_TRUE(std::holds_alternative<std::vector<HeatMap>>(maps[0].content));
+}
+
+TEST(Report, ADamagedSweepIsNamed) {
+  for (const char* change :
+       {R"([{"op": "remove", "path": "/points"}])",
+        R"([{"op": "replace", "path": "/points", "value": []}])",
+        R"([{"op": "replace", "path": "/points/0", "value": 3}])",
+        R"([{"op": "replace", "path": "/points/0/low", "value": -1}])",
+        R"([{"op": "replace", "path": "/points/0/high", "value": 1e300}])",
+        R"([{"op": "replace", "path": "/points/0/beta_fast", "value": [1]}])"}) {
+    const RunRecord record = sweep_record(fake_sweep().patch(ordered_json::parse(change)));
+    EXPECT_NE(record.problem.find("results.json is damaged"), std::string::npos) << change;
+  }
+}
+
 ordered_json fake_search() {
   const auto estimate = [](double value) {
     return ordered_json{{"value", value}, {"stderr", 0.01}, {"n", 3}};
@@ -303,7 +411,7 @@ TEST(Report, ADamagedSearchIsNamed) {
         R"({"trials": []})", R"({"chosen": -1})"}) {
     ordered_json results = fake_search();
     results.update(ordered_json::parse(change));
-    EXPECT_NE(search_record(results).problem.find("results.json of the search"), std::string::npos)
+    EXPECT_NE(search_record(results).problem.find("results.json is damaged"), std::string::npos)
         << change;
   }
 }
@@ -345,7 +453,7 @@ TEST(Paper, PutsSharesBesideItsPercents) {
   add("infinitebench", "official", 0.125);
   add("ruler", "string_match", 0.75);
   std::string text;
-  for (const DataTable& table : beside_the_paper({record})) {
+  for (const DataTable& table : compared_with_paper({record})) {
     for (const auto& row : table.rows) {
       if (row[1] != "mine") continue;
       for (const std::string& cell : row) text += cell + "|";
@@ -363,7 +471,7 @@ TEST(Paper, StandsBesideTheSameModel) {
   write_run(temp / "run", fake);
   const auto records = read_records({(temp / "run").string()});
   EXPECT_EQ(paper_model(records[0]), "LLaMA3-8B-Instruct");
-  EXPECT_NE(report_page(records).find("Beside the paper"), std::string::npos);
+  EXPECT_NE(report_page(records).find("Compared with the paper"), std::string::npos);
   fake.model = "Meta Llama 3.1 8B Instruct";
   fake.window = 131072;
   write_run(temp / "other", fake);

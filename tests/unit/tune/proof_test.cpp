@@ -59,7 +59,7 @@ TEST(Proof, BetterThanAnythingOfHigherPerplexity) {
   EXPECT_TRUE(proof.rows[0].lower_perplexity);
   EXPECT_TRUE(proof.rows[0].as_many_needles);
   EXPECT_NEAR(proof.rows[0].difference[1].value, 100 * (std::exp(-0.1) - 1), 1e-9);
-  EXPECT_NE(to_text(proof).find("tuned against"), std::string::npos);
+  EXPECT_NE(to_text(proof).find("tuned compared with"), std::string::npos);
 }
 
 TEST(Proof, OneLengthWithoutALeadIsEnoughToLose) {

@@ -5,13 +5,13 @@
 #include <iostream>
 
 #include "base/text.h"
+#include "base/text_table.h"
 #include "cli/app.h"
-#include "cli/args/table.h"
 #include "cli/args/terminal_output.h"
 #include "mrrope/error.h"
 #include "report/charts/markup.h"
 #include "report/charts/svg.h"
-#include "report/page/page.h"
+#include "report/page/html_page.h"
 
 namespace mrrope::cli {
 
@@ -30,7 +30,7 @@ const std::vector<Example>& examples() {
   return list;
 }
 
-void write_svgs(const TheoryFlags& flags, const TheoryResult& result) {
+void write_svgs(const TheoryFlags& flags, const TheoryFigure& result) {
   const std::filesystem::path first = flags.svg;
   std::size_t index = 0;
   const auto write = [&](const std::string& content) {
@@ -52,11 +52,11 @@ void write_svgs(const TheoryFlags& flags, const TheoryResult& result) {
     }
   }
   if (index == 0) {
-    throw Error(ErrorKind::usage, "there is no chart here to write", "use --html, --csv or --json");
+    throw Error(ErrorKind::usage, "this figure has no chart", "give --html, --csv or --json");
   }
 }
 
-std::string page_of(const TheoryResult& result) {
+std::string page_of(const TheoryFigure& result) {
   std::string body = cat("<section class=\"verdict\"><h1>", escaped(result.title), "</h1>\n");
   std::string line;
   for (const char c : result.words + "\n") {
@@ -82,7 +82,7 @@ std::string page_of(const TheoryResult& result) {
   }
   if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
   body += maps;
-  for (const DataTable& t : result.tables) body += to_html(t);
+  for (const DataTable& t : result.page) body += to_html(t);
   return to_page({cat("mrrope theory: ", result.title), "theory", body});
 }
 
@@ -94,11 +94,12 @@ void add_theory_subject(CLI::App& figure, TheoryFlags& flags) {
 }
 
 void add_theory_output(CLI::App& figure, TheoryFlags& flags) {
-  figure.add_option("--svg", flags.svg, "Write the chart; further ones get -2, -3 in their names")
+  figure
+      .add_option("--svg", flags.svg,
+                  "Write the chart as SVG; further ones get -2, -3 in their names")
       ->type_name("FILE");
-  figure.add_option("--html", flags.html, "Write a page with charts, values and tables")
-      ->type_name("FILE");
-  figure.add_option("--csv", flags.csv, "Write the table; - is stdout")->type_name("FILE");
+  figure.add_option("--html", flags.html, "Write a page with charts and tables")->type_name("FILE");
+  figure.add_option("--csv", flags.csv, "Write the table as CSV; - is stdout")->type_name("FILE");
   figure.add_flag("--json", flags.json, "Print the numbers as JSON");
 }
 
@@ -110,43 +111,41 @@ Subject theory_subject(const SubjectFlags& flags) {
     }
   }
   if (!given(flags)) {
-    note("no model given: the settings of LLaMA2 (rotary_dim 128, base 10000, window 4096)");
+    note("no model given: using LLaMA2 (rotary_dim 128, base 10000, window 4096)");
     return {std::nullopt, examples().front().geometry};
   }
   return resolve(flags);
 }
 
-std::vector<Candidate> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
+std::vector<NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
                                     double usual_scale) {
   ExtensionFlags extension = flags.extension;
   if (extension.methods.empty() && extension.plan_files.empty()) {
     extension.methods = {"none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro"};
   }
   if (!extension.scale && extension.ctx.empty()) extension.scale = usual_scale;
-  std::vector<Candidate> candidates = resolve(extension, geometry);
-  for (const Candidate& c : candidates) {
-    if (plan_of(c).geometry().rotary_dim == geometry.rotary_dim) continue;
-    throw Error(ErrorKind::usage,
-                cat(c.name, " is for rotary_dim ", plan_of(c).geometry().rotary_dim,
-                    ", and the model has ", geometry.rotary_dim),
-                "give plans of this model");
+  std::vector<NamedPlan> plans;
+  for (const Candidate& c : resolve(extension, geometry)) {
+    const auto* plan = std::get_if<Plan>(&c.content);
+    plans.push_back({c.name, plan ? *plan : std::get<Ladder>(c.content).rungs().back().plan});
+    const int dim = plans.back().plan.geometry().rotary_dim;
+    if (dim == geometry.rotary_dim) continue;
+    throw Error(
+        ErrorKind::usage,
+        cat(c.name, " is for rotary_dim ", dim, ", but the model has ", geometry.rotary_dim),
+        "give plans of this model");
   }
-  return candidates;
+  return plans;
 }
 
-const Plan& plan_of(const Candidate& c) {
-  if (const auto* plan = std::get_if<Plan>(&c.content)) return *plan;
-  return std::get<Ladder>(c.content).rungs().back().plan;
-}
-
-void print_theory(const TheoryFlags& flags, const TheoryResult& result) {
+void print_theory(const TheoryFlags& flags, const TheoryFigure& result) {
   if (!flags.svg.empty()) write_svgs(flags, result);
   if (!flags.html.empty()) {
     write_output(flags.html, page_of(result));
     if (flags.html != "-") note(cat("wrote ", flags.html));
   }
   if (!flags.csv.empty()) {
-    write_output(flags.csv, to_csv(result.tables.front()));
+    write_output(flags.csv, to_csv(result.data));
     if (flags.csv != "-") note(cat("wrote ", flags.csv));
   }
   if (flags.json) {
@@ -154,14 +153,16 @@ void print_theory(const TheoryFlags& flags, const TheoryResult& result) {
     return;
   }
   if (!flags.svg.empty() || !flags.html.empty() || !flags.csv.empty()) return;
-  std::cout << result.title << "\n" << result.words << "\n";
+  std::cout << result.title << "\n" << result.words << result.details << "\n";
   if (stdout_is_terminal()) {
     for (const Figure& f : result.figures) print_chart(f.content);
   }
-  for (const DataTable& t : result.tables) {
+  for (const DataTable& t : result.terminal) {
     std::vector<std::size_t> left(t.text_columns);
     for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
-    std::cout << t.caption << "\n" << to_text(Table{t.header, t.rows}, left) << "\n";
+    std::vector<TextRow> rows = {t.header};
+    rows.insert(rows.end(), t.rows.begin(), t.rows.end());
+    std::cout << t.caption << "\n" << aligned(rows, left) << "\n";
   }
 }
 

@@ -7,23 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/attention.h"
 #include "engine/llama/local.h"
 
 namespace mrrope {
-
-struct CapturedLayer {
-  int layer = 0;
-  int heads = 0;
-  int kv_heads = 0;
-  int row = 0;                 // numbers per head vector; the first rotary_dim are rotated
-  std::vector<float> queries;  // [token][head][row]
-  std::vector<float> keys;     // [token][kv_head][row]
-};
-
-struct Capture {
-  std::int64_t tokens = 0;
-  std::vector<CapturedLayer> layers;
-};
 
 // Reads the first `tokens` tokens of the text (BOS included) as the model was shipped and keeps the
 // queries and keys of these layers; no layers given: four, evenly spread. Throws Error: usage (a

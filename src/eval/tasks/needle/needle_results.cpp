@@ -53,7 +53,7 @@ class Collector {
     check_grid({methods, results.lengths.size(), results.depths.size()});
     check_grid({methods, methods, results.lengths.size()});
     for (const ordered_json& method : run.at("methods")) {
-      NeedleRow row{method_row(method), {}, {}, {}};
+      NeedleRow row{read_method_row(method), {}, {}, {}};
       row.ties.resize(results.lengths.size());
       method_[row.method] = results.rows.size();
       results.rows.push_back(std::move(row));
@@ -241,8 +241,8 @@ Task needle_task() {
   task.name = kNeedle;
   task.section = "Needle in a haystack";
   task.metrics = {{"rouge1_recall", "Recall of the planted answer (ROUGE-1)", "recall",
-                   "Share of the answer's words that the model gave back."},
-                  {"contains", "Answers given letter for letter", "share of needles"}};
+                   "Share of the words of the answer that the model wrote."},
+                  {"contains", "Needles found, letter for letter", "share of needles"}};
   task.places = needle_places;
   task.results = [](const ordered_json& run, const std::vector<ordered_json>& units) {
     return task_results(needle_results(run, units));

@@ -58,7 +58,7 @@ class Collector {
       }
     }
     for (const ordered_json& method : run.at("methods")) {
-      PerplexityRow row{method_row(method), {}, {}};
+      PerplexityRow row{read_method_row(method), {}, {}};
       const std::vector<double> none(results.documents.size(), kNan);
       row.cells.resize(results.lengths.size());
       for (PerplexityCell& cell : row.cells) cell.loss = cell.band_loss = none;
@@ -258,7 +258,7 @@ PlaceOf perplexity_places(const ordered_json& run) {
   std::map<std::string, std::int64_t> methods;
   for (const bool untouched : {true, false}) {
     for (const ordered_json& entry : run.at("methods")) {
-      const MethodRow row = method_row(entry);
+      const MethodRow row = read_method_row(entry);
       if (row.untouched == untouched) methods.emplace(row.method, std::int64_t(methods.size()));
     }
   }
@@ -305,13 +305,13 @@ Task perplexity_task() {
   task.section = "Perplexity against length";
   task.metrics = {
       {"perplexity", "Perplexity of the first N tokens", "perplexity", lower, false, true},
-      {"perplexity_band", "Bands: only the tokens from the length before to N", "perplexity",
+      {"perplexity_band", "Bands: only the tokens between one length and the next", "perplexity",
        "A mean over all tokens hides a collapse at the end; a band does not.", false, true},
       {"perplexity_last_half", "The last half of N tokens", "perplexity", "", false, true, false},
       {"perplexity_sliding", "Perplexity of sliding windows of N tokens", "perplexity", lower,
        false, true},
       {"kl_divergence", "Divergence from the untouched model", "KL divergence, nats",
-       "Inside the window, where the untouched model is right.", false, true, false}};
+       "Inside the window, where the untouched model is the reference.", false, true, false}};
   task.places = perplexity_places;
   task.results = [](const ordered_json& run, const std::vector<ordered_json>& units) {
     return task_results(perplexity_results(run, units));

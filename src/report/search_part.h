@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search behind a tuned plan, as a report shows it: the front of perplexity and answers with
-// the chosen point, the path of the best, and its factors beside Pro's and YaRN's.
+// the chosen point, the path of the best, and its factors next to those of Pro and YaRN.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ std::vector<Figure> search_figures(const RunRecord& record);
 // What was found, what it cost, and what the proof says of it.
 std::vector<std::string> search_words(const RecordedSearch& search);
 
-// Every published plan beside the found one, on held-out text. No rows without a proof.
+// Every published plan compared with the found one, on held-out text. Empty without a proof.
 DataTable proof_table(const RunRecord& record);
 
 }  // namespace mrrope

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/search.h"
+#include "report/search_part.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
-#include "mrrope/error.h"
 #include "report/json_fields.h"
-#include "report/words.h"
+#include "report/verdict_words.h"
 
 namespace mrrope {
 
@@ -15,66 +14,39 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::size_t kMost = 100000;  // entries of any list
-constexpr int kChosen = 8;             // its colour: no published method has it
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error(ErrorKind::corrupt, cat("results.json of the search: ", what),
-              "run mrrope tune again: what is in the journal is not computed twice");
-}
-
-const ordered_json& list_at(const ordered_json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_array()) refuse(cat("\"", key, "\" is no list"));
-  if (it->size() > kMost) refuse(cat("\"", key, "\" has ", it->size(), " entries"));
-  return *it;
-}
-
-double value_at(const ordered_json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_number() ? it->get<double>() : kNothing;
-}
-
-double number_at(const ordered_json& object, const char* key) {
-  const double value = value_at(object, key);
-  if (!std::isfinite(value)) refuse(cat("\"", key, "\" is no number"));
-  return value;
-}
+constexpr int kChosen = 8;  // its colour: no published method has it
 
 // {value, stderr, n}
 Estimate estimate_at(const ordered_json& object, const char* key) {
   const auto it = object.find(key);
-  if (it == object.end() || !it->is_object()) refuse(cat("a plan has no \"", key, "\""));
-  const double n = value_at(*it, "n");
-  return {value_at(*it, "value"), value_at(*it, "stderr"),
-          n > 0 && n < 1e9 ? std::size_t(n) : std::size_t(0)};
+  if (it == object.end() || !it->is_object()) refuse_results(cat("a plan has no \"", key, "\""));
+  return {value_at(*it, "value"), value_at(*it, "stderr"), std::size_t(count_at(*it, "n"))};
 }
 
 std::size_t index_at(const ordered_json& value, std::size_t size) {
   if (!value.is_number_unsigned() || value.get<std::size_t>() >= size) {
-    refuse("it names a plan that is not there");
+    refuse_results("it refers to a plan that does not exist");
   }
   return value.get<std::size_t>();
 }
 
 ProofLine line_of(const ordered_json& row) {
-  if (!row.is_object()) refuse("a row of the proof is no object");
+  if (!row.is_object()) refuse_results("a row of the proof is not an object");
   ProofLine line;
   line.method = text_at(row, "method");
   line.against = text_at(row, "against");
   for (const ordered_json& cell : list_at(row, "perplexity")) {
-    if (!cell.is_object()) refuse("a cell of the proof is no object");
+    if (!cell.is_object()) refuse_results("a cell of the proof is not an object");
     const double length = number_at(cell, "length");
-    if (!(length > 0 && length < 9e15)) refuse("a length of the proof is none");
+    if (!(length > 0 && length < 9e15)) refuse_results("a length of the proof is not valid");
     line.cells.push_back({std::int64_t(length),
                           {value_at(cell, "value"), value_at(cell, "stderr"), 1},
                           value_at(cell, "tuned_above_percent"),
                           value_at(cell, "paired_stderr")});
   }
   if (const auto needles = row.find("needles"); needles != row.end() && needles->is_object()) {
-    const double n = value_at(*needles, "n");
     line.needles = {value_at(*needles, "found"), value_at(*needles, "stderr"),
-                    n > 0 && n < 1e9 ? std::size_t(n) : std::size_t(0)};
+                    std::size_t(count_at(*needles, "n"))};
   }
   return line;
 }
@@ -96,7 +68,7 @@ ChartPoint place_of(const SearchedPlan& p) {
 
 LineChart front_chart(const RecordedSearch& search) {
   LineChart chart;
-  chart.title = "Perplexity and answers of every plan that was measured in full";
+  chart.title = "Perplexity and retrieval of every fully measured plan";
   chart.x = {"perplexity, mean over bands of length", Spacing::linear, false};
   chart.y = {"log-probability of planted answers, per token", Spacing::linear, false};
   Palette palette;
@@ -124,9 +96,9 @@ LineChart front_chart(const RecordedSearch& search) {
 
 LineChart path_chart(const RecordedSearch& search) {
   LineChart chart;
-  chart.title = "The best so far";
+  chart.title = "Best plan so far";
   chart.x = {"passes", Spacing::linear, false, {0, search.passes}};
-  chart.y = {"objective: mean log-perplexity less weighted answers", Spacing::linear, false};
+  chart.y = {"objective: mean log-perplexity minus weighted answers", Spacing::linear, false};
   Series best = Palette().series("power");
   best.name = "best";
   for (std::size_t i = 0; i < search.path.size(); ++i) {
@@ -146,7 +118,7 @@ LineChart factor_chart(const RecordedSearch& search) {
   LineChart chart;
   chart.title = "Factors of the chosen plan";
   chart.x = {"pair, from fast to slow", Spacing::linear, false};
-  chart.y = {"what divides the angle per position", Spacing::log, false};
+  chart.y = {"divisor of the angle per position", Spacing::log, false};
   chart.dots = false;
   Palette palette;
   for (const auto& [name, factors] : search.factors) {
@@ -161,12 +133,12 @@ LineChart factor_chart(const RecordedSearch& search) {
 }  // namespace
 
 RecordedSearch search_from_json(const ordered_json& results) {
-  if (!results.is_object()) refuse("it is no object");
+  if (!results.is_object()) refuse_results("it is not an object");
   RecordedSearch out;
   out.weight = number_at(results, "weight");
   out.passes = number_at(results, "passes");
   for (const ordered_json& entry : list_at(results, "trials")) {
-    if (!entry.is_object()) refuse("a plan is no object");
+    if (!entry.is_object()) refuse_results("a plan is not an object");
     SearchedPlan plan;
     plan.name = text_at(entry, "name");
     plan.origin = text_at(entry, "origin");
@@ -181,31 +153,31 @@ RecordedSearch search_from_json(const ordered_json& results) {
     out.front.push_back(index_at(i, out.plans.size()));
   }
   for (const ordered_json& step : list_at(results, "path")) {
-    if (!step.is_object()) refuse("a step of the path is no object");
+    if (!step.is_object()) refuse_results("a step of the path is not an object");
     out.path.emplace_back(number_at(step, "passes"), number_at(step, "objective"));
   }
   const ordered_json factors = results.value("factors", ordered_json::object());
   for (const char* name : {"chosen", "pro", "yarn"}) {
     std::vector<double> list;
     for (const ordered_json& f : list_at(factors, name)) {
-      if (!f.is_number()) refuse("a factor is no number");
+      if (!f.is_number()) refuse_results("a factor is not a number");
       list.push_back(f.get<double>());
     }
     out.factors.emplace_back(name, std::move(list));
   }
   const auto proof = results.find("proof");
   if (proof == results.end()) return out;
-  if (!proof->is_object() || !proof->contains("tuned")) refuse("the proof is no proof");
+  if (!proof->is_object() || !proof->contains("tuned"))
+    refuse_results("the proof has no \"tuned\"");
   out.proved = true;
   out.better = proof->contains("better") && (*proof)["better"] == true;
   out.recommended = text_at(*proof, "recommended");
-  const double documents = value_at(*proof, "documents");
-  out.documents = documents > 0 && documents < 1e9 ? std::size_t(documents) : 0;
+  out.documents = std::size_t(count_at(*proof, "documents"));
   out.proof.push_back(line_of((*proof)["tuned"]));
   for (const ordered_json& row : list_at(*proof, "published")) {
     out.proof.push_back(line_of(row));
     if (out.proof.back().cells.size() != out.proof.front().cells.size()) {
-      refuse("rows of the proof have different lengths");
+      refuse_results("rows of the proof have different lengths");
     }
   }
   return out;
@@ -219,14 +191,14 @@ std::vector<Figure> search_figures(const RunRecord& record) {
     out.push_back({kSearchSection, file, chart.title, note, std::move(chart)});
   };
   add("search-front",
-      "To the left and up is better. On the front no other plan is better in both; which of its "
-      "points is chosen follows from the weight.",
+      "Left and up is better. No plan beats those on the front in both; the weight decides which "
+      "of them is chosen.",
       front_chart(search));
   add("search-path",
-      "Only plans measured on the whole search set count. One pass is that set once at the wanted "
-      "length.",
+      "Only plans measured on the whole search set count. One pass reads that set once at the "
+      "wanted length.",
       path_chart(search));
-  add("search-factors", "Of a plan that grows, the last rung.", factor_chart(search));
+  add("search-factors", "An elastic plan is shown at its last rung.", factor_chart(search));
   return out;
 }
 
@@ -236,7 +208,7 @@ std::vector<std::string> search_words(const RecordedSearch& search) {
                                       search.plans.size(), " plans (", "weight of answers ",
                                       significant(search.weight, 3), "): ", chosen.name, ".")};
   if (!search.proved) {
-    out.push_back("It was not proved on held-out text.");
+    out.push_back("It was not tested on held-out text.");
   } else if (search.better) {
     out.push_back(cat("Better than every published plan on ", search.documents,
                       " documents that the search never saw."));
@@ -256,8 +228,8 @@ DataTable proof_table(const RunRecord& record) {
   if (!record.search || record.search->proof.empty()) return table;
   const RecordedSearch& search = *record.search;
   table.caption = cat(record.name, ": perplexity of the first N tokens of ", search.documents,
-                      " held-out documents, and by how much the found plan lies above (percent, "
-                      "paired); needles found");
+                      " held-out documents, how far the found plan is above (percent, paired), and "
+                      "needles found");
   table.header = {"method"};
   for (const auto& cell : search.proof.front().cells) {
     table.header.push_back(length_text(cell.length));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/charts/table.h"
+#include "report/charts/data_table.h"
 
 #include <cstdlib>
 
+#include "base/csv.h"
 #include "base/text.h"
 #include "report/charts/markup.h"
 
@@ -17,13 +18,7 @@ bool is_formula(const std::string& cell) {
   return end == cell.c_str();
 }
 
-std::string csv_cell(const std::string& cell) {
-  const std::string text = is_formula(cell) ? "'" + cell : cell;
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
+std::string safe_cell(const std::string& cell) { return is_formula(cell) ? "'" + cell : cell; }
 
 }  // namespace
 
@@ -52,9 +47,9 @@ std::string to_html(const DataTable& table) {
 
 std::string to_csv(const DataTable& table) {
   std::string out;
-  const auto put = [&](const std::vector<std::string>& row) {
-    for (std::size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "," : "") + csv_cell(row[i]);
-    out += "\n";
+  const auto put = [&](std::vector<std::string> row) {
+    for (std::string& cell : row) cell = safe_cell(cell);
+    out += csv_line(row);
   };
   put(table.header);
   for (const auto& row : table.rows) put(row);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict in words: which method, good to which length, what it costs at short length, how
-// sure. Plain text; "+-" stands before an error.
+// certain that is, and what to do next. Plain text; errors are written "+- 0.65".
 #pragma once
 
 #include <string>
@@ -10,16 +10,22 @@
 
 namespace mrrope {
 
+struct NextStep {
+  std::string what;     // "Use it"
+  std::string command;  // to type
+};
+
 struct VerdictWords {
   std::string model;
   std::string headline;
   std::vector<std::string> sentences;
+  std::vector<NextStep> next;
   std::string method;        // the one the headline is about; empty: none
   std::int64_t good_to = 0;  // tokens; 0: no length beyond the window
 };
 
-// One per model and set of texts, from perplexity where it was measured, with the needles of the
-// same model beside it.
+// One per model and set of texts, from perplexity if it was measured, with the needles of the same
+// model.
 std::vector<VerdictWords> verdicts_of(const std::vector<RunRecord>& records);
 
 // "4.32 +- 0.65"

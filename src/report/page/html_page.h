@@ -7,13 +7,13 @@
 #include <string>
 
 #include "report/charts/chart.h"
-#include "report/charts/table.h"
+#include "report/charts/data_table.h"
 
 namespace mrrope {
 
 struct PageParts {
   std::string title;
-  std::string lead;  // HTML beside the title
+  std::string lead;  // HTML next to the title
   std::string body;  // HTML
 };
 

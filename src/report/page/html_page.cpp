@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/page/page.h"
+#include "report/page/html_page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace mrrope {
 
 namespace {
 
-constexpr std::size_t kManyColumns = 16;  // such maps stand below each other
+constexpr std::size_t kManyColumns = 16;  // maps with more columns go below each other
 
 // What a policy calls a digest: the bytes of the SHA-256 in base 64.
 std::string policy_digest(const std::string& content) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of the paper: each builder turns plans (or recorded runs) into text, charts, tables
+// and JSON. Nothing here reads flags, opens a model or prints.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/attention.h"
+#include "mrrope/plan.h"
+#include "report/charts/data_table.h"
+#include "report/figures.h"
+
+namespace mrrope {
+
+struct TheoryFigure {
+  std::string title;
+  std::string words;                // plain text above charts and tables
+  std::string details;              // more of it, for a terminal
+  std::vector<Figure> figures;      // charts
+  std::vector<DataTable> page;      // tables of a page
+  std::vector<DataTable> terminal;  // tables of a terminal, which has less room
+  DataTable data;                   // what a CSV file gets
+  nlohmann::ordered_json json;
+};
+
+struct NamedPlan {
+  std::string name;
+  Plan plan;
+};
+
+// The longest text that one of the plans is meant for, at least the window.
+double reach_of(const Geometry& geometry, const std::vector<NamedPlan>& plans);
+
+// Positions as digits of a mixed radix. No positions given: some around the window.
+TheoryFigure digits_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
+                           std::vector<std::int64_t> positions);
+
+// The position that the angles suggest, by base. No bases given: the usual ones and the model's.
+// bound: relative error up to which the estimate counts as linear.
+TheoryFigure estimate_figure(const Geometry& geometry, std::vector<double> bases,
+                             std::int64_t length, double bound);
+
+// Cumulative factor and lambda of every plan. Plans of one group share a pair of charts.
+struct PlanGroup {
+  std::string name;  // appended to the titles of its charts, e.g. " at scale 16"
+  std::vector<NamedPlan> plans;
+};
+TheoryFigure factors_figure(const Geometry& geometry, const std::vector<PlanGroup>& groups);
+
+// The sum of cosines, and where it turns negative. length 0: as far as the plans reach. reach: also
+// find the smallest scale and base that reach this length; 0: do not.
+TheoryFigure bound_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
+                          std::int64_t length, std::int64_t reach);
+
+// Scores of the middle pairs against distance, from the captured queries and keys of a model.
+struct AttentionRequest {
+  std::string model;  // its name
+  int pairs = 50;     // token pairs per distance
+  std::uint64_t seed = 1;
+};
+TheoryFigure attention_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
+                              const Capture& capture, const AttentionRequest& request);
+
+// The claims of the paper, checked one by one; `runs` may have measured some.
+TheoryFigure claims_figure(const std::vector<RunRecord>& runs);
+
+}  // namespace mrrope
