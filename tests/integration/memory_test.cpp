@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is planned before loading against what libllama then says it took.
+#include "engine/llama/memory.h"
+
 #include <gtest/gtest.h>
 #include <llama.h>
 
@@ -8,7 +10,6 @@
 #include <string>
 
 #include "engine/llama/local.h"
-#include "engine/llama/memory.h"
 
 namespace mrrope {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "engine/llama/host_memory.h"
+#include "engine/host/host_memory.h"
 #include "engine/llama/llama_api.h"
 #include "engine/llama/loader.h"
 #include "mrrope/error.h"

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "engine/chat/chat.h"
-#include "engine/llama/deep_stack.h"
+#include "engine/host/deep_stack.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

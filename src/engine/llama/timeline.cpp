@@ -37,7 +37,7 @@ void check_wanted(std::span<const std::size_t> wanted, std::size_t count) {
   }
 }
 
-// A whole file, mapped read-only. Throws Error (failed).
+// A whole file in memory; changes stay there. Throws Error (failed).
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path) {
@@ -45,7 +45,7 @@ class MappedFile {
     struct stat about {};
     if (file >= 0 && ::fstat(file, &about) == 0 && about.st_size > 0) {
       size_ = static_cast<std::size_t>(about.st_size);
-      data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+      data_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
     }
     const int error = errno;
     if (file >= 0) ::close(file);
@@ -58,9 +58,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  std::span<const std::uint8_t> bytes() const {
-    return {static_cast<const std::uint8_t*>(data_), size_};
-  }
+  std::span<std::uint8_t> bytes() const { return {static_cast<std::uint8_t*>(data_), size_}; }
 
  private:
   void* data_ = MAP_FAILED;
@@ -342,7 +340,7 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
     return value;
   };
   constexpr std::size_t kHead = 3 * sizeof(std::uint32_t);
-  std::span<const std::uint8_t> rest = file.bytes();
+  std::span<std::uint8_t> rest = file.bytes();
   if (rest.size() < kHead || number(0) != LLAMA_STATE_SEQ_MAGIC ||
       number(1) != LLAMA_STATE_SEQ_VERSION) {
     refuse("it was not saved by this version of libllama");
@@ -361,7 +359,14 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
       refuse(cat("token ", token, " is outside the vocabulary of ", model_.vocabulary()));
     }
   }
-  if (llama_state_seq_set_data(model_.context(), rest.data(), rest.size(), sequence_) == 0) {
+  // In memory a state begins with a mark and a sequence number, which an empty sequence has too.
+  // They take the place of what was read last.
+  constexpr std::size_t kMark = 2 * sizeof(std::uint32_t);
+  std::vector<std::uint8_t> empty(llama_state_seq_get_size(model_.context(), sequence_) + kMark);
+  llama_state_seq_get_data(model_.context(), empty.data(), empty.size(), sequence_);
+  std::uint8_t* const state = rest.data() - kMark;
+  std::memcpy(state, empty.data(), kMark);
+  if (llama_state_seq_set_data(model_.context(), state, rest.size() + kMark, sequence_) == 0) {
     refuse(take_llama_log());
   }
   const auto end = llama_memory_seq_pos_max(model_.memory(), sequence_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control groups of both versions, made of plain files.
-#include "engine/llama/host_memory.h"
+#include "engine/host/host_memory.h"
 
 #include <gtest/gtest.h>
 

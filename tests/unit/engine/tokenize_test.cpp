@@ -3,7 +3,7 @@
 // stack.
 #include <gtest/gtest.h>
 
-#include "engine/llama/deep_stack.h"
+#include "engine/host/deep_stack.h"
 #include "engine/llama/vocabulary.h"
 #include "support/byte_vocabulary.h"
 #include "support/expect_error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/llama/host_memory.h"
+#include "engine/host/host_memory.h"
 
 #include <unistd.h>
 

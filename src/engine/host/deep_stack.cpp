@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/llama/deep_stack.h"
+#include "engine/host/deep_stack.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
