@@ -180,6 +180,17 @@ TEST(Report, WhatCannotBeReadIsNamed) {
 }
 
 // A task that this build has never heard of, with values that nobody would expect.
+TEST(Report, AJournalOfWrongTypesIsCorrupt) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  std::string journal = test::read_file(temp / "run/journal.jsonl");
+  const std::size_t at = journal.rfind("\"method\":\"");
+  journal.replace(at, journal.find(',', at) - at, "\"method\":5");
+  test::write_file(temp / "run/journal.jsonl", journal);
+  test::expect_error(ErrorKind::corrupt, "journal",
+                     [&] { read_records({(temp / "run").string()}); });
+}
+
 TEST(Report, UnknownTasksGetTablesAndCharts) {
   const test::TempFolder temp;
   write_run(temp / "run", {});
