@@ -113,6 +113,11 @@ void read_into(RunRecord& record, RecordedRun recorded, bool has_results) {
       has_results && (record.expected_units == 0 || record.units >= record.expected_units);
 }
 
+void set_problem(RunRecord& record, const std::exception& error) {
+  record.problem = error.what();
+  if (const auto* known = dynamic_cast<const Error*>(&error)) record.problem_kind = known->kind();
+}
+
 // Equal for runs that may share a chart: everything but what may differ.
 std::string group_key(const RunRecord& record) {
   ordered_json key = {{"task", record.task},
@@ -140,7 +145,7 @@ RunRecord read_record(const fs::path& folder) {
     std::error_code error;
     read_into(record, read_run(folder), fs::exists(folder / "results.json", error));
   } catch (const std::exception& e) {
-    record.problem = e.what();
+    set_problem(record, e);
   }
   return record;
 }
@@ -180,7 +185,7 @@ class ShardGroups {
         read_into(record, std::move(joined.recorded), joined.missing.empty());
         record.notes.insert(record.notes.end(), joined.missing.begin(), joined.missing.end());
       } catch (const std::exception& e) {
-        record.problem = e.what();
+        set_problem(record, e);
       }
       records.push_back(std::move(record));
     }
@@ -218,7 +223,7 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
   const bool any = std::any_of(records.begin(), records.end(),
                                [](const RunRecord& r) { return r.problem.empty(); });
   if (!any) {
-    throw Error(ErrorKind::failed,
+    throw Error(records.empty() ? ErrorKind::failed : records.front().problem_kind,
                 records.empty() ? std::string("no folder given") : records.front().problem,
                 "give the --out folders of evaluations, e.g. mrrope report run1 run2");
   }

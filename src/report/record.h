@@ -12,6 +12,7 @@
 
 #include "eval/tasks/needle/needle_results.h"
 #include "eval/tasks/perplexity/perplexity_results.h"
+#include "mrrope/error.h"
 #include "mrrope/plan.h"
 
 namespace mrrope {
@@ -82,6 +83,7 @@ struct RunRecord {
   std::string name;     // how the report calls it
   std::string folder;   // as given
   std::string problem;  // not empty: why it could not be read
+  ErrorKind problem_kind = ErrorKind::failed;
 
   std::string task;
   std::string model, architecture, model_digest;
@@ -106,7 +108,8 @@ struct RunRecord {
 RunRecord read_record(const std::filesystem::path& folder);
 
 // All given folders; one without run.json means the runs directly below it. Shards of one run
-// become one record. Names are made unique. Throws Error (failed) if no folder has a readable run.
+// become one record. Names are made unique. Throws the Error of the first
+// folder if none has a readable run.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
 // Runs that may share a chart: same task, model, texts and settings (lengths may differ).

@@ -180,17 +180,28 @@ TEST(Report, WhatCannotBeReadIsNamed) {
 }
 
 // A task that this build has never heard of, with values that nobody would expect.
+TEST(Report, AJournalOfWrongTypesIsCorrupt) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  std::string journal = test::read_file(temp / "run/journal.jsonl");
+  const std::size_t at = journal.rfind("\"method\":\"");
+  journal.replace(at, journal.find(',', at) - at, "\"method\":5");
+  test::write_file(temp / "run/journal.jsonl", journal);
+  test::expect_error(ErrorKind::corrupt, "journal",
+                     [&] { read_records({(temp / "run").string()}); });
+}
+
 TEST(Report, UnknownTasksGetTablesAndCharts) {
   const test::TempFolder temp;
   write_run(temp / "run", {});
   ordered_json run = ordered_json::parse(std::ifstream(temp / "run/run.json"));
-  RunFolder folder(temp / "ruler", {"mrrope eval ruler", "sha256:00", 1});
-  run["task"] = "ruler";
+  RunFolder folder(temp / "other", {"mrrope eval other", "sha256:00", 1});
+  run["task"] = "other";
   for (const char* key : {"mrrope", "command", "model_digest", "seed", "measured"}) run.erase(key);
   folder.begin(run);
-  folder.append({{"task", "ruler"}});
+  folder.append({{"task", "other"}});
   ordered_json results;
-  for (const char* task : {"ruler/niah_single_1", "ruler/vt"}) {
+  for (const char* task : {"other/one", "other/two"}) {
     for (const std::int64_t length : {1024, 2048}) {
       results["results"].push_back({{"task", task},
                                     {"method", "pro"},
@@ -203,22 +214,22 @@ TEST(Report, UnknownTasksGetTablesAndCharts) {
                                     {"n", 50}});
     }
   }
-  results["results"].push_back({{"task", "ruler/vt"},
+  results["results"].push_back({{"task", "other/two"},
                                 {"method", "yarn"},
                                 {"length", -3},
                                 {"metric", "score"},
                                 {"value", nullptr},
                                 {"n", 1e300}});
   folder.finish(results.dump(), {1, 1});
-  const auto records = read_records({(temp / "ruler").string()});
+  const auto records = read_records({(temp / "other").string()});
   ASSERT_TRUE(records[0].problem.empty()) << records[0].problem;
   EXPECT_TRUE(records[0].finished);
   const auto figures = figures_of(records);
   const auto& chart = std::get<LineChart>(figures[0].content);
-  EXPECT_EQ(figures[0].section, "ruler");
+  EXPECT_EQ(figures[0].section, "other");
   EXPECT_DOUBLE_EQ(chart.series[0].points[0].y, 80.5);
   const std::string page = report_page(records);
-  EXPECT_NE(page.find("ruler/niah_single_1"), std::string::npos);
+  EXPECT_NE(page.find("other/one"), std::string::npos);
   EXPECT_NE(page.find("80.5 &#177; 3"), std::string::npos);
 }
 

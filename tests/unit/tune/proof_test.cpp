@@ -44,7 +44,8 @@ struct Case {
     ppl.rows.push_back(row(method, at_window, at_end));
     needle.rows.push_back(needles(method, share));
     if (method != "tuned") {
-      needle.comparisons.push_back({4096, method, "tuned", {-difference, 0.02, 100}, 0.01});
+      const PairedDifference found{{-difference, 0.02, 100}, 0.01};
+      needle.comparisons.push_back({4096, method, "tuned", found, 0.01});
     }
   }
   Proof judge() const { return judge_proof(ppl, needle, "tuned", 0.05); }
