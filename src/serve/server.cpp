@@ -288,6 +288,7 @@ void ApiServer::run(const std::function<bool()>& enough) {
   std::thread watch([&] {
     while (!enough()) std::this_thread::sleep_for(kPause);
     s.scheduler.refuse_new();
+    s.http.hurry();
     while (!s.scheduler.idle()) std::this_thread::sleep_for(kPause);
     // All answers are computed. To stop listening breaks streams off, so clients get some time to
     // read the rest, but cannot hold the server up.

@@ -19,6 +19,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kToAsk{10000};         // for a request, and more as more of it arrives:
 constexpr std::int64_t kBytesPerMs = 64;      // 64 KB/s
 constexpr milliseconds kToTakeAnswer{30000};  // without reading a single byte
+constexpr milliseconds kInAHurry{3000};       // the same, when the server shuts down
+constexpr milliseconds kSlice{250};
 constexpr milliseconds kBetweenProbes{1000};
 
 #ifdef POLLRDHUP
@@ -100,7 +102,12 @@ bool Connection::is_readable() const { return at_ < size_ || ready(socket_, POLL
 bool Connection::wait_readable() const { return at_ < size_ || ready(socket_, POLLIN, deadline()); }
 
 bool Connection::wait_writable() const {
-  return ready(socket_, POLLOUT, Clock::now() + kToTakeAnswer);
+  for (const auto start = Clock::now();;) {
+    const auto now = Clock::now();
+    const auto until = start + (hurry_ ? kInAHurry : kToTakeAnswer);
+    if (ready(socket_, POLLOUT, std::min(until, now + kSlice))) return true;
+    if (now >= until) return false;
+  }
 }
 
 bool Connection::is_peer_alive() const {

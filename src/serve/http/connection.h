@@ -6,6 +6,7 @@
 
 #include <httplib.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -24,7 +25,8 @@ class Connection final : public httplib::Stream {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Connection(int socket) : socket_(socket) {}
+  // hurry: while it is true, a client has less time to read.
+  Connection(int socket, const std::atomic<bool>& hurry) : socket_(socket), hurry_(hurry) {}
 
   // Whether a request begins before the time has passed. Some of it may already be here.
   bool request_begins(std::chrono::milliseconds patience) const;
@@ -59,6 +61,7 @@ class Connection final : public httplib::Stream {
   bool fill();
 
   int socket_;
+  const std::atomic<bool>& hurry_;
   Clock::time_point began_ = Clock::now();
   Clock::time_point probed_;
   std::int64_t taken_ = 0;

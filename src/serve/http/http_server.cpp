@@ -110,7 +110,7 @@ bool HttpServer::client_is_gone(const httplib::Request& request) {
 }
 
 bool HttpServer::process_and_close_socket(socket_t socket) {
-  Open open(socket);
+  Open open(socket, hurry_);
   Connection& connection = open.connection;
   if (!admit(open)) {
     const std::string refusal = no_room();

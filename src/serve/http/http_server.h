@@ -6,6 +6,7 @@
 
 #include <httplib.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -26,6 +27,8 @@ class HttpServer final : public httplib::Server {
   // The address that it is bound to; empty before that.
   std::string bound_address() const;
 
+  // From now on a client that does not read its answer is given up after three seconds.
+  void hurry() { hurry_ = true; }
   // After stop(): closes what has no whole request at once, and the rest at this time. Returns when
   // all are closed.
   void close_connections(Connection::Clock::time_point until);
@@ -46,7 +49,8 @@ class HttpServer final : public httplib::Server {
     bool dropped = false;
     bool close = false;  // after this response
 
-    explicit Open(int socket) : connection(socket), since(Connection::Clock::now()) {}
+    Open(int socket, const std::atomic<bool>& hurry)
+        : connection(socket, hurry), since(Connection::Clock::now()) {}
   };
 
   bool process_and_close_socket(socket_t socket) override;
@@ -56,6 +60,7 @@ class HttpServer final : public httplib::Server {
   static void drop(Open& open);
 
   const std::size_t most_;
+  std::atomic<bool> hurry_ = false;
   mutable std::mutex mutex_;
   std::condition_variable left_;
   std::set<Open*> open_;
