@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/source.h"
+#include "base/files/source.h"
 
 namespace mrrope {
 

@@ -6,8 +6,8 @@
 #include <iostream>
 #include <map>
 
+#include "base/files/output_file.h"
 #include "base/interrupt.h"
-#include "base/output_file.h"
 #include "base/spelling.h"
 #include "base/text.h"
 #include "cli/args/presets.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "base/output_file.h"
+#include "base/files/output_file.h"
 #include "base/text.h"
 #include "core/methods.h"
 #include "export/relabel.h"

@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-#include "base/staging.h"
+#include "base/files/staging.h"
 #include "export/yarn_fit.h"
 #include "formats/gguf/gguf_copy.h"
 #include "mrrope/model.h"

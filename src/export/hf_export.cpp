@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/files/output_file.h"
+#include "base/files/source.h"
 #include "base/json.h"
-#include "base/output_file.h"
-#include "base/source.h"
 #include "base/text.h"
 #include "core/methods.h"
 #include "formats/hf/safetensors.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/staging.h"
+#include "base/files/staging.h"
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
 

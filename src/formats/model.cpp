@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/files/source.h"
 #include "base/json.h"
-#include "base/source.h"
 #include "base/text.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"

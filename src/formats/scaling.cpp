@@ -30,7 +30,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/source.h"
+#include "base/files/source.h"
 #include "base/text.h"
 #include "core/turns.h"
 #include "formats/facts.h"

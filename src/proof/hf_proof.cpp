@@ -13,8 +13,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/files/source.h"
 #include "base/json.h"
-#include "base/source.h"
 #include "base/text.h"
 #include "export/hf_export.h"
 #include "mrrope/error.h"

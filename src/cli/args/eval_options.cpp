@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "base/output_file.h"
+#include "base/files/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"

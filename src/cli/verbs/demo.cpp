@@ -7,7 +7,7 @@
 #include <iostream>
 #include <memory>
 
-#include "base/source.h"
+#include "base/files/source.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/app.h"

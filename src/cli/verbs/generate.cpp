@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/files/output_file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
-#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"

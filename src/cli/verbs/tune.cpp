@@ -6,7 +6,7 @@
 #include <iostream>
 #include <memory>
 
-#include "base/output_file.h"
+#include "base/files/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"

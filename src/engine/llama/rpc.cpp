@@ -13,7 +13,7 @@
 #include <cstring>
 #include <memory>
 
-#include "base/source.h"
+#include "base/files/source.h"
 #include "base/text.h"
 #include "engine/llama/llama_api.h"
 #include "mrrope/error.h"

@@ -7,8 +7,8 @@
 #include <charconv>
 #include <chrono>
 
+#include "base/files/source.h"
 #include "base/net.h"
-#include "base/source.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 

@@ -11,8 +11,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/files/source.h"
 #include "base/json.h"
-#include "base/source.h"
 #include "base/text.h"
 #include "engine/llama/vocabulary.h"
 #include "engine/remote/http.h"

@@ -7,8 +7,8 @@
 #include <charconv>
 #include <limits>
 
+#include "base/files/source.h"
 #include "base/json.h"
-#include "base/source.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 

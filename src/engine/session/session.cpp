@@ -2,7 +2,6 @@
 #include "engine/session/session.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <bit>
@@ -12,8 +11,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/files/source.h"
+#include "base/files/staging.h"
 #include "base/json.h"
-#include "base/source.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 
@@ -74,36 +74,20 @@ std::optional<Tail> tail_of(std::ifstream& file, std::uint64_t size) {
   return tail;
 }
 
-// A new file next to `path`, which is removed unless it is published.
-class Draft {
- public:
-  explicit Draft(const fs::path& path) : path_(path), name_(path.string() + ".XXXXXX") {
-    const int file = mkstemp(name_.data());
-    if (file < 0) fail("write next to", path, errno);
-    close(file);
+// Adds bytes to a file that exists, and brings the whole file to the disk.
+void append_to(const fs::path& path, std::string_view bytes) {
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) fail("write", path, errno);
+  int error = 0;
+  while (!bytes.empty() && error == 0) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written > 0) bytes.remove_prefix(std::size_t(written));
+    if (written < 0 && errno != EINTR) error = errno;
   }
-  ~Draft() {
-    if (!name_.empty()) unlink(name_.c_str());
-  }
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
-
-  const std::string& name() const { return name_; }
-
-  void publish() {
-    const int file = open(name_.c_str(), O_WRONLY | O_CLOEXEC);
-    const bool flushed = file >= 0 && fsync(file) == 0;
-    const int error = errno;
-    if (file >= 0) close(file);
-    if (!flushed) fail("write", path_, error);
-    if (std::rename(name_.c_str(), path_.c_str()) != 0) fail("write", path_, errno);
-    name_.clear();
-  }
-
- private:
-  fs::path path_;
-  std::string name_;
-};
+  if (error == 0 && fsync(file) != 0) error = errno;
+  close(file);
+  if (error != 0) fail("write", path, error);
+}
 
 using Named = std::pair<const char*, std::string>;
 
@@ -166,13 +150,14 @@ Session load_session(const fs::path& path, const SessionOwner& owner, TimelineMo
 void save_session(const fs::path& path, const SessionOwner& owner, const Timeline& timeline,
                   const std::vector<ChatMessage>& messages) {
   session_exists(path);
-  Draft draft(path);
-  timeline.save(draft.name());
+  Staging staging(path, 0);
+  const fs::path draft = staging.path(path.filename());
+  timeline.save(draft);
   json about;
   for (const auto& [key, value] : parts_of(owner)) about[key] = value;
   {
-    std::ifstream file(draft.name(), std::ios::binary);
-    about["checksum"] = checksum(file, fs::file_size(draft.name()));
+    std::ifstream file(draft, std::ios::binary);
+    about["checksum"] = checksum(file, fs::file_size(draft));
   }
   about["rung"] = timeline.rung();
   about["tokens"] = timeline.length();
@@ -185,13 +170,10 @@ void save_session(const fs::path& path, const SessionOwner& owner, const Timelin
   }
   const std::string text = about.dump(-1, ' ', false, json::error_handler_t::replace);
   const std::uint64_t size = text.size();
-  std::ofstream file(draft.name(), std::ios::binary | std::ios::app);
-  file << text;
-  file.write(reinterpret_cast<const char*>(&size), sizeof size);
-  file << kMark;
-  if (!file.flush()) fail("write", path, errno);
-  file.close();
-  draft.publish();
+  append_to(draft, text);
+  append_to(draft, {reinterpret_cast<const char*>(&size), sizeof size});
+  append_to(draft, kMark);
+  staging.publish({path.filename()}, true);
 }
 
 }  // namespace mrrope

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/files/output_file.h"
 #include "base/json.h"
-#include "base/output_file.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 

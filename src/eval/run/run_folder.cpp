@@ -8,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/files/output_file.h"
 #include "base/json.h"
-#include "base/output_file.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "mrrope/error.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/source.h"
+#include "base/files/source.h"
 #include "base/text.h"
 #include "eval/text/unicode.h"
 #include "mrrope/error.h"

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/source.h"
+#include "base/files/source.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 

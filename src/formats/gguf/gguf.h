@@ -20,7 +20,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/source.h"
+#include "base/files/source.h"
 
 namespace mrrope {
 

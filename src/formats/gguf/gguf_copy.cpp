@@ -6,7 +6,7 @@
 #include <cstring>
 #include <map>
 
-#include "base/output_file.h"
+#include "base/files/output_file.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "base/source.h"
+#include "base/files/source.h"
 #include "base/text.h"
 #include "core/methods.h"
 #include "formats/hf/config_defaults.h"

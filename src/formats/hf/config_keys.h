@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/source.h"
+#include "base/files/source.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 

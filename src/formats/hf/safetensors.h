@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/source.h"
+#include "base/files/source.h"
 
 namespace mrrope {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/staging.h"
+#include "base/files/staging.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/output_file.h"
+#include "base/files/output_file.h"
 #include "eval/run/run_folder.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"

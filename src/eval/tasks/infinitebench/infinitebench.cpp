@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "base/source.h"
+#include "base/files/source.h"
 #include "base/text.h"
 #include "eval/samples/middle_cut.h"
 #include "eval/text/jsonl.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <set>
 
-#include "base/source.h"
+#include "base/files/source.h"
 #include "base/text.h"
 #include "eval/samples/middle_cut.h"
 #include "eval/text/jsonl.h"

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/source.h"
+#include "base/files/source.h"
 
 namespace mrrope {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/output_file.h"
+#include "base/files/output_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/staging.h"
+#include "base/files/staging.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/output_file.h"
-#include "base/source.h"
+#include "base/files/output_file.h"
+#include "base/files/source.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 

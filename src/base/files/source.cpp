@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/source.h"
+#include "base/files/source.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
