@@ -398,7 +398,8 @@ TEST(RulerQa, ReadsSquadAndHotpotFiles) {
   options.hotpot = folder.file("hotpot.json");
   write_file(folder.file("hotpot.json"),
              R"([{"question": "q", "answer": "a", "context": [["t"]]}])");
-  expect_error(ErrorKind::corrupt, "does not have the structure of HotpotQA", [&] { bench.suite(options); });
+  expect_error(ErrorKind::corrupt, "does not have the structure of HotpotQA",
+               [&] { bench.suite(options); });
 }
 
 TEST(Ruler, CommonWordsArePlainWhereLittleFits) {
