@@ -64,7 +64,8 @@ std::string perplexity_text(const PerplexityResults& r) {
     table.push_back({name_of(row.method)});
     for (const PerplexityCell& cell : row.cells) {
       const Estimate& e = cell.perplexity;
-      table.back().push_back(cat(significant(e.value, 3), " +-", significant(e.error, 2)));
+      const int digits = e.value < 10 ? 2 : 1;
+      table.back().push_back(cat(fixed(e.value, digits), " +-", fixed(e.error, digits)));
     }
   }
   std::string text = cat("Perplexity of the first N tokens, ", r.documents.size(),
