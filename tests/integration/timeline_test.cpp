@@ -12,6 +12,7 @@
 #include "engine/llama/local_model.h"
 #include "mrrope/error.h"
 #include "support/random_model.h"
+#include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
@@ -257,6 +258,20 @@ TEST_P(Memories, ObserversOfSeveralReadingsMayEndThem) {
     if (i != 1) timelines[i].reset();
   });
   EXPECT_EQ(timelines[1]->tokens(), std::vector<Token>(tokens_.begin() + 1, tokens_.begin() + 20));
+}
+
+TEST_P(Memories, ASavedSequenceComesBack) {
+  const test::TempFolder folder;
+  std::size_t rung = 0;
+  {
+    const auto timeline = model_->timeline();
+    timeline->append(tokens(0, 150));
+    rung = timeline->rung();
+    timeline->save(folder / "state");
+  }
+  const auto back = model_->restore(folder / "state", rung);
+  EXPECT_EQ(back->tokens(), std::vector<Token>(tokens_.begin(), tokens_.begin() + 150));
+  expect_close(back->append_scored(tokens(150, 50)), fresh(tokens(0, 150), tokens(150, 50)));
 }
 
 TEST_P(Memories, ForksGoTheirOwnWays) {
