@@ -25,7 +25,7 @@ void report(const Error& e) {
   if (!e.hint().empty()) std::cerr << "  " << e.hint() << "\n";
 }
 
-std::string typed;
+std::string as_typed;
 
 // Names that people know from other programs. The parser would read llama.cpp's short names of
 // several letters as several flags.
@@ -166,7 +166,7 @@ void write_output(const std::string& path, const std::string& content) {
   }
 }
 
-const std::string& command_line() { return typed; }
+const std::string& command_line() { return as_typed; }
 
 void catch_interrupts() {
   std::signal(SIGINT, [](int) {
@@ -179,9 +179,9 @@ int run(int argc, char** argv) {
   // A limit on file sizes is then an error of write(), which removes what it had begun.
   std::signal(SIGXFSZ, SIG_IGN);
   std::vector<std::string> arguments;
-  typed = "mrrope";
+  as_typed = "mrrope";
   for (int i = 1; i < argc; ++i) {
-    typed += cat(" ", shell_word(argv[i]));
+    as_typed += cat(" ", shell_word(argv[i]));
     arguments.push_back(usual_name(argv[i]));
   }
 

@@ -64,7 +64,8 @@ std::string perplexity_text(const PerplexityResults& r) {
     table.push_back({name_of(row.method)});
     for (const PerplexityCell& cell : row.cells) {
       const Estimate& e = cell.perplexity;
-      table.back().push_back(cat(significant(e.value, 3), " +-", significant(e.error, 2)));
+      const int digits = e.value < 10 ? 2 : 1;
+      table.back().push_back(cat(fixed(e.value, digits), " +-", fixed(e.error, digits)));
     }
   }
   std::string text = cat("Perplexity of the first N tokens, ", r.documents.size(),
@@ -124,9 +125,9 @@ std::string side_by_side(TimelineModel& model, const Document& document,
              ", continued by both. They end:\n",
              indented(text.substr(text.size() - std::min(text.size(), kPromptEnd))),
              "The untouched model continues:\n",
-             indented(continuation(model, untouched.ladder, prompt)), kExtended, " continues:\n",
-             indented(continuation(model, extended.ladder, prompt)), "The text itself continues:\n",
-             indented(model.detokenize(rest)));
+             indented(continuation(model, *untouched.ladder, prompt)), kExtended, " continues:\n",
+             indented(continuation(model, *extended.ladder, prompt)),
+             "The text itself continues:\n", indented(model.detokenize(rest)));
 }
 
 void run_demo(const DemoFlags& flags) {
@@ -173,8 +174,8 @@ void run_demo(const DemoFlags& flags) {
   std::cout << needle_text(found) << "\n";
 
   write_report({flags.out}, flags.out + "/report.html");
-  const char* typed = std::getenv("MRROPE_COMMAND");  // ./run sets it
-  const std::string command = typed && *typed ? typed : "mrrope";
+  const char* run = std::getenv("MRROPE_COMMAND");  // ./run sets it
+  const std::string command = run && *run ? run : "mrrope";
   std::cout << "Charts and tables: " << flags.out << "/report.html (open it in a browser)\n\n"
             << "Next, with your own model:\n  " << command
             << " inspect YOUR-MODEL.gguf --ctx 32k\n  " << command
