@@ -101,6 +101,22 @@ foreach(source ${sources})
   endif()
 endforeach()
 
+# Every route of the server is documented.
+file(READ ${ROOT}/src/serve/server.cpp text)
+file(READ ${ROOT}/docs/serve.md documented)
+string(REGEX MATCHALL "(get|post)\\(\"/[a-z0-9_/]+\"" routes "${text}")
+list(LENGTH routes size)
+if(size LESS 5)
+  complain("src/serve/server.cpp: only ${size} routes found")
+endif()
+foreach(route ${routes})
+  string(REGEX REPLACE ".*\"(.*)\"" "\\1" path "${route}")
+  string(FIND "${documented}" "${path}" found)
+  if(found EQUAL -1)
+    complain("docs/serve.md: does not name ${path}, a route of src/serve/server.cpp")
+  endif()
+endforeach()
+
 # A folder that nobody can take in at a glance, and a file that does too much.
 foreach(source ${sources})
   get_filename_component(folder ${source} DIRECTORY)
