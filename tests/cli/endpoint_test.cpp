@@ -201,7 +201,7 @@ TEST_F(Endpoint, RefusesWhatItCannotDoByName) {
   refused("eval ppl --endpoint " + url + " --lengths 1k", 3, "perplexity needs the probability",
           with_key);
   refused(with_url("http://name:pass@127.0.0.1:1/v1"), 2, "contains a name or a password", "");
-  refused(with_url("ftp://127.0.0.1/v1"), 2, "no HTTP address", "");
+  refused(with_url("ftp://127.0.0.1/v1"), 2, "is not an HTTP address", "");
   refused(with_url("http://127.0.0.1:99999/v1"), 2, "no port between", "");
   refused(with_url("http://127.0.0.1:8080"), 2, "does not end in /v1", "");
   refused(with_url("http://127.0.0.1:1/v1"), 1, "cannot connect to 127.0.0.1:1", "");

@@ -90,7 +90,7 @@ TEST_F(EvalCommand, WithoutTextsTakesThoseOfTheProjectAndSaysSo) {
   const CommandResult r =
       run_command("eval ppl " + kModel + " --method none --ctx 128 --samples 1 --kl-positions 0");
   EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.err, "the texts that come with mrrope")) << r.err;
+  EXPECT_TRUE(contains(r.err, "no texts given: using the bundled ones")) << r.err;
   EXPECT_TRUE(contains(r.out, "1 document")) << r.out;
 }
 
@@ -191,7 +191,7 @@ TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   write_file(folder.file("long.txt"), some_text(60));
   const CommandResult r = run_command("generate " + kModel + " -f " + folder.file("long.txt"));
   EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "do not fit into a context of 1024")) << r.err;
+  EXPECT_TRUE(contains(r.err, "do not fit in a context of 1024")) << r.err;
   EXPECT_EQ(run_command("generate " + kModel).exit_code, 2);
   EXPECT_EQ(run_command("generate " + kModel + " -f /absent").exit_code, 1);
   EXPECT_EQ(run_command("generate " + kModel + " -p x --methods uni,pro --ctx 2k").exit_code, 2);

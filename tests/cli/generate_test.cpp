@@ -17,7 +17,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-class GenerateCommand : public testing::Test {
+class GenerateChat : public testing::Test {
  protected:
   // The tiny model with a chat template.
   std::string model_with(const std::string& source) const {
@@ -30,7 +30,7 @@ class GenerateCommand : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(GenerateCommand, AChatPrintsItsAnswerAsJson) {
+TEST_F(GenerateChat, AChatPrintsItsAnswerAsJson) {
   const std::string model =
       model_with("{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}");
   const CommandResult r = run_command("generate " + model + " --chat -p Hi -n 4 --json");
@@ -42,7 +42,7 @@ TEST_F(GenerateCommand, AChatPrintsItsAnswerAsJson) {
   EXPECT_EQ(plain.out, answer["text"].get<std::string>() + "\n");
 }
 
-TEST_F(GenerateCommand, SurvivesHostileChatTemplates) {
+TEST_F(GenerateChat, SurvivesHostileChatTemplates) {
   for (const std::string& source :
        {std::string("{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(1) }}"),
         "{{ " + std::string(100000, '(') + " }}",
@@ -53,7 +53,7 @@ TEST_F(GenerateCommand, SurvivesHostileChatTemplates) {
   }
 }
 
-TEST_F(GenerateCommand, RefusesMoreThreadsThanThereCanBe) {
+TEST_F(GenerateChat, RefusesMoreThreadsThanThereCanBe) {
   const std::string line = std::string("generate ") + MRROPE_TINY_MODEL + " -p Hi -n 1 -t ";
   const CommandResult many = run_command(line + "600");
   EXPECT_EQ(many.exit_code, 2);

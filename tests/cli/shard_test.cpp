@@ -141,7 +141,7 @@ TEST_P(OneShard, OfAnotherRunOrTwiceOrNoneIsRefusedByName) {
   ASSERT_EQ(run_command(line("part6")).exit_code, 0);
   refused(merge({1, 6}, "x"), "holds a whole run, not a shard");
   refused(run_command(line("part1", " --shard 2/4")), "holds another run: shard/index is 1");
-  refused(run_command(line("part1")), "holds another run: shard is gone");
+  refused(run_command(line("part1")), "holds another run: shard is only there");
   for (const char* bad : {"0/4", "5/4", "1", "a/b", "1/0", "-1/4", "1/9999999", "1/4/4"}) {
     refused(run_command(line("new", std::string(" --shard ") + bad)), "--shard 1/4, 2/4");
   }

