@@ -2,7 +2,7 @@
 option(MRROPE_DEVELOPER "Build tests, benchmarks and examples" ${PROJECT_IS_TOP_LEVEL})
 option(MRROPE_LIBRARY_ONLY "Build the library alone: a compiler, Highway and nlohmann_json suffice" OFF)
 option(MRROPE_WERROR "Treat warnings as errors" OFF)
-option(MRROPE_UNITY "Compile several files at once: faster from scratch, slower after a change" OFF)
+option(MRROPE_UNITY "Compile several files at once, with precompiled headers: faster from scratch" OFF)
 option(MRROPE_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 set(MRROPE_SANITIZE "" CACHE STRING "Sanitizers for everything, e.g. address,undefined")
 
@@ -67,6 +67,10 @@ function(mrrope_module name)
   add_library(mrrope_${name} STATIC ${arg_SOURCES})
   target_include_directories(mrrope_${name} PUBLIC ${folders})
   target_link_libraries(mrrope_${name} PUBLIC ${uses} PRIVATE mrrope_flags ${arg_LINK})
+  if(MRROPE_UNITY AND "nlohmann_json::nlohmann_json" IN_LIST arg_LINK)
+    target_precompile_headers(mrrope_${name} PRIVATE <nlohmann/json.hpp> <algorithm> <filesystem>
+                              <functional> <map> <memory> <optional> <span> <string> <vector>)
+  endif()
 endfunction()
 
 # mrrope_embed(MODULE NAME FILE): the file becomes the string mrrope::embedded::NAME of the module.
