@@ -50,6 +50,7 @@ TEST(FuzzCorpus, Safetensors) { replay("safetensors", fuzz::safetensors); }
 TEST(FuzzCorpus, Config) { replay("config", fuzz::config); }
 TEST(FuzzCorpus, Run) { replay("run", fuzz::run); }
 TEST(FuzzCorpus, Request) { replay("request", fuzz::request); }
+TEST(FuzzCorpus, Reply) { replay("reply", fuzz::reply); }
 
 }  // namespace
 }  // namespace mrrope

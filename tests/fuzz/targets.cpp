@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "engine/remote/replies.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
 #include "formats/hf/config.h"
@@ -102,6 +103,34 @@ void request(std::span<const std::byte> bytes) {
   only_refusals([&] {
     for (const Token token : parse_detokenize(body, kLargest)) require(token >= 0, "a token");
   });
+}
+
+void reply(std::span<const std::byte> bytes) {
+  const std::string body(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  // These errors are counted and the request is repeated: there is nothing to type.
+  const auto only_corrupt = [](auto&& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      require(error.kind() == ErrorKind::corrupt && error.what()[0] != '\0', "another error");
+    }
+  };
+  only_corrupt([&] {
+    for (const ServedModel& model : parse_models(body)) {
+      require(model.context >= 0 && model.trained >= 0, "a negative context");
+    }
+  });
+  only_corrupt([&] { require(parse_props_context(body) >= 0, "a negative context"); });
+  for (const bool chat : {false, true}) only_corrupt([&] { parse_answer(body, chat); });
+  only_corrupt([&] {
+    for (const Token token : parse_tokens(body)) require(token >= 0, "a negative token");
+  });
+  only_corrupt([&] { parse_text(body); });
+  for (const char c : error_words(body)) {
+    require(static_cast<unsigned char>(c) >= 0x20, "a control character from a server");
+  }
+  const double wait = retry_after_seconds(body, 0);
+  require(wait >= 0 && wait <= 300, "a wait outside of its limits");
 }
 
 }  // namespace mrrope::fuzz

@@ -15,5 +15,6 @@ void safetensors(std::span<const std::byte> bytes);  // a file, or an index if i
 void config(std::span<const std::byte> bytes);
 void run(std::span<const std::byte> bytes);      // run.json on one line, then journal lines
 void request(std::span<const std::byte> bytes);  // the body of a request to mrrope serve
+void reply(std::span<const std::byte> bytes);    // the body of a server's reply to --endpoint
 
 }  // namespace mrrope::fuzz
