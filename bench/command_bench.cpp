@@ -3,7 +3,7 @@
 //   plan     `mrrope plan` with several methods; wanted: under 10 ms
 //   inspect  `mrrope inspect` of a sparse GGUF of 100 GB with 2000 tensors; wanted: under 50 ms and
 //            under 64 MiB of memory (counter peak_MiB)
-// and, beside them, the same library calls inside one process.
+// and, for comparison, the same library calls inside one process.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan and a score cost, beside the same libllama without them, in one run.
+// What a plan and a score cost, compared with the same libllama without them, in one run.
 //
 //   engine_bench MODEL [--tokens 4096] [--generate 128] [--repeat 3] [--threads N]
 //                [--peer LLAMA_PERPLEXITY]

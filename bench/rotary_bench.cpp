@@ -327,7 +327,7 @@ void errors() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Rotation beside copy, conversion and ggml");
+  CLI::App app("Rotation compared with copy, conversion and ggml");
   int threads = 2, rounds = 9;
   std::vector<std::int64_t> sizes = {1, 16, 64, 8192, 65536};
   app.add_option("--threads", threads);

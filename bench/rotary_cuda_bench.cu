@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotation on the GPU beside a copy of the same bytes and an empty kernel, in one run.
+// Rotation on the GPU compared with a copy of the same bytes and an empty kernel, in one run.
 //
 //   rotary_cuda_bench [--quick]
 //
@@ -89,7 +89,7 @@ void prefill(std::int64_t tokens, int rounds) {
 }
 
 // Queries and keys of a decoded token come from a kernel that has just written them, so they are in
-// the cache: 8 MiB of buffers. Beside it 256 different ones, which do not all fit at 16 tokens and
+// the cache: 8 MiB of buffers. Next to it, 256 different ones, which do not all fit at 16 tokens and
 // more.
 void decode(int rounds) {
   std::printf(

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""mrrope serve beside llama-server of the same build, in one run.
+"""mrrope serve compared with llama-server of the same build, in one run.
 
     bench/serve_bench.py MRROPE LLAMA_SERVER MODEL.gguf [ROUNDS [PROMPT [THREADS]]]
 

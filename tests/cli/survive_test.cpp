@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of the real command that are killed, interrupted, starved or misled: the same command again
-// must end in the bytes of a run that nobody disturbed.
+// must end in the bytes of an undisturbed run.
 #include <gtest/gtest.h>
 #include <signal.h>
 

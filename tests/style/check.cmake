@@ -117,7 +117,7 @@ foreach(route ${routes})
   endif()
 endforeach()
 
-# A folder that nobody can take in at a glance, and a file that does too much.
+# A folder with too many files, and a file that does too much.
 foreach(source ${sources})
   get_filename_component(folder ${source} DIRECTORY)
   string(MAKE_C_IDENTIFIER ${folder} key)

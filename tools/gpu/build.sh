@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds on a bare GPU machine. See README.md beside this file.
+# Builds on a bare GPU machine. See README.md in this folder.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bundle=$(cd "${1:?usage: build.sh BUNDLE WORK}" && pwd)

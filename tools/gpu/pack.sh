@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs what a bare GPU machine lacks. See README.md beside this file.
+# Packs what a bare GPU machine lacks. See README.md in this folder.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mib=16

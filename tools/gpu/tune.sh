@@ -13,7 +13,7 @@
 # another machine too once OUT.tar.gz is unpacked there (tar -C "$(dirname OUT)" -xzf OUT.tar.gz).
 # The heldout texts must be ones that neither model was trained on.
 #
-# -l FILE: the list of jobs (tune_jobs.txt beside this file). -n "NAME ...": only these of it.
+# -l FILE: the list of jobs (tune_jobs.txt in this folder). -n "NAME ...": only these of it.
 # -j: processes at once (8). -s: seconds after which what runs is told to stop (560; 0: none).
 # -f: for every process ("-t 2 -ub 2048"). -M: NVIDIA's MPS daemon for the time of the run, so that
 # kernels of several processes run at once; leave it away where one is running already.

@@ -49,7 +49,7 @@ void refuse_special(const fs::path& path) {
                                        : "give the name of a file; - means standard output");
 }
 
-// A name next to `path` that nobody can guess.
+// A name next to `path` that cannot be guessed.
 fs::path fresh_name(const fs::path& path) {
   constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";
   std::random_device random;

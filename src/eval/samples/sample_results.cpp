@@ -145,7 +145,7 @@ class Collector {
     }
   }
 
-  // Two scorers of one benchmark may name their main score differently; one name stands for all.
+  // Two scorers of one benchmark may name their main score differently; one name is used for all.
   void find_metrics() {
     if (!rules_.metric.empty()) {
       results_.metrics = {rules_.metric};
