@@ -51,8 +51,9 @@ bool write_all(int fd, const char* data, std::size_t size) {
 bool read_all(int fd, char* data, std::size_t size, std::optional<Clock::time_point> deadline) {
   while (size > 0) {
     if (deadline) {
+      // Rounded up: a poll that ends early would make a slow template look like a crash.
       const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - Clock::now()).count();
+          std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
       pollfd wait{fd, POLLIN, 0};
       const int ready = left <= 0 ? 0 : ::poll(&wait, 1, static_cast<int>(left));
       if (ready < 0 && errno == EINTR) continue;
