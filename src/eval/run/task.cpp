@@ -85,6 +85,13 @@ void foreign_line(const ordered_json& line) {
               "delete the line, or the folder");
 }
 
+std::int64_t token_count(const ordered_json& unit, const char* key) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // a journal has fewer than 2^23 lines
+  const auto count = unit.at(key).get<std::int64_t>();
+  if (count < 0 || count > kMost) foreign_line(unit);
+  return count;
+}
+
 void read_recorded(const std::function<void()>& action) {
   try {
     action();

@@ -90,6 +90,10 @@ std::vector<std::int64_t> recorded_lengths(const nlohmann::ordered_json& list);
 // Throws Error (corrupt): a journal line that does not belong to its run.
 [[noreturn]] void foreign_line(const nlohmann::ordered_json& line);
 
+// A number of tokens in a unit of a journal. Throws as foreign_line() if it is negative or so large
+// that sums could overflow.
+std::int64_t token_count(const nlohmann::ordered_json& unit, const char* key);
+
 // Calls action, and turns an exception of the JSON library into Error (corrupt).
 void read_recorded(const std::function<void()>& action);
 

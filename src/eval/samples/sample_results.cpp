@@ -97,8 +97,8 @@ class Collector {
       return;
     }
     failed_.erase(key);
-    results_.tokens += unit.at("tokens").get<std::int64_t>();
-    results_.naive_tokens += unit.at("naive_tokens").get<std::int64_t>();
+    results_.tokens += token_count(unit, "tokens");
+    results_.naive_tokens += token_count(unit, "naive_tokens");
     std::size_t at = group * group_;
     for (const ordered_json& record : unit.at("samples")) sample(method->first, {s, at++}, record);
   }

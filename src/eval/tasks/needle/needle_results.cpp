@@ -72,8 +72,8 @@ class Collector {
       failed_.insert(cell_key(m->first, sample, unit));
       return;
     }
-    results_.tokens += unit.at("tokens").get<std::int64_t>();
-    results_.naive_tokens += unit.at("naive_tokens").get<std::int64_t>();
+    results_.tokens += token_count(unit, "tokens");
+    results_.naive_tokens += token_count(unit, "naive_tokens");
     for (const ordered_json& cell : unit.at("cells")) {
       failed_.erase(cell_key(m->first, sample, cell));
       const std::size_t l = index_of(results_.lengths, cell.at("length"), unit);
