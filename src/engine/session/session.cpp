@@ -168,11 +168,10 @@ void save_session(const fs::path& path, const SessionOwner& owner, const Timelin
     message["content"] = m.content;
     about["messages"].push_back(std::move(message));
   }
-  const std::string text = about.dump(-1, ' ', false, json::error_handler_t::replace);
-  const std::uint64_t size = text.size();
-  append_to(draft, text);
-  append_to(draft, {reinterpret_cast<const char*>(&size), sizeof size});
-  append_to(draft, kMark);
+  std::string tail = about.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::uint64_t size = tail.size();
+  tail.append(reinterpret_cast<const char*>(&size), sizeof size).append(kMark);
+  append_to(draft, tail);
   staging.publish({path.filename()}, true);
 }
 
