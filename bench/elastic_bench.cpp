@@ -27,11 +27,11 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void run(const std::string& path, mrrope::LocalOptions options, double step, int repeat) {
+void run(const std::string& path, mrrope::engine::LocalOptions options, double step, int repeat) {
   using namespace mrrope;
   const std::int64_t tokens = options.context;
   const auto model = open_local(read_model(path), options);
-  auto& local = dynamic_cast<LocalModel&>(*model);
+  auto& local = dynamic_cast<engine::LocalModel&>(*model);
   const Geometry& geometry = model->facts().geometry;
   LadderRequest request;
   request.extension.method = "pro";
@@ -71,7 +71,7 @@ void run(const std::string& path, mrrope::LocalOptions options, double step, int
 int main(int argc, char** argv) {
   CLI::App app("What a context that grows costs");
   std::string path;
-  mrrope::LocalOptions options;
+  mrrope::engine::LocalOptions options;
   options.context = 16384;
   options.timelines = 1;
   double step = 1.19;

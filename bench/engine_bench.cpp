@@ -176,11 +176,11 @@ int main(int argc, char** argv) {
 
   try {
     const mrrope::Model facts = mrrope::read_model(path);
-    mrrope::LocalOptions options;
+    mrrope::engine::LocalOptions options;
     options.context = tokens + generated;
     options.threads = threads;
     options.timelines = 2;
-    const auto model = mrrope::open_local(facts, options);
+    const auto model = mrrope::engine::open_local(facts, options);
     Plain plain(path, tokens + generated, threads, false);
     Plain callback(path, tokens + generated, threads, true);
     std::vector<mrrope::Token> ids = model->tokenize(text, true, false);
@@ -190,7 +190,7 @@ int main(int argc, char** argv) {
     pro.scale = 8;
     const mrrope::Ladder ladder = make_ladder(make_plan(facts.geometry, pro), tokens + generated);
     model->use(ladder);
-    mrrope::PerplexityOptions table;
+    mrrope::eval::PerplexityOptions table;
     for (int i = 1; i <= 8; ++i) table.lengths.push_back(std::int64_t(tokens) * i / 8);
     table.kl_positions = 0;
 
@@ -212,8 +212,8 @@ int main(int argc, char** argv) {
         g[1] *= double(generated) / double(std::max<std::size_t>(1, made));
       }
       s[3] = seconds_of([&] {
-        mrrope::RunFolder memory;
-        mrrope::Progress silent;
+        mrrope::eval::RunFolder memory;
+        mrrope::eval::Progress silent;
         run_perplexity(*model, {{"pro", ladder}}, {{"text", text}}, table, memory, silent);
       });
       if (r == 0) continue;

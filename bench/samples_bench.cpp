@@ -23,7 +23,7 @@ double seconds_of(const std::function<void()>& work) {
 int main(int argc, char** argv) {
   CLI::App app("What benchmark samples cost to make");
   std::string model_path;
-  mrrope::RulerOptions options;
+  mrrope::eval::RulerOptions options;
   std::int64_t length = 131072;
   options.samples = 500;
   app.add_option("model", model_path, "GGUF file")->required();
@@ -33,14 +33,15 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   options.lengths = {length};
   try {
-    mrrope::LocalOptions engine;
+    mrrope::engine::LocalOptions engine;
     engine.context = 512;
-    const auto model = mrrope::open_local(mrrope::read_model(model_path), engine);
-    const mrrope::PromptFrame frame(*model, {});
-    mrrope::TokenCounter counter(*model, frame.chat());
+    const auto model = mrrope::engine::open_local(mrrope::read_model(model_path), engine);
+    const mrrope::eval::PromptFrame frame(*model, {});
+    mrrope::eval::TokenCounter counter(*model, frame.chat());
     std::printf("%-22s %8s %10s %12s %14s\n", "task", "fit s", "samples s", "tokens",
                 "whole text MB/s");
-    for (const mrrope::SampleSet& set : mrrope::make_ruler(frame, counter, options).sets) {
+    for (const mrrope::eval::SampleSet& set :
+         mrrope::eval::make_ruler(frame, counter, options).sets) {
       const double fit = seconds_of([&] { set.make(0); });
       std::int64_t tokens = 0;
       const double all = seconds_of([&] {
@@ -49,7 +50,7 @@ int main(int argc, char** argv) {
         }
       });
       // Are they what the tokenizer makes of the whole text, and how long does that take?
-      const mrrope::Sample last = set.make(set.count - 1);
+      const mrrope::eval::Sample last = set.make(set.count - 1);
       bool same = false;
       const double whole = seconds_of([&] { same = frame.tokens(last.text) == last.prompt; });
       std::printf("%-22s %8.2f %10.2f %12lld %14.2f%s\n", set.task.c_str(), fit, all,

@@ -62,4 +62,25 @@ std::string cat(const Parts&... parts) {
   return out.str();
 }
 
+// 42 s, 3 min 05 s, 2 h 07 min.
+inline std::string duration_text(double seconds) {
+  if (!(seconds < 1e9)) return "unknown";
+  const auto two = [](std::int64_t value) { return cat(value < 10 ? "0" : "", value); };
+  const auto s = std::int64_t(std::ceil(seconds));
+  if (s < 60) return cat(s, " s");
+  if (s < 3600) return cat(s / 60, " min ", two(s % 60), " s");
+  return cat(s / 3600, " h ", two(s / 60 % 60), " min");
+}
+
+// A word for a shell, quoted if necessary.
+inline std::string shell_word(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_not_of(
+                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                          "0123456789_-+=:,./@%") == std::string::npos;
+  if (plain) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
 }  // namespace mrrope

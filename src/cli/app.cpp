@@ -11,8 +11,6 @@
 #include "base/spelling.h"
 #include "base/text.h"
 #include "cli/args/presets.h"
-#include "eval/run/progress.h"
-#include "export/engines.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 

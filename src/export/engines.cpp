@@ -13,7 +13,7 @@
 #include "formats/architectures.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 namespace {
 
 using nlohmann::ordered_json;
@@ -310,19 +310,9 @@ const char* to_string(Advice verdict) noexcept {
   return "";
 }
 
-std::string shell_word(const std::string& text) {
-  const bool plain = !text.empty() && text.find_first_not_of(
-                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                          "0123456789_-+=:,./@%") == std::string::npos;
-  if (plain) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
 std::vector<EngineAdvice> engine_advice(const EngineQuestion& q) {
   return {llama_advice(q), ollama_advice(q), transformers_advice(q), vllm_advice(q),
           sglang_advice(q)};
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::exporting

@@ -10,7 +10,7 @@
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 
 enum class Advice {
   as_is,       // with the existing files and the given command
@@ -38,7 +38,4 @@ struct EngineQuestion {
 // would write them; those for transformers, vLLM and SGLang contain all numbers and need no export.
 std::vector<EngineAdvice> engine_advice(const EngineQuestion& question);
 
-// A word for a shell, quoted if necessary.
-std::string shell_word(const std::string& text);
-
-}  // namespace mrrope
+}  // namespace mrrope::exporting

@@ -13,7 +13,7 @@
 #include "formats/facts.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 namespace {
 
 constexpr const char* kFreqs = "rope_freqs.weight";
@@ -489,4 +489,4 @@ void write_export(const GgufExport& exported, bool replace, const BytesWritten& 
   staging.publish(names, replace);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::exporting

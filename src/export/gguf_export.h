@@ -21,7 +21,7 @@
 #include "formats/gguf/gguf_copy.h"
 #include "mrrope/model.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 
 // Whether the plan leaves the model unchanged.
 bool is_identity(const Plan& plan);
@@ -68,4 +68,4 @@ using GgufVerify = std::function<void(Staging& staging, const GgufExport& staged
 void write_export(const GgufExport& exported, bool replace, const BytesWritten& progress,
                   const GgufVerify& verify = {});
 
-}  // namespace mrrope
+}  // namespace mrrope::exporting

@@ -12,7 +12,7 @@
 #include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
@@ -441,4 +441,4 @@ void export_huggingface(const Model& model, const Plan& plan, const HfOptions& o
   staging.publish({out.filename()}, options.replace);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::exporting

@@ -18,7 +18,7 @@
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 
 enum class Dialect {
   v5,  // rope_parameters, with rope_theta inside
@@ -73,4 +73,4 @@ std::uint64_t bytes_to_copy(const Model& model, const HfOptions& options);
 // The folder of a model that was given as a folder, config.json or weights.
 std::filesystem::path hf_folder(const Model& model);
 
-}  // namespace mrrope
+}  // namespace mrrope::exporting

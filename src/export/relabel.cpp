@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 namespace {
 
 [[noreturn]] void refuse(const Architecture& from, const std::string& what) {
@@ -130,4 +130,4 @@ GgufTensorOut relabelled(GgufTensorOut tensor, const Model& model, const Archite
   return tensor;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::exporting

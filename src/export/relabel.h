@@ -6,7 +6,7 @@
 #include "formats/gguf/gguf_copy.h"
 #include "mrrope/model.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 
 // Throws Error (unsupported) that names a key or tensor that llama would read differently or not at
 // all, and Error (corrupt) where the rows of queries or keys are not whole heads.
@@ -15,4 +15,4 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
 // The tensor under llama's name, its rows in llama's order.
 GgufTensorOut relabelled(GgufTensorOut tensor, const Model& model, const Architecture& from);
 
-}  // namespace mrrope
+}  // namespace mrrope::exporting

@@ -7,7 +7,7 @@
 
 #include "core/turns.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 namespace {
 
 constexpr double kBetaFast = 32;
@@ -115,4 +115,4 @@ YarnFit fit_yarn(const Plan& plan) {
   return best;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::exporting

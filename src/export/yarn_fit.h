@@ -8,7 +8,7 @@
 
 #include "mrrope/plan.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 
 struct YarnFit {
   double scale = 1;                  // rope.scaling.factor
@@ -26,4 +26,4 @@ struct YarnFit {
 // RoPE (no trained factors).
 YarnFit fit_yarn(const Plan& plan);
 
-}  // namespace mrrope
+}  // namespace mrrope::exporting

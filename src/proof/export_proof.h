@@ -12,7 +12,7 @@
 #include "export/gguf_export.h"
 #include "mrrope/model.h"
 
-namespace mrrope {
+namespace mrrope::proof {
 
 // The exported file in stock libllama, compared with the source under the injected plan.
 // Differences are the largest |difference| of two logits, in standard deviations of the logits.
@@ -29,16 +29,16 @@ std::int64_t proof_length(const Model& source, std::int64_t length, bool full);
 
 // How to run the models. Checks the memory, so call it before writing anything. Throws Error
 // (out_of_memory).
-LocalOptions proof_options(const Model& source, std::int64_t tokens);
+engine::LocalOptions proof_options(const Model& source, std::int64_t tokens);
 
 // Tokens that prove_gguf computes in all, for a progress display.
-std::int64_t proof_work(const GgufExport& exported, std::int64_t tokens);
+std::int64_t proof_work(const exporting::GgufExport& exported, std::int64_t tokens);
 
 // Reads the files back with our own reader, then compares logits. `exported` has the paths where
 // the files are now. on_tokens: called with the tokens computed since the last call. Throws Error
 // (goal_not_met) that names what differs.
-GgufProof prove_gguf(const Model& source, const Plan& plan, const GgufExport& exported,
-                     std::int64_t length, const LocalOptions& options, std::int64_t tokens,
+GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::GgufExport& exported,
+                     std::int64_t length, const engine::LocalOptions& options, std::int64_t tokens,
                      const std::function<void(std::int64_t)>& on_tokens = {});
 
 // Inverse frequencies and attention factor of an exported folder as transformers computes them.
@@ -51,4 +51,4 @@ struct HuggingFaceProof {
 };
 HuggingFaceProof prove_huggingface(const std::filesystem::path& folder, const Plan& plan);
 
-}  // namespace mrrope
+}  // namespace mrrope::proof

@@ -9,7 +9,7 @@
 #include "mrrope/error.h"
 #include "proof/export_proof.h"
 
-namespace mrrope {
+namespace mrrope::proof {
 
 namespace {
 
@@ -25,8 +25,9 @@ constexpr double kSame = 1e-4;
 constexpr double kNudge = 1e-6;
 constexpr double kTimesNoise = 4;
 
-bool has_same_graph(GgufWay way) {
-  return way == GgufWay::unchanged || way == GgufWay::factors || way == GgufWay::lists;
+bool has_same_graph(exporting::GgufWay way) {
+  return way == exporting::GgufWay::unchanged || way == exporting::GgufWay::factors ||
+         way == exporting::GgufWay::lists;
 }
 
 [[noreturn]] void differs(const std::string& what) {
@@ -76,7 +77,7 @@ double apart(const Rows& a, const Rows& b) {
 }
 
 // One batch per call, so that progress can be shown between them.
-Rows injected(TimelineModel& model, const Plan& plan, const LocalOptions& options,
+Rows injected(TimelineModel& model, const Plan& plan, const engine::LocalOptions& options,
               const std::vector<Token>& tokens, const std::vector<std::size_t>& wanted,
               const OnTokens& on_tokens) {
   model.use(make_ladder(plan, options.context));
@@ -99,9 +100,9 @@ Rows injected(TimelineModel& model, const Plan& plan, const LocalOptions& option
 }
 
 // An approximation is compared with the YaRN that it claims to be.
-Plan plan_of_file(const Plan& plan, const GgufExport& exported) {
+Plan plan_of_file(const Plan& plan, const exporting::GgufExport& exported) {
   if (!exported.fit) return plan;
-  const YarnFit& fit = *exported.fit;
+  const exporting::YarnFit& fit = *exported.fit;
   Extension yarn;
   yarn.method = "yarn";
   yarn.scale = fit.scale;
@@ -124,7 +125,7 @@ Plan nudged(const Plan& plan) {
 }
 
 // Checks what our own reader finds in the file.
-void check_read_back(const Model& source, const Plan& plan, const GgufExport& exported,
+void check_read_back(const Model& source, const Plan& plan, const exporting::GgufExport& exported,
                      std::int64_t length) {
   const Model back = read_model(exported.files.front().path);
   if (back.architecture != exported.architecture) {
@@ -171,15 +172,15 @@ std::int64_t proof_length(const Model& source, std::int64_t length, bool full) {
   return std::max<std::int64_t>(1, std::min(tokens, length));
 }
 
-LocalOptions proof_options(const Model& source, std::int64_t tokens) {
-  LocalOptions options;
+engine::LocalOptions proof_options(const Model& source, std::int64_t tokens) {
+  engine::LocalOptions options;
   options.context = (tokens + 255) / 256 * 256;
   options.ubatch = 256;
   options.timelines = 1;
   // As little rounding as possible, so that a real difference shows.
   options.type_k = options.type_v = "f32";
   options.flash_attention = "off";
-  const MemoryPlan memory = plan_memory(source, options);
+  const engine::MemoryPlan memory = plan_memory(source, options);
   if (memory.total() > memory.available) {
     throw Error(ErrorKind::out_of_memory,
                 cat("the proof runs the model, which needs ", bytes_text(double(memory.total())),
@@ -189,13 +190,13 @@ LocalOptions proof_options(const Model& source, std::int64_t tokens) {
   return options;
 }
 
-std::int64_t proof_work(const GgufExport& exported, std::int64_t tokens) {
+std::int64_t proof_work(const exporting::GgufExport& exported, std::int64_t tokens) {
   const std::int64_t passes = has_same_graph(exported.way) ? 2 : 3;
   return passes * tokens + 2 * std::min<std::int64_t>(tokens, kSignalPrompt);
 }
 
-GgufProof prove_gguf(const Model& source, const Plan& plan, const GgufExport& exported,
-                     std::int64_t length, const LocalOptions& options, std::int64_t tokens,
+GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::GgufExport& exported,
+                     std::int64_t length, const engine::LocalOptions& options, std::int64_t tokens,
                      const OnTokens& on_tokens) {
   const Plan effective = plan_of_file(plan, exported);
   check_read_back(source, effective, exported, length);
@@ -238,4 +239,4 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const GgufExport& ex
   return proof;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::proof

@@ -20,7 +20,7 @@
 #include "mrrope/error.h"
 #include "proof/export_proof.h"
 
-namespace mrrope {
+namespace mrrope::proof {
 
 namespace {
 
@@ -138,7 +138,7 @@ HuggingFaceProof prove_huggingface(const std::filesystem::path& folder, const Pl
     proof.largest = std::max(proof.largest, std::abs(theta[i] / wanted[i] - 1));
   }
   const double factor = read.at("factor").get<double>();
-  proof.temperature = std::abs(factor / total_attention_scale(plan) - 1);
+  proof.temperature = std::abs(factor / exporting::total_attention_scale(plan) - 1);
   if (!(proof.largest < kTolerance) || !(proof.temperature < kTolerance)) {
     differs(cat("angles differ by ", significant(proof.largest, 3), ", the temperature by ",
                 significant(proof.temperature, 3)));
@@ -148,4 +148,4 @@ HuggingFaceProof prove_huggingface(const std::filesystem::path& folder, const Pl
   return proof;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::proof

@@ -12,14 +12,14 @@
 #include "report/sweep_part.h"
 #include "report/verdict_words.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
 // How the group's task shows a metric.
-MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
-  if (const Task* task = find_task(group.front().task)) {
-    for (const MetricInfo& info : task->metrics) {
+eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
+  if (const eval::Task* task = eval::find_task(group.front().task)) {
+    for (const eval::MetricInfo& info : task->metrics) {
       if (info.name == metric) return info;
     }
   }
@@ -69,14 +69,14 @@ std::vector<NamedRow> chosen(const std::vector<NamedRow>& rows, const std::strin
   return out;
 }
 
-ChartPoint point_of(double x, const Estimate& e) {
+ChartPoint point_of(double x, const eval::Estimate& e) {
   ChartPoint p{x, e.n > 0 || std::isfinite(e.value) ? e.value : kNothing};
   if (std::isfinite(e.error)) p.low = e.value - e.error, p.high = e.value + e.error;
   return p;
 }
 
 // Mean over tasks where each has a value, with the errors of independent tasks.
-Estimate mean_over_tasks(const std::vector<const ResultRow*>& rows) {
+eval::Estimate mean_over_tasks(const std::vector<const ResultRow*>& rows) {
   double sum = 0;
   double variance = 0;
   std::size_t n = 0;
@@ -142,10 +142,10 @@ class FigureMaker {
   static int rank(const std::string& section) {
     if (section == kSearchSection || section == kSweepSection) return -1;
     if (section == "Plans") return std::numeric_limits<int>::max();
-    for (std::size_t i = 0; i < tasks().size(); ++i) {
-      if (tasks()[i].section == section) return int(i);
+    for (std::size_t i = 0; i < eval::tasks().size(); ++i) {
+      if (eval::tasks()[i].section == section) return int(i);
     }
-    return int(tasks().size());
+    return int(eval::tasks().size());
   }
 
   std::string titled(const std::string& title, const RunGroup& group) const {
@@ -176,7 +176,7 @@ class FigureMaker {
     const std::vector<NamedRow> all = named_rows(group);
     LineChart before;
     for (const std::string& metric : distinct(all, metric_of)) {
-      const MetricInfo info = metric_info(group, metric);
+      const eval::MetricInfo info = metric_info(group, metric);
       if (!info.charted) continue;
       const std::vector<NamedRow> rows = chosen(all, metric, false);
       const std::size_t lengths = distinct(rows, length_of).size();
@@ -201,9 +201,9 @@ class FigureMaker {
         }
         for (const auto& [length, list] : at) {
           const bool complete = list.size() == tasks.size();
-          const Estimate e = tasks.size() == 1 ? list.front()->estimate
-                             : complete        ? mean_over_tasks(list)
-                                               : Estimate();
+          const eval::Estimate e = tasks.size() == 1 ? list.front()->estimate
+                                   : complete        ? mean_over_tasks(list)
+                                                     : eval::Estimate();
           s.points.push_back(point_of(double(length), e));
         }
         chart.series.push_back(std::move(s));
@@ -222,7 +222,7 @@ class FigureMaker {
   void differences(const RunGroup& group) {
     for (const RunRecord* run : group.runs) {
       if (!run->perplexity || run->perplexity->rows.size() < 2) continue;
-      const PerplexityResults& r = *run->perplexity;
+      const eval::PerplexityResults& r = *run->perplexity;
       const std::vector<VerdictWords> words = verdicts_of({*run});
       if (words.empty() || words.front().method.empty()) continue;
       const std::string& reference = words.front().method;
@@ -232,15 +232,15 @@ class FigureMaker {
       chart.x = {"tokens", Spacing::log, true};
       chart.y = {cat("percent of perplexity above ", reference), Spacing::linear, false, {0}};
       chart.marks = {{double(r.window), cat("window ", length_text(r.window))}};
-      for (const PerplexityRow& row : r.rows) {
+      for (const eval::PerplexityRow& row : r.rows) {
         if (row.method == reference) continue;
         Series s = colours_.series(row.method);
-        for (const Comparison& c : r.comparisons) {
+        for (const eval::Comparison& c : r.comparisons) {
           const bool forth = c.a == row.method && c.b == reference;
           const bool back = c.b == row.method && c.a == reference;
           // Past its window the untouched model would take all the room of the chart.
           if ((!forth && !back) || (row.untouched && c.length > r.window)) continue;
-          PairedDifference d = c.difference;
+          eval::PairedDifference d = c.difference;
           if (back) d.mean_difference.value = -d.mean_difference.value;
           s.points.push_back(point_of(double(c.length), d.percent()));
         }
@@ -280,7 +280,7 @@ class FigureMaker {
         continue;  // the other score says the same
       }
       before = maps;
-      const MetricInfo info = metric_info(group, metric);
+      const eval::MetricInfo info = metric_info(group, metric);
       out_.push_back(
           {section_of(group.front().task), file_for(cat(group.front().task, "-", metric, "-map")),
            titled(info.title, group),
@@ -320,7 +320,7 @@ class FigureMaker {
       if (r.name != name || r.row->task != task || !std::isfinite(*r.row->depth)) continue;
       const auto row = std::size_t(std::distance(depths.begin(), depths.find(*r.row->depth)));
       const auto column = std::size_t(std::distance(lengths.begin(), lengths.find(r.row->length)));
-      Estimate e = r.row->estimate;
+      eval::Estimate e = r.row->estimate;
       map.values[row][column] = e.value;
       if (map.percent) e.value *= 100, e.error *= 100;
       map.details[row][column] =
@@ -402,7 +402,7 @@ class FigureMaker {
 }  // namespace
 
 std::string section_of(const std::string& task_name) {
-  const Task* task = find_task(task_name);
+  const eval::Task* task = eval::find_task(task_name);
   return task != nullptr ? task->section : task_name.substr(0, task_name.find('/'));
 }
 
@@ -454,4 +454,4 @@ std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

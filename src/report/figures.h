@@ -11,7 +11,7 @@
 #include "report/charts/data_table.h"
 #include "report/record.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 struct Figure {
   std::string section;  // heading of the page
@@ -34,4 +34,4 @@ struct TaskTable {
 };
 std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 using nlohmann::ordered_json;
 
@@ -49,4 +49,4 @@ void refuse_results(const std::string& what) {
               "run the same command again: what is in the journal is not computed twice");
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace mrrope {
+namespace mrrope::report {
 
 // Empty if the field is missing or not a text.
 std::string text_at(const nlohmann::ordered_json& object, const char* key);
@@ -23,4 +23,4 @@ const nlohmann::ordered_json& list_at(const nlohmann::ordered_json& object, cons
 // Throws Error (corrupt): what is wrong with results.json.
 [[noreturn]] void refuse_results(const std::string& what);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -5,7 +5,7 @@
 
 #include "report/charts/chart.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::vector<Term> terms_of(const std::vector<RunRecord>& records) {
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

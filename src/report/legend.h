@@ -7,7 +7,7 @@
 
 #include "report/record.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 struct Term {
   std::string name;
@@ -17,4 +17,4 @@ struct Term {
 // Those that a report of these runs uses.
 std::vector<Term> terms_of(const std::vector<RunRecord>& records);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -14,7 +14,7 @@
 #include "report/search_part.h"
 #include "report/sweep_part.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
@@ -74,7 +74,7 @@ std::vector<RecordedMethod> methods_of(const ordered_json& run) {
   return methods;
 }
 
-void read_into(RunRecord& record, RecordedRun recorded, bool has_results) {
+void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) {
   record.run = std::move(recorded.run);
   record.units =
       std::size_t(std::count_if(recorded.units.begin(), recorded.units.end(),
@@ -89,15 +89,16 @@ void read_into(RunRecord& record, RecordedRun recorded, bool has_results) {
   }
   if (record.model.empty()) record.model = "model without a name";
   record.methods = methods_of(record.run);
-  if (const Task* task = find_task(record.task); task != nullptr) {
+  if (const eval::Task* task = eval::find_task(record.task); task != nullptr) {
     // Results come from the journal; an unfinished run shows those it has.
-    TaskResults results = task->results(record.run, recorded.units);
+    eval::TaskResults results = task->results(record.run, recorded.units);
     record.rows = rows_of(results.json);
     record.expected_units = results.units;
     record.notes = std::move(results.notes);
     record.answers = std::move(results.answers);
-    if (const auto* p = std::any_cast<PerplexityResults>(&results.details)) record.perplexity = *p;
-    if (const auto* n = std::any_cast<NeedleResults>(&results.details)) record.needle = *n;
+    if (const auto* p = std::any_cast<eval::PerplexityResults>(&results.details))
+      record.perplexity = *p;
+    if (const auto* n = std::any_cast<eval::NeedleResults>(&results.details)) record.needle = *n;
   } else if (has_results) {
     const ordered_json results =
         read_json(fs::path(record.folder) / "results.json", {.bytes = std::uint64_t{64} << 20});
@@ -143,7 +144,7 @@ RunRecord read_record(const fs::path& folder) {
   record.name = plain.filename().string();
   try {
     std::error_code error;
-    read_into(record, read_run(folder), fs::exists(folder / "results.json", error));
+    read_into(record, eval::read_run(folder), fs::exists(folder / "results.json", error));
   } catch (const std::exception& e) {
     set_problem(record, e);
   }
@@ -158,14 +159,14 @@ class ShardGroups {
   // Whether this folder holds a shard; if so it is kept.
   bool take(const fs::path& folder) {
     try {
-      const ordered_json run = read_run(folder).run;
+      const ordered_json run = eval::read_run(folder).run;
       if (!run.contains("shard")) return false;
       for (Group& group : groups_) {
-        if (!run_difference(group.whole, whole_run(run)).empty()) continue;
+        if (!eval::run_difference(group.whole, eval::whole_run(run)).empty()) continue;
         group.folders.push_back(folder);
         return true;
       }
-      groups_.push_back({whole_run(run), {folder}});
+      groups_.push_back({eval::whole_run(run), {folder}});
       return true;
     } catch (const std::exception&) {
       return false;  // read_record() says what is wrong with it
@@ -181,7 +182,7 @@ class ShardGroups {
         record.name += cat(" and ", group.folders.size() - 1, " more shards");
       }
       try {
-        JoinedRun joined = join_shards(group.folders);
+        eval::JoinedRun joined = eval::join_shards(group.folders);
         read_into(record, std::move(joined.recorded), joined.missing.empty());
         record.notes.insert(record.notes.end(), joined.missing.begin(), joined.missing.end());
       } catch (const std::exception& e) {
@@ -247,4 +248,4 @@ std::vector<RunGroup> grouped(const std::vector<RunRecord>& records) {
   return groups;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

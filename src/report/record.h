@@ -15,7 +15,7 @@
 #include "mrrope/error.h"
 #include "mrrope/plan.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 // A row of results.json.
 struct ResultRow {
@@ -23,7 +23,7 @@ struct ResultRow {
   double scale = 1;
   std::int64_t length = 0;
   std::optional<double> depth;
-  Estimate estimate;
+  eval::Estimate estimate;
 };
 
 struct RecordedMethod {
@@ -38,18 +38,18 @@ struct SearchedPlan {
   std::string name;
   std::string origin;     // published, given, start, refined, knots
   bool complete = false;  // measured on the whole search set
-  Estimate objective, log_perplexity, retrieval;
+  eval::Estimate objective, log_perplexity, retrieval;
 };
 
 struct ProofLine {
   struct Cell {
     std::int64_t length = 0;
-    Estimate perplexity;
+    eval::Estimate perplexity;
     double above, above_error;  // the found plan above this one, percent, paired
   };
   std::string method;
   std::vector<Cell> cells;
-  Estimate needles;
+  eval::Estimate needles;
   std::string against;  // why it rivals the found plan
 };
 
@@ -72,7 +72,7 @@ struct RecordedSweep {
     std::string method;
     int low = 0, high = 0;
     std::string beta_fast, beta_slow;  // intervals, as text
-    Estimate perplexity;
+    eval::Estimate perplexity;
   };
   std::int64_t length = 0;
   std::size_t documents = 0;
@@ -96,11 +96,11 @@ struct RunRecord {
   bool finished = false;
 
   std::vector<ResultRow> rows;
-  std::optional<PerplexityResults> perplexity;
-  std::optional<NeedleResults> needle;
+  std::optional<eval::PerplexityResults> perplexity;
+  std::optional<eval::NeedleResults> needle;
   std::optional<RecordedSearch> search;
   std::optional<RecordedSweep> sweep;
-  std::vector<RecordedAnswer> answers;
+  std::vector<eval::RecordedAnswer> answers;
   std::vector<std::string> notes;
 };
 
@@ -119,4 +119,4 @@ struct RunGroup {
 };
 std::vector<RunGroup> grouped(const std::vector<RunRecord>& records);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -18,7 +18,7 @@
 #include "report/sweep_part.h"
 #include "report/verdict_words.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 using nlohmann::ordered_json;
 
@@ -98,10 +98,10 @@ DataTable method_table(const std::vector<RunRecord>& records) {
   for (const RunRecord& record : records) {
     if (!record.perplexity) continue;
     ++runs;
-    const PerplexityResults& r = *record.perplexity;
+    const eval::PerplexityResults& r = *record.perplexity;
     for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
-      const Verdict& v = r.verdicts[i];
-      const Estimate cost = v.cost.percent();
+      const eval::Verdict& v = r.verdicts[i];
+      const eval::Estimate cost = v.cost.percent();
       std::string cost_text;
       if (cost.n > 0 && !r.rows[i].untouched) {
         cost_text = cat(cost.value < 0 ? "" : "+", fixed(cost.value, 1),
@@ -161,15 +161,15 @@ std::string answers_part(const std::vector<RunRecord>& records, const std::strin
     table.caption = cat(record.name, ": wrong answers, longest texts first");
     table.header = {"method", "length", "depth", "expected", "answer"};
     table.text_columns = 5;
-    std::vector<RecordedAnswer> missed;
-    for (const RecordedAnswer& a : record.answers) {
-      if (!contains_answer(a.expected, a.text)) missed.push_back(a);
+    std::vector<eval::RecordedAnswer> missed;
+    for (const eval::RecordedAnswer& a : record.answers) {
+      if (!eval::contains_answer(a.expected, a.text)) missed.push_back(a);
     }
     std::stable_sort(missed.begin(), missed.end(),
                      [](const auto& a, const auto& b) { return a.length > b.length; });
     for (const RecordedMethod& m : record.methods) {
       std::size_t shown = 0;
-      for (const RecordedAnswer& a : missed) {
+      for (const eval::RecordedAnswer& a : missed) {
         if (a.method != m.name || shown == kAnswersShown) continue;
         ++shown;
         table.rows.push_back({a.method, length_text(a.length), significant(a.depth, 3) + " %",
@@ -426,4 +426,4 @@ std::string report_text(const std::vector<RunRecord>& records) {
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -7,7 +7,7 @@
 
 #include "report/record.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 std::string report_page(const std::vector<RunRecord>& records);
 
@@ -17,4 +17,4 @@ nlohmann::ordered_json report_json(const std::vector<RunRecord>& records);
 // The verdicts and the state of unfinished runs, for a terminal.
 std::string report_text(const std::vector<RunRecord>& records);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

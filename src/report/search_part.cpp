@@ -8,7 +8,7 @@
 #include "report/json_fields.h"
 #include "report/verdict_words.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 using nlohmann::ordered_json;
 
@@ -17,7 +17,7 @@ namespace {
 constexpr int kChosen = 8;  // its colour: no published method has it
 
 // {value, stderr, n}
-Estimate estimate_at(const ordered_json& object, const char* key) {
+eval::Estimate estimate_at(const ordered_json& object, const char* key) {
   const auto it = object.find(key);
   if (it == object.end() || !it->is_object()) refuse_results(cat("a plan has no \"", key, "\""));
   return {value_at(*it, "value"), value_at(*it, "stderr"), std::size_t(count_at(*it, "n"))};
@@ -245,7 +245,7 @@ DataTable proof_table(const RunRecord& record) {
                         ? ""
                         : cat(fixed(cell.above, 1), " +- ", fixed(cell.above_error, 1)));
     }
-    Estimate found = line.needles;
+    eval::Estimate found = line.needles;
     found.value *= 100;
     found.error *= 100;
     row.push_back(estimate_text(found));
@@ -254,4 +254,4 @@ DataTable proof_table(const RunRecord& record) {
   return table;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

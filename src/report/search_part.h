@@ -8,7 +8,7 @@
 
 #include "report/figures.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 inline constexpr const char* kSearchSection = "Search for a better plan";
 
@@ -24,4 +24,4 @@ std::vector<std::string> search_words(const RecordedSearch& search);
 // Every published plan compared with the found one, on held-out text. Empty without a proof.
 DataTable proof_table(const RunRecord& record);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -9,7 +9,7 @@
 #include "report/json_fields.h"
 #include "report/verdict_words.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 using nlohmann::ordered_json;
 
@@ -83,7 +83,7 @@ LineChart line_chart(const RecordedSweep& sweep, bool lows) {
     Series s = palette.series(method);
     for (const auto& p : sweep.points) {
       if (p.method != method) continue;
-      const Estimate& e = p.perplexity;
+      const eval::Estimate& e = p.perplexity;
       ChartPoint point{double(lows ? p.low : p.high), measured(p) ? e.value : kNothing};
       if (std::isfinite(e.error)) point.low = e.value - e.error, point.high = e.value + e.error;
       s.points.push_back(point);
@@ -197,4 +197,4 @@ std::string sweep_words(const RecordedSweep& sweep) {
              " tokens: ", estimate_text(best->perplexity), ".");
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -6,7 +6,7 @@
 
 #include "report/figures.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 constexpr const char* kSweepSection = "Sweep of the ramp boundaries";
 
@@ -25,4 +25,4 @@ const RecordedSweep::Point* sweep_best(const RecordedSweep& sweep);
 // "pro with low 10 and high 38 has the lowest perplexity: 4.32 +- 0.65".
 std::string sweep_words(const RecordedSweep& sweep);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

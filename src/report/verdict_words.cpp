@@ -15,7 +15,7 @@
 #include "report/search_part.h"
 #include "report/sweep_part.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
@@ -30,7 +30,7 @@ std::string percent_text(double value, int digits) {
   return fixed(value, std::abs(value) < 100 ? digits : 0) + " %";
 }
 
-std::size_t index_of(const PerplexityResults& r, std::int64_t length) {
+std::size_t index_of(const eval::PerplexityResults& r, std::int64_t length) {
   return std::size_t(std::find(r.lengths.begin(), r.lengths.end(), length) - r.lengths.begin());
 }
 
@@ -38,7 +38,7 @@ struct Best {
   const RunRecord* run = nullptr;
   std::size_t row = 0;
   std::int64_t good_to = 0;
-  Estimate perplexity;
+  eval::Estimate perplexity;
 };
 
 // Longest good_to, then lowest perplexity there. The untouched model does not count.
@@ -46,11 +46,11 @@ Best best_of(const RunGroup& group) {
   Best best;
   for (const RunRecord* run : group.runs) {
     if (!run->perplexity) continue;
-    const PerplexityResults& r = *run->perplexity;
+    const eval::PerplexityResults& r = *run->perplexity;
     for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
-      const Verdict& v = r.verdicts[i];
+      const eval::Verdict& v = r.verdicts[i];
       if (!v.judged || v.good_to <= r.window || r.rows[i].untouched) continue;
-      const Estimate e = r.rows[i].cells[index_of(r, v.good_to)].perplexity;
+      const eval::Estimate e = r.rows[i].cells[index_of(r, v.good_to)].perplexity;
       const bool better = v.good_to > best.good_to ||
                           (v.good_to == best.good_to && e.value < best.perplexity.value);
       if (best.run == nullptr || better) best = {run, i, v.good_to, e};
@@ -91,16 +91,16 @@ std::string method_argument(const std::string& name) {
 
 // How other methods compare at the length of the headline.
 std::vector<std::string> comparisons_of(const Best& best) {
-  const PerplexityResults& r = *best.run->perplexity;
+  const eval::PerplexityResults& r = *best.run->perplexity;
   const std::string& own = r.rows[best.row].method;
   std::string better;
   std::string worse;
   std::string open;
-  for (const Comparison& c : r.comparisons) {
+  for (const eval::Comparison& c : r.comparisons) {
     if (c.length != best.good_to || (c.a != own && c.b != own)) continue;
     const std::string& other = c.a == own ? c.b : c.a;
     const auto row = std::find_if(r.rows.begin(), r.rows.end(),
-                                  [&](const PerplexityRow& x) { return x.method == other; });
+                                  [&](const eval::PerplexityRow& x) { return x.method == other; });
     if (row == r.rows.end() || row->untouched || c.difference.mean_difference.n < 2) continue;
     // By how much the other is worse.
     const double log =
@@ -108,7 +108,7 @@ std::vector<std::string> comparisons_of(const Best& best) {
     const std::string text =
         cat(other, " (", log < 0 ? "" : "+", percent_text(100 * std::expm1(log), 1), ", p ",
             c.corrected_p < 0.001 ? std::string("< 0.001") : fixed(c.corrected_p, 3), ")");
-    std::string& list = c.corrected_p >= kSignificant ? open : log > 0 ? better : worse;
+    std::string& list = c.corrected_p >= eval::kSignificant ? open : log > 0 ? better : worse;
     list += (list.empty() ? "" : ", ") + text;
   }
   std::vector<std::string> out;
@@ -130,11 +130,11 @@ std::string needles_of(const std::vector<RunRecord>& records, const RunRecord& o
   std::string text;
   for (const RunRecord& record : records) {
     if (!record.needle || record.model_digest != of.model_digest) continue;
-    const NeedleResults& r = *record.needle;
-    for (const NeedleRow& row : r.rows) {
+    const eval::NeedleResults& r = *record.needle;
+    for (const eval::NeedleRow& row : r.rows) {
       if (row.method != method || row.plan != plan) continue;
       for (std::size_t l = r.lengths.size(); l-- > 0;) {
-        const Estimate& e = row.all[l].contains;
+        const eval::Estimate& e = row.all[l].contains;
         if (e.n == 0) continue;
         text = cat("It finds ", fixed(100 * e.value, 0),
                    std::isfinite(e.error) ? cat(" +- ", fixed(100 * e.error, 0)) : std::string(),
@@ -146,7 +146,7 @@ std::string needles_of(const std::vector<RunRecord>& records, const RunRecord& o
   return text;
 }
 
-std::string reason_of(const PerplexityResults& r) {
+std::string reason_of(const eval::PerplexityResults& r) {
   for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
     if (!r.verdicts[i].judged) return r.verdicts[i].reason;
   }
@@ -189,7 +189,7 @@ std::vector<std::string> failed_inside_window(const std::vector<RunRecord>& reco
   return out;
 }
 
-void add_next_steps(VerdictWords& words, const Best& best, const Verdict& verdict) {
+void add_next_steps(VerdictWords& words, const Best& best, const eval::Verdict& verdict) {
   const std::string model = model_argument(*best.run);
   const std::string method = method_argument(words.method);
   const std::string ctx = length_text(words.good_to);
@@ -212,9 +212,9 @@ void add_next_steps(VerdictWords& words, const Best& best, const Verdict& verdic
 
 VerdictWords words_without_best(VerdictWords words, const RunRecord& first,
                                 const std::string& so_far) {
-  const PerplexityResults& r = *first.perplexity;
-  const bool judged =
-      std::any_of(r.verdicts.begin(), r.verdicts.end(), [](const Verdict& v) { return v.judged; });
+  const eval::PerplexityResults& r = *first.perplexity;
+  const bool judged = std::any_of(r.verdicts.begin(), r.verdicts.end(),
+                                  [](const eval::Verdict& v) { return v.judged; });
   const std::string model = model_argument(first);
   if (!judged) {
     words.headline = so_far + "no verdict.";
@@ -226,7 +226,7 @@ VerdictWords words_without_best(VerdictWords words, const RunRecord& first,
   }
   words.headline = cat(so_far, so_far.empty() ? "No" : "no", " method holds beyond the window of ",
                        length_text(r.window), " tokens.");
-  for (const Verdict& v : r.verdicts) {
+  for (const eval::Verdict& v : r.verdicts) {
     if (!v.reason.empty()) words.sentences.push_back(cat(v.method, ": ", v.reason, "."));
   }
   words.next.push_back(
@@ -250,9 +250,9 @@ VerdictWords words_of(const RunGroup& group, const std::vector<RunRecord>& recor
   const std::string so_far = open ? "So far: " : "";
   const Best best = best_of(group);
   if (best.run == nullptr) return words_without_best(std::move(words), first, so_far);
-  const PerplexityResults& b = *best.run->perplexity;
-  const PerplexityRow& row = b.rows[best.row];
-  const Verdict& verdict = b.verdicts[best.row];
+  const eval::PerplexityResults& b = *best.run->perplexity;
+  const eval::PerplexityRow& row = b.rows[best.row];
+  const eval::Verdict& verdict = b.verdicts[best.row];
   words.method = row.method;
   words.good_to = best.good_to;
   const double times = double(best.good_to) / double(b.window);
@@ -260,8 +260,8 @@ VerdictWords words_of(const RunGroup& group, const std::vector<RunRecord>& recor
                        significant(times, 3), " times the window of ", length_text(b.window), ".");
   std::string there = cat("Its perplexity over the first ", length_text(best.good_to),
                           " tokens is ", estimate_text(best.perplexity));
-  for (const PerplexityRow& other : b.rows) {
-    const Estimate& e = other.cells[index_of(b, best.good_to)].perplexity;
+  for (const eval::PerplexityRow& other : b.rows) {
+    const eval::Estimate& e = other.cells[index_of(b, best.good_to)].perplexity;
     if (other.untouched && e.n > 0) {
       there += cat("; that of the untouched model is ", estimate_text(e));
     }
@@ -269,7 +269,7 @@ VerdictWords words_of(const RunGroup& group, const std::vector<RunRecord>& recor
   words.sentences.push_back(there + ".");
   for (std::string& sentence : comparisons_of(best)) words.sentences.push_back(std::move(sentence));
   if (verdict.cost.mean_difference.n > 0) {
-    const Estimate cost = verdict.cost.percent();
+    const eval::Estimate cost = verdict.cost.percent();
     words.sentences.push_back(
         cat("At ", length_text(b.reference_length), ", inside the window, it costs ",
             cost.value < 0 ? "" : "+", fixed(cost.value, 1),
@@ -325,7 +325,7 @@ VerdictWords words_without_perplexity(const RunRecord& record,
 
 }  // namespace
 
-std::string estimate_text(const Estimate& e) {
+std::string estimate_text(const eval::Estimate& e) {
   if (e.n == 0 || !std::isfinite(e.value)) return "-";
   return value_text(e.value) + (std::isfinite(e.error) ? " +- " + significant(e.error, 2) : "");
 }
@@ -352,4 +352,4 @@ std::vector<VerdictWords> verdicts_of(const std::vector<RunRecord>& records) {
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

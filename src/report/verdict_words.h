@@ -8,7 +8,7 @@
 
 #include "report/record.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 struct NextStep {
   std::string what;     // "Use it"
@@ -29,6 +29,6 @@ struct VerdictWords {
 std::vector<VerdictWords> verdicts_of(const std::vector<RunRecord>& records);
 
 // "4.32 +- 0.65"
-std::string estimate_text(const Estimate& e);
+std::string estimate_text(const eval::Estimate& e);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

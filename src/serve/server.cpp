@@ -20,7 +20,7 @@
 #include "serve/http/http_server.h"
 #include "serve/page/page.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 namespace {
 
@@ -73,7 +73,7 @@ struct ApiServer::State {
   std::map<int, std::uint64_t> responses;
   std::mt19937_64 random{std::random_device{}()};
 
-  State(TimelineModel& m, const Ladder& l, ChatRenderer& r, const ServerSettings& s)
+  State(TimelineModel& m, const Ladder& l, engine::ChatRenderer& r, const ServerSettings& s)
       : service(make_service(m, l, r, s)),
         scheduler(m, l, limits(service)),
         bodies(std::max(kBodies, 2 * service.limits.bytes)),
@@ -268,7 +268,7 @@ struct ApiServer::State {
   }
 };
 
-ApiServer::ApiServer(TimelineModel& model, const Ladder& ladder, ChatRenderer& renderer,
+ApiServer::ApiServer(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings)
     : state_(std::make_unique<State>(model, ladder, renderer, settings)) {
   state_->configure();
@@ -303,4 +303,4 @@ void ApiServer::run(const std::function<bool()>& enough) {
   listener.join();
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

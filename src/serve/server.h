@@ -11,13 +11,13 @@
 #include "model/timeline_model.h"
 #include "serve/settings.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 class ApiServer {
  public:
   // The model is under the ladder, has room for `parallel` timelines of `context` tokens and is not
   // used by anything else. Binds the port. Throws Error (failed).
-  ApiServer(TimelineModel& model, const Ladder& ladder, ChatRenderer& renderer,
+  ApiServer(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
             const ServerSettings& settings);
   ~ApiServer();
 
@@ -37,4 +37,4 @@ class ApiServer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

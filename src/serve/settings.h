@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-namespace mrrope {
+namespace mrrope::serve {
 
 struct ServerSettings {
   std::string host = "127.0.0.1";
@@ -23,4 +23,4 @@ struct ServerSettings {
   std::function<void(const std::string&)> log;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

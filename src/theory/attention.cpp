@@ -9,7 +9,7 @@
 #include "mrrope/theory.h"
 #include "theory/theory_figure.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 
 using nlohmann::ordered_json;
 
@@ -88,11 +88,11 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
         return list;
       };
       const std::vector<double> here = scores(own(d));
-      const Estimate e = mean(here);
+      const eval::Estimate e = eval::mean(here);
       curve.mean.push_back(e.value);
       curve.error.push_back(e.error);
       curve.spread.push_back(e.error * std::sqrt(double(here.size())));
-      const Estimate all = mean(scores(drawn));
+      const eval::Estimate all = eval::mean(scores(drawn));
       curve.pooled.push_back(all.value);
       curve.pooled_error.push_back(all.error);
       if (distances[d] > g.train_length) {
@@ -117,35 +117,35 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
       "the window (", g.train_length, ") and the original's inside it.\n",
       "New angles: pairs that meet angles at ", longest,
       " tokens which they never made in training.\n");
-  DataTable table;
+  report::DataTable table;
   table.caption = "Scores";
   table.header = {"method",           "scale",
                   "falls until",      "KS past the window",
                   "mean spread",      "pairs with new angles",
                   "new angles, turns"};
   table.text_columns = 1;
-  LineChart chart;
+  report::LineChart chart;
   chart.title = "Mean score of the middle pairs";
-  chart.x = {"distance", Spacing::log, true};
-  chart.y = {"score, middle pairs", Spacing::linear, false};
+  chart.x = {"distance", report::Spacing::log, true};
+  chart.y = {"score, middle pairs", report::Spacing::linear, false};
   chart.dots = false;
   chart.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
-  LineChart pooled = chart;
+  report::LineChart pooled = chart;
   pooled.title = cat("The same, with all ", drawn.size(), " pairs at every distance");
-  HeatMap fresh;
+  report::HeatMap fresh;
   fresh.title = cat("Angles never made in training, at ", longest, " tokens");
   fresh.x_label = "pair, from fast to slow";
   fresh.y_label = "method";
-  fresh.shades = Shades::amount;
+  fresh.shades = report::Shades::amount;
   for (int i = 0; i < pair_count(g); ++i) fresh.columns.push_back(cat(i));
-  Palette palette;
+  report::Palette palette;
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (std::size_t c = 0; c < plans.size(); ++c) {
     const Plan& plan = plans[c].plan;
     const Curve& curve = curves[c];
     const std::int64_t falls = distances[falling_until(curve.pooled, curve.pooled_error)];
     const bool past = !curve.beyond.empty();
-    const double ks = past ? kolmogorov_smirnov(curve.beyond, inside) : kNothing;
+    const double ks = past ? kolmogorov_smirnov(curve.beyond, inside) : report::kNothing;
     double spread = 0;
     for (const double s : curve.spread) spread += s / double(curve.spread.size());
     const std::vector<AngleCover> cover = angle_cover(plan, longest);
@@ -163,12 +163,12 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
     table.rows.push_back({plans[c].name, number(plan.extension().scale), cat(falls),
                           past ? fixed(ks, 3) : "-", significant(spread, 3), cat(pairs_with_new),
                           significant(turns, 3)});
-    Series s = palette.series(plans[c].name);
+    report::Series s = palette.series(plans[c].name);
     for (std::size_t i = 0; i < distances.size(); ++i) {
       s.points.push_back({double(distances[i]), curve.mean[i], curve.mean[i] - curve.error[i],
                           curve.mean[i] + curve.error[i]});
     }
-    Series all = palette.series(plans[c].name);
+    report::Series all = palette.series(plans[c].name);
     for (std::size_t i = 0; i < distances.size(); ++i) {
       all.points.push_back({double(distances[i]), curve.pooled[i],
                             curve.pooled[i] - curve.pooled_error[i],
@@ -199,8 +199,8 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
                             "Token pairs differ more than distances do: this mean is steadier.",
                             std::move(pooled)});
   result.figures.push_back({"Attention", "angles", fresh.title, "Share of a turn.",
-                            std::vector<HeatMap>{std::move(fresh)}});
+                            std::vector<report::HeatMap>{std::move(fresh)}});
   return result;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

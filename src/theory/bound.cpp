@@ -8,7 +8,7 @@
 #include "theory/geometry_text.h"
 #include "theory/theory_figure.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 
 using nlohmann::ordered_json;
 
@@ -31,7 +31,7 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
           length, ". Middle: the same sum over the pairs from low to high alone, with its total ",
           "variation and standard deviation over 0 .. ", length - 1, ".\n",
           "Error of a sum: below 1e-8 up to a million positions (double).\n");
-  DataTable table;
+  report::DataTable table;
   table.caption = "Bound";
   table.header = {"method", "scale", "first negative m", "middle: variation", "middle: spread"};
   if (wanted > 0) {
@@ -42,15 +42,15 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
     result.json["least_base"] = base ? ordered_json(*base) : ordered_json();
   }
   table.text_columns = 1;
-  LineChart whole;
+  report::LineChart whole;
   whole.title = "B(m), all pairs";
-  whole.x = {"distance m", Spacing::log, true};
-  whole.y = {"B(m)", Spacing::linear, false};
+  whole.x = {"distance m", report::Spacing::log, true};
+  whole.y = {"B(m)", report::Spacing::linear, false};
   whole.dots = false;
   whole.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
-  LineChart middle = whole;
+  report::LineChart middle = whole;
   middle.title = "B(m), middle pairs alone";
-  Palette palette;
+  report::Palette palette;
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const NamedPlan& c : plans) {
     const Plan& plan = c.plan;
@@ -80,8 +80,8 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
       entry["least_scale"] = least ? ordered_json(*least) : ordered_json();
     }
     list.push_back(std::move(entry));
-    Series s = palette.series(c.name);
-    Series m = s;
+    report::Series s = palette.series(c.name);
+    report::Series m = s;
     for (std::size_t i = 1; i < sum.size(); ++i) {
       s.points.push_back({double(i), sum[i]});
       m.points.push_back({double(i), part[i]});
@@ -100,4 +100,4 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
   return result;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

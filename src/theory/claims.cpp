@@ -5,18 +5,18 @@
 #include "report/paper/paper.h"
 #include "theory/theory_figure.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 
 using nlohmann::ordered_json;
 
-TheoryFigure claims_figure(const std::vector<RunRecord>& runs) {
-  const std::vector<Claim> claims = claims_of(runs);
+TheoryFigure claims_figure(const std::vector<report::RunRecord>& runs) {
+  const std::vector<report::Claim> claims = claims_of(runs);
   std::size_t counts[3] = {};
   TheoryFigure result;
   result.title = "What the paper claims, and what comes out";
   ordered_json& list = result.json["claims"] = ordered_json::array();
   std::string words;
-  for (const Claim& c : claims) {
+  for (const report::Claim& c : claims) {
     ++counts[std::size_t(c.state)];
     list.push_back({{"id", c.id},
                     {"place", c.place},
@@ -30,7 +30,7 @@ TheoryFigure claims_figure(const std::vector<RunRecord>& runs) {
   }
   const std::string summary = cat(claims.size(), " claims: ", counts[0], " hold, ", counts[1],
                                   " do not hold as stated, ", counts[2], " need a model.");
-  result.json["paper"] = paper();
+  result.json["paper"] = report::paper();
   result.data = table_of(claims);
   result.terminal = compared_with_paper(runs);
   result.page = result.terminal;
@@ -40,4 +40,4 @@ TheoryFigure claims_figure(const std::vector<RunRecord>& runs) {
   return result;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

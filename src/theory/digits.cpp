@@ -7,7 +7,7 @@
 #include "theory/geometry_text.h"
 #include "theory/theory_figure.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 
 using nlohmann::ordered_json;
 
@@ -33,12 +33,12 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
       " (base^(1/", pair_count(g), ")). A digit of weight w is floor(position / w) mod its radix;",
       " a method multiplies the radix of digit j by lambda_j.\nCollisions: positions below ",
       counted, " with exactly the digits of the one before.\n");
-  DataTable summary;
+  report::DataTable summary;
   summary.caption = "Number systems";
   summary.header = {"method",          "scale",       "shape",     "first open digit",
                     "first open pair", "range times", "collisions"};
   summary.text_columns = 3;
-  std::vector<HeatMap> maps;
+  std::vector<report::HeatMap> maps;
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const NamedPlan& c : plans) {
     const Plan& plan = c.plan;
@@ -47,11 +47,11 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
                             cat(first_open_digit(plan, g.train_length)),
                             cat(first_open_pair(plan, g.train_length)),
                             significant(range_growth(plan), 6), cat(lost)});
-    HeatMap map;
+    report::HeatMap map;
     map.title = c.name;
     map.x_label = "digit, from fast to slow";
     map.y_label = "position";
-    map.shades = Shades::amount;
+    map.shades = report::Shades::amount;
     for (int j = 0; j < pair_count(g); ++j) map.columns.push_back(cat(j));
     ordered_json shown = ordered_json::array();
     for (const std::int64_t m : positions) {
@@ -90,7 +90,7 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
   }
   result.json["geometry"] = geometry_fields(g);
   result.json["beta"] = beta;
-  DataTable digits;
+  report::DataTable digits;
   digits.caption = "Digits";
   digits.header = {"digit", "turns in the window"};
   digits.text_columns = 0;
@@ -118,4 +118,4 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
   return result;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

@@ -8,7 +8,7 @@
 #include "theory/geometry_text.h"
 #include "theory/theory_figure.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 
 using nlohmann::ordered_json;
 
@@ -30,13 +30,13 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
       "most ", number(100 * bound), " % (root of summed squares over those of m-hat) at n and ",
       "everywhere before.\nThe paper's second form of this sum has beta^-j: its terms then fade ",
       "with j, and the curve stays flat (last column: its largest value).\n");
-  LineChart chart;
+  report::LineChart chart;
   chart.title = "Biased position estimate";
-  chart.x = {"position", Spacing::linear, true};
-  chart.y = {"estimate", Spacing::linear, false};
+  chart.x = {"position", report::Spacing::linear, true};
+  chart.y = {"estimate", report::Spacing::linear, false};
   chart.dots = false;
   chart.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
-  DataTable table;
+  report::DataTable table;
   table.caption = "Linear range";
   table.header = {"base", "linear up to", "slope", "error", "largest value as printed"};
   table.text_columns = 0;
@@ -60,7 +60,7 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
     table.rows.push_back({number(base), cat(range.length, to_the_end ? " (the end)" : ""),
                           significant(range.slope, 5), fixed(100 * range.error, 2) + " %",
                           significant(printed, 4)});
-    Series s{cat("base ", number(base)), 1 + colour++ % (kColours - 1), false, {}};
+    report::Series s{cat("base ", number(base)), 1 + colour++ % (report::kColours - 1), false, {}};
     for (std::size_t m = 0; m < estimate.size(); ++m) s.points.push_back({double(m), estimate[m]});
     chart.series.push_back(std::move(s));
     list.push_back({{"base", base},
@@ -78,4 +78,4 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
   return result;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

@@ -6,7 +6,7 @@
 #include "theory/geometry_text.h"
 #include "theory/theory_figure.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 
 using nlohmann::ordered_json;
 
@@ -18,23 +18,23 @@ TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& gro
       "\nShape: how lambda changes inside the middle. YaRN's ramp over pair indices, which engines "
       "run, is progressive; the ramp over rotations, which the paper's proof is about, is "
       "regressive below scale 32 (beta_fast / beta_slow).\n");
-  DataTable shapes;
+  report::DataTable shapes;
   shapes.caption = "Shapes";
   shapes.header = {"method", "scale", "shape", "low", "high", "range times", "largest lambda"};
   shapes.text_columns = 3;
-  DataTable pairs;
+  report::DataTable pairs;
   pairs.caption = "Cumulative factor s_d and lambda_d per pair";
   pairs.header = {"method", "scale", "pair", "factor", "lambda"};
   pairs.text_columns = 1;
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const PlanGroup& group : groups) {
-    LineChart factor;
-    factor.x = {"pair, from fast to slow", Spacing::linear, false};
-    factor.y = {"cumulative factor", Spacing::log, false};
+    report::LineChart factor;
+    factor.x = {"pair, from fast to slow", report::Spacing::linear, false};
+    factor.y = {"cumulative factor", report::Spacing::log, false};
     factor.dots = false;
-    LineChart lambda = factor;
-    lambda.y = {"lambda", Spacing::linear, false};
-    Palette palette;
+    report::LineChart lambda = factor;
+    lambda.y = {"lambda", report::Spacing::linear, false};
+    report::Palette palette;
     for (const NamedPlan& c : group.plans) {
       const Plan& plan = c.plan;
       const std::vector<double> lambdas = plan.lambda();
@@ -42,8 +42,8 @@ TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& gro
       shapes.rows.push_back({c.name, s, to_string(plan.shape()), cat(plan.boundaries().low),
                              cat(plan.boundaries().high), significant(range_growth(plan), 6),
                              fixed(*std::max_element(lambdas.begin(), lambdas.end()), 5)});
-      Series sf = palette.series(c.name);
-      Series sl = sf;
+      report::Series sf = palette.series(c.name);
+      report::Series sl = sf;
       for (std::size_t i = 0; i < plan.factor().size(); ++i) {
         sf.points.push_back({double(i), plan.factor()[i]});
         if (i < lambdas.size()) sl.points.push_back({double(i), lambdas[i]});
@@ -74,4 +74,4 @@ TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& gro
   return result;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "mrrope/geometry.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 
 inline std::string geometry_text(const Geometry& g) {
   return cat("rotary_dim ", g.rotary_dim, ", base ", g.base, ", window ", g.train_length);
@@ -18,4 +18,4 @@ inline nlohmann::ordered_json geometry_fields(const Geometry& g) {
   return {{"rotary_dim", g.rotary_dim}, {"base", g.base}, {"train_length", g.train_length}};
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

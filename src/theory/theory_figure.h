@@ -13,16 +13,16 @@
 #include "report/charts/data_table.h"
 #include "report/figures.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 
 struct TheoryFigure {
   std::string title;
-  std::string words;                // plain text above charts and tables
-  std::string details;              // more of it, for a terminal
-  std::vector<Figure> figures;      // charts
-  std::vector<DataTable> page;      // tables of a page
-  std::vector<DataTable> terminal;  // tables of a terminal, which has less room
-  DataTable data;                   // what a CSV file gets
+  std::string words;                        // plain text above charts and tables
+  std::string details;                      // more of it, for a terminal
+  std::vector<report::Figure> figures;      // charts
+  std::vector<report::DataTable> page;      // tables of a page
+  std::vector<report::DataTable> terminal;  // tables of a terminal, which has less room
+  report::DataTable data;                   // what a CSV file gets
   nlohmann::ordered_json json;
 };
 
@@ -65,6 +65,6 @@ TheoryFigure attention_figure(const Geometry& geometry, const std::vector<NamedP
                               const Capture& capture, const AttentionRequest& request);
 
 // The claims of the paper, checked one by one; `runs` may have measured some.
-TheoryFigure claims_figure(const std::vector<RunRecord>& runs);
+TheoryFigure claims_figure(const std::vector<report::RunRecord>& runs);
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 using nlohmann::ordered_json;
 
@@ -139,4 +139,4 @@ Measured measured_from_json(const ordered_json& line) {
   return m;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

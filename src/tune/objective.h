@@ -14,7 +14,7 @@
 #include "model/timeline_model.h"
 #include "tune/search_text.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 // A ladder on one text.
 struct Measured {
@@ -39,4 +39,4 @@ Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& t
 nlohmann::ordered_json to_json(const Measured& measured);
 Measured measured_from_json(const nlohmann::ordered_json& line);
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

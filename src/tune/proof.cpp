@@ -9,7 +9,7 @@
 #include "base/text_table.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 using nlohmann::ordered_json;
 
@@ -18,25 +18,26 @@ namespace {
 // The cost of a missed needle, in nats per token of the answer.
 constexpr double kMissed = 3;
 
-const PerplexityRow* row_of(const PerplexityResults& results, const std::string& method) {
-  for (const PerplexityRow& row : results.rows) {
+const eval::PerplexityRow* row_of(const eval::PerplexityResults& results,
+                                  const std::string& method) {
+  for (const eval::PerplexityRow& row : results.rows) {
     if (row.method == method) return &row;
   }
   return nullptr;
 }
 
-const NeedleRow* row_of(const NeedleResults& results, const std::string& method) {
-  for (const NeedleRow& row : results.rows) {
+const eval::NeedleRow* row_of(const eval::NeedleResults& results, const std::string& method) {
+  for (const eval::NeedleRow& row : results.rows) {
     if (row.method == method) return &row;
   }
   return nullptr;
 }
 
 // The share of needles that a finds, minus that of b.
-Estimate needle_difference(const NeedleResults& results, const std::string& a,
-                           const std::string& b) {
-  for (const Comparison& c : results.comparisons) {
-    const Estimate& d = c.difference.mean_difference;
+eval::Estimate needle_difference(const eval::NeedleResults& results, const std::string& a,
+                                 const std::string& b) {
+  for (const eval::Comparison& c : results.comparisons) {
+    const eval::Estimate& d = c.difference.mean_difference;
     if (c.a == a && c.b == b) return d;
     if (c.a == b && c.b == a) return {-d.value, d.error, d.n};
   }
@@ -57,27 +58,27 @@ std::string why_against(const ProofRow& row, const ProofRow& tuned) {
 
 double mean_log(const ProofRow& row) {
   double sum = 0;
-  for (const Estimate& e : row.perplexity) sum += std::log(e.value);
+  for (const eval::Estimate& e : row.perplexity) sum += std::log(e.value);
   return sum / double(row.perplexity.size());
 }
 
-std::string plus_minus(const Estimate& e, int digits) {
+std::string plus_minus(const eval::Estimate& e, int digits) {
   if (e.n == 0) return "-";
   return cat(fixed(e.value, digits), " +-", fixed(e.error, digits));
 }
 
-std::string signed_percent(const Estimate& e) {
+std::string signed_percent(const eval::Estimate& e) {
   if (e.n == 0) return "-";
   return cat(e.value >= 0 ? "+" : "", fixed(e.value, 1), " +-", fixed(e.error, 1));
 }
 
 }  // namespace
 
-Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
+Proof judge_proof(const eval::PerplexityResults& ppl, const eval::NeedleResults& needle,
                   const std::string& tuned, double weight) {
   Proof proof;
-  const PerplexityRow* own = row_of(ppl, tuned);
-  const NeedleRow* own_needles = row_of(needle, tuned);
+  const eval::PerplexityRow* own = row_of(ppl, tuned);
+  const eval::NeedleRow* own_needles = row_of(needle, tuned);
   if (!own || (!needle.rows.empty() && !own_needles)) {
     throw Error(ErrorKind::failed, cat("no results of ", tuned, " in the proof"),
                 "this is a bug: please report it");
@@ -89,13 +90,14 @@ Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
     proof.lengths.push_back(ppl.lengths[l]);
   }
   proof.documents = ppl.documents.size();
-  for (const PerplexityRow& measured : ppl.rows) {
+  for (const eval::PerplexityRow& measured : ppl.rows) {
     ProofRow row;
     row.method = measured.method;
     row.lower_perplexity = true;
     for (const std::size_t l : indices) {
       row.perplexity.push_back(measured.cells[l].perplexity);
-      const PairedDifference d = paired_where_both(own->cells[l].loss, measured.cells[l].loss);
+      const eval::PairedDifference d =
+          eval::paired_where_both(own->cells[l].loss, measured.cells[l].loss);
       row.difference.push_back(d.percent());
       if (!(d.mean_difference.value + 2 * d.mean_difference.error < 0))
         row.lower_perplexity = false;
@@ -104,7 +106,7 @@ Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
       proof.untouched = row.perplexity;
       continue;
     }
-    const NeedleRow* needles = row_of(needle, measured.method);
+    const eval::NeedleRow* needles = row_of(needle, measured.method);
     if (needles) row.found = needles->all.back().contains;
     if (measured.method == tuned) {
       proof.tuned = std::move(row);
@@ -129,30 +131,31 @@ Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
 }
 
 Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
-            const std::vector<Document>& held_out, const ProofOptions& options, double weight,
-            RunFolder& ppl, RunFolder& needle, Progress& progress) {
+            const std::vector<eval::Document>& held_out, const ProofOptions& options, double weight,
+            eval::RunFolder& ppl, eval::RunFolder& needle, eval::Progress& progress) {
   const Geometry& g = model.facts().geometry;
   const std::int64_t ctx = tuned.ladder.longest();
-  std::vector<MethodUnderTest> methods = {{tuned.name, tuned.ladder}};
+  std::vector<eval::MethodUnderTest> methods = {{tuned.name, tuned.ladder}};
   for (const Proposal& c : others) methods.push_back({c.name, c.ladder});
 
-  NeedleOptions needles;
+  eval::NeedleOptions needles;
   needles.lengths = {ctx};
   needles.depths = options.depths;
   needles.samples = options.needles;
   needles.seed = options.seed;
   needles.form = options.form;
   needles.batch = options.batch;
-  PerplexityOptions perplexity;
+  eval::PerplexityOptions perplexity;
   for (std::int64_t n = g.train_length; n < ctx; n *= 2) perplexity.lengths.push_back(n);
   perplexity.lengths.push_back(ctx);
   perplexity.batch = options.batch;
   perplexity.kl_positions = 0;
 
-  std::vector<MethodUnderTest> with_none = methods;
+  std::vector<eval::MethodUnderTest> with_none = methods;
   with_none.push_back({"none", make_ladder(make_plan(g, Extension{}), ctx)});
-  const PerplexityResults p = run_perplexity(model, with_none, held_out, perplexity, ppl, progress);
-  NeedleResults n;
+  const eval::PerplexityResults p =
+      run_perplexity(model, with_none, held_out, perplexity, ppl, progress);
+  eval::NeedleResults n;
   if (options.needles > 0) {
     n = run_needle(model, methods, held_out, needles, needle, progress);
   }
@@ -181,7 +184,7 @@ ordered_json to_json(const Proof& proof) {
                       {"recommended", proof.recommended},   {"tuned", row_json(proof.tuned)},
                       {"published", ordered_json::array()}, {"untouched", ordered_json::array()}};
   for (const ProofRow& row : proof.rows) out["published"].push_back(row_json(row));
-  for (const Estimate& e : proof.untouched) out["untouched"].push_back(json_or_null(e.value));
+  for (const eval::Estimate& e : proof.untouched) out["untouched"].push_back(json_or_null(e.value));
   return out;
 }
 
@@ -193,7 +196,7 @@ std::string to_text(const Proof& proof) {
   table.push_back(header);
   const auto put = [&](const ProofRow& row) {
     TextRow line = {row.method};
-    for (const Estimate& e : row.perplexity) line.push_back(plus_minus(e, 3));
+    for (const eval::Estimate& e : row.perplexity) line.push_back(plus_minus(e, 3));
     line.push_back(plus_minus({100 * row.found.value, 100 * row.found.error, row.found.n}, 1));
     table.push_back(std::move(line));
   };
@@ -201,7 +204,7 @@ std::string to_text(const Proof& proof) {
   for (const ProofRow& row : proof.rows) put(row);
   if (!proof.untouched.empty()) {
     TextRow line = {"none"};
-    for (const Estimate& e : proof.untouched) line.push_back(plus_minus(e, 3));
+    for (const eval::Estimate& e : proof.untouched) line.push_back(plus_minus(e, 3));
     line.push_back("-");
     table.push_back(std::move(line));
   }
@@ -214,8 +217,8 @@ std::string to_text(const Proof& proof) {
   pairs[0].push_back("needles, points");
   for (const ProofRow& row : proof.rows) {
     TextRow line = {row.method};
-    for (const Estimate& e : row.difference) line.push_back(signed_percent(e));
-    const Estimate& d = row.needle_difference;
+    for (const eval::Estimate& e : row.difference) line.push_back(signed_percent(e));
+    const eval::Estimate& d = row.needle_difference;
     line.push_back(signed_percent({100 * d.value, 100 * d.error, d.n}));
     pairs.push_back(std::move(line));
   }
@@ -228,4 +231,4 @@ std::string to_text(const Proof& proof) {
   return text;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

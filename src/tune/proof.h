@@ -18,27 +18,27 @@
 #include "eval/tasks/perplexity/perplexity.h"
 #include "tune/space.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 struct ProofOptions {
   std::vector<double> depths = {5, 15, 25, 35, 45, 55, 65, 75, 85, 95};
   std::size_t needles = 20;  // per depth; 0: none, and perplexity alone decides
   std::uint64_t seed = 1;    // of words and numbers
-  NeedleForm form;
+  eval::NeedleForm form;
   std::int64_t batch = 2048;
 };
 
 // One published method compared with the found plan.
 struct ProofRow {
   std::string method;
-  std::vector<Estimate> perplexity;  // one per length
+  std::vector<eval::Estimate> perplexity;  // one per length
   // The found plan's above this one's, in percent, paired; one per length.
-  std::vector<Estimate> difference;
-  Estimate found;                 // share of needles
-  Estimate needle_difference;     // the found plan's share minus this one's, paired
-  bool lower_perplexity = false;  // the found plan's is, at every length from the window on
-  bool as_many_needles = false;   // as the found plan
-  std::string against;            // why it rivals the found plan; empty: it does not
+  std::vector<eval::Estimate> difference;
+  eval::Estimate found;              // share of needles
+  eval::Estimate needle_difference;  // the found plan's share minus this one's, paired
+  bool lower_perplexity = false;     // the found plan's is, at every length from the window on
+  bool as_many_needles = false;      // as the found plan
+  std::string against;               // why it rivals the found plan; empty: it does not
 };
 
 struct Proof {
@@ -46,7 +46,7 @@ struct Proof {
   std::size_t documents = 0;
   ProofRow tuned;  // its own numbers
   std::vector<ProofRow> rows;
-  std::vector<Estimate> untouched;  // perplexity of the model as shipped
+  std::vector<eval::Estimate> untouched;  // perplexity of the model as shipped
   bool better = false;
   std::string recommended;  // a row, if it is not
 };
@@ -54,14 +54,14 @@ struct Proof {
 // Runs what the folders `ppl` and `needle` do not have yet. tuned.name is its row.
 // weight: of needles against log-perplexity, for recommending a published method.
 Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
-            const std::vector<Document>& held_out, const ProofOptions& options, double weight,
-            RunFolder& ppl, RunFolder& needle, Progress& progress);
+            const std::vector<eval::Document>& held_out, const ProofOptions& options, double weight,
+            eval::RunFolder& ppl, eval::RunFolder& needle, eval::Progress& progress);
 
 // From results alone.
-Proof judge_proof(const PerplexityResults& ppl, const NeedleResults& needle,
+Proof judge_proof(const eval::PerplexityResults& ppl, const eval::NeedleResults& needle,
                   const std::string& tuned, double weight);
 
 nlohmann::ordered_json to_json(const Proof& proof);
 std::string to_text(const Proof& proof);
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 namespace {
 
@@ -68,4 +68,4 @@ void refine(const Box& box, std::vector<double> start,
   }
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

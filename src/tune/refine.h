@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::tune {
 
 struct Box {
   std::vector<double> lower, upper, step;
@@ -21,4 +21,4 @@ struct Box {
 void refine(const Box& box, std::vector<double> start,
             const std::function<std::optional<double>(const std::vector<double>&)>& f);
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

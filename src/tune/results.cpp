@@ -9,13 +9,13 @@
 #include "eval/run/method_under_test.h"
 #include "formats/plan_file.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 using nlohmann::ordered_json;
 
 namespace {
 
-ordered_json estimate(const Estimate& e) {
+ordered_json estimate(const eval::Estimate& e) {
   return {{"value", json_or_null(e.value)}, {"stderr", json_or_null(e.error)}, {"n", e.n}};
 }
 
@@ -85,4 +85,4 @@ std::string to_text(const SearchResult& result) {
   return text;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

@@ -7,7 +7,7 @@
 
 #include "tune/search.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 // results.json: weight, passes, chosen, front, path, trials {name, origin, plan, parameters,
 // headroom, rung_step, texts, complete, objective, log_perplexity, retrieval, each with stderr},
@@ -17,4 +17,4 @@ nlohmann::ordered_json to_json(const SearchResult& result, const Space& space, d
 // The front, the chosen point marked, and the published methods that were measured in full.
 std::string to_text(const SearchResult& result);
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

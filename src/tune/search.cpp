@@ -13,7 +13,7 @@
 #include "mrrope/error.h"
 #include "tune/refine.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 using nlohmann::ordered_json;
 
@@ -54,7 +54,7 @@ class OutOfBudget {};
 class Search {
  public:
   Search(TimelineModel& model, const Space& space, const SearchSet& set,
-         const SearchOptions& options, RunFolder& folder, Progress& progress)
+         const SearchOptions& options, eval::RunFolder& folder, eval::Progress& progress)
       : model_(model),
         space_(space),
         set_(set),
@@ -171,9 +171,9 @@ class Search {
       perplexity.push_back(m.log_perplexity());
       retrieval.push_back(m.retrieval());
     }
-    trial.objective = mean(all);
-    trial.log_perplexity = mean(perplexity);
-    trial.retrieval = mean(retrieval);
+    trial.objective = eval::mean(all);
+    trial.log_perplexity = eval::mean(perplexity);
+    trial.retrieval = eval::mean(retrieval);
     trial.complete = trial.measured.size() == set_.texts.size();
   }
 
@@ -255,7 +255,7 @@ class Search {
         return average(a, f) < average(b, f);
       }));
       for (const std::size_t i : others) {
-        const Estimate d = difference(seen.at(i), seen.at(alive.front()));
+        const eval::Estimate d = difference(seen.at(i), seen.at(alive.front()));
         if (d.n > 1 && d.value <= 2 * d.error) save(i);
       }
     }
@@ -263,12 +263,12 @@ class Search {
   }
 
   // Of the objective, text by text: what a has more than b.
-  Estimate difference(const std::vector<Measured>& a, const std::vector<Measured>& b) const {
+  eval::Estimate difference(const std::vector<Measured>& a, const std::vector<Measured>& b) const {
     std::vector<double> d;
     for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
       d.push_back(objective(a[i]) - objective(b[i]));
     }
-    return mean(d);
+    return eval::mean(d);
   }
 
   // The value of a proposal for the local search: the best's plus the paired difference. A trial
@@ -280,7 +280,7 @@ class Search {
         const Trial& trial = result_.trials[i];
         const Trial& best = result_.trials[*best_];
         const std::size_t n = trial.measured.size();
-        const Estimate d = difference(trial.measured, best.measured);
+        const eval::Estimate d = difference(trial.measured, best.measured);
         if (n > 0 && !std::isfinite(d.value)) return best.objective.value + kFailed;
         const bool worse = n >= kRaceTexts && d.value > 2 * d.error;
         if (trial.complete || worse) {
@@ -332,7 +332,7 @@ class Search {
       warp.push_back(0);
       return race(with_knots(space_, base, warp));
     });
-    const Estimate gain =
+    const eval::Estimate gain =
         difference(result_.trials[*best_].measured, result_.trials[family].measured);
     if (*best_ != family && !(gain.n > 1 && gain.value < -2 * gain.error)) {
       best_ = family;
@@ -366,8 +366,8 @@ class Search {
   const Space& space_;
   const SearchSet& set_;
   const SearchOptions& options_;
-  RunFolder& folder_;
-  Progress& progress_;
+  eval::RunFolder& folder_;
+  eval::Progress& progress_;
   std::int64_t left_;         // tokens of the budget
   std::int64_t reserve_ = 0;  // of them, not to be touched yet
   std::map<std::string, Measured> done_;
@@ -380,7 +380,8 @@ class Search {
 }  // namespace
 
 SearchSet make_search_set(const TimelineModel& model, const Space& space,
-                          const std::vector<Document>& documents, const SearchOptions& options) {
+                          const std::vector<eval::Document>& documents,
+                          const SearchOptions& options) {
   SearchSet set;
   // At half the length, if that still asks for an extension worth the name.
   const std::int64_t window = space.geometry.train_length;
@@ -425,7 +426,7 @@ void check_budget(const SearchSet& set, std::size_t published, double budget) {
 
 SearchResult run_search(TimelineModel& model, const Space& space, const SearchSet& set,
                         const std::vector<Proposal>& first, const SearchOptions& options,
-                        RunFolder& folder, Progress& progress) {
+                        eval::RunFolder& folder, eval::Progress& progress) {
   check_budget(set, first.size(), options.budget);
   folder.begin(search_identity(model, space, set, options));
   return Search(model, space, set, options, folder, progress).run(first);
@@ -435,7 +436,7 @@ ordered_json search_identity(TimelineModel& model, const Space& space, const Sea
                              const SearchOptions& options) {
   ordered_json run;
   run["task"] = "tune";
-  run["model"] = Target(model).identity();
+  run["model"] = eval::Target(model).identity();
   run["engine"] = model.description();
   run["settings"] = {{"ctx", space.ctx},
                      {"answers", options.answers},
@@ -449,4 +450,4 @@ ordered_json search_identity(TimelineModel& model, const Space& space, const Sea
   return run;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

@@ -22,7 +22,7 @@
 #include "tune/search_text.h"
 #include "tune/space.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 struct SearchOptions {
   double budget = 40;         // passes
@@ -30,7 +30,7 @@ struct SearchOptions {
   std::size_t answers = 10;   // planted in every text
   std::int64_t batch = 2048;  // tokens handed to the engine at once
   std::uint64_t seed = 1;
-  NeedleForm form;
+  eval::NeedleForm form;
   bool knots = true;  // static plans: free knots at the end
 };
 
@@ -41,14 +41,15 @@ struct SearchSet {
   std::int64_t pass = 0;           // tokens of one pass
 };
 SearchSet make_search_set(const TimelineModel& model, const Space& space,
-                          const std::vector<Document>& documents, const SearchOptions& options);
+                          const std::vector<eval::Document>& documents,
+                          const SearchOptions& options);
 
 struct Trial {
   Proposal proposal;
   std::vector<Measured> measured;  // texts 0, 1, ... of the set; all of them: complete
   bool complete = false;
   // Over the texts measured.
-  Estimate objective, log_perplexity, retrieval;
+  eval::Estimate objective, log_perplexity, retrieval;
 };
 
 struct SearchResult {
@@ -73,10 +74,10 @@ void check_budget(const SearchSet& set, std::size_t published, double budget);
 // interrupted.
 SearchResult run_search(TimelineModel& model, const Space& space, const SearchSet& set,
                         const std::vector<Proposal>& first, const SearchOptions& options,
-                        RunFolder& folder, Progress& progress);
+                        eval::RunFolder& folder, eval::Progress& progress);
 
 // What every unit depends on: the identity of the run.
 nlohmann::ordered_json search_identity(TimelineModel& model, const Space& space,
                                        const SearchSet& set, const SearchOptions& options);
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

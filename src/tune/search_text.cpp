@@ -9,7 +9,7 @@
 #include "eval/tasks/needle/needle_plan.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 namespace {
 
@@ -17,8 +17,8 @@ constexpr std::int64_t kReach = 64;  // tokens: how far a needle moves back to t
 
 // The tokens that continue a question with the answer, as the model itself would write it. Some
 // tokenizers put a blank in front by themselves.
-std::vector<Token> answer_tokens(const Tokenizer& model, const NeedleForm& form,
-                                 const Needle& needle) {
+std::vector<Token> answer_tokens(const Tokenizer& model, const eval::NeedleForm& form,
+                                 const eval::Needle& needle) {
   const std::string blank = form.name == "chat" ? "" : " ";
   const std::string before = model.detokenize(needle.question);
   for (const std::string& text : {blank + needle.answer, needle.answer}) {
@@ -36,10 +36,10 @@ void extend(std::vector<Token>& to, std::span<const Token> more) {
 
 }  // namespace
 
-SearchText plant(const Tokenizer& model, const NeedleForm& form, const std::string& id,
+SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std::string& id,
                  const std::vector<Token>& document, std::int64_t length, std::size_t answers,
                  std::uint64_t seed, std::size_t number) {
-  std::vector<Needle> needles;
+  std::vector<eval::Needle> needles;
   std::set<std::vector<Token>> words;  // no two needles about the same word
   SearchText text;
   text.id = id;
@@ -48,7 +48,7 @@ SearchText plant(const Tokenizer& model, const NeedleForm& form, const std::stri
   std::int64_t taken = 0;
   // A form without words of its own has one needle only.
   for (std::int64_t draw = 0; needles.size() < answers && draw < 1000; ++draw) {
-    Needle needle = draw_needle(model, form, seed, number, draw);
+    eval::Needle needle = draw_needle(model, form, seed, number, draw);
     if (!words.insert(needle.question).second) continue;
     PlantedAnswer asked;
     const std::vector<Token> answer = answer_tokens(model, form, needle);
@@ -76,7 +76,7 @@ SearchText plant(const Tokenizer& model, const NeedleForm& form, const std::stri
   };
   for (std::size_t k = 0; k < needles.size(); ++k) {
     const std::int64_t asked = haystack * std::int64_t(2 * k + 1) / std::int64_t(2 * answers);
-    own(std::max(from, snap_back(model, document, asked, kReach).value_or(asked)));
+    own(std::max(from, eval::snap_back(model, document, asked, kReach).value_or(asked)));
     text.asked[k].depth = double(text.tokens.size()) / double(length);
     extend(text.tokens, needles[k].needle);
     text.planted.resize(text.tokens.size(), 1);
@@ -87,13 +87,14 @@ SearchText plant(const Tokenizer& model, const NeedleForm& form, const std::stri
   return text;
 }
 
-std::vector<Document> long_documents(const Tokenizer& model, const std::vector<Document>& documents,
-                                     std::int64_t tokens) {
-  std::vector<Document> whole;
-  std::vector<Document> joined;
-  Document next;
+std::vector<eval::Document> long_documents(const Tokenizer& model,
+                                           const std::vector<eval::Document>& documents,
+                                           std::int64_t tokens) {
+  std::vector<eval::Document> whole;
+  std::vector<eval::Document> joined;
+  eval::Document next;
   std::int64_t have = 0;
-  for (const Document& document : documents) {
+  for (const eval::Document& document : documents) {
     const auto count = std::int64_t(model.tokenize(document.text, false, false).size());
     if (count >= tokens) {
       whole.push_back(document);
@@ -114,10 +115,10 @@ std::vector<Document> long_documents(const Tokenizer& model, const std::vector<D
   return whole;
 }
 
-Split split_documents(const Tokenizer& model, const std::vector<Document>& documents,
+Split split_documents(const Tokenizer& model, const std::vector<eval::Document>& documents,
                       std::int64_t tokens, std::size_t most, std::size_t most_held_out,
                       std::uint64_t seed) {
-  std::vector<Document> all = long_documents(model, documents, tokens);
+  std::vector<eval::Document> all = long_documents(model, documents, tokens);
   const std::size_t n = all.size();
   if (n < 3) {
     throw Error(ErrorKind::usage,
@@ -136,4 +137,4 @@ Split split_documents(const Tokenizer& model, const std::vector<Document>& docum
   return split;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

@@ -12,7 +12,7 @@
 #include "eval/text/documents.h"
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 struct PlantedAnswer {
   double depth = 0;             // of its needle, from 0 to 1
@@ -31,27 +31,28 @@ struct SearchText {
 
 // document: at least `length` tokens without BOS. The words and numbers are drawn by (seed,
 // number). Throws Error (usage) if `length` is too short for the needles.
-SearchText plant(const Tokenizer& model, const NeedleForm& form, const std::string& id,
+SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std::string& id,
                  const std::vector<Token>& document, std::int64_t length, std::size_t answers,
                  std::uint64_t seed, std::size_t number);
 
 // Documents of at least `tokens` tokens, the whole ones first; those that are too short are joined
 // with each other, in order. What is left over at the end is dropped.
-std::vector<Document> long_documents(const Tokenizer& model, const std::vector<Document>& documents,
-                                     std::int64_t tokens);
+std::vector<eval::Document> long_documents(const Tokenizer& model,
+                                           const std::vector<eval::Document>& documents,
+                                           std::int64_t tokens);
 
 // The documents that the search sees and those that it never does, drawn by the seed before
 // anything starts.
 struct Split {
-  std::vector<Document> search;
-  std::vector<Document> held_out;
+  std::vector<eval::Document> search;
+  std::vector<eval::Document> held_out;
 };
 
 // At most `most` for the search, at most half of them; the rest is held out, at most
 // `most_held_out` (0: all). Throws Error (usage) if there are fewer than one and two: a paired
 // error needs two documents.
-Split split_documents(const Tokenizer& model, const std::vector<Document>& documents,
+Split split_documents(const Tokenizer& model, const std::vector<eval::Document>& documents,
                       std::int64_t tokens, std::size_t most, std::size_t most_held_out,
                       std::uint64_t seed);
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

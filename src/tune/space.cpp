@@ -11,7 +11,7 @@
 #include "formats/digest.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 namespace {
 
@@ -263,4 +263,4 @@ std::string describe(const Proposal& c) {
   return text;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

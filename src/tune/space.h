@@ -11,7 +11,7 @@
 
 #include "mrrope/ladder.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 // Coordinates of a point, in this order. Boundaries are pair indices, rounded when a plan is made:
 // the objective is a staircase along them, and a step of the search crosses several stairs.
@@ -72,4 +72,4 @@ double turns_at(const Geometry& geometry, double pair);
 // "power -0.31, middle 9..38 (beta_fast 36.2, beta_slow 0.71), attn_coef 0.064, headroom 1.08".
 std::string describe(const Proposal& proposal);
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

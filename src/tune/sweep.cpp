@@ -16,7 +16,7 @@
 #include "eval/run/target.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 using nlohmann::ordered_json;
 
@@ -31,7 +31,7 @@ std::string beta_text(double value) {
 
 std::string cell(const SweepPoint* point) {
   if (!point || point->perplexity.n == 0) return "-";
-  const Estimate& e = point->perplexity;
+  const eval::Estimate& e = point->perplexity;
   return cat(fixed(e.value, 3), e.n > 1 ? cat(" +-", fixed(e.error, 3)) : std::string());
 }
 
@@ -62,10 +62,10 @@ BetaInterval beta_slow_of(const Geometry& g, const std::string& method, int high
 }
 
 ordered_json identity_of(TimelineModel& model, const SweepRequest& request,
-                         const std::vector<Document>& documents) {
+                         const std::vector<eval::Document>& documents) {
   ordered_json run;
   run["task"] = "sweep";
-  run["model"] = Target(model).identity();
+  run["model"] = eval::Target(model).identity();
   run["engine"] = model.description();
   run["settings"] = {{"ctx", request.ctx},
                      {"headroom", request.headroom},
@@ -73,7 +73,7 @@ ordered_json identity_of(TimelineModel& model, const SweepRequest& request,
                      {"low", request.low},
                      {"high", request.high}};
   run["documents"] = ordered_json::array();
-  for (const Document& d : documents) run["documents"].push_back({{"id", d.id}});
+  for (const eval::Document& d : documents) run["documents"].push_back({{"id", d.id}});
   return run;
 }
 
@@ -110,8 +110,9 @@ std::string text_of_beta_slow(const SweepPoint& p) {
   return cat(b.from > 0 ? "[" : "(", beta_text(b.from), ", ", beta_text(b.to), ")");
 }
 
-std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const SweepRequest& request,
-                                           std::vector<SweepPoint>& points) {
+std::vector<eval::MethodUnderTest> sweep_methods(const Geometry& geometry,
+                                                 const SweepRequest& request,
+                                                 std::vector<SweepPoint>& points) {
   if (request.low.empty() && request.high.empty()) {
     throw Error(ErrorKind::usage, "no boundary to sweep",
                 "give --low 5..15, --high 30..45, or both");
@@ -128,7 +129,7 @@ std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const Sweep
     if (all.empty()) all.push_back(std::nullopt);
     return all;
   };
-  std::vector<MethodUnderTest> rows;
+  std::vector<eval::MethodUnderTest> rows;
   for (const std::string& method : request.methods) {
     if (!find_method(method).takes_borders) {
       throw Error(ErrorKind::usage, cat("method ", method, " has no boundaries to sweep"),
@@ -160,26 +161,27 @@ std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const Sweep
 }
 
 SweepResults run_sweep(TimelineModel& model, const SweepRequest& request,
-                       const std::vector<Document>& documents, const std::string& folder,
-                       const RunInfo& info, Progress& progress) {
+                       const std::vector<eval::Document>& documents, const std::string& folder,
+                       const eval::RunInfo& info, eval::Progress& progress) {
   const Geometry& geometry = model.facts().geometry;
   SweepResults results{request, geometry.train_length, documents.size(), {}, {}};
-  const std::vector<MethodUnderTest> rows = sweep_methods(geometry, request, results.points);
+  const std::vector<eval::MethodUnderTest> rows = sweep_methods(geometry, request, results.points);
   const auto open = [&](const std::filesystem::path& path) {
-    return folder.empty() ? RunFolder() : RunFolder(path, info);
+    return folder.empty() ? eval::RunFolder() : eval::RunFolder(path, info);
   };
-  RunFolder sweep = open(folder);
-  RunFolder ppl = open(std::filesystem::path(folder) / "ppl");
+  eval::RunFolder sweep = open(folder);
+  eval::RunFolder ppl = open(std::filesystem::path(folder) / "ppl");
   sweep.begin(identity_of(model, request, documents));
-  PerplexityOptions options;
+  eval::PerplexityOptions options;
   options.lengths = {request.ctx};
   options.kl_positions = 0;
-  const PerplexityResults measured = run_perplexity(model, rows, documents, options, ppl, progress);
+  const eval::PerplexityResults measured =
+      run_perplexity(model, rows, documents, options, ppl, progress);
   for (std::size_t i = 0; i < results.points.size(); ++i) {
     results.points[i].perplexity = measured.rows[i].cells.back().perplexity;
   }
   results.notes = ppl.notes();
-  sweep.finish(results_text(to_json(results)), {progress.seconds(), progress.computed()});
+  sweep.finish(eval::results_text(to_json(results)), {progress.seconds(), progress.computed()});
   return results;
 }
 
@@ -289,4 +291,4 @@ std::string to_csv(const SweepResults& results) {
   return text;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

@@ -11,7 +11,7 @@
 
 #include "eval/tasks/perplexity/perplexity.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 
 struct SweepRequest {
   std::vector<std::string> methods;
@@ -36,7 +36,7 @@ struct SweepPoint {
   int high = 0;
   BetaInterval beta_fast;  // (from, to]
   BetaInterval beta_slow;  // [from, to)
-  Estimate perplexity;
+  eval::Estimate perplexity;
 };
 std::string text_of_beta_fast(const SweepPoint& point);  // "(24.1, 27.8]"
 std::string text_of_beta_slow(const SweepPoint& point);
@@ -54,14 +54,15 @@ struct SweepResults {
 
 // One method under test per point. Throws Error (usage): no boundary to sweep, a method without
 // boundaries, no low below a high.
-std::vector<MethodUnderTest> sweep_methods(const Geometry& geometry, const SweepRequest& request,
-                                           std::vector<SweepPoint>& points);
+std::vector<eval::MethodUnderTest> sweep_methods(const Geometry& geometry,
+                                                 const SweepRequest& request,
+                                                 std::vector<SweepPoint>& points);
 
 // folder: run.json and results.json of the sweep, and below it ppl/, the perplexity run that holds
 // the journal. Empty: everything stays in memory.
 SweepResults run_sweep(TimelineModel& model, const SweepRequest& request,
-                       const std::vector<Document>& documents, const std::string& folder,
-                       const RunInfo& info, Progress& progress);
+                       const std::vector<eval::Document>& documents, const std::string& folder,
+                       const eval::RunInfo& info, eval::Progress& progress);
 
 nlohmann::ordered_json to_json(const SweepResults& results);
 
@@ -72,4 +73,4 @@ std::string to_text(const SweepResults& results);
 // method, low, high, the four ends of the intervals, perplexity, stderr, n.
 std::string to_csv(const SweepResults& results);
 
-}  // namespace mrrope
+}  // namespace mrrope::tune

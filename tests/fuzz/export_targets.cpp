@@ -26,13 +26,14 @@ void check_file(const GgufFileOut& file) {
   }
 }
 
-void export_one(const Gguf& gguf, const Model& model, const char* method, GgufOptions options) {
+void export_one(const Gguf& gguf, const Model& model, const char* method,
+                exporting::GgufOptions options) {
   Extension extension;
   extension.method = method;
   extension.scale = 4;
   const Plan plan = make_plan(model.geometry, extension);
   options.length = std::min<std::int64_t>(4 * model.geometry.train_length, 1 << 30);
-  const GgufExport exported = plan_gguf_export(gguf, model, plan, options);
+  const exporting::GgufExport exported = plan_gguf_export(gguf, model, plan, options);
   for (const GgufFileOut& file : exported.files) check_file(file);
   write_gguf(exported.files, {});
   const std::filesystem::path out = exported.files.front().path;
@@ -55,7 +56,7 @@ void gguf_export(std::span<const std::byte> bytes) {
     const Model model = finish_model(gguf_facts(gguf), false);
     for (const char* method : {"pro", "pi", "yarn"}) {
       for (const bool native : {false, true}) {
-        GgufOptions options;
+        exporting::GgufOptions options;
         options.out = folder / "out.gguf";
         options.native = native;
         options.approximate = true;

@@ -17,15 +17,16 @@ void run(std::span<const std::byte> bytes) {
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::size_t end = std::min(text.find('\n'), text.size());
   try {
-    RecordedRun recorded;
+    eval::RecordedRun recorded;
     recorded.run = parse_ordered_json(text.substr(0, end), "run.json");
     if (!recorded.run.is_object()) return;
-    recorded.units = parse_journal(text.substr(std::min(end + 1, text.size())), "journal").lines;
-    unit_places(task_of(recorded.run).places, recorded.run, recorded.units);
-    const TaskResults results = results_of(recorded);
-    results_text(results.json);
+    recorded.units =
+        eval::parse_journal(text.substr(std::min(end + 1, text.size())), "journal").lines;
+    eval::unit_places(eval::task_of(recorded.run).places, recorded.run, recorded.units);
+    const eval::TaskResults results = results_of(recorded);
+    eval::results_text(results.json);
     results.text(false);
-    results_csv(results.json);
+    eval::results_csv(results.json);
   } catch (const Error& error) {
     for (const char c : std::string(error.what())) {
       if (static_cast<unsigned char>(c) >= 0x20) continue;

@@ -77,15 +77,15 @@ void config(std::span<const std::byte> bytes) {
 
 void request(std::span<const std::byte> bytes) {
   const std::string_view body(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  constexpr BodyLimits kLargest{1 << 20};
+  constexpr serve::BodyLimits kLargest{1 << 20};
   const auto only_refusals = [](auto&& action) {
     try {
       action();
-    } catch (const ApiError& error) {
+    } catch (const serve::ApiError& error) {
       require(error.status == 400 && error.what()[0] != '\0', "a refusal without a reason");
     }
   };
-  const auto check = [](const CompletionRequest& r) {
+  const auto check = [](const serve::CompletionRequest& r) {
     require(r.sampling.temperature >= 0 && r.sampling.top_k >= 0, "sampling out of range");
     require(r.sampling.top_p >= 0 && r.sampling.top_p <= 1, "top_p out of range");
     require(!r.length || *r.length >= 1, "an answer of no length");
@@ -95,7 +95,7 @@ void request(std::span<const std::byte> bytes) {
   };
   only_refusals([&] { check(parse_completion(body, kLargest)); });
   only_refusals([&] {
-    const CompletionRequest r = parse_chat(body, kLargest);
+    const serve::CompletionRequest r = parse_chat(body, kLargest);
     require(!r.messages.empty(), "a chat without messages");
     check(r);
   });
@@ -116,20 +116,20 @@ void reply(std::span<const std::byte> bytes) {
     }
   };
   only_corrupt([&] {
-    for (const ServedModel& model : parse_models(body)) {
+    for (const engine::ServedModel& model : engine::parse_models(body)) {
       require(model.context >= 0 && model.trained >= 0, "a negative context");
     }
   });
-  only_corrupt([&] { require(parse_props_context(body) >= 0, "a negative context"); });
-  for (const bool chat : {false, true}) only_corrupt([&] { parse_answer(body, chat); });
+  only_corrupt([&] { require(engine::parse_props_context(body) >= 0, "a negative context"); });
+  for (const bool chat : {false, true}) only_corrupt([&] { engine::parse_answer(body, chat); });
   only_corrupt([&] {
-    for (const Token token : parse_tokens(body)) require(token >= 0, "a negative token");
+    for (const Token token : engine::parse_tokens(body)) require(token >= 0, "a negative token");
   });
-  only_corrupt([&] { parse_text(body); });
-  for (const char c : error_words(body)) {
+  only_corrupt([&] { engine::parse_text(body); });
+  for (const char c : engine::error_words(body)) {
     require(static_cast<unsigned char>(c) >= 0x20, "a control character from a server");
   }
-  const double wait = retry_after_seconds(body, 0);
+  const double wait = engine::retry_after_seconds(body, 0);
   require(wait >= 0 && wait <= 300, "a wait outside of its limits");
 }
 

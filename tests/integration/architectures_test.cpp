@@ -20,7 +20,7 @@
 #include "mrrope/error.h"
 #include "support/architecture_cases.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 constexpr float probe_scale = 0.37f;
@@ -231,4 +231,4 @@ INSTANTIATE_TEST_SUITE_P(Rows, ArchitectureProbe, testing::ValuesIn(architecture
                          test_name);
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

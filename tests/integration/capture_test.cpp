@@ -7,7 +7,7 @@
 
 #include "support/expect_error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 const float* vector_at(const std::vector<float>& all, std::size_t token, int heads, int row) {
@@ -56,4 +56,4 @@ TEST(Capture, RefusesWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -18,7 +18,7 @@
 #include "support/random_model.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 // On the CPU, unless MRROPE_TEST_GPU is set.
@@ -473,4 +473,4 @@ INSTANTIATE_TEST_SUITE_P(Architectures, Growing, testing::ValuesIn(architecture_
                          [](const auto& sample) { return sample.param.name(); });
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

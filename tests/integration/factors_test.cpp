@@ -10,7 +10,7 @@
 #include "support/gguf_edit.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 namespace {
 
 using test::edit_gguf;
@@ -21,7 +21,7 @@ using Row = std::vector<float>;
 
 // Logits after a few tokens; empty where libllama refuses the file.
 Row last_logits(const std::filesystem::path& file) {
-  LocalOptions options;
+  engine::LocalOptions options;
   options.context = 256;
   options.ubatch = 16;
   options.threads = 1;
@@ -98,4 +98,4 @@ INSTANTIATE_TEST_SUITE_P(Rows, Factors, testing::ValuesIn(tested_rows()),
                          [](const auto& test) { return test.param.name(); });
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::exporting

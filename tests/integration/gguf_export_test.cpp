@@ -16,7 +16,7 @@
 #include "support/gguf_edit.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 namespace {
 
 using test::edit_gguf;
@@ -24,8 +24,8 @@ using test::TempFolder;
 
 constexpr int kTokens = 80;
 
-LocalOptions engine_options() {
-  LocalOptions options;
+engine::LocalOptions engine_options() {
+  engine::LocalOptions options;
   options.context = 256;
   options.ubatch = 32;
   options.threads = 1;
@@ -412,4 +412,4 @@ TEST(Split, InAndOut) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::exporting

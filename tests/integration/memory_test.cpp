@@ -11,7 +11,7 @@
 
 #include "engine/llama/local.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 constexpr double kMiB = 1024.0 * 1024.0;
@@ -84,4 +84,4 @@ TEST(Memory, IsPlannedAsItIsTaken) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

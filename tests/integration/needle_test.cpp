@@ -9,13 +9,13 @@
 #include "engine/llama/local.h"
 #include "eval/tasks/needle/needle_plan.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 std::vector<Document> project_texts() { return read_documents({MRROPE_TEXTS}, {}).documents; }
 
 std::unique_ptr<TimelineModel> tiny(std::int64_t context) {
-  LocalOptions options;
+  engine::LocalOptions options;
   options.context = context;
   options.threads = 1;  // two that wait for each other crawl on a busy machine
   options.gpu_layers = 0;
@@ -82,4 +82,4 @@ TEST(NeedleOnTheTinyModel, SharedAndAloneAnswerTheSame) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

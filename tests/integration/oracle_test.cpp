@@ -15,7 +15,7 @@
 #include "mrrope/error.h"
 #include "support/random_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 constexpr int kTokens = 208;
@@ -446,4 +446,4 @@ INSTANTIATE_TEST_SUITE_P(Models, Oracle, testing::ValuesIn(subjects()), name_of)
 INSTANTIATE_TEST_SUITE_P(Models, OracleOfBase, testing::ValuesIn(subjects_of_base()), name_of);
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -14,7 +14,7 @@
 
 #include "engine/llama/local.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 constexpr double kBandTolerance = 0.02;
@@ -81,4 +81,4 @@ TEST(Parity, LogProbabilitiesAreThoseOfTransformers) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -21,7 +21,7 @@
 #include "mrrope/error.h"
 #include "support/random_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 int free_port() {
@@ -217,4 +217,4 @@ TEST(Rpc, WhatIsNoServerIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -10,7 +10,7 @@
 #include "mrrope/error.h"
 #include "support/architecture_cases.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 constexpr int kUbatch = 32;
@@ -126,4 +126,4 @@ INSTANTIATE_TEST_SUITE_P(Rows, Survey, testing::ValuesIn(cases_with_plans()),
                          [](const auto& test) { return test.param.name(); });
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

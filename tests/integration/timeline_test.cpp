@@ -14,7 +14,7 @@
 #include "support/random_model.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 // Nats. Other batch borders and other cells of the cache change the order of float sums.
@@ -568,4 +568,4 @@ TEST(LocalModel, RefusesFactsThatTheGraphContradicts) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

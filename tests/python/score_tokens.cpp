@@ -17,13 +17,13 @@ int main(int argc, char** argv) try {
     return 2;
   }
   const auto length = static_cast<std::size_t>(std::stoul(argv[4]));
-  mrrope::LocalOptions options;
+  mrrope::engine::LocalOptions options;
   options.context = static_cast<std::int64_t>(length);
   options.gpu_layers = 0;
   options.type_k = options.type_v = "f32";
   options.flash_attention = "off";
   options.timelines = 1;
-  const auto model = mrrope::open_local(mrrope::read_model(argv[1]), options);
+  const auto model = mrrope::engine::open_local(mrrope::read_model(argv[1]), options);
   const auto plan = std::get<mrrope::Plan>(mrrope::read_plan_file(argv[2]));
   std::ostringstream text;
   text << std::ifstream(argv[3]).rdbuf();

@@ -1,5 +1,5 @@
-# Fails on an include against the module order, on two types of one name (the linker would take one
-# for the other), on a comparison with the name of a method outside its row, and on a source that is
+# Fails on an include against the module order, on a namespace that is not the module's, on two types of
+# one name in one namespace (the linker would take one for the other), on a comparison with the name of a method outside its row, and on a source that is
 # not ASCII.
 # Run: cmake -D ROOT=. -P tests/style/check.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -59,6 +59,13 @@ foreach(source ${sources})
   else()
     set(module public)  # may include public headers only
   endif()
+  if(module STREQUAL "export")
+    set(space mrrope::exporting)  # export is a keyword
+  elseif(module MATCHES "^(public|base|core|kernels|formats|model)$")
+    set(space mrrope)
+  else()
+    set(space mrrope::${module})
+  endif()
   foreach(line ${lines})
     if(line MATCHES "^#include \"([a-z]+)/")
       set(used ${CMAKE_MATCH_1})
@@ -68,13 +75,17 @@ foreach(source ${sources})
     elseif(line MATCHES "^#include \"")
       complain("${source}: name the folder: ${line}")
     endif()
+    if(line MATCHES "^namespace (mrrope[a-z:]*) {" AND NOT CMAKE_MATCH_1 STREQUAL space
+       AND NOT line MATCHES "^namespace mrrope::(cuda|embedded) {")
+      complain("${source}: namespace ${CMAKE_MATCH_1}, but ${module} is ${space}")
+    endif()
     if(source MATCHES "[.]h$" AND NOT source MATCHES "-inl[.]h$"
        AND line MATCHES "^(enum class|enum|struct|class) ([A-Z][A-Za-z0-9]+) .*{")
       set(type ${CMAKE_MATCH_2})
-      if(DEFINED type_${type})
-        complain("${source}: ${type} is a type of ${type_${type}} already")
+      if(DEFINED type_${space}_${type})
+        complain("${source}: ${type} is a type of ${type_${space}_${type}} already")
       endif()
-      set(type_${type} ${source})
+      set(type_${space}_${type} ${source})
     endif()
     # The paper's claims are about methods by name; nothing else is.
     if(line MATCHES "method[a-z_]*(\\(\\))? *[!=]= *\"" AND NOT source STREQUAL "src/core/methods.cpp"

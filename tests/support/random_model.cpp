@@ -103,7 +103,7 @@ void Metadata::set(const char* key, const std::vector<bool>& values) {
 }
 
 RandomModel::RandomModel(const Metadata& metadata, std::uint32_t seed, const std::string& broken) {
-  start_llama();
+  engine::start_llama();
   const std::unique_ptr<gguf_context, void (*)(gguf_context*)> file(gguf_init_empty(), gguf_free);
   gguf_set_kv(file.get(), metadata.get());
   Collected collected{seed, broken, file.get(), {}};
@@ -113,7 +113,7 @@ RandomModel::RandomModel(const Metadata& metadata, std::uint32_t seed, const std
       llama_model_init_from_user(metadata.get(), Collected::set, &collected, params);
   if (model == nullptr) {
     throw std::runtime_error("libllama refuses " + metadata.architecture() + ": " +
-                             take_llama_log());
+                             engine::take_llama_log());
   }
   llama_model_free(model);
   static int counter = 0;

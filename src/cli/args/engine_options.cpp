@@ -11,7 +11,7 @@
 
 namespace mrrope::cli {
 
-void add_engine(CLI::App& verb, LocalOptions& flags) {
+void add_engine(CLI::App& verb, engine::LocalOptions& flags) {
   verb.add_option("--gpu-layers", flags.gpu_layers, "-ngl: layers on the GPU; -1: all")
       ->type_name("N")
       ->capture_default_str();
@@ -36,7 +36,7 @@ void add_engine(CLI::App& verb, LocalOptions& flags) {
       ->capture_default_str();
 }
 
-void add_climb(CLI::App& verb, LocalOptions& flags) {
+void add_climb(CLI::App& verb, engine::LocalOptions& flags) {
   verb.add_option_function<std::string>(
           "--climb", [&flags](const std::string& how) { flags.climb_last = how == "last"; },
           "elastic: read each token of a prompt under the plan of its own length, or all under the "
@@ -80,8 +80,8 @@ void use(TimelineModel& model, LadderChoice& choice) {
   }
 }
 
-std::string memory_text(const Model& model, const LocalOptions& options) {
-  const MemoryPlan plan = plan_memory(model, options);
+std::string memory_text(const Model& model, const engine::LocalOptions& options) {
+  const engine::MemoryPlan plan = plan_memory(model, options);
   return cat("memory ", bytes_text(double(plan.total())), " (weights ",
              bytes_text(double(plan.weights)), ", KV cache ", bytes_text(double(plan.kv)),
              ", compute about ", bytes_text(double(plan.compute)), ") of ",

@@ -10,9 +10,9 @@
 
 namespace mrrope::cli {
 
-void add_engine(CLI::App& verb, LocalOptions& flags);
+void add_engine(CLI::App& verb, engine::LocalOptions& flags);
 // --climb, for verbs that read prompts.
-void add_climb(CLI::App& verb, LocalOptions& flags);
+void add_climb(CLI::App& verb, engine::LocalOptions& flags);
 
 // The one plan or ladder that --method or --plan gives for a context of `ctx` tokens. If neither is
 // given: elastic:pro beyond the window, else the model as shipped.
@@ -28,7 +28,7 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::
 void use(TimelineModel& model, LadderChoice& choice);
 
 // For --dry-run: the memory that the model needs, in words.
-std::string memory_text(const Model& model, const LocalOptions& options);
+std::string memory_text(const Model& model, const engine::LocalOptions& options);
 
 // Seconds to read a sequence of each of these lengths: three chunks are timed on the loaded model,
 // and the time per token is taken to grow linearly with its position.

@@ -28,7 +28,7 @@ using UsualLengths = std::function<std::vector<std::int64_t>(std::int64_t, std::
 
 // OPENAI_API_KEY is sent only over TLS or to this machine.
 std::string key_from_environment(const std::string& url) {
-  const Url where = parse_url(url);
+  const engine::Url where = engine::parse_url(url);
   if (const char* own = std::getenv("MRROPE_API_KEY"); own != nullptr && *own != '\0') {
     if (!where.tls && !where.loopback())
       note("the API key is sent to " + where.host + " without encryption");
@@ -38,13 +38,13 @@ std::string key_from_environment(const std::string& url) {
   return usual != nullptr && (where.tls || where.loopback()) ? usual : "";
 }
 
-Shard chosen_shard(const EvalFlags& flags) {
+eval::Shard chosen_shard(const EvalFlags& flags) {
   if (flags.shard.empty()) return {};
   if (flags.out.empty()) {
     throw Error(ErrorKind::usage, "a shard must be kept, to be merged with the others",
                 "give it a folder: -o DIR");
   }
-  return parse_shard(flags.shard);
+  return eval::parse_shard(flags.shard);
 }
 
 void check_answers(const EvalFlags& flags, const nlohmann::ordered_json& results) {
@@ -94,14 +94,14 @@ EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths
   if (job.longest > job.ctx)
     refuse(cat("a length is longer than --ctx ", job.ctx), "give a larger --ctx");
   job.remote.context = job.ctx;
-  job.methods = {served_method()};
+  job.methods = {eval::served_method()};
   return job;
 }
 
-RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const Target& target,
-                      std::uint64_t seed) {
+eval::RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
+                            std::uint64_t seed) {
   if (flags.out.empty()) return {};
-  const Shard shard = chosen_shard(flags);
+  const eval::Shard shard = chosen_shard(flags);
   const std::string digest =
       job.served() ? cat("served:", target.prompts()->name()) : model_digest(job.model.files);
   return {flags.out, {command_line(), digest, seed, shard}};
@@ -115,9 +115,10 @@ bool shaded_output() {
          term != nullptr && std::string(term) != "dumb";
 }
 
-void print_results(const EvalFlags& flags, const RunFolder& folder, const TaskResults& results) {
+void print_results(const EvalFlags& flags, const eval::RunFolder& folder,
+                   const eval::TaskResults& results) {
   for (const std::string& line : folder.notes()) note(line);
-  if (const Shard& shard = folder.info().shard; shard.part()) {
+  if (const eval::Shard& shard = folder.info().shard; shard.part()) {
     if (flags.json || flags.format == "json") {
       std::cout << nlohmann::ordered_json{{"shard", folder.run().at("shard")}}.dump() << "\n";
     } else {
@@ -129,15 +130,15 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const TaskRe
   }
   if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
   std::string printed = flags.json || flags.format == "json"
-                            ? results_text(results.json)
+                            ? eval::results_text(results.json)
                             : results.text(shaded_output()) + preset_table(results.json);
   std::string file;
   if (flags.format == "csv") {
     file = "results.csv";
-    printed = results_csv(results.json);
+    printed = eval::results_csv(results.json);
   } else if (flags.format == "lm-eval") {
     file = "results_lm-eval.json";
-    printed = results_text(lm_eval_results(folder.run(), results.json));
+    printed = eval::results_text(eval::lm_eval_results(folder.run(), results.json));
   }
   if (!file.empty() && !flags.out.empty()) {
     write_atomically(folder.folder() / file, printed);
@@ -148,7 +149,7 @@ void print_results(const EvalFlags& flags, const RunFolder& folder, const TaskRe
   check_answers(flags, results.json);
 }
 
-void add_endpoint(CLI::App& task, RemoteOptions& flags) {
+void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
   CLI::Option* url =
       task.add_option("--endpoint", flags.url,
                       "An OpenAI-compatible server instead of a file: http://host:port/v1; the API "
@@ -268,7 +269,7 @@ EvalJob prepare_eval(
   return job;
 }
 
-void print_local_cost(const EvalJob& job, const Target& target,
+void print_local_cost(const EvalJob& job, const eval::Target& target,
                       const std::vector<std::int64_t>& passes, const char* ending) {
   if (target.timelines() == nullptr) return;
   std::cout << memory_text(job.model, job.engine) << "\n";
@@ -277,12 +278,12 @@ void print_local_cost(const EvalJob& job, const Target& target,
             << "\n";
 }
 
-void run_eval(const EvalFlags& flags, const EvalJob& job, const Target& target, std::uint64_t seed,
-              const RunTask& run) {
+void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
+              std::uint64_t seed, const RunTask& run) {
   catch_interrupts();
-  Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder = open_folder(flags, job, target, seed);
-  const TaskResults results = run(folder, progress);
+  eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
+  eval::RunFolder folder = open_folder(flags, job, target, seed);
+  const eval::TaskResults results = run(folder, progress);
   print_results(flags, folder, results);
 }
 
@@ -292,9 +293,10 @@ std::vector<std::string> default_texts() {
   return {folder};
 }
 
-DocumentSet read_texts(const std::vector<std::string>& given, const DocumentOptions& options) {
+eval::DocumentSet read_texts(const std::vector<std::string>& given,
+                             const eval::DocumentOptions& options) {
   const std::vector<std::string> texts = given.empty() ? default_texts() : given;
-  DocumentSet set = read_documents({texts.begin(), texts.end()}, options);
+  eval::DocumentSet set = read_documents({texts.begin(), texts.end()}, options);
   for (const std::string& line : set.notes()) note(line);
   return set;
 }

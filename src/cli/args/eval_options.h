@@ -25,14 +25,14 @@ namespace mrrope::cli {
 struct EvalFlags {
   SubjectFlags subject;
   ExtensionFlags extension;
-  LocalOptions engine;
+  engine::LocalOptions engine;
   std::vector<std::string> lengths;
   std::string out;
   std::string shard;
   std::string format = "text";
   bool json = false;
   bool dry_run = false;
-  RemoteOptions remote;  // with a url: the model is behind an endpoint
+  engine::RemoteOptions remote;  // with a url: the model is behind an endpoint
 };
 
 // In two parts; a task's own flags come between them.
@@ -42,12 +42,12 @@ void add_eval_output(CLI::App& task, EvalFlags& flags);
 // What the flags ask for, worked out before the model is loaded.
 struct EvalJob {
   Model model;
-  LocalOptions engine;  // a task sets how many timelines it needs
+  engine::LocalOptions engine;  // a task sets how many timelines it needs
   std::int64_t ctx = 0;
   std::vector<std::int64_t> lengths;
   std::int64_t longest = 0;
-  std::vector<MethodUnderTest> methods;
-  RemoteOptions remote;
+  std::vector<eval::MethodUnderTest> methods;
+  engine::RemoteOptions remote;
   bool served() const noexcept { return !remote.url.empty(); }
 };
 
@@ -60,26 +60,27 @@ EvalJob prepare_eval(
 struct OpenModel {
   std::unique_ptr<TimelineModel> local;
   std::unique_ptr<PromptModel> served;
-  Target target() const { return served ? Target(*served) : Target(*local); }
+  eval::Target target() const { return served ? eval::Target(*served) : eval::Target(*local); }
 };
 OpenModel open_model(const EvalJob& job);
 
 // Runs a task into the --out folder, or in memory, and prints its results in the format asked for.
 // run: runs it and returns its results. Throws Error (failed) if prompts got no answer.
-using RunTask = std::function<TaskResults(RunFolder& folder, Progress& progress)>;
-void run_eval(const EvalFlags& flags, const EvalJob& job, const Target& target, std::uint64_t seed,
-              const RunTask& run);
+using RunTask = std::function<eval::TaskResults(eval::RunFolder& folder, eval::Progress& progress)>;
+void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
+              std::uint64_t seed, const RunTask& run);
 
 // The cost of a task for --dry-run, on a local engine: memory, and the time that passes over these
 // many tokens take.
-void print_local_cost(const EvalJob& job, const Target& target,
+void print_local_cost(const EvalJob& job, const eval::Target& target,
                       const std::vector<std::int64_t>& passes, const char* ending = "");
 
 // The texts that come with mrrope, for tasks that were given none; says so in a note.
 std::vector<std::string> default_texts();
 
 // The texts of these files and folders, or the default ones; notes what was skipped.
-DocumentSet read_texts(const std::vector<std::string>& given, const DocumentOptions& options);
+eval::DocumentSet read_texts(const std::vector<std::string>& given,
+                             const eval::DocumentOptions& options);
 
 // The tasks, one per file of cli/verbs/eval; eval.cpp lists them.
 void add_eval_ppl(CLI::App& eval);

@@ -175,7 +175,7 @@ std::vector<std::string> with_preset(const CLI::App& app,
 
 std::string preset_table(const nlohmann::ordered_json& results) {
   if (in_use == nullptr) return {};
-  const nlohmann::ordered_json* table = paper_table(in_use->name.substr(kPaper.size()));
+  const nlohmann::ordered_json* table = report::paper_table(in_use->name.substr(kPaper.size()));
   if (table == nullptr) return {};
   const bool percent = table->value("percent", false);
   const double unit = percent ? 100 : 1;
@@ -192,10 +192,10 @@ std::string preset_table(const nlohmann::ordered_json& results) {
     bool any = false;
     for (std::size_t i = 0; i < table->at("columns").size(); ++i) {
       const auto& column = table->at("columns")[i];
-      printed.push_back(paper_cell(*table, row, i));
+      printed.push_back(report::paper_cell(*table, row, i));
       std::string text = "-";
       for (const auto& r : results.at("results")) {
-        if (r.at("method") != method || r.at("task") != paper_task(*table, column) ||
+        if (r.at("method") != method || r.at("task") != report::paper_task(*table, column) ||
             r.at("metric") != table->at("result") || !r.at("value").is_number() ||
             (column.is_number() && r.at("length") != column)) {
           continue;

@@ -17,10 +17,10 @@ EvalJob one_timeline(EvalJob job) {
 }
 
 // The first prompt of every set, between separator lines.
-void show_prompts(const SampleSuite& suite) {
-  for (const SampleSet& set : suite.sets) {
+void show_prompts(const eval::SampleSuite& suite) {
+  for (const eval::SampleSet& set : suite.sets) {
     if (set.count == 0) continue;
-    const Sample sample = set.make(0);
+    const eval::Sample sample = set.make(0);
     std::cout << "=== " << set.task << " at " << set.length << ", sample " << sample.id << ", "
               << sample.prompt.size() << " tokens, room for " << set.answer_tokens << " ===\n"
               << sample.text << "\n=== expected:";
@@ -29,11 +29,11 @@ void show_prompts(const SampleSuite& suite) {
   }
 }
 
-void print_dry_run(const EvalJob& job, const Target& target, const SampleSuite& suite) {
-  check_samples(target, job.methods, suite, SampleRunOptions{});
+void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::SampleSuite& suite) {
+  check_samples(target, job.methods, suite, eval::SampleRunOptions{});
   std::vector<std::int64_t> passes;
   std::int64_t total = 0;
-  for (const SampleSet& set : suite.sets) {
+  for (const eval::SampleSet& set : suite.sets) {
     const std::size_t prompts = set.count * job.methods.size();
     passes.insert(passes.end(), prompts, set.length);
     total += std::int64_t(prompts) * set.length;
@@ -69,28 +69,29 @@ void add_sample_flags(CLI::App& task, SampleFlags& flags) {
                 "Print the final prompt of the first sample of each task, and stop");
 }
 
-FrameOptions frame_options(const SampleFlags& flags) {
-  FrameOptions options = flags.frame;
+eval::FrameOptions frame_options(const SampleFlags& flags) {
+  eval::FrameOptions options = flags.frame;
   options.prefix = flags.prefix == "on";
   options.bos = flags.bos == "on";
   return options;
 }
 
-Prompts chosen_prompts(const SampleFlags& flags) {
-  return flags.prompts.empty() ? builtin_prompts() : read_prompts(flags.prompts);
+eval::Prompts chosen_prompts(const SampleFlags& flags) {
+  return flags.prompts.empty() ? eval::builtin_prompts() : eval::read_prompts(flags.prompts);
 }
 
 OpenModel open_for_samples(const EvalJob& job) { return open_model(one_timeline(job)); }
 
-void run_suite(const SampleFlags& flags, const EvalJob& job, const Target& target,
-               const SampleSuite& suite) {
+void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target& target,
+               const eval::SampleSuite& suite) {
   if (flags.show_prompt) return show_prompts(suite);
   if (flags.eval.dry_run) return print_dry_run(job, target, suite);
-  SampleRunOptions options;
+  eval::SampleRunOptions options;
   options.whole_prompts = flags.eval.engine.climb_last;
-  run_eval(flags.eval, job, target, flags.seed, [&](RunFolder& folder, Progress& progress) {
-    return task_results(run_samples(target, job.methods, suite, options, folder, progress));
-  });
+  run_eval(
+      flags.eval, job, target, flags.seed, [&](eval::RunFolder& folder, eval::Progress& progress) {
+        return task_results(run_samples(target, job.methods, suite, options, folder, progress));
+      });
 }
 
 }  // namespace mrrope::cli

@@ -17,7 +17,7 @@ namespace mrrope::cli {
 
 struct SampleFlags {
   EvalFlags eval;
-  FrameOptions frame;
+  eval::FrameOptions frame;
   std::string prefix = "on";
   std::string bos = "on";
   std::string prompts;
@@ -28,8 +28,8 @@ struct SampleFlags {
 // --chat, --answer-prefix, --bos, --prompts, --show-prompt.
 void add_sample_flags(CLI::App& task, SampleFlags& flags);
 
-FrameOptions frame_options(const SampleFlags& flags);
-Prompts chosen_prompts(const SampleFlags& flags);
+eval::FrameOptions frame_options(const SampleFlags& flags);
+eval::Prompts chosen_prompts(const SampleFlags& flags);
 
 // The default of --lengths: only --ctx.
 inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) {
@@ -40,7 +40,7 @@ inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t 
 OpenModel open_for_samples(const EvalJob& job);
 
 // Shows prompts, prints the cost, or runs the suite and prints the results.
-void run_suite(const SampleFlags& flags, const EvalJob& job, const Target& target,
-               const SampleSuite& suite);
+void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target& target,
+               const eval::SampleSuite& suite);
 
 }  // namespace mrrope::cli

@@ -32,14 +32,14 @@ bool stdout_takes_colour() {
   return stdout_is_terminal() && (no_color == nullptr || *no_color == '\0');
 }
 
-void print_chart(const std::variant<LineChart, std::vector<HeatMap>>& content) {
-  const TerminalOptions options{
+void print_chart(const std::variant<report::LineChart, std::vector<report::HeatMap>>& content) {
+  const report::TerminalOptions options{
       .columns = terminal_width() - 12, .rows = 16, .colour = stdout_takes_colour()};
-  if (const auto* chart = std::get_if<LineChart>(&content)) {
+  if (const auto* chart = std::get_if<report::LineChart>(&content)) {
     std::cout << to_terminal(*chart, options) << "\n";
     return;
   }
-  for (const HeatMap& map : std::get<std::vector<HeatMap>>(content)) {
+  for (const report::HeatMap& map : std::get<std::vector<report::HeatMap>>(content)) {
     std::cout << to_terminal(map, options) << "\n";
   }
 }

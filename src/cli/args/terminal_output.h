@@ -16,6 +16,6 @@ bool stdout_is_terminal();
 bool stdout_takes_colour();
 
 // Prints a chart as wide as the terminal.
-void print_chart(const std::variant<LineChart, std::vector<HeatMap>>& content);
+void print_chart(const std::variant<report::LineChart, std::vector<report::HeatMap>>& content);
 
 }  // namespace mrrope::cli

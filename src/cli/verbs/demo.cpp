@@ -35,7 +35,7 @@ struct DemoFlags {
   int threads = 0;
 };
 
-MethodUnderTest under(const Geometry& g, const std::string& method, std::int64_t ctx) {
+eval::MethodUnderTest under(const Geometry& g, const std::string& method, std::int64_t ctx) {
   const MethodName name = split_method_name(method);
   Extension e;
   e.method = name.method;
@@ -57,20 +57,20 @@ std::string name_of(const std::string& method) {
   return unchanged ? "untouched" : method;
 }
 
-std::string perplexity_text(const PerplexityResults& r) {
+std::string perplexity_text(const eval::PerplexityResults& r) {
   std::vector<TextRow> table = {{""}};
   for (const std::int64_t length : r.lengths) table[0].push_back(length_text(length));
-  for (const PerplexityRow& row : r.rows) {
+  for (const eval::PerplexityRow& row : r.rows) {
     table.push_back({name_of(row.method)});
-    for (const PerplexityCell& cell : row.cells) {
-      const Estimate& e = cell.perplexity;
+    for (const eval::PerplexityCell& cell : row.cells) {
+      const eval::Estimate& e = cell.perplexity;
       const int digits = e.value < 10 ? 2 : 1;
       table.back().push_back(cat(fixed(e.value, digits), " +-", fixed(e.error, digits)));
     }
   }
   std::string text = cat("Perplexity of the first N tokens, ", r.documents.size(),
                          " texts (lower is better; +- is the standard error):\n", aligned(table));
-  for (const Comparison& c : r.comparisons) {
+  for (const eval::Comparison& c : r.comparisons) {
     if (c.length != r.lengths.back() || c.a != r.rows.front().method || c.b != kExtended) continue;
     text += cat("At ", length_text(c.length), " the perplexity of the untouched model is ",
                 significant(std::exp(c.difference.mean_difference.value), 2), " times that of ",
@@ -80,12 +80,12 @@ std::string perplexity_text(const PerplexityResults& r) {
   return text;
 }
 
-std::string needle_text(const NeedleResults& r) {
+std::string needle_text(const eval::NeedleResults& r) {
   std::vector<TextRow> table = {{""}};
   for (const std::int64_t length : r.lengths) table[0].push_back(length_text(length));
-  for (const NeedleRow& row : r.rows) {
+  for (const eval::NeedleRow& row : r.rows) {
     table.push_back({name_of(row.method)});
-    for (const NeedleScore& all : row.all) {
+    for (const eval::NeedleScore& all : row.all) {
       const auto found = std::lround(all.contains.value * double(all.contains.n));
       table.back().push_back(cat(found, " of ", all.contains.n));
     }
@@ -114,8 +114,9 @@ std::string continuation(TimelineModel& model, const Ladder& ladder,
 }
 
 // The same prompt of twice the window, continued by both.
-std::string side_by_side(TimelineModel& model, const Document& document,
-                         const MethodUnderTest& untouched, const MethodUnderTest& extended) {
+std::string side_by_side(TimelineModel& model, const eval::Document& document,
+                         const eval::MethodUnderTest& untouched,
+                         const eval::MethodUnderTest& extended) {
   const std::vector<Token> tokens = model.tokenize(document.text, true, false);
   const auto length = std::size_t(2 * model.facts().geometry.train_length);
   const auto prompt = std::span(tokens).first(length);
@@ -137,15 +138,15 @@ void run_demo(const DemoFlags& flags) {
   const std::int64_t ctx = flags.full ? 8 * window : 4 * window;
   std::vector<std::string> names = {"none", kExtended};
   if (flags.full) names = {"none", "pi", "ntk", "yarn", "uni", "pro", kExtended};
-  std::vector<MethodUnderTest> methods;
+  std::vector<eval::MethodUnderTest> methods;
   for (const std::string& name : names) methods.push_back(under(facts.geometry, name, ctx));
 
-  LocalOptions engine;
+  engine::LocalOptions engine;
   engine.context = ctx;
   engine.threads = flags.threads;
   engine.timelines = 8;
   const auto model = open_local(facts, engine);
-  const DocumentSet set = read_documents({home / "data" / "texts"}, {});
+  const eval::DocumentSet set = eval::read_documents({home / "data" / "texts"}, {});
   std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads "
             << set.documents.size() << " texts of " << ctx
             << " tokens,\nas it is (untouched) and extended without training (" << kExtended
@@ -154,23 +155,23 @@ void run_demo(const DemoFlags& flags) {
             << std::flush;
 
   catch_interrupts();
-  Progress progress(stderr_writer(), stderr_is_terminal());
-  const RunInfo info{command_line(), model_digest(facts.files), 1};
-  RunFolder folder(flags.out + "/ppl", info);
-  PerplexityOptions options;
+  eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
+  const eval::RunInfo info{command_line(), model_digest(facts.files), 1};
+  eval::RunFolder folder(flags.out + "/ppl", info);
+  eval::PerplexityOptions options;
   for (std::int64_t n = window / 2; n <= ctx; n *= 2) options.lengths.push_back(n);
-  const PerplexityResults results =
+  const eval::PerplexityResults results =
       run_perplexity(*model, methods, set.documents, options, folder, progress);
   std::cout << perplexity_text(results) << "\n" << std::flush;
 
-  NeedleOptions needles;
+  eval::NeedleOptions needles;
   needles.lengths = {window, 2 * window};
   needles.depths = {10, 30, 50, 70, 90};
   needles.samples = 3;
-  needles.form = make_form(*model, "planted", std::nullopt, 0);
-  RunFolder needle_folder(flags.out + "/needle", info);
-  const NeedleResults found = run_needle(*model, {methods.front(), methods.back()}, set.documents,
-                                         needles, needle_folder, progress);
+  needles.form = eval::make_form(*model, "planted", std::nullopt, 0);
+  eval::RunFolder needle_folder(flags.out + "/needle", info);
+  const eval::NeedleResults found = run_needle(*model, {methods.front(), methods.back()},
+                                               set.documents, needles, needle_folder, progress);
   std::cout << needle_text(found) << "\n";
 
   write_report({flags.out}, flags.out + "/report.html");

@@ -18,7 +18,6 @@
 #include "cli/args/options.h"
 #include "core/methods.h"
 #include "eval/run/progress.h"
-#include "export/engines.h"
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
 #include "mrrope/error.h"
@@ -134,14 +133,14 @@ std::string how(const ExportFlags& flags, std::int64_t length) {
   return text.substr(1);
 }
 
-LocalOptions with_devices(LocalOptions options, const ExportFlags& flags) {
+engine::LocalOptions with_devices(engine::LocalOptions options, const ExportFlags& flags) {
   options.threads = flags.threads;
   options.gpu_layers = flags.gpu_layers;
   return options;
 }
 
-nlohmann::ordered_json to_json(const GgufExport& e, const Job& job,
-                               const std::optional<GgufProof>& proof) {
+nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
+                               const std::optional<proof::GgufProof>& proof) {
   nlohmann::ordered_json out;
   out["to"] = "gguf";
   out["way"] = to_string(e.way);
@@ -171,25 +170,26 @@ nlohmann::ordered_json to_json(const GgufExport& e, const Job& job,
   return out;
 }
 
-const char* encoding_text(GgufWay way) {
+const char* encoding_text(exporting::GgufWay way) {
   switch (way) {
-    case GgufWay::unchanged:
+    case exporting::GgufWay::unchanged:
       return "unchanged";
-    case GgufWay::factors:
+    case exporting::GgufWay::factors:
       return "per-pair factors";
-    case GgufWay::lists:
+    case exporting::GgufWay::lists:
       return "per-pair factors (two equal lists)";
-    case GgufWay::relabelled:
+    case exporting::GgufWay::relabelled:
       return "per-pair factors, as architecture llama";
-    case GgufWay::keys:
+    case exporting::GgufWay::keys:
       return "llama.cpp's own scaling keys";
-    case GgufWay::approximate:
+    case exporting::GgufWay::approximate:
       return "nearest YaRN";
   }
   return "";
 }
 
-void print(const GgufExport& e, const Job& job, const std::optional<GgufProof>& proof) {
+void print(const exporting::GgufExport& e, const Job& job,
+           const std::optional<proof::GgufProof>& proof) {
   for (const GgufFileOut& file : e.files) {
     std::cout << file.path.string() << ": " << bytes_text(double(file.size())) << "\n";
   }
@@ -226,7 +226,8 @@ void print(const GgufExport& e, const Job& job, const std::optional<GgufProof>& 
 // Shows bytes written, with rate and time left; stops on Ctrl-C.
 class WriteProgress {
  public:
-  explicit WriteProgress(std::uint64_t total) : progress_(stderr_writer(), stderr_is_terminal()) {
+  explicit WriteProgress(std::uint64_t total)
+      : progress_(eval::stderr_writer(), eval::stderr_is_terminal()) {
     progress_.start(static_cast<std::int64_t>(total >> 20), 0, "MiB");
     progress_.label("writing");
   }
@@ -239,7 +240,7 @@ class WriteProgress {
   void finish() { progress_.finish(); }
 
  private:
-  Progress progress_;
+  eval::Progress progress_;
   std::uint64_t rest_ = 0;
 };
 
@@ -287,35 +288,35 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
     throw Error(ErrorKind::usage,
                 cat(job.model.path.string(), " is a Hugging Face checkpoint, not a GGUF file"),
                 cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ",
-                    hf_folder(job.model).string(),
+                    exporting::hf_folder(job.model).string(),
                     " --outfile model.gguf --outtype q8_0; or give --to hf"));
   }
   const Gguf gguf = read_gguf(job.model.path);
-  GgufOptions options;
+  exporting::GgufOptions options;
   options.out = flags.out;
   options.length = job.length;
   options.split = flags.split;
   options.approximate = flags.approximate;
   options.native = flags.native;
-  const GgufExport exported = plan_gguf_export(gguf, job.model, job.plan, options);
-  const std::int64_t tokens = proof_length(job.model, job.length, flags.verify == "full");
-  LocalOptions engine;
-  if (!flags.no_verify) engine = with_devices(proof_options(job.model, tokens), flags);
+  const exporting::GgufExport exported = plan_gguf_export(gguf, job.model, job.plan, options);
+  const std::int64_t tokens = proof::proof_length(job.model, job.length, flags.verify == "full");
+  engine::LocalOptions engine;
+  if (!flags.no_verify) engine = with_devices(proof::proof_options(job.model, tokens), flags);
   std::uint64_t total = 0;
   for (const GgufFileOut& file : exported.files) total += file.size();
   catch_interrupts();
   WriteProgress writing(total);
-  std::optional<GgufProof> proof;
-  const auto verify = [&](Staging& staging, const GgufExport& staged) {
+  std::optional<proof::GgufProof> proof;
+  const auto verify = [&](Staging& staging, const exporting::GgufExport& staged) {
     writing.finish();
     if (flags.no_verify) return;
-    Progress progress(stderr_writer(), stderr_is_terminal());
-    progress.start(proof_work(staged, tokens));
+    eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
+    progress.start(proof::proof_work(staged, tokens));
     progress.label("verifying");
     run_interruptibly(staging, [&] {
       try {
-        proof = prove_gguf(job.model, job.plan, staged, job.length, engine, tokens,
-                           [&](std::int64_t done) { progress.advance(done); });
+        proof = proof::prove_gguf(job.model, job.plan, staged, job.length, engine, tokens,
+                                  [&](std::int64_t done) { progress.advance(done); });
       } catch (const Error& error) {
         reject(error, flags.out);
       }
@@ -332,14 +333,14 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
 }
 
 void export_folder(const ExportFlags& flags, const Job& job) {
-  HfOptions options;
+  exporting::HfOptions options;
   options.out = flags.out;
   options.length = job.length;
-  options.dialect = flags.dialect == "v4" ? Dialect::v4 : Dialect::v5;
+  options.dialect = flags.dialect == "v4" ? exporting::Dialect::v4 : exporting::Dialect::v5;
   options.native = flags.native;
   options.copy = flags.copy;
   options.replace = flags.force;
-  HuggingFaceProof proof;
+  proof::HuggingFaceProof proof;
   proof.why = "--no-verify";
   catch_interrupts();
   WriteProgress writing(bytes_to_copy(job.model, options));
@@ -348,7 +349,7 @@ void export_folder(const ExportFlags& flags, const Job& job) {
     if (flags.no_verify) return;
     run_interruptibly(staging, [&] {
       try {
-        proof = prove_huggingface(folder, job.plan);
+        proof = proof::prove_huggingface(folder, job.plan);
       } catch (const Error& error) {
         reject(error, flags.out);
       }
@@ -356,9 +357,10 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   };
   export_huggingface(
       job.model, job.plan, options, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
-  const std::string caveat = hf_caveat(
-      nlohmann::ordered_json::parse(read_json(hf_folder(job.model) / "config.json").dump()),
-      job.model);
+  const std::string caveat =
+      exporting::hf_caveat(nlohmann::ordered_json::parse(
+                               read_json(exporting::hf_folder(job.model) / "config.json").dump()),
+                           job.model);
   if (!caveat.empty()) note(caveat);
   if (!proof.ran && !flags.no_verify) note(cat("not verified with transformers: ", proof.why));
   if (flags.json) {
@@ -366,8 +368,8 @@ void export_folder(const ExportFlags& flags, const Job& job) {
                                   {"folder", flags.out},
                                   {"dialect", flags.dialect},
                                   {"max_position_embeddings", job.length},
-                                  {"attention_factor", total_attention_scale(job.plan)},
-                                  {"factors", total_factors(job.plan)}};
+                                  {"attention_factor", exporting::total_attention_scale(job.plan)},
+                                  {"factors", exporting::total_factors(job.plan)}};
     out["proof"] = nullptr;
     if (proof.ran) {
       out["proof"] = {{"transformers", proof.version},
@@ -379,7 +381,7 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   }
   std::cout << flags.out << ": " << (flags.native ? job.plan.extension().method : "longrope")
             << ", dialect " << flags.dialect << ", max_position_embeddings " << job.length
-            << ", attention_factor " << significant(total_attention_scale(job.plan), 6)
+            << ", attention_factor " << significant(exporting::total_attention_scale(job.plan), 6)
             << (flags.copy ? ", files copied\n" : ", files linked\n");
   if (proof.ran) {
     std::cout << "  verified: transformers " << proof.version
@@ -394,11 +396,11 @@ void export_folder(const ExportFlags& flags, const Job& job) {
 void print_commands(const ExportFlags& flags, const Job& job) {
   std::optional<Gguf> gguf;
   if (job.model.format == "gguf") gguf = read_gguf(job.model.path);
-  const auto advice = engine_advice(
+  const auto advice = exporting::engine_advice(
       {job.model, gguf ? &*gguf : nullptr, job.plan, job.length, how(flags, job.length)});
   if (flags.json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::array();
-    for (const EngineAdvice& a : advice) {
+    for (const exporting::EngineAdvice& a : advice) {
       out.push_back({{"engine", a.engine},
                      {"verdict", to_string(a.verdict)},
                      {"why", a.why},
@@ -407,7 +409,7 @@ void print_commands(const ExportFlags& flags, const Job& job) {
     std::cout << out.dump(2) << "\n";
     return;
   }
-  for (const EngineAdvice& a : advice) {
+  for (const exporting::EngineAdvice& a : advice) {
     std::cout << "# " << a.engine << ": " << to_string(a.verdict)
               << (a.why.empty() ? "" : " (" + a.why + ")") << "\n";
     for (const std::string& command : a.commands) std::cout << command << "\n";

@@ -31,7 +31,7 @@ namespace {
 struct GenerateFlags {
   SubjectFlags subject;
   ExtensionFlags extension;
-  LocalOptions engine;
+  engine::LocalOptions engine;
   GenerateOptions generate;
   std::string prompt;
   std::string file;
@@ -117,7 +117,7 @@ class Conversation {
  private:
   // With progress. Parts of a whole batch are computed exactly as in one append.
   void read(std::span<const Token> tokens) {
-    Progress progress(stderr_writer(), stderr_is_terminal());
+    eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
     progress.start(std::int64_t(tokens.size()));
     progress.label("reading the prompt");
     while (!tokens.empty()) {
@@ -158,10 +158,10 @@ GenerateOptions streaming(const GenerateFlags& flags) {
 // --session; does nothing without it.
 struct SessionFile {
   std::string path;
-  SessionOwner owner;
+  engine::SessionOwner owner;
 
-  Session begin(TimelineModel& model) const {
-    if (path.empty() || !session_exists(path)) return {model.timeline(), {}};
+  engine::Session begin(TimelineModel& model) const {
+    if (path.empty() || !engine::session_exists(path)) return {model.timeline(), {}};
     return load_session(path, owner, model);
   }
   void save(const Timeline& timeline, const std::vector<ChatMessage>& messages) const {
@@ -244,13 +244,14 @@ void run_generate(GenerateFlags flags) {
                 "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
   }
 
-  LocalOptions engine = flags.engine;
+  engine::LocalOptions engine = flags.engine;
   engine.context = ctx;
   engine.timelines = 1;
-  if (!flags.session.empty()) session_exists(flags.session);  // refuse another file before loading
+  if (!flags.session.empty())
+    engine::session_exists(flags.session);  // refuse another file before loading
   if (flags.dry_run) {
     std::cout << memory_text(facts, engine) << "\n";
-    const MemoryPlan memory = plan_memory(facts, engine);
+    const engine::MemoryPlan memory = plan_memory(facts, engine);
     if (memory.total() > memory.available) {
       std::cout << "does not fit\n";
       return;
@@ -265,7 +266,7 @@ void run_generate(GenerateFlags flags) {
     session = {flags.session,
                {model_digest(facts.files), ladder_digest(ladder), engine.type_k, engine.type_v}};
   }
-  Session begun = session.begin(*model);
+  engine::Session begun = session.begin(*model);
   Conversation conversation(*model, std::move(begun.timeline), !engine.climb_last,
                             [&](std::size_t rung) {
                               if (flags.verbose) note(rung_text(ladder, rung));

@@ -86,22 +86,22 @@ Advice advise(const Geometry& g, double scale) {
 }
 
 // What each engine can do with the recommended plan.
-std::vector<EngineAdvice> engines_of(const Model& model, std::int64_t ctx, double scale,
-                                     const Advice& advice) {
+std::vector<exporting::EngineAdvice> engines_of(const Model& model, std::int64_t ctx, double scale,
+                                                const Advice& advice) {
   std::optional<Gguf> gguf;
   if (model.format == "gguf") gguf = read_gguf(model.path);
   Extension request;
   request.method = advice.method;
   request.scale = scale;
   const Plan plan = make_plan(model.geometry, request);
-  return engine_advice({model, gguf ? &*gguf : nullptr, plan, ctx,
-                        cat("--method ", advice.method, " --ctx ", length_text(ctx))});
+  return exporting::engine_advice({model, gguf ? &*gguf : nullptr, plan, ctx,
+                                   cat("--method ", advice.method, " --ctx ", length_text(ctx))});
 }
 
 void print_engines(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
   constexpr std::size_t kWidest = 160;
   std::cout << "\nEngines, with " << advice.method << " at " << ctx << " tokens:\n";
-  for (const EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
+  for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
     std::cout << "  " << a.engine << ": " << to_string(a.verdict)
               << (a.why.empty() ? "" : cat(" (", a.why, ")")) << "\n";
     for (const std::string& command : a.commands) {
@@ -158,7 +158,7 @@ nlohmann::ordered_json to_json(const Model& model, std::int64_t ctx, double scal
                      {"q8_0", kv_bytes(model, ctx, kBitsQ8)}};
   out["recommended"] = {{"method", advice.method}, {"why", advice.why}};
   out["engines"] = nlohmann::ordered_json::array();
-  for (const EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
+  for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
     out["engines"].push_back({{"engine", a.engine},
                               {"verdict", to_string(a.verdict)},
                               {"why", a.why},

@@ -23,15 +23,15 @@ struct MergeFlags {
 };
 
 void run_merge(const MergeFlags& flags) {
-  JoinedRun joined = join_shards({flags.folders.begin(), flags.folders.end()});
+  eval::JoinedRun joined = eval::join_shards({flags.folders.begin(), flags.folders.end()});
   if (!joined.missing.empty()) {
     throw Error(ErrorKind::usage, cat("not all shards are done: ", joined.missing.front()),
                 joined.missing.size() > 1 ? cat("and ", joined.missing.size() - 1, " more")
                                           : "run it, then give all folders again");
   }
   joined.recorded.run["command"] = command_line();
-  const TaskResults results = results_of(joined.recorded);
-  const std::string json = results_text(results.json);
+  const eval::TaskResults results = results_of(joined.recorded);
+  const std::string json = eval::results_text(results.json);
   write_recorded(flags.out, joined.recorded);
   write_atomically(fs::path(flags.out) / "results.json", json);
   note(cat("joined ", joined.recorded.units.size(), " units of ", flags.folders.size(),

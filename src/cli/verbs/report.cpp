@@ -27,7 +27,7 @@ struct ReportFlags {
   bool json = false;
 };
 
-void write_svgs(const std::vector<Figure>& figures, const std::string& folder) {
+void write_svgs(const std::vector<report::Figure>& figures, const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder, error)) {
@@ -39,13 +39,13 @@ void write_svgs(const std::vector<Figure>& figures, const std::string& folder) {
     write_output((fs::path(folder) / (name + ".svg")).string(), content);
     ++written;
   };
-  for (const Figure& f : figures) {
-    if (const auto* chart = std::get_if<LineChart>(&f.content)) {
+  for (const report::Figure& f : figures) {
+    if (const auto* chart = std::get_if<report::LineChart>(&f.content)) {
       write(f.file, to_svg(*chart, {.width = 760, .standalone = true}));
       continue;
     }
     std::size_t index = 0;
-    for (HeatMap map : std::get<std::vector<HeatMap>>(f.content)) {
+    for (report::HeatMap map : std::get<std::vector<report::HeatMap>>(f.content)) {
       map.title = cat(f.title, ", ", map.title);
       write(cat(f.file, "-", ++index), to_svg(map, {.width = 480, .standalone = true}));
     }
@@ -54,8 +54,8 @@ void write_svgs(const std::vector<Figure>& figures, const std::string& folder) {
 }
 
 void run_report(const ReportFlags& flags) {
-  const std::vector<RunRecord> records = read_records(flags.folders);
-  for (const RunRecord& r : records) {
+  const std::vector<report::RunRecord> records = report::read_records(flags.folders);
+  for (const report::RunRecord& r : records) {
     if (!r.problem.empty()) note(cat("skipped ", r.folder, ": ", r.problem));
   }
   std::string out = flags.out;
@@ -63,7 +63,7 @@ void run_report(const ReportFlags& flags) {
     out = flags.folders.size() == 1 ? (fs::path(flags.folders[0]) / "report.html").string()
                                     : "report.html";
   }
-  const std::vector<Figure> figures = figures_of(records);
+  const std::vector<report::Figure> figures = figures_of(records);
   if (!flags.svg.empty()) write_svgs(figures, flags.svg);
   write_output(out, report_page(records));
   if (out == "-") return;
@@ -75,7 +75,7 @@ void run_report(const ReportFlags& flags) {
     std::cout << report_text(records);
     if (stdout_is_terminal()) {
       std::cout << "\n";
-      for (const Figure& f : figures) print_chart(f.content);
+      for (const report::Figure& f : figures) print_chart(f.content);
     }
   }
   note(cat("wrote ", out));
@@ -84,7 +84,7 @@ void run_report(const ReportFlags& flags) {
 }  // namespace
 
 void write_report(const std::vector<std::string>& folders, const std::string& path) {
-  write_output(path, report_page(read_records(folders)));
+  write_output(path, report::report_page(report::read_records(folders)));
   note(cat("wrote ", path));
 }
 

@@ -26,8 +26,8 @@ constexpr int kUsualParallel = 4;
 struct ServeFlags {
   SubjectFlags subject;
   ExtensionFlags extension;
-  LocalOptions engine;
-  ServerSettings server;
+  engine::LocalOptions engine;
+  serve::ServerSettings server;
   int parallel = 0;  // 0: up to kUsualParallel, as memory allows
   std::int64_t timeout = 3600;
   std::string key_file;
@@ -53,15 +53,15 @@ std::string read_key(const std::string& path) {
 }
 
 // Each conversation has room for `ctx` tokens of its own.
-LocalOptions with_room(LocalOptions engine, std::int64_t ctx, int parallel) {
+engine::LocalOptions with_room(engine::LocalOptions engine, std::int64_t ctx, int parallel) {
   engine.timelines = parallel;
   engine.context = ctx * parallel;
   return engine;
 }
 
-int usual_parallel(const Model& facts, const LocalOptions& engine, std::int64_t ctx) {
+int usual_parallel(const Model& facts, const engine::LocalOptions& engine, std::int64_t ctx) {
   for (int n = kUsualParallel; n > 1; --n) {
-    const MemoryPlan memory = plan_memory(facts, with_room(engine, ctx, n));
+    const engine::MemoryPlan memory = plan_memory(facts, with_room(engine, ctx, n));
     if (memory.total() <= memory.available) return n;
   }
   return 1;
@@ -82,11 +82,11 @@ void run_serve(ServeFlags flags) {
   const std::int64_t window = facts.geometry.train_length;
   const std::int64_t ctx = flags.extension.ctx.empty() ? window : parse_length(flags.extension.ctx);
   LadderChoice choice = choose_ladder(flags.extension, facts.geometry, ctx, "serve");
-  ServerSettings& server = flags.server;
+  serve::ServerSettings& server = flags.server;
   if (flags.has_key) server.key = read_key(flags.key_file);
   server.timeout = std::chrono::seconds(flags.timeout);
   server.parallel = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
-  const LocalOptions engine = with_room(flags.engine, ctx, server.parallel);
+  const engine::LocalOptions engine = with_room(flags.engine, ctx, server.parallel);
   if (flags.dry_run) {
     std::cout << memory_text(facts, engine) << "\n"
               << server.parallel << " conversations of " << ctx << " tokens\n";
@@ -99,7 +99,7 @@ void run_serve(ServeFlags flags) {
   server.method = choice.name;
   server.model_name = facts.path.stem().string();
   server.log = [](const std::string& line) { std::cerr << cat(line, "\n") << std::flush; };
-  ApiServer api(*model, choice.ladder, chat_renderer(), server);
+  serve::ApiServer api(*model, choice.ladder, engine::chat_renderer(), server);
   stop_on(SIGINT);
   stop_on(SIGTERM);
   const std::string address =

@@ -24,26 +24,26 @@ namespace {
 
 struct SweepFlags {
   SubjectFlags subject;
-  LocalOptions engine;
+  engine::LocalOptions engine;
   std::vector<std::string> methods = {"yarn", "uni", "pro"};
   std::string ctx;
   std::string low, high;
   int step = 1;
   double headroom = 1;
   std::vector<std::string> text;
-  DocumentOptions documents;
+  eval::DocumentOptions documents;
   std::string out;
   bool csv = false;
   bool json = false;
   bool dry_run = false;
 };
 
-void write_pictures(const std::string& folder, const Figure& f) {
-  constexpr SvgOptions kAlone{.width = 760, .standalone = true};
-  if (const auto* chart = std::get_if<LineChart>(&f.content)) {
+void write_pictures(const std::string& folder, const report::Figure& f) {
+  constexpr report::SvgOptions kAlone{.width = 760, .standalone = true};
+  if (const auto* chart = std::get_if<report::LineChart>(&f.content)) {
     return write_output(folder + "/sweep.svg", to_svg(*chart, kAlone));
   }
-  for (HeatMap map : std::get<std::vector<HeatMap>>(f.content)) {
+  for (report::HeatMap map : std::get<std::vector<report::HeatMap>>(f.content)) {
     const std::string name = map.title;  // of a method, so fit for a file
     map.title = cat(f.title, ", ", name);
     write_output(cat(folder, "/sweep-", name, ".svg"), to_svg(map, kAlone));
@@ -58,25 +58,25 @@ void run_sweep_command(const SweepFlags& flags) {
   Model facts = *subject.model;
   facts.geometry = subject.geometry;
   check_headroom(flags.headroom);
-  SweepRequest request;
+  tune::SweepRequest request;
   request.methods = flags.methods;
-  request.low = parse_pairs(flags.low, flags.step, "--low");
-  request.high = parse_pairs(flags.high, flags.step, "--high");
+  request.low = tune::parse_pairs(flags.low, flags.step, "--low");
+  request.high = tune::parse_pairs(flags.high, flags.step, "--high");
   request.ctx = parse_length(flags.ctx);
   request.headroom = flags.headroom;
-  std::vector<SweepPoint> points;
+  std::vector<tune::SweepPoint> points;
   sweep_methods(facts.geometry, request, points);  // refuses before the model is loaded
 
   const std::vector<std::string> texts = flags.text.empty() ? default_texts() : flags.text;
-  LocalOptions engine = flags.engine;
+  engine::LocalOptions engine = flags.engine;
   engine.context = request.ctx;
   engine.timelines = 1;
   const auto model = open_local(facts, engine);
-  DocumentOptions choice = flags.documents;
-  choice.keep = [&](const Document& d) {
+  eval::DocumentOptions choice = flags.documents;
+  choice.keep = [&](const eval::Document& d) {
     return std::int64_t(model->tokenize(d.text, true, false).size()) >= request.ctx;
   };
-  const DocumentSet set = read_documents({texts.begin(), texts.end()}, choice);
+  const eval::DocumentSet set = read_documents({texts.begin(), texts.end()}, choice);
   for (const std::string& line : set.notes()) note(line);
   if (flags.dry_run) {
     const std::size_t units = points.size() * set.documents.size();
@@ -90,18 +90,19 @@ void run_sweep_command(const SweepFlags& flags) {
   }
 
   catch_interrupts();
-  Progress progress(stderr_writer(), stderr_is_terminal());
-  const SweepResults results = run_sweep(*model, request, set.documents, flags.out,
-                                         {command_line(), model_digest(facts.files), 1}, progress);
+  eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
+  const tune::SweepResults results =
+      run_sweep(*model, request, set.documents, flags.out,
+                {command_line(), model_digest(facts.files), 1}, progress);
   for (const std::string& line : results.notes) note(line);
-  const Figure picture = sweep_figure(sweep_from_json(to_json(results)));
+  const report::Figure picture = report::sweep_figure(report::sweep_from_json(to_json(results)));
   if (!flags.out.empty()) {
     write_output(flags.out + "/sweep.csv", to_csv(results));
     write_pictures(flags.out, picture);
     write_report({flags.out}, flags.out + "/report.html");
   }
   if (flags.json) {
-    std::cout << results_text(to_json(results));
+    std::cout << eval::results_text(to_json(results));
   } else {
     std::cout << (flags.csv ? to_csv(results) : to_text(results));
     if (!flags.csv && stdout_is_terminal()) {

@@ -34,17 +34,17 @@ constexpr std::pair<const char*, double> kPreferences[] = {
 
 struct TuneFlags {
   SubjectFlags subject;
-  LocalOptions engine;
+  engine::LocalOptions engine;
   std::string ctx;
   std::string method = "power";
   std::vector<std::string> text;
-  DocumentOptions documents;
+  eval::DocumentOptions documents;
   std::string prefer = "balanced";
   std::optional<double> weight;
-  SearchOptions search;
+  tune::SearchOptions search;
   std::size_t search_documents = 8;
   std::size_t proof_documents = 0;
-  std::size_t proof_needles = ProofOptions{}.needles;
+  std::size_t proof_needles = tune::ProofOptions{}.needles;
   std::string form;
   std::string start_plan;
   std::string out = "tuned.json";
@@ -77,12 +77,12 @@ bool is_elastic(const std::string& method) {
               "give --method power, or elastic:power for a ladder");
 }
 
-ordered_json plan_or_ladder(const Proposal& c) {
+ordered_json plan_or_ladder(const tune::Proposal& c) {
   return c.ladder.elastic() ? ladder_json(c.ladder) : plan_json(c.ladder.rungs().front().plan);
 }
 
-void print_dry_run(const TuneFlags& flags, const Model& facts, const LocalOptions& engine,
-                   TimelineModel& model, const Split& split, const SearchSet& set,
+void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::LocalOptions& engine,
+                   TimelineModel& model, const tune::Split& split, const tune::SearchSet& set,
                    std::size_t rows) {
   const std::int64_t ctx = set.texts.front().length;
   // A needle's unit: the trunk once, and from each of ten depths on average half of it again.
@@ -111,29 +111,31 @@ void run_tune(const TuneFlags& flags) {
   Model facts = *subject.model;
   facts.geometry = subject.geometry;
   const double weight = weight_of(flags);
-  const Space space = make_space(facts.geometry, parse_length(flags.ctx), is_elastic(flags.method));
-  const Space fixed_space = make_space(facts.geometry, space.ctx, false);
-  std::vector<Proposal> first = published(space);
+  const tune::Space space =
+      tune::make_space(facts.geometry, parse_length(flags.ctx), is_elastic(flags.method));
+  const tune::Space fixed_space = tune::make_space(facts.geometry, space.ctx, false);
+  std::vector<tune::Proposal> first = published(space);
   if (!flags.start_plan.empty()) {
     first.push_back(from_plan(space, read_plan_file(flags.start_plan)));
   }
 
   const std::vector<std::string> texts = flags.text.empty() ? default_texts() : flags.text;
-  LocalOptions engine = flags.engine;
+  engine::LocalOptions engine = flags.engine;
   engine.context = space.ctx;
   engine.timelines = 3;
   const auto model = open_local(facts, engine);
-  const DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
+  const eval::DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
   for (const std::string& line : read.notes()) note(line);
-  const Split split = split_documents(*model, read.documents, space.ctx, flags.search_documents,
-                                      flags.proof_documents, flags.search.seed);
-  SearchOptions options = flags.search;
+  const tune::Split split =
+      tune::split_documents(*model, read.documents, space.ctx, flags.search_documents,
+                            flags.proof_documents, flags.search.seed);
+  tune::SearchOptions options = flags.search;
   options.weight = weight;
   options.knots = !flags.no_knots;
-  options.form = make_form(*model, flags.form, std::nullopt, 0);
-  const SearchSet set = make_search_set(*model, space, split.search, options);
+  options.form = eval::make_form(*model, flags.form, std::nullopt, 0);
+  const tune::SearchSet set = make_search_set(*model, space, split.search, options);
   check_budget(set, first.size(), options.budget);  // before there is a folder
-  const std::vector<Proposal> rivals = published(fixed_space);
+  const std::vector<tune::Proposal> rivals = published(fixed_space);
   if (flags.dry_run) {
     model->use(first.front().ladder);
     return print_dry_run(flags, facts, engine, *model, split, set, rivals.size() + 1);
@@ -142,43 +144,44 @@ void run_tune(const TuneFlags& flags) {
   const fs::path home = flags.folder.empty() ? fs::path(flags.out).replace_extension(".tune")
                                              : fs::path(flags.folder);
   for (const fs::path& path : {fs::path(flags.out), home / "found.json"}) refuse_input(path);
-  const RunInfo info{command_line(), model_digest(facts.files), flags.search.seed};
+  const eval::RunInfo info{command_line(), model_digest(facts.files), flags.search.seed};
   catch_interrupts();
-  Progress progress(stderr_writer(), stderr_is_terminal());
-  RunFolder folder(home / "search", info);
-  const SearchResult result = run_search(*model, space, set, first, options, folder, progress);
+  eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
+  eval::RunFolder folder(home / "search", info);
+  const tune::SearchResult result =
+      run_search(*model, space, set, first, options, folder, progress);
   for (const std::string& line : folder.notes()) note(line);
   ordered_json results = to_json(result, space, weight);
-  Proposal found = result.trials[result.best].proposal;
+  tune::Proposal found = result.trials[result.best].proposal;
   const std::string what = found.name;
   found.name = "tuned";
-  folder.finish(results_text(results), {progress.seconds(), progress.computed()});
+  folder.finish(eval::results_text(results), {progress.seconds(), progress.computed()});
   write_output((home / "found.json").string(), plan_or_ladder(found).dump(2) + "\n");
 
   std::string text = to_text(result) + cat("\nFound: ", what, "\n");
   if (flags.no_proof) {
     write_output(flags.out, plan_or_ladder(found).dump(2) + "\n");
-    std::cout << (flags.json ? results_text(results) : text);
+    std::cout << (flags.json ? eval::results_text(results) : text);
     note(cat("wrote ", flags.out, ", not tested on held-out text"));
     return;
   }
   if (!flags.json) std::cout << text << "\n" << std::flush;
 
-  ProofOptions proving;
+  tune::ProofOptions proving;
   proving.needles = flags.proof_needles;
   proving.form = options.form;
-  RunFolder ppl(home / "ppl", info);
-  RunFolder needle(home / "needle", info);
-  const Proof proof =
+  eval::RunFolder ppl(home / "ppl", info);
+  eval::RunFolder needle(home / "needle", info);
+  const tune::Proof proof =
       prove(*model, found, rivals, split.held_out, proving, weight, ppl, needle, progress);
   results["proof"] = to_json(proof);
-  folder.finish(results_text(results), {0, 0});
-  const Proposal* chosen = &found;
-  for (const Proposal& c : rivals) {
+  folder.finish(eval::results_text(results), {0, 0});
+  const tune::Proposal* chosen = &found;
+  for (const tune::Proposal& c : rivals) {
     if (!proof.better && c.name == proof.recommended) chosen = &c;
   }
   write_output(flags.out, plan_or_ladder(*chosen).dump(2) + "\n");
-  std::cout << (flags.json ? results_text(results) : to_text(proof));
+  std::cout << (flags.json ? eval::results_text(results) : to_text(proof));
   if (!proof.better) {
     throw Error(
         ErrorKind::goal_not_met,

@@ -26,7 +26,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -260,4 +260,4 @@ ChatRenderer& chat_renderer() {
   return instance;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

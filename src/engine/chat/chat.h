@@ -12,7 +12,7 @@
 
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // Runs templates in child processes, which are killed when they take too long or too much memory.
 class ChatRenderer {
@@ -36,4 +36,4 @@ class ChatRenderer {
 // The renderer of this process. start_llama() makes it before it initialises any device.
 ChatRenderer& chat_renderer();
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -138,4 +138,4 @@ void run_with_room_for_match(std::size_t characters, const std::function<void()>
   if (call.thrown) std::rethrow_exception(call.thrown);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

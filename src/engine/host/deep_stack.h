@@ -7,7 +7,7 @@
 #include <functional>
 #include <string_view>
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // An upper bound, in characters, on what one match of any pre-tokenizer expression of libllama can
 // cover in this text. No expression matches across the end of a line that is followed by a word, or
@@ -19,4 +19,4 @@ std::size_t longest_match(std::string_view text);
 // usage (no stack could hold it), out_of_memory.
 void run_with_room_for_match(std::size_t characters, const std::function<void()>& work);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

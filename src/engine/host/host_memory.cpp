@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::uint64_t available_memory(const fs::path& root) {
   return std::min(available, allowed_by_groups(root));
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -8,7 +8,7 @@
 #include "engine/llama/llama_api.h"
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 struct Chooser::Chain {
   LlamaPtr<llama_sampler> samplers;
@@ -49,4 +49,4 @@ Chooser::Choice Chooser::choose(std::span<const float> logits, std::int64_t posi
   return {token, top.gap};
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

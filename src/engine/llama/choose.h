@@ -8,7 +8,7 @@
 
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 class Chooser {
  public:
@@ -31,4 +31,4 @@ class Chooser {
   std::unique_ptr<Chain> chain_;  // none: greedy
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

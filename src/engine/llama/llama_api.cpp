@@ -6,7 +6,7 @@
 
 #include "engine/chat/chat.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -62,4 +62,4 @@ std::string take_llama_log() {
   return text;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

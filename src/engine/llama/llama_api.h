@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace mrrope {
+namespace mrrope::engine {
 
 struct LlamaDeleter {
   void operator()(llama_model* p) const noexcept { llama_model_free(p); }
@@ -27,4 +27,4 @@ void start_llama();
 // The warnings and errors logged since the last call, joined into one line.
 std::string take_llama_log();
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -9,7 +9,7 @@
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -120,4 +120,4 @@ int thread_count(const LocalOptions& options) {
   return options.threads;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

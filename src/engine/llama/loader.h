@@ -10,7 +10,7 @@
 #include "engine/llama/llama_api.h"
 #include "engine/llama/local.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // A model from its file, or from all parts of a split one. Throws Error (unsupported) with
 // libllama's reason.
@@ -33,4 +33,4 @@ ggml_type cache_type(const std::string& name, const char* flag);
 // does not survive).
 int thread_count(const LocalOptions& options);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -8,7 +8,7 @@
 #include "engine/llama/rpc.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -56,4 +56,4 @@ std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions
                                       options);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

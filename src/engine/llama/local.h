@@ -8,7 +8,7 @@
 
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // Names as in llama.cpp's own command line.
 struct LocalOptions {
@@ -36,4 +36,4 @@ struct LocalOptions {
 // conversion command to type.
 std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions& options);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -13,7 +13,7 @@
 #include "engine/llama/timeline.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options)
     : facts_(std::move(facts)),
@@ -373,4 +373,4 @@ std::span<const float> LocalModel::row(std::size_t index) const {
   return {row, static_cast<std::size_t>(vocabulary_)};
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

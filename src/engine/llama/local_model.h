@@ -15,7 +15,7 @@
 #include "engine/llama/local.h"
 #include "mrrope/rotary.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 class LocalModel final : public TimelineModel {
  public:
@@ -133,4 +133,4 @@ class LocalModel final : public TimelineModel {
   std::vector<std::int8_t> outputs_;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

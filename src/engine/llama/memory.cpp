@@ -9,7 +9,7 @@
 #include "engine/llama/loader.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -125,4 +125,4 @@ void check_memory(const Model& model, const LocalOptions& options) {
       hint);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -6,7 +6,7 @@
 
 #include "engine/llama/local.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // What it takes to run this model, found without loading its weights.
 struct MemoryPlan {
@@ -24,4 +24,4 @@ void check_memory(const Model& model, const LocalOptions& options);
 // Whether sliding-window layers keep every token.
 bool keeps_windows_whole(const LocalOptions& options) noexcept;
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -18,7 +18,7 @@
 #include "engine/llama/llama_api.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -124,4 +124,4 @@ void add_rpc_servers(const std::string& list) {
   }
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -4,11 +4,11 @@
 
 #include <string>
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // "host:port,host:port". The devices are added to those of this process, permanently. The backend
 // ends the process if a server does not answer, so each is contacted first. Throws Error: usage
 // (not host:port), failed (no connection, or not an RPC server), unsupported (another version).
 void add_rpc_servers(const std::string& list);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -7,7 +7,7 @@
 
 #include "engine/llama/text.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -143,4 +143,4 @@ std::optional<std::vector<Token>> tokens_in_pieces(const llama_vocab* vocab,
   return tokens;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

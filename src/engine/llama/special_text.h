@@ -13,7 +13,7 @@
 #include "engine/llama/llama_api.h"
 #include "model/tokenizer.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // Where to cut: the ends of the pieces, the last of which is the end of the text. No piece but one
 // without special tokens holds more than `most` of them.
@@ -26,4 +26,4 @@ std::optional<std::vector<Token>> tokens_in_pieces(const llama_vocab* vocab,
                                                    bool special,
                                                    const std::function<bool()>& give_up);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

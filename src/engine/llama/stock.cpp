@@ -7,7 +7,7 @@
 #include "engine/llama/loader.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::path>& files,
                                              const std::vector<Token>& tokens,
@@ -53,4 +53,4 @@ std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::
   return rows;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

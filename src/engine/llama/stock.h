@@ -9,7 +9,7 @@
 
 #include "engine/llama/local.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // Logits after each of the tokens listed in `wanted` (ascending), from a fresh context of
 // options.context tokens. Only context, gpu_layers, threads, ubatch, cache types and flash
@@ -20,4 +20,4 @@ std::vector<std::vector<float>> stock_logits(
     const std::vector<std::size_t>& wanted, const LocalOptions& options,
     const std::function<void(std::int64_t)>& on_tokens = {});
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -8,7 +8,7 @@
 #include "engine/host/deep_stack.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -128,4 +128,4 @@ std::string chat_prompt(const llama_model* model, const std::string& file,
   }
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

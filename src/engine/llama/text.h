@@ -13,7 +13,7 @@
 #include "engine/llama/llama_api.h"
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
                              std::string_view text, bool special);  // without BOS
@@ -26,4 +26,4 @@ std::optional<ChatTemplate> chat_template_of(const llama_model* model);
 std::string chat_prompt(const llama_model* model, const std::string& file,
                         std::span<const ChatMessage> messages);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

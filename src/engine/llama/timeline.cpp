@@ -19,7 +19,7 @@
 #include "engine/llama/graph/score.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -393,4 +393,4 @@ void LocalTimeline::ensure_logits() {
   append(std::span(&last, 1));
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -14,7 +14,7 @@
 
 #include "engine/llama/local_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 class LocalTimeline final : public Timeline {
  public:
@@ -82,4 +82,4 @@ class LocalTimeline final : public Timeline {
   std::vector<float> last_logits_;   // empty: not known
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

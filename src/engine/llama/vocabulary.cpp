@@ -6,7 +6,7 @@
 #include "engine/llama/text.h"
 #include "formats/digest.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -46,4 +46,4 @@ std::unique_ptr<NamedTokenizer> open_vocabulary(const std::filesystem::path& fil
   return std::make_unique<Vocabulary>(load_vocabulary(file), file);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -8,7 +8,7 @@
 
 #include "model/tokenizer.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 class NamedTokenizer : public Tokenizer {
  public:
@@ -18,4 +18,4 @@ class NamedTokenizer : public Tokenizer {
 // Throws Error: unsupported, failed, corrupt.
 std::unique_ptr<NamedTokenizer> open_vocabulary(const std::filesystem::path& file);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -149,4 +149,4 @@ HttpReply HttpClient::post(const std::string& path, const std::string& body, std
 
 void HttpClient::stop() { inside_->client.stop(); }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

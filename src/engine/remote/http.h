@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace mrrope {
+namespace mrrope::engine {
 
 struct Url {
   bool tls = false;
@@ -48,4 +48,4 @@ class HttpClient {
   std::unique_ptr<Inside> inside_;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -19,7 +19,7 @@
 #include "engine/remote/replies.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 using nlohmann::json;
 
@@ -492,4 +492,4 @@ std::unique_ptr<PromptModel> open_remote(const RemoteOptions& options) {
   return std::make_unique<RemoteModel>(options);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

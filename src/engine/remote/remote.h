@@ -18,7 +18,7 @@
 
 #include "model/prompt_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 struct RemoteOptions {
   std::string url;    // http://host:port/v1
@@ -37,4 +37,4 @@ struct RemoteOptions {
 // model, no tokenizer), unsupported, failed (no connection).
 std::unique_ptr<PromptModel> open_remote(const RemoteOptions& options);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

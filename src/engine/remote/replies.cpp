@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 using nlohmann::json;
 
@@ -172,4 +172,4 @@ double retry_after_seconds(const std::string& header, std::int64_t now) {
   return seconds > 0 ? std::min(seconds, kLongestWait) : 0;  // not for NaN either
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -10,7 +10,7 @@
 
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 struct ServedModel {
   std::string name;
@@ -40,4 +40,4 @@ std::string error_words(const std::string& body);
 // Seconds that a Retry-After header asks for, as a number or a date, at most 300. 0: none.
 double retry_after_seconds(const std::string& header, std::int64_t now);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

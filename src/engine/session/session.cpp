@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -175,4 +175,4 @@ void save_session(const fs::path& path, const SessionOwner& owner, const Timelin
   staging.publish({path.filename()}, true);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -10,7 +10,7 @@
 
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // A session can only be resumed with the same of all these.
 struct SessionOwner {
@@ -36,4 +36,4 @@ Session load_session(const std::filesystem::path& path, const SessionOwner& owne
 void save_session(const std::filesystem::path& path, const SessionOwner& owner,
                   const Timeline& timeline, const std::vector<ChatMessage>& messages);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -169,4 +169,4 @@ AskSummary ask_all(PromptModel& model, const AskJob& job, Progress& progress) {
   return summary;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -9,7 +9,7 @@
 
 #include "eval/run/runner.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct AskJob {
   std::size_t count = 0;
@@ -36,4 +36,4 @@ AskSummary ask_all(PromptModel& model, const AskJob& job, Progress& progress);
 // Adds a note to the folder about what went wrong.
 void note_troubles(const AskSummary& summary, RunFolder& folder);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

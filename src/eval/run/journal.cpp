@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
@@ -135,4 +135,4 @@ void Journal::append(const ordered_json& line) {
   parsed_.lines.push_back(line);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

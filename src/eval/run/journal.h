@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct ParsedJournal {
   std::vector<nlohmann::ordered_json> lines;
@@ -45,4 +45,4 @@ class Journal {
   ParsedJournal parsed_;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -11,7 +11,7 @@
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -100,4 +100,4 @@ ordered_json result_row(const std::string& task, const MethodRow& row, std::int6
   return entry;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

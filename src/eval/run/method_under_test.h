@@ -12,7 +12,7 @@
 #include "eval/stats/statistics.h"
 #include "mrrope/ladder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct MethodUnderTest {
   std::string name;              // the row: "pro", "elastic:pro", "vendor", ...
@@ -51,4 +51,4 @@ nlohmann::ordered_json result_row(const std::string& task, const MethodRow& row,
                                   std::int64_t length, const std::string& metric,
                                   const Estimate& estimate, std::optional<double> depth = {});
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -22,17 +22,7 @@ constexpr Seconds kLine{15};
 constexpr int kBar = 20;
 constexpr std::size_t kWidest = 79;  // a bar that wraps cannot be redrawn in place
 
-std::string two(std::int64_t value) { return (value < 10 ? "0" : "") + std::to_string(value); }
-
 }  // namespace
-
-std::string duration_text(double seconds) {
-  if (!(seconds < 1e9)) return "unknown";
-  const auto s = std::int64_t(std::ceil(seconds));
-  if (s < 60) return cat(s, " s");
-  if (s < 3600) return cat(s / 60, " min ", two(s % 60), " s");
-  return cat(s / 3600, " h ", two(s / 60 % 60), " min");
-}
 
 Progress::Progress(std::function<void(const std::string&)> write, bool terminal,
                    std::function<Clock::time_point()> now)
@@ -121,4 +111,4 @@ bool stderr_is_terminal() {
   return isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 class Progress {
  public:
@@ -57,7 +57,4 @@ class Progress {
 std::function<void(const std::string&)> stderr_writer();
 bool stderr_is_terminal();
 
-// 42 s, 3 min 05 s, 2 h 07 min.
-std::string duration_text(double seconds);
-
-}  // namespace mrrope
+}  // namespace mrrope::eval

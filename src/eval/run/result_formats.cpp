@@ -13,7 +13,7 @@
 #include "eval/run/task.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -176,4 +176,4 @@ ordered_json lm_eval_results(const ordered_json& run, const ordered_json& result
   }
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

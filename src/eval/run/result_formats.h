@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // One line per row below a header line; empty fields where there is no depth or nothing was
 // measured. Quoted as in RFC 4180, lines end in a line feed. Throws Error (corrupt) on rows of
@@ -21,4 +21,4 @@ std::string results_csv(const nlohmann::ordered_json& results);
 nlohmann::ordered_json lm_eval_results(const nlohmann::ordered_json& run,
                                        const nlohmann::ordered_json& results);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

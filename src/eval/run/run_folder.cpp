@@ -15,7 +15,7 @@
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
@@ -314,4 +314,4 @@ std::uint64_t peak_memory() {
 #endif
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -14,7 +14,7 @@
 #include "eval/run/journal.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // One of `count` parts of a run, counted from 1.
 struct Shard {
@@ -117,4 +117,4 @@ std::string results_text(const nlohmann::ordered_json& results);
 // The most memory this process has held, in bytes.
 std::uint64_t peak_memory();
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -10,7 +10,7 @@
 #include "eval/run/shard.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -101,4 +101,4 @@ RunCost run_units(const Target& target, const UnitJob& job, RunFolder& folder, P
   return cost;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -14,7 +14,7 @@
 #include "eval/run/target.h"
 #include "eval/run/task.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // One line of the journal. A unit starts with no timeline alive: the state of an engine's cache
 // then does not depend on earlier units, nor on whether the run was interrupted between them.
@@ -84,4 +84,4 @@ auto run_job(const Target& target, const UnitJob& job, RunFolder& folder, Progre
   return results;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -8,7 +8,7 @@
 #include "eval/run/task.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
@@ -203,4 +203,4 @@ TaskResults results_of(const RecordedRun& recorded) {
   return task_of(recorded.run).results(recorded.run, recorded.units);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

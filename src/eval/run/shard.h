@@ -15,7 +15,7 @@
 #include "eval/run/run_folder.h"
 #include "eval/run/task.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // "2/4". Throws Error (usage).
 Shard parse_shard(const std::string& text);
@@ -38,4 +38,4 @@ JoinedRun join_shards(const std::vector<std::filesystem::path>& folders);
 // The results of a recorded run, by the row of its task. Throws Error (corrupt).
 TaskResults results_of(const RecordedRun& recorded);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

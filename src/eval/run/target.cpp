@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/run/target.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 const Tokenizer& Target::tokenizer() const noexcept {
   if (prompts_ != nullptr) return *prompts_;
@@ -28,4 +28,4 @@ nlohmann::ordered_json Target::identity() const {
           {"train_length", facts.geometry.train_length}};
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

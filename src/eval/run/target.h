@@ -9,7 +9,7 @@
 #include "model/prompt_model.h"
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 class Target {
  public:
@@ -32,4 +32,4 @@ class Target {
   PromptModel* prompts_ = nullptr;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

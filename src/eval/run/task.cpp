@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -101,4 +101,4 @@ void read_recorded(const std::function<void()>& action) {
   }
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

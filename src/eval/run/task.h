@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // Where a unit belongs among all units of its run: no two have the same place, and a run on a local
 // engine writes its units in ascending order.
@@ -97,4 +97,4 @@ std::int64_t token_count(const nlohmann::ordered_json& unit, const char* key);
 // Calls action, and turns an exception of the JSON library into Error (corrupt).
 void read_recorded(const std::function<void()>& action);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

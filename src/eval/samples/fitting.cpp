@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -150,4 +150,4 @@ SampleSet fitted_set(const std::string& task, std::int64_t length, int answer_to
   return set;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -15,7 +15,7 @@
 #include "eval/samples/sample.h"
 #include "eval/samples/token_counter.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct Draft {
   std::string body;
@@ -38,4 +38,4 @@ SampleSet fitted_set(const std::string& task, std::int64_t length, int answer_to
                      const std::string& scorer, std::size_t count, Drafter drafter,
                      const PromptFrame& frame, TokenCounter& counter);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

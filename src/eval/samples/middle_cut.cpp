@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 CutPrompt cut_in_the_middle(const Tokenizer& model, const PromptFrame& frame,
                             const std::string& body, const std::string& prefix, std::int64_t room) {
@@ -30,4 +30,4 @@ CutPrompt cut_in_the_middle(const Tokenizer& model, const PromptFrame& frame,
               "give a longer --ctx");
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

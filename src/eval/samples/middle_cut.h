@@ -7,7 +7,7 @@
 
 #include "eval/samples/prompt_frame.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct CutPrompt {
   std::string text;
@@ -22,4 +22,4 @@ struct CutPrompt {
 CutPrompt cut_in_the_middle(const Tokenizer& model, const PromptFrame& frame,
                             const std::string& body, const std::string& prefix, std::int64_t room);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -75,4 +75,4 @@ nlohmann::ordered_json PromptFrame::identity() const {
           {"bos", options_.bos && model_.bos().has_value()}};
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -9,7 +9,7 @@
 
 #include "model/tokenizer.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct FrameOptions {
   std::string chat = "auto";  // on, off, auto: if the model has a template
@@ -48,4 +48,4 @@ class PromptFrame {
   std::string after_;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -216,4 +216,4 @@ std::string fill(std::string_view text, const Fill& values) {
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct Prompt {
   std::string text;
@@ -35,4 +35,4 @@ using Fill = std::vector<std::pair<std::string_view, std::string_view>>;
 // Replaces every {name} in one pass: inserted text is not searched again.
 std::string fill(std::string_view text, const Fill& values);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

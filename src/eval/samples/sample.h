@@ -14,7 +14,7 @@
 #include "eval/score/scorers.h"
 #include "model/tokenizer.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct Sample {
   std::string id;                     // unique within its set
@@ -65,4 +65,4 @@ struct SampleSuite {
   std::vector<SampleSet> sets;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -316,4 +316,4 @@ Task sample_task(const std::string& name, const SampleRules& rules) {
   return task;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

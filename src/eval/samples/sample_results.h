@@ -14,7 +14,7 @@
 #include "eval/stats/comparison.h"
 #include "eval/stats/near_tie.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // One row of results.json. Scores run from 0 to 1.
 struct SampleScore {
@@ -75,4 +75,4 @@ PlaceOf sample_places(const nlohmann::ordered_json& run);
 TaskResults task_results(const SampleResults& results);
 Task sample_task(const std::string& name, const SampleRules& rules);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

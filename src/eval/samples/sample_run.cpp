@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -307,4 +307,4 @@ SampleResults run_samples(const Target& target, const std::vector<MethodUnderTes
                  });
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

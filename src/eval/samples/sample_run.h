@@ -16,7 +16,7 @@
 #include "eval/samples/sample.h"
 #include "eval/samples/sample_results.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct SampleRunOptions {
   // Samples per unit: what a kill loses, and what can share a prefix. Part of the run's identity,
@@ -41,4 +41,4 @@ SampleResults run_samples(const Target& target, const std::vector<MethodUnderTes
                           const SampleSuite& suite, const SampleRunOptions& options,
                           RunFolder& folder, Progress& progress);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

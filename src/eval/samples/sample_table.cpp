@@ -6,7 +6,7 @@
 #include "base/text_table.h"
 #include "eval/samples/sample_results.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -105,4 +105,4 @@ std::string hopeless_text(const SampleResults& results) {
              " in: ", names, ". Nothing can be learned beyond it from these tasks.");
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/samples/token_counter.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -52,4 +52,4 @@ std::vector<Token> TokenCounter::tokens(std::string_view text) {
   return all;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -13,7 +13,7 @@
 
 #include "model/tokenizer.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 class TokenCounter {
  public:
@@ -35,4 +35,4 @@ class TokenCounter {
   std::vector<Token> unknown_;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -3,7 +3,7 @@
 
 #include <map>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -49,4 +49,4 @@ bool contains_answer(std::string_view expected, std::string_view text) {
   return false;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // Lower-case runs of [a-z0-9]; everything else separates. No stemming.
 std::vector<std::string> rouge_words(std::string_view text);
@@ -18,4 +18,4 @@ double rouge1_recall(std::string_view expected, std::string_view text);
 // Whether `text` holds `expected` letter for letter, and not as a part of a longer word or number.
 bool contains_answer(std::string_view expected, std::string_view text);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

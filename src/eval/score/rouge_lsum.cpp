@@ -8,7 +8,7 @@
 
 #include "eval/score/rouge.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -83,4 +83,4 @@ double rouge_lsum(std::string_view expected, std::string_view text) {
   return 2 * precision * recall / (precision + recall);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -8,7 +8,7 @@
 #include "eval/text/unicode.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -43,4 +43,4 @@ void unknown_scorer(const std::string& name) {
               "this run was made by another version of mrrope");
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

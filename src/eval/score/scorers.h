@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct Score {
   std::string metric;
@@ -22,4 +22,4 @@ double string_match_part(const std::vector<std::string>& expected, std::string_v
 // Throws Error (corrupt): run.json names a scorer that its task does not have.
 [[noreturn]] void unknown_scorer(const std::string& name);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -76,4 +76,4 @@ std::string signed_points(const PairedDifference& difference) {
   return cat(d.value < 0 ? "" : "+", percent_score(d), " points");
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

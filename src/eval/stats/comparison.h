@@ -10,7 +10,7 @@
 
 #include "eval/stats/statistics.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // Below this corrected p value a difference is called significant.
 constexpr double kSignificant = 0.05;
@@ -41,4 +41,4 @@ std::string comparison_text(const std::vector<Comparison>& comparisons, std::int
 std::string percent_score(const Estimate& score);
 std::string signed_points(const PairedDifference& difference);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -8,7 +8,7 @@
 
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -133,4 +133,4 @@ std::vector<double> holm(std::span<const double> p) {
   return corrected;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // value and error are NaN where nothing can be said: value for n = 0, error for n < 2.
 struct Estimate {
@@ -65,4 +65,4 @@ double student_two_sided(double t, double degrees);
 // Holm's correction of p values for multiple comparisons. NaN stays NaN and does not count.
 std::vector<double> holm(std::span<const double> p);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -77,4 +77,4 @@ Verdict judge(const VerdictInput& in) {
   return verdict;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

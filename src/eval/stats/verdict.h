@@ -22,7 +22,7 @@
 
 #include "eval/stats/statistics.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 constexpr double kLevelTolerance = 0.25;
 constexpr double kHoldTolerance = 0.10;
@@ -51,4 +51,4 @@ struct VerdictInput {
 
 Verdict judge(const VerdictInput& input);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -8,7 +8,7 @@
 #include "eval/tasks/perplexity/perplexity_results.h"
 #include "eval/tasks/ruler/ruler.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -26,4 +26,4 @@ const std::vector<Task>& tasks() { return table(); }
 
 void add_task(Task task) { table().push_back(std::move(task)); }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

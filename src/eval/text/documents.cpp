@@ -15,7 +15,7 @@
 #include "eval/text/text_source.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace fs = std::filesystem;
 
@@ -261,4 +261,4 @@ DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOpt
   return set;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

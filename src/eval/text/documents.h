@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct Document {
   // FILE:LINE#DIGEST. FILE has no folders (below a given folder: the path from there), LINE is for
@@ -52,4 +52,4 @@ struct DocumentSet {
 DocumentSet read_documents(const std::vector<std::filesystem::path>& paths,
                            const DocumentOptions& options);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -7,7 +7,7 @@
 #include "eval/text/text_source.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -102,4 +102,4 @@ std::string text_field(const nlohmann::json& object, const char* field, const st
   return found->get<std::string>();
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

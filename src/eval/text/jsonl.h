@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 constexpr std::uint64_t kMostLineBytes = std::uint64_t(64) << 20;
 constexpr std::uint64_t kMostFileBytes = std::uint64_t(4) << 30;
@@ -35,4 +35,4 @@ std::string file_digest(const std::filesystem::path& path);
 // The member `field` of an object as text. Throws Error (corrupt) if it is missing or not text.
 std::string text_field(const nlohmann::json& object, const char* field, const std::string& name);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

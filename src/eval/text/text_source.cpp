@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -256,4 +256,4 @@ std::unique_ptr<TextSource> open_text(const std::filesystem::path& path) {
   return std::make_unique<PlainSource>(std::move(input));
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 class TextSource {
  public:
@@ -26,4 +26,4 @@ std::unique_ptr<TextSource> open_text(const std::filesystem::path& path);
 // The file's name without .gz, .xz or .zst.
 std::string inner_name(const std::filesystem::path& path);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 std::u32string to_characters(std::string_view text) {
   std::u32string out;
@@ -112,4 +112,4 @@ std::u32string blanked(std::u32string text, const std::vector<std::u32string_vie
   return text;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

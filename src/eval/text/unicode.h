@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 std::u32string to_characters(std::string_view text);
 std::string to_utf8(std::u32string_view text);
@@ -24,4 +24,4 @@ std::vector<std::u32string> split_blanks(std::u32string_view text);
 // Every one of these texts replaced by a blank, in this order.
 std::u32string blanked(std::u32string text, const std::vector<std::u32string_view>& parts);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -244,4 +244,4 @@ std::string prose_sentence(Random& random) {
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // A stream of random numbers that depends only on these words and numbers.
 Random random_for(std::uint64_t seed, std::string_view what, std::uint64_t a = 0,
@@ -44,4 +44,4 @@ std::string person_name(std::uint64_t index);
 // Sentence after sentence of small-town prose, without any digit.
 std::string prose_sentence(Random& random);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
@@ -142,4 +142,4 @@ std::string axis_text(const Axis& axis, double value) {
   return value_text(value);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::report {
 
 enum class Spacing { linear, log };
 
@@ -45,4 +45,4 @@ std::string value_text(double value);
 // A value on this axis, for people.
 std::string axis_text(const Axis& axis, double value);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

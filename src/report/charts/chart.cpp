@@ -6,7 +6,7 @@
 
 #include "core/methods.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
@@ -49,4 +49,4 @@ int Palette::colour_of(const std::string& name) {
   return colour;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

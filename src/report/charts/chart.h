@@ -9,7 +9,7 @@
 
 #include "report/charts/axis.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
@@ -71,4 +71,4 @@ class Palette {
   std::vector<std::pair<std::string, int>> given_;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "report/charts/markup.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
@@ -56,4 +56,4 @@ std::string to_csv(const DataTable& table) {
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

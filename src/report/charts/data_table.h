@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace mrrope {
+namespace mrrope::report {
 
 struct DataTable {
   std::string caption;
@@ -21,4 +21,4 @@ std::string to_html(const DataTable& table);
 // formula (it starts with = + - @ and is not a number) gets an apostrophe before it.
 std::string to_csv(const DataTable& table);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::string shortened(const std::string& text, std::size_t most) {
   return rest.empty() ? text : text.substr(0, text.size() - rest.size()) + "...";
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

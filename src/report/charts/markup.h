@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace mrrope {
+namespace mrrope::report {
 
 // Safe between tags and in quoted attributes: & < > " ' become entities; what is not UTF-8 and
 // control characters (but tab and line feed) become U+FFFD.
@@ -20,4 +20,4 @@ std::size_t character_count(std::string_view text);
 // The first `most` characters; "..." at the end of a text that was longer.
 std::string shortened(const std::string& text, std::size_t most);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

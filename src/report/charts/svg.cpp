@@ -8,7 +8,7 @@
 #include "report/charts/markup.h"
 #include "report/embedded.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
@@ -384,4 +384,4 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
 
 std::string chart_style() { return embedded::chart_css; }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

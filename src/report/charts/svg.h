@@ -8,7 +8,7 @@
 
 #include "report/charts/chart.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 struct SvgOptions {
   double width = 760;
@@ -21,4 +21,4 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options = {});
 // The style sheet of charts, for light and dark.
 std::string chart_style();
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "report/charts/markup.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
@@ -215,4 +215,4 @@ std::string to_terminal(const HeatMap& map, const TerminalOptions& options) {
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -6,7 +6,7 @@
 
 #include "report/charts/chart.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 struct TerminalOptions {
   int columns = 80;
@@ -17,4 +17,4 @@ struct TerminalOptions {
 std::string to_terminal(const LineChart& chart, const TerminalOptions& options = {});
 std::string to_terminal(const HeatMap& map, const TerminalOptions& options = {});
 
-}  // namespace mrrope
+}  // namespace mrrope::report

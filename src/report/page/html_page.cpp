@@ -12,7 +12,7 @@
 #include "report/charts/svg.h"
 #include "report/embedded.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
@@ -152,4 +152,4 @@ DataTable table_of(const std::vector<HeatMap>& maps) {
   return table;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

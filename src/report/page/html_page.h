@@ -9,7 +9,7 @@
 #include "report/charts/chart.h"
 #include "report/charts/data_table.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 struct PageParts {
   std::string title;
@@ -31,4 +31,4 @@ std::string figure(const std::vector<HeatMap>& maps, const std::string& title,
 DataTable table_of(const LineChart& chart);
 DataTable table_of(const std::vector<HeatMap>& maps);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -13,7 +13,7 @@
 #include "report/paper/paper.h"
 #include "report/verdict_words.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 namespace {
 
@@ -385,9 +385,9 @@ void add_tables(std::vector<Claim>& out, const std::vector<RunRecord>& runs) {
                       "nearly 96K: three lengths for one figure"));
   for (const RunRecord& run : runs) {
     if (!run.needle) continue;
-    for (const NeedleRow& row : run.needle->rows) {
+    for (const eval::NeedleRow& row : run.needle->rows) {
       if (row.method != "pro" || row.all.empty() || row.all.back().rouge.n == 0) continue;
-      Estimate e = row.all.back().rouge;
+      eval::Estimate e = row.all.back().rouge;
       e.value *= 100;
       e.error *= 100;
       out.back().measured +=
@@ -467,4 +467,4 @@ DataTable table_of(const std::vector<Claim>& claims) {
   return table;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -8,7 +8,7 @@
 #include "report/charts/data_table.h"
 #include "report/record.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 enum class ClaimState { holds, fails, needs_model };
 const char* to_string(ClaimState state) noexcept;  // "holds", "does not hold", "needs a model"
@@ -27,4 +27,4 @@ std::vector<Claim> claims_of(const std::vector<RunRecord>& runs);
 
 DataTable table_of(const std::vector<Claim>& claims);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -9,7 +9,7 @@
 #include "report/embedded.h"
 #include "report/verdict_words.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 using nlohmann::ordered_json;
 
@@ -38,8 +38,8 @@ std::string plain(const std::string& name) {
 }
 
 // The user's number for a column of the paper, in the paper's unit.
-std::optional<Estimate> own_value(const RunRecord& record, const ordered_json& table,
-                                  const std::string& method, const ordered_json& column) {
+std::optional<eval::Estimate> own_value(const RunRecord& record, const ordered_json& table,
+                                        const std::string& method, const ordered_json& column) {
   const std::string task = paper_task(table, column);
   const double unit = table.value("percent", false) ? 100 : 1;
   for (const ResultRow& row : record.rows) {
@@ -48,7 +48,7 @@ std::optional<Estimate> own_value(const RunRecord& record, const ordered_json& t
       continue;
     }
     if (column.is_number() && row.length != column.get<std::int64_t>()) continue;
-    Estimate estimate = row.estimate;
+    eval::Estimate estimate = row.estimate;
     estimate.value *= unit;
     estimate.error *= unit;
     return estimate;
@@ -145,7 +145,7 @@ std::vector<DataTable> compared_with_paper(const std::vector<RunRecord>& records
         std::vector<std::string> own = {method, record.name};
         bool any = false;
         for (const ordered_json& column : table.at("columns")) {
-          const std::optional<Estimate> found = own_value(record, table, method, column);
+          const std::optional<eval::Estimate> found = own_value(record, table, method, column);
           any |= found.has_value();
           own.push_back(found ? estimate_text(*found) : "");
         }
@@ -157,4 +157,4 @@ std::vector<DataTable> compared_with_paper(const std::vector<RunRecord>& records
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -10,7 +10,7 @@
 #include "report/charts/data_table.h"
 #include "report/record.h"
 
-namespace mrrope {
+namespace mrrope::report {
 
 const nlohmann::ordered_json& paper();
 
@@ -37,4 +37,4 @@ std::string paper_model(const RunRecord& record);
 // task and columns match. Empty if the paper has none of these models.
 std::vector<DataTable> compared_with_paper(const std::vector<RunRecord>& records);
 
-}  // namespace mrrope
+}  // namespace mrrope::report

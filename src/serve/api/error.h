@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace mrrope {
+namespace mrrope::serve {
 
 class ApiError : public std::runtime_error {
  public:
@@ -22,4 +22,4 @@ class ApiError : public std::runtime_error {
   std::string code;   // for programs, e.g. "context_length_exceeded"; empty: none
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

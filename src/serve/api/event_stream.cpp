@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 EventStream::EventStream(std::shared_ptr<Answer> answer, AnswerFormat format,
                          const CompletionRequest& request, Failure failure)
@@ -36,4 +36,4 @@ bool EventStream::next(std::string& out, std::chrono::milliseconds patience) {
   return true;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -12,7 +12,7 @@
 #include "serve/api/format.h"
 #include "serve/schedule/scheduler.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 class EventStream {
  public:
@@ -33,4 +33,4 @@ class EventStream {
   Failure failure_;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -2,9 +2,8 @@
 #include "serve/api/format.h"
 
 #include "base/text.h"
-#include "eval/run/progress.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 namespace {
 
@@ -210,4 +209,4 @@ ordered_json AnswerFormat::whole(const std::string& text, const std::vector<Chos
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -10,7 +10,7 @@
 #include "serve/api/request.h"
 #include "serve/schedule/scheduler.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 using ordered_json = nlohmann::ordered_json;
 
@@ -61,4 +61,4 @@ std::string prefill_text(const Prefill& prefill, std::size_t rungs);
 // "stop" or "length".
 const char* finish_reason(const Outcome& outcome);
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

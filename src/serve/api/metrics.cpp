@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 std::string metrics_text(const SchedulerCounts& counts,
                          const std::map<int, std::uint64_t>& responses, double uptime_seconds) {
@@ -48,4 +48,4 @@ std::string metrics_text(const SchedulerCounts& counts,
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

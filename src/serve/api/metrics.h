@@ -8,10 +8,10 @@
 
 #include "serve/schedule/scheduler.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 // responses: how many, by status.
 std::string metrics_text(const SchedulerCounts& counts,
                          const std::map<int, std::uint64_t>& responses, double uptime_seconds);
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

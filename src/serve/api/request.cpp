@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 namespace {
 
@@ -373,4 +373,4 @@ std::vector<Token> parse_detokenize(std::string_view body, const BodyLimits& lim
   return token_list(*tokens, "tokens");
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

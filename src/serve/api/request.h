@@ -14,7 +14,7 @@
 #include "model/timeline_model.h"
 #include "serve/api/error.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 // What is read of a body. A short text can hold many values, which take far more memory than it.
 struct BodyLimits {
@@ -51,4 +51,4 @@ CompletionRequest parse_chat(std::string_view body, const BodyLimits& limits);
 TokenizeRequest parse_tokenize(std::string_view body, const BodyLimits& limits);
 std::vector<Token> parse_detokenize(std::string_view body, const BodyLimits& limits);
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -9,7 +9,7 @@
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 namespace {
 
@@ -38,7 +38,7 @@ auto one_of_few(const Parse& parse) {
   return parse();
 }
 
-std::string chat_trouble_of(const std::optional<ChatTemplate>& chat, ChatRenderer& renderer,
+std::string chat_trouble_of(const std::optional<ChatTemplate>& chat, engine::ChatRenderer& renderer,
                             const std::string& name) {
   if (!chat) return cat(name, " has no chat template: use /v1/completions, or an instruct model");
   try {
@@ -112,7 +112,7 @@ std::vector<Token> prompt_of(const Service& service, const CompletionRequest& re
 
 }  // namespace
 
-Service make_service(TimelineModel& model, const Ladder& ladder, ChatRenderer& renderer,
+Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings) {
   const auto chat = model.chat_template();
   return {model,
@@ -219,4 +219,4 @@ ordered_json models_reply(const Service& service) {
              {"max_model_len", service.settings.context}}}}};
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -15,12 +15,12 @@
 #include "serve/schedule/scheduler.h"
 #include "serve/settings.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 struct Service {
   TimelineModel& model;
   const Ladder ladder;
-  ChatRenderer& renderer;
+  engine::ChatRenderer& renderer;
   const ServerSettings settings;
   const std::optional<ChatTemplate> chat;
   const std::string chat_trouble;  // empty, or why the model's chat template cannot be used
@@ -28,7 +28,7 @@ struct Service {
 };
 
 // Applies the model's chat template once, to find out whether it can be used.
-Service make_service(TimelineModel& model, const Ladder& ladder, ChatRenderer& renderer,
+Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings);
 
 // Any number of threads may parse bodies, but only a few at a time: a body of numbers takes eight
@@ -52,4 +52,4 @@ ordered_json detokenize_reply(const Service& service, std::string_view body);
 ordered_json props_reply(const Service& service);
 ordered_json models_reply(const Service& service);
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -7,7 +7,7 @@
 #include "base/net.h"
 #include "base/text.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 namespace {
 
@@ -53,4 +53,4 @@ std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request&
                   "invalid_api_key");
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

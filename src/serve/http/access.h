@@ -9,7 +9,7 @@
 
 #include "serve/api/error.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 struct AccessRules {
   bool loopback = true;  // the server listens on this machine only
@@ -21,4 +21,4 @@ struct AccessRules {
 // (Host).
 std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request& request);
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "serve/api/error.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 bool BodyBudget::take(std::size_t bytes) noexcept {
   const auto size = static_cast<std::ptrdiff_t>(bytes);
@@ -48,4 +48,4 @@ Body read_body(const httplib::Request& request, httplib::Response& response,
   throw ApiError(400, "the body could not be read to its end");
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

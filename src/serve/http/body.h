@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace mrrope {
+namespace mrrope::serve {
 
 // Bytes that large bodies may take at the same time.
 class BodyBudget {
@@ -51,4 +51,4 @@ class Body {
 Body read_body(const httplib::Request& request, httplib::Response& response,
                const httplib::ContentReader& reader, BodyBudget& budget, std::size_t largest);
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <string_view>
 
-namespace mrrope {
+namespace mrrope::serve {
 
 namespace {
 
@@ -176,4 +176,4 @@ bool Connection::fill() {
   return true;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-namespace mrrope {
+namespace mrrope::serve {
 
 struct SocketAddress {
   std::string ip;
@@ -70,4 +70,4 @@ class Connection final : public httplib::Stream {
   size_t size_ = 0;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

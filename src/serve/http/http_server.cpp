@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 namespace {
 
@@ -171,4 +171,4 @@ void ConnectionThreads::shutdown() {
   ended_.wait(lock, [&] { return running_ == 0; });
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

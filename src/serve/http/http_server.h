@@ -16,7 +16,7 @@
 
 #include "serve/http/connection.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 class HttpServer final : public httplib::Server {
  public:
@@ -84,4 +84,4 @@ class ConnectionThreads final : public httplib::TaskQueue {
   std::size_t running_ = 0;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -9,11 +9,11 @@
 #include "mrrope/version.h"
 #include "report/charts/markup.h"
 #include "report/charts/svg.h"
-#include "report/page/html_page.h"
 #include "report/embedded.h"
+#include "report/page/html_page.h"
 #include "serve/embedded.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 namespace {
 
@@ -34,18 +34,18 @@ std::set<std::size_t> chosen_rungs(std::size_t count) {
 }
 
 std::string factor_figure(const Ladder& ladder) {
-  LineChart chart;
+  report::LineChart chart;
   chart.title = "Factor that divides the angle of each pair";
   chart.x.label = "pair, fast to slow";
   chart.y.label = "factor";
-  chart.y.spacing = Spacing::log;
+  chart.y.spacing = report::Spacing::log;
   chart.dots = false;
   int colour = 0;
   for (const std::size_t i : chosen_rungs(ladder.rungs().size())) {
     const Rung& rung = ladder.rungs()[i];
-    Series series;
+    report::Series series;
     series.name = cat("up to ", length_text(rung.length));
-    series.colour = colour++ % kColours;
+    series.colour = colour++ % report::kColours;
     const std::vector<double>& factor = rung.plan.factor();
     for (std::size_t pair = 0; pair < factor.size(); ++pair) {
       series.points.push_back({double(pair), factor[pair]});
@@ -69,7 +69,8 @@ std::string rung_table(const Ladder& ladder) {
   return cat(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Rungs\"><table "
       "id=\"ladder\"><thead><tr><th scope=\"col\">rung</th><th scope=\"col\" class=\"n\">up to</th>"
-      "<th scope=\"col\" class=\"n\">scale</th><th scope=\"col\" class=\"n\">attention scale</th></tr>"
+      "<th scope=\"col\" class=\"n\">scale</th><th scope=\"col\" class=\"n\">attention "
+      "scale</th></tr>"
       "</thead><tbody>\n",
       rows, "</tbody></table></div>\n");
 }
@@ -80,8 +81,8 @@ std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
   std::string ends;  // of the rungs, for the bar
   for (const Rung& rung : ladder.rungs()) ends += cat(ends.empty() ? "" : ",", rung.length);
   const std::map<std::string, std::string> values = {
-      {"MODEL", escaped(facts.model)},
-      {"METHOD", escaped(facts.method)},
+      {"MODEL", report::escaped(facts.model)},
+      {"METHOD", report::escaped(facts.method)},
       {"CONTEXT", std::to_string(facts.context)},
       {"CONTEXT_TEXT", length_text(facts.context)},
       {"WINDOW_TEXT", length_text(facts.window)},
@@ -92,7 +93,7 @@ std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
       {"PLACEHOLDER", facts.chat ? "Ask something" : "Start a text for the model to continue"},
       {"LADDER", rung_table(ladder)},
       {"FIGURE", factor_figure(ladder)},
-      {"VERSION", escaped(version())}};
+      {"VERSION", report::escaped(version())}};
   const std::string source = embedded::serve_html;
   std::string out;
   for (std::size_t at = 0;;) {
@@ -104,8 +105,10 @@ std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
   }
 }
 
-std::string serve_style() { return cat(chart_style(), embedded::page_css, embedded::serve_css); }
+std::string serve_style() {
+  return cat(report::chart_style(), embedded::page_css, embedded::serve_css);
+}
 
 std::string serve_chart_script() { return embedded::page_js; }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

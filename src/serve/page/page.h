@@ -8,7 +8,7 @@
 
 #include "mrrope/ladder.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 struct PageFacts {
   std::string model;
@@ -23,4 +23,4 @@ std::string serve_style();
 // The values of a chart under the pointer, and the theme; shared with the report.
 std::string serve_chart_script();
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -10,7 +10,7 @@
 #include "mrrope/error.h"
 #include "serve/api/error.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 namespace {
 
@@ -32,7 +32,7 @@ std::size_t common_prefix(const std::vector<Token>& a, const std::vector<Token>&
 }
 
 ChosenToken chosen_token(std::span<const float> logits, Token token, int top) {
-  ChosenToken chosen{token, log_probability(logits, static_cast<std::size_t>(token)), {}};
+  ChosenToken chosen{token, engine::log_probability(logits, static_cast<std::size_t>(token)), {}};
   std::vector<Token> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
   const auto end = order.begin() + std::min<std::ptrdiff_t>(top, std::ssize(order));
@@ -446,4 +446,4 @@ void Scheduler::reset(Slot& slot) {
   slot.rung = 0;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

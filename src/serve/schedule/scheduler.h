@@ -25,7 +25,7 @@
 #include "engine/llama/choose.h"
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 
 using Clock = std::chrono::steady_clock;
 
@@ -169,7 +169,7 @@ class Scheduler {
     // While it has an answer to write.
     std::shared_ptr<Answer> answer;
     Job job;
-    std::optional<Chooser> chooser;
+    std::optional<engine::Chooser> chooser;
     std::optional<TextStream> text;
     std::optional<Token> next;  // chosen, not read yet; nullopt: the prompt is being read
     std::uint64_t served = 0;   // round of the last chunk of its prompt
@@ -205,4 +205,4 @@ class Scheduler {
   bool stopping_ = false;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::serve

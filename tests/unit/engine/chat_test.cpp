@@ -10,7 +10,7 @@
 #include "support/byte_vocabulary.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -117,4 +117,4 @@ TEST(ChatTemplate, OfAFileRunsOutsideThisProcess) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

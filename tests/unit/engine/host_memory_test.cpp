@@ -6,7 +6,7 @@
 
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -84,4 +84,4 @@ TEST_F(HostMemory, InAContainerTheMountedRootIsTheGroup) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

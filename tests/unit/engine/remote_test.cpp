@@ -7,7 +7,7 @@
 
 #include "support/fake_server.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 RemoteOptions options_for(const test::FakeServer& server) {
@@ -42,4 +42,4 @@ TEST(Remote, CancelEndsARequestUnderWay) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

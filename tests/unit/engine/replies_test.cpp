@@ -10,7 +10,7 @@
 #include "engine/remote/http.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 void expect_error(ErrorKind kind, const std::string& words, const std::function<void()>& action) {
@@ -133,4 +133,4 @@ TEST(Urls, AreReadStrictly) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -76,4 +76,4 @@ TEST(TopTwo, FindsTheBestAndTheGap) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

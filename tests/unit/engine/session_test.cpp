@@ -7,7 +7,7 @@
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,4 +129,4 @@ TEST_F(SessionTest, TheEngineSurvivesAStateThatEndsEarly) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -9,7 +9,7 @@
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 // A vocabulary with special tokens that overlap themselves and each other.
@@ -104,4 +104,4 @@ TEST_F(SpecialText, ManySpecialTokensAreCutIntoPiecesAndCanBeGivenUp) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -9,7 +9,7 @@
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 using test::byte_vocabulary;
@@ -74,4 +74,4 @@ TEST(DeepStack, PassesOnWhatWasThrown) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

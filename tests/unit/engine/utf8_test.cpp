@@ -3,7 +3,7 @@
 
 #include "base/text_stream.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 namespace {
 
 TEST(WholeCharacters, WaitsForTheRestOfACharacter) {
@@ -58,4 +58,4 @@ TEST(TextStream, GivesBackWhatTurnedOutToBeNoStopString) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -13,7 +13,7 @@
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
@@ -182,4 +182,4 @@ INSTANTIATE_TEST_SUITE_P(Tasks, Damaged, testing::Values("ppl", "needle", "ruler
                          [](const auto& task) { return std::string(task.param); });
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -12,7 +12,7 @@
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using test::expect_error;
@@ -277,4 +277,4 @@ TEST_F(Choosing, AtRandomRepeatsWithItsSeed) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

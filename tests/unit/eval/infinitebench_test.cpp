@@ -12,7 +12,7 @@
 #include "support/reading_model.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
@@ -238,4 +238,4 @@ TEST(InfiniteGenerator, ACarefulReaderKnowsEverything) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -12,7 +12,7 @@
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
@@ -288,4 +288,4 @@ TEST(RunFolder, ACommandThatIsNotUtf8) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -9,7 +9,7 @@
 #include "support/reading_model.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
@@ -152,4 +152,4 @@ TEST_F(Longbench, ReadsLinesTooAndNamesBadItems) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

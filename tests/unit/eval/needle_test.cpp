@@ -15,7 +15,7 @@
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
@@ -533,4 +533,4 @@ TEST_F(NeedleSurvival, AnInterruptSaysHowToGoOn) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

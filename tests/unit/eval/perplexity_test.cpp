@@ -12,7 +12,7 @@
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
@@ -440,4 +440,4 @@ TEST(PerplexityText, Table) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

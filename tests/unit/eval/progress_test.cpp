@@ -5,7 +5,7 @@
 
 #include "base/interrupt.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 class ProgressTest : public ::testing::Test {
@@ -77,13 +77,6 @@ TEST_F(ProgressTest, WhatAnEarlierRunDidIsDoneButNotFast) {
   EXPECT_EQ(progress.computed(), 5);
 }
 
-TEST(Duration, InWords) {
-  EXPECT_EQ(duration_text(0.2), "1 s");
-  EXPECT_EQ(duration_text(185), "3 min 05 s");
-  EXPECT_EQ(duration_text(7620), "2 h 07 min");
-  EXPECT_EQ(duration_text(1e300), "unknown");
-}
-
 TEST(Interrupt, IsAFlag) {
   EXPECT_FALSE(interrupt_requested());
   request_interrupt();
@@ -93,4 +86,4 @@ TEST(Interrupt, IsAFlag) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -14,7 +14,7 @@
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
@@ -35,7 +35,8 @@ ToyResults toy_results(const ordered_json& run, const std::vector<ordered_json>&
   ToyResults results;
   read_recorded([&] {
     results.lengths = recorded_lengths(run.at("settings").at("lengths"));
-    for (const ordered_json& entry : run.at("methods")) results.rows.push_back(read_method_row(entry));
+    for (const ordered_json& entry : run.at("methods"))
+      results.rows.push_back(read_method_row(entry));
     for (const ordered_json& unit : units) {
       results.values[{unit.at("method").get<std::string>(), unit.at("length").get<std::int64_t>()}]
           .push_back(unit.at("value").get<double>());
@@ -165,13 +166,13 @@ TEST_F(Registry, RunsResumesAndMergesToTheSameBytes) {
 
 TEST_F(Registry, HasItsPlaceInReportsAndFormats) {
   run_toy(dir_ / "whole");
-  const std::vector<RunRecord> records = read_records({(dir_ / "whole").string()});
+  const std::vector<report::RunRecord> records = report::read_records({(dir_ / "whole").string()});
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].problem, "");
   EXPECT_TRUE(records[0].finished);
   EXPECT_EQ(records[0].rows.size(), 6u);
   bool charted = false;
-  for (const Figure& figure : figures_of(records)) {
+  for (const report::Figure& figure : figures_of(records)) {
     charted |= figure.section == "A toy" && figure.title == "Errors of a toy" &&
                figure.note == "Lower is better.";
   }
@@ -184,7 +185,7 @@ TEST_F(Registry, HasItsPlaceInReportsAndFormats) {
 
 TEST_F(Registry, AnUnfinishedRunSaysSo) {
   expect_error(ErrorKind::failed, "toy", [&] { run_toy(dir_ / "cut", {}, 700); });
-  const std::vector<RunRecord> records = read_records({(dir_ / "cut").string()});
+  const std::vector<report::RunRecord> records = report::read_records({(dir_ / "cut").string()});
   EXPECT_FALSE(records[0].finished);
   EXPECT_EQ(records[0].expected_units, 30u);
 }
@@ -203,4 +204,4 @@ TEST_F(Registry, NamesAreDifferentAndUnknownOnesAreRefused) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

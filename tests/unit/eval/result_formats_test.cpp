@@ -5,7 +5,7 @@
 
 #include "support/expect_error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
@@ -93,4 +93,4 @@ TEST(ResultFormats, RowsOfAnotherShapeAreNamed) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 TEST(Rouge, WordsAreLowerCaseRuns) {
@@ -35,4 +35,4 @@ TEST(Rouge, ContainmentIsLetterForLetterAndWhole) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -14,7 +14,7 @@
 #include "support/reading_model.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
@@ -443,4 +443,4 @@ TEST(Prompts, FillOnceAndComeFromFiles) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

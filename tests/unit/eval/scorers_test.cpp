@@ -13,7 +13,7 @@
 #include "mrrope/error.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
@@ -107,4 +107,4 @@ TEST(RougeLsum, CountsNoWordTwice) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

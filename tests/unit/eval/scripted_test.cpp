@@ -7,7 +7,7 @@
 
 #include "support/expect_error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 using test::expect_error;
@@ -123,4 +123,4 @@ TEST(Scripted, AnswersItsQuestion) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -92,4 +92,4 @@ TEST(Holm, ByHand) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace mrrope {
+namespace mrrope::eval {
 namespace {
 
 // Bands from perplexities, the same in three documents but for a small spread.
@@ -104,4 +104,4 @@ TEST(Verdict, DocumentsThatEndEarlyAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::eval

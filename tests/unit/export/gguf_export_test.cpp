@@ -8,7 +8,7 @@
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 namespace {
 
 using test::llama_gguf;
@@ -67,4 +67,4 @@ TEST(WriteExport, RefusesFoldersAndMissingNames) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::exporting

@@ -10,7 +10,7 @@
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 namespace {
 
 using nlohmann::ordered_json;
@@ -463,4 +463,4 @@ TEST(OtherReaders, SglangComputesThePlan) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::exporting

@@ -7,7 +7,7 @@
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::exporting {
 namespace {
 
 using test::GgufWriter;
@@ -104,4 +104,4 @@ TEST(Relabel, KnowsWhatEachArchitectureReads) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::exporting

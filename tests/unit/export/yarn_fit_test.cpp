@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace mrrope {
+namespace mrrope::exporting {
 namespace {
 
 Geometry geometry() {
@@ -84,4 +84,4 @@ TEST(YarnFit, SaysHowFarItIsOff) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::exporting

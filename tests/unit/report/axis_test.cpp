@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace mrrope {
+namespace mrrope::report {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -104,4 +104,4 @@ TEST(Axis, ValuesForPeople) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -8,7 +8,7 @@
 #include "report/charts/svg.h"
 #include "report/charts/terminal.h"
 
-namespace mrrope {
+namespace mrrope::report {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -235,4 +235,4 @@ TEST(Chart, ColoursAreFixedByName) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace mrrope {
+namespace mrrope::report {
 namespace {
 
 TEST(Claims, WhatHoldsAndWhatDoesNot) {
@@ -62,4 +62,4 @@ TEST(Claims, RunsSpeakToThem) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -5,7 +5,7 @@
 
 #include "report/charts/data_table.h"
 
-namespace mrrope {
+namespace mrrope::report {
 namespace {
 
 TEST(Markup, NothingThatIsMarkupSurvives) {
@@ -54,4 +54,4 @@ TEST(Markup, TablesAsHtml) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::report

@@ -14,7 +14,7 @@
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::report {
 namespace {
 
 using nlohmann::ordered_json;
@@ -27,7 +27,7 @@ struct FakeRun {
   std::int64_t window = 1024;
 };
 
-MethodUnderTest under(const std::string& name, std::int64_t window) {
+eval::MethodUnderTest under(const std::string& name, std::int64_t window) {
   Extension e;
   e.method = name == "none" ? "none" : "pro";
   e.scale = name == "none" ? 1 : 4;
@@ -37,7 +37,7 @@ MethodUnderTest under(const std::string& name, std::int64_t window) {
 
 // Three documents; the untouched model breaks past its window, the others hold.
 void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
-  std::vector<MethodUnderTest> methods;
+  std::vector<eval::MethodUnderTest> methods;
   for (const std::string& name : fake.methods) methods.push_back(under(name, fake.window));
   const std::vector<std::int64_t> lengths = {fake.window / 2, fake.window, 2 * fake.window};
   ordered_json identity = {
@@ -50,7 +50,7 @@ void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
   for (int d = 0; d < 3; ++d) {
     identity["documents"].push_back({{"id", "text" + std::to_string(d)}, {"tokens", 100000}});
   }
-  RunFolder run(folder, {"mrrope eval ppl <model>", fake.digest, 1});
+  eval::RunFolder run(folder, {"mrrope eval ppl <model>", fake.digest, 1});
   run.begin(identity);
   std::size_t written = 0;
   for (int d = 0; d < 3; ++d) {
@@ -74,7 +74,8 @@ void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
     }
   }
   if (written <= fake.units) {
-    run.finish(results_text(to_json(perplexity_results(run.run(), run.units()))), {2, 1000});
+    run.finish(eval::results_text(eval::to_json(eval::perplexity_results(run.run(), run.units()))),
+               {2, 1000});
   }
 }
 
@@ -195,7 +196,7 @@ TEST(Report, UnknownTasksGetTablesAndCharts) {
   const test::TempFolder temp;
   write_run(temp / "run", {});
   ordered_json run = ordered_json::parse(std::ifstream(temp / "run/run.json"));
-  RunFolder folder(temp / "other", {"mrrope eval other", "sha256:00", 1});
+  eval::RunFolder folder(temp / "other", {"mrrope eval other", "sha256:00", 1});
   run["task"] = "other";
   for (const char* key : {"mrrope", "command", "model_digest", "seed", "measured"}) run.erase(key);
   folder.begin(run);
@@ -260,12 +261,12 @@ TEST(Report, ExplainsTheTermsItUses) {
 TEST(Report, ATaskThatTheUntouchedModelFailsInsideItsWindowIsSaidToBeSo) {
   for (const double inside : {0.0, 60.0}) {
     const test::TempFolder temp;
-    RunFolder folder(temp / "other", {"mrrope eval other m.gguf", "sha256:00", 1});
+    eval::RunFolder folder(temp / "other", {"mrrope eval other m.gguf", "sha256:00", 1});
     // Of an unknown task report reads results.json as it is.
     folder.begin(
         {{"task", "other"},
          {"model", {{"name", "Some Model"}, {"architecture", "x"}, {"train_length", 1024}}},
-         {"methods", methods_identity({under("none", 1024), under("pro", 1024)})}});
+         {"methods", eval::methods_identity({under("none", 1024), under("pro", 1024)})}});
     ordered_json results = {{"results", ordered_json::array()}};
     const auto add = [&](const char* method, int length, double value) {
       results["results"].push_back({{"task", "other/vt"},
@@ -303,7 +304,7 @@ ordered_json fake_sweep() {
 
 RunRecord sweep_record(const ordered_json& results) {
   const test::TempFolder folder;
-  RunFolder run(folder / "sweep", {"mrrope sweep m.gguf", "sha256:00", 1});
+  eval::RunFolder run(folder / "sweep", {"mrrope sweep m.gguf", "sha256:00", 1});
   run.begin({{"task", "sweep"},
              {"model", {{"name", "Some Model"}, {"architecture", "x"}, {"train_length", 1024}}}});
   run.finish(results.dump(), {1, 1});
@@ -385,7 +386,7 @@ ordered_json fake_search() {
 
 RunRecord search_record(const ordered_json& results) {
   const test::TempFolder folder;
-  RunFolder run(folder / "search", {"mrrope tune <model>", "sha256:00", 1});
+  eval::RunFolder run(folder / "search", {"mrrope tune <model>", "sha256:00", 1});
   run.begin({{"task", "tune"},
              {"model", {{"name", "Some Model"}, {"architecture", "x"}, {"train_length", 1024}}}});
   run.append({{"unit", 1}});
@@ -491,4 +492,4 @@ TEST(Paper, StandsBesideTheSameModel) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::report

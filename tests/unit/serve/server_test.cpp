@@ -10,7 +10,7 @@
 #include "support/raw_client.h"
 #include "support/scripted.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 namespace {
 
 using test::get_request;
@@ -62,7 +62,7 @@ struct Running {
   }
   EndlessModel model;
   Ladder ladder;
-  ChatRenderer renderer;
+  engine::ChatRenderer renderer;
   std::unique_ptr<ApiServer> server;
   std::atomic<bool> stop = false;
   std::future<void> done;  // last: waits for the server to end
@@ -157,4 +157,4 @@ TEST(Server, EndsAlthoughAClientReadsNothing) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::serve

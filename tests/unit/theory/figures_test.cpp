@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "theory/theory_figure.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 namespace {
 
 const Geometry kSmall{.rotary_dim = 16, .base = 10000, .train_length = 256};
@@ -97,4 +97,4 @@ TEST(ClaimsFigure, ATerminalReadsLinesAndAPageATable) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::theory

@@ -8,7 +8,7 @@
 #include "mrrope/error.h"
 #include "support/scripted.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 namespace {
 
 // Throws when it is put under a ladder.
@@ -38,4 +38,4 @@ TEST(Measure, AnyOtherFailureIsAnErrorWhateverTheMessage) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::tune

@@ -5,32 +5,32 @@
 
 #include <cmath>
 
-namespace mrrope {
+namespace mrrope::tune {
 namespace {
 
 // Two lengths, three documents: the loss of a row is `loss`, give or take the same for every row.
-PerplexityRow row(const std::string& method, double at_window, double at_end) {
-  PerplexityRow r;
+eval::PerplexityRow row(const std::string& method, double at_window, double at_end) {
+  eval::PerplexityRow r;
   r.method = method;
   for (const double loss : {at_window, at_end}) {
-    PerplexityCell cell;
+    eval::PerplexityCell cell;
     cell.loss = {loss - 0.1, loss + 0.001, loss + 0.1};
-    cell.perplexity = exponential(mean(cell.loss));
+    cell.perplexity = eval::exponential(eval::mean(cell.loss));
     r.cells.push_back(cell);
   }
   return r;
 }
 
-NeedleRow needles(const std::string& method, double share) {
-  NeedleRow r;
+eval::NeedleRow needles(const std::string& method, double share) {
+  eval::NeedleRow r;
   r.method = method;
   r.all = {{{share, 0.02, 100}, {share, 0.02, 100}}};
   return r;
 }
 
 struct Case {
-  PerplexityResults ppl;
-  NeedleResults needle;
+  eval::PerplexityResults ppl;
+  eval::NeedleResults needle;
 
   Case() {
     ppl.lengths = {1024, 4096};
@@ -44,7 +44,7 @@ struct Case {
     ppl.rows.push_back(row(method, at_window, at_end));
     needle.rows.push_back(needles(method, share));
     if (method != "tuned") {
-      const PairedDifference found{{-difference, 0.02, 100}, 0.01};
+      const eval::PairedDifference found{{-difference, 0.02, 100}, 0.01};
       needle.comparisons.push_back({4096, method, "tuned", found, 0.01});
     }
   }
@@ -104,4 +104,4 @@ TEST(Proof, TheUntouchedModelIsShownAndNoRival) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::tune

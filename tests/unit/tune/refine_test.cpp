@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-namespace mrrope {
+namespace mrrope::tune {
 namespace {
 
 const Box kBox{{-2, 0, 0}, {2, 20, 1}, {0.4, 3, 0.1}};
@@ -52,4 +52,4 @@ TEST(Refine, HandsExceptionsOn) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::tune

@@ -14,7 +14,7 @@
 #include "support/temp_folder.h"
 #include "tune/results.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 namespace {
 
 std::string some_text(int start, int bytes) {
@@ -25,8 +25,8 @@ std::string some_text(int start, int bytes) {
   return text;
 }
 
-std::vector<Document> some_documents(int count, int bytes) {
-  std::vector<Document> out;
+std::vector<eval::Document> some_documents(int count, int bytes) {
+  std::vector<eval::Document> out;
   for (int i = 0; i < count; ++i) {
     out.push_back({"d" + std::to_string(i), some_text(100 * i, bytes)});
   }
@@ -36,19 +36,19 @@ std::vector<Document> some_documents(int count, int bytes) {
 class SearchTest : public testing::Test {
  protected:
   explicit SearchTest(const ScriptedOptions& scripted = {}) : model_(scripted) {
-    options_.form = make_form(model_, "planted", std::nullopt, 0);
+    options_.form = eval::make_form(model_, "planted", std::nullopt, 0);
     options_.answers = 2;
     options_.budget = 20;
     options_.weight = 0.05;
   }
-  SearchResult run(RunFolder& folder, bool elastic = false) {
+  SearchResult run(eval::RunFolder& folder, bool elastic = false) {
     const Space space = make_space(model_.facts().geometry, 1024, elastic);
     const SearchSet set = make_search_set(model_, space, some_documents(4, 1500), options_);
-    Progress progress;
+    eval::Progress progress;
     return run_search(model_, space, set, published(space), options_, folder, progress);
   }
   SearchResult run(bool elastic = false) {
-    RunFolder folder;
+    eval::RunFolder folder;
     return run(folder, elastic);
   }
 
@@ -107,13 +107,13 @@ TEST_F(SearchTest, GoesOnWhereItWasStopped) {
     ScriptedModel broken(failing);
     const Space space = make_space(broken.facts().geometry, 1024, false);
     const SearchSet set = make_search_set(broken, space, some_documents(4, 1500), options_);
-    RunFolder folder(temp.path() / "run", {"again", "model", 1});
-    Progress progress;
+    eval::RunFolder folder(temp.path() / "run", {"again", "model", 1});
+    eval::Progress progress;
     EXPECT_THROW(run_search(broken, space, set, published(space), options_, folder, progress),
                  Error);
   }
   {
-    RunFolder folder(temp.path() / "run", {"again", "model", 1});
+    eval::RunFolder folder(temp.path() / "run", {"again", "model", 1});
     const SearchResult resumed = run(folder);
     EXPECT_EQ(resumed.trials[resumed.best].proposal.numbers,
               whole.trials[whole.best].proposal.numbers);
@@ -123,7 +123,7 @@ TEST_F(SearchTest, GoesOnWhereItWasStopped) {
   }
   // Now everything comes from the journal.
   const std::int64_t computed = model_.computed();
-  RunFolder folder(temp.path() / "run", {"again", "model", 1});
+  eval::RunFolder folder(temp.path() / "run", {"again", "model", 1});
   run(folder);
   EXPECT_EQ(model_.computed(), computed);
 }
@@ -131,7 +131,7 @@ TEST_F(SearchTest, GoesOnWhereItWasStopped) {
 TEST_F(SearchTest, RefusesJournalLinesOfWrongTypes) {
   const test::TempFolder temp(test::fast_place());
   {
-    RunFolder folder(temp.path() / "run", {"again", "model", 1});
+    eval::RunFolder folder(temp.path() / "run", {"again", "model", 1});
     run(folder);
   }
   const std::string journal = test::read_file(temp.path() / "run/journal.jsonl");
@@ -143,14 +143,14 @@ TEST_F(SearchTest, RefusesJournalLinesOfWrongTypes) {
     changed[key] = nullptr;
     test::write_file(temp.path() / "run/journal.jsonl",
                      journal.substr(0, first) + changed.dump() + journal.substr(end));
-    RunFolder folder(temp.path() / "run", {"again", "model", 1});
+    eval::RunFolder folder(temp.path() / "run", {"again", "model", 1});
     test::expect_error(ErrorKind::corrupt, "damaged", [&] { run(folder); });
   }
 }
 
 TEST_F(SearchTest, AnInterruptNamesTheCommandToGoOnWith) {
   const test::TempFolder temp(test::fast_place());
-  RunFolder folder(temp.path() / "run", {"mrrope tune again", "model", 1});
+  eval::RunFolder folder(temp.path() / "run", {"mrrope tune again", "model", 1});
   request_interrupt();
   try {
     run(folder);
@@ -215,7 +215,7 @@ TEST_F(NanUnderYarn, OnlyYarnIsDropped) {
 
 TEST(SearchText, PlantsEveryAnswerOnceAndAsksForIt) {
   const ScriptedModel model({});
-  const NeedleForm form = make_form(model, "planted", std::nullopt, 0);
+  const eval::NeedleForm form = eval::make_form(model, "planted", std::nullopt, 0);
   const std::vector<Token> document = model.tokenize(some_text(1, 3000), false, false);
   const SearchText text = plant(model, form, "d", document, 2048, 4, 1, 0);
   EXPECT_LE(std::int64_t(text.tokens.size()), 2048);
@@ -243,7 +243,7 @@ TEST(SearchText, PlantsEveryAnswerOnceAndAsksForIt) {
 
 TEST(Split, IsDisjointJoinsShortTextsAndRefusesTooFew) {
   const ScriptedModel model({});
-  std::vector<Document> documents = some_documents(6, 1200);
+  std::vector<eval::Document> documents = some_documents(6, 1200);
   for (int i = 0; i < 6; ++i) {
     documents.push_back({"s" + std::to_string(i), some_text(i, 600)});
   }
@@ -252,7 +252,7 @@ TEST(Split, IsDisjointJoinsShortTextsAndRefusesTooFew) {
   EXPECT_EQ(split.search.size(), 4u);
   std::set<std::string> ids;
   for (const auto* part : {&split.search, &split.held_out}) {
-    for (const Document& d : *part) {
+    for (const eval::Document& d : *part) {
       EXPECT_GE(d.text.size(), 1000u);
       EXPECT_TRUE(ids.insert(d.id).second);
     }
@@ -269,4 +269,4 @@ TEST(Split, IsDisjointJoinsShortTextsAndRefusesTooFew) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::tune

@@ -9,7 +9,7 @@
 #include "mrrope/error.h"
 #include "support/expect_error.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 namespace {
 
 Geometry tiny() {
@@ -124,4 +124,4 @@ TEST(Knots, StayMonotoneKeepTheEndsAndZeroChangesNothing) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::tune

@@ -11,7 +11,7 @@
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 
-namespace mrrope {
+namespace mrrope::tune {
 namespace {
 
 using test::expect_error;
@@ -114,12 +114,12 @@ class SweepRun : public testing::Test {
     }
   }
   SweepResults run(const std::string& folder) {
-    Progress progress;
+    eval::Progress progress;
     return run_sweep(model_, {{"uni", "pro"}, {1, 2}, {}, 256, 1}, documents_, folder,
                      {"mrrope sweep", "digest", 1}, progress);
   }
   ScriptedModel model_{{}};
-  std::vector<Document> documents_;
+  std::vector<eval::Document> documents_;
   TempFolder folder_;
 };
 
@@ -153,7 +153,7 @@ TEST_F(SweepRun, ResumesFromItsJournalAndGivesTheSameResults) {
 TEST_F(SweepRun, WithoutAFolderGivesTheSameResults) {
   const std::string out = folder_.file("sweep");
   run(out);
-  EXPECT_EQ(results_text(to_json(run(""))), read_file(out + "/results.json"));
+  EXPECT_EQ(eval::results_text(to_json(run(""))), read_file(out + "/results.json"));
 }
 
 TEST_F(SweepRun, CsvHasALinePerPoint) {
@@ -180,4 +180,4 @@ TEST(ParsePairs, StepsWithoutOverflow) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::tune

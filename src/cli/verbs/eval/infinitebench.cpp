@@ -16,13 +16,13 @@ namespace {
 
 struct InfiniteFlags {
   SampleFlags sample;
-  InfiniteOptions options;
+  eval::InfiniteOptions options;
   std::string data, least, most;
 };
 
 void run_infinitebench(const InfiniteFlags& flags) {
   const EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
-  InfiniteOptions options = flags.options;
+  eval::InfiniteOptions options = flags.options;
   options.seed = flags.sample.seed;
   options.length = job.longest;
   if (!flags.least.empty()) options.least = parse_length(flags.least);
@@ -35,9 +35,9 @@ void run_infinitebench(const InfiniteFlags& flags) {
   }
   options.prompts = chosen_prompts(flags.sample);
   const OpenModel model = open_for_samples(job);
-  const Target target = model.target();
-  const PromptFrame frame(target.tokenizer(), frame_options(flags.sample));
-  TokenCounter counter(target.tokenizer(), frame.chat());
+  const eval::Target target = model.target();
+  const eval::PromptFrame frame(target.tokenizer(), frame_options(flags.sample));
+  eval::TokenCounter counter(target.tokenizer(), frame.chat());
   if (flags.data.empty()) {
     return run_suite(flags.sample, job, target,
                      make_infinitebench(frame, counter, options, job.lengths));
@@ -47,7 +47,7 @@ void run_infinitebench(const InfiniteFlags& flags) {
                 "give --ctx alone, or --lengths without --data");
   }
   std::vector<std::string> notes;
-  const SampleSuite suite =
+  const eval::SampleSuite suite =
       read_infinitebench(target.tokenizer(), frame, flags.data, options, notes);
   for (const std::string& line : notes) note(line);
   run_suite(flags.sample, job, target, suite);

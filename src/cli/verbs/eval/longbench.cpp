@@ -16,7 +16,7 @@ namespace {
 
 struct LongbenchFlags {
   SampleFlags sample;
-  LongbenchOptions options;
+  eval::LongbenchOptions options;
   std::string data, most, longer = "drop";
 };
 
@@ -26,7 +26,7 @@ void run_longbench(const LongbenchFlags& flags) {
     throw Error(ErrorKind::usage, "LongBench-v2 runs at one length",
                 "give --ctx, or one of --lengths");
   }
-  LongbenchOptions options = flags.options;
+  eval::LongbenchOptions options = flags.options;
   options.seed = flags.sample.seed;
   options.length = flags.most.empty() ? job.longest : parse_length(flags.most);
   if (options.length > job.ctx) {
@@ -37,13 +37,14 @@ void run_longbench(const LongbenchFlags& flags) {
   options.truncate = flags.longer == "truncate";
   options.prompts = chosen_prompts(flags.sample);
   const OpenModel model = open_for_samples(job);
-  const Target target = model.target();
-  FrameOptions frame_flags = frame_options(flags.sample);
+  const eval::Target target = model.target();
+  eval::FrameOptions frame_flags = frame_options(flags.sample);
   // The authors read a bare text.
   if (options.mode == "letters" && frame_flags.chat == "auto") frame_flags.chat = "off";
-  const PromptFrame frame(target.tokenizer(), frame_flags);
+  const eval::PromptFrame frame(target.tokenizer(), frame_flags);
   std::vector<std::string> notes;
-  const SampleSuite suite = read_longbench(target.tokenizer(), frame, flags.data, options, notes);
+  const eval::SampleSuite suite =
+      read_longbench(target.tokenizer(), frame, flags.data, options, notes);
   for (const std::string& line : notes) note(line);
   run_suite(flags.sample, job, target, suite);
 }

@@ -19,9 +19,9 @@ namespace {
 
 struct NeedleFlags {
   EvalFlags eval;
-  std::vector<double> depths = usual_depths();
+  std::vector<double> depths = eval::usual_depths();
   std::vector<std::string> haystack;
-  DocumentOptions documents;
+  eval::DocumentOptions documents;
   std::string form;
   std::optional<std::string> needle, question, answer;
   int answer_tokens = 0;
@@ -36,18 +36,20 @@ std::vector<std::int64_t> equal_steps(std::int64_t /*window*/, std::int64_t ctx)
   return lengths;
 }
 
-void print_dry_run(const EvalJob& job, const Target& target, const std::vector<Document>& documents,
-                   const NeedleOptions& options) {
+void print_dry_run(const EvalJob& job, const eval::Target& target,
+                   const std::vector<eval::Document>& documents,
+                   const eval::NeedleOptions& options) {
   check_needle(target, job.methods, options);
   const auto haystacks =
       make_haystacks(target.tokenizer(), documents, job.longest, options.samples);
-  const NeedleGrid grid{options.lengths, options.depths};
+  const eval::NeedleGrid grid{options.lengths, options.depths};
   std::int64_t tokens = 0;
   std::int64_t naive = 0;
   for (std::size_t s = 0; s < options.samples; ++s) {
-    const NeedleTree tree = plan_tree(target.tokenizer(), options.form, grid,
-                                      haystacks[s % haystacks.size()].tokens, options.seed, s);
-    for (const MethodUnderTest& method : job.methods) {
+    const eval::NeedleTree tree =
+        plan_tree(target.tokenizer(), options.form, grid, haystacks[s % haystacks.size()].tokens,
+                  options.seed, s);
+    for (const eval::MethodUnderTest& method : job.methods) {
       tokens += shares(options, method) ? tree.tokens : tree.naive_tokens;
       naive += tree.naive_tokens;
     }
@@ -64,27 +66,29 @@ void run_needle_command(const NeedleFlags& flags) {
   EvalJob job = prepare_eval(flags.eval, equal_steps);
   job.engine.timelines = 3;  // trunk, branch, question
   const OpenModel model = open_model(job);
-  const Target target = model.target();
+  const eval::Target target = model.target();
 
-  NeedleOptions options;
-  options.lengths = sorted_lengths(job.lengths);
+  eval::NeedleOptions options;
+  options.lengths = eval::sorted_lengths(job.lengths);
   options.depths = flags.depths;
   options.samples = flags.samples;
   options.seed = flags.seed;
-  std::optional<NeedleTexts> own;
+  std::optional<eval::NeedleTexts> own;
   if (flags.needle || flags.question || flags.answer) {
-    own = NeedleTexts{flags.needle.value_or(""), flags.question.value_or(""),
-                      flags.answer.value_or("")};
+    own = eval::NeedleTexts{flags.needle.value_or(""), flags.question.value_or(""),
+                            flags.answer.value_or("")};
   }
   options.whole_prompts = job.engine.climb_last;
   options.form = make_form(target.tokenizer(), flags.form, own, flags.answer_tokens);
 
-  const DocumentSet set = read_texts(flags.haystack, flags.documents);
+  const eval::DocumentSet set = read_texts(flags.haystack, flags.documents);
   if (flags.eval.dry_run) return print_dry_run(job, target, set.documents, options);
 
-  run_eval(flags.eval, job, target, options.seed, [&](RunFolder& folder, Progress& progress) {
-    return task_results(run_needle(target, job.methods, set.documents, options, folder, progress));
-  });
+  run_eval(flags.eval, job, target, options.seed,
+           [&](eval::RunFolder& folder, eval::Progress& progress) {
+             return task_results(
+                 run_needle(target, job.methods, set.documents, options, folder, progress));
+           });
 }
 
 }  // namespace

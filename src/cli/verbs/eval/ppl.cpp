@@ -19,10 +19,10 @@ namespace {
 struct PplFlags {
   EvalFlags eval;
   std::vector<std::string> text;
-  DocumentOptions documents;
+  eval::DocumentOptions documents;
   std::string select = "first";
   std::int64_t stride = 0;
-  int kl_positions = PerplexityOptions{}.kl_positions;
+  int kl_positions = eval::PerplexityOptions{}.kl_positions;
 };
 
 // Half the window, the window, and doubling up to ctx.
@@ -33,9 +33,9 @@ std::vector<std::int64_t> usual_lengths(std::int64_t window, std::int64_t ctx) {
   return out;
 }
 
-void print_dry_run(const EvalJob& job, TimelineModel& model, const DocumentSet& set) {
+void print_dry_run(const EvalJob& job, TimelineModel& model, const eval::DocumentSet& set) {
   std::vector<std::int64_t> passes;
-  for (const Document& d : set.documents) {
+  for (const eval::Document& d : set.documents) {
     const auto tokens = std::int64_t(model.tokenize(d.text, true, false).size());
     for (std::size_t i = 0; i < job.methods.size(); ++i)
       passes.push_back(std::min(tokens, job.longest));
@@ -60,24 +60,25 @@ void run_ppl(const PplFlags& flags) {
   job.engine.timelines = 2;
   const auto model = open_local(job.model, job.engine);
 
-  DocumentOptions choice = flags.documents;
-  choice.select = flags.select == "random" ? Select::random : Select::first;
+  eval::DocumentOptions choice = flags.documents;
+  choice.select = flags.select == "random" ? eval::Select::random : eval::Select::first;
   if (choice.samples > 0) {
-    choice.keep = [&](const Document& d) {
+    choice.keep = [&](const eval::Document& d) {
       return std::int64_t(model->tokenize(d.text, true, false).size()) >= job.longest;
     };
   }
-  const DocumentSet set = read_texts(flags.text, choice);
+  const eval::DocumentSet set = read_texts(flags.text, choice);
   if (flags.eval.dry_run) return print_dry_run(job, *model, set);
 
-  PerplexityOptions options;
+  eval::PerplexityOptions options;
   options.lengths = job.lengths;
   options.stride = flags.stride;
   options.kl_positions = flags.kl_positions;
-  run_eval(flags.eval, job, *model, choice.seed, [&](RunFolder& folder, Progress& progress) {
-    return task_results(
-        run_perplexity(*model, job.methods, set.documents, options, folder, progress));
-  });
+  run_eval(flags.eval, job, *model, choice.seed,
+           [&](eval::RunFolder& folder, eval::Progress& progress) {
+             return task_results(
+                 run_perplexity(*model, job.methods, set.documents, options, folder, progress));
+           });
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 struct RulerFlags {
   SampleFlags sample;
-  RulerOptions options;
+  eval::RulerOptions options;
   std::string data, squad, hotpot;
 };
 
@@ -29,22 +29,23 @@ std::vector<std::int64_t> doubling(std::int64_t /*window*/, std::int64_t ctx) {
 
 void run_ruler(const RulerFlags& flags) {
   const EvalJob job = prepare_eval(flags.sample.eval, doubling);
-  RulerOptions options = flags.options;
+  eval::RulerOptions options = flags.options;
   options.lengths = job.lengths;
   options.seed = flags.sample.seed;
   options.squad = flags.squad;
   options.hotpot = flags.hotpot;
   options.prompts = chosen_prompts(flags.sample);
   const OpenModel model = open_for_samples(job);
-  const Target target = model.target();
-  FrameOptions frame_flags = frame_options(flags.sample);
+  const eval::Target target = model.target();
+  eval::FrameOptions frame_flags = frame_options(flags.sample);
   // RULER's files include their template.
   if (!flags.data.empty() && frame_flags.chat == "auto") frame_flags.chat = "off";
-  const PromptFrame frame(target.tokenizer(), frame_flags);
-  TokenCounter counter(target.tokenizer(), frame.chat());
+  const eval::PromptFrame frame(target.tokenizer(), frame_flags);
+  eval::TokenCounter counter(target.tokenizer(), frame.chat());
   std::vector<std::string> notes;
-  const SampleSuite suite = flags.data.empty() ? make_ruler(frame, counter, options)
-                                               : read_ruler(frame, flags.data, options, notes);
+  const eval::SampleSuite suite = flags.data.empty()
+                                      ? make_ruler(frame, counter, options)
+                                      : read_ruler(frame, flags.data, options, notes);
   for (const std::string& line : notes) note(line);
   run_suite(flags.sample, job, target, suite);
 }

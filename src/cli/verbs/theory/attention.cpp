@@ -17,7 +17,7 @@ namespace mrrope::cli {
 namespace {
 
 struct AttentionFlags : TheoryFlags {
-  LocalOptions engine;
+  engine::LocalOptions engine;
   std::vector<std::string> text;
   std::vector<int> layers;
   std::int64_t tokens = 0;
@@ -28,7 +28,7 @@ struct AttentionFlags : TheoryFlags {
 std::string joined_texts(const std::vector<std::string>& given) {
   const std::vector<std::string> paths = given.empty() ? default_texts() : given;
   std::string text;
-  for (const Document& d : read_documents({paths.begin(), paths.end()}, {}).documents) {
+  for (const eval::Document& d : eval::read_documents({paths.begin(), paths.end()}, {}).documents) {
     text += d.text + "\n\n";
   }
   return text;
@@ -43,7 +43,7 @@ void run_attention(const AttentionFlags& flags) {
     throw Error(ErrorKind::usage, cat(flags.pairs, " pairs give no spread"), "give --pairs 50");
   }
   const Geometry& g = subject.geometry;
-  const std::vector<NamedPlan> plans = theory_plans(flags, g, 4);
+  const std::vector<theory::NamedPlan> plans = theory_plans(flags, g, 4);
   const std::int64_t tokens =
       flags.tokens > 0 ? flags.tokens : std::min<std::int64_t>(1024, g.train_length);
   if (tokens > g.train_length) {

@@ -30,7 +30,7 @@ const std::vector<Example>& examples() {
   return list;
 }
 
-void write_svgs(const TheoryFlags& flags, const TheoryFigure& result) {
+void write_svgs(const TheoryFlags& flags, const theory::TheoryFigure& result) {
   const std::filesystem::path first = flags.svg;
   std::size_t index = 0;
   const auto write = [&](const std::string& content) {
@@ -42,12 +42,12 @@ void write_svgs(const TheoryFlags& flags, const TheoryFigure& result) {
     write_output(path.string(), content);
     if (flags.svg != "-") note(cat("wrote ", path.string()));
   };
-  for (const Figure& f : result.figures) {
-    if (const auto* chart = std::get_if<LineChart>(&f.content)) {
+  for (const report::Figure& f : result.figures) {
+    if (const auto* chart = std::get_if<report::LineChart>(&f.content)) {
       write(to_svg(*chart, {.width = 760, .standalone = true}));
       continue;
     }
-    for (const HeatMap& map : std::get<std::vector<HeatMap>>(f.content)) {
+    for (const report::HeatMap& map : std::get<std::vector<report::HeatMap>>(f.content)) {
       write(to_svg(map, {.width = 760, .standalone = true}));
     }
   }
@@ -56,34 +56,35 @@ void write_svgs(const TheoryFlags& flags, const TheoryFigure& result) {
   }
 }
 
-std::string page_of(const TheoryFigure& result) {
-  std::string body = cat("<section class=\"verdict\"><h1>", escaped(result.title), "</h1>\n");
+std::string page_of(const theory::TheoryFigure& result) {
+  std::string body =
+      cat("<section class=\"verdict\"><h1>", report::escaped(result.title), "</h1>\n");
   std::string line;
   for (const char c : result.words + "\n") {
     if (c != '\n') {
       line += c;
     } else if (!line.empty()) {
-      body += cat("<p>", escaped(line), "</p>\n");
+      body += cat("<p>", report::escaped(line), "</p>\n");
       line.clear();
     }
   }
   body += "</section>\n";
   std::string lines;
   std::string maps;
-  for (const Figure& f : result.figures) {
-    if (const auto* chart = std::get_if<LineChart>(&f.content)) {
-      lines += figure(*chart, escaped(f.note), table_of(*chart), f.file);
+  for (const report::Figure& f : result.figures) {
+    if (const auto* chart = std::get_if<report::LineChart>(&f.content)) {
+      lines += figure(*chart, report::escaped(f.note), table_of(*chart), f.file);
     } else {
-      const auto& content = std::get<std::vector<HeatMap>>(f.content);
-      DataTable table = table_of(content);
+      const auto& content = std::get<std::vector<report::HeatMap>>(f.content);
+      report::DataTable table = table_of(content);
       table.caption = f.title;
-      maps += figure(content, f.title, escaped(f.note), table, f.file);
+      maps += figure(content, f.title, report::escaped(f.note), table, f.file);
     }
   }
   if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
   body += maps;
-  for (const DataTable& t : result.page) body += to_html(t);
-  return to_page({cat("mrrope theory: ", result.title), "theory", body});
+  for (const report::DataTable& t : result.page) body += to_html(t);
+  return report::to_page({cat("mrrope theory: ", result.title), "theory", body});
 }
 
 }  // namespace
@@ -117,14 +118,14 @@ Subject theory_subject(const SubjectFlags& flags) {
   return resolve(flags);
 }
 
-std::vector<NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
-                                    double usual_scale) {
+std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
+                                            double usual_scale) {
   ExtensionFlags extension = flags.extension;
   if (extension.methods.empty() && extension.plan_files.empty()) {
     extension.methods = {"none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro"};
   }
   if (!extension.scale && extension.ctx.empty()) extension.scale = usual_scale;
-  std::vector<NamedPlan> plans;
+  std::vector<theory::NamedPlan> plans;
   for (const Candidate& c : resolve(extension, geometry)) {
     const auto* plan = std::get_if<Plan>(&c.content);
     plans.push_back({c.name, plan ? *plan : std::get<Ladder>(c.content).rungs().back().plan});
@@ -138,7 +139,7 @@ std::vector<NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& ge
   return plans;
 }
 
-void print_theory(const TheoryFlags& flags, const TheoryFigure& result) {
+void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) {
   if (!flags.svg.empty()) write_svgs(flags, result);
   if (!flags.html.empty()) {
     write_output(flags.html, page_of(result));
@@ -155,9 +156,9 @@ void print_theory(const TheoryFlags& flags, const TheoryFigure& result) {
   if (!flags.svg.empty() || !flags.html.empty() || !flags.csv.empty()) return;
   std::cout << result.title << "\n" << result.words << result.details << "\n";
   if (stdout_is_terminal()) {
-    for (const Figure& f : result.figures) print_chart(f.content);
+    for (const report::Figure& f : result.figures) print_chart(f.content);
   }
-  for (const DataTable& t : result.terminal) {
+  for (const report::DataTable& t : result.terminal) {
     std::vector<std::size_t> left(t.text_columns);
     for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
     std::vector<TextRow> rows = {t.header};

@@ -26,9 +26,9 @@ Subject theory_subject(const SubjectFlags& flags);
 
 // The plans of --methods and --plan at --scale, --ctx or `usual_scale`; without --methods the
 // usual ones. Of a ladder, its last rung.
-std::vector<NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
-                                    double usual_scale);
-void print_theory(const TheoryFlags& flags, const TheoryFigure& figure);
+std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
+                                            double usual_scale);
+void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& figure);
 
 void add_theory_attention(CLI::App& theory);
 

@@ -33,12 +33,12 @@ void run_estimate(const EstimateFlags& flags) {
   const Geometry g = theory_subject(flags.subject).geometry;
   const std::int64_t length =
       flags.length.empty() ? 4 * g.train_length : parse_length(flags.length);
-  print_theory(flags, estimate_figure(g, flags.bases, length, flags.bound));
+  print_theory(flags, theory::estimate_figure(g, flags.bases, length, flags.bound));
 }
 
 void run_factors(const TheoryFlags& flags) {
   const Geometry g = theory_subject(flags.subject).geometry;
-  std::vector<PlanGroup> groups;
+  std::vector<theory::PlanGroup> groups;
   if (flags.extension.scale || !flags.extension.ctx.empty()) {
     groups.push_back({"", theory_plans(flags, g, 0)});
   } else {
@@ -68,12 +68,12 @@ struct ClaimsFlags : TheoryFlags {
 };
 
 void run_claims(const ClaimsFlags& flags) {
-  std::vector<RunRecord> runs;
-  if (!flags.results.empty()) runs = read_records(flags.results);
-  for (const RunRecord& r : runs) {
+  std::vector<report::RunRecord> runs;
+  if (!flags.results.empty()) runs = report::read_records(flags.results);
+  for (const report::RunRecord& r : runs) {
     if (!r.problem.empty()) note(cat("skipped ", r.folder, ": ", r.problem));
   }
-  print_theory(flags, claims_figure(runs));
+  print_theory(flags, theory::claims_figure(runs));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "engine/llama/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -234,4 +234,4 @@ Capture capture_attention(const Model& model, const LocalOptions& options, std::
   return capture;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

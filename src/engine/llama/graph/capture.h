@@ -10,7 +10,7 @@
 #include "core/attention.h"
 #include "engine/llama/local.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // Reads the first `tokens` tokens of the text (BOS included) as the model was shipped and keeps the
 // queries and keys of these layers; no layers given: four, evenly spread. Throws Error: usage (a
@@ -18,4 +18,4 @@ namespace mrrope {
 Capture capture_attention(const Model& model, const LocalOptions& options, std::string_view text,
                           std::int64_t tokens, std::vector<int> layers);
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

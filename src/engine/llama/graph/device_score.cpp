@@ -6,7 +6,7 @@
 
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -92,4 +92,4 @@ bool DeviceScorer::run(ggml_tensor* logits, std::size_t first,
   return true;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -9,7 +9,7 @@
 
 #include "engine/llama/llama_api.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 class DeviceScorer {
  public:
@@ -34,4 +34,4 @@ class DeviceScorer {
   std::unique_ptr<ggml_gallocr, FreeAllocator> allocator_;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -10,7 +10,7 @@
 #include "core/turns.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -453,4 +453,4 @@ ggml_tensor* Injector::divisors(std::size_t slot, const RotaryEdit& edit,
   return d.tensor;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

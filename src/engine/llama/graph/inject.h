@@ -21,7 +21,7 @@
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // One rotation of queries or keys in the model's own graph, as shipped.
 struct Rotation {
@@ -144,4 +144,4 @@ class Injector {
   std::string failure_;                      // of this decode: no exception may cross the callback
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

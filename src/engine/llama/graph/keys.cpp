@@ -9,7 +9,7 @@
 #include "engine/llama/graph/inject.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -226,4 +226,4 @@ void KeyTurner::turn_some(Site& site, std::span<const std::int32_t> cells,
   }
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -20,7 +20,7 @@
 
 #include "engine/llama/llama_api.h"
 
-namespace mrrope {
+namespace mrrope::engine {
 
 struct Rotation;
 struct RotarySetting;
@@ -75,4 +75,4 @@ class KeyTurner {
   std::map<ggml_backend_dev_t, Site> sites_;
 };
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

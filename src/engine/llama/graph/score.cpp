@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace mrrope {
+namespace mrrope::engine {
 
 namespace {
 
@@ -127,4 +127,4 @@ TopTwo top_two(std::span<const float> logits) noexcept {
   return result;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

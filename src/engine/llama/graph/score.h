@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-namespace mrrope {
+namespace mrrope::engine {
 
 // ln softmax(logits)[target]. NaN if any logit is NaN or plus infinity; minus infinity is an
 // ordinary logit of a token that cannot be. Exponentials in float (relative error below 3e-7), sums
@@ -22,4 +22,4 @@ struct TopTwo {
 };
 TopTwo top_two(std::span<const float> logits) noexcept;
 
-}  // namespace mrrope
+}  // namespace mrrope::engine

@@ -13,7 +13,7 @@
 #include "eval/text/words.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -337,4 +337,4 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
   return suite;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -13,7 +13,7 @@
 #include "eval/samples/prompts.h"
 #include "eval/samples/sample.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct InfiniteTask {
   std::string name;
@@ -65,4 +65,4 @@ double infinitebench_lenient(const std::string& task, const nlohmann::ordered_js
 
 const SampleRules& infinitebench_rules();
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -9,7 +9,7 @@
 #include "eval/text/words.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -148,4 +148,4 @@ SampleSuite make_infinitebench(const PromptFrame& frame, TokenCounter& counter,
   return suite;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -13,7 +13,7 @@
 #include "eval/text/unicode.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -368,4 +368,4 @@ const SampleRules& infinitebench_rules() {
   return rules;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -14,7 +14,7 @@
 #include "eval/text/words.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -201,4 +201,4 @@ SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame, con
   return suite;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

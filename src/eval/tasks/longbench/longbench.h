@@ -15,7 +15,7 @@
 #include "eval/samples/prompts.h"
 #include "eval/samples/sample.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct LongbenchOptions {
   std::string mode = "generate";  // or "letters"
@@ -38,4 +38,4 @@ char longbench_letter(std::string_view text);
 
 const SampleRules& longbench_rules();
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/longbench/longbench.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -46,4 +46,4 @@ const SampleRules& longbench_rules() {
   return rules;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -11,7 +11,7 @@
 #include "eval/tasks/needle/needle_plan.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -354,4 +354,4 @@ NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest
   return run_job(target, job, folder, progress, needle_results);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

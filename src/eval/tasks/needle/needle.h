@@ -20,7 +20,7 @@
 #include "eval/tasks/needle/needle_results.h"
 #include "eval/text/documents.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct NeedleOptions {
   std::vector<std::int64_t> lengths;  // tokens; sorted and made unique here
@@ -69,4 +69,4 @@ NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest
                          const std::vector<Document>& documents, const NeedleOptions& options,
                          RunFolder& folder, Progress& progress);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

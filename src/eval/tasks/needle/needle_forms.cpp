@@ -9,7 +9,7 @@
 #include "eval/score/rouge.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -154,4 +154,4 @@ std::vector<Token> head_of(const Tokenizer& model, const NeedleForm& form) {
   return model.tokenize(form.before, true, form.special);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

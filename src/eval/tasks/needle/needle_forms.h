@@ -15,7 +15,7 @@
 
 #include "model/tokenizer.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // The user's own needle instead of a built-in one.
 struct NeedleTexts {
@@ -55,4 +55,4 @@ Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t
 // The text before the haystack, with the BOS of the whole prompt if the model has one.
 std::vector<Token> head_of(const Tokenizer& model, const NeedleForm& form);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -99,4 +99,4 @@ NeedleTree plan_tree(const Tokenizer& model, const NeedleForm& form, const Needl
   return tree;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

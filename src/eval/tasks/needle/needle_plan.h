@@ -27,7 +27,7 @@
 #include "eval/tasks/needle/needle_forms.h"
 #include "model/tokenizer.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct NeedleGrid {
   std::vector<std::int64_t> lengths;  // ascending
@@ -67,4 +67,4 @@ std::optional<std::int64_t> snap_back(const Tokenizer& model, std::span<const To
 NeedleTree plan_tree(const Tokenizer& model, const NeedleForm& form, const NeedleGrid& grid,
                      std::span<const Token> haystack, std::uint64_t seed, std::size_t sample);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

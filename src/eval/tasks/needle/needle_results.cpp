@@ -9,7 +9,7 @@
 #include "eval/score/rouge.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -250,4 +250,4 @@ Task needle_task() {
   return task;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -13,7 +13,7 @@
 #include "eval/stats/comparison.h"
 #include "eval/stats/near_tie.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // The task's name in run.json, journals and results.
 constexpr const char* kNeedle = "needle";
@@ -72,4 +72,4 @@ PlaceOf needle_places(const nlohmann::ordered_json& run);
 TaskResults task_results(const NeedleResults& results);
 Task needle_task();
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

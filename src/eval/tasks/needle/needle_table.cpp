@@ -6,7 +6,7 @@
 #include "base/text_table.h"
 #include "eval/tasks/needle/needle_results.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -111,4 +111,4 @@ std::string to_text(const NeedleResults& results, bool shaded) {
   return text + remarks(results);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

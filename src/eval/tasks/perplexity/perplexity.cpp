@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -380,4 +380,4 @@ PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodU
   return run_job(model, job, folder, progress, perplexity_results);
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -18,7 +18,7 @@
 #include "eval/text/documents.h"
 #include "model/timeline_model.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct PerplexityOptions {
   std::vector<std::int64_t> lengths;  // tokens; sorted and made unique here
@@ -50,4 +50,4 @@ PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodU
                                  const PerplexityOptions& options, RunFolder& folder,
                                  Progress& progress);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -10,7 +10,7 @@
 #include "eval/run/method_under_test.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -319,4 +319,4 @@ Task perplexity_task() {
   return task;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -12,7 +12,7 @@
 #include "eval/stats/comparison.h"
 #include "eval/stats/verdict.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // The task's name in run.json, journals and results.
 constexpr const char* kPerplexity = "ppl";
@@ -66,4 +66,4 @@ PlaceOf perplexity_places(const nlohmann::ordered_json& run);
 TaskResults task_results(const PerplexityResults& results);
 Task perplexity_task();
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

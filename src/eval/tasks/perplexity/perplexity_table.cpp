@@ -5,7 +5,7 @@
 #include "base/text_table.h"
 #include "eval/tasks/perplexity/perplexity_results.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -98,4 +98,4 @@ std::string to_text(const PerplexityResults& results) {
   return text;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -10,7 +10,7 @@
 #include "eval/text/jsonl.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
@@ -236,4 +236,4 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
   return suite;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

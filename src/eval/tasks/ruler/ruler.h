@@ -15,7 +15,7 @@
 #include "eval/samples/prompts.h"
 #include "eval/samples/sample.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 // A score of at least this counts as reaching a length: that of Llama-2-7B-chat at 4K.
 constexpr double kRulerThreshold = 0.856;
@@ -69,4 +69,4 @@ std::shared_ptr<const QaCorpus> qa_corpus(const RulerTask& task, const RulerOpti
 Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length,
                    std::shared_ptr<const QaCorpus> corpus);
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

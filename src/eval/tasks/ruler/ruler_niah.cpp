@@ -8,7 +8,7 @@
 #include "eval/tasks/ruler/ruler.h"
 #include "eval/text/words.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -148,4 +148,4 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options, std::in
   return drafter;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -12,7 +12,7 @@
 #include "eval/text/words.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 struct QaQuestion {
   std::string query;
@@ -289,4 +289,4 @@ Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int6
   return drafter;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -10,7 +10,7 @@
 #include "eval/stats/comparison.h"
 #include "eval/tasks/ruler/ruler.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
@@ -82,4 +82,4 @@ const SampleRules& ruler_rules() {
   return rules;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

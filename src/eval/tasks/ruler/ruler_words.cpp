@@ -9,7 +9,7 @@
 #include "eval/tasks/ruler/ruler.h"
 #include "eval/text/words.h"
 
-namespace mrrope {
+namespace mrrope::eval {
 
 namespace {
 
@@ -189,4 +189,4 @@ Drafter fwe_drafter(const RulerOptions& options, std::int64_t length) {
   return drafter;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::eval

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-namespace mrrope {
+namespace mrrope::serve {
 namespace {
 
 constexpr BodyLimits kLargest{100000};
@@ -188,4 +188,4 @@ TEST(Request, Tokens) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -10,7 +10,7 @@
 #include "serve/api/metrics.h"
 #include "support/scripted.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 namespace {
 
 // Stops before its computation number `at` until open() is called.
@@ -51,7 +51,7 @@ struct Trial {
   explicit Trial(ScriptedModel& model)
       : ladder(make_ladder(make_plan(model.facts().geometry, Extension{}), 2000)),
         service(make_service(model, ladder, renderer, settings())) {}
-  ChatRenderer renderer;
+  engine::ChatRenderer renderer;
   Ladder ladder;
   Service service;
 };
@@ -121,7 +121,7 @@ class PatientModel : public ScriptedModel {
 
 TEST(Service, TokenizingEndsWithTheClientAndWithTheTime) {
   PatientModel model(ScriptedOptions{});
-  ChatRenderer renderer;
+  engine::ChatRenderer renderer;
   const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
   ServerSettings s = settings();
   const Service service = make_service(model, ladder, renderer, s);
@@ -139,7 +139,7 @@ TEST(Service, TokenizingEndsWithTheClientAndWithTheTime) {
 
 TEST(Service, LimitsDoNotGrowForEver) {
   ScriptedModel model({});
-  ChatRenderer renderer;
+  engine::ChatRenderer renderer;
   const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
   ServerSettings s = settings();
   s.context = std::int64_t{1} << 40;
@@ -183,4 +183,4 @@ TEST(Service, LongPromptsShowTheirProgress) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mrrope {
+namespace mrrope::serve {
 namespace {
 
 int status(const AccessRules& rules, const httplib::Headers& headers,
@@ -54,4 +54,4 @@ TEST(Access, TheKey) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::serve

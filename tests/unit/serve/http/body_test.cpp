@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace mrrope {
+namespace mrrope::serve {
 namespace {
 
 TEST(Body, TakesItsShareAndGivesItBack) {
@@ -28,4 +28,4 @@ TEST(Body, TakesItsShareAndGivesItBack) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -7,7 +7,7 @@
 
 #include <array>
 
-namespace mrrope {
+namespace mrrope::serve {
 namespace {
 
 std::array<int, 2> connected() {
@@ -65,4 +65,4 @@ TEST(Connection, GivesUpSoonerInAHurry) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::serve

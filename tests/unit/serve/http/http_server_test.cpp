@@ -8,7 +8,7 @@
 
 #include "support/raw_client.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 namespace {
 
 using test::get_request;
@@ -161,4 +161,4 @@ TEST(HttpServer, StopsWhileClientsSayNothing) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::serve

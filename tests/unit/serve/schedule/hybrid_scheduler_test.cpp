@@ -10,7 +10,7 @@
 #include "support/architecture_cases.h"
 #include "support/random_model.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 namespace {
 
 constexpr std::int64_t kContext = 512;
@@ -26,7 +26,7 @@ ArchitectureCase case_of(const std::string& architecture) {
 class Server {
  public:
   explicit Server(const std::filesystem::path& file) {
-    LocalOptions options;
+    engine::LocalOptions options;
     options.context = 2 * kContext;
     options.timelines = 2;
     options.threads = 2;
@@ -138,4 +138,4 @@ INSTANTIATE_TEST_SUITE_P(Architectures, HybridScheduler,
                          testing::Values("granitehybrid", "qwen3next"));
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::serve

@@ -8,7 +8,7 @@
 #include "serve/api/request.h"
 #include "support/scripted.h"
 
-namespace mrrope {
+namespace mrrope::serve {
 namespace {
 
 constexpr std::int64_t kContext = 600;
@@ -260,4 +260,4 @@ TEST(Scheduler, TakesNoLongerThanItMay) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::serve
