@@ -129,7 +129,7 @@ TEST(LongbenchCommand, ComparesLettersByDomain) {
   EXPECT_EQ(run_command(line + " --max-tokens 512").exit_code, 2);
 }
 
-TEST(Presets, StandForCommandsWithThePaperBesideThem) {
+TEST(Presets, RunCommandsAndShowThePapersNumbers) {
   const CommandResult list = run_command("--presets");
   EXPECT_EQ(list.exit_code, 0);
   for (const char* name : {"ppl-llama3", "ppl-qwen", "ppl-llama2", "needle-llama3", "ruler-llama3",

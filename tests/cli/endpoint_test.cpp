@@ -52,7 +52,7 @@ class Endpoint : public testing::Test {
   TempFolder folder_{test::fast_place()};
 };
 
-TEST_F(Endpoint, FaultsDoNotChangeResultsAndAreNamed) {
+TEST_F(Endpoint, FaultsAreReportedAndDoNotChangeResults) {
   const std::string key = "sk-very-secret-4711";
   FakeServer good;
   FakeServer bad({.faulty = true, .key = key});
@@ -86,7 +86,7 @@ TEST_F(Endpoint, FaultsDoNotChangeResultsAndAreNamed) {
   EXPECT_GT(rows[0]["value"], 0);  // the fake finds the only number
 }
 
-TEST_F(Endpoint, KilledOrInterruptedItAsksOnlyForWhatIsMissing) {
+TEST_F(Endpoint, AfterAKillOrInterruptAsksOnlyForWhatIsMissing) {
   FakeServer server({.seconds = 0.02, .gate = 8});
   ASSERT_EQ(run_command(ruler(server, "whole", " --parallel 8 --timeout 30")).exit_code, 0);
   EXPECT_EQ(server.most_at_once(), 8);
@@ -113,7 +113,7 @@ TEST_F(Endpoint, KilledOrInterruptedItAsksOnlyForWhatIsMissing) {
   }
 }
 
-TEST_F(Endpoint, ShardsAreJoined) {
+TEST_F(Endpoint, ShardsAreMerged) {
   FakeServer server;
   ASSERT_EQ(run_command(needle(server, "whole")).exit_code, 0);
   for (const char* i : {"1", "2", "3"}) {
@@ -128,7 +128,7 @@ TEST_F(Endpoint, ShardsAreJoined) {
   EXPECT_EQ(results("merged"), results("whole"));
 }
 
-TEST_F(Endpoint, WhatGetsNoAnswerIsNoScoreAndIsAskedForAgain) {
+TEST_F(Endpoint, UnansweredPromptsAreNotScoredAndAreSentAgain) {
   FakeServer server;
   for (const bool haystack : {false, true}) {
     const std::string name = haystack ? "needle" : "ruler";
@@ -158,7 +158,7 @@ TEST_F(Endpoint, WhatGetsNoAnswerIsNoScoreAndIsAskedForAgain) {
   }
 }
 
-TEST_F(Endpoint, LiesAboutUsageAreCountedAndChatsGoThroughTheServersTemplate) {
+TEST_F(Endpoint, WrongUsageIsReportedAndChatsUseTheServersTemplate) {
   FakeServer server({.lies = true});
   const CommandResult r = run_command(ruler(server, "lies"));
   EXPECT_EQ(r.exit_code, 0) << r.err;

@@ -86,7 +86,7 @@ TEST_F(EvalCommand, ReadsAPlanFile) {
   EXPECT_TRUE(found) << r.out;
 }
 
-TEST_F(EvalCommand, WithoutTextsTakesThoseOfTheProjectAndSaysSo) {
+TEST_F(EvalCommand, UsesTheBundledTextsByDefaultAndSaysSo) {
   const CommandResult r =
       run_command("eval ppl " + kModel + " --method none --ctx 128 --samples 1 --kl-positions 0");
   EXPECT_EQ(r.exit_code, 0) << r.err;
@@ -94,7 +94,7 @@ TEST_F(EvalCommand, WithoutTextsTakesThoseOfTheProjectAndSaysSo) {
   EXPECT_TRUE(contains(r.out, "1 document")) << r.out;
 }
 
-TEST_F(EvalCommand, DryRunSaysWhatItTakes) {
+TEST_F(EvalCommand, DryRunPrintsTheCost) {
   const CommandResult r = ppl("--methods none,pro --ctx 512 --dry-run");
   EXPECT_EQ(r.exit_code, 0) << r.err;
   for (const char* part : {"2 documents x 2 methods", "2048 tokens", "KV cache", "about "}) {

@@ -69,7 +69,7 @@ class Shards : public testing::TestWithParam<const char*> {
   TempFolder texts_;
 };
 
-TEST_P(Shards, FourWithTwoKilledAreOneRun) {
+TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   ASSERT_EQ(run_command(line("whole")).exit_code, 0);
   for (const int i : {2, 3}) {
     RunningCommand command(shard(i));
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Tasks, Shards, testing::Values("ppl", "needle", "infini
 
 class OneShard : public Shards {};
 
-TEST_P(OneShard, OfAnotherRunOrTwiceOrNoneIsRefusedByName) {
+TEST_P(OneShard, ForeignRepeatedAndMissingShardsAreRefusedByName) {
   for (const int i : {1, 2}) ASSERT_EQ(run_command(shard(i)).exit_code, 0);
   const auto refused = [](const CommandResult& r, const std::string& words) {
     EXPECT_EQ(r.exit_code, 2) << r.err;

@@ -137,7 +137,7 @@ TEST_P(Survive, KilledAtAnyMoment) {
   EXPECT_GE(killed, chains * kKills * 3 / 4) << moments;
 }
 
-TEST_P(Survive, CtrlCSavesAndSaysHowToGoOn) {
+TEST_P(Survive, CtrlCSavesAndSaysHowToResume) {
   ASSERT_EQ(run_command(line("whole")).exit_code, 0);
   RunningCommand command(line("cut"));
   wait_for_lines(command, "cut", 4);
@@ -163,7 +163,7 @@ TEST_P(Survive, CtrlCSavesAndSaysHowToGoOn) {
 
 // A run is killed, and before it can go on the disk is full, the model is gone, another one has
 // taken its place, and half a line stands at the end of the journal. Nothing is lost.
-TEST_P(Survive, AKillAndThenEverythingElse) {
+TEST_P(Survive, SurvivesAKillFollowedByOtherFailures) {
   ASSERT_EQ(run_command(line("whole")).exit_code, 0);
   const std::string model = folder_.file("model.gguf");
   std::filesystem::copy_file(MRROPE_TINY_MODEL, model);
@@ -204,7 +204,7 @@ TEST_P(Survive, AKillAndThenEverythingElse) {
   EXPECT_GT(measured("cut")["peak_memory_bytes"], 1000000);
 }
 
-TEST_P(Survive, ASecondRunAndALostModelWhileItRuns) {
+TEST_P(Survive, RefusesASecondRunAndSurvivesALostModel) {
   ASSERT_EQ(run_command(line("whole")).exit_code, 0);
   const std::string model = folder_.file("model.gguf");
   std::filesystem::copy_file(MRROPE_TINY_MODEL, model);
@@ -221,7 +221,7 @@ TEST_P(Survive, ASecondRunAndALostModelWhileItRuns) {
   EXPECT_EQ(results("cut"), results("whole"));
 }
 
-TEST_P(Survive, NanEndsTheRunWithItsName) {
+TEST_P(Survive, NanEndsTheRunAndIsNamed) {
   const CommandResult r = run_command(line("cut", broken_model()));
   EXPECT_EQ(r.exit_code, 1) << r.err;
   EXPECT_TRUE(contains(r.err, "NaN")) << r.err;
@@ -230,7 +230,7 @@ TEST_P(Survive, NanEndsTheRunWithItsName) {
   EXPECT_TRUE(results("cut").empty());
 }
 
-TEST_P(Survive, TextsOfZeroBytes) {
+TEST_P(Survive, EmptyTextsAreRefused) {
   for (int i = 0; i < 3; ++i) write_file(texts_ / (std::to_string(i) + ".txt"), "");
   const CommandResult r = run_command(line("cut"));
   EXPECT_EQ(r.exit_code, 2) << r.err;

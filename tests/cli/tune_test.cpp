@@ -56,7 +56,7 @@ class TuneCommand : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(TuneCommand, FindsAPlanProvesItAndSaysHonestlyWhatItIsWorth) {
+TEST_F(TuneCommand, FindsAPlanAndReportsTheProof) {
   const std::string out = folder_.file("plan.json");
   const CommandResult r = tune("--budget 7 --proof-needles 1 --json -o " + out);
   ASSERT_TRUE(r.exit_code == 0 || r.exit_code == 6) << r.err;
@@ -91,7 +91,7 @@ TEST_F(TuneCommand, FindsAPlanProvesItAndSaysHonestlyWhatItIsWorth) {
   }
 }
 
-TEST_F(TuneCommand, AnObjectiveThatIsNoNumberAnywhereIsAnError) {
+TEST_F(TuneCommand, NanObjectiveEverywhereIsAnError) {
   std::string bytes = read_file(kModel);
   std::fill(bytes.end() - 64, bytes.end(), '\xff');
   write_file(folder_.file("broken.gguf"), bytes);
@@ -100,7 +100,7 @@ TEST_F(TuneCommand, AnObjectiveThatIsNoNumberAnywhereIsAnError) {
   EXPECT_TRUE(contains(r.err, "not a number under any")) << r.err;
 }
 
-TEST_F(TuneCommand, TheSameSeedGivesTheSamePlanEvenKilledInBetween) {
+TEST_F(TuneCommand, SameSeedGivesTheSamePlanEvenAfterAKill) {
   const std::string whole = folder_.file("whole.json");
   const std::string cut = folder_.file("cut.json");
   ASSERT_EQ(tune("--budget 7 --no-proof -o " + whole).exit_code, 0);
@@ -139,7 +139,7 @@ TEST_F(TuneCommand, SearchesALadder) {
   EXPECT_GT(json::parse(read_file(out))["rungs"].size(), 1u);
 }
 
-TEST_F(TuneCommand, RefusesWhatCannotWork) {
+TEST_F(TuneCommand, RefusesBadInput) {
   const CommandResult budget = tune("--budget 1 -o " + folder_.file("refused.json"));
   EXPECT_EQ(budget.exit_code, 2);
   EXPECT_TRUE(contains(budget.err, "budget of 1")) << budget.err;

@@ -217,7 +217,7 @@ TEST_P(ArchitectureProbe, AgreesWithTheTable) {
   EXPECT_EQ(seen->score_scales != unscaled->score_scales, row.scale_in_scores);
 }
 
-TEST(ArchitectureProbeList, LeavesOutNoRowWithPlans) {
+TEST(ArchitectureProbeList, CoversEveryRowWithPlans) {
   for (const Architecture& row : architectures()) {
     EXPECT_FALSE(has_no_case(row.name) && row.unsupported.empty()) << row.name;
   }

@@ -181,7 +181,7 @@ class Turning : public testing::TestWithParam<KeyCase> {};
 // bf16 to 2^-8, q8_0 to 1/254 of the largest of its block and that through a mixing matrix. Where a
 // turn is smaller than that it is lost, so that many of them add up, not like a random walk. In f32
 // the angle m * delta decides, a float off by 2^-23 or so of itself, m below 100 here.
-TEST_P(Turning, IsWhatTheReferenceSays) {
+TEST_P(Turning, MatchesTheReference) {
   const KeyCase& c = GetParam();
   const RandomModel file(small_model(c.architecture, 64, c.rotated), 5);
   const auto model = open_local(read_model(file.path()), small(c.type));
@@ -227,7 +227,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::PrintToStringParamName());
 
 // Nothing of a timeline's keys is touched but its own cells.
-TEST(Elastic, LeavesOtherTimelinesAlone) {
+TEST(Elastic, DoesNotChangeOtherTimelines) {
   const RandomModel file(small_model("llama"), 5);
   const auto model = open_local(read_model(file.path()), small("f16"));
   auto& local = dynamic_cast<LocalModel&>(*model);
@@ -244,7 +244,7 @@ TEST(Elastic, LeavesOtherTimelinesAlone) {
 
 // Several timelines in one computation read what each would read alone, and one that climbs from
 // batch to batch turns its own keys only.
-TEST(Elastic, TimelinesReadTogether) {
+TEST(Elastic, TimelinesCanBeReadTogether) {
   const RandomModel file(small_model("llama"), 5);
   const auto model = open_local(read_model(file.path()), small("f32"));
   const Ladder ladder = growing(model->facts().geometry, "pro", 320);
@@ -288,7 +288,7 @@ TEST(Elastic, TimelinesReadTogether) {
 }
 
 // The promise: inside the window the model is untouched, to the last bit.
-TEST(Elastic, IsTheUntouchedModelInsideTheWindow) {
+TEST(Elastic, MatchesTheUntouchedModelInsideTheWindow) {
   LocalOptions options = small("f16");
   options.context = 2048;
   options.type_v = "f16";
@@ -336,7 +336,7 @@ TEST(Elastic, ClimbsToTheStaticPlanOfEachLength) {
   }
 }
 
-TEST(Elastic, ReadsAPromptUnderItsLastPlanIfTold) {
+TEST(Elastic, CanReadAPromptUnderItsLastPlan) {
   const RandomModel file(small_model("llama"), 5);
   LocalOptions options = small("f32");
   options.climb_last = true;
@@ -388,7 +388,7 @@ TEST(Elastic, TurnsExactlyWhereARungEnds) {
 }
 
 // A saved sequence goes on as if it had never stopped, across the next rung too.
-TEST(Elastic, RemembersItsRungInASavedSequence) {
+TEST(Elastic, SavedSequenceKeepsItsRung) {
   const RandomModel file(small_model("llama"), 5);
   const test::TempFolder folder;
   const std::vector<Token> tokens = words(400);
@@ -419,7 +419,7 @@ TEST(Elastic, RemembersItsRungInASavedSequence) {
     EXPECT_NEAR(scores[i], expected[i], noise(1e-4)) << i;
 }
 
-TEST(Elastic, MayBeLongerThanTheContext) {
+TEST(Elastic, LadderMayBeLongerThanTheContext) {
   const RandomModel file(small_model("llama"), 5);
   const auto model = open_local(read_model(file.path()), small("f16"));
   model->use(growing(model->facts().geometry, "pro", 100000));
@@ -432,7 +432,7 @@ TEST(Elastic, MayBeLongerThanTheContext) {
 // reason.
 class Growing : public testing::TestWithParam<ArchitectureCase> {};
 
-TEST_P(Growing, OrSaysWhyNot) {
+TEST_P(Growing, ClimbsOrIsRefusedWithTheReason) {
   const RandomModel file(GetParam().metadata(), 11);
   Model facts;
   std::unique_ptr<TimelineModel> model;

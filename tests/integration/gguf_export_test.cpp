@@ -128,9 +128,9 @@ Metadata metadata_of(const ArchitectureCase& c) {
   return metadata;
 }
 
-class ExactWay : public testing::TestWithParam<ArchitectureCase> {};
+class ExactEncoding : public testing::TestWithParam<ArchitectureCase> {};
 
-TEST_P(ExactWay, GivesTheLogitsOfTheInjectedPlan) {
+TEST_P(ExactEncoding, MatchesTheLogitsOfTheInjectedPlan) {
   const Architecture& row = *find_architecture(GetParam().architecture);
   const TempFolder folder(test::fast_place());
   const RandomModel random(metadata_of(GetParam()), 7);
@@ -173,7 +173,7 @@ std::vector<ArchitectureCase> exact_rows() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, ExactWay, testing::ValuesIn(exact_rows()),
+INSTANTIATE_TEST_SUITE_P(Rows, ExactEncoding, testing::ValuesIn(exact_rows()),
                          [](const auto& test) { return test.param.name(); });
 
 // A default case of this architecture.
@@ -217,7 +217,7 @@ TEST(Relabelled, Qwen2WithBiasesInQ8AndF16) {
   }
 }
 
-TEST(Relabelled, RefusesWhatLlamaWouldReadInAnotherWay) {
+TEST(Relabelled, RefusesWhatLlamaWouldReadDifferently) {
   const TempFolder folder(test::fast_place());
   const RandomModel random(metadata_of("qwen2"), 3);  // has output.bias
   const Model model = read_model(random.path());
@@ -230,7 +230,7 @@ TEST(Relabelled, RefusesWhatLlamaWouldReadInAnotherWay) {
 }
 
 // qwen3 has no exact way for pro, but keys for linear, for another base and for YaRN.
-TEST(Keys, SayWhatLlamaCppHasNamesFor) {
+TEST(Keys, EncodeMethodsThatLlamaCppKnows) {
   const RandomModel random(metadata_of("qwen3"), 3);
   const Model model = read_model(random.path());
   for (const auto& [method, limit] : {std::pair{"pi", 1e-6}, {"ntk", 2e-3}, {"yarn", 2e-3}}) {
@@ -242,7 +242,7 @@ TEST(Keys, SayWhatLlamaCppHasNamesFor) {
   }
 }
 
-TEST(Keys, ApproximateOnlyWhenAsked) {
+TEST(Keys, ApproximateOnlyOnRequest) {
   const RandomModel random(metadata_of("qwen3"), 3);
   const Model model = read_model(random.path());
   const Plan plan = plan_for(model, "pro");
@@ -306,9 +306,9 @@ TEST(TrainedScaling, LongAndShortListsBecomeOne) {
 
 // Layers that rotate apart from the plan: where keys leave them alone they are exact, for YaRN with
 // its own temperature too; where keys reach them there is no way.
-class Windows : public testing::TestWithParam<ArchitectureCase> {};
+class SlidingWindowLayers : public testing::TestWithParam<ArchitectureCase> {};
 
-TEST_P(Windows, AreLeftAloneOrTheExportIsRefused) {
+TEST_P(SlidingWindowLayers, AreUnchangedOrTheExportIsRefused) {
   const Architecture& row = *find_architecture(GetParam().architecture);
   const RandomModel random(metadata_of(GetParam()), 3);
   const Model model = read_model(random.path());
@@ -352,10 +352,10 @@ std::vector<ArchitectureCase> windowed_rows() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, Windows, testing::ValuesIn(windowed_rows()),
+INSTANTIATE_TEST_SUITE_P(Rows, SlidingWindowLayers, testing::ValuesIn(windowed_rows()),
                          [](const auto& test) { return test.param.name(); });
 
-TEST(ScoresThatFollow, HaveNoWayByKeys) {
+TEST(ScoresScaledByKeys, CannotBeExportedByKeys) {
   const RandomModel random(metadata_of("deepseek2"), 3);
   const Model model = read_model(random.path());
   const Gguf gguf = read_gguf(random.path());
@@ -368,7 +368,7 @@ TEST(ScoresThatFollow, HaveNoWayByKeys) {
 }
 
 // Split in; one file or the same parts out.
-TEST(Split, InAndOut) {
+TEST(Split, SplitModelBecomesOneFileOrStaysSplit) {
   const TempFolder folder(test::fast_place());
   const RandomModel random(metadata_of("llama"), 5);
   const Gguf whole = read_gguf(random.path());

@@ -52,7 +52,7 @@ Report report_of(const LocalOptions& options) {
   return report;
 }
 
-TEST(Memory, IsPlannedAsItIsTaken) {
+TEST(Memory, PlanMatchesAllocation) {
   const Model facts = read_model(MRROPE_TINY_MODEL);
   for (const char* flash : {"on", "off"}) {
     for (const std::int64_t context : {2048, 16384}) {

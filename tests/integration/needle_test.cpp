@@ -24,7 +24,7 @@ std::unique_ptr<TimelineModel> tiny(std::int64_t context) {
   return open_local(read_model(MRROPE_TINY_MODEL), options);
 }
 
-TEST(NeedleOnTheTinyModel, EightLengthsShareTwoThirds) {
+TEST(NeedleOnTheTinyModel, EightLengthsShareTwoThirdsOfTheirTokens) {
   const auto model = tiny(512);
   const NeedleForm form = make_form(*model, "planted", {}, 0);
   NeedleGrid grid{{}, usual_depths()};
@@ -38,7 +38,7 @@ TEST(NeedleOnTheTinyModel, EightLengthsShareTwoThirds) {
   }
 }
 
-TEST(NeedleOnTheTinyModel, SharedAndAloneAnswerTheSame) {
+TEST(NeedleOnTheTinyModel, SharedPrefixesDoNotChangeAnswers) {
   const auto model = tiny(1200);
   Extension e;
   e.method = "pro";

@@ -328,7 +328,7 @@ TEST_P(Oracle, NoneIsTheModelAsShipped) {
   EXPECT_EQ(distance(engine.run({}), plain), 0);
 }
 
-TEST_P(Oracle, PiIsItsOwnLinearScaling) {
+TEST_P(Oracle, PiMatchesLinearScalingOfLlamaCpp) {
   Engine engine(subject(), model_.path());
   Extension extension = request("pi");
   double attention = 1;
@@ -351,7 +351,7 @@ TEST_P(Oracle, PiIsItsOwnLinearScaling) {
 
 class OracleOfBase : public Oracle {};
 
-TEST_P(OracleOfBase, NtkIsItsOwnChangedBase) {
+TEST_P(OracleOfBase, NtkMatchesAChangedBaseInLlamaCpp) {
   Engine engine(subject(), model_.path());
   const double d = subject().rotary_dim;
   compare(
@@ -362,7 +362,7 @@ TEST_P(OracleOfBase, NtkIsItsOwnChangedBase) {
       subject().noise);
 }
 
-TEST_P(Oracle, YarnIsItsOwnYarn) {
+TEST_P(Oracle, YarnMatchesYarnOfLlamaCpp) {
   Engine engine(subject(), model_.path());
   Extension extension = own_yarn(subject());
   std::filesystem::path path = model_.path();
@@ -395,7 +395,7 @@ Subject trained_with_yarn() {
           }};
 }
 
-TEST(TrainedScaling, IsKeptToTheBit) {
+TEST(TrainedScaling, IsKeptBitForBit) {
   const Subject subject = trained_with_yarn();
   const RandomModel model(describe(subject), 7);
   Engine engine(subject, model.path());

@@ -22,7 +22,7 @@ constexpr double kMeanTolerance = 0.005;
 constexpr double kValueTolerance = 0.5;
 constexpr double kLeastSignal = 0.05;
 
-TEST(Parity, LogProbabilitiesAreThoseOfTransformers) {
+TEST(Parity, LogProbabilitiesMatchTransformers) {
   std::ifstream file(MRROPE_GOLDEN_DIR "/tiny_logprobs.json");
   const auto golden = nlohmann::json::parse(file);
   LocalOptions options;

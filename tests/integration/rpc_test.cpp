@@ -168,7 +168,7 @@ TEST(Rpc, PlansAndLaddersReachLayersOnTwoServers) {
   }
 }
 
-TEST(Rpc, WhatIsNoServerIsRefusedByName) {
+TEST(Rpc, RefusesAddressesThatAreNotServersByName) {
   const Model facts = read_model(MRROPE_TINY_MODEL);
   const auto refused = [&](const std::string& list, ErrorKind kind, const std::string& words) {
     LocalOptions options;

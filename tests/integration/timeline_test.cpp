@@ -117,9 +117,9 @@ Metadata describe(Memory memory) {
   return m;
 }
 
-class Memories : public testing::TestWithParam<Case> {
+class MemoryKinds : public testing::TestWithParam<Case> {
  protected:
-  Memories() : file_(describe(GetParam().memory), 3) {
+  MemoryKinds() : file_(describe(GetParam().memory), 3) {
     LocalOptions options = small();
     options.ubatch = 64;
     options.flash_attention = "off";
@@ -166,7 +166,7 @@ class Memories : public testing::TestWithParam<Case> {
   std::vector<Token> tokens_;
 };
 
-TEST_P(Memories, ScoresAreTheObservedLogitsNormalised) {
+TEST_P(MemoryKinds, ScoresAreTheNormalisedLogits) {
   const std::vector<double> scores = model_->timeline()->append_scored(tokens_);
   const auto observed = model_->timeline();
   const Rows rows = observe(*observed, tokens_);
@@ -180,7 +180,7 @@ TEST_P(Memories, ScoresAreTheObservedLogitsNormalised) {
   }
 }
 
-TEST_P(Memories, ScoresAndLogitsComeFromOnePass) {
+TEST_P(MemoryKinds, ScoresAndLogitsComeFromOnePass) {
   const std::vector<double> scores = model_->timeline()->append_scored(tokens_);
   const Rows rows = observe(*model_->timeline(), tokens_);
   const std::vector<std::size_t> wanted{0, 63, 64, 200, 419};
@@ -195,7 +195,7 @@ TEST_P(Memories, ScoresAndLogitsComeFromOnePass) {
 }
 
 // The accelerator's way, taken on the CPU.
-TEST_P(Memories, ScoresComputedInPlaceAreTheSame) {
+TEST_P(MemoryKinds, ScoresComputedInPlaceAreTheSame) {
   auto& local = dynamic_cast<LocalModel&>(*model_);
   local.score_on(LocalModel::Scoring::host);
   const std::vector<double> here = model_->timeline()->append_scored(tokens_);
@@ -205,14 +205,14 @@ TEST_P(Memories, ScoresComputedInPlaceAreTheSame) {
   for (std::size_t i = 1; i < tokens_.size(); ++i) EXPECT_NEAR(there[i], here[i], 1e-5) << i;
 }
 
-TEST_P(Memories, SameCallsGiveTheSameBits) {
+TEST_P(MemoryKinds, SameCallsGiveTheSameBits) {
   std::vector<double> first = model_->timeline()->append_scored(tokens_);
   std::vector<double> second = model_->timeline()->append_scored(tokens_);
   first[0] = second[0] = 0;
   EXPECT_EQ(first, second);
 }
 
-TEST_P(Memories, AppendsInPartsScoreAsOne) {
+TEST_P(MemoryKinds, AppendingInPartsGivesTheSameScores) {
   const std::vector<double> whole = model_->timeline()->append_scored(tokens(0, 400));
   const auto parts = model_->timeline();
   std::vector<double> scores;
@@ -224,7 +224,7 @@ TEST_P(Memories, AppendsInPartsScoreAsOne) {
   expect_close(scores, whole);
 }
 
-TEST_P(Memories, ObserversMayOverwriteTheTokens) {
+TEST_P(MemoryKinds, ObserversMayOverwriteTheTokens) {
   const std::vector<std::size_t> last = {99};
   for (const bool scored : {false, true}) {
     std::vector<Token> mine(tokens_.begin(), tokens_.begin() + 100);
@@ -242,7 +242,7 @@ TEST_P(Memories, ObserversMayOverwriteTheTokens) {
   }
 }
 
-TEST_P(Memories, ObserversOfSeveralReadingsMayEndThem) {
+TEST_P(MemoryKinds, ObserversOfSeveralReadingsMayEndThem) {
   std::vector<std::unique_ptr<Timeline>> timelines;
   std::vector<std::vector<Token>> prompts;
   std::vector<Reading> readings;
@@ -260,7 +260,7 @@ TEST_P(Memories, ObserversOfSeveralReadingsMayEndThem) {
   EXPECT_EQ(timelines[1]->tokens(), std::vector<Token>(tokens_.begin() + 1, tokens_.begin() + 20));
 }
 
-TEST_P(Memories, ASavedSequenceComesBack) {
+TEST_P(MemoryKinds, SavedSequenceIsRestored) {
   const test::TempFolder folder;
   std::size_t rung = 0;
   {
@@ -274,7 +274,7 @@ TEST_P(Memories, ASavedSequenceComesBack) {
   expect_close(back->append_scored(tokens(150, 50)), fresh(tokens(0, 150), tokens(150, 50)));
 }
 
-TEST_P(Memories, ForksGoTheirOwnWays) {
+TEST_P(MemoryKinds, ForksAreIndependent) {
   const auto trunk = model_->timeline();
   trunk->append(tokens(0, 300));
   const auto fork = trunk->fork();
@@ -285,7 +285,7 @@ TEST_P(Memories, ForksGoTheirOwnWays) {
   expect_close(by_fork, fresh(tokens(0, 300), tokens(360, 60)));
 }
 
-TEST_P(Memories, ForksOutliveTheirParents) {
+TEST_P(MemoryKinds, ForksOutliveTheirParents) {
   auto parent = model_->timeline();
   parent->append(tokens(0, 150));
   const auto child = parent->fork();
@@ -293,7 +293,7 @@ TEST_P(Memories, ForksOutliveTheirParents) {
   expect_close(child->append_scored(tokens(150, 50)), fresh(tokens(0, 150), tokens(150, 50)));
 }
 
-TEST_P(Memories, TruncationForgets) {
+TEST_P(MemoryKinds, TruncationRemovesTokens) {
   const auto timeline = model_->timeline();
   timeline->append(tokens(0, 300));
   timeline->truncate(200);
@@ -313,7 +313,7 @@ TEST_P(Memories, TruncationForgets) {
   EXPECT_THROW(timeline->truncate(101), Error);
 }
 
-TEST_P(Memories, GreedyGenerationIsTheBestTokenEachTime) {
+TEST_P(MemoryKinds, GreedyGenerationPicksTheTopToken) {
   const auto timeline = model_->timeline();
   timeline->append(tokens(0, 100));
   GenerateOptions options;
@@ -332,14 +332,14 @@ TEST_P(Memories, GreedyGenerationIsTheBestTokenEachTime) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Memories,
+INSTANTIATE_TEST_SUITE_P(Kinds, MemoryKinds,
                          testing::Values(Case{Memory::full, false}, Case{Memory::windows, false},
                                          Case{Memory::recurrent, false}, Case{Memory::full, true},
                                          Case{Memory::windows, true},
                                          Case{Memory::recurrent, true}),
                          testing::PrintToStringParamName());
 
-TEST(Timeline, ComputesAgainWhatAWindowForgot) {
+TEST(Timeline, RecomputesWhatTheSlidingWindowDropped) {
   const RandomModel file(describe(Memory::windows), 3);
   LocalOptions options = small();
   options.context = 1024;
@@ -378,7 +378,7 @@ TEST(Timeline, ReportsNanLogits) {
             ErrorKind::failed);
 }
 
-TEST(Timeline, GoesOnToTheEndOfTheContextAndNoFurther) {
+TEST(Timeline, FillsTheContextAndNoMore) {
   LocalOptions options = small();
   options.context = 512;
   const auto model = open_local(read_model(MRROPE_TINY_MODEL), options);
@@ -398,7 +398,7 @@ TEST(Timeline, GoesOnToTheEndOfTheContextAndNoFurther) {
   EXPECT_EQ(other->length(), 10);
 }
 
-TEST(Timeline, GeneratesAfterAStepThatFoundNoRoom) {
+TEST(Timeline, GeneratesAfterAStepThatDidNotFit) {
   LocalOptions options = small();
   options.context = 512;
   const auto model = open_local(read_model(MRROPE_TINY_MODEL), options);
@@ -469,7 +469,7 @@ TEST(Timeline, GenerationStops) {
   EXPECT_EQ(pieces, 3);
 }
 
-TEST(Timeline, SamplingRepeatsWithItsSeed) {
+TEST(Timeline, SameSeedGivesTheSameSamples) {
   tiny().use(ladder("none", 1));
   const auto timeline = tiny().timeline();
   timeline->append(text(60));
@@ -538,7 +538,7 @@ TEST(LocalModel, NamesTheConversionOfACheckpoint) {
   }
 }
 
-TEST(LocalModel, RefusesWhatWillNotFit) {
+TEST(LocalModel, RefusesAModelThatDoesNotFitInMemory) {
   LocalOptions options = small();
   options.context = 1 << 30;
   try {

@@ -30,7 +30,7 @@ TEST(Refine, FindsTheBottomOfAStaircaseInFewCalls) {
   EXPECT_LT(calls, 60);
 }
 
-TEST(Refine, StaysInsideAndStopsWhenToldTo) {
+TEST(Refine, StaysInsideTheBoundsAndStopsOnRequest) {
   int calls = 0;
   refine(kBox, {9, 8, 0.6}, [&](const std::vector<double>& x) -> std::optional<double> {
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -43,7 +43,7 @@ TEST(Refine, StaysInsideAndStopsWhenToldTo) {
   EXPECT_EQ(calls, 6);
 }
 
-TEST(Refine, HandsExceptionsOn) {
+TEST(Refine, PropagatesExceptions) {
   EXPECT_THROW(refine(kBox, {0, 8, 0.6},
                       [](const std::vector<double>&) -> std::optional<double> {
                         throw std::runtime_error("no");
