@@ -39,7 +39,7 @@ void run_longbench(const LongbenchFlags& flags) {
   const OpenModel model = open_for_samples(job);
   const eval::Target target = model.target();
   eval::FrameOptions frame_flags = frame_options(flags.sample);
-  // The authors read a bare text.
+  // The authors use no chat template.
   if (options.mode == "letters" && frame_flags.chat == "auto") frame_flags.chat = "off";
   const eval::PromptFrame frame(target.tokenizer(), frame_flags);
   std::vector<std::string> notes;
