@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The benchmarks end to end: the real command on the real tiny model. It knows only the form its
-// needles were planted in, so scores may be low: that the run holds together is what counts.
+// needles were planted in, so scores may be low: the tests check that the run works as a whole.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context that grows, as users meet it: the real command on the tiny model.
+// A context that grows, as users see it: the real command on the tiny model.
 #include <gtest/gtest.h>
 
 #include <map>

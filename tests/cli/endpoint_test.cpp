@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command against a server on loopback that behaves well, badly, or not at all: the results are
-// the same, and what happened is named.
+// the same, and what happened is reported.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -101,7 +101,7 @@ TEST_F(Endpoint, AfterAKillOrInterruptAsksOnlyForWhatIsMissing) {
     command.send(signal);
     const CommandResult cut = command.wait();
     EXPECT_EQ(cut.exit_code, signal == SIGINT ? 130 : 128 + SIGKILL) << cut.err;
-    server.wait_until_idle();  // it answers those who are gone, too
+    server.wait_until_idle();  // it also answers clients that have disconnected
     const int before = server.answered();
     const auto kept = int(lines(out)) - 1;
     EXPECT_GE(kept, 8);
@@ -208,7 +208,7 @@ TEST_F(Endpoint, RefusesWhatItCannotDoByName) {
   refused(with_url(url, " fake --parallel 0"), 2, "--parallel 0", with_key);
   refused(with_url(url, " fake -t 4"), 2, "--threads", with_key);
   refused("eval ruler m.gguf --lengths 1k --parallel 4", 2, "--endpoint", "");
-  // Without a tokenizer a vocabulary will do.
+  // Without a tokenizer a vocabulary file is enough.
   FakeServer bare({.tokenizer = false});
   refused(with_url(bare.url()), 2, "--vocab FILE.gguf", "");
   const CommandResult r =

@@ -65,7 +65,7 @@ TEST_F(EvalCommand, PrintsATableAndWritesTheFolder) {
   EXPECT_EQ(found, 6);
   EXPECT_EQ(json::parse(read_file(out + "/run.json"))["seed"], 1);
 
-  // The same command again computes nothing and says the same.
+  // The same command again computes nothing and prints the same.
   const std::string before = read_file(out + "/results.json");
   const CommandResult again = ppl("--methods none,pro --scale 4 --lengths 128,256,512 -o " + out);
   EXPECT_EQ(again.exit_code, 0) << again.err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope export as it is typed.
+// mrrope export as users type it.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>

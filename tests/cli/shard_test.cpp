@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in parts: real processes, two of them killed, joined to the bytes of one run.
+// Runs in parts: real processes, two of them killed, merged into the bytes of one run.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -100,7 +100,7 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   EXPECT_GT(merged["measured"]["tokens"], 0);
   for (const char* key : {"command", "measured"}) merged.erase(key), whole.erase(key);
   EXPECT_EQ(merged, whole);
-  // A report joins them by itself, and says what is missing.
+  // A report merges them itself and says what is missing.
   const CommandResult page =
       run_command("report" + parts({1, 2, 3, 4}) + " --json -o " + folder_.file("a.html"));
   ASSERT_EQ(page.exit_code, 0) << page.err;

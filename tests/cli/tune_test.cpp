@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tune and sweep with the real command on the real tiny model, taken for one with a window of 128.
+// tune and sweep with the real command on the real tiny model, treated as one with a window of 128.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -124,7 +124,7 @@ TEST_F(TuneCommand, SameSeedGivesTheSamePlanEvenAfterAKill) {
   EXPECT_TRUE(contains(again.err, "resuming: ")) << again.err;
   EXPECT_EQ(read_file(cut), read_file(whole));
   EXPECT_EQ(journal("cut"), journal("whole"));
-  // Other wishes in the same folder: what was measured comes from the journal.
+  // Other settings in the same folder: what was measured comes from the journal.
   const CommandResult third =
       tune("--budget 7 --no-proof -o " + whole + " --start-plan " + cut + " --prefer perplexity");
   ASSERT_EQ(third.exit_code, 0) << third.err;
@@ -182,7 +182,7 @@ TEST_F(TuneCommand, SweepsTheBoundaries) {
   EXPECT_EQ(results["points"][1]["low"], 1);
   EXPECT_EQ(results["points"][1]["n"], 2);
   EXPECT_TRUE(std::filesystem::exists(out + "/sweep.csv"));
-  // Both methods in one picture.
+  // Both methods in one chart.
   const std::string picture = read_file(out + "/sweep.svg");
   EXPECT_TRUE(contains(picture, "data-name=\"uni\"")) << picture;
   EXPECT_TRUE(contains(picture, "data-name=\"pro\""));

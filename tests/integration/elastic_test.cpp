@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ladder in use: what is turned must be what the reference says, and what the reader of a prompt
-// sees must be the untouched model inside its window.
+// A ladder in use: turned keys must match the reference, and inside its window the model must be
+// the untouched one.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -168,7 +168,7 @@ struct KeyCase {
   const char* type;
   const char* architecture;
   int rotated;
-  double bound;  // of one turn, as a part of the largest element
+  double bound;  // of one turn, as a fraction of the largest element
 };
 
 void PrintTo(const KeyCase& c, std::ostream* out) {
@@ -226,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(
                     KeyCase{"q8_0", "stablelm", 16, 1e-2}),
     testing::PrintToStringParamName());
 
-// Nothing of a timeline's keys is touched but its own cells.
+// A turn touches only the cells of its own timeline.
 TEST(Elastic, DoesNotChangeOtherTimelines) {
   const RandomModel file(small_model("llama"), 5);
   const auto model = open_local(read_model(file.path()), small("f16"));
@@ -259,7 +259,8 @@ TEST(Elastic, TimelinesCanBeReadTogether) {
   std::size_t batches = 0;
   double worst = 0;
   while (timelines[0]->length() < 200) {
-    // The first reads chunks, the others one token each; those on the first one's rung go along.
+    // The first reads chunks, the others one token each; those on the first one's rung are read
+    // with it.
     const auto next = [&](const Timeline& t) { return ladder.rung_at(t.length() + 1); };
     std::vector<Reading> readings;
     std::vector<std::size_t> last;  // the token after which logits are seen
@@ -356,7 +357,7 @@ TEST(Elastic, CanReadAPromptUnderItsLastPlan) {
   }
 }
 
-// Borders: exactly at one, one past it, back below it, and generation across it.
+// Boundaries: exactly at one, one past it, back below it, and generation across it.
 TEST(Elastic, TurnsExactlyWhereARungEnds) {
   const RandomModel file(small_model("qwen2"), 5);
   const auto model = open_local(read_model(file.path()), small("f32"));
@@ -371,7 +372,7 @@ TEST(Elastic, TurnsExactlyWhereARungEnds) {
   EXPECT_EQ(fork->rung(), 2U);
   fork->append(std::span(tokens).subspan(border, 1));
   EXPECT_EQ(fork->rung(), 3U);
-  EXPECT_EQ(timeline->rung(), 2U);  // it shares its past no more
+  EXPECT_EQ(timeline->rung(), 2U);  // it no longer shares its past
   timeline->truncate(50);
   timeline->append(std::span(tokens).subspan(50, 1));
   EXPECT_EQ(timeline->rung(), 0U);
@@ -387,7 +388,7 @@ TEST(Elastic, TurnsExactlyWhereARungEnds) {
   EXPECT_THROW(timeline->append(std::span(tokens).first(1)), Error);
 }
 
-// A saved sequence goes on as if it had never stopped, across the next rung too.
+// A restored sequence continues as if it had never stopped, across the next rung too.
 TEST(Elastic, SavedSequenceKeepsItsRung) {
   const RandomModel file(small_model("llama"), 5);
   const test::TempFolder folder;

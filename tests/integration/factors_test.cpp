@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stock llama.cpp does with factors in a file, found out by loading one: for every row of the
+// What stock llama.cpp does with factors in a file, determined by loading one: for every row of the
 // table that takes plans, a small random model with and without them.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is planned before loading against what libllama then says it took.
+// The memory planned before loading, compared with what libllama then reports.
 #include "engine/llama/memory.h"
 
 #include <gtest/gtest.h>

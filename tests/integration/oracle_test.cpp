@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama.cpp itself as the judge of injected plans: on small random models of one architecture per
+// Injected plans checked against llama.cpp itself: on small random models of one architecture per
 // mechanism, `pi` must equal its own linear scaling, `ntk` its own changed base, `yarn` its own
 // YaRN, and `none` the untouched model. Sequences run through three full ubatches, a rest and eight
 // single tokens, so that reused graphs are covered.
@@ -424,7 +424,7 @@ TEST(TrainedScaling, IsMultipliedByAPlan) {
   const RandomModel model(describe(subject), 7);
   Engine on_top(subject, model.path());
   Engine instead(subject, model.path(), true);
-  // The same product by the two ways there are to write it into a graph.
+  // The same product, written into a graph in both possible ways.
   Extension product = request("custom");
   product.parameters.factors = on_top.geometry().trained_factor;
   for (double& factor : product.parameters.factors) factor *= kScale;

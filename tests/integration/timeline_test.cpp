@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The local engine: whatever way a timeline got where it is, it must say what a fresh one says.
-// That is judged on small random models with weights in F32, since quantised ones turn the last bit
-// of a float into hundredths of a nat; the rest runs on the embedded model.
+// The local engine: however a timeline reached its state, it must give the results of a fresh one.
+// This is checked on small random models with weights in F32, since quantised ones turn the last
+// bit of a float into hundredths of a nat; the rest runs on the bundled model.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace mrrope::engine {
 namespace {
 
-// Nats. Other batch borders and other cells of the cache change the order of float sums.
+// Nats. Other batch boundaries and other cells of the cache change the order of float sums.
 constexpr double kNoise = 1e-4;
 constexpr double kNoiseOfGelu = 2e-3;  // through the CPU's table of f16
 
@@ -82,7 +82,7 @@ ErrorKind kind_of(const std::function<void()>& act) {
   return ErrorKind::failed;
 }
 
-// A memory of its own kind each: all tokens, sliding windows, and states that cannot go back.
+// One case per kind of memory: all tokens, sliding windows, and states that cannot go back.
 enum class Memory { full, windows, recurrent };
 
 struct Case {
@@ -146,7 +146,7 @@ class MemoryKinds : public testing::TestWithParam<Case> {
   std::span<const Token> tokens(std::size_t first, std::size_t count) const {
     return std::span(tokens_).subspan(first, count);
   }
-  // A fresh timeline's word on tokens that come after others.
+  // A fresh timeline's scores of tokens that follow others.
   std::vector<double> fresh(std::span<const Token> before, std::span<const Token> after) {
     const auto timeline = model_->timeline();
     timeline->append(before);
@@ -194,7 +194,7 @@ TEST_P(MemoryKinds, ScoresAndLogitsComeFromOnePass) {
   for (std::size_t i = 1; i < scores.size(); ++i) EXPECT_EQ(both[i], scores[i]) << i;
 }
 
-// The accelerator's way, taken on the CPU.
+// The path for accelerators, run on the CPU.
 TEST_P(MemoryKinds, ScoresComputedInPlaceAreTheSame) {
   auto& local = dynamic_cast<LocalModel&>(*model_);
   local.score_on(LocalModel::Scoring::host);
@@ -389,7 +389,7 @@ TEST(Timeline, FillsTheContextAndNoMore) {
   timeline->append(std::span(tokens).first(512));
   EXPECT_EQ(timeline->length(), 512);
   EXPECT_EQ(kind_of([&] { timeline->append(std::span(tokens).first(1)); }), ErrorKind::usage);
-  // Another timeline finds no room, says so, and leaves the first alone.
+  // Another timeline finds no room, reports it, and does not change the first.
   const auto other = model->timeline();
   EXPECT_EQ(kind_of([&] { other->append(std::span(tokens).first(10)); }), ErrorKind::usage);
   EXPECT_EQ(other->length(), 0);

@@ -77,7 +77,7 @@ TEST(OutputFile, NeverOpensAnExistingFile) {
   EXPECT_FALSE(fs::exists(folder / "nothing"));
 }
 
-// The limit on file sizes takes the place of a full disk: a write fails half way.
+// The limit on file sizes takes the place of a full disk: a write fails halfway.
 TEST(OutputFile, LeavesNothingBehindOnAFullDisk) {
   const TempFolder folder;
   const pid_t child = fork();

@@ -156,7 +156,7 @@ TEST(Plan, RefusesBadParameters) {
 TEST(Plan, SaysWhenThereIsNothingToExtend) {
   // Every pair turns less than once: low and high both fall to pair 0.
   const Geometry tiny_window{.rotary_dim = 128, .base = 1e4, .train_length = 4};
-  // Every pair turns more than 32 times: low lies past the last pair.
+  // Every pair turns more than 32 times: low is past the last pair.
   const Geometry huge_window{.rotary_dim = 64, .base = 2, .train_length = 1 << 20};
   for (const char* method : {"uni", "pro", "power"}) {
     for (const Geometry& g : {tiny_window, huge_window}) {

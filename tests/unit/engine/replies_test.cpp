@@ -51,7 +51,7 @@ TEST(Replies, ReadsCompletionsAndChats) {
       true);
   EXPECT_EQ(chat.text, "");
   EXPECT_FALSE(chat.prompt_tokens.has_value());
-  // What is no count is a lie, not a crash.
+  // What is not a count is a wrong value, not a crash.
   for (const char* count : {"-5", "1e3", "\"7\"", "18446744073709551615", "[]"}) {
     const ServedAnswer odd = parse_answer(
         std::string(

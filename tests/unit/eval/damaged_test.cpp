@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run folders that are JSON of the wrong types or sizes: resuming, merging and reports refuse them
-// with Error (corrupt or usage). No exception of the JSON library, and no memory that follows from
-// a claim.
+// with Error (corrupt or usage). No exception of the JSON library, and no memory allocated because
+// of a claimed size.
 #include <gtest/gtest.h>
 
 #include "eval/run/shard.h"

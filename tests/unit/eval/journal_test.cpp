@@ -21,7 +21,7 @@ using test::read_file;
 using test::TempFolder;
 using test::write_file;
 
-// Files of this process may not grow past `bytes`: what a full disk looks like from inside.
+// Files of this process may not grow past `bytes`: what a full disk looks like to a process.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) {

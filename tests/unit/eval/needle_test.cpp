@@ -151,7 +151,7 @@ TEST(Needle, SharingPrefixesKeepsThePrompts) {
 
   ASSERT_EQ(shared.prompts.size(), 88u);
   EXPECT_EQ(shared.prompts, alone.prompts);
-  // The same scores, and the engine's sight shows in them.
+  // The same scores, and the engine's range of sight shows in them.
   for (std::size_t l = 0; l < lengths.size(); ++l) {
     EXPECT_EQ(r.rows[0].all[l].rouge.value, n.rows[0].all[l].rouge.value);
     EXPECT_EQ(r.rows[0].all[l].rouge.n, 11u);
@@ -356,7 +356,7 @@ TEST(Needle, RefusesInvalidOptions) {
   attempt([](auto&, auto& m) { m.push_back(m[0]); }, "given twice");
 }
 
-// Keys stand on the rung of one length: nothing to share, and the tokens are counted as they are.
+// Keys are on the rung of one length, so nothing can be shared, and all tokens are counted.
 TEST(Needle, ReadsTheCellsOfALadderOneByOne) {
   ScriptedModel model(roomy());
   const NeedleOptions options = planted(model, {500, 1000}, {0, 50});

@@ -102,7 +102,7 @@ TEST(Ruler, FillsEveryLengthWithoutExceedingIt) {
       EXPECT_EQ(std::count(sample.prompt.begin(), sample.prompt.end(), ScriptedModel::kBos), 1);
       EXPECT_EQ(set.make(i).text, sample.text) << "not a pure function";
       texts.insert(sample.text);
-      // The answer stands in the text, and not in the question.
+      // The answer is in the text and not in the question.
       const std::size_t question = sample.text.rfind("Question:");
       for (const std::string& e : sample.expected) {
         EXPECT_LT(sample.text.find(e), question) << set.task << " " << e;
@@ -320,7 +320,7 @@ TEST_F(RulerData, NamesTheBrokenLine) {
   });
   expect_error(ErrorKind::failed, "vt at 8192",
                [&] { read_ruler(bench_.frame, folder_.path(), some({"vt"}, {8192}), notes); });
-  // A line of ten megabytes is read, and refused where it is sent.
+  // A line of ten megabytes is read, and refused when it is used.
   const SampleSuite suite =
       read(cat(R"({"input": ")", std::string(10 << 20, 'x'), R"(", "outputs": ["b"]})"));
   expect_error(ErrorKind::usage, "leaves no room", [&] { suite.sets[0].make(0); });

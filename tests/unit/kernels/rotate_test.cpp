@@ -278,7 +278,7 @@ TEST_P(Rotate, RefusesMisuseBeforeAnyWrite) {
   test::expect_error(ErrorKind::usage, "0 threads", [] { Workers none(0); });
   EXPECT_TRUE(trial.untouched());
 
-  // Nothing to do is no misuse.
+  // Having nothing to do is not misuse.
   rotate(table, with([](Batch& b) { b.tokens = 0; }));
   rotate(table, with([](Batch& b) { b.sequences = 0; }));
   rotate(table, with([](Batch& b) { b.queries.count = b.keys.count = 0; }));

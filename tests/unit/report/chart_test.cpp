@@ -131,8 +131,8 @@ TEST(Chart, NamesAreEscapedAndDoNotOverlap) {
   EXPECT_EQ(labels, 12);
 }
 
-// The untouched model is compared inside its window only; a label at the right edge would say that
-// it goes on at this height.
+// The untouched model is compared inside its window only; a label at the right edge would suggest
+// that it continues at this height.
 TEST(Chart, LineThatEndsEarlyIsLabelledAtItsEnd) {
   LineChart chart = chart_of({{512, 4}, {1024, 4}, {2048, 4}, {4096, 4}});
   chart.series.push_back({"none", 0, false, {{512, 5}, {1024, 5}, {2048, kNothing}}});

@@ -180,7 +180,7 @@ TEST(Report, UnreadableRunsAreNamed) {
   EXPECT_ERROR(read_records({}), failed, "no folder");
 }
 
-// A task that this build has never heard of, with values that nobody would expect.
+// A task that this build does not know, with unexpected values.
 TEST(Report, JournalWithWrongTypesIsCorrupt) {
   const test::TempFolder temp;
   write_run(temp / "run", {});

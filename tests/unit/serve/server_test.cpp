@@ -122,12 +122,12 @@ TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {
     RawClient client(s.server->port());
     client.send(post_request("/v1/completions", body));
     client.close_sending();
-    // The server has noticed: it asks whether somebody still reads.
+    // The server has noticed: it checks whether the client still reads.
     client.read_until(std::string(stream) == "true" ? ": waiting" : "100 Continue");
     s.model.held = false;
     EXPECT_TRUE(has(client.read_until(), "\"finish_reason\":\"length\"")) << stream;
 
-    // One that is gone is not answered; an answer of this length takes seconds.
+    // A disconnected client is not answered; an answer of this length takes seconds.
     const double before = s.metric("answers_total{end=\"cancelled\"}");
     s.model.slow = true;
     RawClient gone(s.server->port());
@@ -141,7 +141,7 @@ TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {
   }
 }
 
-// A client that reads nothing must not hold a server up that shuts down.
+// A client that reads nothing must not delay a server that is shutting down.
 TEST(Server, StopsEvenIfAClientReadsNothing) {
   Running s;
   RawClient client(s.server->port(), 4096);

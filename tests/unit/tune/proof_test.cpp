@@ -8,7 +8,7 @@
 namespace mrrope::tune {
 namespace {
 
-// Two lengths, three documents: the loss of a row is `loss`, give or take the same for every row.
+// Two lengths, three documents: the loss of a row is `loss`, with the same spread for every row.
 eval::PerplexityRow row(const std::string& method, double at_window, double at_end) {
   eval::PerplexityRow r;
   r.method = method;

@@ -11,7 +11,7 @@ namespace {
 
 const Box kBox{{-2, 0, 0}, {2, 20, 1}, {0.4, 3, 0.1}};
 
-// A valley whose second axis is a staircase, as borders are.
+// A valley whose second axis is a staircase, as boundaries are.
 double valley(const std::vector<double>& x) {
   const double stair = std::round(x[1]);
   return std::pow(x[0] - 0.7, 2) + 0.01 * std::pow(stair - 13, 2) + 4 * std::pow(x[2] - 0.3, 2) +

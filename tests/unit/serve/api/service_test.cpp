@@ -148,7 +148,8 @@ TEST(Service, LimitsAreBounded) {
   EXPECT_LE(service.limits.values, std::size_t{4} << 20);
 }
 
-// A stream tells how far a long prompt is in comments, which clients skip; the log in lines.
+// A stream reports the progress of a long prompt in comments, which clients skip; the log does so
+// in lines.
 TEST(Service, LongPromptsReportProgress) {
   GatedModel model(2);  // the prompt takes two computations
   Trial t(model);

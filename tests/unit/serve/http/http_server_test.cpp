@@ -61,7 +61,7 @@ TEST(HttpServer, KeepsAConnectionForSeveralRequests) {
   EXPECT_EQ(s.server.bound_address(), "127.0.0.1");
 }
 
-// What follows may be the rest of a request that another reader understood otherwise.
+// What follows may be the rest of a request that another reader understood differently.
 TEST(HttpServer, ClosesAfterEveryError) {
   Listening s;
   std::string many;

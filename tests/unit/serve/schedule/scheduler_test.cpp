@@ -119,7 +119,7 @@ TEST(Scheduler, ParallelAnswersEqualSingleAnswers) {
   EXPECT_LT(counts.computations, alone.scheduler->counts().computations);
 }
 
-// What a timeline of its own writes, without a scheduler.
+// What a separate timeline writes, without a scheduler.
 std::vector<Token> reference(const Ladder& ladder, const std::vector<Token>& prompt, int length) {
   ScriptedModel model({});
   model.use(ladder);
@@ -165,7 +165,7 @@ TEST(Scheduler, ComputesOnlyWhatIsNew) {
   // Of what was written the last token was never read.
   EXPECT_EQ(second.outcome.cached, std::int64_t(more.prompt.size()) - 2);
   EXPECT_LE(s.model.computed() - before, 2 + 12);
-  // A prompt that was cut short and goes on otherwise keeps what is common.
+  // A prompt that is cut short and continues differently keeps the common prefix.
   const Said third = finish(*s.scheduler->submit(job(s.model, start.substr(0, 150) + "zzz")));
   EXPECT_EQ(third.outcome.cached, 151);  // BOS
   // The very same prompt reads its last token again.
