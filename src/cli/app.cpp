@@ -167,10 +167,12 @@ void write_output(const std::string& path, const std::string& content) {
 const std::string& command_line() { return as_typed; }
 
 void catch_interrupts() {
-  std::signal(SIGINT, [](int) {
-    request_interrupt();
-    std::signal(SIGINT, SIG_DFL);
-  });
+  for (const int stop : {SIGINT, SIGTERM}) {
+    std::signal(stop, [](int signal) {
+      request_interrupt();
+      std::signal(signal, SIG_DFL);
+    });
+  }
 }
 
 int run(int argc, char** argv) {

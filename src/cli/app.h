@@ -22,7 +22,8 @@ void write_output(const std::string& path, const std::string& content);
 // The command as typed, quoted for a shell, so that it can be run again.
 const std::string& command_line();
 
-// From here on the first Ctrl-C asks for a stop (eval/progress.h), the second one ends the process.
+// From here on the first Ctrl-C or SIGTERM asks for a stop (base/interrupt.h), the second one ends
+// the process.
 void catch_interrupts();
 
 // The folder with models/ and data/: MRROPE_HOME if set, else share/mrrope of the installation that

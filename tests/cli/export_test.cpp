@@ -313,22 +313,25 @@ TEST(Export, KillDuringTheProofPublishesNothing) {
 }
 
 // transformers is replaced by a program that says that it runs, and then never ends.
-TEST(Export, CtrlCEndsTheProofOfAFolder) {
+TEST(Export, CtrlCAndSigtermEndTheProofOfAFolder) {
   const TempFolder folder;
   fs::create_directory(folder / "in");
   fs::copy(MRROPE_GOLDEN_DIR "/tiny_config/config.json", folder / "in" / "config.json");
   folder.write("in/pytorch_model.bin", "weights");
   folder.write("python", "#!/bin/sh\ntouch " + folder.file("running") + "\nexec sleep 1000\n");
   fs::permissions(folder / "python", fs::perms::owner_all);
-  RunningCommand command(
-      "export " + folder.file("in") + " --method pro --ctx 4k --to hf -o " + folder.file("out"),
-      "export MRROPE_PYTHON=" + folder.file("python") + ";");
-  while (command.running() && !fs::exists(folder / "running")) usleep(1000);
-  EXPECT_FALSE(fs::exists(folder / "out"));
-  command.send(SIGINT);
-  const CommandResult r = command.wait();
-  EXPECT_EQ(r.exit_code, 130) << r.err;
-  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"in", "python", "running"}));
+  for (const int signal : {SIGINT, SIGTERM}) {
+    RunningCommand command(
+        "export " + folder.file("in") + " --method pro --ctx 4k --to hf -o " + folder.file("out"),
+        "export MRROPE_PYTHON=" + folder.file("python") + ";");
+    while (command.running() && !fs::exists(folder / "running")) usleep(1000);
+    EXPECT_FALSE(fs::exists(folder / "out"));
+    command.send(signal);
+    const CommandResult r = command.wait();
+    EXPECT_EQ(r.exit_code, 130) << r.err;
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"in", "python", "running"}));
+    fs::remove(folder / "running");
+  }
 }
 
 // A proof that fails: transformers is replaced by a program that computes something else.

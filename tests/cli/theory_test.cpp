@@ -64,6 +64,12 @@ TEST(TheoryCommand, WritesFiles) {
   EXPECT_TRUE(contains(read_file(temp / "f.csv"), "pro,4,63,4,"));
 }
 
+TEST(TheoryCommand, RefusesALengthAndAScaleThatDisagree) {
+  const CommandResult r = run_command("theory factors llama2 --methods pro --ctx 8k --scale 4");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "both set how far pro extends the model")) << r.err;
+}
+
 TEST(TheoryCommand, Claims) {
   const json j = json_of("theory claims");
   EXPECT_GE(j["claims"].size(), 25u);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "engine/llama/graph/score.h"
@@ -272,6 +273,39 @@ TEST_P(MemoryKinds, SavedSequenceIsRestored) {
   const auto back = model_->restore(folder / "state", rung);
   EXPECT_EQ(back->tokens(), std::vector<Token>(tokens_.begin(), tokens_.begin() + 150));
   expect_close(back->append_scored(tokens(150, 50)), fresh(tokens(0, 150), tokens(150, 50)));
+}
+
+// Counts, positions and sequence numbers of a state are small numbers. Whatever they are changed
+// to, the engine answers with an error or with a timeline of the same tokens.
+TEST_P(MemoryKinds, ForgedStateDoesNotAbort) {
+  const test::TempFolder folder;
+  constexpr std::uint32_t kTokens = 37;
+  std::size_t rung = 0;
+  {
+    const auto timeline = model_->timeline();
+    timeline->append(tokens(0, kTokens));
+    rung = timeline->rung();
+    timeline->save(folder / "state");
+  }
+  const std::string good = test::read_file(folder / "state");
+  std::size_t tried = 0;
+  for (std::size_t at = (3 + kTokens) * 4; at + 4 <= good.size(); at += 4) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, good.data() + at, sizeof value);
+    const bool count = value == 1 || value == kTokens || value == kTokens - 1;
+    if (!count && (at - 3 * 4 - kTokens * 4) / 4 > 8) continue;
+    for (const std::uint32_t forged : {0U, 2U, 36U, 1000U, 0xffffffffU}) {
+      std::string bad = good;
+      std::memcpy(bad.data() + at, &forged, sizeof forged);
+      test::write_file(folder / "state", bad);
+      ++tried;
+      try {
+        EXPECT_EQ(model_->restore(folder / "state", rung)->length(), kTokens);
+      } catch (const Error&) {
+      }
+    }
+  }
+  EXPECT_GE(tried, 20U);
 }
 
 TEST_P(MemoryKinds, ForksAreIndependent) {

@@ -217,6 +217,18 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
       ->take_all();
 }
 
+void check_reach(const ExtensionFlags& flags) {
+  if (flags.ctx.empty() || !flags.scale) return;
+  for (const std::string& name : flags.methods) {
+    const Reach reach = method_row(split_method_name(name).method).reach;
+    if (reach == Reach::length || reach == Reach::unchanged) continue;
+    throw Error(ErrorKind::usage,
+                cat("--ctx ", flags.ctx, " and --scale ", *flags.scale, " both set how far ", name,
+                    " extends the model"),
+                "give one of them");
+  }
+}
+
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry) {
   std::vector<Candidate> out;

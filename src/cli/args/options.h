@@ -53,6 +53,10 @@ struct Candidate {
   std::variant<Plan, Ladder> content;
 };
 
+// Throws Error (usage) where both --ctx and --scale say how far a method reaches; only methods that
+// follow the length use both.
+void check_reach(const ExtensionFlags& flags);
+
 // One candidate per method and per plan file. The geometry may be absent if all come from files.
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry);

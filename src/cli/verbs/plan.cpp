@@ -187,19 +187,6 @@ void print_tables(const std::vector<Candidate>& candidates) {
       {});
 }
 
-// Both say how far a plan reaches; only methods that follow the length use both.
-void check_reach(const ExtensionFlags& flags) {
-  if (flags.ctx.empty() || !flags.scale) return;
-  for (const std::string& name : flags.methods) {
-    const Reach reach = method_row(split_method_name(name).method).reach;
-    if (reach == Reach::length || reach == Reach::unchanged) continue;
-    throw Error(ErrorKind::usage,
-                cat("--ctx ", flags.ctx, " and --scale ", *flags.scale, " both set how far ", name,
-                    " extends the model"),
-                "give one of them");
-  }
-}
-
 void run_plan(const PlanFlags& flags) {
   check_reach(flags.extension);
   std::optional<Geometry> geometry;

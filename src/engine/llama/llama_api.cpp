@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/llama_api.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 
 #include "engine/chat/chat.h"
+#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -36,12 +39,24 @@ void keep(ggml_log_level level, const char* text, void*) {
   if (l.lines.size() > kLinesKept) l.lines.pop_front();
 }
 
+// libllama ends the process where it cannot go on. Without this it prints a stack of its own.
+[[noreturn]] void give_up(const char* message) {
+  std::fprintf(
+      stderr,
+      "mrrope: llama.cpp cannot go on: %s\n"
+      "  the model may be damaged or of a kind that this llama.cpp cannot run: check it with "
+      "mrrope inspect\n",
+      message);
+  std::_Exit(int(ErrorKind::failed));
+}
+
 }  // namespace
 
 void start_llama() {
   static const bool started = [] {
     chat_renderer();  // forks, which must come before devices are initialised and threads start
     llama_log_set(keep, nullptr);
+    ggml_set_abort_callback(give_up);
     llama_backend_init();
     return true;
   }();

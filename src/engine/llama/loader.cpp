@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/loader.h"
 
+#include <gguf.h>
+
 #include <algorithm>
+#include <memory>
 #include <string_view>
 #include <thread>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "mrrope/error.h"
@@ -34,10 +38,55 @@ void check_tokenizer(const llama_model* model, const std::string& file) {
               "use a model that generates text");
 }
 
+struct FreeGguf {
+  void operator()(gguf_context* owned) const { gguf_free(owned); }
+};
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// Values that libllama takes from a file and later asserts on.
+void check_asserted(const std::filesystem::path& file) {
+  const std::unique_ptr<gguf_context, FreeGguf> gguf(gguf_init_from_file(file.c_str(), {true, {}}));
+  if (!gguf) return;  // libllama says why
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorKind::corrupt, cat(file.string(), ": ", what),
+                "download or convert the model again");
+  };
+  for (std::int64_t i = 0; i < gguf_get_n_kv(gguf.get()); ++i) {
+    const std::string_view key = gguf_get_key(gguf.get(), i);
+    if (!ends_with(key, "epsilon") || gguf_get_kv_type(gguf.get(), i) != GGUF_TYPE_FLOAT32) {
+      continue;
+    }
+    const float epsilon = gguf_get_val_f32(gguf.get(), i);
+    if (!(epsilon >= 0)) refuse(cat(key, " is ", double(epsilon), ", below 0"));
+  }
+  for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf.get()); ++i) {
+    const std::string_view name = gguf_get_tensor_name(gguf.get(), i);
+    const ggml_type type = gguf_get_tensor_type(gguf.get(), i);
+    if (type == GGML_TYPE_F32 || !(ends_with(name, "norm.weight") || ends_with(name, "norm.bias")))
+      continue;
+    refuse(cat(name, " is of type ", ggml_type_name(type), ", but norms are f32"));
+  }
+  const std::int64_t tokens = gguf_find_key(gguf.get(), "tokenizer.ggml.tokens");
+  if (tokens < 0 || gguf_get_kv_type(gguf.get(), tokens) != GGUF_TYPE_ARRAY ||
+      gguf_get_arr_type(gguf.get(), tokens) != GGUF_TYPE_STRING) {
+    return;
+  }
+  std::unordered_set<std::string_view> seen;
+  for (std::size_t i = 0; i < gguf_get_arr_n(gguf.get(), tokens); ++i) {
+    const std::string_view token = gguf_get_arr_str(gguf.get(), tokens, i);
+    if (token.empty() || seen.insert(token).second) continue;  // empty ones get names of their own
+    refuse(cat("token ", i, " of the vocabulary repeats an earlier one"));
+  }
+}
+
 }  // namespace
 
 LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers) {
   start_llama();
+  for (const auto& file : files) check_asserted(file);
   llama_model_params params = llama_model_default_params();
   params.n_gpu_layers = gpu_layers;
   std::vector<const char*> paths;
@@ -57,6 +106,7 @@ LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files
 
 LlamaPtr<llama_model> load_vocabulary(const std::filesystem::path& file) {
   start_llama();
+  check_asserted(file);
   llama_model_params params = llama_model_default_params();
   params.vocab_only = true;
   take_llama_log();

@@ -247,12 +247,14 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
   injector_->finish();
 }
 
+bool LocalModel::recurrent() const {
+  return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
+}
+
 void LocalModel::read_together(std::span<const Reading> readings, const LogitObserver& observer) {
   // Memory with a state per sequence is computed sequence by sequence, which the injector would not
   // recognise as one decode.
-  const bool stateful =
-      llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
-  if (stateful || readings.empty()) return read_one_by_one(readings, observer);
+  if (recurrent() || readings.empty()) return read_one_by_one(readings, observer);
   std::vector<Chunk> chunks;
   std::vector<std::size_t> last;  // of each reading, within the batch
   std::size_t count = 0;

@@ -90,6 +90,8 @@ class LocalModel final : public TimelineModel {
   std::int64_t end_of_rung(std::size_t rung) const;
   void turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to);
   bool climbs_last() const noexcept { return options_.climb_last; }
+  // Some layers keep a state per sequence in place of keys.
+  bool recurrent() const;
   bool grows() const noexcept { return ladder_ && ladder_->elastic(); }
 
   int ubatch() const noexcept { return ubatch_; }

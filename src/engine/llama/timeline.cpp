@@ -28,6 +28,9 @@ namespace {
                   "try -fa off, -ctk f32 -ctv f32, or -ngl 0 to find the part that overflows");
 }
 
+// In memory a state begins with a mark and a sequence number.
+constexpr std::size_t kStateMark = 2 * sizeof(std::uint32_t);
+
 void check_wanted(std::span<const std::size_t> wanted, std::size_t count) {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] < count && (i == 0 || wanted[i] > wanted[i - 1])) continue;
@@ -325,6 +328,46 @@ void LocalTimeline::save(const std::filesystem::path& path) const {
   }
 }
 
+// libllama asserts that a sequence has one recurrent cell. How large a state must be and where that
+// cell is follow from the states of the first two tokens, which are computed here.
+void LocalTimeline::check_recurrent_state(std::span<const std::uint8_t> state,
+                                          std::span<const Token> tokens) {
+  const auto size = [&](llama_state_seq_flags flags) {
+    return llama_state_seq_get_size_ext(model_.context(), sequence_, flags) - kStateMark;
+  };
+  const auto number = [&](std::size_t offset) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, state.data() + offset, sizeof value);
+    return value;
+  };
+  std::size_t expected = size(0);
+  std::size_t recurrent = size(LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
+  if (!tokens.empty()) {
+    step(tokens[0]);
+    expected = size(0);
+    recurrent = size(LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
+  }
+  if (tokens.size() > 1) {
+    step(tokens[1]);
+    expected += (tokens.size() - 1) * (size(0) - expected);
+  }
+  forget();
+  // The recurrent part is the last one and begins with its cells, a position, a sequence; the other
+  // part begins with streams and cells.
+  const auto count = static_cast<std::uint32_t>(tokens.size());
+  const std::size_t at = expected - recurrent;
+  const bool one_cell =
+      state.size() == expected && recurrent >= 3 * sizeof count &&
+      (count == 0 ? number(at) == 0
+                  : number(at) == 1 && number(at + 4) == count - 1 && number(at + 8) == 0) &&
+      (at == 0 || (at >= 2 * sizeof count && number(0) == 1 && number(4) == count));
+  if (one_cell) return;
+  throw Error(ErrorKind::corrupt,
+              cat("the state of ", count, " tokens does not fit this model: ", state.size(),
+                  " bytes, expected ", expected),
+              "delete the session to start again");
+}
+
 void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   take_llama_log();
   const auto refuse = [&](const std::string& why) {
@@ -359,14 +402,14 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
       refuse(cat("token ", token, " is outside the vocabulary of ", model_.vocabulary()));
     }
   }
-  // In memory a state begins with a mark and a sequence number, which an empty sequence has too.
-  // They take the place of what was read last.
-  constexpr std::size_t kMark = 2 * sizeof(std::uint32_t);
-  std::vector<std::uint8_t> empty(llama_state_seq_get_size(model_.context(), sequence_) + kMark);
+  // The mark and the number are those of an empty sequence. They take the place of what was read
+  // last.
+  if (model_.recurrent()) check_recurrent_state(rest, tokens);
+  std::vector<std::uint8_t> empty(llama_state_seq_get_size(model_.context(), sequence_));
   llama_state_seq_get_data(model_.context(), empty.data(), empty.size(), sequence_);
-  std::uint8_t* const state = rest.data() - kMark;
-  std::memcpy(state, empty.data(), kMark);
-  if (llama_state_seq_set_data(model_.context(), state, rest.size() + kMark, sequence_) == 0) {
+  std::uint8_t* const state = rest.data() - kStateMark;
+  std::memcpy(state, empty.data(), kStateMark);
+  if (llama_state_seq_set_data(model_.context(), state, rest.size() + kStateMark, sequence_) == 0) {
     refuse(take_llama_log());
   }
   const auto end = llama_memory_seq_pos_max(model_.memory(), sequence_);

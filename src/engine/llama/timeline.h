@@ -73,6 +73,8 @@ class LocalTimeline final : public Timeline {
   // Makes last_logits_ those that follow the last token, computing it again if need be.
   void ensure_logits();
   void check_token(Token token) const;
+  // For load(): throws where libllama would abort. The timeline is empty before and after.
+  void check_recurrent_state(std::span<const std::uint8_t> state, std::span<const Token> tokens);
 
   LocalModel& model_;
   llama_seq_id sequence_;

@@ -69,6 +69,25 @@ struct UnitJob {
   std::function<nlohmann::ordered_json(std::size_t i)> unanswered{};
 };
 
+// A job of an object with units() and compute() and, for a task that can ask an endpoint,
+// question(), answered() and unanswered(). The object must outlive the job.
+template <typename Units>
+UnitJob make_job(Units& units, nlohmann::ordered_json identity, MakePlaceOf places) {
+  UnitJob job;
+  job.identity = std::move(identity);
+  job.places = std::move(places);
+  job.units = units.units();
+  job.compute = [&](std::size_t i, UnitProgress& progress) { return units.compute(i, progress); };
+  if constexpr (requires { &Units::question; }) {
+    job.question = [&](std::size_t i) { return units.question(i); };
+    job.answered = [&](std::size_t i, const WholePrompt& prompt, const Generation& said) {
+      return units.answered(i, prompt, said);
+    };
+    job.unanswered = [&](std::size_t i) { return units.unanswered(i); };
+  }
+  return job;
+}
+
 // Leaves all units of this shard in the folder. Throws Error: interrupted (with the command to
 // resume), corrupt, and whatever the engine throws, with the unit named.
 RunCost run_units(const Target& target, const UnitJob& job, RunFolder& folder, Progress& progress);

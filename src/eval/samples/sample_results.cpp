@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "eval/run/collect.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -46,9 +47,9 @@ Estimate mean_of(const std::vector<Estimate>& parts) {
   return {sum / k, std::sqrt(squares) / k, n};
 }
 
-class Collector {
+class ScoreTable {
  public:
-  Collector(const SampleRules& rules, const ordered_json& run, SampleResults& results)
+  ScoreTable(const SampleRules& rules, const ordered_json& run, SampleResults& results)
       : rules_(rules), results_(results) {
     results.task = run.at("task").get<std::string>();
     const ordered_json& settings = run.at("settings");
@@ -73,50 +74,39 @@ class Collector {
     for (const auto& [length, tasks] : tasks_at_) results.lengths.push_back(length);
     for (const ordered_json& entry : run.at("methods")) {
       results.rows.push_back(read_method_row(entry));
-      scores_[results.rows.back().method];
     }
+    scores_.resize(results.rows.size());
     results.units *= results.rows.size();
     check_grid({results.rows.size(), results.lengths.size(), results.tasks.size() + 1, kCost});
     check_grid({results.rows.size(), results.rows.size(), results.lengths.size()});
   }
 
-  void unit(const ordered_json& unit) {
-    const auto method = scores_.find(unit.value("method", ""));
+  void unit(std::size_t method, const ordered_json& unit) {
     const std::size_t s = unit.value("set", sets_.size());
     const std::size_t group = unit.value("group", std::size_t(0));
-    if (unit.value("task", "") != results_.task || method == scores_.end() || s >= sets_.size() ||
-        group > sets_[s].count / group_ ||
-        group * group_ + (unit.contains("no_answer") ? 1 : unit.at("samples").size()) >
-            sets_[s].count) {
+    if (s >= sets_.size() || group > sets_[s].count / group_ ||
+        group * group_ + unit.at("samples").size() > sets_[s].count) {
       foreign_line(unit);
     }
-    // Asked again by the next run: then the later line counts.
-    const std::string key = cat(method->first, "\n", s, "\n", group);
-    if (unit.contains("no_answer")) {
-      failed_.insert(key);
-      return;
-    }
-    failed_.erase(key);
     results_.tokens += token_count(unit, "tokens");
     results_.naive_tokens += token_count(unit, "naive_tokens");
     std::size_t at = group * group_;
-    for (const ordered_json& record : unit.at("samples")) sample(method->first, {s, at++}, record);
+    for (const ordered_json& record : unit.at("samples")) sample(method, {s, at++}, record);
   }
 
   void finish() {
-    results_.failed = failed_.size();
     find_metrics();
     std::set<std::string> tags;
     for (const auto& [key, list] : tags_) tags.insert(list.begin(), list.end());
     check_grid({results_.rows.size(), results_.lengths.size(), tags.size() + 1, kCost});
-    for (const MethodRow& row : results_.rows) {
+    for (std::size_t m = 0; m < results_.rows.size(); ++m) {
       std::map<std::string, Values> by_metric;
       for (const std::string& metric : results_.metrics) {
-        by_metric[metric] = values_of(row.method, metric);
+        by_metric[metric] = values_of(m, metric);
       }
       for (const std::int64_t length : results_.lengths) {
         for (const std::string& metric : results_.metrics) {
-          method_scores(by_metric[metric], tags, row.method, length, metric);
+          method_scores(by_metric[metric], tags, results_.rows[m].method, length, metric);
         }
       }
     }
@@ -130,7 +120,7 @@ class Collector {
   // Of one method and metric, by length and row.
   using Values = std::map<std::pair<std::int64_t, std::string>, std::vector<double>>;
 
-  void sample(const std::string& method, const SampleKey& key, const ordered_json& record) {
+  void sample(std::size_t method, const SampleKey& key, const ordered_json& record) {
     const std::string& scorer = sets_[key.first].scorer;
     scores_[method][key] = rules_.grade(scorer, record);
     if (record.contains("tags")) tags_[key] = record["tags"].get<std::vector<std::string>>();
@@ -140,7 +130,7 @@ class Collector {
     if (rules_.unanswered != nullptr && rules_.unanswered(scorer, text)) ++results_.unanswered;
     const ordered_json& gap = record.at("gap");
     if (gap.is_number() && gap.get<double>() < kTie) ++results_.ties;
-    if (method == results_.rows.front().method && record.value("truncated", 0) > 0) {
+    if (method == 0 && record.value("truncated", 0) > 0) {
       ++results_.truncated;
     }
   }
@@ -151,7 +141,7 @@ class Collector {
       results_.metrics = {rules_.metric};
       return;
     }
-    for (const auto& [method, samples] : scores_) {
+    for (const auto& samples : scores_) {
       for (const auto& [key, scores] : samples) {
         for (const Score& score : scores) {
           auto& all = results_.metrics;
@@ -173,9 +163,9 @@ class Collector {
     return kNan;
   }
 
-  Values values_of(const std::string& method, const std::string& metric) const {
+  Values values_of(std::size_t method, const std::string& metric) const {
     Values values;
-    for (const auto& [key, scores] : scores_.at(method)) {
+    for (const auto& [key, scores] : scores_[method]) {
       const double v = value(scores, metric);
       if (std::isnan(v)) continue;
       const Set& set = sets_[key.first];
@@ -217,7 +207,7 @@ class Collector {
     for (const MethodRow& row : results_.rows) methods.push_back(row.method);
     const auto column = [&](std::size_t m, std::size_t l) {
       std::map<SampleKey, double> values;
-      for (const auto& [key, scores] : scores_.at(methods[m])) {
+      for (const auto& [key, scores] : scores_[m]) {
         if (sets_[key.first].length != results_.lengths[l]) continue;
         values.emplace(key, value(scores, results_.metrics.front()));
       }
@@ -233,10 +223,9 @@ class Collector {
   SampleResults& results_;
   std::size_t group_ = 1;
   std::vector<Set> sets_;
-  std::map<std::int64_t, std::set<std::string>> tasks_at_;                 // [length]
-  std::map<std::string, std::map<SampleKey, std::vector<Score>>> scores_;  // [method]
+  std::map<std::int64_t, std::set<std::string>> tasks_at_;       // [length]
+  std::vector<std::map<SampleKey, std::vector<Score>>> scores_;  // [method]
   std::map<SampleKey, std::vector<std::string>> tags_;
-  std::set<std::string> failed_;
 };
 
 }  // namespace
@@ -253,9 +242,11 @@ SampleResults sample_results(const SampleRules& rules, const ordered_json& run,
                              const std::vector<ordered_json>& units) {
   SampleResults results;
   read_recorded([&] {
-    Collector collector(rules, run, results);
-    for (const ordered_json& unit : units) collector.unit(unit);
-    collector.finish();
+    ScoreTable table(rules, run, results);
+    results.failed = collect(run, units, sample_places, [&](std::size_t method, const auto& unit) {
+      table.unit(method, unit);
+    });
+    table.finish();
   });
   return results;
 }
@@ -284,15 +275,12 @@ ordered_json to_json(const SampleResults& results) {
 }
 
 PlaceOf sample_places(const ordered_json& run) {
-  std::map<std::string, std::int64_t> methods;
-  for (const ordered_json& entry : run.at("methods")) {
-    methods.emplace(entry.at("method").get<std::string>(), std::int64_t(methods.size()));
-  }
+  const std::map<std::string, std::size_t> methods = method_indices(run);
   return [methods](const ordered_json& unit) -> UnitPlace {
     const auto method = methods.find(unit.at("method").get<std::string>());
     if (method == methods.end()) foreign_line(unit);
     return {unit.at("set").get<std::int64_t>(), unit.at("group").get<std::int64_t>(),
-            method->second};
+            std::int64_t(method->second)};
   };
 }
 

@@ -291,16 +291,7 @@ SampleResults run_samples(const Target& target, const std::vector<MethodUnderTes
   }
   check_samples(target, methods, suite, options);
   SampleUnits units(target, methods, suite, options);
-  UnitJob job;
-  job.identity = identity(target, methods, suite, options);
-  job.places = sample_places;
-  job.units = units.units();
-  job.compute = [&](std::size_t i, UnitProgress& p) { return units.compute(i, p); };
-  job.question = [&](std::size_t i) { return units.question(i); };
-  job.answered = [&](std::size_t i, const WholePrompt& prompt, const Generation& said) {
-    return units.answered(i, prompt, said);
-  };
-  job.unanswered = [&](std::size_t i) { return units.unanswered(i); };
+  const UnitJob job = make_job(units, identity(target, methods, suite, options), sample_places);
   return run_job(target, job, folder, progress,
                  [&](const ordered_json& run, const std::vector<ordered_json>& lines) {
                    return sample_results(*suite.rules, run, lines);

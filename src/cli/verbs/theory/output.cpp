@@ -124,6 +124,7 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
   if (extension.methods.empty() && extension.plan_files.empty()) {
     extension.methods = {"none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro"};
   }
+  check_reach(extension);
   if (!extension.scale && extension.ctx.empty()) extension.scale = usual_scale;
   std::vector<theory::NamedPlan> plans;
   for (const Candidate& c : resolve(extension, geometry)) {

@@ -341,16 +341,7 @@ NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest
   const std::vector<Haystack> haystacks =
       make_haystacks(target.tokenizer(), documents, options.lengths.back(), options.samples);
   NeedleUnits units(target, methods, haystacks, options);
-  UnitJob job;
-  job.identity = identity(target, methods, haystacks, options);
-  job.places = needle_places;
-  job.units = units.units();
-  job.compute = [&](std::size_t i, UnitProgress& p) { return units.compute(i, p); };
-  job.question = [&](std::size_t i) { return units.question(i); };
-  job.answered = [&](std::size_t i, const WholePrompt& prompt, const Generation& said) {
-    return units.answered(i, prompt, said);
-  };
-  job.unanswered = [&](std::size_t i) { return units.unanswered(i); };
+  const UnitJob job = make_job(units, identity(target, methods, haystacks, options), needle_places);
   return run_job(target, job, folder, progress, needle_results);
 }
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/text.h"
+#include "eval/run/collect.h"
 #include "eval/score/rouge.h"
 #include "mrrope/error.h"
 
@@ -34,13 +34,10 @@ NeedleScore estimate(Scores::const_iterator begin, Scores::const_iterator end) {
   return {mean(rouge), mean(contains)};
 }
 
-class Collector {
+class ScoreTable {
  public:
-  Collector(const ordered_json& run, NeedleResults& results) : results_(results) {
-    if (run.at("task") != kNeedle) {
-      throw Error(ErrorKind::corrupt, "run.json is not of a needle run",
-                  "give the folder of mrrope eval needle");
-    }
+  ScoreTable(const ordered_json& run, NeedleResults& results) : results_(results) {
+    check_task(run, kNeedle);
     const ordered_json& settings = run.at("settings");
     results.lengths = recorded_lengths(settings.at("lengths"));
     results.depths = settings.at("depths").get<std::vector<double>>();
@@ -55,42 +52,33 @@ class Collector {
     for (const ordered_json& method : run.at("methods")) {
       NeedleRow row{read_method_row(method), {}, {}, {}};
       row.ties.resize(results.lengths.size());
-      method_[row.method] = results.rows.size();
       results.rows.push_back(std::move(row));
       scores_.emplace_back(results.lengths.size());
     }
   }
 
-  void unit(const ordered_json& unit) {
-    const auto m = method_.find(unit.value("method", ""));
+  void unit(std::size_t method, const ordered_json& unit) {
     const std::size_t sample = unit.value("sample", results_.samples);
-    if (unit.value("task", "") != kNeedle || m == method_.end() || sample >= results_.samples) {
-      foreign_line(unit);
-    }
-    // Asked again by the next run: then the later line counts.
-    if (unit.contains("no_answer")) {
-      failed_.insert(cell_key(m->first, sample, unit));
-      return;
-    }
+    if (sample >= results_.samples) foreign_line(unit);
+    NeedleRow& row = results_.rows[method];
     results_.tokens += token_count(unit, "tokens");
     results_.naive_tokens += token_count(unit, "naive_tokens");
     for (const ordered_json& cell : unit.at("cells")) {
-      failed_.erase(cell_key(m->first, sample, cell));
       const std::size_t l = index_of(results_.lengths, cell.at("length"), unit);
       const std::size_t d = index_of(results_.depths, cell.at("depth"), unit);
       const auto answer = cell.at("answer").get<std::string>();
       const auto text = cell.at("text").get<std::string>();
-      scores_[m->second][l][{d, sample}] = {rouge1_recall(answer, text),
-                                            contains_answer(answer, text) ? 1.0 : 0.0};
+      scores_[method][l][{d, sample}] = {rouge1_recall(answer, text),
+                                         contains_answer(answer, text) ? 1.0 : 0.0};
       const ordered_json& gap = cell.at("gap");
-      if (gap.is_number() && gap.get<double>() < kTie) ++results_.rows[m->second].ties[l];
-      if (m->second == 0 && !cell.at("snapped").get<bool>()) ++results_.unsnapped;
-      results_.answers.push_back({m->first, results_.lengths[l], results_.depths[d], answer, text});
+      if (gap.is_number() && gap.get<double>() < kTie) ++row.ties[l];
+      if (method == 0 && !cell.at("snapped").get<bool>()) ++results_.unsnapped;
+      results_.answers.push_back(
+          {row.method, results_.lengths[l], results_.depths[d], answer, text});
     }
   }
 
   void finish() {
-    results_.failed = failed_.size();
     for (std::size_t m = 0; m < results_.rows.size(); ++m) {
       NeedleRow& row = results_.rows[m];
       for (const Scores& scores : scores_[m]) {
@@ -106,11 +94,6 @@ class Collector {
   }
 
  private:
-  static std::string cell_key(const std::string& method, std::size_t sample,
-                              const ordered_json& cell) {
-    return cat(method, "\n", sample, "\n", cell.at("length").dump(), "\n", cell.at("depth").dump());
-  }
-
   template <typename T>
   static std::size_t index_of(const std::vector<T>& list, const ordered_json& value,
                               const ordered_json& unit) {
@@ -135,9 +118,7 @@ class Collector {
   }
 
   NeedleResults& results_;
-  std::map<std::string, std::size_t> method_;
   std::vector<std::vector<Scores>> scores_;  // [method][length]
-  std::set<std::string> failed_;
 };
 
 }  // namespace
@@ -145,9 +126,11 @@ class Collector {
 NeedleResults needle_results(const ordered_json& run, const std::vector<ordered_json>& units) {
   NeedleResults results;
   read_recorded([&] {
-    Collector collector(run, results);
-    for (const ordered_json& unit : units) collector.unit(unit);
-    collector.finish();
+    ScoreTable table(run, results);
+    results.failed = collect(run, units, needle_places, [&](std::size_t method, const auto& unit) {
+      table.unit(method, unit);
+    });
+    table.finish();
   });
   return results;
 }
@@ -200,17 +183,14 @@ std::string hopeless_text(const NeedleResults& results) {
 }
 
 PlaceOf needle_places(const ordered_json& run) {
-  std::map<std::string, std::int64_t> methods;
-  for (const ordered_json& entry : run.at("methods")) {
-    methods.emplace(entry.at("method").get<std::string>(), std::int64_t(methods.size()));
-  }
+  const std::map<std::string, std::size_t> methods = method_indices(run);
   const bool served = run.at("model").value("architecture", "") == "served";
   const ordered_json& settings = run.at("settings");
   return [methods, served, lengths = settings.at("lengths"),
           depths = settings.at("depths")](const ordered_json& unit) -> UnitPlace {
     const auto method = methods.find(unit.at("method").get<std::string>());
     if (method == methods.end()) foreign_line(unit);
-    UnitPlace place = {unit.at("sample").get<std::int64_t>(), method->second, 0, 0};
+    UnitPlace place = {unit.at("sample").get<std::int64_t>(), std::int64_t(method->second), 0, 0};
     if (!served) return place;
     const ordered_json& cell = unit.contains("cells") ? unit.at("cells").at(0) : unit;
     const auto index = [&](const ordered_json& list, const char* key) {

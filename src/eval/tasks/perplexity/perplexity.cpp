@@ -371,12 +371,9 @@ PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodU
   options.lengths = sorted_lengths(options.lengths);
   check(model, methods, options);
   std::vector<Prepared> prepared = prepare(model, documents, options);
-  UnitJob job;
-  job.identity = identity(model, methods, prepared, options);
-  job.places = perplexity_places;
+  ordered_json run = identity(model, methods, prepared, options);
   PerplexityUnits units(model, methods, std::move(prepared), options);
-  job.units = units.units();
-  job.compute = [&](std::size_t i, UnitProgress& p) { return units.compute(i, p); };
+  const UnitJob job = make_job(units, std::move(run), perplexity_places);
   return run_job(model, job, folder, progress, perplexity_results);
 }
 

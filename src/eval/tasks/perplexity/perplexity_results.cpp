@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "eval/run/collect.h"
 #include "eval/run/method_under_test.h"
 #include "mrrope/error.h"
 
@@ -31,13 +32,10 @@ Estimate perplexity_of(const std::vector<double>& losses) {
 }
 
 // What the units say, addressed by [method][length][document]; NaN where there is nothing.
-class Collector {
+class LossTable {
  public:
-  Collector(const ordered_json& run, PerplexityResults& results) : results_(results) {
-    if (run.at("task") != kPerplexity) {
-      throw Error(ErrorKind::corrupt, "run.json is not of a perplexity run",
-                  "give the folder of mrrope eval ppl");
-    }
+  LossTable(const ordered_json& run, PerplexityResults& results) : results_(results) {
+    check_task(run, kPerplexity);
     results.lengths = recorded_lengths(run.at("settings").at("lengths"));
     results.stride = run.at("settings").at("stride").get<std::int64_t>();
     results.window = run.at("model").at("train_length").get<std::int64_t>();
@@ -62,7 +60,6 @@ class Collector {
       const std::vector<double> none(results.documents.size(), kNan);
       row.cells.resize(results.lengths.size());
       for (PerplexityCell& cell : row.cells) cell.loss = cell.band_loss = none;
-      method_[row.method] = results.rows.size();
       results.rows.push_back(std::move(row));
       half_.emplace_back(results.lengths.size(), none);
       windows_.emplace_back(results.lengths.size(), none);
@@ -71,14 +68,10 @@ class Collector {
     }
   }
 
-  void unit(const ordered_json& unit) {
+  void unit(std::size_t method, const ordered_json& unit) {
     const auto d = document_.find(unit.value("document", ""));
-    const auto m = method_.find(unit.value("method", ""));
-    if (unit.value("task", "") != kPerplexity || d == document_.end() || m == method_.end()) {
-      foreign_line(unit);
-    }
+    if (d == document_.end()) foreign_line(unit);
     const std::size_t document = d->second;
-    const std::size_t method = m->second;
     PerplexityRow& row = results_.rows[method];
     if (unit.contains("failed")) failed_[method][document] = unit.at("failed");
     if (unit.contains("windows")) {
@@ -145,7 +138,6 @@ class Collector {
 
   PerplexityResults& results_;
   std::map<std::string, std::size_t> document_;
-  std::map<std::string, std::size_t> method_;
   std::vector<std::vector<std::vector<double>>> half_;
   std::vector<std::vector<std::vector<double>>> windows_;
   std::vector<std::vector<double>> divergence_;
@@ -191,9 +183,10 @@ PerplexityResults perplexity_results(const ordered_json& run,
                                      const std::vector<ordered_json>& units) {
   PerplexityResults results;
   read_recorded([&] {
-    Collector collector(run, results);
-    for (const ordered_json& unit : units) collector.unit(unit);
-    collector.estimate();
+    LossTable table(run, results);
+    collect(run, units, perplexity_places,
+            [&](std::size_t method, const ordered_json& unit) { table.unit(method, unit); });
+    table.estimate();
   });
   compare(results);
   give_verdicts(results);
