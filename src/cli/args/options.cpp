@@ -176,7 +176,8 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   std::string names;
   for (const MethodInfo& m : methods()) names += cat(names.empty() ? "" : ", ", m.name);
   verb.add_option("--method,--methods", flags.methods,
-                  cat("One or more of ", names, "; elastic:NAME grows with the sequence"))
+                  cat("Method, or a list where several are compared: ", names,
+                      "; elastic:NAME grows with the sequence"))
       ->type_name("NAME,...")
       ->delimiter(',');
   verb.add_option("--scale", flags.scale, "Extend the window by this factor")->type_name("S");

@@ -347,6 +347,7 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   const auto verify = [&](Staging& staging, const std::filesystem::path& folder) {
     writing.finish();
     if (flags.no_verify) return;
+    note("verifying with transformers, which takes some seconds to start");
     run_interruptibly(staging, [&] {
       try {
         proof = proof::prove_huggingface(folder, job.plan);
