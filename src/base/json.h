@@ -8,11 +8,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/files/source.h"
+#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -43,6 +46,25 @@ void each_json_member(std::string_view text, const std::string& name, const Json
 
 // The text of a whole source, if it is within the limit.
 std::string read_text(const Source& source, const JsonLimits& limits);
+
+// An integer of a file. Throws Error (corrupt) unless it is one and fits: get() of the library
+// casts any number, which is undefined for those that do not.
+template <typename T, typename Json>
+T whole(const Json& value) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.template get<std::uint64_t>();
+    if (number <= std::uint64_t(std::numeric_limits<T>::max())) return T(number);
+  } else if (value.is_number_integer()) {
+    const auto number = value.template get<std::int64_t>();
+    if (std::is_signed_v<T> && number >= std::int64_t(std::numeric_limits<T>::min())) {
+      return T(number);
+    }
+  }
+  throw Error(
+      ErrorKind::corrupt,
+      std::string("a ") + value.type_name() + " where a whole number belongs, or one too large",
+      "the file is damaged: give another one, or make it again");
+}
 
 // null for NaN and infinities, which JSON does not have.
 nlohmann::ordered_json json_or_null(double value);

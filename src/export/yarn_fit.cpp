@@ -5,12 +5,15 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/text.h"
 #include "core/turns.h"
+#include "mrrope/error.h"
 
 namespace mrrope::exporting {
 namespace {
 
 constexpr double kBetaFast = 32;
+constexpr int kMostElements = 1024;  // the time grows with the square
 constexpr std::int64_t kLongest = (std::int64_t{1} << 31) - 1;
 
 // A ramp over pairs: 0 up to `low`, 1 from `high` on.
@@ -86,6 +89,12 @@ std::vector<std::int64_t> original_lengths(const Geometry& g) {
 
 YarnFit fit_yarn(const Plan& plan) {
   const Geometry& g = plan.geometry();
+  if (g.rotary_dim > kMostElements) {
+    throw Error(ErrorKind::unsupported,
+                cat("YaRN keys cannot be fitted to ", g.rotary_dim,
+                    " rotated elements, only up to ", kMostElements),
+                "check the file with mrrope inspect: heads of models have 512 at most");
+  }
   const std::vector<double>& wanted = plan.factor();
   const double most = 4 * *std::max_element(wanted.begin(), wanted.end());
   YarnFit best;

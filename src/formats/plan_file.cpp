@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
@@ -86,7 +87,7 @@ Parameters parameters_from_json(const json& in) {
   static const std::set<std::string> known = {"beta_fast", "beta_slow", "low",     "high",
                                               "power",     "attn_coef", "factors", "lambdas"};
   for (const auto& [key, value] : in.items()) {
-    if (!known.count(key)) refuse(cat("unknown parameter \"", key, "\""));
+    if (!known.count(key)) refuse(cat("unknown parameter ", shown(key)));
   }
   Parameters p;
   if (in.contains("beta_fast")) p.beta_fast = number_at(in, "beta_fast");

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/interrupt.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "eval/run/method_under_test.h"
 #include "mrrope/error.h"
@@ -66,7 +67,7 @@ class Search {
       const Measured measured = measured_from_json(line);
       try {
         done_[key(line.at("numbers").get<std::string>(), line.at("text").get<std::string>(),
-                  line.at("length").get<std::int64_t>())] = measured;
+                  whole<std::int64_t>(line.at("length")))] = measured;
       } catch (const ordered_json::exception& e) {
         throw Error(ErrorKind::corrupt, cat("a line of the journal is damaged: ", e.what()),
                     "delete this line, or the folder");

@@ -18,6 +18,7 @@
 #include "cli/args/options.h"
 #include "core/methods.h"
 #include "eval/run/progress.h"
+#include "export/engines.h"
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
 #include "mrrope/error.h"

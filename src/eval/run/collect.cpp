@@ -30,10 +30,11 @@ std::size_t collect(const ordered_json& run, const std::vector<ordered_json>& un
                     const std::function<void(std::size_t, const ordered_json&)>& use) {
   const std::map<std::string, std::size_t> methods = method_indices(run);
   const PlaceOf place_of = places(run);
+  const auto task = run.at("task").get<std::string>();
   std::set<UnitPlace> unanswered;
   for (const ordered_json& unit : units) {
     const auto method = methods.find(unit.value("method", ""));
-    if (unit.value("task", "") != run.at("task") || method == methods.end()) foreign_line(unit);
+    if (unit.value("task", "") != task || method == methods.end()) foreign_line(unit);
     if (unit.contains("no_answer")) {
       unanswered.insert(place_of(unit));
       continue;

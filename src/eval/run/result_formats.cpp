@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/csv.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "eval/run/task.h"
 #include "mrrope/error.h"
@@ -62,7 +63,7 @@ class Harness {
     }
     for (const ordered_json& row : results.at("results")) {
       std::size_t& most = most_[kind_of(row)];
-      most = std::max(most, row.at("n").get<std::size_t>());
+      most = std::max(most, whole<std::size_t>(row.at("n")));
     }
     for (const ordered_json& row : results.at("results")) add(row);
     describe(run);
@@ -83,7 +84,7 @@ class Harness {
     std::string name = cat(group, "/", dump(row.at("length")));
     if (row.contains("depth")) name += cat("/depth_", dump(row.at("depth")));
     const auto metric = row.at("metric").get<std::string>();
-    const auto n = row.at("n").get<std::size_t>();
+    const auto n = whole<std::size_t>(row.at("n"));
 
     ordered_json& task = json_["results"][name];
     if (task.is_null()) {

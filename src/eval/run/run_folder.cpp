@@ -193,8 +193,8 @@ void RunFolder::read_cost(const ordered_json& run) {
   try {
     started_ = measured->value("started", started_);
     earlier_.seconds = measured->at("seconds").get<double>();
-    earlier_.tokens = measured->at("tokens").get<std::int64_t>();
-    earlier_memory_ = measured->at("peak_memory_bytes").get<std::uint64_t>();
+    earlier_.tokens = whole<std::int64_t>(measured->at("tokens"));
+    earlier_memory_ = whole<std::uint64_t>(measured->at("peak_memory_bytes"));
   } catch (const nlohmann::json::exception& e) {
     throw Error(ErrorKind::corrupt,
                 cat("\"measured\" in ", (folder_ / kRun).string(), " cannot be read: ", e.what()),

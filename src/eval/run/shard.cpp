@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "eval/run/task.h"
 #include "mrrope/error.h"
@@ -37,8 +38,8 @@ Part read_part(const fs::path& folder) {
                              [](const ordered_json& unit) { return unit.contains("no_answer"); }),
               units.end());
   try {
-    part.shard = {entry->at("index").get<std::size_t>(), entry->at("count").get<std::size_t>()};
-    part.units = entry->at("units").get<std::size_t>();
+    part.shard = {whole<std::size_t>(entry->at("index")), whole<std::size_t>(entry->at("count"))};
+    part.units = whole<std::size_t>(entry->at("units"));
   } catch (const nlohmann::json::exception& e) {
     throw Error(ErrorKind::corrupt, cat("the shard of ", folder.string(), "/run.json: ", e.what()),
                 "give another folder, or run this shard again");

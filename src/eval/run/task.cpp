@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/run/task.h"
 
+#include "base/json.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 
@@ -70,7 +71,8 @@ void check_grid(std::initializer_list<std::size_t> counts) {
 }
 
 std::vector<std::int64_t> recorded_lengths(const ordered_json& list) {
-  const auto lengths = list.get<std::vector<std::int64_t>>();
+  std::vector<std::int64_t> lengths;
+  for (const ordered_json& length : list) lengths.push_back(whole<std::int64_t>(length));
   bool good = !lengths.empty() && lengths.front() > 0;
   for (std::size_t i = 1; i < lengths.size(); ++i) good &= lengths[i] > lengths[i - 1];
   if (!good) {
@@ -87,7 +89,7 @@ void foreign_line(const ordered_json& line) {
 
 std::int64_t token_count(const ordered_json& unit, const char* key) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;  // a journal has fewer than 2^23 lines
-  const auto count = unit.at(key).get<std::int64_t>();
+  const auto count = whole<std::int64_t>(unit.at(key));
   if (count < 0 || count > kMost) foreign_line(unit);
   return count;
 }

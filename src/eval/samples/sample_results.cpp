@@ -54,16 +54,16 @@ class ScoreTable {
     results.task = run.at("task").get<std::string>();
     const ordered_json& settings = run.at("settings");
     results.source = settings.value("source", "");
-    group_ = settings.at("group").get<std::size_t>();
-    results.window = run.at("model").at("train_length").get<std::int64_t>();
+    group_ = whole<std::size_t>(settings.at("group"));
+    results.window = whole<std::int64_t>(run.at("model").at("train_length"));
     if (group_ == 0 || run.at("sets").empty()) {
       throw Error(ErrorKind::corrupt, "run.json describes a run without samples",
                   "give another folder, or run the evaluation again");
     }
     std::set<std::string> seen;
     for (const ordered_json& entry : run.at("sets")) {
-      Set set{entry.at("task").get<std::string>(), entry.at("length").get<std::int64_t>(),
-              entry.at("scorer").get<std::string>(), entry.at("samples").get<std::size_t>()};
+      Set set{entry.at("task").get<std::string>(), whole<std::int64_t>(entry.at("length")),
+              entry.at("scorer").get<std::string>(), whole<std::size_t>(entry.at("samples"))};
       results.prompts += set.count;
       results.units += set.count / group_ + (set.count % group_ > 0 ? 1 : 0);
       if (seen.insert(set.task).second) results.tasks.push_back(set.task);
@@ -82,8 +82,8 @@ class ScoreTable {
   }
 
   void unit(std::size_t method, const ordered_json& unit) {
-    const std::size_t s = unit.value("set", sets_.size());
-    const std::size_t group = unit.value("group", std::size_t(0));
+    const std::size_t s = whole<std::size_t>(unit.at("set"));
+    const std::size_t group = whole<std::size_t>(unit.at("group"));
     if (s >= sets_.size() || group > sets_[s].count / group_ ||
         group * group_ + unit.at("samples").size() > sets_[s].count) {
       foreign_line(unit);
@@ -130,7 +130,8 @@ class ScoreTable {
     if (rules_.unanswered != nullptr && rules_.unanswered(scorer, text)) ++results_.unanswered;
     const ordered_json& gap = record.at("gap");
     if (gap.is_number() && gap.get<double>() < kTie) ++results_.ties;
-    if (method == 0 && record.value("truncated", 0) > 0) {
+    if (method == 0 && record.contains("truncated") &&
+        whole<std::int64_t>(record["truncated"]) > 0) {
       ++results_.truncated;
     }
   }
@@ -279,7 +280,7 @@ PlaceOf sample_places(const ordered_json& run) {
   return [methods](const ordered_json& unit) -> UnitPlace {
     const auto method = methods.find(unit.at("method").get<std::string>());
     if (method == methods.end()) foreign_line(unit);
-    return {unit.at("set").get<std::int64_t>(), unit.at("group").get<std::int64_t>(),
+    return {whole<std::int64_t>(unit.at("set")), whole<std::int64_t>(unit.at("group")),
             std::int64_t(method->second)};
   };
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "eval/run/collect.h"
 #include "eval/score/rouge.h"
@@ -41,9 +42,9 @@ class ScoreTable {
     const ordered_json& settings = run.at("settings");
     results.lengths = recorded_lengths(settings.at("lengths"));
     results.depths = settings.at("depths").get<std::vector<double>>();
-    results.samples = settings.at("samples").get<std::size_t>();
+    results.samples = whole<std::size_t>(settings.at("samples"));
     results.form = settings.at("form").at("name").get<std::string>();
-    results.window = run.at("model").at("train_length").get<std::int64_t>();
+    results.window = whole<std::int64_t>(run.at("model").at("train_length"));
     results.served = run.at("model").value("architecture", "") == "served";
     results.haystacks = run.at("haystacks").size();
     const std::size_t methods = run.at("methods").size();
@@ -58,7 +59,7 @@ class ScoreTable {
   }
 
   void unit(std::size_t method, const ordered_json& unit) {
-    const std::size_t sample = unit.value("sample", results_.samples);
+    const std::size_t sample = whole<std::size_t>(unit.at("sample"));
     if (sample >= results_.samples) foreign_line(unit);
     NeedleRow& row = results_.rows[method];
     results_.tokens += token_count(unit, "tokens");
@@ -190,7 +191,7 @@ PlaceOf needle_places(const ordered_json& run) {
           depths = settings.at("depths")](const ordered_json& unit) -> UnitPlace {
     const auto method = methods.find(unit.at("method").get<std::string>());
     if (method == methods.end()) foreign_line(unit);
-    UnitPlace place = {unit.at("sample").get<std::int64_t>(), std::int64_t(method->second), 0, 0};
+    UnitPlace place = {whole<std::int64_t>(unit.at("sample")), std::int64_t(method->second), 0, 0};
     if (!served) return place;
     const ordered_json& cell = unit.contains("cells") ? unit.at("cells").at(0) : unit;
     const auto index = [&](const ordered_json& list, const char* key) {

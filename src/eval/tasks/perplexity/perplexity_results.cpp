@@ -37,8 +37,8 @@ class LossTable {
   LossTable(const ordered_json& run, PerplexityResults& results) : results_(results) {
     check_task(run, kPerplexity);
     results.lengths = recorded_lengths(run.at("settings").at("lengths"));
-    results.stride = run.at("settings").at("stride").get<std::int64_t>();
-    results.window = run.at("model").at("train_length").get<std::int64_t>();
+    results.stride = whole<std::int64_t>(run.at("settings").at("stride"));
+    results.window = whole<std::int64_t>(run.at("model").at("train_length"));
     for (const std::int64_t n : results.lengths) {
       if (n <= results.window) results.reference_length = n;
     }
@@ -50,7 +50,7 @@ class LossTable {
       document_[id] = results.documents.size();
       results.documents.push_back(id);
       for (std::size_t l = 0; l < results.lengths.size(); ++l) {
-        if (document.at("tokens").get<std::int64_t>() < results.lengths[l]) {
+        if (whole<std::int64_t>(document.at("tokens")) < results.lengths[l]) {
           results.too_short[l].push_back(id);
         }
       }
@@ -259,7 +259,8 @@ PlaceOf perplexity_places(const ordered_json& run) {
     const auto document = documents.find(unit.at("document").get<std::string>());
     const auto method = methods.find(unit.at("method").get<std::string>());
     if (document == documents.end() || method == methods.end()) foreign_line(unit);
-    return {document->second, method->second, unit.value("window", std::int64_t(0))};
+    return {document->second, method->second,
+            unit.contains("window") ? whole<std::int64_t>(unit.at("window")) : 0};
   };
 }
 
