@@ -84,7 +84,7 @@ TEST(Theory, AgreesWithTheGenerator) {
       EXPECT_NEAR(cover[j].fresh, c["fresh"][j].get<double>(), 1e-12);
     }
   }
-  EXPECT_EQ(cases, 40);
+  EXPECT_EQ(cases, 46);
   for (const auto& c : file["linear"]) {
     const std::vector<double> theta = trained_theta(
         {.rotary_dim = 2 * c["pairs"].get<int>(), .base = c["base"], .train_length = 4096});

@@ -122,7 +122,7 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
                                             double usual_scale) {
   ExtensionFlags extension = flags.extension;
   if (extension.methods.empty() && extension.plan_files.empty()) {
-    extension.methods = {"none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro"};
+    extension.methods = {"none", "pi", "ntk", "yarn", "yarn-rotations", "regressive", "uni", "pro"};
   }
   check_reach(extension);
   if (!extension.scale && extension.ctx.empty()) extension.scale = usual_scale;
