@@ -162,6 +162,7 @@ void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) 
   for (const report::DataTable& t : result.terminal) {
     std::vector<std::size_t> left(t.text_columns);
     for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
+    if (t.text_at_end) left.push_back(t.header.size() - 1);
     std::vector<TextRow> rows = {t.header};
     rows.insert(rows.end(), t.rows.begin(), t.rows.end());
     std::cout << t.caption << "\n" << aligned(rows, left) << "\n";
