@@ -31,7 +31,8 @@ EQUATIONS = {
     "boundary": "x(beta): real pair index with r = beta; Dr ln(L/(2 pi beta))/ln(base) for plain "
     "RoPE, else linear in (i, ln r_i) between pairs and with the plain slope outside them",
     "low": "max(floor(x(beta_fast)), 0), or as given",
-    "high": "min(ceil(x(beta_slow)), rotary_dim-1), or as given; uni, pro, power: at most Dr-1",
+    "high": "min(ceil(x(beta_slow)), rotary_dim-1), or as given; regressive, uni, pro, power: "
+    "at most Dr-1",
     "none": "1",
     "pi": "S",
     "ntk": "S^(i/(Dr-1))",
@@ -40,19 +41,20 @@ EQUATIONS = {
     "yarn-rotations": "1/(g + (1-g)/S), g = clamp((r_i-beta_slow)/(beta_fast-beta_slow), 0, 1)",
     "llama3": "as yarn-rotations with beta_fast 4",
     "longrope": "the given list",
+    "regressive": "S^(sum_(k=1..K) (n+1-k) / sum_(k=1..n) k), K and n as for power",
     "uni": "as power with p = 0",
     "pro": "as power with p = 1",
     "power": "S^(sum_(k=1..K) k^p / sum_(k=1..n) k^p), K = clamp(i-low, 0, n), n = high-low",
     "custom": "the given factors, or the cumulative product of the given lambdas",
-    "attention_scale": "1 + c ln S; c = 0.1 for yarn, yarn-rotations, uni, pro, power, else 0; "
-    "longrope without a given c: sqrt(1 + ln S/ln L)",
+    "attention_scale": "1 + c ln S; c = 0.1 for yarn, yarn-rotations, regressive, uni, pro, power, "
+    "else 0; longrope without a given c: sqrt(1 + ln S/ln L)",
     "shape": "of lambda_i = factor_(i+1)/factor_i with low < i and i+1 < high: all equal to "
     "1e-12 relative (or fewer than two): uniform; never rising: regressive; never falling: "
     "progressive; else mixed",
 }
 
-TEMPERED = {"yarn", "yarn-rotations", "uni", "pro", "power"}
-SUMMED = {"uni", "pro", "power"}
+TEMPERED = {"yarn", "yarn-rotations", "regressive", "uni", "pro", "power"}
+SUMMED = {"regressive", "uni", "pro", "power"}
 
 
 class Geometry:
@@ -153,6 +155,15 @@ def summed_exponents(geometry, scale, low, high, power):
     return [mpf(scale) ** exponent for exponent in exponents]
 
 
+def falling_exponents(geometry, scale, low, high):
+    n = high - low
+    sums = [mpf(0)]
+    for k in range(1, n + 1):
+        sums.append(sums[-1] + (n + 1 - k))
+    exponents = (sums[min(max(i - low, 0), n)] / sums[n] for i in range(geometry.pairs))
+    return [mpf(scale) ** exponent for exponent in exponents]
+
+
 def factors_of(geometry, method, scale, length, parameters):
     """Boundaries and the cumulative factors of one plan."""
     pairs = range(geometry.pairs)
@@ -172,6 +183,8 @@ def factors_of(geometry, method, scale, length, parameters):
         factor = index_ramp(geometry, scale, low, high)
     elif method in ("yarn-rotations", "llama3"):
         factor = turn_ramp(geometry, scale, beta_fast, beta_slow)
+    elif method == "regressive":
+        factor = falling_exponents(geometry, scale, low, high)
     elif method in SUMMED:
         power = {"uni": "0", "pro": "1"}.get(method) or parameters["power"]
         factor = summed_exponents(geometry, scale, low, high, mpf(power))
@@ -271,6 +284,18 @@ def requests(geometry):
         yield method, "49", 0, {}
 
 
+def regressive_requests(geometry):
+    """As for pro. Recorded after all others, so that the lists of those keep their indices."""
+    for scale in SCALES + ("1.3", "49"):
+        yield "regressive", scale, 0, {}
+    middle = geometry.pairs // 2
+    for parameters in ({"beta_fast": "16", "beta_slow": "2"}, {"beta_fast": "1e6"},
+                       {"beta_slow": "0.0005"}, {"beta_slow": "1e-9"},
+                       {"low": 3, "high": middle}, {"low": 3, "high": 4}, {"low": 0},
+                       {"high": geometry.pairs - 1}, {"attn_coef": "0.07"}, {"attn_coef": "0"}):
+        yield "regressive", 8, 0, parameters
+
+
 def number(x):
     """20 significant digits, as short as JSON allows."""
     text = mp.nstr(mpf(x), PRINTED, strip_zeros=True, min_fixed=-3, max_fixed=PRINTED)
@@ -334,7 +359,8 @@ def document():
     }
     known = geometries()
     lists = Lists()
-    cases = [case_json(lists, g, *request) for g in known for request in requests(g)]
+    cases = [case_json(lists, g, *request)
+             for part in (requests, regressive_requests) for g in known for request in part(g)]
     return "".join([
         '{"provenance":', json.dumps(provenance, indent=1), ",\n",
         '"geometries":[\n', ",\n".join(map(geometry_json, known)), "\n],\n",

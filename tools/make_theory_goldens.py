@@ -24,7 +24,7 @@ import make_goldens
 from make_goldens import Geometry, factors_of, number
 
 POSITIONS = (1, 100, 4095, 65537, 999983)
-METHODS = ("none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro")
+METHODS = ("none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro", "regressive")
 LIMIT = 1 << 17      # of the search for a negative sum
 CURVE = 1 << 14      # positions of the oscillation
 COLLISIONS = 2048    # positions compared with the one before

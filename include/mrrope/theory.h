@@ -25,6 +25,28 @@ struct Digit {
 
 std::vector<Digit> digits_of(const Plan& plan, double position);
 
+// How many positions the digits can write, 0 included: the weight of the last times its radix.
+// Beyond that the last digit starts again.
+double writable_positions(const Plan& plan);
+
+// Back to a position as the paper does it: the sum over digits of weight * value. It is the
+// position where every radix is an integer. RoPE's radices are fractions a little above 1: then
+// the digits of a position overlap, and the sum is several times the position.
+double digit_sum(const Plan& plan, std::span<const double> values);
+
+// Every position below writable_positions() that has these digits. Neighbours with the same digits
+// are one range: PI has those, a radix conversion does not. A value counts as the same within
+// `tolerance` of it, or of 1 if it is less. Throws Error (usage): not one value per pair, a value
+// below 0, values so vague that the search is too long.
+struct PositionRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;  // included
+
+  bool operator==(const PositionRange&) const = default;
+};
+std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double> values,
+                                        double tolerance = 1e-9);
+
 // The first digit that makes no whole cycle below `length`: length < weight * radix. The number of
 // digits if all do.
 int first_open_digit(const Plan& plan, std::int64_t length);

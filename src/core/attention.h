@@ -26,6 +26,22 @@ struct Capture {
   std::vector<CapturedLayer> layers;
 };
 
+// A query and an earlier key of one layer, by their positions; head is the query's.
+struct PairPlace {
+  int layer = 0;
+  int head = 0;
+  std::int64_t query = 0;
+  std::int64_t key = 0;
+};
+// Their head vectors after rotation, as the model computes them.
+struct RotatedPair {
+  std::vector<float> query, key;
+};
+struct LayerHeads {
+  int layer = 0;
+  int heads = 0;  // of queries
+};
+
 // Per pair, query times conjugate of key as complex numbers: rotated by m and n, their product is
 // re cos(d theta) - im sin(d theta) with d = m - n.
 struct PairProduct {

@@ -84,6 +84,19 @@ std::vector<double> power_sum(const Request& r, double p) {
   return f;
 }
 
+// Pro's exponents in reverse order: eps_k ~ n + 1 - k, so lambda falls over the middle as Pro's
+// rises.
+std::vector<double> regressive(const Request& r) {
+  std::vector<double> f = constant(r, 1);
+  const auto [low, high] = r.boundaries;
+  const double n = high - low;
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    const double k = std::clamp(double(i) - low, 0.0, n);
+    f[i] = std::pow(r.scale, k * (2 * n + 1 - k) / (n * (n + 1)));
+  }
+  return f;
+}
+
 std::vector<double> uni(const Request& r) { return power_sum(r, 0); }
 std::vector<double> pro(const Request& r) { return power_sum(r, 1); }
 std::vector<double> power(const Request& r) { return power_sum(r, r.power); }
@@ -150,6 +163,7 @@ constexpr Method kMethods[] = {
   {{"yarn-rotations", "YaRN, ramp over turns",       kRotationRamp,                               0.1, true,  false, false, false}, Reach::scale,     "",         32, false, kNotInFamily, by_rotations},
   {{"llama3",         "Llama 3.1's rule",            kRotationRamp,                               0,   true,  false, false, false}, Reach::scale,     "llama3",   4,  false, kNotInFamily, by_rotations},
   {{"longrope",       "LongRoPE, list given",        "given",                                     0,   false, false, false, true},  Reach::scale,     "longrope", 32, false, kNotInFamily, given_factors, longrope_temperature},
+  {{"regressive",     "arithmetic regressive",       "S^(k(2n + 1 - k)/(n(n + 1))), k and n as for uni", 0.1, true, true, false, false}, Reach::scale, "",         32, true,  kNotInFamily, regressive},
   {{"uni",            "MrRoPE-Uni",                  "S^(k/n), k = clamp(i - low, 0, n), n = high - low", 0.1, true, true, false, false}, Reach::scale, "",         32, true,  0,            uni},
   {{"pro",            "MrRoPE-Pro",                  "S^(k(k + 1)/(n(n + 1)))",                   0.1, true,  true,  false, false}, Reach::scale,     "",         32, true,  1,            pro},
   {{"power",          "power family",                "S^(sum of j^p to k / sum of j^p to n)",     0.1, true,  true,  true,  false}, Reach::scale,     "",         32, true,  kGivenPower,  power},

@@ -15,6 +15,8 @@ namespace {
 
 constexpr double kTurn = 2 * std::numbers::pi;
 constexpr std::int64_t kMostPositions = std::int64_t{1} << 26;  // half a GiB of doubles
+constexpr double kMostPosition = 9007199254740992.0;            // 2^53: a double counts so far
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 24;
 constexpr std::int64_t kBlock = 256;
 constexpr double kStep = 1.02;
 constexpr int kHalvings = 30;
@@ -75,10 +77,19 @@ std::optional<double> smallest(double from, double most, const std::function<boo
   return std::nullopt;
 }
 
+// The least position whose product with theta has a floor of at least k, by the arithmetic of
+// digits_of(): a quotient alone may be off by one.
+std::int64_t first_position(double theta, double k) {
+  auto m = std::int64_t(std::ceil(k / theta));
+  while (m > 0 && std::floor(double(m - 1) * theta) >= k) --m;
+  while (std::floor(double(m) * theta) < k) ++m;
+  return m;
+}
+
 }  // namespace
 
 std::vector<Digit> digits_of(const Plan& plan, double position) {
-  if (!(position >= 0) || position > 9007199254740992.0) {
+  if (!(position >= 0) || position > kMostPosition) {
     throw Error(ErrorKind::usage, cat("position ", position, " is not from 0 to 2^53"),
                 "give a position in tokens");
   }
@@ -92,6 +103,71 @@ std::vector<Digit> digits_of(const Plan& plan, double position) {
     d.value = std::fmod(std::floor(position * theta[j]), d.radix);
   }
   return digits;
+}
+
+double writable_positions(const Plan& plan) {
+  const Digit last = digits_of(plan, 0).back();
+  return last.weight * last.radix;
+}
+
+double digit_sum(const Plan& plan, std::span<const double> values) {
+  const std::vector<Digit> digits = digits_of(plan, 0);
+  double sum = 0;
+  for (std::size_t j = 0; j < digits.size(); ++j) sum += digits[j].weight * values[j];
+  return sum;
+}
+
+std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double> values,
+                                        double tolerance) {
+  const std::vector<Digit> digits = digits_of(plan, 0);
+  if (values.size() != digits.size()) {
+    throw Error(ErrorKind::usage,
+                cat(values.size(), " digits given, and a position has ", digits.size()),
+                cat("give ", digits.size(), " digits, the fastest first"));
+  }
+  std::vector<std::size_t> order(digits.size());
+  for (std::size_t j = 0; j < digits.size(); ++j) {
+    order[j] = j;
+    if (!(values[j] >= 0)) {
+      throw Error(ErrorKind::usage, cat("digit ", j, " is ", values[j]),
+                  "digits are from 0 to below their radix");
+    }
+    if (values[j] > digits[j].radix + tolerance * std::max(1.0, values[j])) return {};
+  }
+  // From slow to fast: the slowest digit leaves a few long ranges, and each faster one cuts them.
+  const std::vector<double>& theta = plan.theta();
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return theta[a] < theta[b]; });
+  const double end = std::min(kMostPosition, std::ceil(writable_positions(plan) * (1 - 1e-12)));
+  std::vector<PositionRange> ranges = {{0, std::int64_t(end) - 1}};
+  std::int64_t steps = 0;
+  for (const std::size_t j : order) {
+    const double radix = digits[j].radix;
+    std::vector<PositionRange> kept;
+    for (const PositionRange& r : ranges) {
+      const double from = std::floor(double(r.first) * theta[j]);
+      const double to = std::floor(double(r.last) * theta[j]);
+      for (double k = from; k <= to; ++k) {
+        if (++steps > kMostSteps) {
+          throw Error(ErrorKind::usage, "too many positions have digits like these",
+                      "give more decimals of each digit");
+        }
+        const double off = std::abs(std::fmod(k, radix) - values[j]);
+        // A radix is a rounded number: 0 and a hair below the radix are the same digit.
+        if (std::min(off, std::abs(radix - off)) > tolerance * std::max(1.0, values[j])) continue;
+        const std::int64_t first = std::max(r.first, first_position(theta[j], k));
+        const std::int64_t last = std::min(r.last, first_position(theta[j], k + 1) - 1);
+        if (first > last) continue;
+        if (!kept.empty() && kept.back().last + 1 == first) {
+          kept.back().last = last;
+        } else {
+          kept.push_back({first, last});
+        }
+      }
+    }
+    ranges = std::move(kept);
+  }
+  return ranges;
 }
 
 int first_open_digit(const Plan& plan, std::int64_t length) {

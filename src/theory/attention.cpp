@@ -48,75 +48,51 @@ PairProduct drawn_product(const Capture& capture, const Geometry& g, Random& ran
 
 struct Curve {
   std::vector<double> mean, error, spread;   // of the pairs of each distance
-  std::vector<double> pooled, pooled_error;  // of all pairs, turned to each distance
+  std::vector<double> pooled, pooled_error;  // of more pairs, at Scores::pooled_at
   std::vector<double> beyond;                // every score past the window
 };
 
-}  // namespace
-
-TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& plans,
-                              const Capture& capture, const AttentionRequest& request) {
-  const auto longest = std::int64_t(reach_of(g, plans));
-  const Plan original = make_plan(g, Extension{});
-  const int low = std::min(original.boundaries().low, pair_count(g));
-  const int high = std::min(original.boundaries().high, pair_count(g));
-  const std::vector<std::int64_t> distances = distances_to(longest, g.train_length);
-  // Drawn separately for each distance, the same for every plan.
-  std::vector<PairProduct> drawn;
-  for (const std::int64_t d : distances) {
-    Random random(request.seed * 1000003 + std::uint64_t(d));
-    for (int i = 0; i < request.pairs; ++i) drawn.push_back(drawn_product(capture, g, random));
-  }
-  const auto own = [&](std::size_t d) {  // those of one distance
-    return std::span(drawn).subspan(d * std::size_t(request.pairs), std::size_t(request.pairs));
-  };
-  std::vector<double> inside;  // the original's scores within the window
-  for (std::size_t d = 0; d < distances.size() && distances[d] <= g.train_length; ++d) {
-    const Turn turn = turn_at(original.theta(), low, high, double(distances[d]));
-    for (const PairProduct& p : own(d)) inside.push_back(score_at(p, turn));
-  }
-  std::vector<Curve> curves(plans.size());
-  for (std::size_t c = 0; c < plans.size(); ++c) {
-    const Plan& plan = plans[c].plan;
-    const double heat = plan.attention_scale() * plan.attention_scale();
-    Curve& curve = curves[c];
-    for (std::size_t d = 0; d < distances.size(); ++d) {
-      const Turn turn = turn_at(plan.theta(), low, high, double(distances[d]));
-      const auto scores = [&](std::span<const PairProduct> products) {
-        std::vector<double> list;
-        for (const PairProduct& p : products) list.push_back(heat * score_at(p, turn));
-        return list;
-      };
-      const std::vector<double> here = scores(own(d));
-      const eval::Estimate e = eval::mean(here);
-      curve.mean.push_back(e.value);
-      curve.error.push_back(e.error);
-      curve.spread.push_back(e.error * std::sqrt(double(here.size())));
-      const eval::Estimate all = eval::mean(scores(drawn));
-      curve.pooled.push_back(all.value);
-      curve.pooled_error.push_back(all.error);
-      if (distances[d] > g.train_length) {
-        curve.beyond.insert(curve.beyond.end(), here.begin(), here.end());
-      }
-    }
-  }
-
-  TheoryFigure result;
-  result.title = "Attention scores of the middle pairs against distance";
+// What both kinds of this figure show.
+struct Scores {
+  int low = 0, high = 0;     // the middle
+  std::int64_t longest = 0;  // text, in tokens
   std::string layers;
-  for (const CapturedLayer& l : capture.layers) layers += cat(layers.empty() ? "" : ", ", l.layer);
-  result.words = cat(
-      "Queries and keys of layers ", layers, " before rotation, from ", capture.tokens,
-      " tokens of text; ", request.pairs,
-      " seeded pairs of a token and an earlier one per distance, the same for every ",
-      "plan, turned to ", distances.size(), " distances up to ", longest, ". Middle: pairs ", low,
-      " to ", high - 1, " of ", pair_count(g), ".\n",
-      "Falls until: the last distance before the mean of all ", drawn.size(), " pairs is above ",
-      "its lowest by more than two standard errors. KS: largest difference between the "
-      "distributions of a plan's scores past ",
-      "the window (", g.train_length, ") and the original's inside it.\n",
-      "New angles: pairs that meet angles at ", longest,
-      " tokens which they never made in training.\n");
+  std::int64_t tokens = 0;  // read
+  std::vector<std::int64_t> distances, pooled_at;
+  std::vector<double> inside;  // the original's, within the window
+  std::vector<Curve> curves;   // per plan
+  std::string suffix;          // of titles
+  std::string pooled_title, pooled_note;
+};
+
+Scores middle_of(const Geometry& g) {
+  const Boundaries b = make_plan(g, Extension{}).boundaries();
+  Scores s;
+  s.low = std::min(b.low, pair_count(g));
+  s.high = std::min(b.high, pair_count(g));
+  return s;
+}
+
+void add_pairs(Curve& curve, const std::vector<double>& scores, bool past_window) {
+  const eval::Estimate e = eval::mean(scores);
+  curve.mean.push_back(e.value);
+  curve.error.push_back(e.error);
+  curve.spread.push_back(e.error * std::sqrt(double(scores.size())));
+  if (past_window) curve.beyond.insert(curve.beyond.end(), scores.begin(), scores.end());
+}
+
+void add_pool(Curve& curve, const std::vector<double>& scores) {
+  const eval::Estimate e = eval::mean(scores);
+  curve.pooled.push_back(e.value);
+  curve.pooled_error.push_back(e.error);
+}
+
+// Table, charts and JSON; the caller adds the words.
+TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
+                        const Scores& scores, const AttentionRequest& request) {
+  const std::vector<std::int64_t>& distances = scores.distances;
+  TheoryFigure result;
+  result.title = cat("Attention scores of the middle pairs against distance", scores.suffix);
   report::DataTable table;
   table.caption = "Scores";
   table.header = {"method",           "scale",
@@ -125,15 +101,15 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
                   "new angles, turns"};
   table.text_columns = 1;
   report::LineChart chart;
-  chart.title = "Mean score of the middle pairs";
+  chart.title = cat("Mean score of the middle pairs", scores.suffix);
   chart.x = {"distance", report::Spacing::log, true};
   chart.y = {"score, middle pairs", report::Spacing::linear, false};
   chart.dots = false;
   chart.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
   report::LineChart pooled = chart;
-  pooled.title = cat("The same, with all ", drawn.size(), " pairs at every distance");
+  pooled.title = scores.pooled_title;
   report::HeatMap fresh;
-  fresh.title = cat("Angles never made in training, at ", longest, " tokens");
+  fresh.title = cat("Angles never made in training, at ", scores.longest, " tokens");
   fresh.x_label = "pair, from fast to slow";
   fresh.y_label = "method";
   fresh.shades = report::Shades::amount;
@@ -142,13 +118,13 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (std::size_t c = 0; c < plans.size(); ++c) {
     const Plan& plan = plans[c].plan;
-    const Curve& curve = curves[c];
-    const std::int64_t falls = distances[falling_until(curve.pooled, curve.pooled_error)];
+    const Curve& curve = scores.curves[c];
+    const std::int64_t falls = scores.pooled_at[falling_until(curve.pooled, curve.pooled_error)];
     const bool past = !curve.beyond.empty();
-    const double ks = past ? kolmogorov_smirnov(curve.beyond, inside) : report::kNothing;
+    const double ks = past ? kolmogorov_smirnov(curve.beyond, scores.inside) : report::kNothing;
     double spread = 0;
     for (const double s : curve.spread) spread += s / double(curve.spread.size());
-    const std::vector<AngleCover> cover = angle_cover(plan, longest);
+    const std::vector<AngleCover> cover = angle_cover(plan, scores.longest);
     std::size_t pairs_with_new = 0;
     double turns = 0;
     fresh.rows.push_back(plans[c].name);
@@ -169,8 +145,8 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
                           curve.mean[i] + curve.error[i]});
     }
     report::Series all = palette.series(plans[c].name);
-    for (std::size_t i = 0; i < distances.size(); ++i) {
-      all.points.push_back({double(distances[i]), curve.pooled[i],
+    for (std::size_t i = 0; i < scores.pooled_at.size(); ++i) {
+      all.points.push_back({double(scores.pooled_at[i]), curve.pooled[i],
                             curve.pooled[i] - curve.pooled_error[i],
                             curve.pooled[i] + curve.pooled_error[i]});
     }
@@ -186,8 +162,8 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
                     {"new_angles", shares}});
   }
   result.json["model"] = request.model;
-  result.json["layers"] = layers;
-  result.json["tokens"] = capture.tokens;
+  result.json["layers"] = scores.layers;
+  result.json["tokens"] = scores.tokens;
   result.json["pairs"] = request.pairs;
   result.json["seed"] = request.seed;
   result.json["distances"] = distances;
@@ -195,11 +171,173 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
   result.page = result.terminal = {std::move(table)};
   result.figures.push_back({"Attention", "attention", chart.title,
                             "The band is one standard error over token pairs.", std::move(chart)});
-  result.figures.push_back({"Attention", "attention-pooled", pooled.title,
-                            "Token pairs differ more than distances do: this mean is steadier.",
-                            std::move(pooled)});
+  result.figures.push_back(
+      {"Attention", "attention-pooled", pooled.title, scores.pooled_note, std::move(pooled)});
   result.figures.push_back({"Attention", "angles", fresh.title, "Share of a turn.",
                             std::vector<report::HeatMap>{std::move(fresh)}});
+  return result;
+}
+
+}  // namespace
+
+TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& plans,
+                              const Capture& capture, const AttentionRequest& request) {
+  Scores scores = middle_of(g);
+  scores.longest = std::int64_t(reach_of(g, plans));
+  scores.tokens = capture.tokens;
+  scores.distances = scores.pooled_at = distances_to(scores.longest, g.train_length);
+  const std::vector<std::int64_t>& distances = scores.distances;
+  const Plan original = make_plan(g, Extension{});
+  // Drawn separately for each distance, the same for every plan.
+  std::vector<PairProduct> drawn;
+  for (const std::int64_t d : distances) {
+    Random random(request.seed * 1000003 + std::uint64_t(d));
+    for (int i = 0; i < request.pairs; ++i) drawn.push_back(drawn_product(capture, g, random));
+  }
+  const auto own = [&](std::size_t d) {  // those of one distance
+    return std::span(drawn).subspan(d * std::size_t(request.pairs), std::size_t(request.pairs));
+  };
+  const auto turn_to = [&](const Plan& plan, std::size_t d) {
+    return turn_at(plan.theta(), scores.low, scores.high, double(distances[d]));
+  };
+  for (std::size_t d = 0; d < distances.size() && distances[d] <= g.train_length; ++d) {
+    const Turn turn = turn_to(original, d);
+    for (const PairProduct& p : own(d)) scores.inside.push_back(score_at(p, turn));
+  }
+  for (const NamedPlan& c : plans) {
+    const double heat = c.plan.attention_scale() * c.plan.attention_scale();
+    Curve& curve = scores.curves.emplace_back();
+    for (std::size_t d = 0; d < distances.size(); ++d) {
+      const Turn turn = turn_to(c.plan, d);
+      const auto scores_of = [&](std::span<const PairProduct> products) {
+        std::vector<double> list;
+        for (const PairProduct& p : products) list.push_back(heat * score_at(p, turn));
+        return list;
+      };
+      add_pairs(curve, scores_of(own(d)), distances[d] > g.train_length);
+      add_pool(curve, scores_of(drawn));
+    }
+  }
+  for (const CapturedLayer& l : capture.layers) {
+    scores.layers += cat(scores.layers.empty() ? "" : ", ", l.layer);
+  }
+  scores.pooled_title = cat("The same, with all ", drawn.size(), " pairs at every distance");
+  scores.pooled_note = "Token pairs differ more than distances do: this mean is steadier.";
+
+  TheoryFigure result = picture_of(g, plans, scores, request);
+  result.words = cat(
+      "Queries and keys of layers ", scores.layers, " before rotation, from ", capture.tokens,
+      " tokens of text; ", request.pairs,
+      " seeded pairs of a token and an earlier one per distance, the same for every ",
+      "plan, turned to ", distances.size(), " distances up to ", scores.longest, ". Middle: pairs ",
+      scores.low, " to ", scores.high - 1, " of ", pair_count(g), ".\n",
+      "Falls until: the last distance before the mean of all ", drawn.size(), " pairs is above ",
+      "its lowest by more than two standard errors. KS: largest difference between the "
+      "distributions of a plan's scores past ",
+      "the window (", g.train_length, ") and the original's inside it.\n",
+      "New angles: pairs that meet angles at ", scores.longest,
+      " tokens which they never made in training.\n");
+  return result;
+}
+
+AttentionPlaces draw_places(const Geometry& g, const std::vector<LayerHeads>& layers,
+                            std::int64_t tokens, const AttentionRequest& request) {
+  // The farthest distance leaves a sixteenth of the text to choose from: at the very end all pairs
+  // would have the same two tokens.
+  const auto farthest = [](std::int64_t length) {
+    return std::max<std::int64_t>(1, length - std::max<std::int64_t>(1, length / 16));
+  };
+  const auto draw = [&](const std::vector<std::int64_t>& distances, std::int64_t length) {
+    std::vector<PairPlace> places;
+    for (const std::int64_t d : distances) {
+      Random random(request.seed * 1000003 + std::uint64_t(d));
+      for (int i = 0; i < request.pairs; ++i) {
+        const LayerHeads& layer = layers[random.below(layers.size())];
+        const auto head = int(random.below(std::uint64_t(layer.heads)));
+        const auto key = std::int64_t(random.below(std::uint64_t(length - d)));
+        places.push_back({layer.layer, head, key + d, key});
+      }
+    }
+    return places;
+  };
+  AttentionPlaces out;
+  out.tokens = tokens;
+  out.distances = distances_to(farthest(tokens), g.train_length);
+  out.places = draw(out.distances, tokens);
+  out.inside_distances = distances_to(farthest(g.train_length), g.train_length);
+  out.inside = draw(out.inside_distances, g.train_length);
+  return out;
+}
+
+TheoryFigure attention_run_figure(const Geometry& g, const std::vector<NamedPlan>& plans,
+                                  const AttentionPlaces& drawn,
+                                  const std::vector<std::vector<RotatedPair>>& rotated,
+                                  const std::vector<RotatedPair>& inside,
+                                  const AttentionRequest& request) {
+  constexpr std::size_t kPooled = 8;  // neighbouring distances
+  Scores scores = middle_of(g);
+  scores.suffix = ", the model as it runs";
+  scores.longest = scores.tokens = drawn.tokens;
+  scores.distances = drawn.distances;
+  const auto score_of = [&](const RotatedPair& pair) {
+    const PairProduct p = pair_product(pair.query, pair.key, pair_count(g), g.pairing);
+    double sum = 0;
+    for (int i = scores.low; i < scores.high; ++i) sum += p.re[std::size_t(i)];
+    return sum / std::sqrt(double(pair.query.size()));
+  };
+  for (const RotatedPair& pair : inside) scores.inside.push_back(score_of(pair));
+  const auto per_distance = std::size_t(request.pairs);
+  for (std::size_t d = 0; d < scores.distances.size(); d += kPooled) {
+    const std::size_t last = std::min(d + kPooled, scores.distances.size()) - 1;
+    scores.pooled_at.push_back(
+        std::llround(std::sqrt(double(scores.distances[d]) * double(scores.distances[last]))));
+  }
+  for (const std::vector<RotatedPair>& pairs : rotated) {
+    Curve& curve = scores.curves.emplace_back();
+    std::vector<double> pool;
+    for (std::size_t d = 0; d < scores.distances.size(); ++d) {
+      std::vector<double> here;
+      for (std::size_t i = 0; i < per_distance; ++i) {
+        here.push_back(score_of(pairs.at(d * per_distance + i)));
+      }
+      add_pairs(curve, here, scores.distances[d] > g.train_length);
+      pool.insert(pool.end(), here.begin(), here.end());
+      if ((d + 1) % kPooled == 0 || d + 1 == scores.distances.size()) {
+        add_pool(curve, pool);
+        pool.clear();
+      }
+    }
+  }
+  std::vector<int> layers;
+  for (const PairPlace& p : drawn.places) layers.push_back(p.layer);
+  std::sort(layers.begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+  for (const int l : layers) scores.layers += cat(scores.layers.empty() ? "" : ", ", l);
+  scores.pooled_title = cat("The same, pooled over ", kPooled, " neighbouring distances");
+  scores.pooled_note = cat("Each point is ", kPooled * per_distance, " pairs: steadier.");
+
+  TheoryFigure result = picture_of(g, plans, scores, request);
+  result.words = cat(
+      "Queries and keys of layers ", scores.layers,
+      " after rotation, as the model computes them: it reads the same ", drawn.tokens,
+      " tokens under each plan; ", request.pairs,
+      " seeded pairs of a token and an earlier one per distance, at the same places for every "
+      "plan, ",
+      scores.distances.size(), " distances up to ", scores.distances.back(),
+      ". Scores are those before the softmax, with the plan's temperature. Middle: pairs ",
+      scores.low, " to ", scores.high - 1, " of ", pair_count(g), ".\n",
+      "Falls until: the last distance before the mean of ", kPooled,
+      " neighbouring distances is above its lowest by more than two standard errors. KS: largest "
+      "difference between the distributions of a plan's scores past the window (",
+      g.train_length, ") and the original's inside it, where it reads the first ", g.train_length,
+      " tokens.\n", "New angles: pairs that meet angles at ", drawn.tokens,
+      " tokens which they never made in training.\n");
+  result.json["as_it_runs"] = true;
+  result.json["pooled_at"] = scores.pooled_at;
+  for (std::size_t c = 0; c < plans.size(); ++c) {
+    result.json["plans"][c]["pooled_mean"] = scores.curves[c].pooled;
+    result.json["plans"][c]["pooled_stderr"] = scores.curves[c].pooled_error;
+  }
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "mrrope/error.h"
 #include "mrrope/theory.h"
 #include "theory/geometry_text.h"
 #include "theory/theory_figure.h"
@@ -19,6 +20,59 @@ double reach_of(const Geometry& g, const std::vector<NamedPlan>& plans) {
   return reach;
 }
 
+namespace {
+
+// As many as a picture shows.
+constexpr std::int64_t kCurvePoints = 2048;
+
+std::vector<double> values_of(const Plan& plan, std::int64_t position) {
+  std::vector<double> values;
+  for (const Digit& d : digits_of(plan, double(position))) values.push_back(d.value);
+  return values;
+}
+
+bool writes(const Plan& plan, std::int64_t position) {
+  return double(position) < writable_positions(plan);
+}
+
+std::string ranges_text(const std::vector<PositionRange>& ranges) {
+  std::string text;
+  for (const PositionRange& r : ranges) {
+    text += cat(text.empty() ? "" : ", ", r.first);
+    if (r.last > r.first) text += cat("..", r.last);
+  }
+  return text.empty() ? "-" : text;
+}
+
+ordered_json ranges_json(const std::vector<PositionRange>& ranges) {
+  ordered_json list = ordered_json::array();
+  for (const PositionRange& r : ranges) list.push_back({r.first, r.last});
+  return list;
+}
+
+// What the sum makes of the digits of every position, as far as all plans are meant to reach.
+report::LineChart sum_chart(const Geometry& g, const std::vector<NamedPlan>& plans,
+                            std::int64_t length) {
+  report::LineChart chart;
+  chart.title = "Position by the sum of its digits";
+  chart.x = {"position", report::Spacing::linear, true};
+  chart.y = {"sum of digits times weights", report::Spacing::linear, false};
+  chart.dots = false;
+  chart.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
+  report::Palette palette;
+  for (const NamedPlan& c : plans) {
+    report::Series s = palette.series(c.name);
+    const std::int64_t step = std::max<std::int64_t>(1, length / kCurvePoints);
+    for (std::int64_t m = 0; m < length && writes(c.plan, m); m += step) {
+      s.points.push_back({double(m), digit_sum(c.plan, values_of(c.plan, m))});
+    }
+    chart.series.push_back(std::move(s));
+  }
+  return chart;
+}
+
+}  // namespace
+
 TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plans,
                            std::vector<std::int64_t> positions) {
   if (positions.empty()) positions = {1000, 1001, g.train_length, 4 * g.train_length + 1};
@@ -32,12 +86,19 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
       geometry_text(g), ": ", pair_count(g), " digits in radix beta = ", significant(beta, 5),
       " (base^(1/", pair_count(g), ")). A digit of weight w is floor(position / w) mod its radix;",
       " a method multiplies the radix of digit j by lambda_j.\nCollisions: positions below ",
-      counted, " with exactly the digits of the one before.\n");
+      counted, " with exactly the digits of the one before.\n",
+      "Back from digits: the paper's sum of digit times weight, which is exact for radices that "
+      "are integers, and the positions that have exactly these digits.\n");
   report::DataTable summary;
   summary.caption = "Number systems";
   summary.header = {"method",          "scale",       "shape",     "first open digit",
                     "first open pair", "range times", "collisions"};
   summary.text_columns = 3;
+  report::DataTable back;
+  back.caption = "Positions from their digits";
+  back.header = {"method", "position", "sum", "sum over position", "with these digits"};
+  back.text_columns = 1;
+  back.text_at_end = true;
   std::vector<report::HeatMap> maps;
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const NamedPlan& c : plans) {
@@ -68,7 +129,20 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
                                          significant(digits[j].value, 5)));
         values.push_back(digits[j].value);
       }
-      shown.push_back({{"position", m}, {"digits", values}});
+      const std::vector<double> own = values_of(plan, m);
+      const double sum = digit_sum(plan, own);
+      const bool written = writes(plan, m);
+      const std::vector<PositionRange> same =
+          written ? positions_of(plan, own) : std::vector<PositionRange>{};
+      back.rows.push_back({c.name, cat(m), significant(sum, 6),
+                           m > 0 ? significant(sum / double(m), 4) : "-",
+                           written ? ranges_text(same)
+                                   : cat("not written: only positions below ",
+                                         significant(writable_positions(plan), 6))});
+      shown.push_back({{"position", m},
+                       {"digits", values},
+                       {"sum", sum},
+                       {"positions", written ? ranges_json(same) : ordered_json()}});
     }
     maps.push_back(std::move(map));
     ordered_json radix = ordered_json::array();
@@ -84,6 +158,7 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
                     {"range_growth", range_growth(plan)},
                     {"colliding_positions", lost},
                     {"counted_positions", counted},
+                    {"writable_positions", writable_positions(plan)},
                     {"radix", radix},
                     {"weight", weight},
                     {"positions", shown}});
@@ -110,11 +185,60 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
     digits.rows.push_back(std::move(row));
   }
   result.data = digits;
-  result.page = {summary, digits};
-  result.terminal = {summary};
+  result.page = {summary, back, digits};
+  result.terminal = {summary, back};
   if (plans.size() <= 2) result.terminal.push_back(digits);
   result.figures.push_back({"Digits", "digits", "Digits of positions",
                             "Shade: the digit over its radix.", std::move(maps)});
+  report::LineChart sums = sum_chart(g, plans, counted);
+  result.figures.push_back({"Digits", "digit-sums", sums.title,
+                            "Each curve ends where its digits start again.", std::move(sums)});
+  return result;
+}
+
+TheoryFigure position_figure(const Geometry& g, const std::vector<NamedPlan>& plans,
+                             const std::vector<double>& values) {
+  constexpr double kPrinted = 5.001e-4;  // half of the last of four significant digits
+  TheoryFigure result;
+  result.title = "The position that these digits write";
+  result.words = cat(geometry_text(g), ": ", pair_count(g),
+                     " digits, the fastest first. Sum: of digit times weight, as the paper has ",
+                     "it, which is exact for radices that are integers.\n");
+  report::DataTable table;
+  table.caption = "Positions";
+  table.header = {"method", "scale", "writes positions below", "sum", "position"};
+  table.text_columns = 1;
+  table.text_at_end = true;
+  ordered_json& list = result.json["plans"] = ordered_json::array();
+  bool found = false;
+  for (const NamedPlan& c : plans) {
+    const std::vector<PositionRange> ranges = positions_of(c.plan, values, kPrinted);
+    const double sum = digit_sum(c.plan, values);
+    found = found || !ranges.empty();
+    table.rows.push_back({c.name, number(c.plan.extension().scale),
+                          significant(writable_positions(c.plan), 6), significant(sum, 6),
+                          ranges_text(ranges)});
+    list.push_back({{"method", c.name},
+                    {"scale", c.plan.extension().scale},
+                    {"writable_positions", writable_positions(c.plan)},
+                    {"sum", sum},
+                    {"positions", ranges_json(ranges)}});
+  }
+  if (!found) {
+    std::string why;
+    const std::vector<Digit> system = digits_of(plans.front().plan, 0);
+    for (std::size_t j = 0; j < system.size() && why.empty(); ++j) {
+      if (values[j] < system[j].radix + kPrinted) continue;
+      why = cat(": digit ", j, " is ", values[j], ", but its radix is ",
+                significant(system[j].radix, 5), " under ", plans.front().name);
+    }
+    throw Error(ErrorKind::usage, cat("no position has these digits", why),
+                "give the digits of one position under the same method and scale, as mrrope "
+                "theory digits prints them; positions beyond what the digits can write are lost");
+  }
+  result.json["geometry"] = geometry_fields(g);
+  result.data = table;
+  result.page = result.terminal = {std::move(table)};
   return result;
 }
 

@@ -34,9 +34,14 @@ struct NamedPlan {
 // The longest text that one of the plans is meant for, at least the window.
 double reach_of(const Geometry& geometry, const std::vector<NamedPlan>& plans);
 
-// Positions as digits of a mixed radix. No positions given: some around the window.
+// Positions as digits of a mixed radix, and back. No positions given: some around the window.
 TheoryFigure digits_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
                            std::vector<std::int64_t> positions);
+
+// The position that has these digits, one value per pair, as digits_figure() shows them: four
+// significant digits of each are enough. Throws Error (usage) where no plan has such a position.
+TheoryFigure position_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
+                             const std::vector<double>& values);
 
 // The position that the angles suggest, by base. No bases given: the usual ones and the model's.
 // bound: relative error up to which the estimate counts as linear.
@@ -55,6 +60,11 @@ TheoryFigure factors_figure(const Geometry& geometry, const std::vector<PlanGrou
 TheoryFigure bound_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
                           std::int64_t length, std::int64_t reach);
 
+// Where the sum of cosines first turns negative, against the scale: one group per scale, with
+// the same names in each. Scales ascend. length: positions to search.
+TheoryFigure roots_figure(const Geometry& geometry, const std::vector<double>& scales,
+                          const std::vector<PlanGroup>& groups, std::int64_t length);
+
 // Scores of the middle pairs against distance, from the captured queries and keys of a model.
 struct AttentionRequest {
   std::string model;  // its name
@@ -63,6 +73,27 @@ struct AttentionRequest {
 };
 TheoryFigure attention_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
                               const Capture& capture, const AttentionRequest& request);
+
+// The same of a model as it runs: every plan has read a text of `tokens` tokens, and a distance is
+// one between two of them. First the places to look at, then the figure of what was there.
+struct AttentionPlaces {
+  std::int64_t tokens = 0;
+  std::vector<std::int64_t> distances;
+  std::vector<PairPlace> places;  // request.pairs of each distance
+  // The same inside the window, for the model as shipped.
+  std::vector<std::int64_t> inside_distances;
+  std::vector<PairPlace> inside;
+};
+AttentionPlaces draw_places(const Geometry& geometry, const std::vector<LayerHeads>& layers,
+                            std::int64_t tokens, const AttentionRequest& request);
+
+// rotated: per plan, what was read at each of drawn.places. inside: the model as shipped at
+// drawn.inside, after the window's tokens.
+TheoryFigure attention_run_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
+                                  const AttentionPlaces& drawn,
+                                  const std::vector<std::vector<RotatedPair>>& rotated,
+                                  const std::vector<RotatedPair>& inside,
+                                  const AttentionRequest& request);
 
 // The claims of the paper, checked one by one; `runs` may have measured some.
 TheoryFigure claims_figure(const std::vector<report::RunRecord>& runs);

@@ -133,7 +133,7 @@ std::vector<eval::MethodUnderTest> sweep_methods(const Geometry& geometry,
   for (const std::string& method : request.methods) {
     if (!find_method(method).takes_borders) {
       throw Error(ErrorKind::usage, cat("method ", method, " has no boundaries to sweep"),
-                  "give yarn, uni, pro or power");
+                  "give yarn, regressive, uni, pro or power");
     }
     for (const auto& low : or_own(request.low)) {
       for (const auto& high : or_own(request.high)) {

@@ -2,6 +2,7 @@
 // mrrope theory and mrrope report as typed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -97,6 +98,75 @@ TEST(TheoryCommand, AttentionOfARealModel) {
                        " --methods none,yarn,pro --scale 4 --tokens 128 --layers 1 --pairs 20"));
 }
 
+// As docs/report.md prints it.
+TEST(TheoryCommand, AttentionAsTheDocsHaveIt) {
+  const std::string model = MRROPE_TINY_MODEL;
+  const json j = json_of("theory attention " + model + " --tokens 2k --method pro");
+  EXPECT_EQ(j["as_it_runs"], true);
+  EXPECT_EQ(j["tokens"], 2048);
+  EXPECT_EQ(j["plans"][0]["scale"], 2);
+}
+
+TEST(TheoryCommand, AttentionOfAModelAsItRuns) {
+  const std::string model = MRROPE_TINY_MODEL;
+  const std::string command =
+      "theory attention " + model + " --tokens 1200 --methods none,pro --layers 0,1 --pairs 10";
+  const json j = json_of(command);
+  EXPECT_EQ(j["as_it_runs"], true);
+  EXPECT_EQ(j["tokens"], 1200);
+  EXPECT_EQ(j["layers"], "0, 1");
+  ASSERT_EQ(j["plans"].size(), 2u);
+  EXPECT_DOUBLE_EQ(j["plans"][1]["scale"].get<double>(), 1200.0 / 1024) << "as the text needs";
+  EXPECT_EQ(j["distances"].back(), 1200 - 75);
+  EXPECT_TRUE(j["plans"][1]["ks"].is_number());
+  EXPECT_NE(j["plans"][0]["mean"], j["plans"][1]["mean"]);
+  // Inside the window nothing has changed: read once and turned.
+  EXPECT_FALSE(json_of("theory attention " + model + " --tokens 64 --layers 0 --method pro")
+                   .contains("as_it_runs"));
+}
+
+// As docs/methods.md prints it.
+TEST(TheoryCommand, RootsOverScales) {
+  const json j = json_of("theory bound llama2 --methods yarn,pro --scales 2..64");
+  ASSERT_EQ(j["scales"].size(), 63u);
+  EXPECT_EQ(j["scales"].back(), 64);
+  EXPECT_EQ(j["methods"][1]["method"], "pro");
+  EXPECT_EQ(j["methods"][1]["first_negative"][14], 14239) << "scale 16, as theory bound has it";
+  ASSERT_EQ(j["pairs"].size(), 1u);
+  EXPECT_EQ(j["pairs"][0]["flips"].size(), 17u);
+  EXPECT_EQ(j["pairs"][0]["flips"][0], json::parse("[2.0, 3.0]"));
+  EXPECT_EQ(j["pairs"][0]["ahead"], 28);
+  const CommandResult text = run_command("theory bound llama2 --methods yarn,pro --scales 2..64");
+  EXPECT_TRUE(contains(text.out, "2, 4, 10..11, 13..19, 27, 29, 31..41, 43..45, 49")) << text.out;
+}
+
+// As the help of theory digits prints it.
+TEST(TheoryCommand, PositionFromItsDigits) {
+  const json decimal = json_of(
+      "theory digits --rotary-dim 8 --rope-freq-base 10000 --train-ctx 4k --methods none --digits "
+      "4,3,2,1");
+  EXPECT_EQ(decimal["plans"][0]["positions"], json::parse("[[1234, 1234]]"));
+  // There and back through a file.
+  const TempFolder temp;
+  const json there = json_of("theory digits llama2 --methods pro --scale 16 --positions 100k");
+  test::write_file(temp / "digits.json", there["plans"][0]["positions"][0]["digits"].dump());
+  const json back = json_of("theory digits llama2 --methods pro --scale 16 --digits @" +
+                            temp.file("digits.json"));
+  EXPECT_EQ(back["plans"][0]["positions"], json::parse("[[102400, 102400]]"));
+}
+
+TEST(TheoryCommand, ThePresetsCompareRegressiveUniformAndProgressive) {
+  for (const char* preset : {"paper/theory-factors", "paper/theory-bound"}) {
+    const json j = json_of(std::string("--preset ") + preset);
+    std::vector<std::string> names;
+    for (const json& plan : j["plans"]) names.push_back(plan["method"]);
+    for (const char* method : {"yarn", "yarn-rotations", "regressive", "uni", "pro"}) {
+      EXPECT_NE(std::find(names.begin(), names.end(), method), names.end())
+          << preset << " " << method;
+    }
+  }
+}
+
 TEST(TheoryCommand, RefusesBadInput) {
   for (const auto& [arguments, code, word] : std::vector<std::tuple<std::string, int, std::string>>{
            {"theory", 2, "needs a verb: digits"},
@@ -107,6 +177,26 @@ TEST(TheoryCommand, RefusesBadInput) {
            {"theory estimate llama2 --bases -1", 2, "base"},
            {"theory digits llama2 --positions x", 2, "x"},
            {"theory attention llama2", 2, "model"},
+           {"theory bound llama2 --scales 0..64", 2, "a scale of 0 is below 1"},
+           {"theory bound llama2 --scales 64..2", 2, "2 does not come after 64"},
+           {"theory bound llama2 --scales 16", 2, "there is no .. in it"},
+           {"theory bound llama2 --scales 2..x", 2, "'x' is not a whole number"},
+           {"theory bound llama2 --scales 2..9000", 2, "8999 scales are more than 256"},
+           {"theory bound llama2 --scales 2..4 --scale 3", 2, "--scale"},
+           {"theory digits llama2 --methods pro --digits 1,2", 2, "2 digits given"},
+           {"theory digits llama2 --methods pro --digits 1,x", 2, "'x' in --digits"},
+           {"theory digits llama2 --positions 1 --digits 1", 2, "--positions"},
+           {"theory digits llama2 --positions 9007199254740993", 2, "9007199254740993"},
+           {"theory digits --rotary-dim 8 --rope-freq-base 10000 --train-ctx 4k --methods none "
+            "--digits 4,3,2,11",
+            2, "digit 3 is 11, but its radix is 10"},
+           {"theory attention " MRROPE_TINY_MODEL " --method pro --ctx 2k --tokens 4k", 2,
+            "--tokens 4k is more than the 2048 tokens"},
+           {"theory attention " MRROPE_TINY_MODEL " --method elastic:pro --tokens 2k", 2,
+            "elastic:pro changes its plan"},
+           {"theory attention " MRROPE_TINY_MODEL " --method pro --tokens 1m", 2,
+            "--tokens asks for 1048576"},
+           {"theory attention " MRROPE_TINY_MODEL " --method pro --tokens 0", 2, "0"},
            {"theory claims --results nosuch", 1, "nosuch"},
            {"theory claims --svg x.svg", 2, "chart"},
            {"report nosuch", 1, "nosuch"},

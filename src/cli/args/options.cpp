@@ -28,7 +28,8 @@ double parse_number(const std::string& text, const char* what) {
   return value;
 }
 
-// "1,1.5,2", or @FILE with a JSON list.
+}  // namespace
+
 std::vector<double> parse_list(const std::string& text, const char* what) {
   std::vector<double> out;
   if (text.empty()) return out;
@@ -50,6 +51,8 @@ std::vector<double> parse_list(const std::string& text, const char* what) {
     start = comma + 1;
   }
 }
+
+namespace {
 
 // With several methods on one command line, each gets the parameters that it uses.
 Parameters readable_by(const MethodInfo& method, const Parameters& all) {

@@ -15,6 +15,9 @@ namespace mrrope::cli {
 
 // "4096", "128k" (131072), "1m" (1048576). Throws Error (usage).
 std::int64_t parse_length(const std::string& text);
+// "1,1.5,2", or @FILE with a JSON list; flag is for the message. Throws Error (usage).
+std::vector<double> parse_list(const std::string& text, const char* flag);
+
 // The model, or a geometry without one.
 struct SubjectFlags {
   std::string model;

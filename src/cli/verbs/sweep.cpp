@@ -123,7 +123,8 @@ void add_sweep(CLI::App& app) {
   add_subject(*verb, flags->subject);
   verb->add_option("-c,--ctx", flags->ctx, "Context length in tokens, e.g. 8192 or 8k")
       ->type_name("LENGTH");
-  verb->add_option("--method,--methods", flags->methods, "One or more of: yarn, uni, pro, power")
+  verb->add_option("--method,--methods", flags->methods,
+                   "One or more of: yarn, regressive, uni, pro, power")
       ->type_name("NAME,...")
       ->delimiter(',')
       ->capture_default_str();

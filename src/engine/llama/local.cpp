@@ -12,6 +12,12 @@ namespace mrrope::engine {
 
 namespace {
 
+std::vector<std::filesystem::path> files_of(const Model& model) {
+  return model.files.empty() ? std::vector{model.path} : model.files;
+}
+
+}  // namespace
+
 void check_options(const LocalOptions& options) {
   const auto refuse = [](const char* flag, auto value, const char* range) {
     throw Error(ErrorKind::usage, cat(flag, " ", value, " is not ", range),
@@ -29,12 +35,6 @@ void check_options(const LocalOptions& options) {
                 cat("ask for at most ", most));
   }
 }
-
-std::vector<std::filesystem::path> files_of(const Model& model) {
-  return model.files.empty() ? std::vector{model.path} : model.files;
-}
-
-}  // namespace
 
 std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions& options) {
   if (model.format != "gguf") {

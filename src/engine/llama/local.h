@@ -31,6 +31,9 @@ struct LocalOptions {
   int timelines = 16;
 };
 
+// Throws Error (usage) that names the flag of a number that is out of range.
+void check_options(const LocalOptions& options);
+
 // Checks the header with our own reader first, then memory, then loads. Throws Error: unsupported,
 // corrupt, out_of_memory (with what would fit), failed. A Hugging Face folder is refused with the
 // conversion command to type.

@@ -14,7 +14,7 @@ struct Usual {
   const char* name;
   int colour;
 };
-constexpr std::array<Usual, 12> kUsual = {{{"none", 0},
+constexpr std::array<Usual, 13> kUsual = {{{"none", 0},
                                            {"original", 0},
                                            {"pro", 1},
                                            {"yarn", 2},
@@ -23,6 +23,7 @@ constexpr std::array<Usual, 12> kUsual = {{{"none", 0},
                                            {"ntk", 5},
                                            {"pi", 6},
                                            {"yarn-rotations", 7},
+                                           {"regressive", 10},
                                            {"elastic:pro", 9},
                                            {"elastic:yarn", 10},
                                            {"elastic:uni", 11}}};

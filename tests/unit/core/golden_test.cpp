@@ -242,7 +242,7 @@ TEST(PaperBoundaries, AreZeroBased) {
       {"MrRoPE Tiny", {11, 36}},
   };
   for (const auto& [model, expected] : quoted) {
-    for (const char* method : {"yarn", "yarn-rotations", "uni", "pro"}) {
+    for (const char* method : {"yarn", "yarn-rotations", "regressive", "uni", "pro"}) {
       SCOPED_TRACE(std::string(model) + " " + method);
       const Boundaries b = make_plan(geometry_named(model), request(method, 16)).boundaries();
       EXPECT_EQ(b.low, expected.low);

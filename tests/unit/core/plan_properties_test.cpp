@@ -129,7 +129,7 @@ TEST(PlanProperties, FactorsStayBetweenOneAndTheScale) {
 
 TEST(PlanProperties, LastFactorIsTheScale) {
   for (const Geometry& geometry : random_geometries()) {
-    for (const char* method : {"pi", "ntk", "uni", "pro", "power"}) {
+    for (const char* method : {"pi", "ntk", "regressive", "uni", "pro", "power"}) {
       for (double scale : scales()) {
         Extension extension = request(method, scale);
         if (extension.method == "power") extension.parameters.power = 1.7;
@@ -143,7 +143,8 @@ TEST(PlanProperties, LastFactorIsTheScale) {
 
 TEST(PlanProperties, FastPairsAreUnchanged) {
   for (const Geometry& geometry : random_geometries()) {
-    for (const char* method : {"yarn", "yarn-rotations", "llama3", "uni", "pro", "power"}) {
+    for (const char* method :
+         {"yarn", "yarn-rotations", "llama3", "regressive", "uni", "pro", "power"}) {
       const Extension extension = request(method, 16);
       SCOPED_TRACE(describe(geometry, extension));
       const Plan plan = make_plan(geometry, extension);
@@ -171,6 +172,27 @@ TEST(PlanProperties, PowerZeroIsUniAndPowerOneIsProBitForBit) {
         EXPECT_EQ(a.boundaries(), b.boundaries());
         EXPECT_TRUE(a.same_numbers(b));
       }
+    }
+  }
+}
+
+// The middle of regressive is that of pro read backwards: the k-th lambda of one is the k-th from
+// the end of the other.
+TEST(PlanProperties, RegressiveIsProBackwards) {
+  for (const Geometry& geometry : random_geometries()) {
+    for (double scale : scales()) {
+      SCOPED_TRACE(describe(geometry, request("regressive", scale)));
+      const Plan falls = make_plan(geometry, request("regressive", scale));
+      const Plan rises = make_plan(geometry, request("pro", scale));
+      ASSERT_EQ(falls.boundaries(), rises.boundaries());
+      const auto [low, high] = falls.boundaries();
+      const std::vector<double> falling = falls.lambda();
+      const std::vector<double> rising = rises.lambda();
+      for (int i = low; i < high; ++i) {
+        const int mirrored = low + high - 1 - i;
+        EXPECT_NEAR(falling[std::size_t(i)] / rising[std::size_t(mirrored)], 1, 1e-13) << i;
+      }
+      if (high - low > 3 && scale > 1) EXPECT_EQ(falls.shape(), Shape::regressive);
     }
   }
 }
@@ -206,12 +228,19 @@ TEST(PlanProperties, AttentionScaleHasEachMethodsDefault) {
   geometry.train_length = 4096;
   const double tempered = 1 + 0.1 * std::log(16.0);
   const std::pair<const char*, double> expected[] = {
-      {"none", 1},         {"pi", 1},
-      {"ntk", 1},          {"dynamic-ntk", 1},
-      {"yarn", tempered},  {"yarn-rotations", tempered},
-      {"llama3", 1},       {"longrope", std::sqrt(1 + std::log(16.0) / std::log(4096.0))},
-      {"uni", tempered},   {"pro", tempered},
-      {"power", tempered}, {"custom", 1},
+      {"none", 1},
+      {"pi", 1},
+      {"ntk", 1},
+      {"dynamic-ntk", 1},
+      {"yarn", tempered},
+      {"yarn-rotations", tempered},
+      {"llama3", 1},
+      {"longrope", std::sqrt(1 + std::log(16.0) / std::log(4096.0))},
+      {"uni", tempered},
+      {"pro", tempered},
+      {"power", tempered},
+      {"custom", 1},
+      {"regressive", tempered},
   };
   EXPECT_EQ(std::size(expected), methods().size());
   for (const auto& [method, scale] : expected) {

@@ -158,7 +158,7 @@ TEST(Plan, SaysWhenThereIsNothingToExtend) {
   const Geometry tiny_window{.rotary_dim = 128, .base = 1e4, .train_length = 4};
   // Every pair turns more than 32 times: low is past the last pair.
   const Geometry huge_window{.rotary_dim = 64, .base = 2, .train_length = 1 << 20};
-  for (const char* method : {"uni", "pro", "power"}) {
+  for (const char* method : {"regressive", "uni", "pro", "power"}) {
     for (const Geometry& g : {tiny_window, huge_window}) {
       EXPECT_NE(refusal([&] { make_plan(g, request(method, 4)); }).find("no middle"),
                 std::string::npos);

@@ -84,7 +84,7 @@ TEST(Theory, AgreesWithTheGenerator) {
       EXPECT_NEAR(cover[j].fresh, c["fresh"][j].get<double>(), 1e-12);
     }
   }
-  EXPECT_EQ(cases, 40);
+  EXPECT_EQ(cases, 46);
   for (const auto& c : file["linear"]) {
     const std::vector<double> theta = trained_theta(
         {.rotary_dim = 2 * c["pairs"].get<int>(), .base = c["base"], .train_length = 4096});
@@ -117,6 +117,89 @@ TEST(Theory, DigitsOfThePlainSystem) {
   EXPECT_EQ(first_open_pair(plan, 4096), 46);  // the paper's boundary for LLaMA2
   EXPECT_ERROR(digits_of(plan, -1), usage, "-1");
   EXPECT_ERROR(digits_of(plan, std::nan("")), usage, "nan");
+}
+
+std::vector<double> digit_values(const Plan& plan, std::int64_t position) {
+  std::vector<double> values;
+  for (const Digit& d : digits_of(plan, double(position))) values.push_back(d.value);
+  return values;
+}
+
+// With radix 10 the digits are those of ordinary numbers, and the paper's sum is the position.
+TEST(Theory, TheSumOfDecimalDigitsIsThePosition) {
+  const Plan plan = plan_of({.rotary_dim = 8, .base = 10000, .train_length = 4096}, "none", 1);
+  EXPECT_NEAR(writable_positions(plan), 10000, 1e-8);
+  const std::vector<double> typed = {4, 3, 2, 1};
+  EXPECT_NEAR(digit_sum(plan, typed), 1234, 1e-9);
+  EXPECT_EQ(positions_of(plan, typed), (std::vector<PositionRange>{{1234, 1234}}));
+  const std::vector<double> last = {9, 9, 9, 9};
+  EXPECT_EQ(positions_of(plan, last), (std::vector<PositionRange>{{9999, 9999}}));
+  const std::vector<double> above = {4, 3, 2, 11};  // not 1 after a turn
+  EXPECT_TRUE(positions_of(plan, above).empty());
+}
+
+TEST(Theory, ThePaperSumIsBiasedWhereRadicesAreFractions) {
+  const Plan plan = plan_of(llama2(), "pro", 16);
+  EXPECT_NEAR(writable_positions(plan), 160000, 1e-6);
+  EXPECT_GT(digit_sum(plan, digit_values(plan, 1000)), 2000);
+}
+
+// Compared with trying every position.
+TEST(Theory, PositionsComeBackFromTheirDigits) {
+  const Geometry g{.rotary_dim = 16, .base = 500, .train_length = 64};
+  for (const std::string method : {"none", "pi", "ntk", "yarn", "regressive", "uni", "pro"}) {
+    const Plan plan = plan_of(g, method, method == "none" ? 1 : 4);
+    const auto end = std::int64_t(std::ceil(writable_positions(plan) * (1 - 1e-12)));
+    std::vector<std::vector<double>> all;
+    for (std::int64_t m = 0; m < end; ++m) all.push_back(digit_values(plan, m));
+    for (std::int64_t m = 0; m < end; m += 7) {
+      std::vector<PositionRange> same;
+      for (std::int64_t other = 0; other < end; ++other) {
+        if (all[std::size_t(other)] != all[std::size_t(m)]) continue;
+        if (!same.empty() && same.back().last + 1 == other) {
+          same.back().last = other;
+        } else {
+          same.push_back({other, other});
+        }
+      }
+      EXPECT_EQ(positions_of(plan, all[std::size_t(m)]), same) << method << " " << m;
+    }
+  }
+}
+
+TEST(Theory, PositionsComeBackFromPrintedDigits) {
+  for (const std::string method : {"yarn", "regressive", "uni", "pro"}) {
+    const Plan plan = plan_of(llama2(), method, 16);
+    for (const std::int64_t m : {0, 1, 1000, 65535, 131071, 159999}) {
+      std::vector<double> printed = digit_values(plan, m);
+      for (double& v : printed) v = std::round(v * 1000) / 1000;
+      EXPECT_EQ(positions_of(plan, printed, 5.001e-4), (std::vector<PositionRange>{{m, m}}))
+          << method;
+    }
+  }
+}
+
+TEST(Theory, NeighboursThatShareTheirDigitsComeBackAsARange) {
+  const Plan plan = plan_of(llama2(), "pi", 16);
+  const std::vector<PositionRange> ranges = positions_of(plan, digit_values(plan, 1000));
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_LT(ranges[0].first, ranges[0].last);
+  EXPECT_EQ(digit_values(plan, ranges[0].first), digit_values(plan, ranges[0].last));
+  EXPECT_NE(digit_values(plan, ranges[0].first - 1), digit_values(plan, ranges[0].first));
+  EXPECT_NE(digit_values(plan, ranges[0].last + 1), digit_values(plan, ranges[0].last));
+}
+
+TEST(Theory, RefusesDigitsThatNoPositionCanHave) {
+  const Plan plan = plan_of(llama2(), "none", 1);
+  const std::vector<double> few(63, 0.0);
+  EXPECT_ERROR(positions_of(plan, few), usage, "63 digits given, and a position has 64");
+  std::vector<double> values(64, 0.0);
+  values[5] = 2;  // above its radix
+  EXPECT_TRUE(positions_of(plan, values).empty());
+  values[5] = -1;
+  EXPECT_ERROR(positions_of(plan, values), usage, "digit 5 is -1");
+  // Beyond what the digits can write: the slow ones have started again, and nothing fits.
+  EXPECT_TRUE(positions_of(plan, digit_values(plan, 16385)).empty());
 }
 
 TEST(Theory, OnlyPiLosesPositions) {

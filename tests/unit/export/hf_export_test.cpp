@@ -413,7 +413,7 @@ SglangRow sglang_row(const ordered_json& rope, std::int64_t position, std::int64
 
 TEST(OtherReaders, VllmComputesThePlan) {
   const Folder f(llama_config());
-  for (const char* method : {"pro", "uni", "yarn", "power"}) {
+  for (const char* method : {"pro", "uni", "regressive", "yarn", "power"}) {
     SCOPED_TRACE(method);
     HfOptions options = f.options();
     options.replace = true;

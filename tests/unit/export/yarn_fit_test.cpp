@@ -48,7 +48,7 @@ TEST(YarnFit, FindsAMovedRamp) {
 }
 
 TEST(YarnFit, ReportsItsError) {
-  for (const char* method : {"pro", "uni", "yarn-rotations", "llama3"}) {
+  for (const char* method : {"pro", "uni", "regressive", "yarn-rotations", "llama3"}) {
     SCOPED_TRACE(method);
     const Plan plan = plan_of(method, 16);
     const YarnFit fit = fit_yarn(plan);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "support/expect_error.h"
 #include "theory/theory_figure.h"
 
 namespace mrrope::theory {
@@ -22,13 +23,78 @@ std::vector<NamedPlan> plans_of(const std::vector<std::string>& methods, double 
 
 TEST(DigitsFigure, TerminalShowsDigitsOfAtMostTwoPlans) {
   const TheoryFigure two = digits_figure(kSmall, plans_of({"none", "pro"}, 4), {});
-  EXPECT_EQ(two.terminal.size(), 2u);
+  EXPECT_EQ(two.terminal.size(), 3u);
   const TheoryFigure three = digits_figure(kSmall, plans_of({"none", "uni", "pro"}, 4), {7, 300});
-  EXPECT_EQ(three.terminal.size(), 1u);
-  EXPECT_EQ(three.page.size(), 2u);
+  EXPECT_EQ(three.terminal.size(), 2u);
+  EXPECT_EQ(three.page.size(), 3u);
   EXPECT_EQ(three.data.rows.size(), 8u) << "a row per pair";
   EXPECT_EQ(three.json["plans"][2]["positions"][1]["position"], 300);
   EXPECT_EQ(three.json["plans"][2]["counted_positions"], 1024) << "as far as the plans reach";
+}
+
+TEST(DigitsFigure, ReadsPositionsBack) {
+  const TheoryFigure f = digits_figure(kSmall, plans_of({"none", "pro"}, 4), {300, 20000});
+  const auto& none = f.json["plans"][0]["positions"];
+  EXPECT_EQ(none[0]["positions"], nlohmann::json::parse("[[300, 300]]"));
+  EXPECT_TRUE(none[1]["positions"].is_null()) << "its digits write positions below 10000";
+  EXPECT_EQ(f.json["plans"][1]["positions"][1]["positions"],
+            nlohmann::json::parse("[[20000, 20000]]"));
+  const auto& rows = f.terminal[1].rows;
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].back(), "300");
+  EXPECT_EQ(rows[1].back(), "not written: only positions below 10000");
+}
+
+TEST(PositionFigure, FindsThePositionOfDigits) {
+  const auto plans = plans_of({"none", "pro"}, 4);
+  const TheoryFigure digits = digits_figure(kSmall, plans, {777});
+  const auto values = digits.json["plans"][1]["positions"][0]["digits"].get<std::vector<double>>();
+  const TheoryFigure f = position_figure(kSmall, plans, values);
+  EXPECT_EQ(f.json["plans"][1]["positions"], nlohmann::json::parse("[[777, 777]]"));
+  EXPECT_TRUE(f.json["plans"][0]["positions"].empty()) << "other digits there";
+  const TheoryFigure lost = digits_figure(kSmall, plans_of({"none"}, 1), {20001});
+  const auto beyond = lost.json["plans"][0]["positions"][0]["digits"].get<std::vector<double>>();
+  EXPECT_ERROR(position_figure(kSmall, plans_of({"none"}, 1), beyond), usage, "no position");
+}
+
+TEST(RootsFigure, SaysWhereTheOrderFlips) {
+  const std::vector<double> scales = {2, 3, 4, 5, 6};
+  std::vector<PlanGroup> groups;
+  for (const double s : scales) groups.push_back({"", plans_of({"none", "yarn", "pro"}, s)});
+  const TheoryFigure f = roots_figure(kSmall, scales, groups, 1 << 14);
+  const auto& methods = f.json["methods"];
+  ASSERT_EQ(methods.size(), 3u);
+  // Each root is the one that the bound of that scale has.
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    const TheoryFigure one = bound_figure(kSmall, groups[i].plans, 1 << 14, 0);
+    for (std::size_t c = 0; c < 3; ++c) {
+      EXPECT_EQ(methods[c]["first_negative"][i], one.json["plans"][c]["first_negative"]);
+    }
+  }
+  // Counted again from the roots.
+  const auto root = [&](std::size_t c, std::size_t i) {
+    return methods[c]["first_negative"][i].get<int>();
+  };
+  int ahead = 0;
+  nlohmann::json flips = nlohmann::json::array();
+  int before = 0;
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    const int now = root(2, i) > root(1, i) ? 1 : root(2, i) < root(1, i) ? -1 : 0;
+    ahead += now > 0 ? 1 : 0;
+    if (now * before < 0) flips.push_back({scales[i - 1], scales[i]});
+    if (now != 0) before = now;
+  }
+  const auto& pair = f.json["pairs"].back();
+  EXPECT_EQ(pair["method"], "pro");
+  EXPECT_EQ(pair["against"], "yarn");
+  EXPECT_EQ(pair["ahead"], ahead);
+  EXPECT_EQ(pair["flips"], flips);
+  EXPECT_EQ(f.data.rows.size(), 5u);
+  // What is below 0 nowhere has no root and counts as farthest.
+  const TheoryFigure short_search = roots_figure(kSmall, scales, groups, 4);
+  EXPECT_TRUE(short_search.json["methods"][0]["first_negative"][0].is_null());
+  EXPECT_EQ(short_search.data.rows[0][1], "none");
+  EXPECT_EQ(short_search.json["pairs"].back()["equal"], 5);
 }
 
 TEST(EstimateFigure, ComparesTheGivenOrDefaultBases) {
@@ -84,6 +150,59 @@ TEST(AttentionFigure, NeedsOnlyCapturedVectors) {
   EXPECT_TRUE(attention_figure(kSmall, inside, some_capture(), {"a model", 10, 1})
                   .json["plans"][0]["ks"]
                   .is_null());
+}
+
+TEST(AttentionRun, DrawsPairsAtTheDistancesOfTheText) {
+  const AttentionPlaces drawn = draw_places(kSmall, {{2, 4}, {7, 8}}, 2048, {"a model", 10, 1});
+  EXPECT_EQ(drawn.distances.back(), 2048 - 128);
+  ASSERT_EQ(drawn.places.size(), drawn.distances.size() * 10);
+  bool both[2] = {false, false};
+  for (std::size_t i = 0; i < drawn.places.size(); ++i) {
+    const PairPlace& p = drawn.places[i];
+    EXPECT_EQ(p.query - p.key, drawn.distances[i / 10]);
+    EXPECT_GE(p.key, 0);
+    EXPECT_LT(p.query, 2048);
+    ASSERT_TRUE(p.layer == 2 || p.layer == 7);
+    EXPECT_LT(p.head, p.layer == 2 ? 4 : 8);
+    both[p.layer == 7 ? 1 : 0] = true;
+  }
+  EXPECT_TRUE(both[0] && both[1]);
+  for (const PairPlace& p : drawn.inside) EXPECT_LT(p.query, kSmall.train_length);
+}
+
+// A model whose rotated vectors are known: the score at distance d is then d itself.
+TEST(AttentionRun, ShowsTheScoresThatWereRead) {
+  const auto plans = plans_of({"none", "pro"}, 4);
+  const AttentionRequest request{"a model", 3, 1};
+  const AttentionPlaces drawn = draw_places(kSmall, {{0, 2}}, 1024, request);
+  const auto [low, high] = make_plan(kSmall, Extension{}).boundaries();
+  ASSERT_LT(high, 8) << "the last pair is not in the middle";
+  const auto pair_with = [first = std::size_t(low)](double score) {
+    RotatedPair pair{std::vector<float>(16, 0.0F), std::vector<float>(16, 0.0F)};
+    pair.query[first] = 4;  // the square root of a row
+    pair.key[first] = float(score);
+    pair.query[7] = pair.key[7] = 100;
+    return pair;
+  };
+  std::vector<std::vector<RotatedPair>> rotated(2);
+  for (const PairPlace& p : drawn.places) {
+    rotated[0].push_back(pair_with(double(p.query - p.key)));
+    rotated[1].push_back(pair_with(-double(p.query - p.key)));
+  }
+  std::vector<RotatedPair> inside;
+  for (const PairPlace& p : drawn.inside) inside.push_back(pair_with(double(p.query - p.key)));
+  const TheoryFigure f = attention_run_figure(kSmall, plans, drawn, rotated, inside, request);
+  EXPECT_EQ(f.json["as_it_runs"], true);
+  EXPECT_EQ(f.json["tokens"], 1024);
+  ASSERT_EQ(f.json["plans"].size(), 2u);
+  for (std::size_t d = 0; d < drawn.distances.size(); ++d) {
+    EXPECT_NEAR(f.json["plans"][0]["mean"][d].get<double>(), double(drawn.distances[d]), 1e-3);
+  }
+  EXPECT_EQ(f.json["plans"][1]["falls_until"], f.json["pooled_at"].back());
+  EXPECT_LT(f.json["plans"][0]["falls_until"], 10);
+  // Past the window the first plan's scores are above every one inside it, the other's below.
+  EXPECT_EQ(f.json["plans"][0]["ks"], 1);
+  EXPECT_EQ(f.json["plans"][1]["ks"], 1);
 }
 
 TEST(ClaimsFigure, TerminalShowsLinesAndPageShowsATable) {

@@ -8,7 +8,9 @@
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
 #include "cli/verbs/theory/output.h"
+#include "core/methods.h"
 #include "engine/llama/graph/capture.h"
+#include "engine/llama/graph/pair_reader.h"
 #include "eval/text/documents.h"
 #include "mrrope/error.h"
 
@@ -20,7 +22,7 @@ struct AttentionFlags : TheoryFlags {
   engine::LocalOptions engine;
   std::vector<std::string> text;
   std::vector<int> layers;
-  std::int64_t tokens = 0;
+  std::string tokens;
   int pairs = 50;
   std::uint64_t seed = 1;
 };
@@ -34,6 +36,44 @@ std::string joined_texts(const std::vector<std::string>& given) {
   return text;
 }
 
+// How far the plans are meant to reach, by the flags; 0: as far as the text.
+std::int64_t wanted_reach(const ExtensionFlags& flags, const Geometry& g) {
+  if (!flags.ctx.empty()) return parse_length(flags.ctx);
+  return flags.scale ? std::int64_t(*flags.scale * double(g.train_length)) : 0;
+}
+
+// Past the window the model has to run under each plan.
+theory::TheoryFigure as_it_runs(const AttentionFlags& flags, const Model& model,
+                                std::int64_t tokens, const theory::AttentionRequest& request) {
+  const Geometry& g = model.geometry;
+  const std::int64_t reach = wanted_reach(flags.extension, g);
+  if (reach > 0 && tokens > reach) {
+    throw Error(ErrorKind::usage,
+                cat("--tokens ", flags.tokens, " is more than the ", reach,
+                    " tokens that the plans are made for"),
+                cat("give --tokens ", reach, " or fewer, or a larger --ctx"));
+  }
+  for (const std::string& name : flags.extension.methods) {
+    if (!split_method_name(name).elastic) continue;
+    throw Error(ErrorKind::usage,
+                cat(name, " changes its plan while it reads, and this figure is of one plan"),
+                cat("give --methods ", split_method_name(name).method));
+  }
+  const std::vector<theory::NamedPlan> plans =
+      theory_plans(flags, g, double(tokens) / double(g.train_length));
+  engine::PairReader reader(model, flags.engine, joined_texts(flags.text), tokens, flags.layers);
+  const theory::AttentionPlaces drawn = draw_places(g, reader.layers(), tokens, request);
+  note(cat("reading ", g.train_length, " tokens with the model as shipped"));
+  const std::vector<RotatedPair> inside =
+      reader.read(make_plan(g, Extension{}), drawn.inside, g.train_length);
+  std::vector<std::vector<RotatedPair>> rotated;
+  for (const theory::NamedPlan& c : plans) {
+    note(cat("reading ", tokens, " tokens under ", c.name));
+    rotated.push_back(reader.read(c.plan, drawn.places, tokens));
+  }
+  return attention_run_figure(g, plans, drawn, rotated, inside, request);
+}
+
 void run_attention(const AttentionFlags& flags) {
   const Subject subject = theory_subject(flags.subject);
   if (!subject.model) {
@@ -43,19 +83,19 @@ void run_attention(const AttentionFlags& flags) {
     throw Error(ErrorKind::usage, cat(flags.pairs, " pairs give no spread"), "give --pairs 50");
   }
   const Geometry& g = subject.geometry;
-  const std::vector<theory::NamedPlan> plans = theory_plans(flags, g, 4);
-  const std::int64_t tokens =
-      flags.tokens > 0 ? flags.tokens : std::min<std::int64_t>(1024, g.train_length);
-  if (tokens > g.train_length) {
-    throw Error(ErrorKind::usage,
-                cat(tokens, " tokens are more than the window of ", g.train_length),
-                cat("give --tokens ", g.train_length, " or fewer"));
-  }
+  const std::int64_t tokens = flags.tokens.empty() ? std::min<std::int64_t>(1024, g.train_length)
+                                                   : parse_length(flags.tokens);
   Model model = *subject.model;
   model.geometry = g;
+  const theory::AttentionRequest request{model.name, flags.pairs, flags.seed};
+  if (tokens > g.train_length) {
+    print_theory(flags, as_it_runs(flags, model, tokens, request));
+    return;
+  }
+  const std::vector<theory::NamedPlan> plans = theory_plans(flags, g, 4);
   const Capture capture =
       capture_attention(model, flags.engine, joined_texts(flags.text), tokens, flags.layers);
-  print_theory(flags, attention_figure(g, plans, capture, {model.name, flags.pairs, flags.seed}));
+  print_theory(flags, attention_figure(g, plans, capture, request));
 }
 
 }  // namespace
@@ -71,8 +111,11 @@ void add_theory_attention(CLI::App& theory) {
   a->add_option("--layers", flags->layers, "Layers to capture (default: four, evenly spread)")
       ->type_name("N,...")
       ->delimiter(',');
-  a->add_option("--tokens", flags->tokens, "Tokens to read, at most the window (default: 1024)")
-      ->type_name("N");
+  a->add_option("--tokens", flags->tokens,
+                "Tokens to read (default: 1024). Up to the window the model reads them once, as "
+                "shipped, and its queries and keys are turned to every distance; past it the model "
+                "runs under each plan")
+      ->type_name("LENGTH");
   a->add_option("--pairs", flags->pairs, "Token pairs per distance")
       ->type_name("N")
       ->capture_default_str();
@@ -84,7 +127,8 @@ void add_theory_attention(CLI::App& theory) {
   a->footer(
       "Examples:\n  mrrope theory attention model.gguf --scale 4\n"
       "  mrrope theory attention model.gguf --methods none,yarn,pro --ctx 32k --layers 5 "
-      "--html attention.html");
+      "--html attention.html\n"
+      "  mrrope theory attention model.gguf --tokens 16k --method pro    # the model as it runs");
   a->callback([flags] { run_attention(*flags); });
 }
 

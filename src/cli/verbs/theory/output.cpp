@@ -122,7 +122,7 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
                                             double usual_scale) {
   ExtensionFlags extension = flags.extension;
   if (extension.methods.empty() && extension.plan_files.empty()) {
-    extension.methods = {"none", "pi", "ntk", "yarn", "yarn-rotations", "uni", "pro"};
+    extension.methods = {"none", "pi", "ntk", "yarn", "yarn-rotations", "regressive", "uni", "pro"};
   }
   check_reach(extension);
   if (!extension.scale && extension.ctx.empty()) extension.scale = usual_scale;
@@ -162,6 +162,7 @@ void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) 
   for (const report::DataTable& t : result.terminal) {
     std::vector<std::size_t> left(t.text_columns);
     for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
+    if (t.text_at_end) left.push_back(t.header.size() - 1);
     std::vector<TextRow> rows = {t.header};
     rows.insert(rows.end(), t.rows.begin(), t.rows.end());
     std::cout << t.caption << "\n" << aligned(rows, left) << "\n";

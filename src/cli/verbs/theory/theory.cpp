@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope theory: the flags of the figures that need no model.
+#include <charconv>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/verbs/theory/output.h"
+#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -14,10 +16,16 @@ constexpr double kUsualScale = 16;  // as in the paper
 
 struct DigitsFlags : TheoryFlags {
   std::vector<std::string> positions;
+  std::string digits;
 };
 
 void run_digits(const DigitsFlags& flags) {
   const Geometry g = theory_subject(flags.subject).geometry;
+  if (!flags.digits.empty()) {
+    print_theory(flags, position_figure(g, theory_plans(flags, g, kUsualScale),
+                                        parse_list(flags.digits, "--digits")));
+    return;
+  }
   std::vector<std::int64_t> positions;
   for (const std::string& text : flags.positions) positions.push_back(parse_length(text));
   print_theory(flags, digits_figure(g, theory_plans(flags, g, kUsualScale), positions));
@@ -52,10 +60,58 @@ void run_factors(const TheoryFlags& flags) {
 struct BoundFlags : TheoryFlags {
   std::string length;
   std::string reach;
+  std::string scales;
 };
+
+// "2..64": every whole number from the first to the last.
+std::vector<double> parse_scales(const std::string& text) {
+  constexpr int kMost = 256;
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::usage, cat("--scales ", text, ": ", why),
+                "write a range of whole numbers such as 2..64");
+  };
+  int ends[2] = {0, 0};
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) refuse("there is no .. in it");
+  for (const bool last : {false, true}) {
+    const std::string part = last ? text.substr(dots + 2) : text.substr(0, dots);
+    const auto [end, error] =
+        std::from_chars(part.data(), part.data() + part.size(), ends[last ? 1 : 0]);
+    if (error != std::errc() || end != part.data() + part.size()) {
+      refuse(cat("'", part, "' is not a whole number"));
+    }
+  }
+  const auto [first, last] = ends;
+  if (first < 1) refuse(cat("a scale of ", first, " is below 1"));
+  if (last <= first) refuse(cat(last, " does not come after ", first));
+  if (last > 65536) refuse(cat("a scale of ", last, " is above 65536"));
+  if (last - first >= kMost) refuse(cat(last - first + 1, " scales are more than ", kMost));
+  std::vector<double> scales;
+  for (int scale = first; scale <= last; ++scale) scales.push_back(scale);
+  return scales;
+}
+
+void run_roots(const BoundFlags& flags, const Geometry& g) {
+  if (!flags.extension.plan_files.empty()) {
+    throw Error(ErrorKind::usage, "a plan file has one scale, and --scales asks for many",
+                "give --methods");
+  }
+  std::vector<theory::PlanGroup> groups;
+  const std::vector<double> scales = parse_scales(flags.scales);
+  for (const double scale : scales) groups.push_back({"", theory_plans(flags, g, scale)});
+  // PI, which reaches farthest, turns negative at the scale times the untouched model's m: some
+  // windows.
+  const double far = std::min(4 * scales.back() * double(g.train_length), double(1 << 22));
+  const std::int64_t length = flags.length.empty() ? std::int64_t(far) : parse_length(flags.length);
+  print_theory(flags, roots_figure(g, scales, groups, length));
+}
 
 void run_bound(const BoundFlags& flags) {
   const Geometry g = theory_subject(flags.subject).geometry;
+  if (!flags.scales.empty()) {
+    run_roots(flags, g);
+    return;
+  }
   const auto length_or_0 = [](const std::string& text) {
     return text.empty() ? 0 : parse_length(text);
   };
@@ -85,13 +141,20 @@ void add_theory(CLI::App& app) {
   auto digits = std::make_shared<DigitsFlags>();
   CLI::App* d = verb->add_subcommand("digits", "Positions as digits of a mixed radix");
   add_theory_subject(*d, *digits);
-  d->add_option("--positions", digits->positions, "Positions to show")
-      ->type_name("M,...")
-      ->delimiter(',');
+  CLI::Option* positions = d->add_option("--positions", digits->positions, "Positions to show")
+                               ->type_name("M,...")
+                               ->delimiter(',');
+  d->add_option("--digits", digits->digits,
+                "The way back: digits of one position, the fastest first, or @FILE with a JSON "
+                "list")
+      ->type_name("D,...")
+      ->excludes(positions);
   add_theory_output(*d, *digits);
   d->footer(
       "Examples:\n  mrrope theory digits llama2 --methods none,pi,pro --scale 16\n"
-      "  mrrope theory digits model.gguf --methods pro --ctx 32k --csv digits.csv");
+      "  mrrope theory digits model.gguf --methods pro --ctx 32k --csv digits.csv\n"
+      "  mrrope theory digits --rotary-dim 8 --rope-freq-base 10000 --train-ctx 4k --methods none "
+      "--digits 4,3,2,1");
   d->callback([digits] { run_digits(*digits); });
 
   auto estimate = std::make_shared<EstimateFlags>();
@@ -127,10 +190,19 @@ void add_theory(CLI::App& app) {
   b->add_option("--reach", bound->reach,
                 "Also find the smallest scale and base that reach this length")
       ->type_name("LENGTH");
+  b->add_option("--scales", bound->scales,
+                "Where it turns negative at each of these scales, and where the order of methods "
+                "flips")
+      ->type_name("A..B")
+      ->excludes(b->get_option("--scale"))
+      ->excludes(b->get_option("--ctx"))
+      ->excludes(b->get_option("--reach"));
   add_theory_output(*b, *bound);
   b->footer(
       "Examples:\n  mrrope theory bound llama2 --scale 16\n"
-      "  mrrope theory bound model.gguf --methods yarn,pro --ctx 64k --reach 64k");
+      "  mrrope theory bound model.gguf --methods yarn,pro --ctx 64k --reach 64k\n"
+      "  mrrope theory bound llama2 --methods yarn,yarn-rotations,regressive,uni,pro --scales "
+      "2..64");
   b->callback([bound] { run_bound(*bound); });
 
   auto claims_flags = std::make_shared<ClaimsFlags>();

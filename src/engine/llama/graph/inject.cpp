@@ -55,6 +55,7 @@ Rotation read_rotation(const ggml_tensor* node) {
   r.name = name_of(node);
   r.rotary_dim = int_parameter(node, kDims);
   r.row = static_cast<int>(node->ne[0]);
+  r.heads = static_cast<int>(node->ne[1]);
   r.mode = int_parameter(node, kMode);
   r.original_length = int_parameter(node, kOriginalLength);
   r.base = float_parameter(node, kBase);

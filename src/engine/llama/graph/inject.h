@@ -28,6 +28,7 @@ struct Rotation {
   std::string name;  // as llama.cpp calls the node; empty where it does not
   int rotary_dim = 0;
   int row = 0;  // elements of a head vector in this node: the kernel reads row/2 divisors
+  int heads = 0;
   int mode = 0;
   int original_length = 0;
   float base = 0;
