@@ -190,6 +190,7 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
   result.json["tokens"] = capture.tokens;
   result.json["pairs"] = request.pairs;
   result.json["seed"] = request.seed;
+  result.json["window"] = g.train_length;
   result.json["distances"] = distances;
   result.data = table;
   result.page = result.terminal = {std::move(table)};
