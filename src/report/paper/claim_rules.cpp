@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "eval/stats/statistics.h"
-#include "mrrope/error.h"
 #include "report/charts/axis.h"
 #include "report/verdict_words.h"
 
@@ -52,23 +51,29 @@ Outcome all_of(const std::vector<Outcome>& outcomes) {
 
 // ---- numbers
 
+// ">10" where the paper prints a bound instead of a number.
+std::optional<std::string> printed_bound(const ordered_json& table, const std::string& method,
+                                         const ordered_json& column) {
+  if (!table.contains("rows")) return std::nullopt;
+  const ordered_json& columns = table.at("columns");
+  const auto at = std::find(columns.begin(), columns.end(), column);
+  for (const ordered_json& row : table.at("rows")) {
+    if (row.at("method") != method || at == columns.end()) continue;
+    const ordered_json& value = row.at("values").at(std::size_t(at - columns.begin()));
+    if (value.is_string()) return value.get<std::string>();
+  }
+  return std::nullopt;
+}
+
 // What the paper prints, as results.json would hold it. A bound such as ">10" counts as its number,
 // which is right where it only has to be above another one.
 std::optional<Estimate> printed_cell(const ordered_json& table, const std::string& method,
                                      const ordered_json& column) {
   const double unit = table.value("percent", false) ? 0.01 : 1;
   if (const auto value = paper_value(table, method, column)) return Estimate(*value * unit, 0, 1);
-  if (!table.contains("rows")) return std::nullopt;
-  for (const ordered_json& row : table.at("rows")) {
-    if (row.at("method") != method) continue;
-    const ordered_json& columns = table.at("columns");
-    const auto at = std::find(columns.begin(), columns.end(), column);
-    if (at == columns.end()) continue;
-    const ordered_json& value = row.at("values").at(std::size_t(at - columns.begin()));
-    if (!value.is_string() || value.get<std::string>().rfind('>', 0) != 0) continue;
-    return Estimate(std::stod(value.get<std::string>().substr(1)) * unit, 0, 1);
-  }
-  return std::nullopt;
+  const std::optional<std::string> bound = printed_bound(table, method, column);
+  if (!bound || bound->rfind('>', 0) != 0) return std::nullopt;
+  return Estimate(std::stod(bound->substr(1)) * unit, 0, 1);
 }
 
 std::optional<Estimate> cell(const Context& in, const std::string& method,
@@ -155,12 +160,17 @@ std::string shown(const Context& in, std::optional<Estimate> e) {
 ClaimPart lower_part(const Context& in, const std::string& name, const std::string& a,
                      const std::vector<std::string>& others, const ordered_json& column) {
   std::vector<Outcome> outcomes;
-  std::string numbers = shown(in, cell(in, a, column));
+  const auto text = [&](const std::string& method) {
+    const std::optional<std::string> bound =
+        in.source.run == nullptr ? printed_bound(in.table, method, column) : std::nullopt;
+    return bound ? *bound : shown(in, cell(in, method, column));
+  };
+  std::string numbers = text(a);
   for (const std::string& b : others) {
     const Estimate margin = log_margin(in, a, b, column);
     outcomes.push_back(outcome_of(margin));
-    numbers += cat(&b == &others.front() ? " against " : ", ", others.size() > 1 ? b + " " : "",
-                   shown(in, cell(in, b, column)));
+    numbers +=
+        cat(&b == &others.front() ? " against " : ", ", others.size() > 1 ? b + " " : "", text(b));
     if (in.source.run == nullptr || std::isnan(margin.value)) continue;
     numbers += cat(", ", significant(-100 * margin.value, 3), " +- ",
                    significant(100 * margin.error, 2), " %");
@@ -430,50 +440,7 @@ std::vector<ClaimPart> attention_parts(const Context& in) {
            cat(fixed(a->ks, 3), " against ", fixed(b->ks, 3))}};
 }
 
-std::string list_text(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
-
-std::string range_text(const ResultClaim& c) {
-  const bool last = c.to != std::numeric_limits<std::int64_t>::max();
-  const bool past = c.from > 1 && c.from % 1024 == 1;
-  std::string out = c.from == c.to ? cat(" at ", length_text(c.from))
-                    : past         ? cat(" past ", length_text(c.from - 1))
-                    : c.from > 0   ? cat(" from ", length_text(c.from))
-                                   : "";
-  if (last && c.from != c.to) out += cat(" to ", length_text(c.to));
-  if (c.depth_from > 0 || c.depth_to < 100) {
-    out += cat(", depths ", c.depth_from, " to ", c.depth_to, " %");
-  }
-  return out;
-}
-
 }  // namespace
-
-Rule rule_named(const std::string& name) {
-  static const std::map<std::string, Rule> rules = {{"lower", Rule::lower},
-                                                    {"last_only", Rule::last_only},
-                                                    {"falls_less", Rule::falls_less},
-                                                    {"times", Rule::times},
-                                                    {"beats", Rule::beats},
-                                                    {"near", Rule::near},
-                                                    {"reaches", Rule::reaches},
-                                                    {"not_below", Rule::not_below},
-                                                    {"recall", Rule::recall},
-                                                    {"recall_range", Rule::recall_range},
-                                                    {"most_depths", Rule::most_depths},
-                                                    {"higher", Rule::higher},
-                                                    {"flat", Rule::flat},
-                                                    {"lower_at", Rule::lower_at},
-                                                    {"best", Rule::best},
-                                                    {"falls_to", Rule::falls_to},
-                                                    {"like_trained", Rule::like_trained}};
-  const auto it = rules.find(name);
-  if (it == rules.end()) throw Error(ErrorKind::corrupt, cat("paper.json: no rule ", name));
-  return it->second;
-}
 
 std::vector<ClaimPart> parts_of(const ResultClaim& claim, const ordered_json& table,
                                 const Source& source, const ordered_json& printed) {
@@ -505,75 +472,6 @@ std::vector<ClaimPart> parts_of(const ResultClaim& claim, const ordered_json& ta
     case Rule::falls_to:
     case Rule::like_trained:
       return attention_parts(in);
-  }
-  return {};
-}
-
-std::string rule_text(const ResultClaim& c) {
-  const std::string& b = c.b.front();
-  const char* paired = "paired difference of log perplexity over documents, ";
-  switch (c.rule) {
-    case Rule::lower:
-      return cat(paired, c.a, " minus ", list_text(c.b), c.b.size() > 1 ? " (each)" : "",
-                 ", below 0 by two standard errors at every length");
-    case Rule::last_only:
-      return cat(paired, c.a, " minus ", b,
-                 ", below 0 by two standard errors at the last length "
-                 "and above 0 by two at every other");
-    case Rule::falls_less:
-      return cat("score lost from the last length but one to the last, ", c.a, " minus ", b,
-                 ", below 0 by two standard errors");
-    case Rule::times:
-      return cat("score of ", c.a, " minus ", c.number, " times that of ", b,
-                 ", above 0 by two standard errors");
-    case Rule::beats:
-      return cat("score of ", c.a, " minus the one printed for ", b,
-                 ", above 0 by two standard errors in at least ", c.number,
-                 " tasks and on average");
-    case Rule::near:
-      return cat("score of ", c.a, " minus the one printed for ", b, " plus ", c.number,
-                 " points, above 0 by two standard errors in every task (how near is near is our "
-                 "number)");
-    case Rule::reaches:
-      return cat("longest length with a score of 85.6, RULER's own threshold: of ", c.a,
-                 " at least ", c.number, " times that of ", b,
-                 ", also with every score two standard errors off");
-    case Rule::not_below:
-      return cat("score of ", c.a, " minus that of ", b,
-                 ", not below 0 by two standard errors in any task");
-    case Rule::recall:
-      return cat("ROUGE-1 recall of ", c.a, " over all depths above ", c.number,
-                 " % by two standard errors (over depths)",
-                 c.from == c.to ? "" : " at every length", range_text(c));
-    case Rule::recall_range:
-      return cat("ROUGE-1 recall of ", c.a, " above ", c.number,
-                 " % by two standard errors over all cells", range_text(c));
-    case Rule::most_depths:
-      return cat("share of depths with a ROUGE-1 recall of ", c.a, " above ", c.number, " %",
-                 range_text(c), ", above one half by two standard errors");
-    case Rule::higher:
-      return cat("paired difference of ROUGE-1 recall over cells of length and depth, ", c.a,
-                 " minus ", b, ", above 0 by two standard errors", range_text(c));
-    case Rule::flat:
-      return cat(paired, "at each ", c.low ? "low" : "high", " minus at the model's own, below ",
-                 c.number, " % by two standard errors (how flat is flat is our number)");
-    case Rule::lower_at:
-      return cat(paired, c.a, " minus ", b, ", below 0 by two standard errors at every ",
-                 c.low ? "low" : "high", " swept");
-    case Rule::best:
-      return cat("perplexity of ", c.a,
-                 " at its own boundaries, the lowest of all that were swept; "
-                 "another decides against it if lower by two standard errors, paired");
-    case Rule::falls_to:
-      return cat(
-          "the distance up to which scores of the middle pairs fall (two standard errors), "
-          "longer under ",
-          c.a, " than under ", b);
-    case Rule::like_trained:
-      return cat(
-          "Kolmogorov-Smirnov distance of scores past the window from those of training, "
-          "smaller under ",
-          c.a, " than under ", b, " by more than chance (5 %)");
   }
   return {};
 }
