@@ -156,14 +156,15 @@ std::vector<std::string> setting_differences(const RunRecord& record, const orde
                                              const std::string& method) {
   std::vector<std::string> out;
   const ordered_json* model = model_of(table);
-  if (model != nullptr && model_named(record) != model) {
+  const bool other_model = model != nullptr && model_named(record) != model;
+  if (other_model) {
     out.push_back(differs("model", record.model, model->at("name").get<std::string>()));
   } else if (model != nullptr && model->at("window").get<std::int64_t>() != record.window) {
     out.push_back(differs("window", length_text(record.window),
                           length_text(model->at("window").get<std::int64_t>())));
   }
   for (const RecordedMethod& m : record.methods) {
-    if (m.name != method || !m.plan || model == nullptr) continue;
+    if (m.name != method || !m.plan || model == nullptr || other_model) continue;
     const Geometry& g = m.plan->geometry();
     if (g.base != model->at("base").get<double>()) {
       out.push_back(differs("base", g.base, model->at("base").get<double>()));
