@@ -139,6 +139,22 @@ TEST(PaperDocument, CommandsWithAModelDryRun) {
   }
 }
 
+TEST(PaperTable, OtherModelsAreNotAlike) {
+  const Data data;
+  const CommandResult r =
+      run_command("--preset paper/ppl-llama2 " + kModel + " --text " + data.folder.file("texts") +
+                  " --ctx 4k --lengths 4k --samples 1 --methods pro -t 2");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "Compared with the paper")) << r.out;
+  EXPECT_TRUE(contains(r.out, "pro, paper")) << r.out;
+  EXPECT_TRUE(contains(r.out, "pro, not alike")) << r.out;
+  EXPECT_TRUE(contains(r.out,
+                       "model MrRoPE Tiny (paper: LLaMA2-7B-chat), scale 4 (paper: 16), "
+                       "1 samples (paper: 10)"))
+      << r.out;
+  EXPECT_FALSE(contains(r.out, "yours")) << r.out;
+}
+
 TEST(PaperDocument, HasEveryClaimItsVerdictAndTheCommandThatDecidesIt) {
   const std::string text = document();
   const std::set<std::string> known = commands();
