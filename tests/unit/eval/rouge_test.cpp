@@ -23,7 +23,7 @@ TEST(Rouge, RecallCountsRepetitions) {
   EXPECT_EQ(rouge1_recall("", "word"), 0);
 }
 
-TEST(Rouge, ContainmentIsLetterForLetterAndWhole) {
+TEST(Rouge, ContainmentIsCaseSensitiveAndWholeWord) {
   EXPECT_TRUE(contains_answer("123456", " 123456."));
   EXPECT_FALSE(contains_answer("123456", " 1234567."));
   EXPECT_FALSE(contains_answer("123456", "0123456"));

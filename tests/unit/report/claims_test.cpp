@@ -24,7 +24,7 @@ ClaimState state_of(const std::vector<Claim>& claims, const std::string& id) {
   return ClaimState::needs_model;
 }
 
-TEST(Claims, WhatHoldsAndWhatDoesNot) {
+TEST(Claims, SomeHoldAndSomeDoNot) {
   std::map<std::string, ClaimState> state;
   for (const Claim& c : claims_of({})) {
     EXPECT_TRUE(state.emplace(c.id, c.state).second) << c.id;
@@ -82,7 +82,7 @@ TEST(Claims, WhatHoldsAndWhatDoesNot) {
 }
 
 // Roots of B(m) found before this project had a line of code.
-TEST(Claims, TheBoundIsTheOneFoundByHand) {
+TEST(Claims, BoundMatchesTheOneFoundByHand) {
   for (const Claim& c : claims_of({})) {
     if (c.id != "bound-pro") continue;
     for (const char* part : {"untouched 1707", "PI 27297", "NTK 7920", "YaRN 11671",

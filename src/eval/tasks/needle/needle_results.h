@@ -21,7 +21,7 @@ constexpr const char* kNeedle = "needle";
 // Scores from 0 to 1, with the standard error over needles.
 struct NeedleScore {
   Estimate rouge;     // ROUGE-1 recall of the answer
-  Estimate contains;  // share of answers that hold it letter for letter
+  Estimate contains;  // share of answers that contain it exactly
 };
 
 struct NeedleRow : MethodRow {
