@@ -74,11 +74,8 @@ std::vector<RecordedMethod> methods_of(const ordered_json& run) {
   return methods;
 }
 
-void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) {
-  record.run = std::move(recorded.run);
-  record.units =
-      std::size_t(std::count_if(recorded.units.begin(), recorded.units.end(),
-                                [](const ordered_json& u) { return !u.contains("no_answer"); }));
+void read_facts(RunRecord& record, ordered_json run) {
+  record.run = std::move(run);
   record.task = text_at(record.run, "task");
   record.model_digest = text_at(record.run, "model_digest");
   if (const auto model = record.run.find("model");
@@ -89,6 +86,27 @@ void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) 
   }
   if (record.model.empty()) record.model = "model without a name";
   record.methods = methods_of(record.run);
+}
+
+// The losses that a sweep compares, from the perplexity run below its folder. Without that run the
+// points have their estimates alone.
+void add_losses(RecordedSweep& sweep, const fs::path& folder) {
+  try {
+    const eval::RecordedRun recorded = eval::read_run(folder);
+    const eval::PerplexityResults ppl = eval::perplexity_results(recorded.run, recorded.units);
+    if (ppl.rows.size() != sweep.points.size() || ppl.lengths != std::vector{sweep.length}) return;
+    for (std::size_t i = 0; i < ppl.rows.size(); ++i) {  // both in the order of the run
+      sweep.points[i].loss = ppl.rows[i].cells.front().loss;
+    }
+  } catch (const Error&) {
+  }
+}
+
+void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) {
+  read_facts(record, std::move(recorded.run));
+  record.units =
+      std::size_t(std::count_if(recorded.units.begin(), recorded.units.end(),
+                                [](const ordered_json& u) { return !u.contains("no_answer"); }));
   if (const eval::Task* task = eval::find_task(record.task); task != nullptr) {
     // Results come from the journal; an unfinished run shows those it has.
     eval::TaskResults results = task->results(record.run, recorded.units);
@@ -106,6 +124,7 @@ void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) 
       record.search = search_from_json(results);
     } else if (record.task == "sweep") {
       record.sweep = sweep_from_json(results);
+      add_losses(*record.sweep, fs::path(record.folder) / "ppl");
     } else {
       record.rows = rows_of(results);
     }
@@ -148,6 +167,13 @@ RunRecord read_record(const fs::path& folder) {
   } catch (const std::exception& e) {
     set_problem(record, e);
   }
+  return record;
+}
+
+RunRecord record_of(ordered_json run, const ordered_json& results) {
+  RunRecord record;
+  read_facts(record, std::move(run));
+  record.rows = rows_of(results);
   return record;
 }
 

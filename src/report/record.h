@@ -73,10 +73,22 @@ struct RecordedSweep {
     int low = 0, high = 0;
     std::string beta_fast, beta_slow;  // intervals, as text
     eval::Estimate perplexity;
+    std::vector<double> loss{};  // per document, if the journal below the folder has it
   };
   std::int64_t length = 0;
   std::size_t documents = 0;
   std::vector<Point> points;
+};
+
+// What mrrope theory attention --json says of each plan.
+struct RecordedAttention {
+  struct Line {
+    std::string method;
+    double falls_until = 0;  // distance
+    double ks = 0;           // from the original's scores inside the window
+  };
+  std::vector<Line> lines;
+  std::size_t past = 0;  // scores past the window behind each ks
 };
 
 struct RunRecord {
@@ -100,12 +112,17 @@ struct RunRecord {
   std::optional<eval::NeedleResults> needle;
   std::optional<RecordedSearch> search;
   std::optional<RecordedSweep> sweep;
+  std::optional<RecordedAttention> attention;  // not of a folder: claims.h reads it
   std::vector<eval::RecordedAnswer> answers;
   std::vector<std::string> notes;
 };
 
 // Reads a folder. Never throws because of its content: `problem` says what is wrong with it.
 RunRecord read_record(const std::filesystem::path& folder);
+
+// The record of a run that has just finished, from run.json and results.json; without details of
+// its task. Throws Error (corrupt).
+RunRecord record_of(nlohmann::ordered_json run, const nlohmann::ordered_json& results);
 
 // All given folders; one without run.json means the runs directly below it. Shards of one run
 // become one record. Names are made unique. Throws the Error of the first

@@ -356,8 +356,10 @@ std::string report_page(const std::vector<RunRecord>& records) {
   const std::vector<DataTable> printed = compared_with_paper(records);
   if (!printed.empty()) {
     body +=
-        "<h2>Compared with the paper</h2>\n<p>The same model in the MrRoPE paper. Different texts, "
-        "prompts and precision give different numbers, so compare the order of the methods, not "
+        "<h2>Compared with the paper</h2>\n<p>The same model in the MrRoPE paper. Numbers of yours "
+        "are comparable if window, scale, length, tasks and number of samples are those of the "
+        "paper; otherwise the last column says what differs. Different texts, prompts and "
+        "precision give different numbers all the same, so compare the order of the methods, not "
         "the values.</p>\n";
     for (const DataTable& t : printed) body += table_html(t);
   }

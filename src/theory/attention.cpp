@@ -166,6 +166,7 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
   result.json["tokens"] = scores.tokens;
   result.json["pairs"] = request.pairs;
   result.json["seed"] = request.seed;
+  result.json["window"] = g.train_length;
   result.json["distances"] = distances;
   result.data = table;
   result.page = result.terminal = {std::move(table)};

@@ -76,7 +76,28 @@ TEST(TheoryCommand, Claims) {
   EXPECT_GE(j["claims"].size(), 25u);
   EXPECT_TRUE(j["paper"].contains("tables"));
   const CommandResult text = run_command("theory claims");
-  EXPECT_TRUE(contains(text.out, "yarn-regressive: does not hold"));
+  EXPECT_TRUE(contains(text.out, "yarn-regressive: holds"));
+  EXPECT_TRUE(contains(text.out, "yarn-regressive-index: does not hold"));
+  EXPECT_TRUE(contains(text.out, "qwen-32k: misprint"));
+  EXPECT_TRUE(contains(text.out, "recall-85: needs a model"));
+  EXPECT_TRUE(contains(text.out, "  decided by: paired difference of log perplexity")) << text.out;
+}
+
+TEST(TheoryCommand, RunsOfOtherModelsAreShownAndDecideNothing) {
+  const TempFolder temp;
+  const std::string model = MRROPE_TINY_MODEL;
+  const CommandResult run =
+      run_command("eval ppl " + model + " --ctx 512 --lengths 256,512 --methods yarn,pro " +
+                  "--scale 4 --samples 2 -t 2 -o " + temp.file("run"));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json j = json_of("theory claims --results " + temp.file("run"));
+  for (const json& claim : j["claims"]) {
+    EXPECT_TRUE(claim["measured"].is_null()) << claim;
+    if (claim["id"] != "pro-below-yarn-llama3") continue;
+    const auto other = claim["other_settings"].get<std::string>();
+    EXPECT_TRUE(contains(other, "(paper: LLaMA3-8B-Instruct)")) << other;
+    EXPECT_TRUE(contains(other, "512 (")) << other;
+  }
 }
 
 TEST(TheoryCommand, AttentionOfARealModel) {
@@ -198,6 +219,7 @@ TEST(TheoryCommand, RefusesBadInput) {
             "--tokens asks for 1048576"},
            {"theory attention " MRROPE_TINY_MODEL " --method pro --tokens 0", 2, "0"},
            {"theory claims --results nosuch", 1, "nosuch"},
+           {"theory claims --results " MRROPE_TINY_MODEL, 4, "mrrope-tiny.gguf"},
            {"theory claims --svg x.svg", 2, "chart"},
            {"report nosuch", 1, "nosuch"},
            {"report", 2, "folders"}}) {

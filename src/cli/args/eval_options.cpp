@@ -129,9 +129,10 @@ void print_results(const EvalFlags& flags, const eval::RunFolder& folder,
     return check_answers(flags, results.json);
   }
   if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
-  std::string printed = flags.json || flags.format == "json"
-                            ? eval::results_text(results.json)
-                            : results.text(shaded_output()) + preset_table(results.json);
+  std::string printed =
+      flags.json || flags.format == "json"
+          ? eval::results_text(results.json)
+          : results.text(shaded_output()) + preset_table(folder.run(), results.json);
   std::string file;
   if (flags.format == "csv") {
     file = "results.csv";

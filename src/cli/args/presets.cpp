@@ -173,46 +173,24 @@ std::vector<std::string> with_preset(const CLI::App& app,
   return out;
 }
 
-std::string preset_table(const nlohmann::ordered_json& results) {
+std::string preset_table(const nlohmann::ordered_json& run, const nlohmann::ordered_json& results) {
   if (in_use == nullptr) return {};
   const nlohmann::ordered_json* table = report::paper_table(in_use->name.substr(kPaper.size()));
-  if (table == nullptr) return {};
-  const bool percent = table->value("percent", false);
-  const double unit = percent ? 100 : 1;
-  const int digits = percent ? 1 : 3;
-  std::vector<TextRow> rows = {{""}};
-  for (const auto& column : table->at("columns")) {
-    rows[0].push_back(column.is_number() ? length_text(column.get<std::int64_t>())
-                                         : column.get<std::string>());
+  if (table == nullptr || !table->contains("rows")) return {};
+  const report::RunRecord record = report::record_of(run, results);
+  const report::DataTable compared = report::compared_with_table(*table, {&record});
+  std::vector<TextRow> rows = {compared.header};
+  rows.insert(rows.end(), compared.rows.begin(), compared.rows.end());
+  rows[0] = {""};
+  rows[0].insert(rows[0].end(), compared.header.begin() + 2, compared.header.end());
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    rows[i][1] = cat(rows[i][0], ", ", rows[i][1]);
+    rows[i].erase(rows[i].begin());
   }
-  for (const auto& row : table->at("rows")) {
-    const auto method = row.at("method").get<std::string>();
-    TextRow printed = {method + ", paper"};
-    TextRow own = {method + ", yours"};
-    bool any = false;
-    for (std::size_t i = 0; i < table->at("columns").size(); ++i) {
-      const auto& column = table->at("columns")[i];
-      printed.push_back(report::paper_cell(*table, row, i));
-      std::string text = "-";
-      for (const auto& r : results.at("results")) {
-        if (r.at("method") != method || r.at("task") != report::paper_task(*table, column) ||
-            r.at("metric") != table->at("result") || !r.at("value").is_number() ||
-            (column.is_number() && r.at("length") != column)) {
-          continue;
-        }
-        any = true;
-        text = fixed(unit * r["value"].get<double>(), digits);
-        if (r.at("stderr").is_number()) {
-          text += " +-" + fixed(unit * r["stderr"].get<double>(), digits);
-        }
-      }
-      own.push_back(text);
-    }
-    rows.push_back(std::move(printed));
-    if (any) rows.push_back(std::move(own));
-  }
-  return cat("\nCompared with the paper (", in_use->what, "), ",
-             table->at("metric").get<std::string>(), ":\n", aligned(rows));
+  const std::size_t last = rows[0].size() - 1;
+  return cat("\nCompared with the paper (", compared.caption, "):\n",
+             aligned(rows, compared.text_at_end ? std::vector<std::size_t>{0, last}
+                                                : std::vector<std::size_t>{0}));
 }
 
 std::string preset_list() {

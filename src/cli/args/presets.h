@@ -24,9 +24,9 @@ const std::vector<Preset>& presets();
 std::vector<std::string> with_preset(const CLI::App& app,
                                      const std::vector<std::string>& arguments);
 
-// The paper's numbers with those of results.json under them; empty if no preset is in use or the
-// paper prints no numbers.
-std::string preset_table(const nlohmann::ordered_json& results);
+// The paper's numbers with those of results.json under them, if they are comparable, and what
+// differs if not; empty if no preset is in use or the paper prints no numbers. run: run.json.
+std::string preset_table(const nlohmann::ordered_json& run, const nlohmann::ordered_json& results);
 
 // One line per preset, for --presets.
 std::string preset_list();

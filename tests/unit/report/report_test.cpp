@@ -25,6 +25,7 @@ struct FakeRun {
   std::vector<std::string> methods = {"none", "pro"};
   std::size_t units = 100;  // written; fewer than there are: a run that was cut off
   std::int64_t window = 1024;
+  std::vector<std::int64_t> lengths = {};  // empty: half of the window to twice of it
 };
 
 eval::MethodUnderTest under(const std::string& name, std::int64_t window) {
@@ -39,7 +40,8 @@ eval::MethodUnderTest under(const std::string& name, std::int64_t window) {
 void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
   std::vector<eval::MethodUnderTest> methods;
   for (const std::string& name : fake.methods) methods.push_back(under(name, fake.window));
-  const std::vector<std::int64_t> lengths = {fake.window / 2, fake.window, 2 * fake.window};
+  std::vector<std::int64_t> lengths = fake.lengths;
+  if (lengths.empty()) lengths = {fake.window / 2, fake.window, 2 * fake.window};
   ordered_json identity = {
       {"task", "ppl"},
       {"model", {{"name", fake.model}, {"architecture", "llama"}, {"train_length", fake.window}}},
@@ -429,54 +431,42 @@ TEST(Report, DamagedSearchIsNamed) {
   }
 }
 
-TEST(Paper, NumbersAndMisprints) {
-  EXPECT_EQ(paper_value("ppl-llama3", "pro", 131072), 2.34);
-  EXPECT_EQ(paper_value("ppl-llama3", "ntk", 131072), std::nullopt);  // ">10"
-  EXPECT_EQ(paper_value("ppl-qwen", "pro", 32768), 2.579);
-  EXPECT_EQ(paper_value("ppl-qwen", "pro", 32768, true), 3.579);
-  EXPECT_EQ(paper_value("infinitebench", "pro", "kv_retrieval"), 27);
-  EXPECT_EQ(paper_value("nothing", "pro", 1), std::nullopt);
-  std::size_t numbers = 0;
-  for (const auto& table : paper().at("tables")) {
-    for (const auto& row : table.at("rows")) {
-      EXPECT_EQ(row.at("values").size(), table.at("columns").size());
-      numbers += row.at("values").size();
+TEST(Report, ASweepKnowsTheLossOfEveryDocument) {
+  const test::TempFolder temp;
+  {
+    eval::RunFolder sweep(temp / "sweep", {"mrrope sweep <model>", "sha256:00", 1});
+    sweep.begin({{"task", "sweep"}, {"model", {{"name", "M"}, {"train_length", 1024}}}});
+    ordered_json points = ordered_json::array();
+    for (int low = 5; low < 7; ++low) {
+      points.push_back({{"method", "pro"},
+                        {"low", low},
+                        {"high", 40},
+                        {"beta_fast", {1, 2}},
+                        {"beta_slow", {1, 2}},
+                        {"value", 4.5},
+                        {"stderr", 0.1},
+                        {"n", 3}});
     }
+    sweep.finish(eval::results_text({{"length", 1024}, {"documents", 3}, {"points", points}}), {});
   }
-  EXPECT_EQ(numbers, 60u + 20u + 35u + 24u);  // perplexity, RULER, InfiniteBench, LongBench-v2
-}
-
-TEST(Paper, ComparesFractionsWithItsPercentages) {
-  RunRecord record;
-  record.name = "mine";
-  record.model = "Meta-Llama-3-8B-Instruct";
-  record.window = 8192;
-  const auto add = [&](const char* task, const char* metric, double value) {
-    ResultRow row;
-    row.task = task;
-    row.method = "pro";
-    row.scale = 16;
-    row.length = 131072;
-    row.metric = metric;
-    row.estimate = {value, 0.01, 100};
-    record.rows.push_back(row);
+  const auto losses = [&] {
+    const RunRecord record = read_record(temp / "sweep");
+    EXPECT_EQ(record.problem, "");
+    return record.sweep->points.front().loss;
   };
-  add("infinitebench/passkey", "lenient", 0.5);
-  add("infinitebench/passkey", "official", 0.25);
-  add("infinitebench", "official", 0.125);
-  add("ruler", "string_match", 0.75);
-  std::string text;
-  for (const DataTable& table : compared_with_paper({record})) {
-    for (const auto& row : table.rows) {
-      if (row[1] != "mine") continue;
-      for (const std::string& cell : row) text += cell + "|";
-      text += "\n";
-    }
-  }
-  EXPECT_EQ(text, "pro|mine|||||75 +- 1|\npro|mine||25 +- 1|||||12.5 +- 1|\n");
+  EXPECT_TRUE(losses().empty());  // no journal: the points alone
+  FakeRun fake;
+  fake.lengths = {512};
+  write_run(temp / "sweep" / "ppl", fake);
+  EXPECT_TRUE(losses().empty());  // of another length
+  std::filesystem::remove_all(temp / "sweep" / "ppl");
+  fake.lengths = {1024};
+  write_run(temp / "sweep" / "ppl", fake);
+  ASSERT_EQ(losses().size(), 3u);
+  EXPECT_NEAR(losses()[2] - losses()[0], 0.02, 1e-9);
 }
 
-TEST(Paper, IsComparedOnlyWithTheSameModel) {
+TEST(Report, ComparesOnlyTheSameModelWithThePaper) {
   const test::TempFolder temp;
   FakeRun fake;
   fake.model = "Meta Llama 3 8B Instruct";

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope theory: the flags of the figures that need no model.
 #include <charconv>
+#include <filesystem>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/verbs/theory/output.h"
 #include "mrrope/error.h"
+#include "report/paper/claims.h"
 
 namespace mrrope::cli {
 
@@ -125,7 +127,18 @@ struct ClaimsFlags : TheoryFlags {
 
 void run_claims(const ClaimsFlags& flags) {
   std::vector<report::RunRecord> runs;
-  if (!flags.results.empty()) runs = report::read_records(flags.results);
+  std::vector<std::string> folders;
+  for (const std::string& path : flags.results) {
+    std::error_code error;
+    const bool file = std::filesystem::is_regular_file(path, error);
+    if (file)
+      runs.push_back(report::read_attention(path));
+    else
+      folders.push_back(path);
+  }
+  if (!folders.empty()) {
+    for (report::RunRecord& r : report::read_records(folders)) runs.push_back(std::move(r));
+  }
   for (const report::RunRecord& r : runs) {
     if (!r.problem.empty()) note(cat("skipped ", r.folder, ": ", r.problem));
   }
@@ -209,13 +222,16 @@ void add_theory(CLI::App& app) {
   CLI::App* claims = verb->add_subcommand("claims", "Claims of the paper, checked one by one");
   claims
       ->add_option("--results", claims_flags->results,
-                   "Folders written by mrrope eval -o that measure them")
+                   "Folders written by mrrope eval -o or sweep -o, and files written by theory "
+                   "attention --json, that decide them")
       ->type_name("DIR")
       ->take_all();
   add_theory_output(*claims, *claims_flags);
   claims->footer(
       "Examples:\n  mrrope theory claims\n"
-      "  mrrope theory claims --results run1 --results run2 --html claims.html");
+      "  mrrope theory claims --results run1 --results run2 --html claims.html\n"
+      "A run decides the claims about its model if the setting is the paper's; otherwise it is\n"
+      "shown with what differs.");
   claims->callback([claims_flags] { run_claims(*claims_flags); });
 
   add_theory_attention(*verb);

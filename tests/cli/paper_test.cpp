@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// docs/paper.md: every command in it works as printed, and its verdicts are those of the claims.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "support/command.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+const std::string kModel = MRROPE_TINY_MODEL;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+std::string document() {
+  return read_file(std::string(MRROPE_GOLDEN_DIR) + "/../../docs/paper.md");
+}
+
+// Between backticks, or indented on a line of its own; without the word mrrope.
+std::set<std::string> commands() {
+  std::set<std::string> out;
+  const std::string text = document();
+  const std::string start = "mrrope ";
+  for (std::size_t at = 0; (at = text.find(start, at)) != std::string::npos; at += start.size()) {
+    const bool quoted = at > 0 && text[at - 1] == '`';
+    const bool indented = at > 4 && text.substr(at - 5, 5) == "\n    ";
+    if (!quoted && !indented) continue;
+    const std::size_t end = text.find(quoted ? '`' : '\n', at);
+    out.insert(text.substr(at + start.size(), end - at - start.size()));
+  }
+  return out;
+}
+
+// Texts of every kind that a command asks for, long enough for 128K tokens of the tiny model.
+class Data {
+ public:
+  Data() {
+    std::string text;
+    for (int i = 0; i < 6000; ++i) {
+      const std::string x = "$x_{" + std::to_string(i) + "}$";
+      text += "Let " + x + " be a number with " + x + " above the one before it.\n";
+    }
+    write_file(folder.file("texts/long.txt"), text);
+    const json items = {{{"_id", "1"},
+                         {"domain", "Single-Document QA"},
+                         {"sub_domain", "x"},
+                         {"difficulty", "easy"},
+                         {"length", "short"},
+                         {"question", "Which letter comes first?"},
+                         {"choice_A", "a"},
+                         {"choice_B", "b"},
+                         {"choice_C", "c"},
+                         {"choice_D", "d"},
+                         {"answer", "A"},
+                         {"context", "The letters are a, b, c and d."}}};
+    write_file(folder.file("longbench.json"), items.dump());
+    const std::string context = text.substr(0, text.size() / 100 * 73);
+    for (const char* task : {"kv_retrieval", "passkey", "number_string", "code_debug", "math_find",
+                             "longdialogue_qa_eng"}) {
+      const bool debug = std::string(task) == "code_debug";
+      const json item = {{"id", 0},
+                         {"context", context},
+                         {"input", "The largest number of the list"},
+                         {"answer", debug ? json{"f", "A"} : json{"12345"}},
+                         {"options", debug ? json{"f", "g", "h", "i"} : json::array()}};
+      write_file(folder.file("infinitebench/" + std::string(task) + ".jsonl"), item.dump() + "\n");
+    }
+  }
+
+  std::string path(const std::string& command) const {
+    return contains(command, "/infinitebench") ? folder.file("infinitebench")
+           : contains(command, "/longbench")   ? folder.file("longbench.json")
+                                               : folder.file("texts");
+  }
+
+  TempFolder folder;
+};
+
+TEST(PaperDocument, CommandsWithoutAModelRun) {
+  const TempFolder folder;
+  const CommandResult made =
+      run_command("eval ppl " + kModel + " --ctx 256 --lengths 128,256 --methods yarn,pro " +
+                  "--samples 1 -t 2 -o " + folder.file("run"));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  int count = 0;
+  for (const std::string& command : commands()) {
+    if (contains(command, "MODEL")) continue;
+    const CommandResult r = run_command(replaced(command, "DIR", folder.file("run")));
+    EXPECT_EQ(r.exit_code, 0) << command << "\n" << r.err;
+    EXPECT_FALSE(r.out.empty()) << command;
+    ++count;
+  }
+  EXPECT_GE(count, 15);
+}
+
+TEST(PaperDocument, CommandsWithAModelDryRun) {
+  const Data data;
+  int count = 0;
+  for (const std::string& command : commands()) {
+    if (!contains(command, "MODEL")) continue;
+    std::string line = replaced(command, "MODEL", kModel + " -t 2");
+    line = replaced(line, "DATA", data.path(command));
+    line = replaced(line, "DIR", data.folder.file("out"));
+    // This figure costs little and has no --dry-run; its numbers decide two claims.
+    const std::string to_file = " > attention.json";
+    const bool figure = command.rfind("theory attention", 0) == 0;
+    const CommandResult r =
+        run_command(figure ? replaced(replaced(line, to_file, ""), "--tokens 16k", "--tokens 2k")
+                           : line + " --dry-run");
+    if (contains(line, to_file)) write_file(data.folder / "attention.json", r.out);
+    EXPECT_EQ(r.exit_code, 0) << command << "\n" << r.err;
+    ++count;
+  }
+  EXPECT_GE(count, 14);
+  EXPECT_FALSE(std::filesystem::exists(data.folder / "out"));
+  const CommandResult r =
+      run_command("theory claims --json --results " + data.folder.file("attention.json"));
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  for (const json& claim : json::parse(r.out)["claims"]) {
+    if (claim["id"] != "attention-range") continue;
+    EXPECT_NE(claim["state"], "needs a model");
+    EXPECT_TRUE(contains(claim["measured"].get<std::string>(), "against")) << claim;
+  }
+}
+
+TEST(PaperTable, OtherModelsAreNotAlike) {
+  const Data data;
+  const CommandResult r =
+      run_command("--preset paper/ppl-llama2 " + kModel + " --text " + data.folder.file("texts") +
+                  " --ctx 4k --lengths 4k --samples 1 --methods pro -t 2");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "Compared with the paper")) << r.out;
+  EXPECT_TRUE(contains(r.out, "pro, paper")) << r.out;
+  EXPECT_TRUE(contains(r.out, "pro, not alike")) << r.out;
+  EXPECT_TRUE(contains(r.out,
+                       "model MrRoPE Tiny (paper: LLaMA2-7B-chat), scale 4 (paper: 16), "
+                       "1 samples (paper: 10)"))
+      << r.out;
+  EXPECT_FALSE(contains(r.out, "yours")) << r.out;
+}
+
+TEST(PaperDocument, HasEveryClaimItsVerdictAndTheCommandThatDecidesIt) {
+  const std::string text = document();
+  const std::set<std::string> known = commands();
+  const json j = json::parse(run_command("theory claims --json").out);
+  for (const json& claim : j["claims"]) {
+    const auto id = claim["id"].get<std::string>();
+    EXPECT_TRUE(contains(text, id + ": " + claim["state"].get<std::string>())) << id;
+    if (!claim["command"].is_string()) continue;
+    std::string rest = claim["command"].get<std::string>() + "; ";
+    for (std::size_t end; (end = rest.find("; ")) != std::string::npos;
+         rest = rest.substr(end + 2)) {
+      const std::string command = rest.substr(0, end);
+      EXPECT_TRUE(known.count(command.substr(std::string("mrrope ").size()))) << id << command;
+    }
+  }
+}
+
+TEST(PaperDocument, EveryPresetIsInIt) {
+  const std::string text = document();
+  const std::string list = run_command("--presets").out;
+  for (std::size_t at = 0; (at = list.find("paper/", at)) != std::string::npos; ++at) {
+    const std::string name = list.substr(at, list.find_first_of(" \n", at) - at);
+    if (name.rfind("paper/theory-", 0) == 0) continue;  // the commands themselves are there
+    EXPECT_TRUE(contains(text, "--preset " + name + " ")) << name;
+  }
+}
+
+}  // namespace
+}  // namespace mrrope
