@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -12,6 +13,7 @@
 #include <random>
 #include <sstream>
 
+#include "base/sha256.h"
 #include "formats/gguf/gguf_copy.h"
 #include "support/command.h"
 #include "support/temp_folder.h"
@@ -473,6 +475,53 @@ TEST_F(PresetTest, HelpSaysWhatRunsAndHowItFollowsThePaper) {
   }
   EXPECT_TRUE(contains(run_command("--preset paper/infinitebench -h").out, "official_prompts.py"));
   EXPECT_TRUE(contains(run_command("--preset paper/longbench-llama -h").out, "--ctx 64k"));
+}
+
+// The command that the help prints, on folders of the official shape with words of our own.
+TEST_F(PresetTest, OfficialPromptsComeFromCheckouts) {
+  if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "no python3";
+  const std::string help = run_command("--preset paper/infinitebench --help").out;
+  const std::string start = "  tools/official_prompts.py ";
+  const std::size_t at = help.find(start);
+  ASSERT_NE(at, std::string::npos) << help;
+  const std::string line = help.substr(at + 2, help.find('\n', at) - at - 2);
+  for (const char* name :
+       {"InfiniteBench", "InfiniteBench/src", "LongBench", "LongBench/prompts"}) {
+    std::filesystem::create_directory(folder_.file(name));
+  }
+  write_file(folder_.file("InfiniteBench/src/prompt.py"),
+             "yarn_mistral_templates = {\n"
+             "  'passkey': 'Look here.\\n{context}\\n' + '{input} The key:',\n"
+             "  'math_find': '{prefix} {context} {input}',\n"
+             "  'code_debug': '{context} {OPTION_A} {OPTION_B} {OPTION_C} {OPTION_D}',\n"
+             "  'longbook_qa_eng': '{context} {input}',\n"
+             "  'code_run': '{context} {func} {func_call}'}\n");
+  write_file(folder_.file("InfiniteBench/src/eval_utils.py"),
+             "def f(phrase):\n  prefix = f\"Seek {phrase} here:\"\n  return prefix\n");
+  write_file(folder_.file("LongBench/prompts/0shot.txt"),
+             "$DOC$ asks $Q$: $C_A$, $C_B$, $C_C$, $C_D$");
+  const std::string run =
+      "cd " + folder_.path().string() + " && " MRROPE_GOLDEN_DIR "/../../" + line + " 2>said";
+  ASSERT_EQ(std::system(run.c_str()), 0) << run << read_file(folder_.file("said"));
+  EXPECT_TRUE(contains(read_file(folder_.file("said")), "code_run is left out"));
+  const json prompts = json::parse(read_file(folder_.file("prompts.json")));
+  EXPECT_EQ(prompts,
+            (json{{"infinitebench/passkey", {{"text", "Look here.\n{context}\n{input} The key:"}}},
+                  {"infinitebench/math_find", {{"text", "Seek {target} here: {context} {input}"}}},
+                  {"infinitebench/code_debug", {{"text", "{context} {A} {B} {C} {D}"}}},
+                  {"infinitebench/longbook_qa_eng", {{"text", "{context} {question}"}}},
+                  {"longbench-v2/generate",
+                   {{"text", "{context} asks {question}: {A}, {B}, {C}, {D}"}}}}));
+  // A run with the file holds its hash.
+  const CommandResult r =
+      run_command(command(make_case("infinitebench", kLlama3, 64, 100, 0)) + " --prompts " +
+                      folder_.file("prompts.json") + " --tasks passkey,math_find -t 1 -o " + out(),
+                  "export MRROPE_TEST_CUT=64,100;");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(run_json()["settings"]["prompts_sha256"],
+            sha256(read_file(folder_.file("prompts.json"))));
+  EXPECT_EQ(run_json()["settings"]["prompts"]["infinitebench/passkey"]["text"],
+            "Look here.\n{context}\n{input} The key:");
 }
 
 TEST_F(PresetTest, ABadCutIsRefused) {
