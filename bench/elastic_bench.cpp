@@ -3,9 +3,9 @@
 //
 //   elastic_bench MODEL --tokens 16384 [--step 1.19] [--repeat 1] [--threads N] [-ctk TYPE]
 //
-// static    a prompt of so many tokens read under MrRoPE-Pro
+// static    a prompt of --tokens tokens read under MrRoPE-Pro
 // elastic   the same under elastic:pro: more batches, since they end where rungs do, and the turns
-// turns     the turns alone: every rung's, with as many keys as there are when it comes
+// turns     the turns alone: every rung's, with the number of keys at that point
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>

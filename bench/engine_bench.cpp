@@ -4,9 +4,9 @@
 //   engine_bench MODEL [--tokens 4096] [--generate 128] [--repeat 3] [--threads N]
 //                [--peer LLAMA_PERPLEXITY]
 //
-// plain     tokens through libllama itself, no callback, no logits but the last
+// plain     tokens through libllama itself, no callback, only the last logits
 // project   the same with the logits of every token computed and left where they are
-// callback  as plain, with a callback that does nothing: what the way in costs by itself
+// callback  as plain, with a callback that does nothing: the cost of the hook itself
 // plan      tokens through a timeline under MrRoPE-Pro, no scores
 // table     a perplexity table of 8 lengths under MrRoPE-Pro, as `mrrope eval ppl` makes it
 // Repeats are interleaved; medians and their ratios to `plain` are printed, because machines drift.
@@ -91,7 +91,7 @@ class Plain {
     llama_synchronize(context_);
   }
 
-  // One token at a time, the likeliest each time.
+  // One token at a time, always the most likely.
   void generate(int count) {
     for (int i = 0; i < count; ++i) {
       const float* logits = llama_get_logits_ith(context_, -1);

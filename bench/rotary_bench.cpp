@@ -10,8 +10,8 @@
 // ggml      ggml_rope_ext of the linked libllama, same tensors, same threads (it has no bf16)
 // Contestants take turns, because machines drift, and processor time over threads is counted,
 // because other programs take turns too; speeds are medians in GB/s read and written, and ratios
-// are medians of the ratios of each round. mrrope is held against the reference before it is timed.
-// First the time to build a table.
+// are medians of the ratios of each round. mrrope is checked against the reference before it is
+// timed. First the time to build a table.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>

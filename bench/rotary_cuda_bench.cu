@@ -5,9 +5,9 @@
 //
 // Prefill sizes: the speed of the driver's device copy and of a plain copy kernel, in GB/s read and
 // written, and the time of the faster one over the time of the rotation. Decode sizes: the time of
-// a launch over that of an empty kernel. Everything runs out of CUDA graphs whose nodes go through
+// a launch over that of an empty kernel. Everything runs from CUDA graphs whose nodes go through
 // buffers larger than the cache; contestants take turns, and ratios are medians over rounds. Each
-// kernel is held against the reference before it is timed.
+// kernel is checked against the reference before it is timed.
 #include "rotary_cuda_bench.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launch shapes side by side, to choose those of rotary_launch.cuh: every shape at decode and
-// prefill sizes, held against the reference before it is timed.
+// prefill sizes, checked against the reference before it is timed.
 //
 //   nvcc -DMRROPE_SCAN_F32=0|1 ...   one type of elements per program, f16 or f32
 //   rotary_cuda_scan

@@ -1,5 +1,5 @@
-# The CUDA kernels, wherever nvcc is found; nothing else needs it. nvcc is called directly, so that
-# llama.cpp's own use of CUDA stays as it is. CMAKE_CUDA_ARCHITECTURES names the chips (80, 90, native);
+# The CUDA kernels, if nvcc is found; nothing else needs it. nvcc is called directly, so that
+# llama.cpp's own use of CUDA stays unchanged. CMAKE_CUDA_ARCHITECTURES names the chips (80, 90, native);
 # by default the machine's own, or 8.0 with PTX for all later ones where there is none.
 find_program(MRROPE_NVCC nvcc HINTS /usr/local/cuda/bin)
 if(MRROPE_NVCC)

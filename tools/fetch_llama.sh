@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Brings the source of llama.cpp 0.5.0 and prints its folder. It lies inside the source archive of
+# Fetches the source of llama.cpp 0.5.0 and prints its folder. It is inside the source archive of
 # the Python package llama-cpp-python 0.3.36; only that folder is unpacked, once, outside the tree.
 #
 # MRROPE_LLAMA_SOURCE, if set, is used as it is.
@@ -33,8 +33,8 @@ work=$(mktemp -d "$cache/fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 echo "fetching llama.cpp $llama_version (77 MB) ..." >&2
 
-# pip insists on the metadata of a source archive, which the package's build system makes. A virtual
-# environment with that build system keeps the machine's Python as it is and compiles nothing.
+# pip needs the metadata of a source archive, which the package's build system makes. A virtual
+# environment with that build system leaves the machine's Python unchanged and compiles nothing.
 python3 -m venv "$work/venv" 2> "$work/log" ||
   fail "python3 -m venv failed: install python3-venv, or give -DMRROPE_LLAMA_SOURCE=FOLDER"
 pip="$work/venv/bin/python -m pip --disable-pip-version-check --no-input"

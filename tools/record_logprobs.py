@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Log-probabilities of the embedded model under three plans, by transformers in fp32.
+"""Log-probabilities of the bundled model under three plans, by transformers in fp32.
 
     python tools/record_logprobs.py CHECKPOINT > tests/golden/tiny_logprobs.json
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the original scorers of the benchmarks say about answers of our own.
+"""The scores that the original scorers of the benchmarks give to our own answers.
 
     record_scorers.py INFINITEBENCH RULER LONGBENCH >tests/golden/scorers.json
 

@@ -57,7 +57,8 @@ class Plan {
   Boundaries boundaries_;
 };
 
-// The only way to a Plan. Throws Error (usage) when the request cannot be met for this geometry.
+// The only way to make a Plan. Throws Error (usage) when the request cannot be met for this
+// geometry.
 Plan make_plan(const Geometry& geometry, const Extension& extension);
 
 }  // namespace mrrope

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotation of queries and keys. A RotaryTable holds the cosines and sines of a plan; rotate()
 // applies it to a batch at the speed of memory and never asks which method made it. For NVIDIA GPUs
-// see rotary_cuda.h. At the end is the plain reference that every fast kernel is tested by.
+// see rotary_cuda.h. At the end is the plain reference that every fast kernel is tested against.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ std::size_t bytes_of(Element element) noexcept;
 
 // Cosines and sines of a plan for the positions [first, end), multiplied by the plan's and the
 // model's attention scale: one row per position, pairs() cosines and then pairs() sines. Computed
-// in double and rounded once. Any number of threads may read a table; grow() wants it alone.
+// in double and rounded once. Any number of threads may read a table; grow() needs exclusive
+// access.
 class RotaryTable {
  public:
   // Throws Error (usage) unless 0 <= first <= end <= 2^31.
@@ -111,7 +112,7 @@ struct Batch {
   // sequences * tokens positions, in any order; null: every sequence counts up from first_position.
   const std::int32_t* positions = nullptr;
   std::int64_t first_position = 0;
-  bool inverse = false;  // takes the same call without `inverse` back
+  bool inverse = false;  // undoes the same call without `inverse`
 };
 
 // Threads that wait for work. One rotate() at a time.
@@ -124,7 +125,7 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   int threads() const noexcept;
-  // Calls part(context, 0), ..., part(context, parts - 1) and returns when all have.
+  // Calls part(context, 0), ..., part(context, parts - 1) and returns when all have returned.
   void run(void (*part)(void* context, int index), void* context, int parts) noexcept;
 
  private:
@@ -148,7 +149,7 @@ void rotate_part(const RotaryTable& table, const Batch& batch, int part, int par
 void rotate_reference(const Plan& plan, double position, std::span<double> x);
 void rotate_reference(const Plan& plan, double position, std::span<long double> x);
 
-// Takes rotate_reference back.
+// Undoes rotate_reference.
 void unrotate_reference(const Plan& plan, double position, std::span<double> x);
 void unrotate_reference(const Plan& plan, double position, std::span<long double> x);
 

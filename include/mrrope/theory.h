@@ -25,8 +25,8 @@ struct Digit {
 
 std::vector<Digit> digits_of(const Plan& plan, double position);
 
-// The first digit that makes no whole cycle below `length`: length < weight * radix. As many as
-// there are digits where all do.
+// The first digit that makes no whole cycle below `length`: length < weight * radix. The number of
+// digits if all do.
 int first_open_digit(const Plan& plan, std::int64_t length);
 // The same of the rotation itself: the first pair with length * theta < 2 pi.
 int first_open_pair(const Plan& plan, std::int64_t length);
@@ -35,7 +35,7 @@ int first_open_pair(const Plan& plan, std::int64_t length);
 double range_growth(const Plan& plan);
 
 // Positions 1 .. length-1 with the same digits as the one before: PI has them, a radix conversion
-// has not.
+// does not.
 std::int64_t colliding_positions(const Plan& plan, std::int64_t length);
 
 // ---- Estimate: what position the angles suggest if read as digits,
@@ -58,7 +58,7 @@ LinearRange linear_range(std::span<const double> estimate, double bound);
 // than a random one.
 std::vector<double> cosine_sum(std::span<const double> theta, std::int64_t length);
 
-// The least m < limit with B(m) < 0; nothing where there is none.
+// The smallest m < limit with B(m) < 0; nullopt if there is none.
 std::optional<std::int64_t> first_negative(std::span<const double> theta, std::int64_t limit);
 
 // How much a curve moves.
@@ -68,9 +68,9 @@ struct Oscillation {
 };
 Oscillation oscillation_of(std::span<const double> curve);
 
-// The least scale from 1 to `most` at which B stays at or above 0 below `length`. B's first
+// The smallest scale from 1 to `most` at which B stays at or above 0 below `length`. B's first
 // negative m does not grow steadily with the scale, so this scans in steps of 2 % and then halves
-// the step that first succeeds; a narrower success below it goes unseen.
+// the step that first succeeds; a narrower success below it is missed.
 std::optional<double> smallest_scale(const Geometry& geometry, Extension extension,
                                      std::int64_t length, double most = 4096);
 // The same over the base of the untouched model.

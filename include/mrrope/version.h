@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version, typed once; CMake reads it from here.
+// The version, defined once; CMake reads it from here.
 #pragma once
 
 #define MRROPE_VERSION "0.1.0"

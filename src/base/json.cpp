@@ -75,7 +75,7 @@ class Builder {
 
   struct Frame {
     Json value;
-    std::string key;        // of the member under way
+    std::string key;        // of the current member
     bool streamed = false;  // members are handed over, not kept
     std::unordered_set<std::string> seen{};
   };

@@ -89,7 +89,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 // ---- man --------------------------------------------------------------------------------------
 
-// troff gives '\', '-', and a '.' or ''' at the start of a line a meaning of their own.
+// troff gives '\', '-', and a '.' or ''' at the start of a line a special meaning.
 std::string troff(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -277,7 +277,7 @@ std::string zsh_functions(const CLI::App& app, const std::string& name) {
 std::string zsh(const CLI::App& app) {
   std::vector<std::string> names;
   for (const MethodInfo& m : methods()) names.emplace_back(m.name);
-  // _values takes what follows a bare colon for an argument.
+  // _values treats what follows a bare colon as an argument.
   const std::string ladders = replaced(joined(elastic(names), "' '"), ":", "\\:");
   return cat("#compdef mrrope\n_mrrope_methods() {\n  _values -s , method ", joined(names, " "),
              " '", ladders, "'\n}\n", zsh_functions(app, "_mrrope"), "_mrrope \"$@\"\n");

@@ -55,7 +55,7 @@ const Method& method_row(std::string_view name);
 const Method* method_of_rule(std::string_view native);
 
 // "elastic:pro" names a ladder of pro, "pro" a static plan of it. Names that are not methods (rows
-// of tables, such as "vendor") come back as they are.
+// of tables, such as "vendor") are returned unchanged.
 struct MethodName {
   std::string method;
   bool elastic = false;

@@ -195,7 +195,7 @@ ordered_json overrides(const EngineQuestion& q, std::int64_t original) {
 }
 
 // Overrides replace keys of the outermost level, and one rotation for all layers. A model that
-// keeps its rotation elsewhere, or two of them, needs a folder of its own.
+// keeps its rotation elsewhere, or has two of them, needs its own folder.
 std::string override_obstacle(const EngineQuestion& q) {
   if (has_windows_apart(q.model)) return "its sliding-window layers keep a rotation of their own";
   if (q.gguf) return {};

@@ -30,9 +30,9 @@ struct Case {
   const Plan& plan;
   const GgufOptions& options;
   const Architecture& architecture;
-  Model shipped;               // the model with the vendor's scaling
-  bool on_top = false;         // the plan keeps the scaling that the file declares; else it goes
-  bool windows_apart = false;  // layers that plans leave alone, and the temperature key does not
+  Model shipped;        // the model with the vendor's scaling
+  bool on_top = false;  // the plan keeps the scaling that the file declares; else it is removed
+  bool windows_apart = false;  // layers that plans do not change but the temperature key does
 };
 
 [[noreturn]] void unsupported(const Case& c, const std::string& why, const std::string& hint) {

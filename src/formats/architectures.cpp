@@ -81,7 +81,7 @@ constexpr Architecture interleaved(std::string_view name, std::string_view huggi
              traits);
 }
 
-// What becomes of factors was read in llama.cpp's source here.
+// For these rows the use of factors was taken from llama.cpp's source.
 constexpr Architecture no_plan(std::string_view name, std::string_view huggingface,
                                std::string_view reason, FactorSupport factors = refused) {
   return {.name = name, .huggingface = huggingface, .factors = factors, .unsupported = reason};

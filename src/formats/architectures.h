@@ -57,13 +57,13 @@ struct LayerRule {
   int default_window = 0;       // tokens, where the file does not say
   bool windows_follow = false;  // windowed layers take the context's scaling, so plans apply
   bool only_windows_rotate = false;  // where there are windows, the other layers do not rotate
-  bool dense_rotates = false;        // the leading dense layers rotate all the same
-  int unrotated_period = 0;          // the last of every so many layers does not rotate
+  bool dense_rotates = false;        // the leading dense layers rotate anyway
+  int unrotated_period = 0;          // of each group of this many layers the last does not rotate
   int rotates_at_depth = 0;          // only the model with this many layers rotates at all
   bool rope_switch = false;          // rope.scaling.finetuned = false means: no rotation
   Recurrence recurrence = Recurrence::none;
   int attention_period = 4;
-  int kv_layers = 0;  // only the first so many own keys, the others read theirs; 0: all
+  int kv_layers = 0;  // only this many layers at the start own keys, the others read theirs; 0: all
   Indexer indexer = Indexer::none;
 };
 
@@ -104,7 +104,7 @@ struct Architecture {
   YarnMultiplier yarn_multiplier = YarnMultiplier::as_is;
   bool alpha_in_base = false;         // rope.scaling.alpha enlarges the base
   bool multi_query = false;           // config.json: multi_query means one key head
-  int rotary_divisor = 1;             // rope.dimension_count counts so many times what is rotated
+  int rotary_divisor = 1;             // rope.dimension_count is this many times what is rotated
   std::string_view unsupported = {};  // why no plan can be applied; empty where one can
 };
 
@@ -123,7 +123,7 @@ struct LayerKeys {
   int draft_layers = 0;       // nextn_predict_layers: the last of `layers`, never run
   int loops = 1;              // num_loops: how often the whole stack runs, each with its own keys
   std::vector<int> kv_heads;  // one per layer, or one for all
-  int shared_kv_layers = 0;   // attention.shared_kv_layers: the last so many own no keys
+  int shared_kv_layers = 0;   // attention.shared_kv_layers: this many at the end own no keys
   int leading_dense = 0;      // leading_dense_block_count
   std::int64_t train_length = 0;  // context_length
   int sliding_window = -1;        // attention.sliding_window

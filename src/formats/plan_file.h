@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan files: a plan or a ladder as JSON, the currency between plan, tune, eval, generate and
+// Plan files: a plan or a ladder as JSON, the exchange format of plan, tune, eval, generate and
 // export. A file carries the request as well as the numbers; reading it computes the plan again and
 // refuses a file whose numbers are not those of its request.
 #pragma once

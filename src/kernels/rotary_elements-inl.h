@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of elements for one instruction set; rotary_simd.cpp takes this in once per target.
+// The types of elements for one instruction set; rotary_simd.cpp includes this once per target.
 #if defined(MRROPE_ROTARY_ELEMENTS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MRROPE_ROTARY_ELEMENTS_INL_H
 #undef MRROPE_ROTARY_ELEMENTS_INL_H
@@ -25,8 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #else
 #define MRROPE_VECTORS 1
 #endif
-// Arm's vectors of 16 bytes: two of them come apart into even and odd elements by one instruction
-// each.
+// Arm's vectors of 16 bytes: one instruction each splits two of them into even and odd elements.
 #if HWY_ARCH_ARM_A64 && MRROPE_VECTORS && !HWY_HAVE_SCALABLE
 #define MRROPE_NEON 1
 #else
@@ -39,9 +38,9 @@ constexpr bool kVectorsF16 = MRROPE_VECTORS && HWY_TARGET <= HWY_AVX2;
 constexpr bool kVectorsF16 = MRROPE_VECTORS && HWY_ARCH_ARM_A64;
 #endif
 
-// Elements in memory: one at a time, or two vectors of floats x, y at a time. Which element comes
-// to which lane is the type's own matter: kSplit says that x takes the even ones and y the odd
-// ones. With kApart, load_apart() reads neighbours as the two ends of their pairs.
+// Elements in memory: one at a time, or two vectors of floats x, y at a time. Each type decides
+// which element goes to which lane: kSplit says that x takes the even ones and y the odd ones. With
+// kApart, load_apart() reads neighbours as the two ends of their pairs.
 struct F32 {
   using Type = float;
   static constexpr bool kWide = MRROPE_VECTORS;
@@ -137,7 +136,7 @@ struct F16 {
 #endif
 };
 
-// Two bf16 in a word are two floats after one operation each, if even and odd go apart.
+// Two bf16 in a word are two floats after one operation each, if even and odd are separated.
 struct BF16 {
   using Type = std::uint16_t;
   static constexpr bool kWide = MRROPE_VECTORS;

@@ -65,7 +65,7 @@ HWY_INLINE int in_vectors(D d, int count) {
 // heads already keeps the processor from writing whole cache lines without reading them first.
 
 // Pairs [begin, end), the other half `pairs` further or, of a type that takes neighbours apart,
-// beside the first; cosines and sines as the type reads the halves.
+// next to the first; cosines and sines as the type reads the halves.
 template <class E, bool kHalves, int kEnd, class D, class T = typename E::Type>
 HWY_NOINLINE void turn_pairs(D d, const Span<T>& x, int pairs, const Rows& rows, int begin,
                              int end) {

@@ -38,7 +38,7 @@ void rotate_share(const RotaryWork& work, std::int64_t heads, int part, int part
   rotate_heads(work, begin, begin + each + (part < rest ? 1 : 0));
 }
 
-constexpr std::int64_t kLeastBytes = 1 << 16;  // less is done before another thread wakes
+constexpr std::int64_t kLeastBytes = 1 << 16;  // less work is done before another thread wakes up
 constexpr int kPartsPerThread = 4;             // so that a thread that was held up does less
 
 }  // namespace

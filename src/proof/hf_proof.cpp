@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs transformers on an exported folder, in a process of its own.
+// Runs transformers on an exported folder, in a separate process.
 #include <fcntl.h>
 #ifdef __linux__
 #include <signal.h>

@@ -238,7 +238,7 @@ class FigureMaker {
         for (const eval::Comparison& c : r.comparisons) {
           const bool forth = c.a == row.method && c.b == reference;
           const bool back = c.b == row.method && c.a == reference;
-          // Past its window the untouched model would take all the room of the chart.
+          // Past its window the untouched model would take up the whole chart.
           if ((!forth && !back) || (row.untouched && c.length > r.window)) continue;
           eval::PairedDifference d = c.difference;
           if (back) d.mean_difference.value = -d.mean_difference.value;

@@ -80,7 +80,7 @@ struct RecordedSweep {
 };
 
 struct RunRecord {
-  std::string name;     // how the report calls it
+  std::string name;     // its name in the report
   std::string folder;   // as given
   std::string problem;  // not empty: why it could not be read
   ErrorKind problem_kind = ErrorKind::failed;

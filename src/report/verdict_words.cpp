@@ -153,7 +153,7 @@ std::string reason_of(const eval::PerplexityResults& r) {
   return r.stride > 0 ? "sliding windows have no bands to judge" : "nothing was measured";
 }
 
-// Scores are shares or percent; which of the two shows in the largest.
+// Scores are fractions or percentages; the largest one tells which.
 double largest_score(const RunRecord& record, const std::string& metric) {
   double largest = 0;
   for (const ResultRow& row : record.rows) {

@@ -290,8 +290,8 @@ void ApiServer::run(const std::function<bool()>& enough) {
     s.scheduler.refuse_new();
     s.http.hurry();
     while (!s.scheduler.idle()) std::this_thread::sleep_for(kPause);
-    // All answers are computed. To stop listening breaks streams off, so clients get some time to
-    // read the rest, but cannot hold the server up.
+    // All answers are computed. Stopping the listener breaks off streams, so clients get some time
+    // to read the rest, but cannot hold the server up.
     const auto until = Clock::now() + kToTakeTheRest;
     while (s.streams > 0 && Clock::now() < until) std::this_thread::sleep_for(kPause);
     s.http.stop();

@@ -27,8 +27,8 @@ class ApiServer {
   // Empty, or why the model's chat template cannot be used.
   const std::string& chat_trouble() const;
 
-  // Serves until `enough` returns true, which is called some times a second. Then new requests are
-  // refused and accepted ones are finished. Computes on the caller's thread, best the one that
+  // Serves until `enough` returns true, which is called a few times per second. Then new requests
+  // are refused and accepted ones are finished. Computes on the caller's thread, best the one that
   // opened the model.
   void run(const std::function<bool()>& enough);
 

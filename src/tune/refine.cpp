@@ -46,7 +46,7 @@ void refine(const Box& box, std::vector<double> start,
   std::vector<double> tolerance(n);
   for (std::size_t i = 0; i < n; ++i) {
     start[i] = std::clamp(start[i], box.lower[i], box.upper[i]);
-    step[i] = std::min(box.step[i], 0.45 * (box.upper[i] - box.lower[i]));  // BOBYQA wants room
+    step[i] = std::min(box.step[i], 0.45 * (box.upper[i] - box.lower[i]));  // BOBYQA needs room
     tolerance[i] = kLastStep * step[i];
   }
   const std::unique_ptr<nlopt_opt_s, void (*)(nlopt_opt)> optimiser(

@@ -383,7 +383,7 @@ SearchSet make_search_set(const TimelineModel& model, const Space& space,
                           const std::vector<eval::Document>& documents,
                           const SearchOptions& options) {
   SearchSet set;
-  // At half the length, if that still asks for an extension worth the name.
+  // At half the length, if that still needs a meaningful extension.
   const std::int64_t window = space.geometry.train_length;
   const std::int64_t shorter = space.ctx >= 3 * window ? space.ctx / 2 : space.ctx * 3 / 4;
   for (std::size_t i = 0; i < documents.size(); ++i) {

@@ -71,7 +71,7 @@ class WebSocket:
 
 
 class Page:
-    """One tab. Keeps what it logged, what it threw and what it asked the network for."""
+    """One tab. Keeps its log, its exceptions and its network requests."""
 
     def __init__(self, width=1400, height=900):
         self.profile = tempfile.mkdtemp(prefix="mrrope-chromium-")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The report in a real browser: what it shows is what was measured, and it does no harm.
+"""The report in a real browser: it shows what was measured and is safe to open.
 
     python3 tests/browser/report_page_test.py MRROPE MODEL [SCREENSHOTS]
 
@@ -21,7 +21,7 @@ HOSTILE = "<img src=x onerror=document.title='owned'>"
 
 
 def evaluate(command, model, folder):
-    """A finished perplexity run, needles that hold markup, and a run that was cut off."""
+    """A finished perplexity run, needles that contain markup, and an interrupted run."""
     def run(*arguments):
         subprocess.run([command, *arguments], check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.PIPE)
@@ -59,7 +59,7 @@ class ReportPage(unittest.TestCase):
         rows = json.loads((folder / "results.json").read_text())["results"]
         return [r for r in rows if all(r.get(k) == v for k, v in wanted.items())]
 
-    def test_evaluations_leave_their_report(self):
+    def test_evaluations_write_a_report(self):
         for folder in (self.ppl, self.needle):
             self.assertIn("<!doctype html>", (folder / "report.html").read_text()[:20])
 
@@ -67,13 +67,13 @@ class ReportPage(unittest.TestCase):
         self.assertEqual(self.page.log, [])
         self.assertEqual(self.page.thrown, [])
 
-    def test_no_request_leaves(self):
+    def test_no_network_requests(self):
         outside = [u for u in self.page.requests if not u.startswith(("file:", "data:", "about:"))]
         self.assertEqual(outside, [])
         self.assertEqual([u for u in self.page.requests if u.startswith("file:")],
                          [self.report.resolve().as_uri()])
 
-    def test_the_policy_lets_nothing_else_run(self):
+    def test_policy_blocks_other_scripts(self):
         self.assertLess(self.report.stat().st_size, 1_000_000)
         allowed = self.page.run("""(() => {
           window.ran = false;
@@ -82,7 +82,7 @@ class ReportPage(unittest.TestCase):
         self.assertFalse(allowed)
         self.page.log.clear()  # the refusal itself
 
-    def test_charts_hold_the_numbers_of_the_results(self):
+    def test_charts_show_the_results(self):
         shown = json.loads(self.page.run("""JSON.stringify(
           [...document.querySelectorAll('.wide svg.lines')].map(s => [s.getAttribute('aria-label'),
             [...s.querySelectorAll('.series')].map(g => [g.dataset.name, g.dataset.values])]))"""))
@@ -95,7 +95,7 @@ class ReportPage(unittest.TestCase):
             for (_, y, low, high), row in zip(points, rows):
                 self.assertAlmostEqual((float(high) - float(low)) / 2, row["stderr"], places=9)
 
-    def test_heat_maps_hold_the_numbers_of_the_results(self):
+    def test_heat_maps_show_the_results(self):
         cells = json.loads(self.page.run("""JSON.stringify(
           [...document.querySelectorAll('svg.heat')].map(s => [s.getAttribute('aria-label'),
             [...s.querySelectorAll('.cell')].map(c => Number(c.dataset.value))]))"""))
@@ -106,7 +106,7 @@ class ReportPage(unittest.TestCase):
             shown = next(values for title, values in cells if title == method)
             self.assertEqual(shown, [r["value"] for r in rows])
 
-    def test_every_chart_has_its_table_and_its_download(self):
+    def test_every_chart_has_a_table_and_a_download(self):
         figures = self.page.run("document.querySelectorAll('figure').length")
         self.assertGreaterEqual(figures, 4)
         self.assertEqual(self.page.run("document.querySelectorAll('figure table').length"), figures)
@@ -116,18 +116,18 @@ class ReportPage(unittest.TestCase):
         value = self.results(self.ppl, method="pro", metric="perplexity", length=256)[0]["value"]
         self.assertTrue(any(f"{value:.6g}" in text for text in links))
 
-    def test_text_stays_text(self):
+    def test_text_is_escaped(self):
         self.assertEqual(self.page.run("document.title"), "mrrope report")
         self.assertEqual(self.page.run("document.querySelectorAll('img').length"), 0)
         self.assertIn(HOSTILE, self.page.run("document.body.textContent"))
 
-    def test_unfinished_and_missing_runs_are_shown_as_such(self):
+    def test_unfinished_and_missing_runs_are_marked(self):
         text = self.page.run("document.querySelector('main').innerText")
         self.assertIn("not finished: 2 of 6 units", text)
         self.assertIn("could not be read", text)
         self.assertIn("missing", text)
 
-    def test_the_verdict_comes_first(self):
+    def test_verdict_comes_first(self):
         first = self.page.run("document.querySelector('main h1').innerText")
         self.assertRegex(first, r"holds to|No method holds|no method holds|verdict")
 
@@ -169,7 +169,7 @@ class ReportPage(unittest.TestCase):
             self.assertEqual(self.page.run(background), expected)
         self.page.theme("light")
 
-    def test_text_has_contrast(self):
+    def test_text_has_enough_contrast(self):
         """WCAG AA (4.5) for every piece of text, in both themes."""
         script = """(() => {
           const parse = c => c.match(/[\\d.]+/g).map(Number);
@@ -203,7 +203,7 @@ class ReportPage(unittest.TestCase):
             self.assertEqual(shown, self.page.run("document.querySelectorAll('.wide').length"))
         self.page.resize(1400, 900)
 
-    def test_tables_that_are_cut_off_say_so(self):
+    def test_tables_show_that_they_are_cut_off(self):
         script = """(() => {
           const cut = box => box.scrollWidth > box.clientWidth + 1;
           const told = box => box.nextElementSibling?.classList.contains('hint') ?? false;
@@ -225,7 +225,7 @@ class ReportPage(unittest.TestCase):
         self.assertGreater(len(widths), 0)
         self.assertLess(max(widths), 1.01)
 
-    def test_pictures(self):
+    def test_screenshots(self):
         if PICTURES is None:
             return
         self.page.pictures(PICTURES, "report")
@@ -233,7 +233,7 @@ class ReportPage(unittest.TestCase):
 
 if __name__ == "__main__":
     if chromium.find() is None:
-        print("no Chromium here: skipped (./run test installs it)")
+        print("SKIPPED: Chromium is not installed (./run test installs it)")
         sys.exit(77)
     COMMAND, MODEL = sys.argv[1:3]
     PICTURES = sys.argv[3] if len(sys.argv) > 3 else None

@@ -93,12 +93,12 @@ class ServePage(unittest.TestCase):
         self.assertGreater(int(self.text("length")), length)
         kept = self.page.run("Number(document.getElementById('read').innerText.match(/(\\d+) cached/)[1])")
         self.assertGreater(kept, 20)
-        # Text stays text.
+        # Text is escaped.
         self.assertEqual(self.page.run("document.querySelectorAll('#log img').length"), 0)
         self.assertIn(HOSTILE, self.text("log"))
         self.assertNotEqual(self.page.run("document.title"), "owned")
 
-    def test_the_ladder_is_climbed(self):
+    def test_the_rung_of_a_long_prompt_is_shown(self):
         self.assertEqual(self.page.run("document.querySelector('#ladder tr.here').dataset.rung"), "0")
         self.say(LONG * 2, 8)
         rung = int(self.text("rung"))
@@ -123,9 +123,9 @@ class ServePage(unittest.TestCase):
     def test_errors_are_shown(self):
         self.say(LONG * 20)
         self.assertIn("the context holds 4096", self.text("log"))
-        self.page.log.clear()  # the browser notes the refusal itself
+        self.page.log.clear()  # the browser logs the refusal itself
 
-    def test_the_plan_is_drawn(self):
+    def test_plan_is_drawn(self):
         curves = json.loads(self.page.run("""JSON.stringify([...document.querySelectorAll(
           '.wide svg.lines .series')].map(g => g.dataset.values.split(';').map(v => Number(v.split(',')[1]))))"""))
         self.assertEqual(len(curves), 7)
@@ -133,7 +133,7 @@ class ServePage(unittest.TestCase):
         self.assertAlmostEqual(curves[-1][-1], 4, places=3)
         self.assertEqual(self.page.run("document.querySelectorAll('#ladder tbody tr').length"), 9)
 
-    def test_nothing_from_elsewhere(self):
+    def test_no_requests_to_other_sites(self):
         self.say("Hi", 2)
         for url in self.page.requests:
             self.assertTrue(url.startswith((self.server.address + "/", "data:")), url)
@@ -156,13 +156,13 @@ class ServePage(unittest.TestCase):
             self.page.resize(width, 900)
             self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), width)
 
-    def test_every_control_has_a_name_and_a_place_in_the_order(self):
+    def test_every_control_has_a_name(self):
         names = self.page.run("""[...document.querySelectorAll('button, input, textarea')].filter(
           e => e.getClientRects().length).map(e => e.innerText || (e.labels[0] || {}).innerText || '')""")
         self.assertNotIn("", names)
         self.assertGreaterEqual(len(names), 6)
 
-    def test_without_a_template_it_goes_on_with_text(self):
+    def test_without_a_template_continues_text(self):
         server = Server(MODEL)
         try:
             self.page.open(server.address + "/")
@@ -171,7 +171,7 @@ class ServePage(unittest.TestCase):
         finally:
             server.close()
 
-    def test_pictures(self):
+    def test_screenshots(self):
         if PICTURES is None:
             return
         self.say("The river ran past the mill and the old house.", 60)
@@ -181,7 +181,7 @@ class ServePage(unittest.TestCase):
 
 if __name__ == "__main__":
     if chromium.find() is None:
-        print("no Chromium here: skipped (./run test installs it)")
+        print("SKIPPED: Chromium is not installed (./run test installs it)")
         sys.exit(77)
     COMMAND, MODEL = sys.argv[1:3]
     PICTURES = sys.argv[3] if len(sys.argv) > 3 else None

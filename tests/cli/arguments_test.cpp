@@ -53,7 +53,7 @@ std::vector<std::string> verbs_below(const std::string& path) {
   return verbs;
 }
 
-TEST(Arguments, AListBeforeTheModelDoesNotSwallowIt) {
+TEST(Arguments, ListBeforeTheModelDoesNotSwallowIt) {
   const TempFolder folder;
   test::write_file(folder.file("a.txt"), "some text");
   const std::string text = folder.file("a.txt");
@@ -91,7 +91,7 @@ TEST(Arguments, AListBeforeTheModelDoesNotSwallowIt) {
   }
 }
 
-TEST(Arguments, AListFlagMayBeRepeated) {
+TEST(Arguments, ListFlagMayBeRepeated) {
   const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --scale 2 ";
   EXPECT_EQ(run_command(geometry + "--method pi --method ntk,none").out,
             run_command(geometry + "--methods pi,ntk,none").out);
@@ -127,7 +127,7 @@ TEST(Arguments, EveryPresetReachesTheModel) {
   EXPECT_GT(count, 10);
 }
 
-TEST(Arguments, APresetTakesItsOwnVerbAndRefusesEveryOther) {
+TEST(Arguments, PresetAcceptsItsOwnVerbAndRefusesOthers) {
   const std::string preset = "--preset paper/ruler-qwen ";
   EXPECT_TRUE(contains(run_command(preset + "eval ruler " + kAbsent).err, kAbsent));
   for (const std::string verb : {"plan", "serve", "report", "merge", "eval ppl", "demo"}) {
@@ -149,7 +149,7 @@ struct Typo {
   const char* suggestion;
 };
 
-TEST(Arguments, AMisspelledWordGetsASuggestion) {
+TEST(Arguments, MisspelledWordGetsASuggestion) {
   const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --scale 2 ";
   const Typo cases[] = {
       {"inspct model.gguf", "did you mean inspect?"},
@@ -175,7 +175,7 @@ TEST(Arguments, AMisspelledWordGetsASuggestion) {
   EXPECT_FALSE(contains(run_command("fly").err, "did you mean"));
 }
 
-TEST(Arguments, NamesOfOtherProgramsAreUnderstood) {
+TEST(Arguments, FlagNamesOfOtherProgramsAreAccepted) {
   const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --json ";
   const std::string usual = run_command(geometry + "--method pi --ctx 8k").out;
   ASSERT_FALSE(usual.empty());
@@ -211,7 +211,7 @@ TEST(Arguments, EveryVerbShowsItsOwnExamples) {
 }
 
 // In an empty folder: files are missing, but the command line is always understood.
-TEST(Arguments, EveryExampleIsUnderstood) {
+TEST(Arguments, EveryExampleParses) {
   const TempFolder folder;
   int count = 0;
   for (const std::string& verb : verbs_below("")) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The benchmarks end to end: the real command on the real tiny model. It knows only the form its
-// needles were planted in, so scores may be low: that the run holds together is what counts.
+// needles were planted in, so scores may be low: the tests check that the run works as a whole.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -129,7 +129,7 @@ TEST(LongbenchCommand, ComparesLettersByDomain) {
   EXPECT_EQ(run_command(line + " --max-tokens 512").exit_code, 2);
 }
 
-TEST(Presets, StandForCommandsWithThePaperBesideThem) {
+TEST(Presets, RunCommandsAndShowThePapersNumbers) {
   const CommandResult list = run_command("--presets");
   EXPECT_EQ(list.exit_code, 0);
   for (const char* name : {"ppl-llama3", "ppl-qwen", "ppl-llama2", "needle-llama3", "ruler-llama3",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context that grows, as users meet it: the real command on the tiny model.
+// A context that grows, as users see it: the real command on the tiny model.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -37,7 +37,7 @@ class ElasticCommand : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(ElasticCommand, IsTheUntouchedModelInsideTheWindowAndBetterBeyond) {
+TEST_F(ElasticCommand, MatchesTheUntouchedModelInsideTheWindowAndIsBetterBeyond) {
   const std::string out = folder_.file("run");
   const CommandResult r =
       run_command("eval ppl " + kModel + " --text " + folder_.file("a.txt") +
@@ -55,7 +55,7 @@ TEST_F(ElasticCommand, IsTheUntouchedModelInsideTheWindowAndBetterBeyond) {
   EXPECT_LT((perplexity[{"elastic:pro", 1200}]), (perplexity[{"none", 1200}]));
 }
 
-TEST_F(ElasticCommand, IsWhatGenerateUsesWhereNoMethodIsGiven) {
+TEST_F(ElasticCommand, IsTheDefaultOfGenerate) {
   const std::string common = "generate " + kModel + " --ctx 1500 -f " + folder_.file("a.txt");
   const CommandResult said = run_command(common + " -n 12 -v --json");
   ASSERT_EQ(said.exit_code, 0) << said.err;
@@ -95,7 +95,7 @@ TEST_F(ElasticCommand, NeverOverwritesAFileThatIsNotASession) {
   EXPECT_EQ(read_file(folder_.file("a.txt")), before);
 }
 
-TEST_F(ElasticCommand, RefusesLaddersThatMakeNoSense) {
+TEST_F(ElasticCommand, RefusesInvalidLadders) {
   for (const auto& [flags, part] : std::map<std::string, std::string>{
            {"--methods elastic:pro --rung-step 1", "rung step 1"},
            {"--methods elastic:pro --headroom 0.9", "headroom 0.9 is below 1"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command against a server on loopback that behaves well, badly, or not at all: the results are
-// the same, and what happened is named.
+// the same, and what happened is reported.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -52,7 +52,7 @@ class Endpoint : public testing::Test {
   TempFolder folder_{test::fast_place()};
 };
 
-TEST_F(Endpoint, FaultsDoNotChangeResultsAndAreNamed) {
+TEST_F(Endpoint, FaultsAreReportedAndDoNotChangeResults) {
   const std::string key = "sk-very-secret-4711";
   FakeServer good;
   FakeServer bad({.faulty = true, .key = key});
@@ -86,7 +86,7 @@ TEST_F(Endpoint, FaultsDoNotChangeResultsAndAreNamed) {
   EXPECT_GT(rows[0]["value"], 0);  // the fake finds the only number
 }
 
-TEST_F(Endpoint, KilledOrInterruptedItAsksOnlyForWhatIsMissing) {
+TEST_F(Endpoint, AfterAKillOrInterruptAsksOnlyForWhatIsMissing) {
   FakeServer server({.seconds = 0.02, .gate = 8});
   ASSERT_EQ(run_command(ruler(server, "whole", " --parallel 8 --timeout 30")).exit_code, 0);
   EXPECT_EQ(server.most_at_once(), 8);
@@ -101,7 +101,7 @@ TEST_F(Endpoint, KilledOrInterruptedItAsksOnlyForWhatIsMissing) {
     command.send(signal);
     const CommandResult cut = command.wait();
     EXPECT_EQ(cut.exit_code, signal == SIGINT ? 130 : 128 + SIGKILL) << cut.err;
-    server.wait_until_idle();  // it answers those who are gone, too
+    server.wait_until_idle();  // it also answers clients that have disconnected
     const int before = server.answered();
     const auto kept = int(lines(out)) - 1;
     EXPECT_GE(kept, 8);
@@ -113,7 +113,7 @@ TEST_F(Endpoint, KilledOrInterruptedItAsksOnlyForWhatIsMissing) {
   }
 }
 
-TEST_F(Endpoint, ShardsAreJoined) {
+TEST_F(Endpoint, ShardsAreMerged) {
   FakeServer server;
   ASSERT_EQ(run_command(needle(server, "whole")).exit_code, 0);
   for (const char* i : {"1", "2", "3"}) {
@@ -128,7 +128,7 @@ TEST_F(Endpoint, ShardsAreJoined) {
   EXPECT_EQ(results("merged"), results("whole"));
 }
 
-TEST_F(Endpoint, WhatGetsNoAnswerIsNoScoreAndIsAskedForAgain) {
+TEST_F(Endpoint, UnansweredPromptsAreNotScoredAndAreSentAgain) {
   FakeServer server;
   for (const bool haystack : {false, true}) {
     const std::string name = haystack ? "needle" : "ruler";
@@ -158,7 +158,7 @@ TEST_F(Endpoint, WhatGetsNoAnswerIsNoScoreAndIsAskedForAgain) {
   }
 }
 
-TEST_F(Endpoint, LiesAboutUsageAreCountedAndChatsGoThroughTheServersTemplate) {
+TEST_F(Endpoint, WrongUsageIsReportedAndChatsUseTheServersTemplate) {
   FakeServer server({.lies = true});
   const CommandResult r = run_command(ruler(server, "lies"));
   EXPECT_EQ(r.exit_code, 0) << r.err;
@@ -208,7 +208,7 @@ TEST_F(Endpoint, RefusesWhatItCannotDoByName) {
   refused(with_url(url, " fake --parallel 0"), 2, "--parallel 0", with_key);
   refused(with_url(url, " fake -t 4"), 2, "--threads", with_key);
   refused("eval ruler m.gguf --lengths 1k --parallel 4", 2, "--endpoint", "");
-  // Without a tokenizer a vocabulary will do.
+  // Without a tokenizer a vocabulary file is enough.
   FakeServer bare({.tokenizer = false});
   refused(with_url(bare.url()), 2, "--vocab FILE.gguf", "");
   const CommandResult r =

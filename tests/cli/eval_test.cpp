@@ -65,7 +65,7 @@ TEST_F(EvalCommand, PrintsATableAndWritesTheFolder) {
   EXPECT_EQ(found, 6);
   EXPECT_EQ(json::parse(read_file(out + "/run.json"))["seed"], 1);
 
-  // The same command again computes nothing and says the same.
+  // The same command again computes nothing and prints the same.
   const std::string before = read_file(out + "/results.json");
   const CommandResult again = ppl("--methods none,pro --scale 4 --lengths 128,256,512 -o " + out);
   EXPECT_EQ(again.exit_code, 0) << again.err;
@@ -86,7 +86,7 @@ TEST_F(EvalCommand, ReadsAPlanFile) {
   EXPECT_TRUE(found) << r.out;
 }
 
-TEST_F(EvalCommand, WithoutTextsTakesThoseOfTheProjectAndSaysSo) {
+TEST_F(EvalCommand, UsesTheBundledTextsByDefaultAndSaysSo) {
   const CommandResult r =
       run_command("eval ppl " + kModel + " --method none --ctx 128 --samples 1 --kl-positions 0");
   EXPECT_EQ(r.exit_code, 0) << r.err;
@@ -94,7 +94,7 @@ TEST_F(EvalCommand, WithoutTextsTakesThoseOfTheProjectAndSaysSo) {
   EXPECT_TRUE(contains(r.out, "1 document")) << r.out;
 }
 
-TEST_F(EvalCommand, DryRunSaysWhatItTakes) {
+TEST_F(EvalCommand, DryRunPrintsTheCost) {
   const CommandResult r = ppl("--methods none,pro --ctx 512 --dry-run");
   EXPECT_EQ(r.exit_code, 0) << r.err;
   for (const char* part : {"2 documents x 2 methods", "2048 tokens", "KV cache", "about "}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope export as it is typed.
+// mrrope export as users type it.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ std::string small(const TempFolder& folder, const std::string& architecture = "l
       .string();
 }
 
-TEST(Export, WritesAndProvesOnTheTinyModel) {
+TEST(Export, WritesAndVerifiesTheTinyModel) {
   const TempFolder folder;
   const std::string before = read_file(kTiny);
   const CommandResult r = run_command("export " + kTiny + " --method pro --ctx 4k --json -o " +
@@ -55,7 +55,7 @@ TEST(Export, WritesAndProvesOnTheTinyModel) {
   EXPECT_TRUE(read_file(kTiny) == before) << "the input was touched";
 }
 
-TEST(Export, PlanFileAndRefusalToOverwrite) {
+TEST(Export, ReadsAPlanFileAndRefusesToOverwrite) {
   const TempFolder folder;
   const std::string model = small(folder);
   const std::string plan = folder.file("p.json");
@@ -79,7 +79,7 @@ TEST(Export, PlanFileAndRefusalToOverwrite) {
   EXPECT_TRUE(contains(itself.err, "input itself"));
 }
 
-TEST(Export, ALadderHasNoFile) {
+TEST(Export, RefusesLadders) {
   const TempFolder folder;
   const std::string model = small(folder);
   const std::string command =
@@ -94,7 +94,7 @@ TEST(Export, ALadderHasNoFile) {
   EXPECT_EQ(read_gguf(folder / "o.gguf").rope_factors("rope_freqs.weight").back(), 4);
 }
 
-TEST(Export, TellsTheTruthAboutOtherArchitectures) {
+TEST(Export, ApproximatesOtherArchitecturesOnlyOnRequest) {
   const TempFolder folder;
   const std::string model = small(folder, "qwen3");
   const std::string command =
@@ -113,7 +113,7 @@ TEST(Export, TellsTheTruthAboutOtherArchitectures) {
   EXPECT_TRUE(contains(exact.out, "scaling keys"));
 }
 
-TEST(Export, BadCommands) {
+TEST(Export, RefusesBadCommands) {
   const TempFolder folder;
   const std::string model = small(folder);
   const std::string out = " -o " + folder.file("o.gguf") + " ";
@@ -147,7 +147,7 @@ TEST(Export, BadCommands) {
   }
 }
 
-TEST(Export, CommandsForEveryEngine) {
+TEST(Export, PrintsCommandsForEveryEngine) {
   const TempFolder folder;
   const CommandResult r =
       run_command("export " + small(folder) + " --method yarn --ctx 16k --to commands");
@@ -160,7 +160,7 @@ TEST(Export, CommandsForEveryEngine) {
   }
 }
 
-TEST(Export, HuggingFaceFolder) {
+TEST(Export, WritesAHuggingFaceFolder) {
   const TempFolder folder;
   fs::create_directory(folder / "in");
   fs::copy(MRROPE_GOLDEN_DIR "/tiny_config/config.json", folder / "in" / "config.json");
@@ -225,7 +225,7 @@ TEST(Export, NeverOverwritesItsInput) {
 }
 
 // Names that an earlier version used for the unfinished file.
-TEST(Export, WritesThroughNoPlantedName) {
+TEST(Export, DoesNotWriteThroughPlantedNames) {
   const TempFolder folder;
   const std::string model = small(folder);
   const std::string before = read_file(model);
@@ -251,7 +251,7 @@ TEST(Export, WritesThroughNoPlantedName) {
 }
 
 // Over the limit the system would end the process, and leave the unfinished file.
-TEST(Export, AFileSizeLimitLeavesNothingBehind) {
+TEST(Export, FileSizeLimitLeavesNothingBehind) {
   const TempFolder folder;
   const CommandResult r = run_command(
       "export " + kTiny + " --method pro --ctx 4k --no-verify -o " + folder.file("out.gguf"),
@@ -279,7 +279,7 @@ std::string stop_in_the_proof(RunningCommand& command, const TempFolder& folder,
   return {};
 }
 
-TEST(Export, AKillDuringTheProofPublishesNothing) {
+TEST(Export, KillDuringTheProofPublishesNothing) {
   const TempFolder folder;
   const std::string command =
       "export " + kTiny + " --method pro --ctx 4k -t 1 -o " + folder.file("out.gguf");
@@ -335,7 +335,7 @@ TEST(Export, CtrlCAndSigtermEndTheProofOfAFolder) {
 }
 
 // A proof that fails: transformers is replaced by a program that computes something else.
-TEST(Export, AFailedProofKeepsTheOldFolder) {
+TEST(Export, FailedProofKeepsTheOldFolder) {
   const TempFolder folder;
   fs::create_directory(folder / "in");
   fs::copy(MRROPE_GOLDEN_DIR "/tiny_config/config.json", folder / "in" / "config.json");

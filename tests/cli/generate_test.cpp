@@ -30,7 +30,7 @@ class GenerateChat : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(GenerateChat, AChatPrintsItsAnswerAsJson) {
+TEST_F(GenerateChat, PrintsItsAnswerAsJson) {
   const std::string model =
       model_with("{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}");
   const CommandResult r = run_command("generate " + model + " --chat -p Hi -n 4 --json");
@@ -53,7 +53,7 @@ TEST_F(GenerateChat, SurvivesHostileChatTemplates) {
   }
 }
 
-TEST_F(GenerateChat, RefusesMoreThreadsThanThereCanBe) {
+TEST_F(GenerateChat, RefusesMoreThreadsThanPossible) {
   const std::string line = std::string("generate ") + MRROPE_TINY_MODEL + " -p Hi -n 1 -t ";
   const CommandResult many = run_command(line + "600");
   EXPECT_EQ(many.exit_code, 2);

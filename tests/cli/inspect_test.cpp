@@ -32,7 +32,7 @@ TEST(InspectCommand, ReadsAHuggingFaceFolder) {
   }
 }
 
-TEST(InspectCommand, JsonCarriesTheSameFacts) {
+TEST(InspectCommand, JsonHasTheSameFacts) {
   const json j = json::parse(run_command("inspect --json -m " + kTinyFolder + " --ctx 8k").out);
   EXPECT_EQ(j["architecture"], "llama");
   EXPECT_EQ(j["layers"], 10);

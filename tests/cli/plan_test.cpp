@@ -64,7 +64,7 @@ TEST(PlanCommand, CsvHasOneLinePerPlanAndPair) {
   EXPECT_EQ(r.out.rfind("name,scale,pair,wavelength,turns,theta,lambda,factor,region\n", 0), 0u);
 }
 
-TEST(PlanCommand, ParametersReachTheMethodsThatReadThem) {
+TEST(PlanCommand, ParametersReachTheMethodsThatUseThem) {
   const CommandResult r = plan("--methods ntk,pro --scale 4 --low 10 --high 50");
   EXPECT_EQ(r.exit_code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "middle 10..50"));
@@ -148,7 +148,7 @@ TEST(PlanCommand, ComparesTwoPlans) {
   EXPECT_EQ(plan("--methods uni,pro,yarn --scale 4 --diff").exit_code, 2);
 }
 
-TEST(PlanCommand, TakesListsFromTheCommandLineAndFromFiles) {
+TEST(PlanCommand, ReadsListsFromTheCommandLineAndFromFiles) {
   const TempFolder folder;
   json list = json::array();
   for (int i = 0; i < 64; ++i) list.push_back(1 + i / 16.0);
@@ -167,7 +167,7 @@ TEST(PlanCommand, TakesListsFromTheCommandLineAndFromFiles) {
   EXPECT_EQ(run_command(four + "--method custom --factors @/absent").exit_code, 1);
 }
 
-TEST(PlanCommand, BelowTheWindowIsScaleOneWithANote) {
+TEST(PlanCommand, LengthBelowTheWindowIsScaleOneWithANote) {
   const CommandResult r = plan("--method pro --ctx 1k --json");
   EXPECT_EQ(r.exit_code, 0);
   EXPECT_TRUE(contains(r.err, "inside the trained window")) << r.err;
@@ -192,13 +192,13 @@ TEST(PlanCommand, CtxAndScaleTogetherAreRefused) {
   EXPECT_EQ(plan("--ctx 16k --scale 2 --methods dynamic-ntk,none").exit_code, 0);
 }
 
-TEST(PlanCommand, AnElasticMethodThatFollowsTheLengthKeepsItsFactor) {
+TEST(PlanCommand, ElasticMethodThatFollowsTheLengthKeepsItsFactor) {
   const json j = json::parse(plan("--ctx 16k --scale 2 --method elastic:dynamic-ntk --json").out);
   EXPECT_EQ(j["scale"], 2);
   EXPECT_DOUBLE_EQ(j["rungs"].back()["factor"].back().get<double>(), 2 * 4.0 - 1);
 }
 
-TEST(PlanCommand, AMissingPlanFileIsNotTakenForASplitModel) {
+TEST(PlanCommand, MissingPlanFileIsNotMistakenForASplitModel) {
   const CommandResult r = run_command("plan --plan nosuch.json");
   EXPECT_EQ(r.exit_code, 1);
   EXPECT_TRUE(contains(r.err, "nosuch.json") && contains(r.err, "check the path")) << r.err;
@@ -255,7 +255,7 @@ TEST(PlanCommand, EveryBadInputHasExitCodeTwoAMessageAndAHint) {
   }
 }
 
-TEST(PlanCommand, AnUnwritablePlaceIsNamed) {
+TEST(PlanCommand, UnwritableOutputIsNamed) {
   const CommandResult unwritable = plan("--method pro --scale 4 -o /proc/nowhere/plan.json");
   EXPECT_EQ(unwritable.exit_code, 1);
   EXPECT_TRUE(contains(unwritable.err, "/proc/nowhere/plan.json")) << unwritable.err;

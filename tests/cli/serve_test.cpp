@@ -7,7 +7,7 @@ namespace mrrope {
 namespace {
 
 // "No key" must be meant, not the result of an unset variable.
-TEST(ServeCommand, AnEmptyKeyFileIsRefused) {
+TEST(ServeCommand, EmptyKeyFileIsRefused) {
   for (const char* name : {"''", "no-such-file"}) {
     const CommandResult r = run_command(
         std::string("serve " MRROPE_TINY_MODEL " --port 0 --dry-run --api-key-file ") + name);

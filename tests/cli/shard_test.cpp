@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in parts: real processes, two of them killed, joined to the bytes of one run.
+// Runs in parts: real processes, two of them killed, merged into the bytes of one run.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -69,7 +69,7 @@ class Shards : public testing::TestWithParam<const char*> {
   TempFolder texts_;
 };
 
-TEST_P(Shards, FourWithTwoKilledAreOneRun) {
+TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   ASSERT_EQ(run_command(line("whole")).exit_code, 0);
   for (const int i : {2, 3}) {
     RunningCommand command(shard(i));
@@ -100,7 +100,7 @@ TEST_P(Shards, FourWithTwoKilledAreOneRun) {
   EXPECT_GT(merged["measured"]["tokens"], 0);
   for (const char* key : {"command", "measured"}) merged.erase(key), whole.erase(key);
   EXPECT_EQ(merged, whole);
-  // A report joins them by itself, and says what is missing.
+  // A report merges them itself and says what is missing.
   const CommandResult page =
       run_command("report" + parts({1, 2, 3, 4}) + " --json -o " + folder_.file("a.html"));
   ASSERT_EQ(page.exit_code, 0) << page.err;
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Tasks, Shards, testing::Values("ppl", "needle", "infini
 
 class OneShard : public Shards {};
 
-TEST_P(OneShard, OfAnotherRunOrTwiceOrNoneIsRefusedByName) {
+TEST_P(OneShard, ForeignRepeatedAndMissingShardsAreRefusedByName) {
   for (const int i : {1, 2}) ASSERT_EQ(run_command(shard(i)).exit_code, 0);
   const auto refused = [](const CommandResult& r, const std::string& words) {
     EXPECT_EQ(r.exit_code, 2) << r.err;

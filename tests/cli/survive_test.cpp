@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of the real command that are killed, interrupted, starved or misled: the same command again
-// must end in the bytes of an undisturbed run.
+// Runs of the real command that are killed, interrupted, run out of disk space or given another
+// model: the same command again must produce the bytes of an undisturbed run.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -70,7 +70,7 @@ class Survive : public testing::TestWithParam<const char*> {
     return std::size_t(std::count(content.begin(), content.end(), '\n'));
   }
 
-  // Until the journal has so many lines, the time is over, or the command is through.
+  // Waits until the journal has this many lines, time is up, or the command has ended.
   void wait_for_lines(RunningCommand& command, const std::string& out, std::size_t count,
                       Seconds most = Seconds(1e6)) const {
     const auto start = Clock::now();
@@ -120,8 +120,8 @@ TEST_P(Survive, KilledAtAnyMoment) {
       RunningCommand command(line(out));
       const auto target = std::size_t((k + uniform(1)) * double(all - 1) / kKills);
       wait_for_lines(command, out, target);
-      // At the latest with the next line: a machine that grew faster shall not be through. Before
-      // the first line lies the start of the process, too.
+      // Kill at the next line at the latest, so that the run has not ended even if the machine
+      // became faster. The time before the first line includes the start of the process.
       const double part = whole_seconds / (target == 0 ? 4 : double(all));
       wait_for_lines(command, out, std::max(lines(out), target) + 1, Seconds(uniform(part)));
       const bool alive = command.running();
@@ -137,7 +137,7 @@ TEST_P(Survive, KilledAtAnyMoment) {
   EXPECT_GE(killed, chains * kKills * 3 / 4) << moments;
 }
 
-TEST_P(Survive, CtrlCOrSigtermSavesAndSaysHowToGoOn) {
+TEST_P(Survive, CtrlCOrSigtermSavesAndSaysHowToResume) {
   ASSERT_EQ(run_command(line("whole")).exit_code, 0);
   RunningCommand command(line("cut"));
   wait_for_lines(command, "cut", 4);
@@ -161,9 +161,9 @@ TEST_P(Survive, CtrlCOrSigtermSavesAndSaysHowToGoOn) {
   EXPECT_EQ(results("cut"), results("whole"));
 }
 
-// A run is killed, and before it can go on the disk is full, the model is gone, another one has
-// taken its place, and half a line stands at the end of the journal. Nothing is lost.
-TEST_P(Survive, AKillAndThenEverythingElse) {
+// A run is killed, and before it can resume the disk is full, the model is gone, another one has
+// taken its place, and the journal ends in half a line. Nothing is lost.
+TEST_P(Survive, SurvivesAKillFollowedByOtherFailures) {
   ASSERT_EQ(run_command(line("whole")).exit_code, 0);
   const std::string model = folder_.file("model.gguf");
   std::filesystem::copy_file(MRROPE_TINY_MODEL, model);
@@ -192,7 +192,7 @@ TEST_P(Survive, AKillAndThenEverythingElse) {
   EXPECT_EQ(journal("cut"), before);
 
   write_file(folder_ / "cut/journal.jsonl", before + "{\"task\":");
-  const CommandResult last = run_command(line("cut"));  // the same model, wherever it lies
+  const CommandResult last = run_command(line("cut"));  // the same model, wherever it is
   EXPECT_EQ(last.exit_code, 0) << last.err;
   EXPECT_TRUE(contains(last.err, "the journal ended in an incomplete line (8 bytes)")) << last.err;
   EXPECT_EQ(results("cut"), results("whole"));
@@ -204,14 +204,14 @@ TEST_P(Survive, AKillAndThenEverythingElse) {
   EXPECT_GT(measured("cut")["peak_memory_bytes"], 1000000);
 }
 
-TEST_P(Survive, ASecondRunAndALostModelWhileItRuns) {
+TEST_P(Survive, RefusesASecondRunAndSurvivesALostModel) {
   ASSERT_EQ(run_command(line("whole")).exit_code, 0);
   const std::string model = folder_.file("model.gguf");
   std::filesystem::copy_file(MRROPE_TINY_MODEL, model);
   RunningCommand first(line("cut", model));
   wait_for_lines(first, "cut", 2);
   std::filesystem::remove(model);
-  first.send(SIGSTOP);  // it shall not be through before the second one starts
+  first.send(SIGSTOP);  // it must not end before the second one starts
   const CommandResult second = run_command(line("cut"));
   first.send(SIGCONT);
   EXPECT_EQ(second.exit_code, 1);
@@ -221,7 +221,7 @@ TEST_P(Survive, ASecondRunAndALostModelWhileItRuns) {
   EXPECT_EQ(results("cut"), results("whole"));
 }
 
-TEST_P(Survive, NanEndsTheRunWithItsName) {
+TEST_P(Survive, NanEndsTheRunAndIsNamed) {
   const CommandResult r = run_command(line("cut", broken_model()));
   EXPECT_EQ(r.exit_code, 1) << r.err;
   EXPECT_TRUE(contains(r.err, "NaN")) << r.err;
@@ -230,7 +230,7 @@ TEST_P(Survive, NanEndsTheRunWithItsName) {
   EXPECT_TRUE(results("cut").empty());
 }
 
-TEST_P(Survive, TextsOfZeroBytes) {
+TEST_P(Survive, EmptyTextsAreRefused) {
   for (int i = 0; i < 3; ++i) write_file(texts_ / (std::to_string(i) + ".txt"), "");
   const CommandResult r = run_command(line("cut"));
   EXPECT_EQ(r.exit_code, 2) << r.err;

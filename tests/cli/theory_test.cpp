@@ -97,7 +97,7 @@ TEST(TheoryCommand, AttentionOfARealModel) {
                        " --methods none,yarn,pro --scale 4 --tokens 128 --layers 1 --pairs 20"));
 }
 
-TEST(TheoryCommand, BadInput) {
+TEST(TheoryCommand, RefusesBadInput) {
   for (const auto& [arguments, code, word] : std::vector<std::tuple<std::string, int, std::string>>{
            {"theory", 2, "needs a verb: digits"},
            {"theory bound nosuch.gguf", 1, "nosuch.gguf"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tune and sweep with the real command on the real tiny model, taken for one with a window of 128.
+// tune and sweep with the real command on the real tiny model, treated as one with a window of 128.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -56,7 +56,7 @@ class TuneCommand : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(TuneCommand, FindsAPlanProvesItAndSaysHonestlyWhatItIsWorth) {
+TEST_F(TuneCommand, FindsAPlanAndReportsTheProof) {
   const std::string out = folder_.file("plan.json");
   const CommandResult r = tune("--budget 7 --proof-needles 1 --json -o " + out);
   ASSERT_TRUE(r.exit_code == 0 || r.exit_code == 6) << r.err;
@@ -91,7 +91,7 @@ TEST_F(TuneCommand, FindsAPlanProvesItAndSaysHonestlyWhatItIsWorth) {
   }
 }
 
-TEST_F(TuneCommand, AnObjectiveThatIsNoNumberAnywhereIsAnError) {
+TEST_F(TuneCommand, NanObjectiveEverywhereIsAnError) {
   std::string bytes = read_file(kModel);
   std::fill(bytes.end() - 64, bytes.end(), '\xff');
   write_file(folder_.file("broken.gguf"), bytes);
@@ -100,7 +100,7 @@ TEST_F(TuneCommand, AnObjectiveThatIsNoNumberAnywhereIsAnError) {
   EXPECT_TRUE(contains(r.err, "not a number under any")) << r.err;
 }
 
-TEST_F(TuneCommand, TheSameSeedGivesTheSamePlanEvenKilledInBetween) {
+TEST_F(TuneCommand, SameSeedGivesTheSamePlanEvenAfterAKill) {
   const std::string whole = folder_.file("whole.json");
   const std::string cut = folder_.file("cut.json");
   ASSERT_EQ(tune("--budget 7 --no-proof -o " + whole).exit_code, 0);
@@ -124,7 +124,7 @@ TEST_F(TuneCommand, TheSameSeedGivesTheSamePlanEvenKilledInBetween) {
   EXPECT_TRUE(contains(again.err, "resuming: ")) << again.err;
   EXPECT_EQ(read_file(cut), read_file(whole));
   EXPECT_EQ(journal("cut"), journal("whole"));
-  // Other wishes in the same folder: what was measured comes from the journal.
+  // Other settings in the same folder: what was measured comes from the journal.
   const CommandResult third =
       tune("--budget 7 --no-proof -o " + whole + " --start-plan " + cut + " --prefer perplexity");
   ASSERT_EQ(third.exit_code, 0) << third.err;
@@ -139,7 +139,7 @@ TEST_F(TuneCommand, SearchesALadder) {
   EXPECT_GT(json::parse(read_file(out))["rungs"].size(), 1u);
 }
 
-TEST_F(TuneCommand, RefusesWhatCannotWork) {
+TEST_F(TuneCommand, RefusesBadInput) {
   const CommandResult budget = tune("--budget 1 -o " + folder_.file("refused.json"));
   EXPECT_EQ(budget.exit_code, 2);
   EXPECT_TRUE(contains(budget.err, "budget of 1")) << budget.err;
@@ -182,7 +182,7 @@ TEST_F(TuneCommand, SweepsTheBoundaries) {
   EXPECT_EQ(results["points"][1]["low"], 1);
   EXPECT_EQ(results["points"][1]["n"], 2);
   EXPECT_TRUE(std::filesystem::exists(out + "/sweep.csv"));
-  // Both methods in one picture.
+  // Both methods in one chart.
   const std::string picture = read_file(out + "/sweep.svg");
   EXPECT_TRUE(contains(picture, "data-name=\"uni\"")) << picture;
   EXPECT_TRUE(contains(picture, "data-name=\"pro\""));

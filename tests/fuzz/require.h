@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every fuzz target demands of the code it calls.
+// What every fuzz target requires of the code it calls.
 #pragma once
 
 #include <cstdio>

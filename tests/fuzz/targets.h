@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzzers feed: each takes any bytes, lets no exception but mrrope::Error happen (and
-// swallows that one), and aborts where a reader returned what it should have refused.
+// What the fuzzers feed: each takes any bytes, allows no exception but mrrope::Error (and catches
+// that one), and aborts where a reader returned what it should have refused.
 #pragma once
 
 #include <cstddef>

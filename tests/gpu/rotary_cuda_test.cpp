@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA kernels against the reference, on whatever GPU is there. A program of its own, without
+// The CUDA kernels against the reference, on whatever GPU is present. A separate program, without
 // gtest, so that a bare GPU machine can build it. Exit code 77: no GPU, nothing was tested.
 #include "mrrope/rotary_cuda.h"
 
@@ -63,7 +63,7 @@ class OnDevice {
 };
 
 // Rotates the trial's batch on the device and brings the result back; with `times`, through a
-// captured graph that is launched so often.
+// captured graph that is launched that many times.
 void on_device(const CudaRotaryTable& table, Trial& trial, const TrialSetup& setup, int times = 0) {
   OnDevice from_q(trial.from[0]), from_k(trial.from[1]), to_q(trial.to[0]), to_k(trial.to[1]);
   Batch batch = trial.batch;
@@ -110,7 +110,7 @@ void every_kernel_agrees() {
     for (const int rotary_dim : {128, 64, 80, 6}) {
       const Plan plan = plan_of(rotary_dim, pairing);
       for (const Element rows : {Element::f32, Element::f16, Element::bf16}) {
-        // f16 and bf16 rows are for those who ask; one size shows that they are read.
+        // f16 and bf16 rows are optional; one size shows that they are read.
         if (rows != Element::f32 && rotary_dim != 128) continue;
         const RotaryTable near(plan, 0, 131072, rows);
         const RotaryTable far(plan, kFar - 8, kFar + 1, rows);
@@ -191,7 +191,7 @@ void large_batches_agree() {
                         rotated_unit(plan, setup.inverse), &worst);
         expect(complaint.empty(), "large: " + complaint);
       }
-      // Partial rotation out of place: what lies past rotary_dim is copied.
+      // Partial rotation out of place: what is past rotary_dim is copied.
       TrialSetup partial{.element = element, .head_dim = 160, .queries = 9, .keys = 0};
       partial.tokens = 7400;
       partial.in_place = false;
@@ -309,9 +309,8 @@ void properties() {
   }
 }
 
-// A launch may begin before the one ahead of it has ended: none may read what that has still to
-// write. Hundreds of turns there and back, and a copy and a turn in a graph, launched again and
-// again.
+// A launch may begin before the one ahead of it has ended: none may read what it has yet to write.
+// Hundreds of turns there and back, and a copy and a turn in a graph, launched again and again.
 void order_is_kept() {
   const Plan plan = plan_of(128, Pairing::halves);
   const CudaRotaryTable table(RotaryTable(plan, 0, 128));
@@ -399,7 +398,7 @@ void misuse() {
   rotate(stored, batch, nullptr);
   must(cudaDeviceSynchronize());
 
-  // A position on the device that has no row: its token is left alone, check() says so, once.
+  // A position on the device that has no row: its token is unchanged, and check() reports it once.
   TrialSetup setup{.tokens = 3, .positions = {5, 100, 6}};
   Trial trial(setup);
   on_device(stored, trial, setup);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of architectures against llama.cpp itself: for every row a small model is built from
 // metadata alone, and the rotations of one token show which layers rotate, in which pairing, over
-// how many dimensions, which of them follow the context's scaling, and what becomes of factors.
+// how many dimensions, which of them follow the context's scaling, and how factors are used.
 #include "formats/architectures.h"
 
 #include <gtest/gtest.h>
@@ -137,7 +137,7 @@ class Probe {
     if (level == GGML_LOG_LEVEL_ERROR) static_cast<Probe*>(user)->errors_ += text;
   }
 
-  // Zeros will do: which nodes there are does not depend on the weights.
+  // Zeros are enough: which nodes there are does not depend on the weights.
   static void fill(ggml_tensor* tensor, void* user) {
     static_cast<Probe*>(user)->tensors_.emplace_back(tensor->name);
     ggml_backend_tensor_memset(tensor, 0, 0, ggml_nbytes(tensor));
@@ -217,7 +217,7 @@ TEST_P(ArchitectureProbe, AgreesWithTheTable) {
   EXPECT_EQ(seen->score_scales != unscaled->score_scales, row.scale_in_scores);
 }
 
-TEST(ArchitectureProbeList, LeavesOutNoRowWithPlans) {
+TEST(ArchitectureProbeList, CoversEveryRowWithPlans) {
   for (const Architecture& row : architectures()) {
     EXPECT_FALSE(has_no_case(row.name) && row.unsupported.empty()) << row.name;
   }

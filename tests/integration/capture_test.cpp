@@ -15,7 +15,7 @@ const float* vector_at(const std::vector<float>& all, std::size_t token, int hea
 }
 
 // In layer 0 a vector before rotation depends on its token alone: the same at every place.
-TEST(Capture, IsFromBeforeTheRotation) {
+TEST(Capture, CapturesVectorsBeforeTheRotation) {
   const Model model = read_model(MRROPE_TINY_MODEL);
   LocalOptions options;
   options.threads = 2;
@@ -45,7 +45,7 @@ TEST(Capture, IsFromBeforeTheRotation) {
   EXPECT_GT(largest, 0);
 }
 
-TEST(Capture, RefusesWhatIsNotThere) {
+TEST(Capture, RefusesMissingLayersAndTooFewTokens) {
   const Model model = read_model(MRROPE_TINY_MODEL);
   LocalOptions options;
   options.threads = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ladder in use: what is turned must be what the reference says, and what the reader of a prompt
-// sees must be the untouched model inside its window.
+// A ladder in use: turned keys must match the reference, and inside its window the model must be
+// the untouched one.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -168,7 +168,7 @@ struct KeyCase {
   const char* type;
   const char* architecture;
   int rotated;
-  double bound;  // of one turn, as a part of the largest element
+  double bound;  // of one turn, as a fraction of the largest element
 };
 
 void PrintTo(const KeyCase& c, std::ostream* out) {
@@ -181,7 +181,7 @@ class Turning : public testing::TestWithParam<KeyCase> {};
 // bf16 to 2^-8, q8_0 to 1/254 of the largest of its block and that through a mixing matrix. Where a
 // turn is smaller than that it is lost, so that many of them add up, not like a random walk. In f32
 // the angle m * delta decides, a float off by 2^-23 or so of itself, m below 100 here.
-TEST_P(Turning, IsWhatTheReferenceSays) {
+TEST_P(Turning, MatchesTheReference) {
   const KeyCase& c = GetParam();
   const RandomModel file(small_model(c.architecture, 64, c.rotated), 5);
   const auto model = open_local(read_model(file.path()), small(c.type));
@@ -226,8 +226,8 @@ INSTANTIATE_TEST_SUITE_P(
                     KeyCase{"q8_0", "stablelm", 16, 1e-2}),
     testing::PrintToStringParamName());
 
-// Nothing of a timeline's keys is touched but its own cells.
-TEST(Elastic, LeavesOtherTimelinesAlone) {
+// A turn touches only the cells of its own timeline.
+TEST(Elastic, DoesNotChangeOtherTimelines) {
   const RandomModel file(small_model("llama"), 5);
   const auto model = open_local(read_model(file.path()), small("f16"));
   auto& local = dynamic_cast<LocalModel&>(*model);
@@ -244,7 +244,7 @@ TEST(Elastic, LeavesOtherTimelinesAlone) {
 
 // Several timelines in one computation read what each would read alone, and one that climbs from
 // batch to batch turns its own keys only.
-TEST(Elastic, TimelinesReadTogether) {
+TEST(Elastic, TimelinesCanBeReadTogether) {
   const RandomModel file(small_model("llama"), 5);
   const auto model = open_local(read_model(file.path()), small("f32"));
   const Ladder ladder = growing(model->facts().geometry, "pro", 320);
@@ -259,7 +259,8 @@ TEST(Elastic, TimelinesReadTogether) {
   std::size_t batches = 0;
   double worst = 0;
   while (timelines[0]->length() < 200) {
-    // The first reads chunks, the others one token each; those on the first one's rung go along.
+    // The first reads chunks, the others one token each; those on the first one's rung are read
+    // with it.
     const auto next = [&](const Timeline& t) { return ladder.rung_at(t.length() + 1); };
     std::vector<Reading> readings;
     std::vector<std::size_t> last;  // the token after which logits are seen
@@ -288,7 +289,7 @@ TEST(Elastic, TimelinesReadTogether) {
 }
 
 // The promise: inside the window the model is untouched, to the last bit.
-TEST(Elastic, IsTheUntouchedModelInsideTheWindow) {
+TEST(Elastic, MatchesTheUntouchedModelInsideTheWindow) {
   LocalOptions options = small("f16");
   options.context = 2048;
   options.type_v = "f16";
@@ -336,7 +337,7 @@ TEST(Elastic, ClimbsToTheStaticPlanOfEachLength) {
   }
 }
 
-TEST(Elastic, ReadsAPromptUnderItsLastPlanIfTold) {
+TEST(Elastic, CanReadAPromptUnderItsLastPlan) {
   const RandomModel file(small_model("llama"), 5);
   LocalOptions options = small("f32");
   options.climb_last = true;
@@ -356,7 +357,7 @@ TEST(Elastic, ReadsAPromptUnderItsLastPlanIfTold) {
   }
 }
 
-// Borders: exactly at one, one past it, back below it, and generation across it.
+// Boundaries: exactly at one, one past it, back below it, and generation across it.
 TEST(Elastic, TurnsExactlyWhereARungEnds) {
   const RandomModel file(small_model("qwen2"), 5);
   const auto model = open_local(read_model(file.path()), small("f32"));
@@ -371,7 +372,7 @@ TEST(Elastic, TurnsExactlyWhereARungEnds) {
   EXPECT_EQ(fork->rung(), 2U);
   fork->append(std::span(tokens).subspan(border, 1));
   EXPECT_EQ(fork->rung(), 3U);
-  EXPECT_EQ(timeline->rung(), 2U);  // it shares its past no more
+  EXPECT_EQ(timeline->rung(), 2U);  // it no longer shares its past
   timeline->truncate(50);
   timeline->append(std::span(tokens).subspan(50, 1));
   EXPECT_EQ(timeline->rung(), 0U);
@@ -387,8 +388,8 @@ TEST(Elastic, TurnsExactlyWhereARungEnds) {
   EXPECT_THROW(timeline->append(std::span(tokens).first(1)), Error);
 }
 
-// A saved sequence goes on as if it had never stopped, across the next rung too.
-TEST(Elastic, RemembersItsRungInASavedSequence) {
+// A restored sequence continues as if it had never stopped, across the next rung too.
+TEST(Elastic, SavedSequenceKeepsItsRung) {
   const RandomModel file(small_model("llama"), 5);
   const test::TempFolder folder;
   const std::vector<Token> tokens = words(400);
@@ -419,7 +420,7 @@ TEST(Elastic, RemembersItsRungInASavedSequence) {
     EXPECT_NEAR(scores[i], expected[i], noise(1e-4)) << i;
 }
 
-TEST(Elastic, MayBeLongerThanTheContext) {
+TEST(Elastic, LadderMayBeLongerThanTheContext) {
   const RandomModel file(small_model("llama"), 5);
   const auto model = open_local(read_model(file.path()), small("f16"));
   model->use(growing(model->facts().geometry, "pro", 100000));
@@ -432,7 +433,7 @@ TEST(Elastic, MayBeLongerThanTheContext) {
 // reason.
 class Growing : public testing::TestWithParam<ArchitectureCase> {};
 
-TEST_P(Growing, OrSaysWhyNot) {
+TEST_P(Growing, ClimbsOrIsRefusedWithTheReason) {
   const RandomModel file(GetParam().metadata(), 11);
   Model facts;
   std::unique_ptr<TimelineModel> model;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stock llama.cpp does with factors in a file, found out by loading one: for every row of the
+// What stock llama.cpp does with factors in a file, determined by loading one: for every row of the
 // table that takes plans, a small random model with and without them.
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ std::vector<float> list(int pairs, bool rising) {
 
 class Factors : public testing::TestWithParam<ArchitectureCase> {};
 
-TEST_P(Factors, AreUsedIgnoredOrRefusedAsTheTableSays) {
+TEST_P(Factors, AreUsedIgnoredOrRefusedAsInTheTable) {
   const Architecture& row = *find_architecture(GetParam().architecture);
   const test::TempFolder folder(test::fast_place());
   const RandomModel model(GetParam().metadata(), 7);
@@ -84,7 +84,7 @@ std::vector<ArchitectureCase> tested_rows() {
   return cases;
 }
 
-TEST(FactorsTable, TestsEveryRowThatSaysSo) {
+TEST(FactorsTable, EveryRowMarkedAsTestedIsTested) {
   const std::vector<ArchitectureCase> cases = tested_rows();
   for (const Architecture& row : architectures()) {
     const bool has_case = std::any_of(cases.begin(), cases.end(), [&](const ArchitectureCase& c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exported files in stock libllama against the source under the injected plan, on small random
-// models: one per architecture that has an exact way, and the ways in between.
+// models: one per architecture that has an exact encoding, and the other encodings.
 #include "export/gguf_export.h"
 
 #include <gtest/gtest.h>
@@ -107,8 +107,8 @@ bool has_windows_apart(const Model& model) {
 }
 
 // A random model has every tensor its loader would take. Of those re-labelled, real files use
-// neither a bias on the output nor scales beside the weights, and llama's graph reads them
-// otherwise.
+// neither a bias on the output nor scales next to the weights, and llama's graph reads them
+// differently.
 bool is_unusual(const std::string& architecture, const std::string& name) {
   if (!find_architecture(architecture)->like_llama) return false;
   const auto ends = [&](std::string_view end) {
@@ -118,7 +118,7 @@ bool is_unusual(const std::string& architecture, const std::string& name) {
          (ends("attn_output.bias") && architecture != "pangu-embedded");
 }
 
-// Cases come with every key there is; a graph that knows no experts must not be told of any.
+// Cases come with every key there is; a graph without experts must not be given any.
 Metadata metadata_of(const ArchitectureCase& c) {
   Metadata metadata = c.metadata();
   if (find_architecture(c.architecture)->like_llama) {
@@ -128,9 +128,9 @@ Metadata metadata_of(const ArchitectureCase& c) {
   return metadata;
 }
 
-class ExactWay : public testing::TestWithParam<ArchitectureCase> {};
+class ExactEncoding : public testing::TestWithParam<ArchitectureCase> {};
 
-TEST_P(ExactWay, GivesTheLogitsOfTheInjectedPlan) {
+TEST_P(ExactEncoding, MatchesTheLogitsOfTheInjectedPlan) {
   const Architecture& row = *find_architecture(GetParam().architecture);
   const TempFolder folder(test::fast_place());
   const RandomModel random(metadata_of(GetParam()), 7);
@@ -173,7 +173,7 @@ std::vector<ArchitectureCase> exact_rows() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, ExactWay, testing::ValuesIn(exact_rows()),
+INSTANTIATE_TEST_SUITE_P(Rows, ExactEncoding, testing::ValuesIn(exact_rows()),
                          [](const auto& test) { return test.param.name(); });
 
 // A default case of this architecture.
@@ -209,15 +209,15 @@ TEST(Relabelled, Qwen2WithBiasesInQ8AndF16) {
     const Plan plan = plan_for(read_model(source), "pi");
     const Result result = export_and_compare(source, plan);
     EXPECT_EQ(result.way, GgufWay::relabelled);
-    // Both round activations, to 8 bits or to half floats: a sum in another order now and then
-    // rounds the other way.
+    // Both round activations, to 8 bits or to half floats: a sum in another order sometimes rounds
+    // the other way.
     EXPECT_LT(result.apart, 2e-2);
     EXPECT_GT(result.signal, 0.5);
     RecordProperty(name, std::to_string(result.apart));
   }
 }
 
-TEST(Relabelled, RefusesWhatLlamaWouldReadInAnotherWay) {
+TEST(Relabelled, RefusesWhatLlamaWouldReadDifferently) {
   const TempFolder folder(test::fast_place());
   const RandomModel random(metadata_of("qwen2"), 3);  // has output.bias
   const Model model = read_model(random.path());
@@ -229,8 +229,8 @@ TEST(Relabelled, RefusesWhatLlamaWouldReadInAnotherWay) {
   EXPECT_ERROR(plan_gguf_export(gguf, model, plan, options), unsupported, "output.bias");
 }
 
-// qwen3 has no exact way for pro, but keys for linear, for another base and for YaRN.
-TEST(Keys, SayWhatLlamaCppHasNamesFor) {
+// qwen3 has no exact encoding for pro, but keys for linear, for another base and for YaRN.
+TEST(Keys, EncodeMethodsThatLlamaCppKnows) {
   const RandomModel random(metadata_of("qwen3"), 3);
   const Model model = read_model(random.path());
   for (const auto& [method, limit] : {std::pair{"pi", 1e-6}, {"ntk", 2e-3}, {"yarn", 2e-3}}) {
@@ -242,7 +242,7 @@ TEST(Keys, SayWhatLlamaCppHasNamesFor) {
   }
 }
 
-TEST(Keys, ApproximateOnlyWhenAsked) {
+TEST(Keys, ApproximateOnlyOnRequest) {
   const RandomModel random(metadata_of("qwen3"), 3);
   const Model model = read_model(random.path());
   const Plan plan = plan_for(model, "pro");
@@ -304,11 +304,11 @@ TEST(TrainedScaling, LongAndShortListsBecomeOne) {
   EXPECT_GT(result.signal, 0.05);
 }
 
-// Layers that rotate apart from the plan: where keys leave them alone they are exact, for YaRN with
-// its own temperature too; where keys reach them there is no way.
-class Windows : public testing::TestWithParam<ArchitectureCase> {};
+// Layers that rotate independently of the plan: if keys do not affect them, exports are exact, for
+// YaRN with its own temperature too; if keys affect them, there is no encoding.
+class SlidingWindowLayers : public testing::TestWithParam<ArchitectureCase> {};
 
-TEST_P(Windows, AreLeftAloneOrTheExportIsRefused) {
+TEST_P(SlidingWindowLayers, AreUnchangedOrTheExportIsRefused) {
   const Architecture& row = *find_architecture(GetParam().architecture);
   const RandomModel random(metadata_of(GetParam()), 3);
   const Model model = read_model(random.path());
@@ -352,10 +352,10 @@ std::vector<ArchitectureCase> windowed_rows() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, Windows, testing::ValuesIn(windowed_rows()),
+INSTANTIATE_TEST_SUITE_P(Rows, SlidingWindowLayers, testing::ValuesIn(windowed_rows()),
                          [](const auto& test) { return test.param.name(); });
 
-TEST(ScoresThatFollow, HaveNoWayByKeys) {
+TEST(ScoresScaledByKeys, CannotBeExportedByKeys) {
   const RandomModel random(metadata_of("deepseek2"), 3);
   const Model model = read_model(random.path());
   const Gguf gguf = read_gguf(random.path());
@@ -368,7 +368,7 @@ TEST(ScoresThatFollow, HaveNoWayByKeys) {
 }
 
 // Split in; one file or the same parts out.
-TEST(Split, InAndOut) {
+TEST(Split, SplitModelBecomesOneFileOrStaysSplit) {
   const TempFolder folder(test::fast_place());
   const RandomModel random(metadata_of("llama"), 5);
   const Gguf whole = read_gguf(random.path());

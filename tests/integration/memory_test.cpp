@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is planned before loading against what libllama then says it took.
+// The memory planned before loading, compared with what libllama then reports.
 #include "engine/llama/memory.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ Report report_of(const LocalOptions& options) {
   return report;
 }
 
-TEST(Memory, IsPlannedAsItIsTaken) {
+TEST(Memory, PlanMatchesAllocation) {
   const Model facts = read_model(MRROPE_TINY_MODEL);
   for (const char* flash : {"on", "off"}) {
     for (const std::int64_t context : {2048, 16384}) {

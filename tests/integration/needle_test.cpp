@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Needles on the embedded model: what prefix sharing saves, and that it changes no answer.
+// Needles on the bundled model: what prefix sharing saves, and that it changes no answer.
 #include "eval/tasks/needle/needle.h"
 
 #include <gtest/gtest.h>
@@ -17,14 +17,14 @@ std::vector<Document> project_texts() { return read_documents({MRROPE_TEXTS}, {}
 std::unique_ptr<TimelineModel> tiny(std::int64_t context) {
   engine::LocalOptions options;
   options.context = context;
-  options.threads = 1;  // two that wait for each other crawl on a busy machine
+  options.threads = 1;  // two threads that wait for each other are slow on a busy machine
   options.gpu_layers = 0;
   options.type_k = options.type_v = "f32";
   options.timelines = 3;
   return open_local(read_model(MRROPE_TINY_MODEL), options);
 }
 
-TEST(NeedleOnTheTinyModel, EightLengthsShareTwoThirds) {
+TEST(NeedleOnTheTinyModel, EightLengthsShareTwoThirdsOfTheirTokens) {
   const auto model = tiny(512);
   const NeedleForm form = make_form(*model, "planted", {}, 0);
   NeedleGrid grid{{}, usual_depths()};
@@ -38,7 +38,7 @@ TEST(NeedleOnTheTinyModel, EightLengthsShareTwoThirds) {
   }
 }
 
-TEST(NeedleOnTheTinyModel, SharedAndAloneAnswerTheSame) {
+TEST(NeedleOnTheTinyModel, SharedPrefixesDoNotChangeAnswers) {
   const auto model = tiny(1200);
   Extension e;
   e.method = "pro";

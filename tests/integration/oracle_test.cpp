@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama.cpp itself as the judge of injected plans: on small random models of one architecture per
+// Injected plans checked against llama.cpp itself: on small random models of one architecture per
 // mechanism, `pi` must equal its own linear scaling, `ntk` its own changed base, `yarn` its own
 // YaRN, and `none` the untouched model. Sequences run through three full ubatches, a rest and eight
 // single tokens, so that reused graphs are covered.
@@ -328,7 +328,7 @@ TEST_P(Oracle, NoneIsTheModelAsShipped) {
   EXPECT_EQ(distance(engine.run({}), plain), 0);
 }
 
-TEST_P(Oracle, PiIsItsOwnLinearScaling) {
+TEST_P(Oracle, PiMatchesLinearScalingOfLlamaCpp) {
   Engine engine(subject(), model_.path());
   Extension extension = request("pi");
   double attention = 1;
@@ -351,7 +351,7 @@ TEST_P(Oracle, PiIsItsOwnLinearScaling) {
 
 class OracleOfBase : public Oracle {};
 
-TEST_P(OracleOfBase, NtkIsItsOwnChangedBase) {
+TEST_P(OracleOfBase, NtkMatchesAChangedBaseInLlamaCpp) {
   Engine engine(subject(), model_.path());
   const double d = subject().rotary_dim;
   compare(
@@ -362,7 +362,7 @@ TEST_P(OracleOfBase, NtkIsItsOwnChangedBase) {
       subject().noise);
 }
 
-TEST_P(Oracle, YarnIsItsOwnYarn) {
+TEST_P(Oracle, YarnMatchesYarnOfLlamaCpp) {
   Engine engine(subject(), model_.path());
   Extension extension = own_yarn(subject());
   std::filesystem::path path = model_.path();
@@ -395,7 +395,7 @@ Subject trained_with_yarn() {
           }};
 }
 
-TEST(TrainedScaling, IsKeptToTheBit) {
+TEST(TrainedScaling, IsKeptBitForBit) {
   const Subject subject = trained_with_yarn();
   const RandomModel model(describe(subject), 7);
   Engine engine(subject, model.path());
@@ -424,7 +424,7 @@ TEST(TrainedScaling, IsMultipliedByAPlan) {
   const RandomModel model(describe(subject), 7);
   Engine on_top(subject, model.path());
   Engine instead(subject, model.path(), true);
-  // The same product by the two ways there are to write it into a graph.
+  // The same product, written into a graph in both possible ways.
   Extension product = request("custom");
   product.parameters.factors = on_top.geometry().trained_factor;
   for (double& factor : product.parameters.factors) factor *= kScale;

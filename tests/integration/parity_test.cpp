@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole way from a plan to log-probabilities against transformers in fp32, as recorded by
-// tools/record_logprobs.py on the embedded model's own checkpoint.
+// tools/record_logprobs.py on the bundled model's own checkpoint.
 //
 // What differs: the checkpoint's weights are f16, the file's Q8_0 (8-bit blocks, activations too).
 // A single token may move by half a nat where the model is unsure; the mean over a band of 256 does
@@ -22,7 +22,7 @@ constexpr double kMeanTolerance = 0.005;
 constexpr double kValueTolerance = 0.5;
 constexpr double kLeastSignal = 0.05;
 
-TEST(Parity, LogProbabilitiesAreThoseOfTransformers) {
+TEST(Parity, LogProbabilitiesMatchTransformers) {
   std::ifstream file(MRROPE_GOLDEN_DIR "/tiny_logprobs.json");
   const auto golden = nlohmann::json::parse(file);
   LocalOptions options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model whose layers lie in two RPC servers, real processes on loopback: under plans and ladders
+// A model whose layers are on two RPC servers, real processes on loopback: under plans and ladders
 // it computes what one process does.
 #include <ggml-rpc.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-// The backend's own server in a process of its own; this one has no thread yet.
+// The backend's own server in a separate process; this one has no thread yet.
 class RpcServer {
  public:
   RpcServer() : endpoint_("127.0.0.1:" + std::to_string(free_port())) {
@@ -65,7 +65,7 @@ struct Seen {
   std::vector<std::vector<float>> rows;
   std::vector<double> scores;
   std::vector<Token> said;
-  std::set<std::string> places;  // where cached keys lie
+  std::set<std::string> places;  // where cached keys are
 };
 
 Seen run(TimelineModel& model, const Ladder& ladder) {
@@ -168,7 +168,7 @@ TEST(Rpc, PlansAndLaddersReachLayersOnTwoServers) {
   }
 }
 
-TEST(Rpc, WhatIsNoServerIsRefusedByName) {
+TEST(Rpc, RefusesAddressesThatAreNotServersByName) {
   const Model facts = read_model(MRROPE_TINY_MODEL);
   const auto refused = [&](const std::string& list, ErrorKind kind, const std::string& words) {
     LocalOptions options;
@@ -186,7 +186,7 @@ TEST(Rpc, WhatIsNoServerIsRefusedByName) {
     refused(bad, ErrorKind::usage, "is not host:port");
   }
   refused("127.0.0.1:" + std::to_string(free_port()), ErrorKind::failed, "cannot connect");
-  // Something that hangs up.
+  // A server that closes the connection.
   const int s = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;

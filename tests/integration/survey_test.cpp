@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every architecture that takes plans, opened by the engine and run under `pi`: bit for bit what
-// llama.cpp's own linear scaling gives. oracle_test.cpp asks more of fewer.
+// llama.cpp's own linear scaling gives. oracle_test.cpp tests fewer architectures more thoroughly.
 #include <gtest/gtest.h>
 #include <llama.h>
 

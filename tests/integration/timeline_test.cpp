@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The local engine: whatever way a timeline got where it is, it must say what a fresh one says.
-// That is judged on small random models with weights in F32, since quantised ones turn the last bit
-// of a float into hundredths of a nat; the rest runs on the embedded model.
+// The local engine: however a timeline reached its state, it must give the results of a fresh one.
+// This is checked on small random models with weights in F32, since quantised ones turn the last
+// bit of a float into hundredths of a nat; the rest runs on the bundled model.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@
 namespace mrrope::engine {
 namespace {
 
-// Nats. Other batch borders and other cells of the cache change the order of float sums.
+// Nats. Other batch boundaries and other cells of the cache change the order of float sums.
 constexpr double kNoise = 1e-4;
 constexpr double kNoiseOfGelu = 2e-3;  // through the CPU's table of f16
 
@@ -83,7 +83,7 @@ ErrorKind kind_of(const std::function<void()>& act) {
   return ErrorKind::failed;
 }
 
-// A memory of its own kind each: all tokens, sliding windows, and states that cannot go back.
+// One case per kind of memory: all tokens, sliding windows, and states that cannot go back.
 enum class Memory { full, windows, recurrent };
 
 struct Case {
@@ -118,9 +118,9 @@ Metadata describe(Memory memory) {
   return m;
 }
 
-class Memories : public testing::TestWithParam<Case> {
+class MemoryKinds : public testing::TestWithParam<Case> {
  protected:
-  Memories() : file_(describe(GetParam().memory), 3) {
+  MemoryKinds() : file_(describe(GetParam().memory), 3) {
     LocalOptions options = small();
     options.ubatch = 64;
     options.flash_attention = "off";
@@ -147,7 +147,7 @@ class Memories : public testing::TestWithParam<Case> {
   std::span<const Token> tokens(std::size_t first, std::size_t count) const {
     return std::span(tokens_).subspan(first, count);
   }
-  // A fresh timeline's word on tokens that come after others.
+  // A fresh timeline's scores of tokens that follow others.
   std::vector<double> fresh(std::span<const Token> before, std::span<const Token> after) {
     const auto timeline = model_->timeline();
     timeline->append(before);
@@ -167,7 +167,7 @@ class Memories : public testing::TestWithParam<Case> {
   std::vector<Token> tokens_;
 };
 
-TEST_P(Memories, ScoresAreTheObservedLogitsNormalised) {
+TEST_P(MemoryKinds, ScoresAreTheNormalisedLogits) {
   const std::vector<double> scores = model_->timeline()->append_scored(tokens_);
   const auto observed = model_->timeline();
   const Rows rows = observe(*observed, tokens_);
@@ -181,7 +181,7 @@ TEST_P(Memories, ScoresAreTheObservedLogitsNormalised) {
   }
 }
 
-TEST_P(Memories, ScoresAndLogitsComeFromOnePass) {
+TEST_P(MemoryKinds, ScoresAndLogitsComeFromOnePass) {
   const std::vector<double> scores = model_->timeline()->append_scored(tokens_);
   const Rows rows = observe(*model_->timeline(), tokens_);
   const std::vector<std::size_t> wanted{0, 63, 64, 200, 419};
@@ -195,8 +195,8 @@ TEST_P(Memories, ScoresAndLogitsComeFromOnePass) {
   for (std::size_t i = 1; i < scores.size(); ++i) EXPECT_EQ(both[i], scores[i]) << i;
 }
 
-// The accelerator's way, taken on the CPU.
-TEST_P(Memories, ScoresComputedInPlaceAreTheSame) {
+// The path for accelerators, run on the CPU.
+TEST_P(MemoryKinds, ScoresComputedInPlaceAreTheSame) {
   auto& local = dynamic_cast<LocalModel&>(*model_);
   local.score_on(LocalModel::Scoring::host);
   const std::vector<double> here = model_->timeline()->append_scored(tokens_);
@@ -206,14 +206,14 @@ TEST_P(Memories, ScoresComputedInPlaceAreTheSame) {
   for (std::size_t i = 1; i < tokens_.size(); ++i) EXPECT_NEAR(there[i], here[i], 1e-5) << i;
 }
 
-TEST_P(Memories, SameCallsGiveTheSameBits) {
+TEST_P(MemoryKinds, SameCallsGiveTheSameBits) {
   std::vector<double> first = model_->timeline()->append_scored(tokens_);
   std::vector<double> second = model_->timeline()->append_scored(tokens_);
   first[0] = second[0] = 0;
   EXPECT_EQ(first, second);
 }
 
-TEST_P(Memories, AppendsInPartsScoreAsOne) {
+TEST_P(MemoryKinds, AppendingInPartsGivesTheSameScores) {
   const std::vector<double> whole = model_->timeline()->append_scored(tokens(0, 400));
   const auto parts = model_->timeline();
   std::vector<double> scores;
@@ -225,7 +225,7 @@ TEST_P(Memories, AppendsInPartsScoreAsOne) {
   expect_close(scores, whole);
 }
 
-TEST_P(Memories, ObserversMayOverwriteTheTokens) {
+TEST_P(MemoryKinds, ObserversMayOverwriteTheTokens) {
   const std::vector<std::size_t> last = {99};
   for (const bool scored : {false, true}) {
     std::vector<Token> mine(tokens_.begin(), tokens_.begin() + 100);
@@ -243,7 +243,7 @@ TEST_P(Memories, ObserversMayOverwriteTheTokens) {
   }
 }
 
-TEST_P(Memories, ObserversOfSeveralReadingsMayEndThem) {
+TEST_P(MemoryKinds, ObserversOfSeveralReadingsMayEndThem) {
   std::vector<std::unique_ptr<Timeline>> timelines;
   std::vector<std::vector<Token>> prompts;
   std::vector<Reading> readings;
@@ -261,7 +261,7 @@ TEST_P(Memories, ObserversOfSeveralReadingsMayEndThem) {
   EXPECT_EQ(timelines[1]->tokens(), std::vector<Token>(tokens_.begin() + 1, tokens_.begin() + 20));
 }
 
-TEST_P(Memories, ASavedSequenceComesBack) {
+TEST_P(MemoryKinds, SavedSequenceIsRestored) {
   const test::TempFolder folder;
   std::size_t rung = 0;
   {
@@ -277,7 +277,7 @@ TEST_P(Memories, ASavedSequenceComesBack) {
 
 // Counts, positions and sequence numbers of a state are small numbers. Whatever they are changed
 // to, the engine answers with an error or with a timeline of the same tokens.
-TEST_P(Memories, AForgedStateDoesNotAbort) {
+TEST_P(MemoryKinds, ForgedStateDoesNotAbort) {
   const test::TempFolder folder;
   constexpr std::uint32_t kTokens = 37;
   std::size_t rung = 0;
@@ -308,7 +308,7 @@ TEST_P(Memories, AForgedStateDoesNotAbort) {
   EXPECT_GE(tried, 20U);
 }
 
-TEST_P(Memories, ForksGoTheirOwnWays) {
+TEST_P(MemoryKinds, ForksAreIndependent) {
   const auto trunk = model_->timeline();
   trunk->append(tokens(0, 300));
   const auto fork = trunk->fork();
@@ -319,7 +319,7 @@ TEST_P(Memories, ForksGoTheirOwnWays) {
   expect_close(by_fork, fresh(tokens(0, 300), tokens(360, 60)));
 }
 
-TEST_P(Memories, ForksOutliveTheirParents) {
+TEST_P(MemoryKinds, ForksOutliveTheirParents) {
   auto parent = model_->timeline();
   parent->append(tokens(0, 150));
   const auto child = parent->fork();
@@ -327,7 +327,7 @@ TEST_P(Memories, ForksOutliveTheirParents) {
   expect_close(child->append_scored(tokens(150, 50)), fresh(tokens(0, 150), tokens(150, 50)));
 }
 
-TEST_P(Memories, TruncationForgets) {
+TEST_P(MemoryKinds, TruncationRemovesTokens) {
   const auto timeline = model_->timeline();
   timeline->append(tokens(0, 300));
   timeline->truncate(200);
@@ -347,7 +347,7 @@ TEST_P(Memories, TruncationForgets) {
   EXPECT_THROW(timeline->truncate(101), Error);
 }
 
-TEST_P(Memories, GreedyGenerationIsTheBestTokenEachTime) {
+TEST_P(MemoryKinds, GreedyGenerationPicksTheTopToken) {
   const auto timeline = model_->timeline();
   timeline->append(tokens(0, 100));
   GenerateOptions options;
@@ -366,14 +366,14 @@ TEST_P(Memories, GreedyGenerationIsTheBestTokenEachTime) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Memories,
+INSTANTIATE_TEST_SUITE_P(Kinds, MemoryKinds,
                          testing::Values(Case{Memory::full, false}, Case{Memory::windows, false},
                                          Case{Memory::recurrent, false}, Case{Memory::full, true},
                                          Case{Memory::windows, true},
                                          Case{Memory::recurrent, true}),
                          testing::PrintToStringParamName());
 
-TEST(Timeline, ComputesAgainWhatAWindowForgot) {
+TEST(Timeline, RecomputesWhatTheSlidingWindowDropped) {
   const RandomModel file(describe(Memory::windows), 3);
   LocalOptions options = small();
   options.context = 1024;
@@ -412,7 +412,7 @@ TEST(Timeline, ReportsNanLogits) {
             ErrorKind::failed);
 }
 
-TEST(Timeline, GoesOnToTheEndOfTheContextAndNoFurther) {
+TEST(Timeline, FillsTheContextAndNoMore) {
   LocalOptions options = small();
   options.context = 512;
   const auto model = open_local(read_model(MRROPE_TINY_MODEL), options);
@@ -423,7 +423,7 @@ TEST(Timeline, GoesOnToTheEndOfTheContextAndNoFurther) {
   timeline->append(std::span(tokens).first(512));
   EXPECT_EQ(timeline->length(), 512);
   EXPECT_EQ(kind_of([&] { timeline->append(std::span(tokens).first(1)); }), ErrorKind::usage);
-  // Another timeline finds no room, says so, and leaves the first alone.
+  // Another timeline finds no room, reports it, and does not change the first.
   const auto other = model->timeline();
   EXPECT_EQ(kind_of([&] { other->append(std::span(tokens).first(10)); }), ErrorKind::usage);
   EXPECT_EQ(other->length(), 0);
@@ -432,7 +432,7 @@ TEST(Timeline, GoesOnToTheEndOfTheContextAndNoFurther) {
   EXPECT_EQ(other->length(), 10);
 }
 
-TEST(Timeline, GeneratesAfterAStepThatFoundNoRoom) {
+TEST(Timeline, GeneratesAfterAStepThatDidNotFit) {
   LocalOptions options = small();
   options.context = 512;
   const auto model = open_local(read_model(MRROPE_TINY_MODEL), options);
@@ -503,7 +503,7 @@ TEST(Timeline, GenerationStops) {
   EXPECT_EQ(pieces, 3);
 }
 
-TEST(Timeline, SamplingRepeatsWithItsSeed) {
+TEST(Timeline, SameSeedGivesTheSameSamples) {
   tiny().use(ladder("none", 1));
   const auto timeline = tiny().timeline();
   timeline->append(text(60));
@@ -572,7 +572,7 @@ TEST(LocalModel, NamesTheConversionOfACheckpoint) {
   }
 }
 
-TEST(LocalModel, RefusesWhatWillNotFit) {
+TEST(LocalModel, RefusesAModelThatDoesNotFitInMemory) {
   LocalOptions options = small();
   options.context = 1 << 30;
   try {

@@ -5,8 +5,8 @@ import struct
 
 
 def with_template(model, template, folder):
-    """A copy of the model with a chat template. A record that is a multiple of 32 bytes long leaves the
-    alignment of all that follows as it is."""
+    """A copy of the model with a chat template. The new record is a multiple of 32 bytes long, so the
+    alignment of everything after it does not change."""
     data = pathlib.Path(model).read_bytes()
     magic, version, tensors, pairs = struct.unpack_from("<4sIQQ", data)
     key = b"tokenizer.chat_template"

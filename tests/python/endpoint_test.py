@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""llama-server of the same build as an endpoint, against the local engine on the same samples.
+"""llama-server of the same build as an endpoint, compared with the local engine on the same samples.
 
 endpoint_test.py MRROPE LLAMA_SERVER MODEL.gguf
 
-Greedy answers must be the same, sample by sample, but where the top two logits of some step all but
-tie; those are counted. Then once more through a proxy that breaks every request in some way before
-it lets it pass. Standard library only.
+Greedy answers must be the same, sample by sample, except where the top two logits of some step are
+nearly equal; those are counted. The same again through a proxy that breaks every request in some way
+before it passes it on. Standard library only.
 """
 import hashlib
 import http.client
@@ -24,20 +24,20 @@ if len(sys.argv) > 2 and not pathlib.Path(sys.argv[2]).exists():
     sys.exit(77)
 
 # The weights are in Q8_0: activations are rounded to eight bits, and batches of another shape round
-# others. Logits of the same model computed in two ways were seen to differ by up to 0.59, so below
-# this gap either token may win.
+# differently. Logits of the same model computed in two ways differed by up to 0.59, so below this gap
+# either token may win.
 TIE = 0.6
-STALL = 20  # seconds of silence after which a request is tried again
+STALL = 20  # seconds without a reply after which a request is retried
 NEEDLE = ["eval", "needle", "--form", "planted", "--lengths", "512,1k", "--depths",
           "0,25,50,75,100", "--samples", "4"]
-# This vocabulary joins words to others in a text than alone, so that samples counted word by word,
-# as they are here, need the same vocabulary there.
+# In this vocabulary, words have other tokens inside a text than alone. Samples are counted word by word,
+# so the server side needs the same vocabulary.
 PASSKEY = ["eval", "infinitebench", "--lengths", "512", "--tasks", "passkey,number_string",
            "--samples", "10"]
 
 
 class Server:
-    """llama-server on a free port, with four places of 1024 tokens each."""
+    """llama-server on a free port, with four slots of 1024 tokens each."""
 
     def __init__(self, program, model, places=4, context=1024, more=()):
         with socket.socket() as s:
@@ -70,7 +70,7 @@ class Server:
 
 
 class Proxy:
-    """Passes requests on, after it has broken each answer once. bodies: those of completions."""
+    """Passes requests on after breaking each answer once. bodies: those of completions."""
 
     def __init__(self, port, faulty=True):
         proxy = self
@@ -135,7 +135,7 @@ class Proxy:
                 connection.close()
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.handle_error = lambda *unused: None  # those who gave up waiting
+        self.server.handle_error = lambda *unused: None  # clients that stopped waiting
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -148,7 +148,7 @@ def run(*command):
 
 
 def answers(folder):
-    """Every answer of a run by what was asked."""
+    """Every answer of a run, by its sample."""
     found = {}
     for line in (folder / "journal.jsonl").read_text().splitlines()[1:]:
         unit = json.loads(line)
@@ -160,13 +160,13 @@ def answers(folder):
 
 
 def compare(name, here, there, most):
-    assert here.keys() == there.keys() and here, f"{name}: other samples"
+    assert here.keys() == there.keys() and here, f"{name}: the samples differ"
     ties = 0
     for key, local in here.items():
         served = there[key]
         assert local.get("prompt_tokens") == served.get("prompt_tokens"), (key, local, served)
         assert local.get("expected") == served.get("expected"), (key, local, served)
-        # A local answer ends where no word can change its score any more.
+        # A local answer ends once further words cannot change its score.
         same = (served["text"].startswith(local["text"]) if local.get("finish") == "decided"
                 else served["text"] == local["text"])
         if same:
@@ -174,7 +174,7 @@ def compare(name, here, there, most):
         assert local["gap"] < TIE, f"{name} {key}: {local} and {served}"
         ties += 1
     print(f"{name}: {len(here) - ties} of {len(here)} answers the same, {ties} near-ties (gap < {TIE})")
-    assert ties <= most * len(here), "too many to be chance"
+    assert ties <= most * len(here), "too many differences to be chance"
 
 
 def main():
@@ -182,7 +182,7 @@ def main():
     with tempfile.TemporaryDirectory() as name, Server(program, model) as server:
         folder = pathlib.Path(name)
         proxy = Proxy(server.port)
-        # What the model finds hangs on no near-tie. Here it makes up passkeys, digit by digit.
+        # Needles that the model finds involve no near-ties. Here it makes up passkeys, digit by digit.
         for task, line, most in (("needle", NEEDLE, 0.05), ("passkey", PASSKEY, 0.5)):
             run(mrrope, *line[:2], model, *line[2:], "--methods", "none", "-ngl", 0, "-o",
                 folder / task)
@@ -196,7 +196,7 @@ def main():
                 assert "usage" not in done.stderr, done.stderr
                 assert kind == "server" or "problems with the server" in done.stderr, done.stderr
         assert len(proxy.faults) == 5, proxy.faults
-        print("faults on the way:", proxy.faults)
+        print("faults of the proxy:", proxy.faults)
 
 
 if __name__ == "__main__":

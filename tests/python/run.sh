@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh VENV MRROPE SCORE_TOKENS MODEL TEXT: transformers_test.py in a Python that has what it needs:
+# run.sh VENV MRROPE SCORE_TOKENS MODEL TEXT: transformers_test.py in a Python that has the packages it needs:
 # $MRROPE_PYTHON, or a virtual environment that is filled from PyPI the first time (about 100 s where
 # torch comes without CUDA). Exit code 77: skipped.
 set -euo pipefail
@@ -26,7 +26,7 @@ if ! "$python" -c "$probe" 2>/dev/null; then
   # Elsewhere PyPI's torch brings gigabytes of CUDA: too much for a test.
   case "$(uname -sm)" in
     "Linux aarch64" | "Darwin arm64") ;;
-    *) skip "no Python with the packages, and they are installed by themselves on arm64 only" ;;
+    *) skip "no Python with the packages, and they are installed automatically only on arm64" ;;
   esac
   rm -rf "$venv"
   python3 -m venv "$venv" || skip "python3 -m venv failed"

@@ -19,7 +19,7 @@ skip() {
 
 python=${MRROPE_PYTHON:-$venv/bin/python}
 if ! "$python" -c 'import openai' 2>/dev/null; then
-  [ -z "${MRROPE_PYTHON:-}" ] || skip "MRROPE_PYTHON lacks it"
+  [ -z "${MRROPE_PYTHON:-}" ] || skip "MRROPE_PYTHON lacks the openai package"
   rm -rf "$venv"
   python3 -m venv "$venv" || skip "python3 -m venv failed"
   "$venv/bin/python" -m pip install --disable-pip-version-check --quiet openai==3.49.0 \

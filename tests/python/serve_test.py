@@ -36,11 +36,11 @@ CTX = 4096  # the model's window is 1024
 TEXT = "The river ran past the mill and the old house. Every morning the miller opened the gate. "
 CHAT = ("{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}"
         "{% if add_generation_prompt %}<assistant>{% endif %}")
-# Ends, in a thousand years.
+# Ends after a thousand years.
 ENDLESS = ("{% for a in range(999) %}" * 5 + "{% endfor %}" * 5)
-# A gap below which two logits may change places from batch to batch. Conversations share one cache, so
-# sums run over other cells in another order; the rounding of activations to 8 bits before products with
-# quantised weights makes steps of last bits. llama-server with --kv-unified shows the same: on 16
+# A gap below which two logits may swap places from batch to batch. Conversations share one cache, so
+# sums run over other cells in another order, and rounding activations to 8 bits before they are multiplied
+# by quantised weights turns differences in the last bits into steps. llama-server with --kv-unified shows the same: on 16
 # prompts of this model, alone and 8 at a time, log-probabilities differ by 0.02 in the median and by up
 # to 0.17. Models in f32 agree to 1e-4 (tests/integration/elastic_test.cpp).
 TIE = 0.25
@@ -80,7 +80,7 @@ class Server:
                              max_retries=0, timeout=300, **more)
 
     def send(self, method, path, body=None, headers=None):
-        """Status, and the body as JSON or else as text."""
+        """The status, and the body as JSON if it is JSON, otherwise as text."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         if isinstance(body, (dict, list)):
             body = json.dumps(body)
@@ -121,7 +121,7 @@ class Server:
                         "the server is idle")
 
     def memory(self):
-        """Resident bytes that are the process's own: not the model file."""
+        """Resident bytes of the process itself, without the model file."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"RssAnon:\s+(\d+) kB", status).group(1)) * 1024
 
@@ -148,7 +148,7 @@ class Api(unittest.TestCase):
         cls.server.__exit__(None)
         cls.folder.cleanup()
 
-    def test_what_it_says_of_itself(self):
+    def test_information_routes(self):
         get = lambda path: self.server.send("GET", path)
         self.assertEqual(get("/health"), (200, {"status": "ok"}))
         props = get("/props")[1]
@@ -162,10 +162,10 @@ class Api(unittest.TestCase):
         for line in text.splitlines():
             self.assertRegex(line, r'^(# (HELP|TYPE) mrrope_\w+ .+|mrrope_\w+(\{\w+="\w+"\})? [0-9.e+-]+)$')
 
-    def test_completion_is_the_local_engines(self):
+    def test_completion_matches_the_local_engine(self):
         for repeats, rung in ((3, 0), (70, 2)):
             prompt = TEXT * repeats
-            with Server("--parallel", "1") as server:  # alone in its cache: to the last bit
+            with Server("--parallel", "1") as server:  # alone in its cache: equal to the last bit
                 answer = server.client().completions.create(model=NAME, prompt=prompt, max_tokens=24,
                                                             temperature=0)
             local = generate(prompt, 24, self.folder.name, "-t", "2")
@@ -220,7 +220,7 @@ class Api(unittest.TestCase):
         self.assertEqual(chunks[-1].usage.completion_tokens, whole.usage.completion_tokens)
         self.assertEqual(chunks[-2].choices[0].finish_reason, whole.choices[0].finish_reason)
         self.assertIn("rung", chunks[5].mrrope)
-        # The template is what joins them.
+        # The template joins the messages.
         prompt = f"<system> Be brief.\n<user> {TEXT}\nGo on.\n<assistant>"
         again = client.completions.create(model=self.model, prompt=prompt, max_tokens=20, temperature=0)
         self.assertEqual(again.choices[0].text, whole.choices[0].message.content)
@@ -264,7 +264,7 @@ class Api(unittest.TestCase):
                          chat.choices[0].message.content)
         self.assertEqual([len(c.top_logprobs) for c in content], [2] * len(content))
 
-    def test_a_conversation_goes_on(self):
+    def test_a_conversation_reuses_its_cache(self):
         messages = [{"role": "user", "content": TEXT * 20}]
         client = self.server.client()
         first = client.chat.completions.create(model=self.model, messages=messages, max_tokens=30,
@@ -276,7 +276,7 @@ class Api(unittest.TestCase):
         kept = second.usage.prompt_tokens_details.cached_tokens
         self.assertGreaterEqual(kept, first.usage.prompt_tokens)
         self.assertLess(second.usage.prompt_tokens - kept, 60)
-        # The same as if all of it had been read at once.
+        # The same answer as when everything is read at once.
         with Server("--parallel", "1", model=self.chat_model) as other:
             alone = other.client().chat.completions.create(model=self.model, messages=messages,
                                                            max_tokens=30, temperature=0)
@@ -300,7 +300,7 @@ class Api(unittest.TestCase):
         for event in events[:-1]:
             self.assertEqual(json.loads(event.removeprefix("data: "))["object"], "text_completion")
 
-    def test_errors_of_the_package(self):
+    def test_errors_through_the_openai_package(self):
         client = self.server.client()
         with self.assertRaises(openai.NotFoundError) as caught:
             client.completions.create(model="gpt-9", prompt="x")
@@ -363,13 +363,13 @@ class Api(unittest.TestCase):
             status, answer = self.server.send(method, path)
             self.assertEqual(status, expected, path[:40])
             self.assertIn("message", answer["error"])
-        with self.assertRaises(ConnectionError):  # a line that long is not read to its end
+        with self.assertRaises(ConnectionError):  # such a long line is not read to its end
             self.server.send("GET", "/" + "a" * 50000)
         for headers in ({"X" * 9000: "y"}, {f"H{i}": "y" for i in range(200)}):
             self.assertEqual(self.server.send("GET", "/health", headers=headers)[0], 400)
         self.assertEqual(len(self.server.complete(TEXT, 4)["choices"]), 1)
 
-    def test_pages_of_other_sites_are_turned_away(self):
+    def test_cross_origin_requests_are_refused(self):
         def status(**headers):
             return self.server.send("GET", "/v1/models", headers=headers)[0]
         self.assertEqual(status(Origin="http://evil.example"), 403)
@@ -378,7 +378,7 @@ class Api(unittest.TestCase):
         self.assertEqual(status(Host=own, Origin=f"http://{own}"), 200)
         self.assertEqual(status(Host=f"localhost:{self.server.port}"), 200)
 
-    def test_slow_headers_disturb_nobody(self):
+    def test_slow_headers_do_not_block_others(self):
         began = time.monotonic()
         slow = []
         for i in range(150):
@@ -387,7 +387,7 @@ class Api(unittest.TestCase):
             slow.append(s)
         drip = slow[1]
         self.assertEqual(self.server.send("GET", "/health")[0], 200)
-        self.assertEqual(select.select(slow, [], [], 0)[0], [])  # and none was given up for it
+        self.assertEqual(select.select(slow, [], [], 0)[0], [])  # and none of them was closed
         self.server.complete(TEXT, 2)
         closed = None
         while time.monotonic() - began < 120 and closed is None:
@@ -401,11 +401,11 @@ class Api(unittest.TestCase):
                 closed = drip.recv(4096)
             except TimeoutError:
                 pass
-        self.assertIsNotNone(closed, "a client that drips keeps its thread for ever")
+        self.assertIsNotNone(closed, "a slow client keeps its thread forever")
         for s in slow:
             s.close()
 
-    def test_who_hangs_up_is_not_served(self):
+    def test_work_stops_when_a_client_disconnects(self):
         self.server.wait_until_idle()
         before = self.server.metric('answers_total{end="cancelled"}')
         body = json.dumps({"prompt": TEXT, "max_tokens": 3000, "temperature": 0, "stream": True})
@@ -420,7 +420,7 @@ class Api(unittest.TestCase):
 
 
 class Limits(unittest.TestCase):
-    def test_the_key(self):
+    def test_api_key(self):
         with tempfile.TemporaryDirectory() as folder:
             key = pathlib.Path(folder) / "key.txt"
             key.write_text("sesame-0123456789\n")
@@ -438,7 +438,7 @@ class Limits(unittest.TestCase):
                                      capture_output=True, text=True)
             self.assertEqual(refused.returncode, 2)
 
-    def test_queue_time_and_shutdown(self):
+    def test_queue_timeout_and_shutdown(self):
         with Server("--parallel", "1", "--queue", "1", "--timeout", "4") as server:
             long = {"prompt": TEXT, "max_tokens": 4000, "temperature": 0}
             answers = []
@@ -452,7 +452,7 @@ class Limits(unittest.TestCase):
             self.assertEqual((status, answer["error"]["type"]), (429, "rate_limit_error"))
             for thread in waiting:
                 thread.join()
-            # Each either wrote all it might or ran out of time; nothing else.
+            # Each one either wrote all its tokens or ran out of time.
             for status, answer in answers:
                 self.assertIn(status, (200, 504), answer)
         with Server("--parallel", "1") as server:
@@ -460,7 +460,7 @@ class Limits(unittest.TestCase):
                                                         temperature=0, stream=True)
             parts = [next(stream)]
             server.process.send_signal(signal.SIGTERM)
-            try:  # the signal takes some time; until then it is served
+            try:  # the signal takes some time to arrive; until then requests are served
                 while server.post("/v1/completions", {"prompt": "x", "max_tokens": 1})[0] != 503:
                     pass
             except ConnectionError:
@@ -471,17 +471,17 @@ class Limits(unittest.TestCase):
             self.assertGreater(written, 300)
             self.assertEqual(server.process.wait(30), 0)
 
-    def test_an_endless_template(self):
+    def test_endless_template(self):
         with tempfile.TemporaryDirectory() as folder:
             with Server("--parallel", "1", model=with_template(MODEL, ENDLESS, folder)) as server:
                 self.assertIn("chat template", server.said())
                 status, answer = server.post("/v1/chat/completions",
                                              {"messages": [{"role": "user", "content": "x"}]})
                 self.assertEqual(status, 400)
-                # Whichever limit it meets first on this machine.
+                # Whichever limit it reaches first on this machine.
                 self.assertRegex(answer["error"]["message"], "ran for more than|more memory than it may")
                 self.assertEqual(server.complete(TEXT, 3)["usage"]["completion_tokens"], 3)
-            # One that ends for short messages only.
+            # A template that ends only for short messages.
             slow = "{% if messages[0].content|length > 50 %}" + ENDLESS + "{% endif %}ok"
             with Server("--parallel", "1", model=with_template(MODEL, slow, folder)) as server:
                 say = lambda text: server.post("/v1/chat/completions", {
@@ -492,7 +492,7 @@ class Limits(unittest.TestCase):
 
 
 class Load(unittest.TestCase):
-    """Many clients, sizes across the rungs, some hanging up in the middle."""
+    """Many clients with sizes across the rungs; some disconnect in the middle."""
 
     def prompts(self):
         texts = sorted((pathlib.Path(MODEL).resolve().parent.parent / "data" / "texts").iterdir())
@@ -512,7 +512,7 @@ class Load(unittest.TestCase):
         return None
 
     def test_load(self):
-        # A window of 32 puts ten rungs into few tokens.
+        # With a window of 32, a few tokens cross ten rungs.
         with Server("--parallel", "8", "--queue", "64", "--train-ctx", "32", ctx=224) as server:
             prompts = self.prompts()
             sizes = [len(server.post("/tokenize", {"content": p})[1]["tokens"]) for p in prompts]
@@ -560,7 +560,7 @@ class Load(unittest.TestCase):
                 with concurrent.futures.ThreadPoolExecutor(32) as pool:
                     for done in concurrent.futures.as_completed(
                             [pool.submit(one, first + n) for n in range(count)]):
-                        done.result()  # an exception is a request not answered properly
+                        done.result()  # an exception means that a request was not answered properly
                 server.wait_until_idle()
                 memory.append(server.memory())
 
@@ -576,8 +576,8 @@ class Load(unittest.TestCase):
                   f"memory MiB: {[m >> 20 for m in memory]}")
             self.assertTrue(all(t < TIE for t in ties), ties)
             self.assertGreater(turns, 10)
-            # Flat: what the first burst touched is there; later ones add no more than what threads
-            # and allocators keep.
+            # Memory stays flat: after the first burst, later ones add only what threads and
+            # allocators keep.
             self.assertLess(memory[-1] - memory[min(1, len(memory) - 1)], 24 << 20)
             failed = server.metric('answers_total{end="failed"}')
             self.assertEqual(failed, 0)

@@ -85,7 +85,7 @@ def main():
             prompt = server.post("/detokenize", {"tokens": tokens})["content"]
             prompt_file.write_text(prompt)
             length = server.get("/props")["default_generation_settings"]["n_ctx"]
-            assert length == CONTEXT, f"the server gives a slot {length} tokens"
+            assert length == CONTEXT, f"a slot of the server has {length} tokens"
             answer = server.post("/completion", {"prompt": prompt, "n_predict": ANSWER,
                                                  "temperature": 0, "cache_prompt": False})
         read = answer["timings"]["prompt_n"]

@@ -22,10 +22,10 @@ import transformers
 METHODS = {"pro": [], "uni": [], "yarn": [], "power": ["--power=-0.5"]}
 LENGTH = 4096
 
-# Both compute in float32, in another order: nats per token, over all tokens of a method.
+# Both compute in float32, in a different order: nats per token, over all tokens of a method.
 MOST = 0.02
 RMS = 0.001
-# Another method moves tokens by this much: a wrong plan would be seen.
+# Another method changes tokens by at least this much, so a wrong plan would be noticed.
 LEAST_SIGNAL = 0.05
 
 
@@ -62,7 +62,7 @@ def write_gguf(reader, tensors, path):
 
 
 def to_halves(rows, head):
-    """Queries and keys back from llama.cpp's interleaved pairs."""
+    """Queries and keys converted back from llama.cpp's interleaved pairs."""
     return rows.reshape(-1, head // 2, 2, rows.shape[-1]).swapaxes(1, 2).reshape(rows.shape)
 
 
@@ -127,7 +127,7 @@ def check_scores(mrrope, score_tokens, work, text):
         seen[method] = theirs
     for method in METHODS:
         other = "pro" if method in ("uni", "power") else "uni"
-        assert numpy.abs(seen[method] - seen[other]).mean() > LEAST_SIGNAL, "cannot fail"
+        assert numpy.abs(seen[method] - seen[other]).mean() > LEAST_SIGNAL, "this test could not fail"
 
 
 def check_dialects(mrrope, work):
@@ -143,7 +143,7 @@ def check_dialects(mrrope, work):
 
 
 def check_gguf_package(mrrope, model, work):
-    """The gguf package reads the export: the plan is there, and all else is as it was."""
+    """The gguf package reads the export: the plan is there, and everything else is unchanged."""
     out = work / "exported.gguf"
     plan = json.loads(run(mrrope, "plan", model, "--method", "pro", "--ctx", LENGTH, "--json"))
     run(mrrope, "export", model, "--method", "pro", "--ctx", LENGTH, "-o", out, "--no-verify")
@@ -164,7 +164,7 @@ def check_gguf_package(mrrope, model, work):
     for name, field in before.fields.items():
         if name not in changed and not name.startswith("GGUF."):
             assert value(after.fields[name]) == value(field), name
-    print(f"gguf package: {len(new)} tensors and {len(before.fields)} keys as they were")
+    print(f"gguf package: {len(new)} tensors and {len(before.fields)} keys are unchanged")
 
 
 def main():

@@ -1,6 +1,6 @@
-# Fails on an include against the module order, on a namespace that is not the module's, on two types of
-# one name in one namespace (the linker would take one for the other), on a comparison with the name of a method outside its row, and on a source that is
-# not ASCII.
+# Fails on an include that violates the module order, on a namespace that is not the module's, on two types
+# of one name in one namespace (the linker would mistake one for the other), on a comparison with the name
+# of a method outside its row, and on a source that is not ASCII.
 # Run: cmake -D ROOT=. -P tests/style/check.cmake
 cmake_minimum_required(VERSION 3.25)
 get_filename_component(ROOT ${ROOT} ABSOLUTE)

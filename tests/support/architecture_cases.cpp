@@ -23,7 +23,7 @@ bool has_latent_keys(std::string_view name) {
   return find_architecture(name)->latent_attention || is_one_of(name, {"kimi-linear", "kimi-k3"});
 }
 
-// Some architectures insist on rotating whole heads; these are known to rotate a part of them.
+// Some architectures must rotate whole heads; these are known to rotate a part of them.
 int rotary_dim(std::string_view name) {
   const bool part =
       has_latent_keys(name) ||
@@ -203,7 +203,7 @@ ArchitectureCase make_case(const Architecture& row, std::string variant = {}) {
   return probe;
 }
 
-// Every row of the table as its default, and again with each key that its rule listens to.
+// Every row of the table as its default, and again with each key that its rule reads.
 void add_row(std::vector<ArchitectureCase>& cases, const Architecture& row) {
   const LayerRule& rule = row.layers;
   cases.push_back(make_case(row));

@@ -12,8 +12,8 @@
 
 namespace mrrope {
 
-// One model to build: the keys that decide about its layers, and a word that tells it from others
-// of the same architecture.
+// One model to build: the keys that decide about its layers, and a word that distinguishes it from
+// others of the same architecture.
 struct ArchitectureCase {
   static constexpr int kContextLength = 1024;
 
@@ -29,7 +29,7 @@ struct ArchitectureCase {
 
 void PrintTo(const ArchitectureCase& sample, std::ostream* out);
 
-// Every row as its default, and again with each key that its rule listens to.
+// Every row as its default, and again with each key that its rule reads.
 std::vector<ArchitectureCase> architecture_cases();
 
 // Rows without a case.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the real command and keeps what it said.
+// Runs the real command and keeps its output.
 #pragma once
 
 #include <sys/types.h>

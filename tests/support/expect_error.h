@@ -36,7 +36,7 @@ inline testing::AssertionResult throws_error(const std::function<void()>& action
   return testing::AssertionFailure() << "nothing was thrown";
 }
 
-// The same for an action with commas in it, which a macro would take apart.
+// The same for an action with commas in it, which a macro would split.
 inline void expect_error(ErrorKind kind, const std::string& word,
                          const std::function<void()>& action) {
   EXPECT_TRUE(throws_error(action, kind, {word}));

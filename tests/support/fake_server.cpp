@@ -52,7 +52,7 @@ FakeServer::FakeServer(const FakeServerOptions& given)
       return httplib::Server::HandlerResponse::Unhandled;
     }
     r.status = 401;
-    // As some do: the key stands in the complaint.
+    // As some servers do: the error message contains the key.
     say(r, {{"error", {{"message", "wrong key: " + q.get_header_value("Authorization")}}}});
     return httplib::Server::HandlerResponse::Handled;
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An OpenAI-compatible server without a model, on loopback: tokens are bytes, the answer is a pure
-// function of the prompt. It can be told to misbehave in every way that servers do.
+// function of the prompt. It can misbehave in every way that servers do.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct FakeServerOptions {
   std::int64_t context = 4096;
   std::string key{};   // asked for, where not empty
   double seconds = 0;  // that an answer takes
-  int gate = 0;        // nothing is answered before so many were under way at once
+  int gate = 0;        // nothing is answered before this many were in flight at once
 };
 
 class FakeServer {

@@ -39,7 +39,7 @@ class Metadata {
   std::string architecture_;
 };
 
-// A file that goes when this object does.
+// A file that is removed with this object.
 class RandomModel {
  public:
   // Norms are 1 + 0.1 N, matrices N / sqrt(fan-in), those of queries and keys 1.6 times that:

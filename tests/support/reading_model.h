@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scripted model with a mind of its own: it sees the whole prompt as text and says what a
-// function of the test makes of it. Keeps every prompt it was asked about.
+// The scripted model with answers from the test: a function of the test gets the whole prompt as
+// text and returns the answer. Keeps every prompt.
 #pragma once
 
 #include <functional>

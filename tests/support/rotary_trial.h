@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch with random numbers, and its judge: every element of every head against the reference,
+// A batch with random numbers, and its check: every element of every head against the reference,
 // within the bound of docs/numerics.md, and nothing else written. For the CPU and the GPU alike.
 #pragma once
 
@@ -40,7 +40,7 @@ class Numbers {
     const auto address = reinterpret_cast<std::uintptr_t>(bytes_.data());
     begin_ = (64 - address % 64) % 64 + shift * bytes_of(element);
   }
-  // The copy would lie at another alignment.
+  // The copy would have another alignment.
   Numbers(Numbers&&) = default;
   Numbers& operator=(Numbers&&) = default;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A language model without weights, for tests: byte tokens, and logits that are a pure function of
-// (seed, the numbers of the plan in force, the last tokens). It forks, forgets and fails as a real
-// one may, and counts what it computed: it reads the caller's tokens again after the observers ran,
-// climbs the rungs of its ladder, and a call that fails in the middle leaves the timeline as it
-// was.
+// (seed, the numbers of the plan in force, the last tokens). It forks, truncates and fails as a
+// real one may, and counts what it computed: it reads the caller's tokens again after the observers
+// ran, climbs the rungs of its ladder, and a call that fails in the middle leaves the timeline as
+// it was.
 #pragma once
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 # Builds the rotation kernels with their GPU test and benches on a machine that has nvcc and g++ and
 # nothing else (no Highway, no gtest, no llama.cpp), runs them, and leaves text in OUT:
 #   test.txt             the GPU test
-#   bench.txt            prefill beside the device copy, decode beside an empty kernel
-#   torch.txt            transformers, eager and compiled (only a word where torch is missing)
-#   scan-f16.txt, -f32   launch shapes side by side
+#   bench.txt            prefill compared with the device copy, decode with an empty kernel
+#   torch.txt            transformers, eager and compiled (a short note if torch is missing)
+#   scan-f16.txt, -f32   launch shapes compared
 #   took.txt             seconds of each step
 # Exit code 0 only if the test and every bench ended well; each step runs whatever the others did.
 set -euo pipefail

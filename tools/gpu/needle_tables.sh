@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The needle figures that docs/results.md quotes, by the one pinned protocol: form planted, seed 1,
 # 10 depths (the middle of every tenth) x 20 needles = 200 per length. One process per line of
-# METHODS and length, several at a time; each into a run folder of its own, so that the same command
-# goes on where it was stopped. Prints one table.
+# METHODS and length, several at a time; each into its own run folder, so that the same command
+# resumes where it stopped. Prints one table.
 #
 #   needle_tables.sh [-j JOBS] [-l LENGTHS] [-n NEEDLES] [-f FLAGS] COMMAND MODEL HAYSTACKS OUT <METHODS
 #

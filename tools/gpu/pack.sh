@@ -32,7 +32,11 @@ if [ ! -f "$bundle/debs.tar" ]; then
   tar -C "$work" -cf "$bundle/debs.tar" debs
 fi
 
+# Each file in pieces, with its hash and their number for take.sh.
 for file in "$@"; do
-  split -b "${mib}m" -d -a 3 "$file" "$bundle/$(basename "$file").part-"
+  name=$(basename "$file")
+  split -b "${mib}m" -d -a 3 "$file" "$bundle/$name.part-"
+  pieces=("$bundle/$name".part-*)
+  echo "$(sha256sum <"$file" | cut -d' ' -f1) ${#pieces[@]}" >"$bundle/$name.whole"
 done
 du -sh "$bundle" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""mrrope on the GPU beside transformers' rotation, eager and through torch.compile, in one run.
+"""mrrope on the GPU compared with transformers' rotation, eager and through torch.compile, in one run.
 
     rotary_torch.py LIBMRROPE_CUDA.so
     rotary_torch.py --warm            only compiles, so that torch finds its cache filled later

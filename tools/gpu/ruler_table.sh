@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# RULER's thirteen tasks on one GPU, several processes at a time, within a limit of time. Every
-# process has a run folder of its own, so that the same command goes on where it was stopped; OUT can
-# be carried from machine to machine between the calls. Prints one table in Markdown, with standard
+# RULER's thirteen tasks on one GPU, several processes at a time, within a time limit. Every
+# process has its own run folder, so that the same command resumes where it stopped; OUT can be copied
+# from machine to machine between the calls. Prints one table in Markdown, with standard
 # errors, and says what is missing.
 #
 #   ruler_table.sh [-j JOBS] [-s SECONDS] [-n SAMPLES] [-c CTX] [-l LENGTHS] [-m METHODS]
 #                  [-u UNTOUCHED] [-p PARTS] [-f FLAGS] [-M] COMMAND MODEL OUT
 #
-# -j: processes at once (8). -s: seconds after which what runs is told to stop (450; 0: none).
+# -j: processes at once (8). -s: seconds after which running processes are stopped (450; 0: no limit).
 # -n: samples per task (20). -c: what the plans are made for ("32k"); -l: lengths ("4k 8k 16k 32k").
 # -m: methods at all lengths ("yarn uni pro elastic:pro"). -u: lengths of the untouched model
 # ("4k 8k 16k"). -p: the tasks of each process ("vt,cwe qa_1"; all thirteen in five parts). -f: for
 # every process, such as "-t 2 -ub 2048". -M: start NVIDIA's MPS daemon for the
-# time of the run, so that kernels of several processes run at once.
+# duration of the run, so that kernels of several processes run at once.
 set -euo pipefail
 
 jobs=8 seconds=450 samples=20 ctx=32k lengths="4k 8k 16k 32k" methods="yarn uni pro elastic:pro"
 untouched="4k 8k 16k" flags="-t 2 -ub 2048" mps=""
-# Parts of about the same cost: some tasks share long beginnings, some have short answers.
+# Parts of about the same cost: some tasks share long prefixes, some have short answers.
 parts="niah_single_1,niah_single_2,niah_single_3,niah_multikey_1 niah_multikey_2,niah_multikey_3
   niah_multivalue,niah_multiquery vt,cwe,fwe qa_1,qa_2"
 while getopts j:s:n:c:l:m:u:p:f:M option; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The searches that docs/results.md quotes, side by side on one GPU. Type, one after the other:
+# The searches that docs/results.md quotes, in parallel on one GPU. Type, one after the other:
 #
 #   tune.sh -M search   mrrope TINY.gguf SMOLLM2.gguf heldout.jsonl.xz OUT
 #   tune.sh -M needles  mrrope TINY.gguf SMOLLM2.gguf heldout.jsonl.xz OUT
@@ -7,16 +7,16 @@
 #
 # search: every job of the list with its proof, into OUT/NAME. needles: the plans that were found, by
 # the pinned protocol (form planted, seed 1, ten depths). transfer: the plan found for one model, its
-# parameters on the other, beside that one's own and the published ones. Each step ends with the
+# parameters on the other, compared with that one's own and the published ones. Each step ends with the
 # tables in Markdown, in OUT/tables.md, and packs plans, tables, logs and journals into OUT.tar.gz.
-# Every process has a folder of its own, so that the same command goes on where it was stopped, on
-# another machine too once OUT.tar.gz is unpacked there (tar -C "$(dirname OUT)" -xzf OUT.tar.gz).
+# Every process has its own folder, so that the same command resumes where it stopped, on another
+# machine too once OUT.tar.gz is unpacked there (tar -C "$(dirname OUT)" -xzf OUT.tar.gz).
 # The heldout texts must be ones that neither model was trained on.
 #
 # -l FILE: the list of jobs (tune_jobs.txt in this folder). -n "NAME ...": only these of it.
-# -j: processes at once (8). -s: seconds after which what runs is told to stop (560; 0: none).
-# -f: for every process ("-t 2 -ub 2048"). -M: NVIDIA's MPS daemon for the time of the run, so that
-# kernels of several processes run at once; leave it away where one is running already.
+# -j: processes at once (8). -s: seconds after which running processes are stopped (560; 0: no limit).
+# -f: for every process ("-t 2 -ub 2048"). -M: start NVIDIA's MPS daemon for the duration of the run, so
+# that kernels of several processes run at once; omit it if one is already running.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 list=$here/tune_jobs.txt only="" jobs=8 seconds=560 flags="-t 2 -ub 2048" mps=""
@@ -35,8 +35,8 @@ out=$(cd "$out" && pwd)
 started=$(date +%s)
 depths=5,15,25,35,45,55,65,75,85,95
 
-# Runs one process: its output into NAME.txt, what it says into NAME.log. A process that is out of
-# time stops as by Ctrl-C and goes on next time; one that has finished is not started again.
+# Runs one process: its output goes to NAME.txt, its messages to NAME.log. A process that runs out
+# of time stops as by Ctrl-C and resumes next time; one that has finished is not started again.
 process() {  # NAME ARGUMENTS...
   local name=$1 status=0 begin left=0
   shift

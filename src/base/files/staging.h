@@ -29,7 +29,8 @@ class Staging {
 
   // Gives each its final name, the first one last. Without `replace` existing names are refused.
   // With it each is replaced in one step, and a file never replaces a folder or the reverse. On
-  // failure what was there before is there again. Throws Error: usage (a name is taken), failed.
+  // failure everything that was there before is restored. Throws Error: usage (a name is taken),
+  // failed.
   void publish(const std::vector<std::filesystem::path>& names, bool replace);
 
   // Removes the folder now. For a process that is about to end without destructors.

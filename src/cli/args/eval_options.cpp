@@ -118,7 +118,7 @@ eval::RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const ev
   return {flags.out, {command_line(), digest, seed, shard, precision}};
 }
 
-// Whether a terminal is there that shows 256 colours.
+// Whether stdout is a terminal that shows 256 colours.
 bool shaded_output() {
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");

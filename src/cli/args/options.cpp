@@ -176,11 +176,12 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   std::string names;
   for (const MethodInfo& m : methods()) names += cat(names.empty() ? "" : ", ", m.name);
   verb.add_option("--method,--methods", flags.methods,
-                  cat("One or more of ", names, "; elastic:NAME grows with the sequence"))
+                  cat("Method, or a list where several are compared: ", names,
+                      "; elastic:NAME grows with the sequence"))
       ->type_name("NAME,...")
       ->delimiter(',');
   verb.add_option("--scale", flags.scale, "Extend the window by this factor")->type_name("S");
-  verb.add_option("-c,--ctx", flags.ctx, "Wanted length in tokens, e.g. 32768 or 128k")
+  verb.add_option("-c,--ctx", flags.ctx, "Context length to reach in tokens, e.g. 32768 or 128k")
       ->type_name("LENGTH");
   Parameters& p = flags.parameters;
   verb.add_option("--beta-fast", p.beta_fast,
@@ -211,7 +212,8 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   verb.add_option("--headroom", flags.headroom, "Extra scale factor, at least 1")
       ->type_name("H")
       ->capture_default_str();
-  verb.add_option("--plan", flags.plan_files, "Plan file written by mrrope plan -o; repeatable")
+  verb.add_option("--plan", flags.plan_files,
+                  "Plan file written by mrrope plan or tune; repeatable")
       ->type_name("FILE")
       ->take_all();
 }

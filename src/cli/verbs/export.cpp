@@ -347,6 +347,7 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   const auto verify = [&](Staging& staging, const std::filesystem::path& folder) {
     writing.finish();
     if (flags.no_verify) return;
+    note("verifying with transformers, which takes some seconds to start");
     run_interruptibly(staging, [&] {
       try {
         proof = proof::prove_huggingface(folder, job.plan);
@@ -445,7 +446,7 @@ void add_export(CLI::App& app) {
   verb->add_option("-o,--out", flags->out, "File or folder to write")->type_name("PATH");
   verb->add_flag("--force", flags->force,
                  "Replace an existing file, or a folder that mrrope export wrote");
-  verb->add_flag("--split", flags->split, "gguf: write a split model as parts again");
+  verb->add_flag("--split", flags->split, "gguf: write a split model as split files again");
   verb->add_flag(
       "--approximate", flags->approximate,
       "gguf: allow the nearest YaRN where llama.cpp has no exact encoding; prints the error");
@@ -468,7 +469,7 @@ void add_export(CLI::App& app) {
   verb->add_option("-t,--threads", flags->threads, "Verification: CPU threads; 0: all cores")
       ->type_name("N");
   verb->add_option("--gpu-layers", flags->gpu_layers,
-                   "-ngl: verification: layers on the accelerator; -1: all")
+                   "-ngl: verification: layers on the GPU; -1: all")
       ->type_name("N");
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer(

@@ -291,7 +291,7 @@ void add_generate(CLI::App& app) {
   verb->add_option("-p,--prompt", flags->prompt, "Text to continue, or the first message of a chat")
       ->type_name("TEXT");
   verb->add_option("-f,--file", flags->file,
-                   "Read text from a file, placed before -p; - is standard input")
+                   "Read text from a file and put it before -p; - is standard input")
       ->type_name("FILE");
   verb->add_flag("--chat", flags->chat, "Chat, with the model's own template");
   verb->add_option("--system", flags->system, "With --chat: the system message")->type_name("TEXT");
@@ -329,7 +329,7 @@ void add_generate(CLI::App& app) {
       ->take_all();
   add_engine(*verb, flags->engine);
   add_climb(*verb, flags->engine);
-  verb->add_flag("-v,--verbose", flags->verbose, "Report the rung of the ladder in use");
+  verb->add_flag("-v,--verbose", flags->verbose, "Print the rung of the ladder in use");
   verb->add_flag("--json", flags->json, "Print the answer as JSON");
   verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop");
   verb->footer(

@@ -251,9 +251,9 @@ void run_inspect(const InspectFlags& flags) {
 void add_inspect(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* verb =
-      app.add_subcommand("inspect", "Show what a model is and what a longer context needs");
+      app.add_subcommand("inspect", "Show what a model is and what a longer context takes");
   add_subject(*verb, flags->subject);
-  verb->add_option("-c,--ctx", flags->ctx, "Wanted length in tokens, e.g. 32768 or 128k")
+  verb->add_option("-c,--ctx", flags->ctx, "Context length to reach in tokens, e.g. 32768 or 128k")
       ->type_name("LENGTH");
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer(

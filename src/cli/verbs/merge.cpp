@@ -45,7 +45,7 @@ void run_merge(const MergeFlags& flags) {
 void add_merge(CLI::App& app) {
   auto flags = std::make_shared<MergeFlags>();
   CLI::App* verb = app.add_subcommand("merge", "Join the shards of one evaluation");
-  verb->add_option("folders", flags->folders, "Folders of mrrope eval ... --shard, all of them")
+  verb->add_option("folders", flags->folders, "All folders written by mrrope eval ... --shard")
       ->type_name("DIR")
       ->required();
   verb->add_option("-o,--out", flags->out, "Folder for the whole run")

@@ -97,7 +97,8 @@ void add_report(CLI::App& app) {
       ->type_name("DIR")
       ->required();
   verb->add_option("-o,--out", flags->out,
-                   "The page (default: report.html in the folder, or here for several folders)")
+                   "HTML file to write (default: report.html in the folder; in the current folder "
+                   "if several are given)")
       ->type_name("FILE");
   verb->add_option("--svg", flags->svg, "Also write every chart as an SVG file")->type_name("DIR");
   verb->add_flag("--json", flags->json, "Print verdicts and results as JSON");

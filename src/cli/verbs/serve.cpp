@@ -146,12 +146,13 @@ void add_serve(CLI::App& app) {
           "to 4, as memory allows)")
       ->type_name("N")
       ->check(CLI::Range(1, 256));
-  verb->add_option("--queue", flags->server.queue, "Most requests that wait; further ones get 429")
+  verb->add_option("--queue", flags->server.queue,
+                   "Maximum number of waiting requests; more get status 429")
       ->type_name("N")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   verb->add_option("--timeout", flags->timeout,
-                   "Seconds for one answer, including the time it waits")
+                   "Time limit for one answer in seconds, including waiting")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
@@ -160,7 +161,7 @@ void add_serve(CLI::App& app) {
           ->type_name("FILE");
   add_engine(*verb, flags->engine);
   verb->add_flag("--json", flags->json, "Print the address as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Print the memory it would need, and exit");
+  verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop");
   verb->footer(
       "Examples:\n"
       "  mrrope serve model.gguf --ctx 128k\n"

@@ -230,7 +230,7 @@ void add_tune(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   verb->add_option("--proof-documents", flags->proof_documents,
-                   "Documents for the proof; 0: all that are left")
+                   "Documents for the proof; 0: all remaining ones")
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--answers", flags->search.answers,

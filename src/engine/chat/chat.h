@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prompt that a model's chat template makes of messages. A template is a program from a
-// stranger's file, so it never runs in this process.
+// The prompt that a model's chat template makes of messages. A template is a program from an
+// untrusted file, so it never runs in this process.
 #pragma once
 
 #include <sys/types.h>

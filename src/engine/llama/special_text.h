@@ -15,8 +15,8 @@
 
 namespace mrrope::engine {
 
-// Where to cut: the ends of the pieces, the last of which is the end of the text. No piece but one
-// without special tokens holds more than `most` of them.
+// Where to cut: the ends of the pieces, the last of which is the end of the text. No piece holds
+// more than `most` special tokens.
 std::vector<std::size_t> piece_ends(const llama_vocab* vocab, std::string_view text, bool special,
                                     std::size_t most);
 

@@ -266,7 +266,7 @@ void LocalTimeline::truncate(std::int64_t length) {
   if (length == this->length()) return;
   last_logits_.clear();
   const llama_memory_t memory = model_.memory();
-  // A cache of sliding windows has forgotten what lay before its window; a state cannot go back.
+  // A cache of sliding windows has dropped what was before its window; a state cannot go back.
   const std::int64_t window = llama_model_n_swa(model_.llama());
   const std::int64_t oldest = llama_memory_seq_pos_min(memory, sequence_);
   const bool reaches_back = window == 0 || oldest <= std::max<std::int64_t>(0, length - window);

@@ -130,7 +130,7 @@ HttpClient::HttpClient(const Url& url, double seconds, const std::string& key)
       std::min<std::chrono::milliseconds>(wait, std::chrono::seconds(30)));
   client.set_read_timeout(wait);
   client.set_write_timeout(wait);
-  client.set_max_timeout(wait);  // one that drips forever
+  client.set_max_timeout(wait);  // a reply that trickles in forever
   client.set_keep_alive(true);
   client.set_tcp_nodelay(true);
   client.set_follow_location(false);

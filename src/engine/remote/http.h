@@ -40,7 +40,7 @@ class HttpClient {
   HttpReply get(const std::string& path, std::size_t most);
   HttpReply post(const std::string& path, const std::string& body, std::size_t most);
 
-  // From another thread: ends the request that is under way.
+  // From another thread: ends the request in progress.
   void stop();
 
  private:

@@ -172,7 +172,7 @@ class Server {
     return cat(address(), " answers with ", trouble);
   }
 
-  // A server may repeat the key in its complaint.
+  // A server may repeat the key in its error message.
   std::string without_key(std::string words) const {
     if (options_.key.empty()) return words;
     for (std::size_t at = 0; (at = words.find(options_.key, at)) != std::string::npos;) {

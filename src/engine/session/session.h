@@ -12,7 +12,7 @@
 
 namespace mrrope::engine {
 
-// A session can only be resumed with the same of all these.
+// A session can only be resumed if all of these are the same.
 struct SessionOwner {
   std::string model;   // digest
   std::string plan;    // digest of the ladder

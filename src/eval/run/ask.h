@@ -28,9 +28,9 @@ struct AskSummary {
 // "status 429 x3, cut x1"; empty where there are none.
 std::string troubles_text(const std::map<std::string, int>& troubles);
 
-// Returns early after Ctrl-C; answers that arrived before are handed over. Throws Error where it is
-// useless to go on: what ask() throws, or (failed) after as many failures in a row as prompts are
-// in flight, at least 8.
+// Returns early after Ctrl-C; answers that arrived before are handed over. Throws Error if
+// continuing is useless: what ask() throws, or (failed) after as many failures in a row as prompts
+// are in flight, at least 8.
 AskSummary ask_all(PromptModel& model, const AskJob& job, Progress& progress);
 
 // Adds a note to the folder about what went wrong.

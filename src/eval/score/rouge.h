@@ -19,7 +19,7 @@ std::vector<std::string> rouge_words(std::string_view text, Stemming stemming = 
 double rouge1_recall(std::string_view expected, std::string_view text,
                      Stemming stemming = Stemming::off);
 
-// Whether `text` holds `expected` letter for letter, and not as a part of a longer word or number.
+// Whether `text` contains `expected` exactly, and not as part of a longer word or number.
 bool contains_answer(std::string_view expected, std::string_view text);
 
 }  // namespace mrrope::eval

@@ -15,7 +15,7 @@ struct Score {
   double value = 0;
 };
 
-// RULER: the share of expected strings that occur, in any case; or whether one of them does.
+// RULER: the share of expected strings that occur, ignoring case; or whether one of them does.
 double string_match_all(const std::vector<std::string>& expected, std::string_view text);
 double string_match_part(const std::vector<std::string>& expected, std::string_view text);
 

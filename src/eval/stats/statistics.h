@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics over a handful of documents. The unit of chance is the document: tokens of one
+// Statistics over a handful of documents. The unit of sampling is the document: tokens of one
 // document depend on each other, so no error is ever computed over tokens.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a method may be trusted, by one rule.
+// How far a method can be trusted, by one rule.
 //
 // The rule looks at bands: the tokens between one measured length and the next. A method is good to
 // length N (beyond the window) if

@@ -70,7 +70,7 @@ std::u32string upper(std::u32string text) {
     if (c >= 'a' && c <= 'z') {
       c -= 32;
     } else if (c >= 0x80) {
-      // The capital of a small letter is the one whose small letter it is.
+      // The upper case of a letter is the character whose lower case it is.
       for (const char32_t capital : {c - 32, c - 1, c - 80}) {
         if (capital != c && to_lower(capital) == c) {
           c = capital;

@@ -82,7 +82,7 @@ void read_magic(Reader& in, GgufPart& part) {
   if (magic != "GGUF") {
     const bool old = magic == "lmgg" || magic == "tjgg" || magic == "fmgg" || magic == "algg";
     corrupt(source, cat("starts with ", shown(magic), ", not with \"GGUF\""),
-            old ? "this is llama.cpp's format of before August 2023: convert the model again"
+            old ? "this is llama.cpp's format from before August 2023: convert the model again"
                 : "give a GGUF file, or the folder of a Hugging Face model");
   }
   part.version = in.u32("the version");
@@ -95,7 +95,7 @@ void read_magic(Reader& in, GgufPart& part) {
   }
   if (part.version == 1) {
     unsupported("GGUF version 1 is not read; versions 2 and 3 are",
-                "convert the model again, or rewrite it with a llama.cpp of late 2023");
+                "convert the model again, or rewrite it with a llama.cpp from late 2023");
   }
   if (part.version == 0) corrupt(source, "GGUF version 0 does not exist");
   if (part.version > 3) {

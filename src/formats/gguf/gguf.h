@@ -63,7 +63,7 @@ struct GgmlType {
   std::uint32_t bytes = 0;  // per block
 };
 
-// nullptr where ggml has no such type (or has it no more).
+// nullptr where ggml has no such type (or no longer has it).
 const GgmlType* find_ggml_type(std::uint32_t id) noexcept;
 
 constexpr std::uint32_t kGgmlF32 = 0;

@@ -31,7 +31,7 @@ GgufKeyOut integer_key(std::string key, GgufType type, std::uint64_t value);
 // becomes row 2i, row i of the second half row 2i + 1.
 struct RowOrder {
   std::uint64_t head = 0;   // rows of one head; even; 0: rows stay as they are
-  std::uint64_t heads = 0;  // so many heads from the first row on; rows after them stay
+  std::uint64_t heads = 0;  // this many heads from the first row on; rows after them stay
 };
 
 // One tensor to write.

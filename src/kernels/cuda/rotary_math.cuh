@@ -16,7 +16,7 @@ struct Turn {
 
 // Of a position times radians per position, both as fractions of a full turn in 64-bit fixed point:
 // the product wraps around at a full turn, so the reduction is exact at any position. What is left
-// is within an eighth of a turn, where two short polynomials in its square (fitted for the least
+// is within an eighth of a turn, where two short polynomials in its square (fitted to minimise the
 // largest error) are off by at most 1.3 * 2^-24.
 __device__ inline Turn turn_of(std::uint64_t turns_per_position, std::int32_t position) {
   const auto turns = static_cast<std::uint32_t>(

@@ -14,7 +14,7 @@ struct Axis {
   std::string label;
   Spacing spacing = Spacing::linear;
   bool tokens = false;               // a length of text: ticks at powers of two, written 4k
-  std::vector<double> include = {};  // values that the axis shows in any case
+  std::vector<double> include = {};  // values that the axis always shows
 };
 
 // The range of values. Never empty: low < high, both finite, both positive on a log axis.

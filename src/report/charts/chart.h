@@ -27,7 +27,7 @@ struct Series {
   std::vector<ChartPoint> points;  // x ascending
 };
 
-struct Mark {  // an upright line
+struct Mark {  // a vertical line
   double x = 0;
   std::string label;
 };

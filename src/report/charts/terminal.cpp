@@ -176,7 +176,7 @@ std::string to_terminal(const LineChart& chart, const TerminalOptions& options) 
 }
 
 std::string to_terminal(const HeatMap& map, const TerminalOptions& options) {
-  // Red over pale to blue, as on the pages; black or white on it.
+  // From red through pale to blue, as on the pages; black or white on it.
   static constexpr int kVerdict[11] = {124, 160, 209, 215, 223, 230, 195, 153, 110, 67, 18};
   static constexpr int kAmount[11] = {255, 253, 251, 249, 247, 245, 243, 241, 239, 237, 235};
   const bool verdict = map.shades == Shades::verdict;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An answer as server-sent events: OpenAI's chunks, and comments (lines that start with a colon,
-// which clients skip) that tell how far the reading of a long prompt is.
+// which clients skip) that report the progress of reading a long prompt.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class EventStream {
   EventStream(std::shared_ptr<Answer> answer, AnswerFormat format, const CompletionRequest& request,
               Failure failure);
 
-  // Waits for news and appends them to `out`. True once the end has been appended.
+  // Waits for new output and appends it to `out`. True once the end has been appended.
   bool next(std::string& out, std::chrono::milliseconds patience);
   void cancel() noexcept { answer_->cancel(); }
 

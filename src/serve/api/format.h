@@ -28,7 +28,7 @@ class AnswerFormat {
   // The first chunk of a stream: a chat names its role.
   ordered_json opening() const;
   ordered_json chunk(const Answer::Part& part);
-  // How far the reading of a long prompt is: tokens, rate and time left.
+  // Progress of reading a long prompt: tokens, rate and time left.
   ordered_json prefill(const Answer::Part& part) const;
   // The last chunk says why the answer ended; one more has the usage, if the request asked for it.
   ordered_json closing(const Outcome& outcome) const;

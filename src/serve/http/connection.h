@@ -39,7 +39,7 @@ class Connection final : public httplib::Stream {
   // Sends an interim response, which a client that is gone answers with a reset.
   void probe();
   // Lets the client read the answer before the connection is gone: closing with unread input would
-  // take the answer back. Closes the socket.
+  // discard the answer. Closes the socket.
   void close_gently();
 
   // Of httplib::Stream. is_peer_alive: not reset.

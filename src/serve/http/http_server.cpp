@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kIdle{5000};  // between two requests of one connection
 constexpr milliseconds kPoll{250};   // how often an idle connection checks for the end
-constexpr std::size_t kSpare = 64;   // threads that tell those who find no room
+constexpr std::size_t kSpare = 64;   // threads that answer clients for which there is no room
 
 std::string no_room() {
   const std::string body = R"({"error":{"message":"all connections are in use: try again later",)"

@@ -58,7 +58,7 @@ struct Outcome {
   double write_seconds = 0;
 };
 
-// How far the reading of a prompt is. Counts what is computed, not what was cached.
+// Progress of reading a prompt. Counts what is computed, not what was cached.
 struct Prefill {
   std::int64_t read = 0;
   std::int64_t total = 0;

@@ -15,7 +15,7 @@ TEST(Csv, QuotesOnlyWhatNeedsIt) {
   EXPECT_EQ(csv_line({}), "\n");
 }
 
-TEST(TextTable, AlignsColumnsAndEndsLinesWithoutBlanks) {
+TEST(TextTable, AlignsColumnsWithoutTrailingBlanks) {
   EXPECT_EQ(aligned({{"name", "n"}, {"x", "100"}, {"long name", ""}}),
             "name         n\nx          100\nlong name\n");
   EXPECT_EQ(aligned({{"a", "bb"}, {"ccc", "d"}}, {1}), "  a  bb\nccc  d\n");

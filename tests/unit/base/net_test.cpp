@@ -38,7 +38,7 @@ TEST(Net, LoopbackIsExact) {
   }
 }
 
-TEST(Net, AuthorityWithoutItsPort) {
+TEST(Net, StripsThePortOfAnAuthority) {
   EXPECT_EQ(host_of_authority("localhost:8080"), "localhost");
   EXPECT_EQ(host_of_authority("localhost"), "localhost");
   EXPECT_EQ(host_of_authority("[::1]:8080"), "[::1]");

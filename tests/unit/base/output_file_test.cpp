@@ -28,7 +28,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-TEST(OutputFile, StaysOnlyIfFinished) {
+TEST(OutputFile, IsKeptOnlyIfFinished) {
   const TempFolder folder;
   {
     OutputFile file(folder / "a");
@@ -45,7 +45,7 @@ TEST(OutputFile, StaysOnlyIfFinished) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"a"});
 }
 
-TEST(OutputFile, CopiesRangesSmallAndLarge) {
+TEST(OutputFile, CopiesSmallAndLargeRanges) {
   const TempFolder folder;
   std::string content;
   for (int i = 0; i < 12'000'000; ++i) content += static_cast<char>(i * 7 + i / 251);
@@ -65,7 +65,7 @@ TEST(OutputFile, CopiesRangesSmallAndLarge) {
   EXPECT_ERROR(past.copy(source, 11'999'999, 2), corrupt, "outside");
 }
 
-TEST(OutputFile, NeverOpensWhatExists) {
+TEST(OutputFile, NeverOpensAnExistingFile) {
   const TempFolder folder;
   folder.write("victim", "precious");
   fs::create_symlink(folder / "victim", folder / "link");
@@ -77,7 +77,7 @@ TEST(OutputFile, NeverOpensWhatExists) {
   EXPECT_FALSE(fs::exists(folder / "nothing"));
 }
 
-// The limit on file sizes takes the place of a full disk: a write fails half way.
+// The limit on file sizes takes the place of a full disk: a write fails halfway.
 TEST(OutputFile, LeavesNothingBehindOnAFullDisk) {
   const TempFolder folder;
   const pid_t child = fork();
@@ -100,7 +100,7 @@ TEST(OutputFile, LeavesNothingBehindOnAFullDisk) {
   EXPECT_TRUE(names_in(folder.path()).empty());
 }
 
-TEST(WriteAtomically, FollowsNoPlantedLink) {
+TEST(WriteAtomically, DoesNotFollowPlantedLinks) {
   const TempFolder folder;
   folder.write("victim", "precious");
   fs::create_symlink(folder / "victim", folder / "a");

@@ -49,7 +49,7 @@ TEST(Staging, PublishesOrLeavesNothing) {
 }
 
 // A name that is taken while the output is written is not replaced either.
-TEST(Staging, RefusesATakenNameWhenPublishing) {
+TEST(Staging, RefusesAnExistingNameWhenPublishing) {
   const TempFolder folder;
   {
     Staging staging(folder / "a", 1);
@@ -61,7 +61,7 @@ TEST(Staging, RefusesATakenNameWhenPublishing) {
   EXPECT_EQ(names_in(folder.path()), Names{"a"});
 }
 
-TEST(Staging, ReplacesFilesAndFoldersButNotOneByTheOther) {
+TEST(Staging, ReplacesFilesAndFoldersButNotOneWithTheOther) {
   const TempFolder folder;
   folder.write("file", "old");
   folder.write("dir/old", "old");
@@ -104,7 +104,7 @@ TEST(Staging, RestoresEverythingWhenOneNameFails) {
   EXPECT_EQ(names_in(folder.path()), (Names{"1", "2"}));
 }
 
-TEST(Staging, OneWriterAtATime) {
+TEST(Staging, AllowsOneWriterAtATime) {
   const TempFolder folder;
   const Staging first(folder / "a", 1);
   EXPECT_ERROR(Staging(folder / "a", 1), failed, "another process");

@@ -6,7 +6,7 @@
 namespace mrrope {
 namespace {
 
-TEST(Utf8, EveryCharacterComesBack) {
+TEST(Utf8, RoundTripsEveryCharacter) {
   for (char32_t code = 0; code <= 0x110010; ++code) {
     if (code > 0x3000 && code < 0x10ffe0 && code % 97 != 0 && (code < 0xd7f0 || code > 0xe010)) {
       continue;
@@ -23,7 +23,7 @@ TEST(Utf8, EveryCharacterComesBack) {
   }
 }
 
-TEST(Utf8, WhatIsNotACharacterHasNoSize) {
+TEST(Utf8, InvalidCharactersHaveNoSize) {
   using namespace std::string_view_literals;
   for (const std::string_view text :
        {""sv, "\x80"sv, "\xc0\x80"sv, "\xc1\xbf"sv, "\xc3"sv, "\xc3x"sv, "\xe0\x9f\xbf"sv,

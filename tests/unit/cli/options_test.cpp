@@ -10,7 +10,7 @@
 namespace mrrope::cli {
 namespace {
 
-TEST(ParseLength, TakesTokensAndUnits) {
+TEST(ParseLength, AcceptsTokensAndUnits) {
   EXPECT_EQ(parse_length("4096"), 4096);
   EXPECT_EQ(parse_length("128k"), 131072);
   EXPECT_EQ(parse_length("128K"), 131072);
@@ -34,7 +34,7 @@ Model phi_like() {
   return m;
 }
 
-TEST(VendorPlan, LongListInPlaceOfTheShortOne) {
+TEST(VendorPlan, LongListReplacesTheShortOne) {
   const auto vendor = vendor_plan(phi_like(), false, 32768);
   ASSERT_TRUE(vendor);
   EXPECT_EQ(vendor->name, "vendor");
@@ -54,7 +54,7 @@ TEST(VendorPlan, DynamicGrowsWithTheLength) {
   EXPECT_DOUBLE_EQ(std::get<Plan>(vendor->content).factor().back(), 3);
 }
 
-TEST(VendorPlan, AbsentWhereNoneHoldsItAlready) {
+TEST(VendorPlan, AbsentIfNoneAlreadyIncludesIt) {
   Model m;
   m.geometry = {.rotary_dim = 8, .base = 1e4, .train_length = 4096};
   EXPECT_FALSE(vendor_plan(m, false, 8192));
@@ -66,7 +66,7 @@ TEST(VendorPlan, AbsentWhereNoneHoldsItAlready) {
   EXPECT_FALSE(vendor_plan(m, false, 8192));
 }
 
-TEST(DeclaredPlan, IsTheScalingOfTheFileOnItsBareGeometry) {
+TEST(DeclaredPlan, AppliesTheFilesScalingToItsPlainGeometry) {
   const test::TempFolder folder;
   const auto config = [&](const char* rope) {
     return folder

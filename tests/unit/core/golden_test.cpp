@@ -234,7 +234,7 @@ TEST(TransformersPlans, AgreeWithLlama31AsShipped) {
 }
 
 // The paper quotes 35 (high) for LLaMA3, 23 and 40 for Qwen2.5, 20 and 46 for LLaMA2.
-TEST(PaperBoundaries, ComeOutZeroBased) {
+TEST(PaperBoundaries, AreZeroBased) {
   const std::pair<const char*, Boundaries> quoted[] = {
       {"LLaMA2-7B", {20, 46}},
       {"LLaMA3-8B", {18, 35}},
@@ -263,7 +263,7 @@ TEST(Shape, YarnIsProgressiveAtEveryScale) {
 
 // The papers' proof that YaRN is regressive holds for this ramp, and below beta_fast/beta_slow
 // only.
-TEST(Shape, YarnByRotationsTurnsAtThirtyTwo) {
+TEST(Shape, YarnByRotationsChangesShapeAtScale32) {
   for (const std::string& model : plain_models()) {
     const auto shape_at = [&](double scale) {
       return make_plan(geometry_named(model), request("yarn-rotations", scale)).shape();

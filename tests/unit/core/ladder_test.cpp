@@ -40,7 +40,7 @@ TEST(Ladder, GrowsByItsStepAndEndsAtTheWantedLength) {
   EXPECT_EQ(make_ladder(kTiny, request(1.19, 1, 16384)).rungs().size(), 17u);
 }
 
-TEST(Ladder, EndsExactlyAtARungBorder) {
+TEST(Ladder, EndsExactlyAtARungBoundary) {
   const Ladder ladder = make_ladder(kTiny, request(2, 1, 4096));
   EXPECT_EQ(ladder.rungs().size(), 3u);
   EXPECT_EQ(ladder.rung_at(4096), 2u);
@@ -61,7 +61,7 @@ TEST(Ladder, DynamicNtkGrowsByLength) {
   EXPECT_EQ(ladder.rungs().back().plan.extension().scale, 1);
 }
 
-TEST(Ladder, RefusesStepsHeadroomsAndLengthsThatMakeNoSense) {
+TEST(Ladder, RefusesInvalidStepsHeadroomsAndLengths) {
   for (const double step : {1.0, 0.5, 1.001, -2.0, 0.0 / 0.0}) {
     EXPECT_THROW(make_ladder(kTiny, request(step, 1, 8192)), Error) << step;
   }

@@ -141,7 +141,7 @@ TEST(PlanProperties, LastFactorIsTheScale) {
   }
 }
 
-TEST(PlanProperties, FastPairsAreLeftAlone) {
+TEST(PlanProperties, FastPairsAreUnchanged) {
   for (const Geometry& geometry : random_geometries()) {
     for (const char* method : {"yarn", "yarn-rotations", "llama3", "uni", "pro", "power"}) {
       const Extension extension = request(method, 16);
@@ -156,7 +156,7 @@ TEST(PlanProperties, FastPairsAreLeftAlone) {
   }
 }
 
-TEST(PlanProperties, PowerZeroIsUniAndPowerOneIsProToTheBit) {
+TEST(PlanProperties, PowerZeroIsUniAndPowerOneIsProBitForBit) {
   for (const Geometry& geometry : random_geometries()) {
     for (double scale : scales()) {
       for (const auto& [exponent, name] : {std::pair{0.0, "uni"}, std::pair{1.0, "pro"}}) {

@@ -85,7 +85,7 @@ TEST(Plan, RefusesEveryBadScale) {
   EXPECT_NE(refusal([&] { make_plan(kLlama2, negative); }).find("-5"), std::string::npos);
 }
 
-TEST(Plan, RefusesAnUnknownMethodAndListsTheKnown) {
+TEST(Plan, RefusesAnUnknownMethodAndListsTheKnownOnes) {
   try {
     make_plan(kLlama2, request("yarm", 4));
     FAIL();
@@ -156,7 +156,7 @@ TEST(Plan, RefusesBadParameters) {
 TEST(Plan, SaysWhenThereIsNothingToExtend) {
   // Every pair turns less than once: low and high both fall to pair 0.
   const Geometry tiny_window{.rotary_dim = 128, .base = 1e4, .train_length = 4};
-  // Every pair turns more than 32 times: low lies past the last pair.
+  // Every pair turns more than 32 times: low is past the last pair.
   const Geometry huge_window{.rotary_dim = 64, .base = 2, .train_length = 1 << 20};
   for (const char* method : {"uni", "pro", "power"}) {
     for (const Geometry& g : {tiny_window, huge_window}) {
@@ -182,7 +182,7 @@ TEST(Plan, DynamicNtkFollowsLengthAndFactor) {
   EXPECT_EQ(make_plan(kLlama2, e).factor().back(), 1);
 }
 
-TEST(Plan, ComesOnTopOfTheTrainedFactors) {
+TEST(Plan, IsMultipliedWithTheTrainedFactors) {
   Geometry g = kLlama2;
   g.trained_factor.assign(64, 1);
   for (int i = 32; i < 64; ++i) g.trained_factor[i] = 8;
@@ -194,7 +194,7 @@ TEST(Plan, ComesOnTopOfTheTrainedFactors) {
             make_plan(kLlama2, request("pro", 4)).boundaries().high);
 }
 
-TEST(Plan, AllOnesAsTrainedFactorsChangeNothing) {
+TEST(Plan, TrainedFactorsOfOneChangeNothing) {
   Geometry ones = kLlama2;
   ones.trained_factor.assign(64, 1);
   for (const char* method : {"yarn", "yarn-rotations", "uni", "pro", "llama3"}) {
@@ -205,7 +205,7 @@ TEST(Plan, AllOnesAsTrainedFactorsChangeNothing) {
   }
 }
 
-TEST(Plan, SameNumbersLooksAtNumbersOnly) {
+TEST(Plan, SameNumbersComparesNumbersOnly) {
   EXPECT_TRUE(make_plan(kLlama2, request("pro", 4)).same_numbers(make_plan(kLlama2, [] {
     Extension e = request("power", 4);
     e.parameters.power = 1;

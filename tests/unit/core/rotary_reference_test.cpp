@@ -60,7 +60,7 @@ TEST_P(RotaryReference, TurnsPairsByTheirAngle) {
   EXPECT_NEAR(x[b], plan.attention_scale() * std::sin(100 * plan.theta()[pair]), kRounding);
 }
 
-TEST_P(RotaryReference, UnrotateTakesRotateBack) {
+TEST_P(RotaryReference, UnrotateUndoesRotate) {
   const Plan plan = plan_of("pro", 8, GetParam());
   for (const double position : kPositions) {
     const std::vector<double> original = random_vector(160, 1);
@@ -122,7 +122,7 @@ TEST_P(RotaryReference, LongDoubleAgreesWithDouble) {
   for (int i = 0; i < 128; ++i) EXPECT_NEAR(double(wide[i]), narrow[i], kRounding);
 }
 
-TEST(RotaryReferenceErrors, RefusesShortVectorsAndStrangers) {
+TEST(RotaryReferenceErrors, RefusesShortVectorsAndMismatchedPlans) {
   const Plan plan = plan_of("pro", 8, Pairing::halves);
   std::vector<double> x(127);
   EXPECT_THROW(rotate_reference(plan, 1, std::span<double>(x)), Error);

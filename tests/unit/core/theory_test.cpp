@@ -145,7 +145,7 @@ TEST(Theory, SmallestBaseReaches) {
   EXPECT_FALSE(first_negative(trained_theta(g), 4096));
 }
 
-TEST(Theory, CurvesOfNothingAndOfTooMuch) {
+TEST(Theory, EmptyAndOversizedCurves) {
   const std::vector<double> none;
   EXPECT_EQ(oscillation_of(none).variation, 0);
   EXPECT_EQ(linear_range(none, 0.1).length, 0);

@@ -42,7 +42,7 @@ TEST(ChatRenderer, RendersWithoutTheBosThatTheTokenizerAdds) {
             "<s><user>Hi<assistant>");
 }
 
-TEST(ChatRenderer, SaysWhatTheTemplateSays) {
+TEST(ChatRenderer, ReportsExceptionsOfTheTemplate) {
   ChatRenderer renderer;
   EXPECT_NE(refusal(renderer, "{{ raise_exception('no system role here') }}", milliseconds(60000))
                 .find("no system role here"),
@@ -62,7 +62,7 @@ TEST(ChatRenderer, SurvivesTemplatesThatCrash) {
   EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
 }
 
-TEST(ChatRenderer, StopsTemplatesThatDoNotEnd) {
+TEST(ChatRenderer, StopsEndlessTemplates) {
   ChatRenderer renderer;
   EXPECT_EQ(refusal(renderer,
                     "{% for a in range(100000) %}{% for b in range(100000) %}"
@@ -72,7 +72,7 @@ TEST(ChatRenderer, StopsTemplatesThatDoNotEnd) {
   EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
 }
 
-TEST(ChatRenderer, StopsTemplatesThatTakeAllMemory) {
+TEST(ChatRenderer, StopsTemplatesThatExhaustMemory) {
   ChatRenderer renderer;
   const std::string why = refusal(renderer,
                                   "{% set ns = namespace(s='xxxxxxxxxxxxxxxx') %}"
@@ -84,7 +84,7 @@ TEST(ChatRenderer, StopsTemplatesThatTakeAllMemory) {
 }
 
 // Device drivers reserve address space by the gigabyte.
-TEST(ChatRenderer, DoesNotCountWhatTheProcessHadReserved) {
+TEST(ChatRenderer, DoesNotCountAddressSpaceReservedBefore) {
   const std::size_t size = std::size_t{64} << 30;
   void* reserved =
       mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -97,7 +97,7 @@ TEST(ChatRenderer, DoesNotCountWhatTheProcessHadReserved) {
   munmap(reserved, size);
 }
 
-TEST(ChatTemplate, OfAFileRunsOutsideThisProcess) {
+TEST(ChatTemplate, RunsInASeparateProcess) {
   const test::TempFolder folder;
   const ChatMessage message{"user", "Hi"};
   auto file = test::byte_vocabulary("gpt-2");

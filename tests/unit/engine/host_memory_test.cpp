@@ -40,7 +40,7 @@ class HostMemory : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(HostMemory, IsTheKernelsEstimateWithoutControlGroups) { EXPECT_EQ(available(), 8000U); }
+TEST_F(HostMemory, WithoutCgroupsIsTheKernelsEstimate) { EXPECT_EQ(available(), 8000U); }
 
 TEST_F(HostMemory, CachedFilesCountAsFree) {
   folder_.write("proc/self/cgroup", "0::/\n");
@@ -48,13 +48,13 @@ TEST_F(HostMemory, CachedFilesCountAsFree) {
   EXPECT_EQ(available(), 1700U);
 }
 
-TEST_F(HostMemory, IsNotMoreThanTheKernelHas) {
+TEST_F(HostMemory, NeverExceedsTheKernelsEstimate) {
   folder_.write("proc/self/cgroup", "0::/\n");
   group("", 20000, 100, 0, 0);
   EXPECT_EQ(available(), 8000U);
 }
 
-TEST_F(HostMemory, TheTightestGroupOnThePathCounts) {
+TEST_F(HostMemory, TightestCgroupOnThePathCounts) {
   folder_.write("proc/self/cgroup", "0::/user.slice/job.scope\n");
   group("user.slice", 1000, 400, 0, 0);
   group("user.slice/job.scope", 3000, 300, 0, 0);
@@ -63,13 +63,13 @@ TEST_F(HostMemory, TheTightestGroupOnThePathCounts) {
   EXPECT_EQ(available(), 2700U);
 }
 
-TEST_F(HostMemory, AFullGroupHasNothingLeft) {
+TEST_F(HostMemory, FullCgroupHasNothingLeft) {
   folder_.write("proc/self/cgroup", "0::/\n");
   group("", 100, 200, 0, 0);
   EXPECT_EQ(available(), 0U);
 }
 
-TEST_F(HostMemory, ReadsVersionOne) {
+TEST_F(HostMemory, ReadsCgroupVersionOne) {
   folder_.write("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/docker/a\n0::/\n");
   old_group("docker/a", 1000, 900, 700);
   EXPECT_EQ(available(), 800U);
@@ -77,7 +77,7 @@ TEST_F(HostMemory, ReadsVersionOne) {
   EXPECT_EQ(available(), 8000U);
 }
 
-TEST_F(HostMemory, InAContainerTheMountedRootIsTheGroup) {
+TEST_F(HostMemory, InAContainerTheMountedRootIsTheCgroup) {
   folder_.write("proc/self/cgroup", "4:memory:/docker/not-mounted-here\n");
   old_group("", 1000, 900, 700);
   EXPECT_EQ(available(), 800U);

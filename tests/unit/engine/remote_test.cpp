@@ -17,7 +17,7 @@ RemoteOptions options_for(const test::FakeServer& server) {
   return options;
 }
 
-TEST(Remote, ARequestAfterCancelIsNotSent) {
+TEST(Remote, RequestAfterCancelIsNotSent) {
   const test::FakeServer server;
   const auto model = open_remote(options_for(server));
   const WholePrompt prompt{model->tokenize("Hello", true, false), "Hello"};
@@ -27,7 +27,7 @@ TEST(Remote, ARequestAfterCancelIsNotSent) {
   EXPECT_EQ(server.answered(), 1);
 }
 
-TEST(Remote, CancelEndsARequestUnderWay) {
+TEST(Remote, CancelEndsARequestInFlight) {
   test::FakeServerOptions slow;
   slow.seconds = 3;
   const test::FakeServer server(slow);

@@ -23,7 +23,7 @@ void expect_error(ErrorKind kind, const std::string& words, const std::function<
   }
 }
 
-TEST(Replies, ModelsOfThreeServers) {
+TEST(Replies, ReadsModelsOfThreeServers) {
   const auto llama = parse_models(
       R"({"object":"list","models":[],"data":[{"id":"tiny.gguf","owned_by":"llamacpp",
           "meta":{"n_ctx_train":1024,"n_vocab":4096}}]})");
@@ -38,7 +38,7 @@ TEST(Replies, ModelsOfThreeServers) {
             "a?[2Jb");
 }
 
-TEST(Replies, AnswersOfBothKinds) {
+TEST(Replies, ReadsCompletionsAndChats) {
   const ServedAnswer plain = parse_answer(
       R"({"choices":[{"text":" 42","index":0,"logprobs":null,"finish_reason":"length"}],
           "usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}})",
@@ -51,7 +51,7 @@ TEST(Replies, AnswersOfBothKinds) {
       true);
   EXPECT_EQ(chat.text, "");
   EXPECT_FALSE(chat.prompt_tokens.has_value());
-  // What is no count is a lie, not a crash.
+  // What is not a count is a wrong value, not a crash.
   for (const char* count : {"-5", "1e3", "\"7\"", "18446744073709551615", "[]"}) {
     const ServedAnswer odd = parse_answer(
         std::string(
@@ -62,7 +62,7 @@ TEST(Replies, AnswersOfBothKinds) {
   }
 }
 
-TEST(Replies, HostileOnesAreRefused) {
+TEST(Replies, HostileRepliesAreRefused) {
   std::string deep;
   for (int i = 0; i < 100000; ++i) deep += "[";
   for (const std::string& body : std::vector<std::string>{
@@ -93,7 +93,7 @@ TEST(Replies, HostileOnesAreRefused) {
   EXPECT_EQ(parse_props_context(R"({"default_generation_settings":{"n_ctx":-4}})"), 0);
 }
 
-TEST(Replies, ComplaintsAreShortAndPrintable) {
+TEST(Replies, ErrorMessagesAreShortAndPrintable) {
   EXPECT_EQ(error_words(R"({"error":{"message":"too\nlong","code":400}})"), "too?long");
   EXPECT_EQ(error_words(R"({"object":"error","message":"no"})"), "no");
   EXPECT_EQ(error_words(R"({"error":"busy"})"), "busy");

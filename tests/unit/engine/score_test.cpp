@@ -41,7 +41,7 @@ TEST(LogProbability, SumsToOne) {
   EXPECT_NEAR(sum, 1, 1e-6);
 }
 
-TEST(LogProbability, ReportsNanWhereverItIs) {
+TEST(LogProbability, ReportsNanAtAnyIndex) {
   for (const std::size_t at : {0U, 1U, 63U, 64U, 99U}) {
     std::vector<float> values = logits(100, 2, 1);
     values[at] = std::numeric_limits<float>::quiet_NaN();
@@ -54,7 +54,7 @@ TEST(LogProbability, ReportsNanWhereverItIs) {
   EXPECT_TRUE(std::isnan(log_probability(values, 3)));
 }
 
-TEST(LogProbability, LetsATokenBeImpossible) {
+TEST(LogProbability, AllowsImpossibleTokens) {
   std::vector<float> values = logits(100, 2, 1);
   values[7] = -kInfinity;
   EXPECT_EQ(log_probability(values, 7), -std::numeric_limits<double>::infinity());

@@ -37,7 +37,7 @@ class SessionTest : public testing::Test {
   std::unique_ptr<TimelineModel> model_;
 };
 
-TEST_F(SessionTest, ComesBackWithItsTokensAndMessages) {
+TEST_F(SessionTest, RestoresTokensAndMessages) {
   EXPECT_FALSE(session_exists(path_));
   save("Theorem 1.");
   EXPECT_TRUE(session_exists(path_));
@@ -55,7 +55,7 @@ TEST_F(SessionTest, IsOneFile) {
   EXPECT_EQ(load_session(path_, kOwner, *model_).messages[0].content, "Theorem 2.");
 }
 
-TEST_F(SessionTest, KeepsTheOldOneWhenSavingFails) {
+TEST_F(SessionTest, KeepsTheOldFileWhenSavingFails) {
   save("Theorem 1.");
   struct Broken : Timeline {
     std::int64_t length() const override { return 0; }
@@ -79,7 +79,7 @@ TEST_F(SessionTest, KeepsTheOldOneWhenSavingFails) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1);
 }
 
-TEST_F(SessionTest, ReplacesNoOtherFile) {
+TEST_F(SessionTest, NeverReplacesOtherFiles) {
   test::write_file(path_, "a text of mine");
   EXPECT_ERROR(session_exists(path_), usage, "is not a session");
   EXPECT_ERROR(save("Theorem 1."), usage, "is not a session");
@@ -94,7 +94,7 @@ TEST_F(SessionTest, BelongsToOneModelAndPlan) {
   EXPECT_ERROR(load_session(path_, other, *model_), usage, "belongs to another plan", "another");
 }
 
-TEST_F(SessionTest, DamageIsFound) {
+TEST_F(SessionTest, DetectsDamage) {
   save("Theorem 1.");
   const std::string good = bytes();
   const auto try_bytes = [&](const std::string& bad) {
@@ -112,7 +112,7 @@ TEST_F(SessionTest, DamageIsFound) {
 }
 
 // A checksum does not stop a forger, so the engine must survive any state.
-TEST_F(SessionTest, TheEngineSurvivesAStateThatEndsEarly) {
+TEST_F(SessionTest, EngineSurvivesATruncatedState) {
   const fs::path state = folder_ / "state";
   {
     const auto timeline = model_->timeline();

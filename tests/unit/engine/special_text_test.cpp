@@ -73,7 +73,7 @@ class SpecialText : public testing::Test {
   const llama_vocab* vocab_ = nullptr;
 };
 
-TEST_F(SpecialText, PiecesGiveTheTokensOfTheWhole) {
+TEST_F(SpecialText, PiecesGiveTheSameTokensAsTheWhole) {
   const char* words[] = {
       "<|im_end|>", "<|im_start|>", "aXa", "X", "a", "<s>",      "<s", "<|", " ", "  ",
       "b",          "</s>",         "XaX", "<", ">", "im_end|>", "ab"};
@@ -90,7 +90,7 @@ TEST_F(SpecialText, PiecesGiveTheTokensOfTheWhole) {
   }
 }
 
-TEST_F(SpecialText, ManySpecialTokensAreCutIntoPiecesAndCanBeGivenUp) {
+TEST_F(SpecialText, ManySpecialTokensAreSplitAndCanBeCancelled) {
   std::string text;
   for (int i = 0; i < 80000; ++i) text += "<|im_end|>";
   EXPECT_EQ(piece_ends(vocab_, text, true, 256).size(), (80000U + 255) / 256);

@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Pre, Tokenize,
                                          "deepseek-llm", "tekken", "falcon", "exaone-moe", "bloom",
                                          "llama-bpe", "qwen2"));
 
-TEST(TokenizeLimits, ALongerLineThanAnyStackHoldsIsRefused) {
+TEST(TokenizeLimits, LineTooLongForAnyStackIsRefused) {
   const TempFolder folder;
   const auto vocabulary =
       open_vocabulary(folder.write("v.gguf", byte_vocabulary("gpt-4o").bytes()));
@@ -41,7 +41,7 @@ TEST(TokenizeLimits, ALongerLineThanAnyStackHoldsIsRefused) {
   EXPECT_ERROR(vocabulary->tokenize(line, false, false), usage, "5242881 characters");
 }
 
-TEST(TokenizeLimits, ATokenizerThatAbortsOnBlanksIsRefused) {
+TEST(TokenizeLimits, TokenizerThatAbortsOnBlanksIsRefused) {
   const TempFolder folder;
   const auto file = folder.write("v.gguf", byte_vocabulary("whitespace").bytes());
   EXPECT_ERROR(open_vocabulary(file), unsupported, "whitespace");
@@ -65,7 +65,7 @@ TEST(LongestMatch, IsAtLeastEveryRunAndEndsWithSentencesAndLines) {
   EXPECT_LE(longest_match("\xE4\xB8\x80\xE4\xB8\x80"), 4U);
 }
 
-TEST(DeepStack, PassesOnWhatWasThrown) {
+TEST(DeepStack, PropagatesExceptions) {
   EXPECT_THROW(run_with_room_for_match(100000, [] { throw 7; }), int);
   int calls = 0;
   run_with_room_for_match(100000, [&] { ++calls; });

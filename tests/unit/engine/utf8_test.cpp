@@ -24,7 +24,7 @@ std::string feed(TextStream& stream, std::string_view text) {
   return out;
 }
 
-TEST(TextStream, HandsOutWholeCharactersOnly) {
+TEST(TextStream, EmitsWholeCharactersOnly) {
   TextStream stream({});
   EXPECT_EQ(stream.add("\xE2"), "");
   EXPECT_EQ(stream.add("\x82"), "");
@@ -49,7 +49,7 @@ TEST(TextStream, FindsAStopStringInsideOnePiece) {
   EXPECT_TRUE(stream.stopped());
 }
 
-TEST(TextStream, GivesBackWhatTurnedOutToBeNoStopString) {
+TEST(TextStream, EmitsHeldTextThatIsNotAStopString) {
   TextStream stream({"<|end|>", ""});
   EXPECT_EQ(feed(stream, "a <|en"), "a ");
   EXPECT_EQ(stream.add("try"), "<|entry");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run folders that are JSON of the wrong types or sizes: resuming, merging and reports refuse them
-// with Error (corrupt or usage). No exception of the JSON library, and no memory that follows from
-// a claim.
+// with Error (corrupt or usage). No exception of the JSON library, and no memory allocated because
+// of a claimed size.
 #include <gtest/gtest.h>
 
 #include "eval/run/shard.h"
@@ -105,7 +105,7 @@ class Damaged : public testing::TestWithParam<const char*> {
 const std::vector<ordered_json> kWrong = {
     nullptr, -1, 1e300, "text", ordered_json::array({{}}), ordered_json::object(), true};
 
-TEST_P(Damaged, LinesOfWrongTypesAreRefusedByResuming) {
+TEST_P(Damaged, ResumingRefusesLinesWithWrongTypes) {
   const std::string journal = read_file(dir_ / "run/journal.jsonl");
   const std::size_t first = journal.find('\n') + 1;
   const std::size_t end = journal.find('\n', first);
@@ -125,7 +125,7 @@ TEST_P(Damaged, LinesOfWrongTypesAreRefusedByResuming) {
   EXPECT_GE(refusals, 14u);
 }
 
-TEST_P(Damaged, LinesOfWrongTypesAreRefusedByResults) {
+TEST_P(Damaged, ResultsRefuseLinesWithWrongTypes) {
   const RecordedRun recorded = read_run(dir_ / "run");
   std::vector<ordered_json::json_pointer> all;
   pointers(recorded.units[0], ordered_json::json_pointer(), all);
@@ -142,7 +142,7 @@ TEST_P(Damaged, LinesOfWrongTypesAreRefusedByResults) {
   EXPECT_GT(refusals, all.size());
 }
 
-TEST_P(Damaged, RunsOfWrongTypesAreRefusedByResults) {
+TEST_P(Damaged, ResultsRefuseRunsWithWrongTypes) {
   const RecordedRun recorded = read_run(dir_ / "run");
   std::vector<ordered_json::json_pointer> all;
   ordered_json plain = recorded.run;
@@ -162,7 +162,7 @@ TEST_P(Damaged, RunsOfWrongTypesAreRefusedByResults) {
 }
 
 // 100 million samples are claimed, four are there.
-TEST_P(Damaged, ClaimsTakeNoMemory) {
+TEST_P(Damaged, ClaimedSizesDoNotAllocateMemory) {
   RecordedRun recorded = read_run(dir_ / "run");
   const std::uint64_t before = peak_memory();
   if (recorded.run["settings"].contains("samples")) recorded.run["settings"]["samples"] = 100000000;

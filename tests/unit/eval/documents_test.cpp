@@ -74,7 +74,7 @@ TEST(Documents, PlainFileIsOneDocument) {
   EXPECT_TRUE(set.notes().empty());
 }
 
-TEST(Documents, LinesOfJson) {
+TEST(Documents, ReadsJsonLines) {
   const TempFolder dir;
   write_file(dir / "a.jsonl", "{\"text\": \"one\"}\r\n\n{\"text\": \"tw\\u00f6\", \"x\": 1}");
   const DocumentSet set = read({dir / "a.jsonl"});
@@ -83,7 +83,7 @@ TEST(Documents, LinesOfJson) {
   EXPECT_EQ(set.documents[1].text, "tw\xc3\xb6");
 }
 
-TEST(Documents, AnotherFieldAndItsHint) {
+TEST(Documents, ReadsAnotherFieldAndHintsAtIt) {
   const TempFolder dir;
   write_file(dir / "a.jsonl", "{\"body\": \"one\", \"n\": 3}\n");
   DocumentOptions options;
@@ -113,7 +113,7 @@ TEST(Documents, BrokenJsonIsNamedByLine) {
   expect_error(ErrorKind::corrupt, "d.jsonl:1: more than", [&] { read({dir / "d.jsonl"}); });
 }
 
-TEST(Documents, ArchivesOfAllKinds) {
+TEST(Documents, ReadsEveryKindOfArchive) {
   const TempFolder dir;
   const std::string text = long_text();
   write_file(dir / "g.txt.gz", gzip(text));
@@ -125,7 +125,7 @@ TEST(Documents, ArchivesOfAllKinds) {
   }
 }
 
-TEST(Documents, ArchivesOfSeveralMembers) {
+TEST(Documents, ReadsArchivesWithSeveralMembers) {
   const TempFolder dir;
   write_file(dir / "g.gz", gzip("one ") + gzip("two") + std::string(3, '\0'));
   write_file(dir / "x.xz", xz("one ") + xz("two"));
@@ -135,7 +135,7 @@ TEST(Documents, ArchivesOfSeveralMembers) {
   }
 }
 
-TEST(Documents, EveryTruncationOfAnArchiveIsFound) {
+TEST(Documents, DetectsEveryTruncationOfAnArchive) {
   const TempFolder dir;
   std::string text;
   for (int i = 0; i < 60; ++i) text += std::to_string(i * 7919);
@@ -149,7 +149,7 @@ TEST(Documents, EveryTruncationOfAnArchiveIsFound) {
   }
 }
 
-TEST(Documents, DamageInsideAnArchiveIsFound) {
+TEST(Documents, DetectsDamageInsideAnArchive) {
   const TempFolder dir;
   const std::string text = long_text();
   const std::pair<const char*, std::string> archives[] = {{"a.gz", gzip(text)}, {"a.xz", xz(text)}};
@@ -165,7 +165,7 @@ TEST(Documents, DamageInsideAnArchiveIsFound) {
   expect_error(ErrorKind::corrupt, "c.gz", [&] { read({dir / "c.gz"}); });
 }
 
-TEST(Documents, ABombIsDefused) {
+TEST(Documents, RefusesDecompressionBombs) {
   const TempFolder dir;
   write_file(dir / "bomb.gz", gzip(std::string(10 << 20, 'a')));
   DocumentOptions options;
@@ -176,7 +176,7 @@ TEST(Documents, ABombIsDefused) {
   expect_error(ErrorKind::out_of_memory, "bomb.gz", [&] { read({dir / "bomb.gz"}, options); });
 }
 
-TEST(Documents, FoldersInTheOrderOfNames) {
+TEST(Documents, ReadsFoldersInNameOrder) {
   const TempFolder dir;
   write_file(dir / "t/b.txt", "b");
   write_file(dir / "t/a/z.txt", "z");
@@ -189,7 +189,7 @@ TEST(Documents, FoldersInTheOrderOfNames) {
   expect_error(ErrorKind::usage, "empty", [&] { read({dir / "empty"}); });
 }
 
-TEST(Documents, WhatIsNotUtf8IsReplacedAndCounted) {
+TEST(Documents, InvalidUtf8IsReplacedAndCounted) {
   const TempFolder dir;
   // Latin-1, an overlong form, a surrogate, past U+10FFFF, a cut character; then good ones.
   const std::string bad = "\xe9|\xc0\xaf|\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82";
@@ -204,7 +204,7 @@ TEST(Documents, WhatIsNotUtf8IsReplacedAndCounted) {
   EXPECT_EQ(read({dir / "c.jsonl"}).documents[0].text, "caf\xef\xbf\xbd");
 }
 
-TEST(Documents, BinaryAndMissingAndEmptyAreNamed) {
+TEST(Documents, NamesBinaryMissingAndEmptyFiles) {
   const TempFolder dir;
   write_file(dir / "a.bin", std::string("ab\0c", 4));
   expect_error(ErrorKind::corrupt, "a.bin", [&] { read({dir / "a.bin"}); });
@@ -219,7 +219,7 @@ TEST(Documents, BinaryAndMissingAndEmptyAreNamed) {
   expect_error(ErrorKind::usage, "no text", [&] { read({}); });
 }
 
-TEST(Documents, GivenTwiceReadOnce) {
+TEST(Documents, ReadsAFileGivenTwiceOnce) {
   const TempFolder dir;
   write_file(dir / "a.txt", "x");
   const DocumentSet set = read({dir / "a.txt", dir / "a.txt"});
@@ -227,7 +227,7 @@ TEST(Documents, GivenTwiceReadOnce) {
   EXPECT_EQ(set.duplicates, 1u);
 }
 
-class Choosing : public ::testing::Test {
+class ChooseDocuments : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string lines;
@@ -247,14 +247,14 @@ class Choosing : public ::testing::Test {
   TempFolder dir_;
 };
 
-TEST_F(Choosing, TheFirst) {
+TEST_F(ChooseDocuments, FirstDocuments) {
   DocumentOptions options;
   options.samples = 3;
   EXPECT_EQ(labels(options), (std::vector<std::string>{"1", "2", "3"}));
   EXPECT_EQ(read({dir_ / "a.jsonl"}, options).seen, 3u);  // the rest is not even read
 }
 
-TEST_F(Choosing, TheFirstThatAreLongEnough) {
+TEST_F(ChooseDocuments, FirstDocumentsThatAreLongEnough) {
   DocumentOptions options;
   options.samples = 2;
   options.keep = [](const Document& d) { return d.text.starts_with("xxxxx"); };
@@ -262,7 +262,7 @@ TEST_F(Choosing, TheFirstThatAreLongEnough) {
   EXPECT_EQ(read({dir_ / "a.jsonl"}, options).skipped.size(), 8u);
 }
 
-TEST_F(Choosing, AtRandomRepeatsWithItsSeed) {
+TEST_F(ChooseDocuments, RandomChoiceRepeatsWithItsSeed) {
   DocumentOptions options;
   options.samples = 5;
   options.select = Select::random;

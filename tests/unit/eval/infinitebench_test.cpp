@@ -49,7 +49,7 @@ class InfiniteData : public testing::Test {
   std::vector<std::string> notes_;
 };
 
-TEST_F(InfiniteData, ReadsEveryRevisionOfTheAnswer) {
+TEST_F(InfiniteData, ReadsEveryRevisionOfTheAnswerField) {
   InfiniteOptions roomy_enough;
   roomy_enough.length = 40000;  // math_calc answers with up to 30000 tokens
   const auto answer = [&](const char* task, const std::string& value, const char* more = "") {
@@ -118,7 +118,7 @@ TEST_F(InfiniteData, CutsTheMiddleAndLeavesRoomForTheAnswer) {
   EXPECT_NE(to_text(results).find("1 of 2 prompts"), std::string::npos);
 }
 
-TEST_F(InfiniteData, ChoosesWithinARangeAndSaysWhich) {
+TEST_F(InfiniteData, ChoosesWithinARangeAndRecordsTheChoice) {
   std::string content;
   for (int i = 0; i < 40; ++i) {
     content += cat(R"({"id": )", i, R"(, "context": ")", std::string(std::size_t(20 * i), 'x'),
@@ -247,7 +247,7 @@ std::string answer_by_reading(const std::string& prompt) {
   return cat(" ", numbers[asked("second smallest") ? 1 : 2]);
 }
 
-TEST(InfiniteGenerator, ACarefulReaderKnowsEverything) {
+TEST(InfiniteGenerator, PerfectReaderAnswersEverything) {
   ReadingModel model(roomy(), answer_by_reading);
   const PromptFrame frame(model, {"off"});
   TokenCounter counter(model);

@@ -21,7 +21,7 @@ using test::read_file;
 using test::TempFolder;
 using test::write_file;
 
-// Files of this process may not grow past `bytes`: what a full disk looks like from inside.
+// Files of this process may not grow past `bytes`: what a full disk looks like to a process.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) {
@@ -54,7 +54,7 @@ TEST(Journal, KeepsLines) {
   EXPECT_EQ(again.lines()[1].at("b").get<double>(), 0.1);
 }
 
-TEST(Journal, HalfALineIsCutOff) {
+TEST(Journal, TornLastLineIsDropped) {
   const TempFolder dir;
   for (const std::string half : {"{\"b\":", "{\"b\":2}", "{", "garbage\n", "[1]\n"}) {
     write_file(dir / "j", "{\"a\":1}\n" + half);
@@ -67,14 +67,14 @@ TEST(Journal, HalfALineIsCutOff) {
   }
 }
 
-TEST(Journal, ABrokenLineInTheMiddleIsNotRepaired) {
+TEST(Journal, BrokenLineInTheMiddleIsNotRepaired) {
   const TempFolder dir;
   write_file(dir / "j", "{\"a\":1}\n{\"b\n{\"c\":3}\n");
   expect_error(ErrorKind::corrupt, "line 2", [&] { Journal journal(dir / "j"); });
 }
 
 // Brackets cost one byte each in the file and far more in memory.
-TEST(Journal, RefusesBombs) {
+TEST(Journal, RefusesDeepAndWideJson) {
   const TempFolder dir;
   const std::string deep = "{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}";
   std::string wide = "{\"a\":[";
@@ -94,7 +94,7 @@ TEST(Journal, TwoRunsInOneFolderAreRefused) {
   expect_error(ErrorKind::failed, "another run", [&] { Journal second(dir / "j"); });
 }
 
-TEST(Journal, AFullDiskLosesNothing) {
+TEST(Journal, FullDiskLosesNothing) {
   const TempFolder dir;
   Journal journal(dir / "j");
   journal.append({{"a", std::string(50, 'x')}});
@@ -110,7 +110,7 @@ TEST(Journal, AFullDiskLosesNothing) {
   EXPECT_EQ(read_file(dir / "j"), before + "{\"c\":1}\n");
 }
 
-TEST(Journal, FollowsNoPlantedLink) {
+TEST(Journal, DoesNotFollowPlantedLinks) {
   const TempFolder dir;
   write_file(dir / "victim", "one line that is not a journal");
   std::filesystem::create_symlink(dir / "victim", dir / "journal.jsonl");
@@ -118,7 +118,7 @@ TEST(Journal, FollowsNoPlantedLink) {
   EXPECT_EQ(read_file(dir / "victim"), "one line that is not a journal");
 }
 
-TEST(WriteAtomically, ReplacesOrLeaves) {
+TEST(WriteAtomically, ReplacesTheFileOrKeepsTheOldOne) {
   const TempFolder dir;
   write_atomically(dir / "f", "one");
   {
@@ -135,7 +135,7 @@ TEST(WriteAtomically, ReplacesOrLeaves) {
   expect_error(ErrorKind::failed, "cannot", [&] { write_atomically(dir / "no/such/f", "x"); });
 }
 
-TEST(RunFolder, GoesOnWithTheSameRun) {
+TEST(RunFolder, ResumesTheSameRun) {
   const TempFolder dir;
   const RunInfo info{"mrrope eval ppl m", "sha256:1", 1};
   const ordered_json identity = {{"task", "ppl"}, {"lengths", {1, 2}}};
@@ -157,7 +157,7 @@ TEST(RunFolder, GoesOnWithTheSameRun) {
   EXPECT_EQ(recorded.run.at("model_digest"), "sha256:1");
 }
 
-TEST(RunFolder, AddsUpWhatEveryCallHasCost) {
+TEST(RunFolder, AddsUpTheCostOfEveryCall) {
   const TempFolder dir;
   const RunInfo info{"c", "sha256:1", 1};
   std::string started;
@@ -215,7 +215,7 @@ TEST(RunFolder, RefusesAnotherRunAndSaysWhy) {
 }
 
 // Other lengths need another context, and with it the engine may choose another batch size.
-TEST(RunFolder, NamesWhatWasAskedForBeforeWhatFollowsFromIt) {
+TEST(RunFolder, NamesRequestedSettingsBeforeDerivedOnes) {
   const TempFolder dir;
   const auto begin = [&](std::int64_t length, const char* engine) {
     RunFolder folder(dir / "a", {"c", "sha256:1", 1});
@@ -243,7 +243,7 @@ TEST(RunFolder, DoesNotWriteRunJsonForEveryUnit) {
 }
 
 // JSON, but of other types than a journal has: never an exception of the JSON library.
-TEST(RunFolder, AJournalWhoseTagIsNotAText) {
+TEST(RunFolder, RefusesAJournalWhoseTagIsNotAString) {
   const TempFolder dir;
   {
     RunFolder folder(dir / "a", {"c", "sha256:1", 1});
@@ -270,7 +270,7 @@ TEST(RunFolder, RefusesAForeignJournal) {
   });
 }
 
-TEST(RunFolder, UnwritablePlaces) {
+TEST(RunFolder, ReportsUnwritablePlaces) {
   const TempFolder dir;
   write_file(dir / "file", "x");
   expect_error(ErrorKind::failed, "file", [&] { RunFolder folder(dir / "file", {}); });
@@ -280,7 +280,7 @@ TEST(RunFolder, UnwritablePlaces) {
   expect_error(ErrorKind::failed, "is not a run folder", [&] { read_run(dir / "nothing"); });
 }
 
-TEST(RunFolder, ACommandThatIsNotUtf8) {
+TEST(RunFolder, StoresACommandThatIsNotUtf8) {
   const TempFolder dir;
   RunFolder folder(dir / "a", {"mrrope --text caf\xe9", "", 1});
   folder.begin({{"task", "ppl"}});

@@ -79,7 +79,7 @@ TEST_F(Longbench, ScoresByDomainDifficultyAndLength) {
   EXPECT_NE(model_.prompts[0].find("\nWhich?\n(A) one"), std::string::npos) << model_.prompts[0];
 }
 
-TEST_F(Longbench, NoLetterIsWrongAndCounted) {
+TEST_F(Longbench, ReplyWithoutALetterIsWrongAndCounted) {
   ReadingModel silent_model(roomy(), [](const std::string&) { return "B, I suppose"; });
   const SampleSuite suite = read(ordered_json({item(1, "Multi-Document QA", "B")}).dump());
   RunFolder memory;
@@ -90,7 +90,7 @@ TEST_F(Longbench, NoLetterIsWrongAndCounted) {
   EXPECT_EQ(results.unanswered, 1u);
 }
 
-TEST_F(Longbench, DropsOrCutsWhatIsTooLong) {
+TEST_F(Longbench, DropsOrTruncatesLongItems) {
   const std::string data =
       ordered_json({item(1, "Multi-Document QA", "B"), item(2, "Multi-Document QA", "B", 5000)})
           .dump();
@@ -126,7 +126,7 @@ TEST_F(Longbench, ComparesTheLogitsOfFourLetters) {
   EXPECT_TRUE(model_.prompts.empty());  // nothing was generated
 }
 
-TEST_F(Longbench, ReadsLinesTooAndNamesBadItems) {
+TEST_F(Longbench, ReadsJsonLinesAndNamesBadItems) {
   const ordered_json good = item(1, "Multi-Document QA", "A");
   EXPECT_EQ(read(good.dump() + "\n", "data.jsonl").sets[0].count, 1u);
   const auto fails = [&](const std::string& content, const char* part) {

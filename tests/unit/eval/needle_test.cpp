@@ -130,7 +130,7 @@ NeedleResults run_in_memory(TimelineModel& model, const std::vector<MethodUnderT
   return run_needle(model, methods, documents, options, folder, progress);
 }
 
-TEST(Needle, SharesPrefixesAndAsksTheSame) {
+TEST(Needle, SharingPrefixesKeepsThePrompts) {
   const std::vector<Document> documents = {{"a#1", sentences(9000, 1)}};
   std::vector<std::int64_t> lengths;
   for (std::int64_t k = 1; k <= 8; ++k) lengths.push_back(1024 * k);
@@ -151,7 +151,7 @@ TEST(Needle, SharesPrefixesAndAsksTheSame) {
 
   ASSERT_EQ(shared.prompts.size(), 88u);
   EXPECT_EQ(shared.prompts, alone.prompts);
-  // The same scores, and the engine's sight shows in them.
+  // The same scores, and the engine's range of sight shows in them.
   for (std::size_t l = 0; l < lengths.size(); ++l) {
     EXPECT_EQ(r.rows[0].all[l].rouge.value, n.rows[0].all[l].rouge.value);
     EXPECT_EQ(r.rows[0].all[l].rouge.n, 11u);
@@ -178,7 +178,7 @@ TEST(Needle, CountsExactlyWhatItPlanned) {
   }
 }
 
-TEST(Needle, LengthsAreExactAndBosStandsOnceAtTheStart) {
+TEST(Needle, LengthsAreExactAndBosOccursOnce) {
   for (const char* form : {"planted", "completion", "chat"}) {
     for (const bool bos : {true, false}) {
       ScriptedOptions scripted = roomy();
@@ -200,7 +200,7 @@ TEST(Needle, LengthsAreExactAndBosStandsOnceAtTheStart) {
   }
 }
 
-TEST(Needle, StandsAfterTheEndOfASentence) {
+TEST(Needle, IsInsertedAfterASentence) {
   ReadingModel model(roomy());
   NeedleOptions options = planted(model, {2000}, {0, 20, 50, 90, 100});
   const std::string text = sentences(3000, 5);
@@ -227,7 +227,7 @@ TEST(Needle, StandsAfterTheEndOfASentence) {
   EXPECT_EQ(model.prompts[4].find("\nQuestion"), model.prompts[4].find(".\n", last) + 2);
 }
 
-TEST(Needle, WithoutSentencesItStaysAndIsCounted) {
+TEST(Needle, MidSentenceNeedlesAreCounted) {
   ReadingModel model(roomy());
   const NeedleOptions options = planted(model, {2000}, {0, 20, 50, 100});
   const std::string text(3000, 'x');
@@ -238,7 +238,7 @@ TEST(Needle, WithoutSentencesItStaysAndIsCounted) {
       << to_text(r);
 }
 
-TEST(Needle, EndsOfSentences) {
+TEST(Needle, FindsEndsOfSentences) {
   const ScriptedModel model({});
   const auto ends = [&](const std::string& text, std::size_t index) {
     return ends_sentence(model, model.tokenize(text, false, false), index);
@@ -256,7 +256,7 @@ TEST(Needle, EndsOfSentences) {
   EXPECT_EQ(snap_back(model, model.tokenize("abcdef", false, false), 5, 5), 0);
 }
 
-TEST(Needle, ShortTextsAreJoinedNeverRepeated) {
+TEST(Needle, ShortTextsAreJoinedAndNeverRepeated) {
   const ScriptedModel model({});
   const std::vector<Document> documents = {
       {"a", "aaaa"}, {"b", "bbbbbbbbbbbb"}, {"c", "cc"}, {"d", "dddd"}, {"e", "eeee"}};
@@ -270,7 +270,7 @@ TEST(Needle, ShortTextsAreJoinedNeverRepeated) {
                [&] { make_haystacks(model, documents, 50, 1); });
 }
 
-TEST(Needle, NeedlesDifferBySampleAndPlaceAndNotByMethod) {
+TEST(Needle, NeedlesDependOnSampleAndPlaceButNotOnMethod) {
   ReadingModel model(roomy());
   NeedleOptions options = planted(model, {1000}, {20, 80});
   options.samples = 4;
@@ -295,7 +295,7 @@ TEST(Needle, NeedlesDifferBySampleAndPlaceAndNotByMethod) {
   EXPECT_NE(other.prompts[0], model.prompts[0]);
 }
 
-TEST(Needle, OwnTextsAndTheChatTemplate) {
+TEST(Needle, CustomTextsAndChatTemplate) {
   ScriptedOptions scripted = roomy();
   scripted.question = "Where is the key?\nassistant: ";
   scripted.answer = "Under a Blue stone, I think.";
@@ -387,7 +387,7 @@ TEST(Needle, EssaysAreLongEnoughAndDiffer) {
   EXPECT_EQ(made_essays(model, 30000, 2)[1].text, essays[1].text);
 }
 
-TEST(Needle, FormsThatMakeNoSense) {
+TEST(Needle, RefusesInvalidForms) {
   const ScriptedModel model({});
   expect_error(ErrorKind::usage, "no needle form 'haiku'",
                [&] { make_form(model, "haiku", {}, 0); });
@@ -410,7 +410,7 @@ TEST(Needle, FormsThatMakeNoSense) {
   EXPECT_EQ(make_form(model, "completion", {}, 7).answer_tokens, 7);
 }
 
-TEST(Needle, RefusesWhatMakesNoSense) {
+TEST(Needle, RefusesInvalidOptions) {
   ScriptedModel model(roomy());
   const auto attempt = [&](auto change, const std::string& part,
                            ErrorKind kind = ErrorKind::usage) {
@@ -432,7 +432,7 @@ TEST(Needle, RefusesWhatMakesNoSense) {
   attempt([](auto&, auto& m) { m.push_back(m[0]); }, "given twice");
 }
 
-// Keys stand on the rung of one length: nothing to share, and the tokens are counted as they are.
+// Keys are on the rung of one length, so nothing can be shared, and all tokens are counted.
 TEST(Needle, ReadsTheCellsOfALadderOneByOne) {
   ScriptedModel model(roomy());
   const NeedleOptions options = planted(model, {500, 1000}, {0, 50});
@@ -453,7 +453,7 @@ TEST(Needle, ReadsTheCellsOfALadderOneByOne) {
   }
 }
 
-TEST(Needle, AnEngineThatFailsIsNamedWithItsUnit) {
+TEST(Needle, EngineFailureNamesTheUnit) {
   ScriptedOptions scripted = roomy();
   scripted.fail_at = 300;
   ScriptedModel model(scripted);
@@ -463,7 +463,7 @@ TEST(Needle, AnEngineThatFailsIsNamedWithItsUnit) {
   });
 }
 
-TEST(Needle, ResultsHaveTheirKeysAndErrors) {
+TEST(Needle, ResultsHaveAllKeysAndErrors) {
   ReadingModel model(roomy(), 600);
   NeedleOptions options = planted(model, {500, 1000}, {0, 50, 100});
   options.samples = 4;
@@ -542,7 +542,7 @@ class NeedleSurvival : public ::testing::Test {
   TempFolder dir_{test::fast_place()};
 };
 
-TEST_F(NeedleSurvival, AJournalCutAnywhereGivesTheSameBytes) {
+TEST_F(NeedleSurvival, JournalCutAnywhereGivesTheSameBytes) {
   const std::string whole = run(dir_ / "whole");
   const std::string journal = read_file(dir_ / "whole/journal.jsonl");
   std::vector<std::size_t> cuts = {0, journal.size(), journal.size() - 1};
@@ -561,7 +561,7 @@ TEST_F(NeedleSurvival, AJournalCutAnywhereGivesTheSameBytes) {
   }
 }
 
-TEST_F(NeedleSurvival, AnEngineKilledAnywhereGivesTheSameBytes) {
+TEST_F(NeedleSurvival, EngineKilledAnywhereGivesTheSameBytes) {
   std::int64_t computed = 0;
   const std::string whole = run(dir_ / "whole", &computed);
   for (std::int64_t token = 1; token < computed; token += computed / 17) {
@@ -592,7 +592,7 @@ TEST_F(NeedleSurvival, ResultsComeFromTheFolderAloneInAnyOrder) {
                [&] { needle_results(recorded.run, recorded.units); });
 }
 
-TEST_F(NeedleSurvival, AnInterruptSaysHowToGoOn) {
+TEST_F(NeedleSurvival, InterruptSaysHowToResume) {
   ScriptedModel model(roomy());
   request_interrupt();
   RunFolder folder(dir_ / "cut", {"mrrope eval needle m --out out", "sha256:1", 1});

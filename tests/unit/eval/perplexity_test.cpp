@@ -80,7 +80,7 @@ double naive_loss(TimelineModel& model, const Ladder& under, const Document& doc
   return sum / count;
 }
 
-TEST(Perplexity, OnePassIsAPassPerLength) {
+TEST(Perplexity, OnePassEqualsOnePassPerLength) {
   for (const bool bos : {true, false}) {
     ScriptedOptions scripted;
     scripted.has_bos = bos;
@@ -116,7 +116,7 @@ TEST(Perplexity, OnePassIsAPassPerLength) {
   }
 }
 
-TEST(Perplexity, ComputesNoTokenThatNoLengthNeeds) {
+TEST(Perplexity, ComputesOnlyTokensThatALengthNeeds) {
   ScriptedModel model({});
   PerplexityOptions options = small_options();
   options.kl_positions = 0;
@@ -125,7 +125,7 @@ TEST(Perplexity, ComputesNoTokenThatNoLengthNeeds) {
   EXPECT_EQ(model.computed(), 256 + 256 + 64);  // documents of 401, 301, 101 and 8 tokens
 }
 
-TEST(Perplexity, TooShortIsNamedPerLength) {
+TEST(Perplexity, NamesTooShortDocumentsPerLength) {
   ScriptedModel model({});
   const PerplexityResults r =
       run_in_memory(model, three_methods(model), four_documents(), small_options());
@@ -136,7 +136,7 @@ TEST(Perplexity, TooShortIsNamedPerLength) {
   EXPECT_NE(to_text(r).find("Too short for 128: c#3, d#4"), std::string::npos) << to_text(r);
 }
 
-TEST(Perplexity, NothingLongEnoughGivesNullsNotNumbers) {
+TEST(Perplexity, NoLongEnoughDocumentGivesNull) {
   ScriptedModel model({});
   PerplexityOptions options = small_options();
   options.lengths = {64, 500};
@@ -150,7 +150,7 @@ TEST(Perplexity, NothingLongEnoughGivesNullsNotNumbers) {
   EXPECT_NE(to_text(r).find("no document was measured to 500"), std::string::npos) << to_text(r);
 }
 
-TEST(Perplexity, DivergenceIsThatOfFullLogits) {
+TEST(Perplexity, DivergenceMatchesFullLogits) {
   ScriptedModel model({});
   const auto methods = three_methods(model);
   const auto documents = four_documents();
@@ -229,7 +229,7 @@ TEST(Perplexity, SlidingWindowFormula) {
   }
 }
 
-TEST(Perplexity, ProbabilityZeroIsDataAndIsNamed) {
+TEST(Perplexity, ZeroProbabilityIsDataAndIsReported) {
   ScriptedOptions scripted;
   scripted.certain_at = 70;
   scripted.certain_method = "pro";
@@ -245,7 +245,7 @@ TEST(Perplexity, ProbabilityZeroIsDataAndIsNamed) {
   EXPECT_TRUE(std::isfinite(r.rows[0].divergence.value));
 }
 
-TEST(Perplexity, ProbabilityZeroInTheUntouchedModelLeavesNoDivergence) {
+TEST(Perplexity, ZeroProbabilityInTheUntouchedModelGivesNoDivergence) {
   ScriptedOptions scripted;
   scripted.certain_at = 40;
   scripted.certain_method = "none";
@@ -257,7 +257,7 @@ TEST(Perplexity, ProbabilityZeroInTheUntouchedModelLeavesNoDivergence) {
   EXPECT_EQ(r.rows[0].cells[3].perplexity.n, 2u);
 }
 
-TEST(Perplexity, AnEngineThatFailsIsNamedWithItsUnit) {
+TEST(Perplexity, EngineFailureNamesTheUnit) {
   ScriptedOptions scripted;
   scripted.fail_at = 300;
   ScriptedModel model(scripted);
@@ -268,7 +268,7 @@ TEST(Perplexity, AnEngineThatFailsIsNamedWithItsUnit) {
   });
 }
 
-TEST(Perplexity, RefusesWhatMakesNoSense) {
+TEST(Perplexity, RefusesInvalidOptions) {
   ScriptedModel model({});
   const auto attempt = [&](auto change, const std::string& part) {
     PerplexityOptions options = small_options();
@@ -287,7 +287,7 @@ TEST(Perplexity, RefusesWhatMakesNoSense) {
   attempt([](auto&, auto& m) { m[1].name = "pro"; }, "given twice");
 }
 
-TEST(Perplexity, ResultsFileHasItsKeys) {
+TEST(Perplexity, ResultsFileHasAllKeys) {
   ScriptedModel model({});
   const TempFolder dir;
   Progress progress;
@@ -326,7 +326,7 @@ class Survival : public ::testing::Test {
   TempFolder dir_{test::fast_place()};
 };
 
-TEST_F(Survival, AJournalCutAnywhereGivesTheSameBytes) {
+TEST_F(Survival, JournalCutAnywhereGivesTheSameBytes) {
   const std::string whole = run(dir_ / "whole");
   const std::string journal = read_file(dir_ / "whole/journal.jsonl");
   const std::string run_json = read_file(dir_ / "whole/run.json");
@@ -347,7 +347,7 @@ TEST_F(Survival, AJournalCutAnywhereGivesTheSameBytes) {
   }
 }
 
-TEST_F(Survival, AnEngineKilledAnywhereGivesTheSameBytes) {
+TEST_F(Survival, EngineKilledAnywhereGivesTheSameBytes) {
   const std::string whole = run(dir_ / "whole");
   for (std::int64_t token = 1; token < 2500; token += 171) {
     std::filesystem::remove_all(dir_ / "cut");
@@ -373,7 +373,7 @@ TEST_F(Survival, NanEndsTheRunAndKeepsTheJournal) {
   EXPECT_EQ(run(dir_ / "cut"), whole);                 // by an engine that works
 }
 
-TEST_F(Survival, AFinishedRunComputesNothingAgain) {
+TEST_F(Survival, FinishedRunComputesNothingAgain) {
   const std::string whole = run(dir_ / "whole");
   const std::string run_json = read_file(dir_ / "whole/run.json");
   std::int64_t computed = -1;
@@ -389,7 +389,7 @@ TEST_F(Survival, LinesInAnyOrderGiveTheSameBytes) {
   EXPECT_EQ(results_text(to_json(perplexity_results(recorded.run, recorded.units))), whole);
 }
 
-TEST_F(Survival, AnInterruptKeepsWhatIsDoneAndSaysHowToGoOn) {
+TEST_F(Survival, InterruptKeepsFinishedUnitsAndSaysHowToResume) {
   const std::string whole = run(dir_ / "whole");
   ScriptedModel model({});
   {
@@ -415,7 +415,7 @@ TEST_F(Survival, AnInterruptKeepsWhatIsDoneAndSaysHowToGoOn) {
   EXPECT_EQ(run(dir_ / "cut"), whole);
 }
 
-TEST_F(Survival, AnotherSettingIsAnotherRun) {
+TEST_F(Survival, DifferentSettingsAreADifferentRun) {
   run(dir_ / "whole");
   ScriptedModel model({});
   RunFolder folder(dir_ / "whole", {"", "sha256:1", 1});

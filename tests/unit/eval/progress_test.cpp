@@ -22,7 +22,7 @@ class ProgressTest : public ::testing::Test {
   Progress::Clock::time_point now_;
 };
 
-TEST_F(ProgressTest, SilentWhenSoonOver) {
+TEST_F(ProgressTest, IsSilentForShortRuns) {
   for (const bool terminal : {false, true}) {
     Progress progress = make(terminal);
     progress.start(100);
@@ -33,7 +33,7 @@ TEST_F(ProgressTest, SilentWhenSoonOver) {
   }
 }
 
-TEST_F(ProgressTest, LinesNowAndThen) {
+TEST_F(ProgressTest, PrintsLinesAtIntervals) {
   Progress progress = make(false);
   progress.start(1000);
   progress.label("pro");
@@ -49,7 +49,7 @@ TEST_F(ProgressTest, LinesNowAndThen) {
   EXPECT_TRUE(shown_.ends_with("\n40%  pro  10 tok/s  1 min 00 s left\n")) << shown_;
 }
 
-TEST_F(ProgressTest, ABarOnATerminalThatIsWipedAtTheEnd) {
+TEST_F(ProgressTest, ShowsABarOnATerminalAndClearsIt) {
   Progress progress = make(true);
   progress.start(100);
   wait(5);
@@ -68,7 +68,7 @@ TEST_F(ProgressTest, ABarOnATerminalThatIsWipedAtTheEnd) {
   EXPECT_EQ(shown_, "\r\x1b[K");
 }
 
-TEST_F(ProgressTest, WhatAnEarlierRunDidIsDoneButNotFast) {
+TEST_F(ProgressTest, EarlierWorkCountsAsDoneButNotTowardsTheRate) {
   Progress progress = make(false);
   progress.start(100, 50);
   wait(5);

@@ -164,7 +164,7 @@ TEST_F(Registry, RunsResumesAndMergesToTheSameBytes) {
   EXPECT_EQ(read_file(dir_ / "merged/journal.jsonl"), read_file(dir_ / "whole/journal.jsonl"));
 }
 
-TEST_F(Registry, HasItsPlaceInReportsAndFormats) {
+TEST_F(Registry, AppearsInReportsAndFormats) {
   run_toy(dir_ / "whole");
   const std::vector<report::RunRecord> records = report::read_records({(dir_ / "whole").string()});
   ASSERT_EQ(records.size(), 1u);
@@ -190,7 +190,7 @@ TEST_F(Registry, AnUnfinishedRunSaysSo) {
   EXPECT_EQ(records[0].expected_units, 30u);
 }
 
-TEST_F(Registry, NamesAreDifferentAndUnknownOnesAreRefused) {
+TEST_F(Registry, NamesAreUniqueAndUnknownOnesAreRefused) {
   std::set<std::string> names;
   for (const Task& task : tasks()) {
     EXPECT_TRUE(names.insert(task.name).second) << task.name;

@@ -84,7 +84,7 @@ TEST(ResultFormats, LmEval) {
   EXPECT_EQ(j.at("total_evaluation_time_seconds"), "12.5");
 }
 
-TEST(ResultFormats, RowsOfAnotherShapeAreNamed) {
+TEST(ResultFormats, RowsOfTheWrongShapeAreNamed) {
   ordered_json results = some_results();
   results["results"][1].erase("n");
   EXPECT_ERROR(results_csv(results), corrupt, "'n'");

@@ -50,7 +50,7 @@ TEST(Rouge, ShortWordsAreNotStemmed) {
   EXPECT_EQ(porter_stem(""), "");
 }
 
-TEST(Rouge, ContainmentIsLetterForLetterAndWhole) {
+TEST(Rouge, ContainmentIsCaseSensitiveAndWholeWord) {
   EXPECT_TRUE(contains_answer("123456", " 123456."));
   EXPECT_FALSE(contains_answer("123456", " 1234567."));
   EXPECT_FALSE(contains_answer("123456", "0123456"));

@@ -85,7 +85,7 @@ TEST(Ruler, HasThirteenTasksWithTheirBudgets) {
   EXPECT_EQ(budgets["qa_2"], 32);
 }
 
-TEST(Ruler, FillsEveryLengthWithoutPassingIt) {
+TEST(Ruler, FillsEveryLengthWithoutExceedingIt) {
   ScriptedModel model(roomy());
   Bench bench(model);
   const SampleSuite suite = bench.suite(some({}, {16384}, 4));
@@ -103,7 +103,7 @@ TEST(Ruler, FillsEveryLengthWithoutPassingIt) {
       EXPECT_EQ(std::count(sample.prompt.begin(), sample.prompt.end(), ScriptedModel::kBos), 1);
       EXPECT_EQ(set.make(i).text, sample.text) << "not a pure function";
       texts.insert(sample.text);
-      // The answer stands in the text, and not in the question.
+      // The answer is in the text and not in the question.
       const std::size_t question = sample.text.rfind("Question:");
       for (const std::string& e : sample.expected) {
         EXPECT_LT(sample.text.find(e), question) << set.task << " " << e;
@@ -132,7 +132,7 @@ TEST(Ruler, AsksForAsManyAnswersAsTheProtocol) {
   }
 }
 
-TEST(Ruler, CommonAndFrequentWordsAreWhatTheyClaim) {
+TEST(Ruler, CommonAndFrequentWordsHaveTheRightCounts) {
   ScriptedModel model(roomy());
   Bench bench(model);
   const SampleSuite suite = bench.suite(some({"cwe", "fwe"}, {24000}, 3));
@@ -169,7 +169,7 @@ TEST(Ruler, CommonAndFrequentWordsAreWhatTheyClaim) {
   }
 }
 
-TEST(Ruler, AChainOfNamesLeadsToTheValue) {
+TEST(Ruler, ChainOfNamesLeadsToTheValue) {
   ScriptedModel model(roomy());
   Bench bench(model);
   const Sample sample = bench.suite(some({"vt"}, {8192}, 1)).sets[0].make(0);
@@ -185,7 +185,7 @@ TEST(Ruler, AChainOfNamesLeadsToTheValue) {
   }
 }
 
-TEST(Ruler, RefusesLengthsThatHoldNoTaskAndNamesTheSmallest) {
+TEST(Ruler, RefusesTooShortLengthsAndNamesTheSmallest) {
   ScriptedModel model(roomy());
   Bench bench(model);
   for (const RulerTask& task : ruler_tasks()) {
@@ -208,7 +208,7 @@ TEST(Ruler, RefusesLengthsThatHoldNoTaskAndNamesTheSmallest) {
   expect_error(ErrorKind::usage, "no length", [&] { bench.suite(some({}, {})); });
 }
 
-TEST(SampleRun, AReaderFindsAllNeedlesAndBeginningsAreShared) {
+TEST(SampleRun, ReaderFindsAllNeedlesAndPrefixesAreShared) {
   ReadingModel model(roomy(), find_needles);
   Bench bench(model);
   const SampleSuite suite = bench.suite(some({"niah"}, {4096, 6000}, 12));
@@ -250,7 +250,7 @@ TEST(SampleRun, AReaderFindsAllNeedlesAndBeginningsAreShared) {
   EXPECT_EQ(std::count(alone.prompts[0].begin(), alone.prompts[0].end(), '^'), 1);
 }
 
-TEST(SampleRun, GoesOnAfterAKillByteForByte) {
+TEST(SampleRun, ResumesAfterAKillByteForByte) {
   const auto run = [](const std::filesystem::path& out, std::optional<std::int64_t> fail_at) {
     ScriptedOptions scripted = roomy();
     scripted.fail_at = fail_at;
@@ -321,7 +321,7 @@ TEST_F(RulerData, NamesTheBrokenLine) {
   });
   expect_error(ErrorKind::failed, "vt at 8192",
                [&] { read_ruler(bench_.frame, folder_.path(), some({"vt"}, {8192}), notes); });
-  // A line of ten megabytes is read, and refused where it is sent.
+  // A line of ten megabytes is read, and refused when it is used.
   const SampleSuite suite =
       read(cat(R"({"input": ")", std::string(10 << 20, 'x'), R"(", "outputs": ["b"]})"));
   expect_error(ErrorKind::usage, "leaves no room", [&] { suite.sets[0].make(0); });
@@ -403,7 +403,7 @@ TEST(RulerQa, ReadsSquadAndHotpotFiles) {
                [&] { bench.suite(options); });
 }
 
-TEST(Ruler, CommonWordsArePlainWhereLittleFits) {
+TEST(Ruler, CommonWordsArePlainAtShortLengths) {
   ScriptedModel model(roomy());
   Bench bench(model);
   const SampleSuite suite = bench.suite(some({"cwe"}, {3000}, 2));
@@ -412,7 +412,7 @@ TEST(Ruler, CommonWordsArePlainWhereLittleFits) {
   }
 }
 
-TEST(PromptFrame, PutsThePrefixBehindTheTemplateWithOneBos) {
+TEST(PromptFrame, PutsThePrefixAfterTheTemplateWithOneBos) {
   ScriptedModel model(roomy());
   const PromptFrame chat(model, {"auto"});
   EXPECT_EQ(chat.text("Q", " P"), "user: Q\nassistant:  P");
@@ -423,7 +423,7 @@ TEST(PromptFrame, PutsThePrefixBehindTheTemplateWithOneBos) {
   expect_error(ErrorKind::usage, "--chat maybe", [&] { PromptFrame(model, {"maybe"}); });
 }
 
-TEST(Prompts, FillOnceAndComeFromFiles) {
+TEST(Prompts, AreFilledOnceAndReadFromFiles) {
   EXPECT_EQ(fill("{a}{b}{c}", {{"a", "{b}"}, {"b", "x"}}), "{b}x{c}");
   EXPECT_EQ(fill("{ {} {a", {{"a", "x"}}), "{ {} {a");
   const TempFolder folder;

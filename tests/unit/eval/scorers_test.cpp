@@ -19,7 +19,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // What the original scorers say, answer by answer; tools/record_scorers.py wrote it down.
-TEST(Scorers, SayWhatTheOriginalsSay) {
+TEST(Scorers, MatchTheOriginals) {
   const ordered_json golden =
       ordered_json::parse(test::read_file(std::string(MRROPE_GOLDEN_DIR) + "/scorers.json"));
   std::map<std::string, int> rows;
@@ -75,7 +75,7 @@ TEST(Scorers, LenientForgivesWhatTheOfficialParserMisses) {
   EXPECT_EQ(lenient("longbook_qa_eng", {"the red barn"}, "In a red barn, he said"), 1);
 }
 
-TEST(Scorers, KnowWhenNothingCanChange) {
+TEST(Scorers, KnowWhenTheScoreIsFinal) {
   const auto decided = ruler_rules().decided;
   EXPECT_FALSE(decided("string_match_all", {"one", "two"}, "One"));
   EXPECT_TRUE(decided("string_match_all", {"one", "two"}, "One Two"));
@@ -83,7 +83,7 @@ TEST(Scorers, KnowWhenNothingCanChange) {
   EXPECT_EQ(infinitebench_rules().decided, nullptr);
 }
 
-TEST(Scorers, AnUnknownOneIsRefused) {
+TEST(Scorers, UnknownScorerIsRefused) {
   const ordered_json record = {{"text", "a"}, {"expected", {"a"}}, {"answer", "a"}};
   for (const SampleRules* rules : {&ruler_rules(), &infinitebench_rules(), &longbench_rules()}) {
     EXPECT_THROW(rules->grade("haiku", record), Error);
@@ -99,7 +99,7 @@ TEST(Unicode, ReadsBrokenTextByteByByte) {
   EXPECT_EQ(to_utf8(upper(to_characters("\xc3\xa9\xd0\xb6z"))), "\xc3\x89\xd0\x96Z");
 }
 
-TEST(RougeLsum, CountsNoWordTwice) {
+TEST(RougeLsum, CountsEachWordOnce) {
   EXPECT_DOUBLE_EQ(rouge_lsum("one two\nthree", "one two\nthree"), 1);
   EXPECT_DOUBLE_EQ(rouge_lsum("", "one"), 0);
   EXPECT_DOUBLE_EQ(rouge_lsum("one", ""), 0);

@@ -19,7 +19,7 @@ Ladder plan(const TimelineModel& model, const char* method, double scale) {
   return make_ladder(make_plan(model.facts().geometry, e), 4096);
 }
 
-TEST(Scripted, TheSameAgainAndAgain) {
+TEST(Scripted, IsDeterministic) {
   ScriptedModel a({});
   ScriptedModel b({});
   const auto tokens = a.tokenize("a lemma and its proof", true, false);
@@ -55,7 +55,7 @@ TEST(Scripted, ProbabilitiesSumToOneAndFollowThePlan) {
   EXPECT_NE(none, logits());
 }
 
-TEST(Scripted, ForksAndForgets) {
+TEST(Scripted, ForksAndTruncates) {
   ScriptedModel model({});
   const auto all = model.tokenize("the quick brown fox", true, false);
   const auto whole = model.timeline()->append_scored(all);
@@ -73,7 +73,7 @@ TEST(Scripted, ForksAndForgets) {
   expect_error(ErrorKind::usage, "truncate", [&] { trunk->truncate(100); });
 }
 
-TEST(Scripted, BothAtOnce) {
+TEST(Scripted, ScoresAndObservesInOnePass) {
   ScriptedModel model({});
   const auto tokens = model.tokenize("abcdef", true, false);
   const std::vector<std::size_t> wanted = {0, 5};
@@ -84,7 +84,7 @@ TEST(Scripted, BothAtOnce) {
   EXPECT_EQ(scores[3], model.timeline()->append_scored(tokens)[3]);
 }
 
-TEST(Scripted, FailsWhenTold) {
+TEST(Scripted, FailsOnRequest) {
   ScriptedOptions options;
   options.nan_at = 3;
   options.nan_method = "pro";

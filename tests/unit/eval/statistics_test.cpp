@@ -18,7 +18,7 @@ TEST(Mean, ByHand) {
   EXPECT_EQ(e.n, 4u);
 }
 
-TEST(Mean, SaysNothingWhereNothingCanBeSaid) {
+TEST(Mean, IsNanWithoutEnoughValues) {
   EXPECT_TRUE(std::isnan(mean({}).value));
   const std::vector<double> one = {5};
   EXPECT_EQ(mean(one).value, 5);
@@ -73,7 +73,7 @@ TEST(Paired, ByHand) {
   EXPECT_NEAR(d.percent().value, 100 * (std::exp(0.2) - 1), 1e-9);
 }
 
-TEST(Paired, Corners) {
+TEST(Paired, EdgeCases) {
   const std::vector<double> a = {1, 2};
   EXPECT_EQ(paired(a, a).p, 1);
   const std::vector<double> b = {2, 3};

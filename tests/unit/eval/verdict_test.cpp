@@ -32,14 +32,14 @@ TEST(Verdict, FallingBandsAreGoodToTheEnd) {
   EXPECT_TRUE(v.to_the_end);
 }
 
-TEST(Verdict, ACollapseEndsIt) {
+TEST(Verdict, CollapseEndsIt) {
   const Verdict v = judge(input({6, 4, 3.9, 3.8, 30}));
   EXPECT_EQ(v.good_to, 4096);
   EXPECT_FALSE(v.to_the_end);
   EXPECT_NE(v.reason.find("tokens 4k to 8k"), std::string::npos) << v.reason;
 }
 
-TEST(Verdict, ARiseFromBetterThanUntouchedToAsGoodIsNone) {
+TEST(Verdict, RiseUpToTheUntouchedLevelIsAllowed) {
   const Verdict v = judge(input({6, 4, 3.2, 3.4, 4.3}));  // untouched: 4
   EXPECT_EQ(v.good_to, 8192);
   EXPECT_TRUE(v.to_the_end);
@@ -53,7 +53,7 @@ TEST(Verdict, SteadyButBadIsNotGood) {
   EXPECT_NE(v.reason.find("untouched"), std::string::npos) << v.reason;
 }
 
-TEST(Verdict, TheCostOfShortTextsIsStatedApart) {
+TEST(Verdict, CostOnShortTextsIsStatedSeparately) {
   const Verdict v = judge(input({8, 6, 5.2, 4.5, 4.2}, 6));  // too high at 2k, fine at 8k
   EXPECT_EQ(v.good_to, 8192);
   EXPECT_NEAR(v.cost.percent().value, 50, 1e-6);
@@ -66,7 +66,7 @@ TEST(Verdict, TheUntouchedModelIsGoodToItsWindow) {
   EXPECT_EQ(judge(in).good_to, 1024);
 }
 
-TEST(Verdict, ARiseWithinTheNoiseDoesNotEndIt) {
+TEST(Verdict, RiseWithinTheNoiseDoesNotEndIt) {
   VerdictInput in = input({6, 4, 3.6, 3.5, 3.5});
   in.bands[4] = {std::log(3.0), std::log(3.5), std::log(5.5)};  // mean 3.87: +10.5 %, error 18 %
   EXPECT_EQ(judge(in).good_to, 8192);
@@ -96,7 +96,7 @@ TEST(Verdict, SaysWhatIsMissing) {
   EXPECT_NEAR(judge(in).cost.percent().value, 0, 1e-9);
 }
 
-TEST(Verdict, DocumentsThatEndEarlyAreLeftOut) {
+TEST(Verdict, ShortDocumentsAreExcluded) {
   VerdictInput in = input({6, 4, 3.9, 3.8, 3.7});
   for (double& x : in.bands[4]) x = std::nan("");
   EXPECT_EQ(judge(in).good_to, 4096);

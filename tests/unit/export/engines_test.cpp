@@ -40,7 +40,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(Engines, InsideTheWindowEverythingRunsAsItIs) {
+TEST(Engines, InsideTheWindowNoFlagsAreNeeded) {
   for (const auto& [engine, a] : advice_for("llama", "none", 1)) {
     EXPECT_EQ(a.verdict, Advice::as_is) << engine;
     EXPECT_TRUE(a.why.empty());
@@ -48,7 +48,7 @@ TEST(Engines, InsideTheWindowEverythingRunsAsItIs) {
   }
 }
 
-TEST(Engines, FlagsWhereLlamaCppHasNames) {
+TEST(Engines, UsesFlagsForMethodsThatLlamaCppKnows) {
   const EngineAdvice pi = advice_for("llama", "pi").at("llama.cpp");
   EXPECT_EQ(pi.verdict, Advice::as_is);
   EXPECT_TRUE(contains(pi.commands[0], "llama-server -m "));
@@ -66,7 +66,7 @@ TEST(Engines, FlagsWhereLlamaCppHasNames) {
   EXPECT_TRUE(contains(ntk, "--rope-freq-base 48760.5")) << ntk;
 }
 
-TEST(Engines, AFileWhereOneCanCarryThePlan) {
+TEST(Engines, NeedsAFileIfOneCanHoldThePlan) {
   for (const char* architecture : {"llama", "qwen2"}) {
     const EngineAdvice a = advice_for(architecture, "pro").at("llama.cpp");
     EXPECT_EQ(a.verdict, Advice::needs_file);
@@ -80,7 +80,7 @@ TEST(Engines, AFileWhereOneCanCarryThePlan) {
   EXPECT_TRUE(contains(ollama.commands[1], "./small-model-16k.gguf"));
 }
 
-TEST(Engines, CannotWithTheReason) {
+TEST(Engines, SaysWhyAnEngineCannot) {
   const auto advice = advice_for("qwen3", "pro");
   EXPECT_EQ(advice.at("llama.cpp").verdict, Advice::cannot);
   EXPECT_TRUE(contains(advice.at("llama.cpp").why, "refuses a file with factors"));
@@ -95,7 +95,7 @@ TEST(Engines, CannotWithTheReason) {
 }
 
 // Overrides reach the outermost level only, and know one kind of layer.
-TEST(Engines, AFolderWhereOverridesDoNotReach) {
+TEST(Engines, NeedsAFolderIfOverridesAreNotEnough) {
   const TempFolder folder;
   const nlohmann::json text = {{"model_type", "llama"},    {"hidden_size", 512},
                                {"num_attention_heads", 4}, {"num_hidden_layers", 2},
@@ -123,7 +123,7 @@ TEST(Engines, AFolderWhereOverridesDoNotReach) {
   EXPECT_TRUE(contains(nested[0].commands[0], "convert_hf_to_gguf.py"));
 }
 
-TEST(Engines, OverridesAreJsonForAShell) {
+TEST(Engines, OverridesAreShellQuotedJson) {
   const auto advice = advice_for("llama", "pro");
   const std::string vllm = advice.at("vLLM").commands.at(0);
   const std::size_t start = vllm.find('\'');

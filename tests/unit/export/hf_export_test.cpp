@@ -57,7 +57,7 @@ struct Folder {
   Model model;
 };
 
-TEST(HfExport, WritesEveryKeyThatEveryReaderWants) {
+TEST(HfExport, WritesTheKeysOfEveryReader) {
   const Folder f(llama_config());
   const Plan plan = f.plan("pro");
   const ordered_json config = f.exported(plan, f.options());
@@ -88,7 +88,7 @@ TEST(HfExport, WritesEveryKeyThatEveryReaderWants) {
   EXPECT_EQ(back.geometry.trained_attention_scale, plan.attention_scale());
 }
 
-TEST(HfExport, TheOlderDialect) {
+TEST(HfExport, WritesTheOlderDialect) {
   const Folder f(llama_config());
   HfOptions options = f.options();
   options.dialect = Dialect::v4;
@@ -102,7 +102,7 @@ TEST(HfExport, TheOlderDialect) {
   EXPECT_EQ(trained_theta(read_model(f.folder / "out").geometry), f.plan("uni").theta());
 }
 
-TEST(HfExport, NamesOfMethodsThatReadersKnow) {
+TEST(HfExport, WritesMethodNamesThatReadersKnow) {
   const Folder f(llama_config());
   EXPECT_EQ(native_parameters(f.plan("pi"))["rope_type"], "linear");
   EXPECT_EQ(native_parameters(f.plan("llama3"))["high_freq_factor"], 4.0);
@@ -150,7 +150,7 @@ TEST(HfExport, KeepsTheVendorsScaling) {
   EXPECT_EQ(rope["original_max_position_embeddings"], 1024);
 }
 
-TEST(HfExport, NestedTextModelsAndLayersOfTwoKinds) {
+TEST(HfExport, HandlesNestedTextModelsAndTwoKindsOfLayers) {
   ordered_json text = {{"model_type", "gemma3_text"},
                        {"hidden_size", 512},
                        {"num_attention_heads", 4},
@@ -196,7 +196,7 @@ std::map<std::string, std::string> snapshot(const fs::path& folder) {
   return out;
 }
 
-TEST(HfExport, NeverTouchesItsInput) {
+TEST(HfExport, NeverChangesItsInput) {
   const Folder f(llama_config());
   const Plan plan = f.plan("pro");
   HfOptions options = f.options();
@@ -328,7 +328,7 @@ TEST(HfExport, RefusesAFolderWithoutWeights) {
   EXPECT_FALSE(fs::exists(f.folder / "out"));
 }
 
-TEST(HfExport, RefusesWhatItShould) {
+TEST(HfExport, RefusesBadOutputsAndConfigs) {
   const Folder f(llama_config());
   const Plan plan = f.plan("pro");
   HfOptions options = f.options();

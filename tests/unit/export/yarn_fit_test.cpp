@@ -47,7 +47,7 @@ TEST(YarnFit, FindsAMovedRamp) {
   EXPECT_NEAR(fit.scale, 8, 1e-6);
 }
 
-TEST(YarnFit, SaysHowFarItIsOff) {
+TEST(YarnFit, ReportsItsError) {
   for (const char* method : {"pro", "uni", "yarn-rotations", "llama3"}) {
     SCOPED_TRACE(method);
     const Plan plan = plan_of(method, 16);

@@ -154,7 +154,7 @@ TEST(LayersOf, GemmaWindows) {
   EXPECT_EQ(window_of(named("gemma2"), keys_of(4)), 4096);
 }
 
-TEST(LayersOf, ThePatternOfTheFileWins) {
+TEST(LayersOf, PatternInTheFileWins) {
   LayerKeys keys = keys_of(6);
   keys.sliding_window = 128;
   EXPECT_EQ(kinds("gpt-oss", keys), "WfWfWf");
@@ -190,7 +190,7 @@ TEST(LayersOf, Olmo3WindowsKeepTheirScale) {
   EXPECT_EQ(kinds("olmo2", keys), "WWWfWWWf");
 }
 
-TEST(LayersOf, CohereRotatesInWindowsThatFollow) {
+TEST(LayersOf, CohereWindowsFollowThePlan) {
   LayerKeys keys = keys_of(8);
   keys.sliding_window = 4096;
   EXPECT_EQ(kinds("cohere2", keys), "FFFuFFFu");
@@ -250,7 +250,7 @@ TEST(LayersOf, RecurrentLayers) {
   EXPECT_EQ(kinds("qwen3next", keys), "rfrrrrrr");
 }
 
-TEST(LayersOf, GraniteHasASwitch) {
+TEST(LayersOf, GraniteCanSwitchRotationOff) {
   LayerKeys keys = keys_of(2);
   keys.rope_finetuned = false;
   EXPECT_NE(reason("granite", keys).find("switches the rotation off"), std::string::npos);
@@ -279,7 +279,7 @@ TEST(LayersOf, IndexersRotateToo) {
   EXPECT_EQ(rotations("glm-dsa"), rotations("hy_v4"));
 }
 
-TEST(LayersOf, DraftLayersDoNotRunAndLoopsDo) {
+TEST(LayersOf, DraftLayersAreSkippedAndLoopsAreCounted) {
   LayerKeys keys = keys_of(5);
   keys.draft_layers = 1;
   EXPECT_EQ(kinds("glm4moe", keys), "ffff");
@@ -287,7 +287,7 @@ TEST(LayersOf, DraftLayersDoNotRunAndLoopsDo) {
   EXPECT_EQ(kinds("nanbeige", keys), "ffffffff");
 }
 
-TEST(LayersOf, KeysThatContradictThemselvesAreCorrupt) {
+TEST(LayersOf, ContradictoryKeysAreCorrupt) {
   EXPECT_EQ(refusal("llama", keys_of(0)), ErrorKind::corrupt);
   EXPECT_EQ(refusal("llama", keys_of(-3)), ErrorKind::corrupt);
   EXPECT_EQ(refusal("llama", keys_of(513)), ErrorKind::corrupt);

@@ -101,7 +101,7 @@ TEST(Config, ReplacedScalingIsTheBareModel) {
   EXPECT_EQ(model(kLlama3, true).geometry, model(kLlama3).geometry);
 }
 
-TEST(Config, TheSameInTheKeysOfTransformers5) {
+TEST(Config, KeysOfTransformers5GiveTheSame) {
   json v5 = kLlama31;
   v5["rope_parameters"] = v5["rope_scaling"];
   v5["rope_parameters"]["rope_theta"] = 500000.0;
@@ -131,7 +131,7 @@ TEST(Config, Qwen25AndItsRecommendedYarn) {
   EXPECT_DOUBLE_EQ(yarn.geometry.trained_attention_scale, 1.138629436111989);
 }
 
-TEST(Config, YarnIsTheLibrarysOwn) {
+TEST(Config, YarnMatchesTheLibrarysYarn) {
   const Model m = model(with(kQwen25, json::parse(R"({"rope_scaling": {"rope_type": "yarn",
       "factor": 4.0, "original_max_position_embeddings": 32768}})")));
   Extension request;
@@ -172,7 +172,7 @@ TEST(Config, Gemma2) {
   EXPECT_EQ(m.layers[0].windowed_cache, true);
 }
 
-TEST(Config, Gemma3SaysLittleAboutItself) {
+TEST(Config, Gemma3OmitsMostKeys) {
   const json four = json::parse(R"({"model_type": "gemma3", "vision_config": {"hidden_size": 1152},
       "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
                       "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
@@ -340,7 +340,7 @@ TEST(Config, DynamicChangesNothingUnlessItsBaseIsFixed) {
   EXPECT_TRUE(hunyuan.scaling.trained);
 }
 
-TEST(Config, LinearAndLayersThatKeepAState) {
+TEST(Config, LinearAttentionLayersAreRecurrent) {
   const Model m = model(json::parse(R"({"model_type": "qwen3_next", "hidden_size": 2048,
       "num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256,
       "max_position_embeddings": 262144, "rope_theta": 10000000, "partial_rotary_factor": 0.25,
@@ -351,7 +351,7 @@ TEST(Config, LinearAndLayersThatKeepAState) {
   EXPECT_EQ(kv_bytes(m, 100, 16), 100u * 2 * 2 * 256 * 2);
 }
 
-TEST(Config, LayersThatAttendMayBeListed) {
+TEST(Config, AttentionLayersMayBeListed) {
   const json lfm = json::parse(R"({"model_type": "lfm2", "hidden_size": 64,
       "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
       "max_position_embeddings": 4096, "full_attn_idxs": [1, 3, 9]})");
@@ -386,7 +386,7 @@ TEST(Config, RefusesMissingKeysByName) {
   EXPECT_ERROR(model(json::object()), corrupt, "model_type");
 }
 
-TEST(Config, RefusesNumbersThatCannotBe) {
+TEST(Config, RefusesImpossibleNumbers) {
   const auto refused = [](const char* key, const json& value, const std::string& name,
                           const std::string& text) {
     EXPECT_ERROR(model(with(kLlama3, {{key, value}})), corrupt, name, text);
@@ -426,7 +426,7 @@ TEST(Config, RefusesNumbersThatCannotBe) {
   refused("text_config", 3, "text_config", "3");
 }
 
-TEST(Config, RefusesScalingThatCannotBe) {
+TEST(Config, RefusesImpossibleScaling) {
   const auto refused = [](const json& change, const std::string& name, const std::string& text) {
     json broken = kLlama31;
     broken["rope_scaling"].update(change);

@@ -20,7 +20,7 @@ TEST(Sha256, KnownVectors) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Sha256, PiecesMakeNoDifference) {
+TEST(Sha256, PiecesGiveTheSameHash) {
   std::string text;
   for (int i = 0; i < 300; ++i) text.push_back(char(i * 7));
   for (std::size_t size = 0; size <= text.size(); size += 13) {
@@ -33,7 +33,7 @@ TEST(Sha256, PiecesMakeNoDifference) {
   }
 }
 
-TEST(PlanDigest, FollowsTheNumbersAndNotTheReach) {
+TEST(PlanDigest, DependsOnTheNumbersAndNotOnTheReach) {
   const Geometry g{16, 10000, 64, Pairing::halves, {}, 1};
   Extension e;
   e.method = "pro";
@@ -51,7 +51,7 @@ TEST(PlanDigest, FollowsTheNumbersAndNotTheReach) {
   EXPECT_NE(ladder_digest(make_ladder(g, request)), plan_digest(eight));
 }
 
-TEST(ModelDigest, SmallFilesWholeLargeOnesSampled) {
+TEST(ModelDigest, HashesSmallFilesWholeAndSamplesLargeOnes) {
   const test::TempFolder dir;
   test::write_file(dir / "small", "abc");
   EXPECT_EQ(model_digest({dir / "small"}), "sha256:" + sha256("3\nabc"));
@@ -73,7 +73,7 @@ TEST(ModelDigest, SmallFilesWholeLargeOnesSampled) {
   EXPECT_NE(after, model_digest({dir / "large"}));
 }
 
-TEST(ModelDigest, AModelThatVanishedIsNamed) {
+TEST(ModelDigest, MissingModelIsNamed) {
   const test::TempFolder dir;
   test::expect_error(ErrorKind::failed, "gone.gguf", [&] { model_digest({dir / "gone.gguf"}); });
 }

@@ -28,7 +28,7 @@ std::string data_of(const GgufPart& part, const std::string& name) {
   return "absent";
 }
 
-TEST(GgufCopy, GivesTheSameBytesBack) {
+TEST(GgufCopy, ReproducesTheSameBytes) {
   const TempFolder folder;
   const auto in = folder.write("in.gguf", llama_gguf()
                                               .text("a.long", std::string(9000, 'x'))

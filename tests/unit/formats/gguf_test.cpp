@@ -56,7 +56,7 @@ TEST(Gguf, ReadsEveryKindOfValue) {
   EXPECT_EQ(part.find("absent"), nullptr);
 }
 
-TEST(Gguf, RemembersThePlaceOfWhatItSkips) {
+TEST(Gguf, RemembersTheOffsetOfSkippedValues) {
   const std::string bytes = sample().bytes();
   const GgufPart part = read(bytes);
   const GgufKeyValue& words = *part.find("a.words");
@@ -72,7 +72,7 @@ TEST(Gguf, RemembersThePlaceOfWhatItSkips) {
   EXPECT_EQ(words.size, 8 + 7 + 4 + 4 + 8 + (8 + 3) + 8 + (8 + 5u));
 }
 
-TEST(Gguf, PlacesTensors) {
+TEST(Gguf, LocatesTensors) {
   const std::string bytes = sample().bytes();
   const GgufPart part = read(bytes);
   ASSERT_EQ(part.tensors.size(), 2u);
@@ -118,7 +118,7 @@ TEST(Gguf, RefusesOtherMagicsAndVersions) {
   EXPECT_ERROR(read(w), unsupported, "big-endian");
 }
 
-TEST(Gguf, BoundsCountsByTheFile) {
+TEST(Gguf, LimitsCountsByTheFileSize) {
   for (const std::uint64_t count : {std::uint64_t{1} << 63, std::uint64_t{100'000},
                                     std::numeric_limits<std::uint64_t>::max() - 20}) {
     GgufWriter w = sample();
@@ -159,13 +159,13 @@ TEST(Gguf, RefusesTypesItDoesNotKnow) {
   EXPECT_ERROR(read(GgufWriter().raw("k", 7, "\x02")), corrupt, "boolean", "2");
 }
 
-TEST(Gguf, RefusesKeysGivenTwiceEmptyOrEndless) {
+TEST(Gguf, RefusesDuplicateEmptyAndOverlongKeys) {
   EXPECT_ERROR(read(GgufWriter().u32("k", 1).u32("k", 2)), corrupt, "\"k\"", "twice");
   EXPECT_ERROR(read(GgufWriter().u32("", 1).u32("x", 1)), corrupt, "0");
   EXPECT_ERROR(read(GgufWriter().u32(std::string(70'000, 'k'), 1)), corrupt, "70000");
 }
 
-TEST(Gguf, RefusesAnAlignmentThatIsNoPowerOfTwo) {
+TEST(Gguf, RefusesAnAlignmentThatIsNotAPowerOfTwo) {
   for (const std::uint32_t alignment : {0u, 3u, 48u, 0xffffffffu}) {
     GgufWriter w;
     w.u32("general.alignment", alignment);
@@ -181,7 +181,7 @@ TEST(Gguf, RefusesAnAlignmentThatIsNoPowerOfTwo) {
                "\"a\"");
 }
 
-TEST(Gguf, RefusesShapesThatCannotBe) {
+TEST(Gguf, RefusesImpossibleShapes) {
   const auto with = [](const std::vector<std::uint64_t>& dims, std::uint32_t type = 0) {
     return GgufWriter().tensor("t", dims, type, std::string(64, 'x'));
   };
@@ -210,14 +210,14 @@ TEST(Gguf, RefusesDataOutsideTheFileOrShared) {
   EXPECT_ERROR(read(GgufWriter().floats("a", {1}).floats("a", {2})), corrupt, "\"a\"", "twice");
 }
 
-TEST(Gguf, RefusesRopeFactorsThatAreNoRow) {
+TEST(Gguf, RefusesRopeFactorsThatAreNotOneRow) {
   EXPECT_ERROR(read(GgufWriter().tensor("rope_freqs.weight", {2, 2}, 0, std::string(16, '\0'))),
                corrupt, "rope_freqs.weight", "2 dimensions");
   EXPECT_ERROR(read(GgufWriter().tensor("rope_freqs.weight", {4}, 1, std::string(8, '\0'))),
                corrupt, "rope_freqs.weight", "F16");
 }
 
-TEST(Gguf, NamesKeyAndValueOfAWrongNumber) {
+TEST(Gguf, NamesTheKeyAndValueOfABadNumber) {
   const GgufPart part = read(sample());
   EXPECT_ERROR(part.integer("a.u32", 8, 10), corrupt, "a.u32", "7", "8", "10");
   EXPECT_ERROR(part.integer("a.u64", 0, 10), corrupt, "a.u64", "9223372036854775808");
@@ -243,7 +243,7 @@ GgufWriter split_part(int number, int count, int tensors) {
   return out;
 }
 
-TEST(SplitGguf, OpensAllPartsFromAny) {
+TEST(SplitGguf, AnyPartOpensAllParts) {
   const TempFolder folder;
   for (int i = 0; i < 3; ++i) {
     folder.write("m-0000" + std::to_string(i + 1) + "-of-00003.gguf", split_part(i, 3, 2).bytes());
@@ -264,7 +264,7 @@ TEST(SplitGguf, NamesTheMissingPart) {
   EXPECT_ERROR(read_gguf(path), failed, "part 2 of 2", "m-00002-of-00002.gguf");
 }
 
-TEST(SplitGguf, RefusesPartsThatDoNotBelong) {
+TEST(SplitGguf, RefusesPartsThatDoNotMatch) {
   const TempFolder folder;
   const auto path = folder.write("m-00001-of-00002.gguf", split_part(0, 2, 1).bytes());
   folder.write("m-00002-of-00002.gguf", split_part(0, 2, 1).bytes());
@@ -280,7 +280,7 @@ TEST(SplitGguf, RefusesPartsThatDoNotBelong) {
   EXPECT_ERROR(read_gguf(path), corrupt, "\"t1\"", "another part");
 }
 
-TEST(SplitGguf, GoesByTheKeyAndTheNameTogether) {
+TEST(SplitGguf, NeedsBothTheKeyAndTheName) {
   const TempFolder folder;
   EXPECT_ERROR(read_gguf(folder.write("m.gguf", split_part(0, 2, 1).bytes())), corrupt,
                "split.count is 2", "not named");
@@ -292,7 +292,7 @@ TEST(SplitGguf, GoesByTheKeyAndTheNameTogether) {
       1u);
 }
 
-TEST(SplitGguf, FollowsNoLinkOutOfTheFolder) {
+TEST(SplitGguf, DoesNotFollowLinksOutOfTheFolder) {
   const TempFolder folder;
   const auto path = folder.write("a/m-00001-of-00002.gguf", split_part(0, 2, 1).bytes());
   folder.write("b/other.gguf", split_part(1, 2, 1).bytes());
@@ -306,7 +306,7 @@ TEST(SplitGguf, FollowsNoLinkOutOfTheFolder) {
   EXPECT_EQ(read_gguf(folder.path() / "c/m-00001-of-00002.gguf").parts.size(), 2u);
 }
 
-TEST(Gguf, ReadsNoWeights) {
+TEST(Gguf, DoesNotReadWeights) {
   // 100 GB of holes behind the header.
   const TempFolder folder;
   GgufWriter w = test::llama_gguf();

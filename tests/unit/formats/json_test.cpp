@@ -27,7 +27,7 @@ TEST(Json, ReadsTheSameAsTheLibraryItself) {
   EXPECT_EQ(parse(text), json::parse(text));
 }
 
-TEST(Json, NamesTheByteWhereItBreaks) {
+TEST(Json, NamesTheByteOfASyntaxError) {
   EXPECT_ERROR(parse(""), corrupt, "x.json", "byte");
   EXPECT_ERROR(parse("{\"a\": 1,}"), corrupt, "byte 9");
   EXPECT_ERROR(parse("{\"a\": 1} x"), corrupt, "byte 10");
@@ -42,13 +42,13 @@ TEST(Json, RefusesEveryTruncation) {
   }
 }
 
-TEST(Json, RefusesAKeyGivenTwice) {
+TEST(Json, RefusesDuplicateKeys) {
   EXPECT_ERROR(parse(R"({"a": 1, "b": 2, "a": 3})"), corrupt, "\"a\"", "twice");
   EXPECT_ERROR(parse(R"({"o": {"k": 1, "k": 1}})"), corrupt, "\"k\"");
   EXPECT_NO_THROW(parse(R"([{"a": 1}, {"a": 2}])"));
 }
 
-TEST(Json, RefusesDepth) {
+TEST(Json, RefusesDeepNesting) {
   const auto nested = [](int depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_NO_THROW(parse(nested(64)));
   EXPECT_ERROR(parse(nested(65)), corrupt, "64 levels");
@@ -59,7 +59,7 @@ TEST(Json, RefusesDepth) {
   EXPECT_ERROR(parse(objects), corrupt, "64 levels");
 }
 
-TEST(Json, RefusesWhatIsNotUtf8) {
+TEST(Json, RefusesInvalidUtf8) {
   EXPECT_ERROR(parse("{\"a\": \"\xff\xfe\"}"), corrupt, "UTF-8");
   EXPECT_ERROR(parse("\xff\xfe{\x00"), corrupt, "x.json");
   EXPECT_ERROR(parse("{\"\xed\xa0\x80\": 1}"), corrupt, "UTF-8");
@@ -83,7 +83,7 @@ TEST(Json, KeepsControlCharactersOutOfMessages) {
   EXPECT_ERROR(parse(R"({"\u001b": 1, "\u001b": 1})"), corrupt, "\\x1b");
 }
 
-TEST(Json, RefusesAFileByItsSizeUnread) {
+TEST(Json, RefusesALargeFileUnread) {
   const TempFolder folder;
   const auto path = folder.write_sparse("config.json", "{", std::uint64_t{1} << 30);
   EXPECT_ERROR(read_json(path), corrupt, "1073741824", "16777216");
@@ -91,7 +91,7 @@ TEST(Json, RefusesAFileByItsSizeUnread) {
   EXPECT_ERROR(parse_json("[1, 2, 3, 4]", "x", small), corrupt, "12 bytes", "10");
 }
 
-TEST(Json, HandsOverTheMembersOfTheRoot) {
+TEST(Json, VisitsTheMembersOfTheRoot) {
   std::string seen;
   each_json_member(R"({"a": {"x": 1}, "b": [2]})", "x", {}, {},
                    [&](const std::string& key, json&& value) { seen += key + value.dump(); });
@@ -101,7 +101,7 @@ TEST(Json, HandsOverTheMembersOfTheRoot) {
   EXPECT_ERROR(each_json_member(R"({"a": 1, "a": 2})", "x", {}, {}, ignore), corrupt, "twice");
 }
 
-TEST(Json, HandsOverTheMembersOfOneObject) {
+TEST(Json, VisitsTheMembersOfOneObject) {
   std::string seen;
   each_json_member(R"({"m": {"map": {"no": 1}}, "map": {"a": 1, "b": {"map": {}}}, "z": []})", "x",
                    {}, "map",

@@ -74,7 +74,7 @@ TEST_F(GgufModel, RefusesEveryTruncation) {
   }
 }
 
-TEST_F(GgufModel, RefusesNumbersThatCannotBe) {
+TEST_F(GgufModel, RefusesImpossibleNumbers) {
   const auto refused = [&](const LlamaKeys& keys, const std::string& key, const std::string& text) {
     EXPECT_ERROR(read(llama_gguf(keys)), corrupt, "llama." + key, text);
   };
@@ -153,7 +153,7 @@ TEST_F(GgufModel, KeepsAListItDoesNotRecognise) {
                   .geometry.trained_factor.empty());
 }
 
-TEST_F(GgufModel, RefusesFactorsThatCannotBe) {
+TEST_F(GgufModel, RefusesImpossibleFactors) {
   const auto refused = [&](float value, const std::string& text) {
     EXPECT_ERROR(read(llama_gguf().floats("rope_freqs.weight", {1, 1, 1, value, 1, 1, 1, 1})),
                  corrupt, "rope_freqs.weight[3]", text);
@@ -228,7 +228,7 @@ TEST_F(GgufModel, YarnKeysThatFewArchitecturesRead) {
   }
 }
 
-TEST_F(GgufModel, RefusesScalingThatCannotBe) {
+TEST_F(GgufModel, RefusesImpossibleScaling) {
   EXPECT_ERROR(read(llama_gguf().text("llama.rope.scaling.type", "mrrope")), corrupt,
                "llama.rope.scaling.type", "mrrope");
   for (const float factor : {0.5f, -4.0f, 1e9f, std::nanf("")}) {

@@ -117,7 +117,7 @@ TEST(SafetensorsIndex, NamesEachFileOnce) {
             (std::vector<std::string>{"a.safetensors", "b.safetensors"}));
 }
 
-TEST(SafetensorsIndex, TakesPlainNamesOnly) {
+TEST(SafetensorsIndex, AcceptsPlainNamesOnly) {
   for (const char* name :
        {"../a.safetensors", "/etc/passwd", "a/b.safetensors", "..", "a\\\\b.safetensors", ""}) {
     EXPECT_ERROR(index(std::string(R"({"weight_map": {"x": ")") + name + "\"}}"), corrupt,
@@ -128,7 +128,7 @@ TEST(SafetensorsIndex, TakesPlainNamesOnly) {
   EXPECT_ERROR(index("{}"), corrupt, "weight_map");
 }
 
-TEST(Weights, AreFoundWholeOrNotAtAll) {
+TEST(Weights, MustBeComplete) {
   const TempFolder folder;
   EXPECT_EQ(find_weights(folder.path()).bytes, 0u);
   folder.write("model.safetensors.index.json",
@@ -144,7 +144,7 @@ TEST(Weights, AreFoundWholeOrNotAtAll) {
   EXPECT_ERROR(find_weights(folder.path()), corrupt, "m2.safetensors");
 }
 
-TEST(Weights, MayLieInTheCacheOfTheHub) {
+TEST(Weights, MayBeInTheHubCache) {
   const TempFolder folder;
   const auto snapshot = folder.path() / "models--a--b/snapshots/abc";
   folder.write("models--a--b/blobs/123", file(kGood, 22));

@@ -32,7 +32,7 @@ TEST(Source, RefusesToReadOutside) {
   EXPECT_ERROR(source.read(UINT64_MAX, to), corrupt, "18446744073709551615");
 }
 
-TEST(Source, RefusesWhatIsNoFile) {
+TEST(Source, RefusesWhatIsNotAFile) {
   const TempFolder folder;
   EXPECT_ERROR(Source::open(folder.path() / "none"), failed, "none", "No such file");
   EXPECT_ERROR(Source::open(folder.path()), failed, "not a regular file");

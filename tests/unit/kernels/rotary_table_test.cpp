@@ -57,7 +57,7 @@ TEST(RotaryTable, FoldsInBothAttentionScales) {
   EXPECT_EQ(table.scale(), 2);
 }
 
-TEST(RotaryTable, GrownEqualsMadeAtOnce) {
+TEST(RotaryTable, GrownTableEqualsOneMadeAtOnce) {
   const Plan plan = plan_of("yarn", 4, 20);
   for (const std::int64_t first : {0, 100, 300}) {
     const RotaryTable whole(plan, first, first + 1100, Element::f16);
@@ -68,7 +68,7 @@ TEST(RotaryTable, GrownEqualsMadeAtOnce) {
   }
 }
 
-TEST(RotaryTable, ManyThreadsRead) {
+TEST(RotaryTable, ManyThreadsCanRead) {
   const Plan plan = plan_of("pro", 8);
   const RotaryTable table(plan, 0, 64);
   std::atomic<int> agreed = 0;

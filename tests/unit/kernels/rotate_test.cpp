@@ -179,7 +179,7 @@ double dot(const test::Numbers& a, const test::Numbers& b) {
   return sum;
 }
 
-TEST_P(Rotate, KeepsNormsDistancesAndTheWayBack) {
+TEST_P(Rotate, PreservesNormsAndDistancesAndCanBeUndone) {
   const Plan plan = plan_of(128, pairing());
   const RotaryTable table(plan, 0, 131600);
   const auto rotated = [&](std::int32_t position) {
@@ -199,7 +199,7 @@ TEST_P(Rotate, KeepsNormsDistancesAndTheWayBack) {
   for (std::size_t i = 0; i < 128; ++i) EXPECT_NEAR(q2->to[0].at(i), q2->from[0].at(i), 2e-6);
 }
 
-TEST_P(Rotate, SpecialValuesStayWhatTheyAre) {
+TEST_P(Rotate, SpecialValuesArePreserved) {
   const Plan plan = plan_of(32, pairing(), "none", 1);
   const RotaryTable table(plan, 0, 4);
   for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
@@ -278,7 +278,7 @@ TEST_P(Rotate, RefusesMisuseBeforeAnyWrite) {
   test::expect_error(ErrorKind::usage, "0 threads", [] { Workers none(0); });
   EXPECT_TRUE(trial.untouched());
 
-  // Nothing to do is no misuse.
+  // Having nothing to do is not misuse.
   rotate(table, with([](Batch& b) { b.tokens = 0; }));
   rotate(table, with([](Batch& b) { b.sequences = 0; }));
   rotate(table, with([](Batch& b) { b.queries.count = b.keys.count = 0; }));

@@ -47,7 +47,7 @@ void expect_sound(const std::string& svg) {
   EXPECT_FALSE(std::regex_search(svg, odd)) << svg;
 }
 
-TEST(Chart, HoldsItsNumbersInFull) {
+TEST(Chart, ContainsItsNumbersInFull) {
   const std::string svg =
       to_svg(chart_of({{1024, 4.3241987654321, 4.1, 4.5}, {2048, 4.4, kNothing, kNothing}}));
   expect_sound(svg);
@@ -56,7 +56,7 @@ TEST(Chart, HoldsItsNumbersInFull) {
   EXPECT_EQ(count(svg, "<circle"), 2u);
 }
 
-TEST(Chart, Nothing) {
+TEST(Chart, EmptyCharts) {
   for (const bool standalone : {false, true}) {
     const std::string svg = to_svg(LineChart{}, {.width = 368, .standalone = standalone});
     expect_sound(svg);
@@ -67,7 +67,7 @@ TEST(Chart, Nothing) {
   EXPECT_FALSE(to_terminal(HeatMap{}).empty());
 }
 
-TEST(Chart, OnePoint) {
+TEST(Chart, SinglePoint) {
   const std::string svg = to_svg(chart_of({{1024, 4, 3, 5}}));
   expect_sound(svg);
   EXPECT_EQ(count(svg, "<circle"), 1u);
@@ -76,7 +76,7 @@ TEST(Chart, OnePoint) {
   EXPECT_NE(to_terminal(chart_of({{1024, 4}})).find("1k"), std::string::npos);
 }
 
-TEST(Chart, AValueThatIsMissingLeavesAGap) {
+TEST(Chart, MissingValueLeavesAGap) {
   const std::string svg = to_svg(
       chart_of({{512, 4}, {1024, 5}, {2048, kNothing}, {4096, 6}, {8192, 7}, {16384, kInfinite}}));
   expect_sound(svg);
@@ -95,7 +95,7 @@ TEST(Chart, EnormousValues) {
   }
 }
 
-TEST(Chart, AMillionPointsStaySmallAndKeepTheirPeaks) {
+TEST(Chart, MillionPointsStaySmallAndKeepTheirPeaks) {
   std::vector<ChartPoint> points(1000000);
   for (std::size_t i = 0; i < points.size(); ++i) points[i] = {double(i + 1), 1 + double(i % 7)};
   points[123456].y = 1000;
@@ -106,7 +106,7 @@ TEST(Chart, AMillionPointsStaySmallAndKeepTheirPeaks) {
   EXPECT_LT(text.size(), 40000u);
 }
 
-TEST(Chart, NamesAreTextAndDoNotOverlap) {
+TEST(Chart, NamesAreEscapedAndDoNotOverlap) {
   LineChart chart = chart_of({});
   chart.title = "<b>&";
   chart.series.clear();
@@ -131,9 +131,9 @@ TEST(Chart, NamesAreTextAndDoNotOverlap) {
   EXPECT_EQ(labels, 12);
 }
 
-// The untouched model is compared inside its window only; a label at the right edge would say that
-// it goes on at this height.
-TEST(Chart, ALineThatEndsEarlyIsNamedAtItsEnd) {
+// The untouched model is compared inside its window only; a label at the right edge would suggest
+// that it continues at this height.
+TEST(Chart, LineThatEndsEarlyIsLabelledAtItsEnd) {
   LineChart chart = chart_of({{512, 4}, {1024, 4}, {2048, 4}, {4096, 4}});
   chart.series.push_back({"none", 0, false, {{512, 5}, {1024, 5}, {2048, kNothing}}});
   const std::string svg = to_svg(chart);
@@ -198,7 +198,7 @@ TEST(Chart, HeatMapShowsEveryCell) {
   EXPECT_NE(text.find("-"), std::string::npos);
 }
 
-TEST(Chart, HeatMapsOfManyCellsAndOfShortLists) {
+TEST(Chart, HeatMapsWithManyCellsOrShortLists) {
   expect_sound(to_svg(map_of(1, 1)));
   expect_sound(to_svg(map_of(40, 128)));
   HeatMap map = map_of(3, 4);
@@ -208,7 +208,7 @@ TEST(Chart, HeatMapsOfManyCellsAndOfShortLists) {
   EXPECT_FALSE(to_terminal(map).empty());
 }
 
-TEST(Chart, TerminalObeysNoNameAndKeepsItsWidth) {
+TEST(Chart, TerminalEscapesNamesAndKeepsItsWidth) {
   LineChart chart = chart_of({{512, 4}, {1024, 5}, {131072, 300}});
   chart.series[0].name = "evil\x1b[2J";
   const std::string plain = to_terminal(chart, {.columns = 60, .rows = 10, .colour = false});

@@ -8,7 +8,7 @@
 namespace mrrope::report {
 namespace {
 
-TEST(Claims, WhatHoldsAndWhatDoesNot) {
+TEST(Claims, SomeHoldAndSomeDoNot) {
   std::map<std::string, ClaimState> state;
   for (const Claim& c : claims_of({})) {
     EXPECT_TRUE(state.emplace(c.id, c.state).second) << c.id;
@@ -33,7 +33,7 @@ TEST(Claims, WhatHoldsAndWhatDoesNot) {
 }
 
 // Roots of B(m) found before this project had a line of code.
-TEST(Claims, TheBoundIsTheOneFoundByHand) {
+TEST(Claims, BoundMatchesTheOneFoundByHand) {
   for (const Claim& c : claims_of({})) {
     if (c.id != "bound") continue;
     for (const char* part : {"untouched 1707", "PI 27297", "NTK 7920", "YaRN 11671",
@@ -43,7 +43,7 @@ TEST(Claims, TheBoundIsTheOneFoundByHand) {
   }
 }
 
-TEST(Claims, RunsSpeakToThem) {
+TEST(Claims, AreCheckedAgainstRuns) {
   RunRecord run;
   run.name = "run1";
   run.model = "Some Model";

@@ -8,16 +8,16 @@
 namespace mrrope::report {
 namespace {
 
-TEST(Markup, NothingThatIsMarkupSurvives) {
+TEST(Markup, MarkupIsEscaped) {
   EXPECT_EQ(escaped("<script>alert('a & \"b\"')</script>"),
             "&lt;script&gt;alert(&#39;a &amp; &quot;b&quot;&#39;)&lt;/script&gt;");
 }
 
-TEST(Markup, TextStays) {
+TEST(Markup, PlainTextIsUnchanged) {
   EXPECT_EQ(escaped("a\tb\nc \xC3\xA9 \xE2\x82\xAC"), "a\tb\nc \xC3\xA9 \xE2\x82\xAC");
 }
 
-TEST(Markup, WhatIsNoTextIsReplaced) {
+TEST(Markup, InvalidTextIsReplaced) {
   EXPECT_EQ(escaped(std::string_view("a\0b", 3)), "a&#65533;b");
   EXPECT_EQ(escaped("\x1b[31m"), "&#65533;[31m");
   EXPECT_EQ(escaped("\xFFx"), "&#65533;x");
@@ -26,7 +26,7 @@ TEST(Markup, WhatIsNoTextIsReplaced) {
   EXPECT_EQ(escaped("\xED\xA0\x80"), "&#65533;&#65533;&#65533;");
 }
 
-TEST(Markup, Counting) {
+TEST(Markup, CountsAndShortensCharacters) {
   EXPECT_EQ(character_count("\xE2\x82\xAC"
                             "ab"),
             3u);
@@ -38,7 +38,7 @@ TEST(Markup, Counting) {
   EXPECT_EQ(shortened("ab", 2), "ab");
 }
 
-TEST(Markup, AddressesHoldAnything) { EXPECT_EQ(percent_encoded("a b\"\n#"), "a%20b%22%0A%23"); }
+TEST(Markup, PercentEncoding) { EXPECT_EQ(percent_encoded("a b\"\n#"), "a%20b%22%0A%23"); }
 
 TEST(Markup, TablesAsCsv) {
   DataTable table{

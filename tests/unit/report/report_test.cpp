@@ -79,7 +79,7 @@ void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
   }
 }
 
-TEST(Report, SaysWhichMethodHoldsHowFar) {
+TEST(Report, SaysHowFarEachMethodIsGood) {
   const test::TempFolder temp;
   write_run(temp / "run", {});
   const auto records = read_records({(temp / "run").string()});
@@ -100,7 +100,7 @@ TEST(Report, SaysWhichMethodHoldsHowFar) {
   EXPECT_EQ(json["results"].size(), records[0].rows.size());
 }
 
-TEST(Report, UnfinishedRunsAreShownAsSuch) {
+TEST(Report, UnfinishedRunsAreMarked) {
   const test::TempFolder temp;
   FakeRun fake;
   fake.units = 3;
@@ -120,7 +120,7 @@ TEST(Report, UnfinishedRunsAreShownAsSuch) {
   EXPECT_NE(report_page(empty).find("nothing measured yet"), std::string::npos);
 }
 
-TEST(Report, NamesAreText) {
+TEST(Report, NamesAreEscaped) {
   const test::TempFolder temp;
   FakeRun fake;
   fake.model = "</title><script>alert(1)</script>";
@@ -133,7 +133,7 @@ TEST(Report, NamesAreText) {
   EXPECT_NE(page.find("&lt;img src=x&gt;"), std::string::npos);
 }
 
-TEST(Report, FoldersStandForTheRunsInThem) {
+TEST(Report, FoldersIncludeTheRunsInThem) {
   const test::TempFolder temp;
   write_run(temp / "all/a", {});
   write_run(temp / "all/b", {});
@@ -150,7 +150,7 @@ TEST(Report, FoldersStandForTheRunsInThem) {
   EXPECT_EQ(chart.series[3].name, "pro (b)");
 }
 
-TEST(Report, ModelsStandSideBySide) {
+TEST(Report, ModelsAreShownSeparately) {
   const test::TempFolder temp;
   FakeRun other;
   other.model = "Other Model";
@@ -163,7 +163,7 @@ TEST(Report, ModelsStandSideBySide) {
   EXPECT_EQ(figures_of(records)[0].title.rfind("Some Model: ", 0), 0u);
 }
 
-TEST(Report, WhatCannotBeReadIsNamed) {
+TEST(Report, UnreadableRunsAreNamed) {
   const test::TempFolder temp;
   write_run(temp / "good", {});
   test::write_file(temp / "bad/run.json", "{");
@@ -180,8 +180,8 @@ TEST(Report, WhatCannotBeReadIsNamed) {
   EXPECT_ERROR(read_records({}), failed, "no folder");
 }
 
-// A task that this build has never heard of, with values that nobody would expect.
-TEST(Report, AJournalOfWrongTypesIsCorrupt) {
+// A task that this build does not know, with unexpected values.
+TEST(Report, JournalWithWrongTypesIsCorrupt) {
   const test::TempFolder temp;
   write_run(temp / "run", {});
   std::string journal = test::read_file(temp / "run/journal.jsonl");
@@ -258,7 +258,7 @@ TEST(Report, ExplainsTheTermsItUses) {
   EXPECT_EQ(page.find("<dt>front</dt>"), std::string::npos) << "no search here";
 }
 
-TEST(Report, ATaskThatTheUntouchedModelFailsInsideItsWindowIsSaidToBeSo) {
+TEST(Report, PointsOutTasksThatTheUntouchedModelFailsInsideItsWindow) {
   for (const double inside : {0.0, 60.0}) {
     const test::TempFolder temp;
     eval::RunFolder folder(temp / "other", {"mrrope eval other m.gguf", "sha256:00", 1});
@@ -330,7 +330,7 @@ TEST(Report, ShowsASweep) {
   EXPECT_TRUE(std::holds_alternative<std::vector<HeatMap>>(maps[0].content));
 }
 
-TEST(Report, ADamagedSweepIsNamed) {
+TEST(Report, DamagedSweepIsNamed) {
   for (const char* change :
        {R"([{"op": "remove", "path": "/points"}])",
         R"([{"op": "replace", "path": "/points", "value": []}])",
@@ -417,7 +417,7 @@ TEST(Report, ShowsTheSearchOfATunedPlan) {
   EXPECT_NE(report_text({record}).find("pro finds as many needles"), std::string::npos);
 }
 
-TEST(Report, ADamagedSearchIsNamed) {
+TEST(Report, DamagedSearchIsNamed) {
   for (const char* change :
        {R"({"chosen": 2})", R"({"front": [7]})", R"({"trials": 3})", R"({"passes": "many"})",
         R"({"factors": {"chosen": ["a"]}})", R"({"path": [1]})", R"({"proof": {"tuned": 1}})",
@@ -446,7 +446,7 @@ TEST(Paper, NumbersAndMisprints) {
   EXPECT_EQ(numbers, 60u + 20u + 35u + 24u);  // perplexity, RULER, InfiniteBench, LongBench-v2
 }
 
-TEST(Paper, PutsSharesBesideItsPercents) {
+TEST(Paper, ComparesFractionsWithItsPercentages) {
   RunRecord record;
   record.name = "mine";
   record.model = "Meta-Llama-3-8B-Instruct";
@@ -476,7 +476,7 @@ TEST(Paper, PutsSharesBesideItsPercents) {
   EXPECT_EQ(text, "pro|mine|||||75 +- 1|\npro|mine||25 +- 1|||||12.5 +- 1|\n");
 }
 
-TEST(Paper, StandsBesideTheSameModel) {
+TEST(Paper, IsComparedOnlyWithTheSameModel) {
   const test::TempFolder temp;
   FakeRun fake;
   fake.model = "Meta Llama 3 8B Instruct";

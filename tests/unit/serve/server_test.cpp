@@ -72,7 +72,7 @@ bool has(const std::string& text, const std::string& word) {
   return text.find(word) != std::string::npos;
 }
 
-TEST(Server, Answers) {
+TEST(Server, AnswersRequests) {
   Running s;
   EXPECT_TRUE(s.server->loopback());
   EXPECT_TRUE(has(s.ask(get_request("/health")), "{\"status\":\"ok\"}"));
@@ -86,7 +86,7 @@ TEST(Server, Answers) {
   EXPECT_TRUE(has(s.ask(post_request("/tokenize", R"({"content": "a"})")), "{\"tokens\":[97]}"));
 }
 
-TEST(Server, Refuses) {
+TEST(Server, RefusesBadRequests) {
   Running s("sesame");
   const auto error = [&](const std::string& request, const char* status) {
     const std::string said = s.ask(request);
@@ -113,7 +113,7 @@ TEST(Server, Refuses) {
       "400");
 }
 
-TEST(Server, AHalfClosedClientGetsItsAnswerAndOneThatIsGoneDoesNot) {
+TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {
   Running s;
   for (const char* stream : {"false", "true"}) {
     const std::string body =
@@ -122,12 +122,12 @@ TEST(Server, AHalfClosedClientGetsItsAnswerAndOneThatIsGoneDoesNot) {
     RawClient client(s.server->port());
     client.send(post_request("/v1/completions", body));
     client.close_sending();
-    // The server has noticed: it asks whether somebody still reads.
+    // The server has noticed: it checks whether the client still reads.
     client.read_until(std::string(stream) == "true" ? ": waiting" : "100 Continue");
     s.model.held = false;
     EXPECT_TRUE(has(client.read_until(), "\"finish_reason\":\"length\"")) << stream;
 
-    // One that is gone is not answered; an answer of this length takes seconds.
+    // A disconnected client is not answered; an answer of this length takes seconds.
     const double before = s.metric("answers_total{end=\"cancelled\"}");
     s.model.slow = true;
     RawClient gone(s.server->port());
@@ -141,8 +141,8 @@ TEST(Server, AHalfClosedClientGetsItsAnswerAndOneThatIsGoneDoesNot) {
   }
 }
 
-// A client that reads nothing must not hold a server up that shuts down.
-TEST(Server, EndsAlthoughAClientReadsNothing) {
+// A client that reads nothing must not delay a server that is shutting down.
+TEST(Server, StopsEvenIfAClientReadsNothing) {
   Running s;
   RawClient client(s.server->port(), 4096);
   client.send(

@@ -20,7 +20,7 @@ std::vector<NamedPlan> plans_of(const std::vector<std::string>& methods, double 
   return plans;
 }
 
-TEST(DigitsFigure, ATerminalGetsTheDigitsOfOneOrTwoPlansOnly) {
+TEST(DigitsFigure, TerminalShowsDigitsOfAtMostTwoPlans) {
   const TheoryFigure two = digits_figure(kSmall, plans_of({"none", "pro"}, 4), {});
   EXPECT_EQ(two.terminal.size(), 2u);
   const TheoryFigure three = digits_figure(kSmall, plans_of({"none", "uni", "pro"}, 4), {7, 300});
@@ -31,7 +31,7 @@ TEST(DigitsFigure, ATerminalGetsTheDigitsOfOneOrTwoPlansOnly) {
   EXPECT_EQ(three.json["plans"][2]["counted_positions"], 1024) << "as far as the plans reach";
 }
 
-TEST(EstimateFigure, ComparesTheBasesGivenOrTheUsualOnes) {
+TEST(EstimateFigure, ComparesTheGivenOrDefaultBases) {
   EXPECT_EQ(estimate_figure(kSmall, {100, 5000}, 512, 0.05).json["bases"].size(), 2u);
   Geometry odd = kSmall;
   odd.base = 777;
@@ -47,7 +47,7 @@ TEST(FactorsFigure, HasTwoChartsPerGroup) {
   EXPECT_EQ(f.terminal.front().rows.size(), 4u);
 }
 
-TEST(BoundFigure, ReachesAsFarAsThePlansUnlessToldOtherwise) {
+TEST(BoundFigure, ByDefaultReachesAsFarAsThePlans) {
   EXPECT_EQ(bound_figure(kSmall, plans_of({"none", "pro"}, 4), 0, 0).json["length"], 1024);
   const TheoryFigure f = bound_figure(kSmall, plans_of({"none", "pro"}, 4), 512, 600);
   EXPECT_EQ(f.json["length"], 512);
@@ -67,7 +67,7 @@ Capture some_capture() {
   return capture;
 }
 
-TEST(AttentionFigure, NeedsNoModelOnlyWhatWasCaptured) {
+TEST(AttentionFigure, NeedsOnlyCapturedVectors) {
   const auto plans = plans_of({"none", "pro"}, 4);
   const TheoryFigure a = attention_figure(kSmall, plans, some_capture(), {"a model", 10, 1});
   EXPECT_EQ(a.json["model"], "a model");
@@ -86,7 +86,7 @@ TEST(AttentionFigure, NeedsNoModelOnlyWhatWasCaptured) {
                   .is_null());
 }
 
-TEST(ClaimsFigure, ATerminalReadsLinesAndAPageATable) {
+TEST(ClaimsFigure, TerminalShowsLinesAndPageShowsATable) {
   const TheoryFigure f = claims_figure({});
   EXPECT_EQ(f.page.size(), 1u);
   EXPECT_TRUE(f.terminal.empty());

@@ -8,7 +8,7 @@
 namespace mrrope::tune {
 namespace {
 
-// Two lengths, three documents: the loss of a row is `loss`, give or take the same for every row.
+// Two lengths, three documents: the loss of a row is `loss`, with the same spread for every row.
 eval::PerplexityRow row(const std::string& method, double at_window, double at_end) {
   eval::PerplexityRow r;
   r.method = method;
@@ -51,7 +51,7 @@ struct Case {
   Proof judge() const { return judge_proof(ppl, needle, "tuned", 0.05); }
 };
 
-TEST(Proof, BetterThanAnythingOfHigherPerplexity) {
+TEST(Proof, BeatsPlansWithHigherPerplexity) {
   Case c;
   c.add("pro", 1.6, 1.5, 0.9, -0.1);
   const Proof proof = c.judge();
@@ -63,7 +63,7 @@ TEST(Proof, BetterThanAnythingOfHigherPerplexity) {
   EXPECT_NE(to_text(proof).find("tuned compared with"), std::string::npos);
 }
 
-TEST(Proof, OneLengthWithoutALeadIsEnoughToLose) {
+TEST(Proof, OneLengthWithoutALeadLoses) {
   Case c;
   c.add("uni", 1.49, 1.5, 0.8, 0);
   c.add("yarn", 1.7, 1.7, 0.8, 0);
@@ -94,7 +94,7 @@ TEST(Proof, WithoutNeedlesPerplexityAloneDecides) {
   EXPECT_FALSE(c.judge().better);
 }
 
-TEST(Proof, TheUntouchedModelIsShownAndNoRival) {
+TEST(Proof, UntouchedModelIsShownButIsNotARival) {
   Case c;
   c.ppl.rows.push_back(row("none", 1.2, 1.1));
   c.ppl.rows.back().untouched = true;

@@ -11,7 +11,7 @@ namespace {
 
 const Box kBox{{-2, 0, 0}, {2, 20, 1}, {0.4, 3, 0.1}};
 
-// A valley whose second axis is a staircase, as borders are.
+// A valley whose second axis is a staircase, as boundaries are.
 double valley(const std::vector<double>& x) {
   const double stair = std::round(x[1]);
   return std::pow(x[0] - 0.7, 2) + 0.01 * std::pow(stair - 13, 2) + 4 * std::pow(x[2] - 0.3, 2) +
@@ -30,7 +30,7 @@ TEST(Refine, FindsTheBottomOfAStaircaseInFewCalls) {
   EXPECT_LT(calls, 60);
 }
 
-TEST(Refine, StaysInsideAndStopsWhenToldTo) {
+TEST(Refine, StaysInsideTheBoundsAndStopsOnRequest) {
   int calls = 0;
   refine(kBox, {9, 8, 0.6}, [&](const std::vector<double>& x) -> std::optional<double> {
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -43,7 +43,7 @@ TEST(Refine, StaysInsideAndStopsWhenToldTo) {
   EXPECT_EQ(calls, 6);
 }
 
-TEST(Refine, HandsExceptionsOn) {
+TEST(Refine, PropagatesExceptions) {
   EXPECT_THROW(refine(kBox, {0, 8, 0.6},
                       [](const std::vector<double>&) -> std::optional<double> {
                         throw std::runtime_error("no");

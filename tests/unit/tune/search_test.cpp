@@ -56,7 +56,7 @@ class SearchTest : public testing::Test {
   SearchOptions options_;
 };
 
-TEST_F(SearchTest, ChoosesTheBestOfThoseMeasuredInFullWithinTheBudget) {
+TEST_F(SearchTest, ChoosesTheBestFullyMeasuredPlanWithinTheBudget) {
   for (const bool elastic : {false, true}) {
     const SearchResult r = run(elastic);
     EXPECT_LE(r.passes, options_.budget);
@@ -79,7 +79,7 @@ TEST_F(SearchTest, ChoosesTheBestOfThoseMeasuredInFullWithinTheBudget) {
   }
 }
 
-TEST_F(SearchTest, KnotsAreTriedWhereThePassesSuffice) {
+TEST_F(SearchTest, TriesKnotsIfTheBudgetAllows) {
   options_.budget = 40;
   const SearchResult r = run();
   EXPECT_GE(std::count_if(r.trials.begin(), r.trials.end(),
@@ -87,7 +87,7 @@ TEST_F(SearchTest, KnotsAreTriedWhereThePassesSuffice) {
             3);
 }
 
-TEST_F(SearchTest, TheSameSeedGivesTheSamePath) {
+TEST_F(SearchTest, SameSeedGivesTheSamePath) {
   const auto text = [&](const SearchResult& r) {
     return to_json(r, make_space(model_.facts().geometry, 1024, false), 0.05).dump();
   };
@@ -97,7 +97,7 @@ TEST_F(SearchTest, TheSameSeedGivesTheSamePath) {
   EXPECT_NE(a, text(run()));
 }
 
-TEST_F(SearchTest, GoesOnWhereItWasStopped) {
+TEST_F(SearchTest, ResumesWhereItStopped) {
   const test::TempFolder temp(test::fast_place());
   const SearchResult whole = run();
   const std::int64_t all = model_.computed();
@@ -148,7 +148,7 @@ TEST_F(SearchTest, RefusesJournalLinesOfWrongTypes) {
   }
 }
 
-TEST_F(SearchTest, AnInterruptNamesTheCommandToGoOnWith) {
+TEST_F(SearchTest, InterruptNamesTheCommandThatResumes) {
   const test::TempFolder temp(test::fast_place());
   eval::RunFolder folder(temp.path() / "run", {"mrrope tune again", "model", 1});
   request_interrupt();
@@ -162,7 +162,7 @@ TEST_F(SearchTest, AnInterruptNamesTheCommandToGoOnWith) {
   clear_interrupt();
 }
 
-TEST_F(SearchTest, ABudgetThatIsTooSmallIsRefusedWithWhatIsNeeded) {
+TEST_F(SearchTest, TooSmallBudgetIsRefusedWithTheMinimum) {
   options_.budget = 1;
   try {
     run();
@@ -184,7 +184,7 @@ class NanEverywhere : public SearchTest {
   NanEverywhere() : SearchTest(options()) {}
 };
 
-TEST_F(NanEverywhere, IsAnErrorThatSaysSo) {
+TEST_F(NanEverywhere, IsReportedAsAnError) {
   try {
     run();
     FAIL();

@@ -34,7 +34,7 @@ TEST(Space, HoldsEveryPublishedMethodTwice) {
   }
 }
 
-TEST(Space, BetasOfAPointGiveItsBorders) {
+TEST(Space, BetasOfAPointGiveItsBoundaries) {
   const Space space = make_space(tiny(), 8192, false);
   for (double low = space.lower[kLow]; low <= space.upper[kLow]; ++low) {
     for (double high = space.lower[kHigh]; high <= space.upper[kHigh]; ++high) {
@@ -46,7 +46,7 @@ TEST(Space, BetasOfAPointGiveItsBorders) {
   }
 }
 
-TEST(Space, UniAndProAreMembersToTheLastBit) {
+TEST(Space, UniAndProAreMembersBitForBit) {
   const Space space = make_space(tiny(), 8192, false);
   for (const Proposal& p : published(space)) {
     if (!p.point) continue;
@@ -54,7 +54,7 @@ TEST(Space, UniAndProAreMembersToTheLastBit) {
   }
 }
 
-TEST(Space, SpreadStaysInsideAndDependsOnTheSeed) {
+TEST(Space, SpreadStaysInTheBoundsAndDependsOnTheSeed) {
   const Space space = make_space(tiny(), 8192, true);
   const auto a = spread(space, 50, 1);
   ASSERT_EQ(a.size(), 50u);
@@ -71,7 +71,7 @@ TEST(Space, SpreadStaysInsideAndDependsOnTheSeed) {
   }
 }
 
-TEST(Space, APlanFileCarriesOverToAnotherModel) {
+TEST(Space, PlanFileTransfersToAnotherModel) {
   const Space space = make_space(tiny(), 8192, false);
   const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2}, "start");
   const Proposal again = from_plan(space, p.ladder.rungs().front().plan);
@@ -93,7 +93,7 @@ TEST(Space, APlanFileCarriesOverToAnotherModel) {
                Error);
 }
 
-TEST(Space, ALadderKeepsStepAndHeadroom) {
+TEST(Space, LadderKeepsStepAndHeadroom) {
   const Space space = make_space(tiny(), 8192, true);
   const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2, 1.3}, "start");
   const Proposal again = from_plan(space, p.ladder);
@@ -101,7 +101,7 @@ TEST(Space, ALadderKeepsStepAndHeadroom) {
   EXPECT_EQ(again.rung_step, 1.3);
 }
 
-TEST(Knots, StayMonotoneKeepTheEndsAndZeroChangesNothing) {
+TEST(Knots, StayMonotoneAndKeepTheEnds) {
   const Space space = make_space(tiny(), 8192, false);
   const Proposal base = proposal_at(space, {0.3, 9, 38, 0.06, 1.2}, "start");
   const Plan& plan = base.ladder.rungs().front().plan;

@@ -36,7 +36,7 @@ Boundaries boundaries_with(const std::string& method, double fast, double slow) 
   return make_plan(kLlama2, e).boundaries();
 }
 
-TEST(SweepPoints, TheBetaIntervalsAreThoseThatGiveTheBoundary) {
+TEST(SweepPoints, BetaIntervalsGiveTheBoundary) {
   for (const std::string method : {"yarn", "uni", "pro"}) {
     const auto points = points_of(kLlama2, {{method}, {0, 5, 20}, {40, 50, 62, 63}, 4 * 4096, 1});
     ASSERT_EQ(points.size(), 12u);
@@ -57,7 +57,7 @@ TEST(SweepPoints, TheBetaIntervalsAreThoseThatGiveTheBoundary) {
 }
 
 // The ramp of YaRN may end past the last pair.
-TEST(SweepPoints, ARampThatEndsPastTheLastPairHasAnInterval) {
+TEST(SweepPoints, RampThatEndsPastTheLastPairHasAnInterval) {
   SweepRequest request{{"yarn"}, {}, {}, 4 * 4096, 1};
   for (int high = 60; high <= 80; ++high) request.high.push_back(high);
   const auto points = points_of(kLlama2, request);
@@ -123,7 +123,7 @@ class SweepRun : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(SweepRun, KeepsItsOwnRunAndThatOfThePerplexityApart) {
+TEST_F(SweepRun, KeepsSweepAndPerplexityRunsSeparate) {
   const std::string out = folder_.file("sweep");
   const SweepResults results = run(out);
   ASSERT_EQ(results.points.size(), 4u);
@@ -150,7 +150,7 @@ TEST_F(SweepRun, ResumesFromItsJournalAndGivesTheSameResults) {
   EXPECT_EQ(model_.computed(), computed);
 }
 
-TEST_F(SweepRun, WithoutAFolderGivesTheSameResults) {
+TEST_F(SweepRun, GivesTheSameResultsWithoutAFolder) {
   const std::string out = folder_.file("sweep");
   run(out);
   EXPECT_EQ(eval::results_text(to_json(run(""))), read_file(out + "/results.json"));

@@ -6,7 +6,7 @@
 namespace mrrope::cli {
 
 void add_eval(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("eval", "Measure how far a model holds under each method");
+  CLI::App* verb = app.add_subcommand("eval", "Measure how far each method extends a model");
   verb->require_subcommand(1);
   for (const auto add : {add_eval_ppl, add_eval_needle, add_eval_ruler, add_eval_infinitebench,
                          add_eval_longbench}) {

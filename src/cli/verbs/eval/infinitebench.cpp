@@ -75,7 +75,7 @@ void add_eval_infinitebench(CLI::App& eval) {
       ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  verb->add_option("--seed", flags->sample.seed, "Seed of the choice, or of the generator")
+  verb->add_option("--seed", flags->sample.seed, "Seed of the random choice, or of the generator")
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--min-tokens", flags->least, "Skip prompts with fewer tokens, e.g. 100000")

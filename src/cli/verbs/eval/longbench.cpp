@@ -40,7 +40,7 @@ void run_longbench(LongbenchFlags& flags) {
   const OpenModel model = open_for_samples(job);
   const eval::Target target = model.target();
   eval::FrameOptions frame_flags = frame_options(flags.sample);
-  // The authors read a bare text.
+  // The authors use no chat template.
   if (options.mode == "letters" && frame_flags.chat == "auto") frame_flags.chat = "off";
   const eval::PromptFrame frame(target.tokenizer(), frame_flags);
   std::vector<std::string> notes;
@@ -62,7 +62,7 @@ void add_eval_longbench(CLI::App& eval) {
       ->type_name("FILE")
       ->required();
   verb->add_option("--mode", flags->options.mode,
-                   "generate: read the letter out of a reply; letters: compare four logits")
+                   "generate: find the letter in a reply; letters: compare four logits")
       ->type_name("MODE")
       ->check(CLI::IsMember({"generate", "letters"}))
       ->capture_default_str();
@@ -73,10 +73,10 @@ void add_eval_longbench(CLI::App& eval) {
       ->type_name("HOW")
       ->check(CLI::IsMember({"drop", "truncate"}))
       ->capture_default_str();
-  verb->add_option("--samples", flags->options.samples, "Items chosen at random; 0: all")
+  verb->add_option("--samples", flags->options.samples, "Number of items, chosen at random; 0: all")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--seed", flags->sample.seed, "Seed of the choice")
+  verb->add_option("--seed", flags->sample.seed, "Seed of the random choice")
       ->type_name("N")
       ->capture_default_str();
   add_sample_flags(*verb, flags->sample);

@@ -139,7 +139,7 @@ void add_eval_needle(CLI::App& eval) {
       ->check(CLI::IsMember({"planted", "completion", "chat", eval::kKamradt}));
   needle->add_option("--needle", flags->needle, "A sentence to hide; {word} and {number} are drawn")
       ->type_name("TEXT");
-  needle->add_option("--question", flags->question, "The question that asks for it")
+  needle->add_option("--question", flags->question, "The question that asks for the needle")
       ->type_name("TEXT");
   needle
       ->add_option("--answer", flags->answer,
@@ -148,7 +148,7 @@ void add_eval_needle(CLI::App& eval) {
       ->type_name("TEXT");
   needle
       ->add_option("-n,--predict", flags->answer_tokens,
-                   "Tokens of an answer; default 16, for chat and kamradt 50")
+                   "Maximum tokens of an answer; default 16, for chat and kamradt 50")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   needle->add_option("--samples", flags->samples, "Needles per length and depth")

@@ -97,7 +97,7 @@ void add_theory_subject(CLI::App& figure, TheoryFlags& flags) {
 void add_theory_output(CLI::App& figure, TheoryFlags& flags) {
   figure
       .add_option("--svg", flags.svg,
-                  "Write the chart as SVG; further ones get -2, -3 in their names")
+                  "Write the chart as SVG; more charts get -2, -3 in their names")
       ->type_name("FILE");
   figure.add_option("--html", flags.html, "Write a page with charts and tables")->type_name("FILE");
   figure.add_option("--csv", flags.csv, "Write the table as CSV; - is stdout")->type_name("FILE");

@@ -16,7 +16,7 @@ namespace {
 // Rows in F32 that are worked on at once, per layer: what a turn takes beyond the cache itself.
 constexpr std::size_t kWorkBytes = 16 << 20;
 
-// Stands for a pair that does not move. Finite: a device may compute x / infinity * 0.
+// Used for a pair that does not move. Finite: a device may compute x / infinity * 0.
 constexpr float kStandStill = 1e30F;
 
 struct Graph {

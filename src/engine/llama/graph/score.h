@@ -7,9 +7,9 @@
 
 namespace mrrope::engine {
 
-// ln softmax(logits)[target]. NaN if any logit is NaN or plus infinity; minus infinity is an
-// ordinary logit of a token that cannot be. Exponentials in float (relative error below 3e-7), sums
-// in double. Throws nothing; target must be inside the span.
+// ln softmax(logits)[target]. NaN if any logit is NaN or plus infinity; minus infinity is the
+// ordinary logit of an impossible token. Exponentials in float (relative error below 3e-7), sums in
+// double. Throws nothing; target must be inside the span.
 double log_probability(std::span<const float> logits, std::size_t target) noexcept;
 
 // The same in double throughout: slow and simple, for tests.

@@ -46,7 +46,7 @@ SampleSuite make_infinitebench(const PromptFrame& frame, TokenCounter& counter,
                                const InfiniteOptions& options,
                                const std::vector<std::int64_t>& lengths);
 
-// The chosen tasks. Throws Error (usage) on a name that is none of them.
+// The chosen tasks. Throws Error (usage) on an unknown name.
 std::vector<InfiniteTask> chosen_tasks(const InfiniteOptions& options, bool generated);
 
 // The words of a task, filled in; the phrases that the official code takes out of `input` included.

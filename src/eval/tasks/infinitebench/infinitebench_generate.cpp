@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four tasks of InfiniteBench without a download: pass keys and digits in idle text, a value among
-// thousands of keys, extremes of a list of numbers.
+// Four tasks of InfiniteBench without a download: pass keys and digits in filler text, a value
+// among thousands of keys, extremes of a list of numbers.
 #include <algorithm>
 
 #include "base/text.h"
@@ -72,7 +72,8 @@ Made key_value(Random& random, std::int64_t units, std::size_t place) {
   return made;
 }
 
-// Seven questions in turn. The range of the numbers changes, or the extremes would be known.
+// Seven questions in turn. The range of the numbers varies, otherwise the extremes would be
+// predictable.
 Made extreme(Random& random, std::int64_t units, std::size_t index) {
   constexpr const char* kNames[] = {"largest",  "second largest",  "third largest",
                                     "smallest", "second smallest", "third smallest",

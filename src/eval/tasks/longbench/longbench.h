@@ -3,7 +3,7 @@
 //   generate  as in THUDM/LongBench (2e00731): the letter is read from the model's reply; no letter
 //             counts as wrong
 //   letters   as the authors of MrRoPE do: one prefill, the largest logit of the four letters
-// Results by domain (the paper's columns), by difficulty and by class of length.
+// Results by domain (the paper's columns), by difficulty and by length class.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // The sentence hidden in a haystack, the question that asks for it, and what counts as the answer.
 //
 // Four forms:
-//   planted     the embedded model's own: the only retrieval it was trained on
+//   planted     the bundled model's own: the only retrieval it was trained on
 //   completion  for base models: a sentence that the model has to finish
 //   chat        for instruct models: a question through the model's own chat template
 //   kamradt     the usual test in the manner of G. Kamradt, which the paper runs: one sentence of
@@ -43,7 +43,7 @@ constexpr const char* kKamradt = "kamradt";
 
 // name: "planted", "completion", "chat", "kamradt", or empty for chat where the model has a chat
 // template and completion where not. answer_tokens 0: 16, for chat and kamradt 50. Throws Error:
-// usage (unknown name, half given texts, texts of one's own with planted), unsupported (chat
+// usage (unknown name, incomplete texts, custom texts with planted), unsupported (chat
 // without a template).
 NeedleForm make_form(const Tokenizer& model, const std::string& name,
                      const std::optional<NeedleTexts>& own, int answer_tokens);

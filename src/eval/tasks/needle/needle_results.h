@@ -22,7 +22,7 @@ constexpr const char* kNeedle = "needle";
 struct NeedleScore {
   Estimate rouge;     // ROUGE-1 recall of the answer
   Estimate stemmed;   // the same, words of more than three letters by their stems
-  Estimate contains;  // share of answers that hold it letter for letter
+  Estimate contains;  // share of answers that contain it exactly
 };
 
 struct NeedleRow : MethodRow {

@@ -12,7 +12,7 @@ namespace {
 
 std::string percent(double share) { return fixed(100 * share, 0); }
 
-// From red (0) over yellow to green (1), in the 6 x 6 x 6 cube of the 256 colours; black on it.
+// From red (0) through yellow to green (1), in the 6 x 6 x 6 cube of the 256 colours; black on it.
 std::string shade(double share, const std::string& text) {
   const int step = int(std::lround(10 * share));  // 0 .. 10
   const int red = std::min(5, 10 - step);

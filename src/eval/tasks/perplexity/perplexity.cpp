@@ -305,7 +305,7 @@ class PerplexityUnits {
 
   struct Slide {
     std::vector<Token> tokens;
-    std::size_t fresh;  // the last so many are scored
+    std::size_t fresh;  // this many at the end are scored
   };
 
   std::vector<Slide> slides(const Prepared& document, std::int64_t window) const {

@@ -35,8 +35,8 @@ struct PerplexityOptions {
 
   // Above 0: the other protocol. Windows of N tokens (each with its own BOS, positions from 0)
   // slide over whole documents by this many tokens; the first window scores all of its tokens, each
-  // later one only those not yet scored; perplexity is exp of the mean over all windows of the
-  // mean over their scored tokens. Without free shorter lengths, bands and divergence.
+  // later one only those not yet scored; perplexity is exp of the mean over all windows of the mean
+  // over their scored tokens. It gives no shorter lengths for free, no bands and no divergence.
   std::int64_t stride = 0;
 
   // How the documents were chosen, for run.json: at random, and of at least so many tokens.

@@ -64,7 +64,7 @@ TEST(Request, HasOpenAisDefaults) {
   EXPECT_TRUE(r.ignored.empty());
 }
 
-TEST(Request, TakesPromptsInTheFormsClientsSend) {
+TEST(Request, AcceptsPromptsInEveryFormClientsSend) {
   EXPECT_EQ(parse_completion(R"({"prompt": ["one"]})", kLargest).prompt, "one");
   const std::vector<Token> tokens = {1, 5, 9};
   EXPECT_EQ(parse_completion(R"({"prompt": [1, 5, 9]})", kLargest).prompt_tokens, tokens);
@@ -95,7 +95,7 @@ TEST(Request, ReadsMessages) {
             "messages[0].tool_calls");
 }
 
-TEST(Request, NamesWhatItRefuses) {
+TEST(Request, RefusalsNameTheField) {
   const char* fields[][2] = {{"max_tokens", "-1"},
                              {"max_tokens", "1e300"},
                              {"max_tokens", "0"},
@@ -151,7 +151,7 @@ TEST(Request, NamesWhatItRefuses) {
   EXPECT_EQ(completion(std::string(5000, '[')).status, 400);
 }
 
-TEST(Request, ValuesThatChangeNothingPass) {
+TEST(Request, AcceptsValuesThatChangeNothing) {
   const CompletionRequest r = parse_completion(
       R"({"prompt": "x", "grammar": "", "guided_json": null, "repeat_penalty": 1.0,
           "repetition_penalty": 1, "mirostat": 0, "mirostat_tau": 5, "typical_p": 1.0,
@@ -176,7 +176,7 @@ TEST(Request, LimitsTheNumberOfValues) {
   EXPECT_NE(many.message.find("values"), std::string::npos) << many.message;
 }
 
-TEST(Request, Tokens) {
+TEST(Request, ReadsTokens) {
   const TokenizeRequest r = parse_tokenize(R"({"content": "x", "add_special": true})", kLargest);
   EXPECT_EQ(r.content, "x");
   EXPECT_TRUE(r.add_special && r.parse_special);

@@ -119,7 +119,7 @@ class PatientModel : public ScriptedModel {
   }
 };
 
-TEST(Service, TokenizingEndsWithTheClientAndWithTheTime) {
+TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
   PatientModel model(ScriptedOptions{});
   engine::ChatRenderer renderer;
   const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
@@ -137,7 +137,7 @@ TEST(Service, TokenizingEndsWithTheClientAndWithTheTime) {
   EXPECT_EQ(status_of([&] { tokenize_reply(late, body, {}); }), 504);
 }
 
-TEST(Service, LimitsDoNotGrowForEver) {
+TEST(Service, LimitsAreBounded) {
   ScriptedModel model({});
   engine::ChatRenderer renderer;
   const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
@@ -148,8 +148,9 @@ TEST(Service, LimitsDoNotGrowForEver) {
   EXPECT_LE(service.limits.values, std::size_t{4} << 20);
 }
 
-// A stream tells how far a long prompt is in comments, which clients skip; the log in lines.
-TEST(Service, LongPromptsShowTheirProgress) {
+// A stream reports the progress of a long prompt in comments, which clients skip; the log does so
+// in lines.
+TEST(Service, LongPromptsReportProgress) {
   GatedModel model(2);  // the prompt takes two computations
   Trial t(model);
   model.use(t.ladder);

@@ -15,7 +15,7 @@ int status(const AccessRules& rules, const httplib::Headers& headers,
   return error ? error->status : 200;
 }
 
-TEST(Access, OnlyThisMachine) {
+TEST(Access, OnLoopbackOnlyLoopbackHostsAreAllowed) {
   const AccessRules here{true, ""};
   EXPECT_EQ(status(here, {{"Host", "localhost:8080"}}), 200);
   EXPECT_EQ(status(here, {{"Host", "127.0.0.1:8080"}}), 200);
@@ -26,14 +26,14 @@ TEST(Access, OnlyThisMachine) {
   EXPECT_EQ(status(AccessRules{false, ""}, {{"Host", "some.name"}}), 200);
 }
 
-TEST(Access, OneOfEachHeader) {
+TEST(Access, RepeatedHeadersAreRefused) {
   const AccessRules rules{true, "key"};
   EXPECT_EQ(status(rules, {{"Host", "localhost"}, {"Host", "evil.example"}}), 400);
   EXPECT_EQ(status(rules, {{"Host", "localhost"}, {"Host", "localhost"}}), 400);
   EXPECT_EQ(status(rules, {{"Authorization", "Bearer key"}, {"Authorization", "Bearer x"}}), 400);
 }
 
-TEST(Access, PagesOfOtherSites) {
+TEST(Access, CrossOriginRequestsAreRefused) {
   const AccessRules rules{true, ""};
   const std::string own = "127.0.0.1:8080";
   EXPECT_EQ(status(rules, {{"Host", own}, {"Origin", "http://" + own}}), 200);
@@ -41,7 +41,7 @@ TEST(Access, PagesOfOtherSites) {
   EXPECT_EQ(status(rules, {{"Host", own}, {"Origin", "null"}}), 403);
 }
 
-TEST(Access, TheKey) {
+TEST(Access, KeyIsRequired) {
   const AccessRules rules{true, "sesame"};
   EXPECT_EQ(status(rules, {}), 401);
   EXPECT_EQ(status(rules, {{"Authorization", "Bearer sesam"}}), 401);

@@ -8,7 +8,7 @@
 namespace mrrope::serve {
 namespace {
 
-TEST(Body, TakesItsShareAndGivesItBack) {
+TEST(Body, ReservesAndReleasesMemory) {
   BodyBudget budget(1000);
   const std::string some(Body::kFree + 600, 'x');
   {

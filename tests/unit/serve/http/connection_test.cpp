@@ -40,7 +40,7 @@ TEST(Connection, ReadsWhatTheClientSends) {
   EXPECT_TRUE(pair.server.is_readable());
 }
 
-TEST(Connection, KnowsAHalfClosedClientFromOneThatIsGone) {
+TEST(Connection, TellsHalfClosedFromDisconnected) {
   Pair pair;
   EXPECT_FALSE(pair.server.half_closed());
   EXPECT_TRUE(pair.server.is_peer_alive());
@@ -54,7 +54,7 @@ TEST(Connection, KnowsAHalfClosedClientFromOneThatIsGone) {
 }
 
 // Half a minute otherwise.
-TEST(Connection, GivesUpSoonerInAHurry) {
+TEST(Connection, GivesUpSoonerDuringShutdown) {
   Pair pair;
   pair.hurry = true;
   const std::string much(1 << 16, 'x');

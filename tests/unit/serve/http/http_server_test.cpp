@@ -61,7 +61,7 @@ TEST(HttpServer, KeepsAConnectionForSeveralRequests) {
   EXPECT_EQ(s.server.bound_address(), "127.0.0.1");
 }
 
-// What follows may be the rest of a request that another reader understood otherwise.
+// What follows may be the rest of a request that another reader understood differently.
 TEST(HttpServer, ClosesAfterEveryError) {
   Listening s;
   std::string many;
@@ -93,7 +93,7 @@ TEST(HttpServer, ClosesAfterEveryError) {
   EXPECT_EQ(count(cut.read_until(), "200 OK"), 0U);
 }
 
-TEST(HttpServer, SlowClientsMakeRoom) {
+TEST(HttpServer, SlowClientsAreDroppedForNewOnes) {
   Listening s(3);
   std::vector<std::unique_ptr<RawClient>> slow;
   for (int i = 0; i < 3; ++i) {
@@ -110,7 +110,7 @@ TEST(HttpServer, SlowClientsMakeRoom) {
   EXPECT_EQ(count(slow[0]->read_until(), "200 OK"), 0U);  // closed
 }
 
-TEST(HttpServer, IsBusyWhenAllAreBeingAnswered) {
+TEST(HttpServer, Answers503WhenAllConnectionsAreBusy) {
   Listening s(2);
   RawClient one(s.port);
   RawClient two(s.port);
@@ -127,7 +127,7 @@ TEST(HttpServer, IsBusyWhenAllAreBeingAnswered) {
   EXPECT_EQ(count(two.read_until("waited"), "200 OK"), 1U);
 }
 
-TEST(HttpServer, AHalfClosedClientGetsItsAnswer) {
+TEST(HttpServer, HalfClosedClientGetsItsAnswer) {
   Listening s;
   RawClient client(s.port);
   client.send(get_request("/wait"));
@@ -138,7 +138,7 @@ TEST(HttpServer, AHalfClosedClientGetsItsAnswer) {
   EXPECT_EQ(s.gone, 0);
 }
 
-TEST(HttpServer, NoticesThatAClientIsGone) {
+TEST(HttpServer, NoticesThatAClientHasDisconnected) {
   Listening s;
   RawClient client(s.port);
   client.send(get_request("/wait"));
@@ -147,7 +147,7 @@ TEST(HttpServer, NoticesThatAClientIsGone) {
   while (s.gone == 0) std::this_thread::yield();
 }
 
-TEST(HttpServer, StopsWhileClientsSayNothing) {
+TEST(HttpServer, StopsWithSilentClients) {
   auto s = std::make_unique<Listening>();
   RawClient idle(s->port);
   idle.send(get_request("/health"));

@@ -22,7 +22,7 @@ ArchitectureCase case_of(const std::string& architecture) {
   throw std::runtime_error("no case for " + architecture);
 }
 
-// A model of its own for each answer that must not know of another one.
+// A separate model for each answer that must be independent of the others.
 class Server {
  public:
   explicit Server(const std::filesystem::path& file) {
@@ -87,7 +87,7 @@ std::vector<Token> words(std::size_t count) {
 
 class HybridScheduler : public testing::TestWithParam<const char*> {};
 
-TEST_P(HybridScheduler, GoesOnFromTheMiddleAsFromTheStart) {
+TEST_P(HybridScheduler, ResumingFromAPrefixEqualsAFreshStart) {
   const RandomModel file(case_of(GetParam()).metadata(), 7);
   const std::vector<Token> prompt = words(300);
   Server warm(file.path());
@@ -113,8 +113,8 @@ TEST_P(HybridScheduler, GoesOnFromTheMiddleAsFromTheStart) {
 }
 
 // docs/serve.md: a cached prefix changes the shapes of the batches and with them the rounding. With
-// weights in F32 that is some 1e-6; quantized ones round activations to 8 bits and make more of it.
-TEST(CachedScheduler, ACachedPrefixChangesOnlyTheRounding) {
+// weights in F32 that is some 1e-6; quantized ones round activations to 8 bits, which magnifies it.
+TEST(CachedScheduler, CachedPrefixChangesOnlyTheRounding) {
   const RandomModel file(case_of("llama").metadata(), 7);
   Server server(file.path());
   const std::vector<Token> prompt = words(300);

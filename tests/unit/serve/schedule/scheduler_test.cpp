@@ -96,7 +96,7 @@ std::vector<std::string> texts() {
   return out;
 }
 
-TEST(Scheduler, ManyAtOnceSayWhatEachSaysAlone) {
+TEST(Scheduler, ParallelAnswersEqualSingleAnswers) {
   Trial alone(1);
   Trial together(3);
   std::vector<Said> expected;
@@ -119,7 +119,7 @@ TEST(Scheduler, ManyAtOnceSayWhatEachSaysAlone) {
   EXPECT_LT(counts.computations, alone.scheduler->counts().computations);
 }
 
-// What a timeline of its own writes, without a scheduler.
+// What a separate timeline writes, without a scheduler.
 std::vector<Token> reference(const Ladder& ladder, const std::vector<Token>& prompt, int length) {
   ScriptedModel model({});
   model.use(ladder);
@@ -165,7 +165,7 @@ TEST(Scheduler, ComputesOnlyWhatIsNew) {
   // Of what was written the last token was never read.
   EXPECT_EQ(second.outcome.cached, std::int64_t(more.prompt.size()) - 2);
   EXPECT_LE(s.model.computed() - before, 2 + 12);
-  // A prompt that was cut short and goes on otherwise keeps what is common.
+  // A prompt that is cut short and continues differently keeps the common prefix.
   const Said third = finish(*s.scheduler->submit(job(s.model, start.substr(0, 150) + "zzz")));
   EXPECT_EQ(third.outcome.cached, 151);  // BOS
   // The very same prompt reads its last token again.
@@ -174,7 +174,7 @@ TEST(Scheduler, ComputesOnlyWhatIsNew) {
   EXPECT_EQ(fourth.tokens, third.tokens);
 }
 
-TEST(Scheduler, AShortAnswerDoesNotWaitForALongOne) {
+TEST(Scheduler, ShortAnswerDoesNotWaitForALongOne) {
   Trial s(2);
   s.model.unhurried = true;
   const auto slow = s.scheduler->submit(job(s.model, "slow", 400));
@@ -186,7 +186,7 @@ TEST(Scheduler, AShortAnswerDoesNotWaitForALongOne) {
   EXPECT_EQ(finish(*slow).outcome.end, Outcome::End::cancelled);
 }
 
-TEST(Scheduler, Refuses) {
+TEST(Scheduler, RefusesWhatItCannotRun) {
   Trial s(1, 1);
   EXPECT_EQ(status_of(*s.scheduler, job(s.model, std::string(600, 'x'))), 400);
   Job empty;
@@ -204,7 +204,7 @@ TEST(Scheduler, Refuses) {
   EXPECT_TRUE(s.scheduler->idle());
 }
 
-TEST(Scheduler, AnAnswerEndsAtTheEndOfTheContext) {
+TEST(Scheduler, AnswerEndsAtTheEndOfTheContext) {
   Trial s(1);
   const Said said = finish(*s.scheduler->submit(job(s.model, std::string(590, 'x'), 1000)));
   EXPECT_EQ(said.outcome.end, Outcome::End::length);
@@ -232,7 +232,7 @@ TEST(Scheduler, StopsAtAStopString) {
   EXPECT_EQ(stopped, Outcome::End::stop);
 }
 
-TEST(Scheduler, AFailureIsOneAnswersOwn) {
+TEST(Scheduler, FailureAffectsOneAnswerOnly) {
   ScriptedOptions options;
   options.fail_at = 30;
   Trial s(1, 4, options);
@@ -252,7 +252,7 @@ TEST(Scheduler, AFailureIsOneAnswersOwn) {
             Outcome::End::length);
 }
 
-TEST(Scheduler, TakesNoLongerThanItMay) {
+TEST(Scheduler, StopsAtTheDeadline) {
   Trial s(1);
   Job late = job(s.model, "a", 500);
   late.deadline = Clock::now() - std::chrono::seconds(1);

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Runs a list of evaluations within a time limit. Every job has its own run folder below OUT, so the
+# same command resumes where it stopped, on this machine or on the next one that OUT was copied to.
+#
+#   jobs.sh [-j JOBS] [-s SECONDS] COMMAND LIST OUT
+#
+# -j: jobs at once (1). -s: seconds after which running jobs are stopped (540; 0: no limit).
+# LIST has a line per job: NAME VERB ARGUMENTS..., without -o; words are split at blanks. Lines that
+# begin with # are skipped. Afterwards OUT.tar.gz holds run.json, results.json and the journals.
+# Exits with 0 when every job is done, with 3 when some are not.
+set -euo pipefail
+
+jobs=1 seconds=540
+while getopts j:s: option; do
+  case $option in j) jobs=$OPTARG ;; s) seconds=$OPTARG ;; *) exit 2 ;; esac
+done
+shift $((OPTIND - 1))
+usage="usage: jobs.sh [-j JOBS] [-s SECONDS] COMMAND LIST OUT (see the head of this file)"
+command=${1:?$usage} list=${2:?$usage} out=${3:?$usage}
+mkdir -p "$out"
+started=$(date +%s)
+
+one() {  # NAME VERB ARGUMENTS...
+  local name=$1 limit=() begin
+  shift
+  [ ! -e "$out/$name/done" ] || return 0
+  begin=$(date +%s)
+  if [ "$seconds" -gt 0 ]; then
+    local left=$((started + seconds - begin))
+    [ "$left" -ge 5 ] || return 0
+    limit=(timeout -s INT -k 20 "$left")
+  fi
+  mkdir -p "$out/$name"
+  if "${limit[@]}" "$command" "$@" -o "$out/$name/run" >"$out/$name/table.txt" 2>"$out/$name/log.txt"; then
+    touch "$out/$name/done"
+    echo "$name: done in $(($(date +%s) - begin)) s" >&2
+  else
+    echo "$name: stopped after $(($(date +%s) - begin)) s: $(tail -n 2 "$out/$name/log.txt" | tr '\n' ' ')" >&2
+  fi
+}
+export -f one
+export command out seconds started
+grep -v '^ *\(#\|$\)' "$list" | xargs -P "$jobs" -L 1 bash -c 'one "$@"' one
+
+tar -C "$out" -czf "$out.tar.gz" .
+left=0
+while read -r name _; do
+  [ -e "$out/$name/done" ] || { echo "$name: not done" >&2; left=3; }
+done < <(grep -v '^ *\(#\|$\)' "$list")
+exit $left
