@@ -374,6 +374,34 @@ TEST_F(PresetTest, NeedlesFrom8KTo128K) {
   }
 }
 
+// The command of docs/benchmarks.md and of the help, with a folder of that name; then without one.
+TEST_F(PresetTest, TheExampleOfKamradtsForm) {
+  const std::string line =
+      "eval needle model.gguf --form kamradt --methods yarn,pro --ctx 128k --haystack essays/";
+  EXPECT_TRUE(contains(run_command("eval needle --help").out, "mrrope " + line));
+  EXPECT_TRUE(contains(read_file(MRROPE_GOLDEN_DIR "/../../docs/benchmarks.md"), "mrrope " + line));
+  write_model(folder_.file("model.gguf"), paper_model(kLlama3));
+  essays();
+  const std::string before =
+      "export MRROPE_TEST_CUT=256,1,160; cd " + folder_.path().string() + ";";
+  const CommandResult r = run_command(line, before);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "form kamradt")) << r.out;
+  EXPECT_TRUE(contains(r.out, "recall by stems")) << r.out;
+  const std::string alone = line.substr(0, line.find(" --haystack"));
+  const CommandResult ours = run_command(alone + " --depths 50", before);
+  ASSERT_EQ(ours.exit_code, 0) << ours.err;
+  EXPECT_TRUE(contains(ours.err, "prose of this project")) << ours.err;
+  EXPECT_EQ(run_command(alone + " --needle '' --question b --answer c", before).exit_code, 2);
+  EXPECT_TRUE(contains(run_command(alone + " --answer c", before).err, "has no --needle"));
+  const CommandResult own = run_command(alone +
+                                            " --depths 50 --needle 'The key lies under a stone.' "
+                                            "--question 'Where is the key?' "
+                                            "--answer 'under a stone'",
+                                        before);
+  EXPECT_EQ(own.exit_code, 0) << own.err;
+}
+
 TEST_F(PresetTest, RulerOfLlama3) {
   const Case c = make_case("ruler-llama3", kLlama3, 512, 500, 1888);
   const CommandResult r = run(c);
