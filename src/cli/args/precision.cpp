@@ -51,11 +51,12 @@ void note_precision(const Model& model, const engine::LocalOptions& options) {
   const nlohmann::ordered_json types = precision_of(model, options);
   for (const auto& [what, type] : types.items()) {
     if (type == "f32") continue;
-    note(cat("the paper measured this in float32, and this run is in ",
-             types["weights"].get<std::string>(), " (weights), ", types["keys"].get<std::string>(),
-             " (keys) and ", types["values"].get<std::string>(),
-             " (values); float32 takes an F32 GGUF (convert_hf_to_gguf.py --outtype f32) and -ctk "
-             "f32 -ctv f32"));
+    note(
+        cat("the paper measured in float32; this run uses ", types["weights"].get<std::string>(),
+            " weights, ", types["keys"].get<std::string>(), " keys and ",
+            types["values"].get<std::string>(),
+            " values. For float32, use an F32 GGUF (convert_hf_to_gguf.py --outtype f32) with -ctk "
+            "f32 -ctv f32"));
     return;
   }
 }

@@ -20,18 +20,19 @@ const Preset* in_use = nullptr;
 constexpr std::string_view kPaper = "paper/";
 
 constexpr const char* kFloat32 =
-    "The paper measures in float32: give an F32 GGUF (convert_hf_to_gguf.py --outtype f32). The\n"
-    "cache is f32 here; -ctk f16 -ctv f16 halves its memory, and the run then says that it "
-    "differs.\n";
+    "The paper measured in float32: use an F32 GGUF (convert_hf_to_gguf.py --outtype f32). The "
+    "preset\n"
+    "makes the cache f32 as well; -ctk f16 -ctv f16 halves it, and the run then notes the "
+    "difference.\n";
 
 constexpr const char* kTwoYarns =
     "yarn is the ramp over pair numbers that engines run, yarn-rotations the ramp over turns that\n"
-    "the papers print. The paper's row YaRN is compared with yarn.\n";
+    "the papers print. The paper's YaRN row is compared with yarn.\n";
 
 constexpr const char* kOfficialPrompts =
-    "The prompts are in words of this project. For the official ones make a file from checkouts "
-    "of\n"
-    "the two repositories, and give it with --prompts:\n"
+    "The prompts were written for this project. To use the official ones, make a file from "
+    "checkouts\n"
+    "of the two repositories, and pass it with --prompts prompts.json:\n"
     "  tools/official_prompts.py --infinitebench InfiniteBench --longbench LongBench "
     ">prompts.json\n";
 
@@ -295,8 +296,8 @@ std::string preset_help(const Preset& preset) {
   }
   return cat(preset.name, ": ", preset.what, "\n\n  mrrope --preset ", preset.name, needs,
              "\n\nThis runs\n\n  mrrope", verbs, needs, flags, "\n\n", preset.notes,
-             "Flags that you add, such as -o DIR, replace those of the preset. The flags: mrrope",
-             verbs, " --help\n");
+             "Flags that you add override those of the preset; mrrope", verbs,
+             " --help lists them.\n");
 }
 
 std::string preset_list() {

@@ -39,10 +39,10 @@ TestCut read_cut() {
   }
   if (!good || at != end || cut.lengths < 1 || cut.samples < 1 || cut.floor < 0) {
     throw Error(ErrorKind::usage, cat(kVariable, "=", text, " cannot be read"),
-                "it is for tests of mrrope alone: unset it");
+                "it is only for mrrope's own tests: unset it");
   }
-  note(cat(kVariable, " is set, for tests alone: texts are ", cut.floor, " + 1/", cut.lengths,
-           " as long as asked for, samples 1/", cut.samples));
+  note(cat(kVariable, " is set (for tests only): ", cut.floor, " + N/", cut.lengths,
+           " tokens are run for N, and 1/", cut.samples, " of the samples"));
   return cut;
 }
 
@@ -57,7 +57,7 @@ std::int64_t cut_length(std::int64_t length) {
   const std::int64_t cut = test_cut().floor + length / test_cut().lengths;
   if (cut < 1) {
     throw Error(ErrorKind::usage, cat(kVariable, " leaves nothing of ", length, " tokens"),
-                "it is for tests of mrrope alone: unset it");
+                "it is only for mrrope's own tests: unset it");
   }
   return cut;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the project alone: MRROPE_TEST_CUT=D[,S[,F]] makes the texts of a run short while
+// Only for the tests of this project: MRROPE_TEST_CUT=D[,S[,F]] makes the texts of a run short while
 // its command stays as it is. Plans are made for the lengths that were asked for, so scales stay
 // too.
 #pragma once

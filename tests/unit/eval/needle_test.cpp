@@ -391,10 +391,10 @@ TEST(Needle, RefusesInvalidForms) {
   const ScriptedModel model({});
   expect_error(ErrorKind::usage, "no needle form 'haiku'",
                [&] { make_form(model, "haiku", {}, 0); });
-  for (const auto& [flag, texts] : {std::pair("no --needle", NeedleTexts{"", "b", "c"}),
-                                    {"no --needle", {" \n", "b", "c"}},
-                                    {"no --question", {"a", "", "c"}},
-                                    {"no --answer", {"a", "b", ""}}}) {
+  for (const auto& [flag, texts] : {std::pair("--needle is missing", NeedleTexts{"", "b", "c"}),
+                                    {"--needle is missing", {" \n", "b", "c"}},
+                                    {"--question is missing", {"a", "", "c"}},
+                                    {"--answer is missing", {"a", "b", ""}}}) {
     expect_error(ErrorKind::usage, flag,
                  [&, &texts = texts] { make_form(model, "chat", texts, 0); });
     expect_error(ErrorKind::usage, flag,

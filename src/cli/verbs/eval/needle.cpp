@@ -67,7 +67,7 @@ std::vector<eval::Document> haystack_of(const NeedleFlags& flags, const EvalJob&
                                         const eval::Target& target,
                                         const eval::NeedleOptions& options) {
   if (options.form.name == eval::kKamradt && flags.haystack.empty()) {
-    note("no --haystack given: the needle is hidden in prose of this project");
+    note("no --haystack given: the needle is hidden in generated prose");
     return eval::made_essays(target.tokenizer(), job.longest, options.samples);
   }
   std::vector<eval::Document> documents = read_texts(flags.haystack, flags.documents).documents;
@@ -143,8 +143,8 @@ void add_eval_needle(CLI::App& eval) {
       ->type_name("TEXT");
   needle
       ->add_option("--answer", flags->answer,
-                   "What the answer must say: its words are counted, and whether it "
-                   "is contained letter for letter")
+                   "The expected answer: scored by the share of its words that are found, and by "
+                   "whether it is contained exactly")
       ->type_name("TEXT");
   needle
       ->add_option("-n,--predict", flags->answer_tokens,

@@ -77,7 +77,7 @@ void run_ppl(const PplFlags& flags) {
   const eval::DocumentSet set = read_texts(flags.text, choice);
   if (set.documents.size() < choice.samples) {
     note(cat("only ", set.documents.size(), " of the ", choice.samples,
-             " documents asked for: no others have ", needed, " tokens"));
+             " requested documents: no others have ", needed, " tokens or more"));
   }
   if (flags.eval.dry_run) return print_dry_run(job, *model, set);
 

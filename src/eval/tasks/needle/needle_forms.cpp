@@ -123,7 +123,7 @@ void check_texts(const NeedleTexts& own) {
                                    {"--question", &own.question},
                                    {"--answer", &own.answer}}) {
     if (!blank(*text)) continue;
-    throw Error(ErrorKind::usage, cat("a needle of your own has no ", flag, ", or an empty one"),
+    throw Error(ErrorKind::usage, cat(flag, " is missing or empty"),
                 "give --needle, --question and --answer together");
   }
   if (rouge_words(own.answer).empty()) {
