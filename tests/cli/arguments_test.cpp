@@ -127,6 +127,20 @@ TEST(Arguments, EveryPresetReachesTheModel) {
   EXPECT_GT(count, 10);
 }
 
+// Lists that override those of a preset, right before the model.
+TEST(Arguments, PresetWithOtherListsStillFindsTheModel) {
+  for (const char* preset :
+       {"ppl-llama3 --text a.txt --lengths 8k", "ppl-qwen --text a.txt --methods none,pro",
+        "ppl-llama2 --text a.txt --min-tokens 64k --lengths 4k,8k", "ruler-llama3 --lengths 8k,16k",
+        "ruler-qwen --tasks vt,cwe", "needle-llama3 --depths 0,50",
+        "sweep-llama3-high --text a.txt --ctx 64k --high 33..34",
+        "sweep-qwen-low --text a.txt --ctx 64k --low 19..20", "infinitebench --tasks passkey",
+        "longbench-llama --data a.json --methods yarn,pro"}) {
+    const CommandResult r = run_command(std::string("--preset paper/") + preset + " " + kAbsent);
+    EXPECT_TRUE(contains(r.err, kCannotOpen)) << preset << "\n" << r.err;
+  }
+}
+
 TEST(Arguments, PresetAcceptsItsOwnVerbAndRefusesOthers) {
   const std::string preset = "--preset paper/ruler-qwen ";
   EXPECT_TRUE(contains(run_command(preset + "eval ruler " + kAbsent).err, kAbsent));
