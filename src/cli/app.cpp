@@ -223,6 +223,12 @@ int run(int argc, char** argv) {
 
   try {
     arguments = with_preset(app, arguments);
+    if (chosen_preset() != nullptr &&
+        std::any_of(arguments.begin(), arguments.end(),
+                    [](const std::string& word) { return word == "--help" || word == "-h"; })) {
+      std::cout << preset_help(*chosen_preset());
+      return 0;
+    }
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // last one first
     if (!wanted.empty()) {
       std::cout << generate(app, wanted);

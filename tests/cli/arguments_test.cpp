@@ -100,22 +100,22 @@ TEST(Arguments, ListFlagMayBeRepeated) {
   EXPECT_TRUE(contains(r.err, "b.txt") && contains(r.err, "--text A --text B")) << r.err;
 }
 
-// As README prints them: the preset, the model, and the data that the list of presets asks for.
+// As the list prints them, each after its name.
 TEST(Arguments, EveryPresetReachesTheModel) {
   const TempFolder folder;
   test::write_file(folder.file("data.jsonl"), "{\"text\": \"some text\"}\n");
   int count = 0;
   for (const std::string& line : lines_of(run_command("--presets").out)) {
-    const std::string name = first_word(line);
-    ASSERT_EQ(name.rfind("paper/", 0), 0u) << line;
-    std::string command = "--preset " + name;
-    const bool own_model = run_command(command).exit_code == 0;
-    if (!own_model) command += " " + kAbsent;
-    for (const char* flag : {"--text", "--haystack", "--data"}) {
-      if (contains(line, std::string("give ") + flag)) {
-        command += std::string(" ") + flag + " " + folder.file("data.jsonl");
-      }
-    }
+    const std::string start = "    mrrope ";
+    if (line.rfind(start, 0) != 0) continue;
+    std::string command = line.substr(start.size());
+    const auto fill = [&](const std::string& word, const std::string& value) {
+      const std::size_t at = command.find(word);
+      if (at != std::string::npos) command.replace(at, word.size(), value);
+      return at != std::string::npos;
+    };
+    const bool own_model = !fill("MODEL", kAbsent);
+    fill("DATA", folder.file("data.jsonl"));
     const CommandResult r = run_command(command);
     if (own_model) {
       EXPECT_EQ(r.exit_code, 0) << command << r.err;
@@ -125,6 +125,20 @@ TEST(Arguments, EveryPresetReachesTheModel) {
     ++count;
   }
   EXPECT_GT(count, 10);
+}
+
+// Lists that override those of a preset, right before the model.
+TEST(Arguments, PresetWithOtherListsStillFindsTheModel) {
+  for (const char* preset :
+       {"ppl-llama3 --text a.txt --lengths 8k", "ppl-qwen --text a.txt --methods none,pro",
+        "ppl-llama2 --text a.txt --min-tokens 64k --lengths 4k,8k", "ruler-llama3 --lengths 8k,16k",
+        "ruler-qwen --tasks vt,cwe", "needle-llama3 --depths 0,50",
+        "sweep-llama3-high --text a.txt --ctx 64k --high 33..34",
+        "sweep-qwen-low --text a.txt --ctx 64k --low 19..20", "infinitebench --tasks passkey",
+        "longbench-llama --data a.json --methods yarn,pro"}) {
+    const CommandResult r = run_command(std::string("--preset paper/") + preset + " " + kAbsent);
+    EXPECT_TRUE(contains(r.err, kCannotOpen)) << preset << "\n" << r.err;
+  }
 }
 
 TEST(Arguments, PresetAcceptsItsOwnVerbAndRefusesOthers) {

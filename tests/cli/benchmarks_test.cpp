@@ -140,12 +140,13 @@ TEST(Presets, RunCommandsAndShowThePapersNumbers) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += "Let $x_{" + std::to_string(i) + "}$ be a number.\n";
   write_file(folder.file("a.txt"), text);
-  const CommandResult r =
-      run_command("--preset paper/ppl-llama2 " + kModel + " --text " + folder.file("a.txt") +
-                  " --ctx 512 --lengths 256,512 --samples 1 --methods none,pro -t 2");
+  const CommandResult r = run_command(
+      "--preset paper/ppl-llama2 " + kModel + " --text " + folder.file("a.txt") +
+      " --ctx 512 --lengths 256,512 --min-tokens 512 --samples 1 --methods none,pro -t 2");
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "Compared with the paper")) << r.out;
   EXPECT_TRUE(contains(r.out, "pro, paper")) << r.out;
+  EXPECT_TRUE(contains(r.err, "float32")) << r.err;  // the model is Q8_0
   EXPECT_EQ(run_command("--preset paper/none " + kModel).exit_code, 2);
   EXPECT_EQ(run_command("eval needle --preset paper/ppl-llama2 " + kModel).exit_code, 2);
 }

@@ -12,8 +12,10 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
+#include "cli/args/precision.h"
 #include "cli/args/presets.h"
 #include "cli/args/report_file.h"
+#include "cli/args/test_cut.h"
 #include "engine/remote/http.h"
 #include "eval/run/result_formats.h"
 #include "eval/run/shard.h"
@@ -98,13 +100,22 @@ EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths
   return job;
 }
 
+// After the plans are made.
+void cut_for_tests(EvalJob& job) {
+  for (std::int64_t& length : job.lengths) length = cut_length(length);
+  job.longest = cut_length(job.longest);
+  job.ctx = job.engine.context = cut_length(job.ctx);
+}
+
 eval::RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
                             std::uint64_t seed) {
   if (flags.out.empty()) return {};
   const eval::Shard shard = chosen_shard(flags);
   const std::string digest =
       job.served() ? cat("served:", target.prompts()->name()) : model_digest(job.model.files);
-  return {flags.out, {command_line(), digest, seed, shard}};
+  nlohmann::ordered_json precision;
+  if (!job.served()) precision = precision_of(job.model, job.engine);
+  return {flags.out, {command_line(), digest, seed, shard, precision}};
 }
 
 // Whether stdout is a terminal that shows 256 colours.
@@ -267,6 +278,7 @@ EvalJob prepare_eval(
     job.methods.push_back(
         {c.name, plan ? make_ladder(*plan, job.ctx) : std::get<Ladder>(c.content)});
   }
+  cut_for_tests(job);
   return job;
 }
 

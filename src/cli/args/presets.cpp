@@ -19,46 +19,116 @@ const Preset* in_use = nullptr;
 
 constexpr std::string_view kPaper = "paper/";
 
-std::vector<Preset> make_presets() {
-  const std::string ppl =
-      "eval ppl --methods ntk,yarn,uni,pro --samples 10 --select first --kl-positions 0 ";
-  const std::string ruler =
-      "eval ruler --methods yarn,pro --samples 500 --ctx 128k --lengths 8k,16k,32k,64k,128k";
-  const std::string longbench = "eval longbench-v2 --methods yarn,pro --mode letters --ctx 128k";
+constexpr const char* kFloat32 =
+    "The paper measured in float32: use an F32 GGUF (convert_hf_to_gguf.py --outtype f32). The "
+    "preset\n"
+    "makes the cache f32 as well; -ctk f16 -ctv f16 halves it, and the run then notes the "
+    "difference.\n";
+
+constexpr const char* kTwoYarns =
+    "yarn is the ramp over pair numbers that engines run, yarn-rotations the ramp over turns that\n"
+    "the papers print. The paper's YaRN row is compared with yarn.\n";
+
+constexpr const char* kOfficialPrompts =
+    "The prompts were written for this project. To use the official ones, make a file from "
+    "checkouts\n"
+    "of the two repositories, and pass it with --prompts prompts.json:\n"
+    "  tools/official_prompts.py --infinitebench InfiniteBench --longbench LongBench "
+    ">prompts.json\n";
+
+Preset ppl_preset(const char* name, const char* what, const char* lengths) {
   return {
-      {"paper/ppl-llama3", "perplexity on Proof-pile, Llama-3-8B-Instruct (give --text)",
-       ppl + "--ctx 128k --lengths 8k,16k,32k,64k,128k"},
-      {"paper/ppl-qwen", "the same, Qwen2.5-3B-Instruct",
-       ppl + "--ctx 128k --lengths 8k,16k,32k,64k,128k"},
-      {"paper/ppl-llama2", "the same, Llama-2-7B-chat",
-       ppl + "--ctx 64k --lengths 4k,8k,16k,32k,64k"},
-      {"paper/needle-llama3", "needles from 8K to 120K, Llama-3-8B-Instruct (give --haystack)",
-       "eval needle --methods yarn,pro --ctx 128k --lengths "
-       "8k,16k,24k,32k,40k,48k,56k,64k,72k,80k,88k,96k,104k,112k,120k "
-       "--depths 0,10,20,30,40,50,60,70,80,90,100"},
-      {"paper/ruler-llama3", "RULER, Llama-3-8B-Instruct", ruler},
-      {"paper/ruler-qwen", "RULER, Qwen2.5-3B-Instruct", ruler},
-      {"paper/infinitebench", "InfiniteBench, Llama-3-8B-Instruct (give --data)",
-       "eval infinitebench --methods yarn,pro --ctx 128k --samples 100 --min-tokens 100000 "
-       "--max-tokens 128k"},
-      {"paper/longbench-llama",
-       "LongBench-v2, Llama-2-7B or Llama-3-8B, the paper gives both names (give --data)",
-       longbench},
-      {"paper/longbench-qwen", "LongBench-v2, Qwen2.5-3B-Instruct (give --data)", longbench},
-      {"paper/sweep-llama3-high", "perplexity at 128K against the upper boundary, Llama-3-8B",
-       "sweep --methods yarn,pro --ctx 128k --high 33..40"},
-      {"paper/sweep-llama3-low", "the same against the lower boundary",
-       "sweep --methods yarn,pro --ctx 128k --low 14..22"},
-      {"paper/sweep-qwen-high", "perplexity at 128K against the upper boundary, Qwen2.5-3B",
-       "sweep --methods yarn,pro --ctx 128k --high 36..44"},
-      {"paper/sweep-qwen-low", "the same against the lower boundary",
-       "sweep --methods yarn,pro --ctx 128k --low 19..27"},
-      {"paper/theory-estimate", "the position that angles suggest, by base",
+      std::string("paper/ppl-") + name,
+      what,
+      "MODEL --text DATA",
+      std::string("eval ppl --methods ntk,yarn,yarn-rotations,uni,pro --samples 10 --select "
+                  "random --seed 1 --min-tokens 128k --kl-positions 0 --cache-type-k f32 "
+                  "--cache-type-v f32 ") +
+          lengths,
+      cat("DATA is the test split of Proof-pile, as .jsonl with the field text.\n",
+          "The paper's text says ten sequences over 128K tokens, chosen at random; its published\n",
+          "script takes the first ten: add --select first for those.\n", kFloat32, kTwoYarns),
+      true};
+}
+
+Preset sweep_preset(const char* name, const char* what, const char* borders) {
+  return {
+      std::string("paper/sweep-") + name,
+      what,
+      "MODEL --text DATA",
+      std::string("sweep --methods yarn,pro --ctx 128k --samples 10 --cache-type-k f32 "
+                  "--cache-type-v f32 ") +
+          borders,
+      cat("DATA is the test split of Proof-pile. The paper does not say how many documents it\n",
+          "used here; ten, as in its tables of perplexity.\n", kFloat32),
+      true};
+}
+
+std::vector<Preset> make_presets() {
+  const std::string ruler =
+      "eval ruler --methods yarn,yarn-rotations,pro --samples 500 --ctx 128k --lengths "
+      "8k,16k,32k,64k,128k";
+  const std::string ruler_notes =
+      cat("Samples are made here; --data DIR takes those of RULER's own scripts.\n",
+          "The paper gives no number of samples: 500 is RULER's.\n", kTwoYarns);
+  const std::string longbench =
+      "eval longbench-v2 --methods yarn,yarn-rotations,pro --mode letters ";
+  const std::string letters = cat(
+      "DATA is data.json of LongBench-v2. Items longer than --ctx are dropped, as in the paper.\n",
+      "letters is the method of the authors' published script; --mode generate is the official\n",
+      "one.\n", kOfficialPrompts, kTwoYarns);
+  const char* to_128k = "--ctx 128k --lengths 8k,16k,32k,64k,128k";
+  return {
+      ppl_preset("llama3", "perplexity on Proof-pile, Llama-3-8B-Instruct", to_128k),
+      ppl_preset("qwen", "perplexity on Proof-pile, Qwen2.5-3B-Instruct", to_128k),
+      ppl_preset("llama2", "perplexity on Proof-pile, Llama-2-7B-chat",
+                 "--ctx 64k --lengths 4k,8k,16k,32k,64k"),
+      {"paper/needle-llama3", "needles from 8K to 128K, Llama-3-8B-Instruct",
+       "MODEL --haystack DATA",
+       "eval needle --form kamradt --methods yarn,yarn-rotations,pro --ctx 128k --lengths "
+       "8k,16k,24k,32k,40k,48k,56k,64k,72k,80k,88k,96k,104k,112k,120k,128k "
+       "--depths 0,10,20,30,40,50,60,70,80,90,100",
+       cat("DATA is a folder of essays, joined and repeated until they are long enough; without\n",
+           "--haystack prose of this project is used. The needle, its question and its answer are "
+           "in\n",
+           "words of this project too; the usual ones can be given:\n",
+           "  --needle TEXT --question TEXT --answer TEXT\n",
+           "The paper states its score (ROUGE-1 recall), not its grid, needle or stemming: recall "
+           "is\n",
+           "given with and without stems.\n", kTwoYarns)},
+      {"paper/ruler-llama3", "RULER, Llama-3-8B-Instruct", "MODEL", ruler, ruler_notes},
+      {"paper/ruler-qwen", "RULER, Qwen2.5-3B-Instruct", "MODEL", ruler, ruler_notes},
+      {"paper/infinitebench", "InfiniteBench, Llama-3-8B-Instruct", "MODEL --data DATA",
+       "eval infinitebench --methods yarn,yarn-rotations,pro --ctx 128k --samples 100 "
+       "--min-tokens 80000 --max-tokens 128k",
+       cat("DATA is the folder of the official .jsonl files.\n",
+           "The paper says 100K to 128K tokens, and items of math_find have about 90K: 80K to "
+           "128K\n",
+           "keeps all six tasks. With --min-tokens 100000 the mean is over five, and says so.\n",
+           kOfficialPrompts, "The official code uses no chat template: --chat off with it.\n",
+           kTwoYarns)},
+      {"paper/longbench-llama", "LongBench-v2, Llama-2-7B-chat at 64K", "MODEL --data DATA",
+       longbench + "--ctx 64k",
+       cat("The table's head says Llama-2-7B and scale 16, its caption Llama-3-8B. For the "
+           "second\n",
+           "reading give a Llama-3-8B with --ctx 128k, which is scale 16 too.\n", letters)},
+      {"paper/longbench-qwen", "LongBench-v2, Qwen2.5-3B-Instruct", "MODEL --data DATA",
+       longbench + "--ctx 128k", letters},
+      sweep_preset("llama3-high", "perplexity at 128K against the upper boundary, Llama-3-8B",
+                   "--high 33..40"),
+      sweep_preset("llama3-low", "perplexity at 128K against the lower boundary, Llama-3-8B",
+                   "--low 14..22"),
+      sweep_preset("qwen-high", "perplexity at 128K against the upper boundary, Qwen2.5-3B",
+                   "--high 36..44"),
+      sweep_preset("qwen-low", "perplexity at 128K against the lower boundary, Qwen2.5-3B",
+                   "--low 19..27"),
+      {"paper/theory-estimate", "the position that angles suggest, by base", "",
        "theory estimate llama2"},
-      {"paper/theory-factors", "cumulative factors of all methods", "theory factors llama2"},
-      {"paper/theory-bound", "the sum of cosines and its first root",
+      {"paper/theory-factors", "cumulative factors of all methods", "", "theory factors llama2"},
+      {"paper/theory-bound", "the sum of cosines and its first root", "",
        "theory bound llama2 --scale 16"},
-      {"paper/theory-attention", "scores against distance, from a real model", "theory attention"}};
+      {"paper/theory-attention", "scores against distance, from a real model", "MODEL",
+       "theory attention"}};
 }
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -193,14 +263,30 @@ std::string preset_table(const nlohmann::ordered_json& run, const nlohmann::orde
                                                 : std::vector<std::size_t>{0}));
 }
 
+const Preset* chosen_preset() { return in_use; }
+
+std::string preset_help(const Preset& preset) {
+  const std::string needs = preset.needs.empty() ? "" : " " + preset.needs;
+  std::string verbs;
+  std::string flags;
+  for (const std::string& word : words_of(preset.command)) {
+    (is_flag(word) || !flags.empty() ? flags : verbs) += " " + word;
+  }
+  return cat(preset.name, ": ", preset.what, "\n\n  mrrope --preset ", preset.name, needs,
+             "\n\nThis runs\n\n  mrrope", verbs, needs, flags, "\n\n", preset.notes,
+             "Flags that you add override those of the preset; mrrope", verbs,
+             " --help lists them.\n");
+}
+
 std::string preset_list() {
   std::string text;
   for (const Preset& preset : presets()) {
-    text +=
-        cat("  ", preset.name, std::string(26 - std::min<std::size_t>(25, preset.name.size()), ' '),
-            preset.what, "\n");
+    text += cat(preset.name, std::string(26 - std::min<std::size_t>(25, preset.name.size()), ' '),
+                preset.what, "\n    mrrope --preset ", preset.name, preset.needs.empty() ? "" : " ",
+                preset.needs, "\n");
   }
-  return text;
+  return text +
+         "mrrope --preset NAME --help says what a preset runs and how that follows the paper.\n";
 }
 
 }  // namespace mrrope::cli

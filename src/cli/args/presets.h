@@ -12,9 +12,12 @@
 namespace mrrope::cli {
 
 struct Preset {
-  std::string name;     // "paper/ppl-llama3"
-  std::string what;     // which table or figure, of which model
-  std::string command;  // verbs, then flags with one value each
+  std::string name;      // "paper/ppl-llama3"
+  std::string what;      // which table or figure, of which model
+  std::string needs;     // what is typed after the name: "MODEL --text DATA"; may be empty
+  std::string command;   // verbs, then flags with one value each
+  std::string notes{};   // how it follows the paper; whole lines
+  bool float32 = false;  // the paper says that it measured in float32
 };
 
 const std::vector<Preset>& presets();
@@ -24,11 +27,17 @@ const std::vector<Preset>& presets();
 std::vector<std::string> with_preset(const CLI::App& app,
                                      const std::vector<std::string>& arguments);
 
+// The preset of this command, or nullptr.
+const Preset* chosen_preset();
+
+// What a preset runs and how that follows the paper.
+std::string preset_help(const Preset& preset);
+
 // The paper's numbers with those of results.json under them, if they are comparable, and what
 // differs if not; empty if no preset is in use or the paper prints no numbers. run: run.json.
 std::string preset_table(const nlohmann::ordered_json& run, const nlohmann::ordered_json& results);
 
-// One line per preset, for --presets.
+// Two lines per preset, for --presets: what it is, and the command to type.
 std::string preset_list();
 
 }  // namespace mrrope::cli

@@ -76,8 +76,9 @@ eval::FrameOptions frame_options(const SampleFlags& flags) {
   return options;
 }
 
-eval::Prompts chosen_prompts(const SampleFlags& flags) {
-  return flags.prompts.empty() ? eval::builtin_prompts() : eval::read_prompts(flags.prompts);
+eval::Prompts chosen_prompts(SampleFlags& flags) {
+  if (flags.prompts.empty()) return eval::builtin_prompts();
+  return eval::read_prompts(flags.prompts, &flags.prompts_digest);
 }
 
 OpenModel open_for_samples(const EvalJob& job) { return open_model(one_timeline(job)); }
@@ -86,11 +87,13 @@ void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target&
                const eval::SampleSuite& suite) {
   if (flags.show_prompt) return show_prompts(suite);
   if (flags.eval.dry_run) return print_dry_run(job, target, suite);
+  eval::SampleSuite asked = suite;
+  if (!flags.prompts_digest.empty()) asked.settings["prompts_sha256"] = flags.prompts_digest;
   eval::SampleRunOptions options;
   options.whole_prompts = flags.eval.engine.climb_last;
   run_eval(
       flags.eval, job, target, flags.seed, [&](eval::RunFolder& folder, eval::Progress& progress) {
-        return task_results(run_samples(target, job.methods, suite, options, folder, progress));
+        return task_results(run_samples(target, job.methods, asked, options, folder, progress));
       });
 }
 

@@ -21,6 +21,7 @@ struct SampleFlags {
   std::string prefix = "on";
   std::string bos = "on";
   std::string prompts;
+  std::string prompts_digest{};  // set by chosen_prompts()
   bool show_prompt = false;
   std::uint64_t seed = 1;
 };
@@ -29,7 +30,7 @@ struct SampleFlags {
 void add_sample_flags(CLI::App& task, SampleFlags& flags);
 
 eval::FrameOptions frame_options(const SampleFlags& flags);
-eval::Prompts chosen_prompts(const SampleFlags& flags);
+eval::Prompts chosen_prompts(SampleFlags& flags);
 
 // The default of --lengths: only --ctx.
 inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) {

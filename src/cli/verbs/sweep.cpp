@@ -10,8 +10,10 @@
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/options.h"
+#include "cli/args/precision.h"
 #include "cli/args/report_file.h"
 #include "cli/args/terminal_output.h"
+#include "cli/args/test_cut.h"
 #include "eval/text/documents.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
@@ -69,31 +71,33 @@ void run_sweep_command(const SweepFlags& flags) {
 
   const std::vector<std::string> texts = flags.text.empty() ? default_texts() : flags.text;
   engine::LocalOptions engine = flags.engine;
-  engine.context = request.ctx;
+  request.tokens = engine.context = cut_length(request.ctx);
   engine.timelines = 1;
+  note_precision(facts, engine);
   const auto model = open_local(facts, engine);
   eval::DocumentOptions choice = flags.documents;
+  choice.samples = cut_samples(choice.samples);
   choice.keep = [&](const eval::Document& d) {
-    return std::int64_t(model->tokenize(d.text, true, false).size()) >= request.ctx;
+    return std::int64_t(model->tokenize(d.text, true, false).size()) >= request.tokens;
   };
   const eval::DocumentSet set = read_documents({texts.begin(), texts.end()}, choice);
   for (const std::string& line : set.notes()) note(line);
   if (flags.dry_run) {
     const std::size_t units = points.size() * set.documents.size();
     std::cout << points.size() << " plans x " << set.documents.size() << " documents, "
-              << std::int64_t(units) * request.ctx << " tokens\n"
+              << std::int64_t(units) * request.tokens << " tokens\n"
               << memory_text(facts, engine) << "\nabout "
               << duration_text(
-                     estimate_seconds(*model, std::vector<std::int64_t>(units, request.ctx)))
+                     estimate_seconds(*model, std::vector<std::int64_t>(units, request.tokens)))
               << "\n";
     return;
   }
 
   catch_interrupts();
   eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
-  const tune::SweepResults results =
-      run_sweep(*model, request, set.documents, flags.out,
-                {command_line(), model_digest(facts.files), 1}, progress);
+  const tune::SweepResults results = run_sweep(
+      *model, request, set.documents, flags.out,
+      {command_line(), model_digest(facts.files), 1, {}, precision_of(facts, engine)}, progress);
   for (const std::string& line : results.notes) note(line);
   const report::Figure picture = report::sweep_figure(report::sweep_from_json(to_json(results)));
   if (!flags.out.empty()) {

@@ -32,9 +32,11 @@ constexpr JsonLimits kRunLimits{.bytes = std::uint64_t{64} << 20, .depth = 32};
 // How often the cost of a run is written while it goes on.
 constexpr std::chrono::seconds kCostInterval{5};
 
-// Results do not depend on these.
+// Results do not depend on these, or (precision) the digest of the model and the engine say the
+// same.
 ordered_json without_volatile(ordered_json run) {
   run.erase("command");
+  run.erase("precision");
   run.erase("measured");
   return run;
 }
@@ -133,6 +135,7 @@ void RunFolder::begin(const ordered_json& identity, std::size_t units) {
                       {"model_digest", info_.model_digest},
                       {"seed", info_.seed}};
   run.update(identity);
+  if (!info_.precision.is_null()) run["precision"] = info_.precision;
   if (info_.shard.part()) {
     run["shard"] = {{"index", info_.shard.index}, {"count", info_.shard.count}, {"units", units}};
   }

@@ -29,6 +29,7 @@ struct RunInfo {
   std::string model_digest;  // model_digest()
   std::uint64_t seed = 1;
   Shard shard{};
+  nlohmann::ordered_json precision{};  // number types of weights and cache, for the reader
 };
 
 // What a call of the command has computed so far; kept separate from its results.

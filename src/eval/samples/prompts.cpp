@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "eval/text/jsonl.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -33,6 +34,13 @@ std::set<std::string> places(const Prompt& prompt) {
     }
   }
   return found;
+}
+
+// Words of a prompt that it asks its question without.
+bool may_be_left_out(const std::string& place, const std::set<std::string>& used) {
+  if (place == "input") return used.count("target") > 0;
+  if (place == "target") return used.count("input") > 0;
+  return place == "type" || place == "count" || place == "i";
 }
 
 constexpr const char* kChoices =
@@ -142,8 +150,10 @@ const Prompts& builtin_prompts() {
   return prompts;
 }
 
-Prompts read_prompts(const std::filesystem::path& path) {
-  const nlohmann::json file = read_json(path);
+Prompts read_prompts(const std::filesystem::path& path, std::string* sha256) {
+  const JsonFile read = read_json_file(path);
+  const nlohmann::json& file = read.content;
+  if (sha256 != nullptr) *sha256 = read.sha256;
   const std::string name = path.filename().string();
   const auto corrupt = [&](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::corrupt, cat(name, ": ", message), hint);
@@ -178,9 +188,11 @@ Prompts read_prompts(const std::filesystem::path& path) {
         corrupt(cat("prompt ", key, " has no placeholder {", place, "}"), cat("it may use ", list));
       }
     }
-    if (allowed.count("context") > 0 && used.count("context") == 0) {
-      corrupt(cat("prompt ", key, " does not use {context}"),
-              "put {context} where the text belongs");
+    for (const std::string& place : allowed) {
+      if (used.count(place) > 0 || may_be_left_out(place, used)) continue;
+      corrupt(cat("prompt ", key, " does not use {", place, "}"),
+              cat("put {", place, "} where ", place == "context" ? "the text" : "it",
+                  " belongs; the prompt may use ", list));
     }
     known->second = std::move(prompt);
   }

@@ -24,8 +24,10 @@ using Prompts = std::map<std::string, Prompt>;
 const Prompts& builtin_prompts();
 
 // The built-in prompts, with those of the file in place of theirs. A replacement may use only the
-// placeholders of the built-in prompt, and must use {context}. Throws Error: failed, corrupt.
-Prompts read_prompts(const std::filesystem::path& path);
+// placeholders of the built-in prompt, and must use those without which it does not ask anything:
+// all but {type}, {count}, {i} and one of {input} and {target}. Throws Error: failed, corrupt.
+// sha256: that of the file's bytes, if asked for.
+Prompts read_prompts(const std::filesystem::path& path, std::string* sha256 = nullptr);
 
 // For a run's identity: the prompts whose names begin so.
 nlohmann::ordered_json prompts_identity(const Prompts& prompts, std::string_view beginning);

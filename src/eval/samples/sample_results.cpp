@@ -68,9 +68,15 @@ class ScoreTable {
       results.units += set.count / group_ + (set.count % group_ > 0 ? 1 : 0);
       if (seen.insert(set.task).second) results.tasks.push_back(set.task);
       tasks_at_[set.length].insert(set.task);
+      if (set.count > 0) sampled_.insert(set.task);
       sets_.push_back(std::move(set));
     }
     results.own_tasks = results.tasks.size();
+    results.mean_of = sampled_.size();
+    results.mean_row = results.task;
+    if (results.mean_of < results.own_tasks) {
+      results.mean_row += cat(" (mean of ", results.mean_of, " of ", results.own_tasks, " tasks)");
+    }
     for (const auto& [length, tasks] : tasks_at_) results.lengths.push_back(length);
     for (const ordered_json& entry : run.at("methods")) {
       results.rows.push_back(read_method_row(entry));
@@ -111,7 +117,7 @@ class ScoreTable {
       }
     }
     results_.tasks.insert(results_.tasks.end(), tags.begin(), tags.end());
-    if (results_.own_tasks > 1) results_.tasks.push_back(results_.task);
+    if (results_.own_tasks > 1) results_.tasks.push_back(results_.mean_row);
     compare();
     if (rules_.summarize != nullptr) rules_.summarize(results_);
   }
@@ -189,17 +195,18 @@ class ScoreTable {
     for (std::size_t t = 0; t < results_.own_tasks; ++t) {
       const std::string& task = results_.tasks[t];
       if (tasks_at_.at(length).count(task) == 0) continue;
-      parts.push_back(score_of(task));
-      results_.scores.push_back({task, method, length, metric, parts.back()});
+      const Estimate score = score_of(task);
+      if (sampled_.count(task) > 0) parts.push_back(score);
+      results_.scores.push_back({task, method, length, metric, score});
     }
     for (const std::string& tag : tags) {
       results_.scores.push_back({tag, method, length, metric, score_of(tag)});
     }
     if (results_.own_tasks > 1) {
-      const bool whole =
-          std::none_of(parts.begin(), parts.end(), [](const Estimate& e) { return e.n == 0; });
+      const bool whole = !parts.empty() && std::none_of(parts.begin(), parts.end(),
+                                                        [](const Estimate& e) { return e.n == 0; });
       results_.scores.push_back(
-          {results_.task, method, length, metric, whole ? mean_of(parts) : Estimate()});
+          {results_.mean_row, method, length, metric, whole ? mean_of(parts) : Estimate()});
     }
   }
 
@@ -225,6 +232,7 @@ class ScoreTable {
   std::size_t group_ = 1;
   std::vector<Set> sets_;
   std::map<std::int64_t, std::set<std::string>> tasks_at_;       // [length]
+  std::set<std::string> sampled_;                                // tasks with a sample in this run
   std::vector<std::map<SampleKey, std::vector<Score>>> scores_;  // [method]
   std::map<SampleKey, std::vector<std::string>> tags_;
 };

@@ -32,8 +32,12 @@ struct SampleResults {
   std::size_t units = 0;  // of the whole run
   std::vector<MethodRow> rows;
   std::vector<std::int64_t> lengths;
-  std::vector<std::string> tasks;    // rows of tables, in order; the mean comes last
-  std::size_t own_tasks = 0;         // the first of them, without parts and the mean
+  std::vector<std::string> tasks;  // rows of tables, in order; the mean comes last
+  std::size_t own_tasks = 0;       // the first of them, without parts and the mean
+  // The row of the mean of all tasks: the benchmark's name, or with "(mean of 5 of 6 tasks)" after
+  // it where a task has no sample in this run. Such a mean is another figure.
+  std::string mean_row;
+  std::size_t mean_of = 0;           // tasks
   std::vector<std::string> metrics;  // the first one counts
   std::vector<SampleScore> scores;
   std::vector<Comparison> comparisons;  // of the first metric, over all samples at a length

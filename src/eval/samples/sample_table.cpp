@@ -10,9 +10,13 @@ namespace mrrope::eval {
 
 namespace {
 
-// "ruler/vt" in a run of ruler as "vt", and the row over all tasks as "mean".
+// "ruler/vt" in a run of ruler as "vt", and the row over all tasks as "mean of 13".
 std::string row_name(const SampleResults& results, const std::string& task) {
-  if (task == results.task) return results.tasks.size() > 1 ? "mean" : task;
+  if (results.own_tasks > 1 && task == results.mean_row) {
+    return results.mean_of < results.own_tasks
+               ? cat("mean of ", results.mean_of, " of ", results.own_tasks)
+               : cat("mean of ", results.mean_of);
+  }
   const std::string start = results.task + "/";
   return task.compare(0, start.size(), start) == 0 ? task.substr(start.size()) : task;
 }

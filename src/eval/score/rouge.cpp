@@ -3,6 +3,8 @@
 
 #include <map>
 
+#include "eval/score/porter.h"
+
 namespace mrrope::eval {
 
 namespace {
@@ -12,23 +14,42 @@ bool is_word(char c) { return (c >= 'a' && c <= 'z') || is_upper(c) || (c >= '0'
 
 }  // namespace
 
-std::vector<std::string> rouge_words(std::string_view text) {
+std::vector<std::string> rouge_words(std::string_view text, Stemming stemming) {
+  // The two characters outside ASCII whose lower case is, or begins with, a letter of it.
+  constexpr std::string_view kKelvin = "\xe2\x84\xaa";
+  constexpr std::string_view kDottedI = "\xc4\xb0";
   std::vector<std::string> words;
   bool inside = false;
-  for (const char c : text) {
-    if (is_word(c)) {
-      if (!inside) words.emplace_back();
-      words.back().push_back(is_upper(c) ? char(c - 'A' + 'a') : c);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    bool ends = !is_word(c);
+    if (text.substr(i).starts_with(kKelvin)) {
+      c = 'k';
+      i += kKelvin.size() - 1;
+      ends = false;
+    } else if (text.substr(i).starts_with(kDottedI)) {
+      c = 'i';
+      i += kDottedI.size() - 1;
+    } else if (ends) {
+      inside = false;
+      continue;
     }
-    inside = is_word(c);
+    if (!inside) words.emplace_back();
+    words.back().push_back(is_upper(c) ? char(c - 'A' + 'a') : c);
+    inside = !ends;
+  }
+  if (stemming == Stemming::on) {
+    for (std::string& word : words) {
+      if (word.size() > 3) word = porter_stem(word);
+    }
   }
   return words;
 }
 
-double rouge1_recall(std::string_view expected, std::string_view text) {
+double rouge1_recall(std::string_view expected, std::string_view text, Stemming stemming) {
   std::map<std::string, int> there;
-  for (const std::string& word : rouge_words(text)) ++there[word];
-  const std::vector<std::string> wanted = rouge_words(expected);
+  for (const std::string& word : rouge_words(text, stemming)) ++there[word];
+  const std::vector<std::string> wanted = rouge_words(expected, stemming);
   if (wanted.empty()) return 0;
   int found = 0;
   for (const std::string& word : wanted) {

@@ -256,7 +256,8 @@ DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOpt
   if (set.documents.empty()) {
     std::string why = "no document to evaluate on";
     for (const std::string& note : set.notes()) why += "; " + note;
-    throw Error(ErrorKind::usage, why, "give other texts, or shorter --lengths");
+    throw Error(ErrorKind::usage, why,
+                options.keep ? "give longer texts, or ask for fewer tokens" : "give other texts");
   }
   return set;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "base/text.h"
@@ -141,6 +142,37 @@ TEST_F(InfiniteData, ChoosesWithinARangeAndRecordsTheChoice) {
             suite.settings["files"][0]["ids"]);
   ASSERT_FALSE(notes_.empty());
   EXPECT_NE(notes_[0].find("outside the token range"), std::string::npos);
+}
+
+// math_find of the official data has too few tokens for the paper's range.
+TEST_F(InfiniteData, AMeanOverFewerTasksIsLabelled) {
+  const auto line = [](std::size_t size) {
+    return cat(R"({"id": 1, "input": "The largest number of all", "answer": 7, "context": ")",
+               std::string(size, 'x'), "\"}\n");
+  };
+  write_file(folder_.path() / "passkey.jsonl", line(1000));
+  write_file(folder_.path() / "number_string.jsonl", line(1000));
+  for (const std::size_t size : {1000, 200}) {
+    write_file(folder_.path() / "math_find.jsonl", line(size));
+    InfiniteOptions options;
+    options.tasks = {"passkey", "number_string", "math_find"};
+    options.length = 4000;
+    options.least = 900;
+    const SampleSuite suite = read_infinitebench(model_, frame_, folder_.path(), options, notes_);
+    RunFolder folder;
+    Progress progress;
+    const SampleResults r =
+        run_samples(model_, untouched_only(model_), suite, {}, folder, progress);
+    const bool all = size == 1000;
+    const std::string row = all ? "infinitebench" : "infinitebench (mean of 2 of 3 tasks)";
+    const SampleScore* mean = r.find(row, "none", 4000, "official");
+    ASSERT_NE(mean, nullptr);
+    EXPECT_EQ(mean->score.n, all ? 3u : 2u);
+    EXPECT_FALSE(std::isnan(mean->score.value));
+    const std::string text = to_text(r);
+    EXPECT_NE(text.find(all ? "mean of 3 " : "mean of 2 of 3 "), std::string::npos) << text;
+    if (!all) EXPECT_EQ(r.find("infinitebench", "none", 4000, "official"), nullptr);
+  }
 }
 
 TEST_F(InfiniteData, NamesBadData) {

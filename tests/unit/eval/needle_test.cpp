@@ -317,13 +317,89 @@ TEST(Needle, CustomTextsAndChatTemplate) {
   EXPECT_NE(reader.prompts[0].find("\nThe key lies under the blue stone.\n"), std::string::npos);
 }
 
+// One sentence, a question and a clause of several words, scored by recall with and without stems.
+TEST(Needle, TheFormOfKamradt) {
+  ScriptedOptions scripted = roomy();
+  scripted.question = "Harrowmere?\nassistant: ";
+  scripted.answer = "You row across lakes and drink hot ciders.";
+  ScriptedModel model(scripted);
+  NeedleOptions options = planted(model, {700, 900}, {0, 50});
+  options.form = make_form(model, "kamradt", {}, 0);
+  EXPECT_EQ(options.form.name, "kamradt");
+  EXPECT_EQ(options.form.answer_tokens, 50);
+  EXPECT_NE(options.form.needle.find(options.form.answer), std::string::npos);
+  EXPECT_EQ(rouge_words(options.form.answer).size(), 12u);
+  const std::vector<Document> documents = {{"a#1", sentences(400, 1)}};
+  const NeedleResults r =
+      run_in_memory(model, {method(model, "none"), method(model, "pro", 8)}, documents, options);
+  // row, across, and, drink, hot of twelve words; by stems also lake and cider.
+  EXPECT_DOUBLE_EQ(r.rows[0].all[0].rouge.value, 5.0 / 12);
+  EXPECT_DOUBLE_EQ(r.rows[0].all[0].stemmed.value, 7.0 / 12);
+  EXPECT_EQ(r.rows[0].all[0].contains.value, 0);
+  EXPECT_EQ(hopeless_text(r), "");
+  const ordered_json json = to_json(r);
+  EXPECT_EQ(json["comparisons"][0]["metric"], "rouge1_recall");
+  int stemmed = 0;
+  for (const ordered_json& row : json["results"]) {
+    stemmed += row["metric"] == "rouge1_recall_stemmed" ? 1 : 0;
+  }
+  EXPECT_EQ(stemmed, 2 * 2 * 3);  // methods, lengths, two depths and all
+  EXPECT_NE(to_text(r).find("recall by stems"), std::string::npos);
+  // The user's own, under the same form.
+  const NeedleTexts own{"The key lies under the blue stone.", "Where is it?", "under the stone"};
+  EXPECT_EQ(make_form(model, "kamradt", own, 0).answer, "under the stone");
+  EXPECT_EQ(make_form(model, "kamradt", own, 0).name, "kamradt");
+}
+
+TEST(Needle, AnswersOfDigitsHaveNoStems) {
+  EXPECT_TRUE(has_words("under the stone"));
+  EXPECT_FALSE(has_words("{number}"));
+  EXPECT_FALSE(has_words("{word} 12"));
+  ScriptedModel model(roomy());
+  const NeedleResults r = run_in_memory(model, {method(model, "none")},
+                                        {{"a#1", sentences(2000, 1)}}, planted(model, {700}, {50}));
+  for (const ordered_json& row : to_json(r)["results"].get<std::vector<ordered_json>>()) {
+    EXPECT_NE(row["metric"], "rouge1_recall_stemmed");
+  }
+}
+
+TEST(Needle, HaystacksThatAreTooShortAreRepeatedOnlyForKamradt) {
+  const ScriptedModel model(roomy());
+  const std::vector<Document> documents = {{"a", sentences(300, 1)}, {"b", sentences(300, 2)}};
+  expect_error(ErrorKind::usage, "fewer than the longest length",
+               [&] { make_haystacks(model, documents, 2000, 1); });
+  const std::vector<Haystack> made = make_haystacks(model, documents, 2000, 1, true);
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_EQ(made[0].id, "a + b x 3");
+  ASSERT_EQ(made[0].tokens.size(), 2000u);
+  const std::size_t once = documents[0].text.size() + documents[1].text.size() + 4;
+  EXPECT_TRUE(std::equal(made[0].tokens.begin() + std::ptrdiff_t(once), made[0].tokens.end(),
+                         made[0].tokens.begin()));
+  EXPECT_EQ(make_haystacks(model, documents, 200, 2, true)[1].id, "b");
+}
+
+TEST(Needle, EssaysAreLongEnoughAndDiffer) {
+  const ScriptedModel model(roomy());
+  const std::vector<Document> essays = made_essays(model, 30000, 2);
+  const std::vector<Haystack> made = make_haystacks(model, essays, 30000, 2);
+  ASSERT_EQ(made.size(), 2u);
+  EXPECT_NE(made[0].tokens, made[1].tokens);
+  EXPECT_EQ(made_essays(model, 30000, 2)[1].text, essays[1].text);
+}
+
 TEST(Needle, RefusesInvalidForms) {
   const ScriptedModel model({});
   expect_error(ErrorKind::usage, "no needle form 'haiku'",
                [&] { make_form(model, "haiku", {}, 0); });
-  expect_error(ErrorKind::usage, "needs a question and an answer", [&] {
-    make_form(model, "chat", NeedleTexts{"a", "", "b"}, 0);
-  });
+  for (const auto& [flag, texts] : {std::pair("--needle is missing", NeedleTexts{"", "b", "c"}),
+                                    {"--needle is missing", {" \n", "b", "c"}},
+                                    {"--question is missing", {"a", "", "c"}},
+                                    {"--answer is missing", {"a", "b", ""}}}) {
+    expect_error(ErrorKind::usage, flag,
+                 [&, &texts = texts] { make_form(model, "chat", texts, 0); });
+    expect_error(ErrorKind::usage, flag,
+                 [&, &texts = texts] { make_form(model, "kamradt", texts, 0); });
+  }
   expect_error(ErrorKind::usage, "its own needle", [&] {
     make_form(model, "planted", NeedleTexts{"a", "b", "c"}, 0);
   });

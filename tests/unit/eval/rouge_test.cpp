@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "eval/score/porter.h"
+
 namespace mrrope::eval {
 namespace {
 
@@ -21,6 +26,28 @@ TEST(Rouge, RecallCountsRepetitions) {
   EXPECT_EQ(rouge1_recall("123456", "1234567"), 0);
   EXPECT_EQ(rouge1_recall("word", ""), 0);
   EXPECT_EQ(rouge1_recall("", "word"), 0);
+}
+
+// Recorded from the Python package by tools/record_rouge.py.
+TEST(Rouge, RecallIsThatOfRougeScoreWithAndWithoutStems) {
+  std::ifstream file(MRROPE_GOLDEN_DIR "/rouge.json");
+  const nlohmann::json golden = nlohmann::json::parse(file);
+  ASSERT_EQ(golden["pairs"].size(), 50u);
+  for (const nlohmann::json& pair : golden["pairs"]) {
+    const auto expected = pair["expected"].get<std::string>();
+    const auto text = pair["text"].get<std::string>();
+    EXPECT_DOUBLE_EQ(rouge1_recall(expected, text), pair["recall"].get<double>()) << pair;
+    EXPECT_DOUBLE_EQ(rouge1_recall(expected, text, Stemming::on), pair["stemmed"].get<double>())
+        << pair;
+  }
+}
+
+TEST(Rouge, ShortWordsAreNotStemmed) {
+  EXPECT_EQ(rouge_words("gas ties Ponies", Stemming::on),
+            (std::vector<std::string>{"gas", "tie", "poni"}));
+  EXPECT_EQ(porter_stem("dying"), "die");
+  EXPECT_EQ(porter_stem("is"), "is");
+  EXPECT_EQ(porter_stem(""), "");
 }
 
 TEST(Rouge, ContainmentIsCaseSensitiveAndWholeWord) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/sha256.h"
 #include "base/text.h"
 #include "eval/samples/sample_run.h"
 #include "eval/score/scorers.h"
@@ -430,11 +431,26 @@ TEST(Prompts, AreFilledOnceAndReadFromFiles) {
   write_file(file, R"({"ruler/vt": {"text": "T {context} {value}", "prefix": " {count}"}})");
   EXPECT_EQ(read_prompts(file).at("ruler/vt").prefix, " {count}");
   EXPECT_EQ(read_prompts(file).at("ruler/cwe").text, builtin_prompts().at("ruler/cwe").text);
+  std::string digest;
+  read_prompts(file, &digest);
+  EXPECT_EQ(digest, sha256(test::read_file(file)));
+  // {count} may be left out, and one of {input} and {target}.
+  for (const char* content : {R"({"ruler/vt": {"text": "{context} {value}"}})",
+                              R"({"infinitebench/math_find": {"text": "{context} {target}"}})",
+                              R"({"infinitebench/math_find": {"text": "{context} {input}"}})"}) {
+    write_file(file, content);
+    read_prompts(file);
+  }
   for (const auto& [content, part] : std::map<std::string, const char*>{
            {"[]", "not a JSON object"},
            {R"({"ruler/xx": {"text": "a"}})", "no prompt \"ruler/xx\""},
            {R"({"ruler/vt": {"prefix": "a"}})", "has no text"},
            {R"({"ruler/vt": {"text": "{value}"}})", "does not use {context}"},
+           {R"({"ruler/vt": {"text": "{context}"}})", "does not use {value}"},
+           {R"({"infinitebench/passkey": {"text": "{context}"}})", "does not use {input}"},
+           {R"({"infinitebench/math_find": {"text": "{context}"}})", "does not use {input}"},
+           {R"({"infinitebench/code_debug": {"text": "{context} {A} {B} {C}"}})",
+            "does not use {D}"},
            {R"({"ruler/vt": {"text": "{context} {query}"}})", "no placeholder {query}"},
            {R"({"ruler/vt": {"text": "{context}", "stop": "x"}})", "has a part \"stop\""}}) {
     write_file(file, content);

@@ -8,6 +8,7 @@
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/sample_options.h"
+#include "cli/args/test_cut.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -20,13 +21,14 @@ struct InfiniteFlags {
   std::string data, least, most;
 };
 
-void run_infinitebench(const InfiniteFlags& flags) {
+void run_infinitebench(InfiniteFlags& flags) {
   const EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
   eval::InfiniteOptions options = flags.options;
+  options.samples = cut_samples(options.samples);
   options.seed = flags.sample.seed;
   options.length = job.longest;
-  if (!flags.least.empty()) options.least = parse_length(flags.least);
-  if (!flags.most.empty()) options.most = parse_length(flags.most);
+  if (!flags.least.empty()) options.least = cut_length(parse_length(flags.least));
+  if (!flags.most.empty()) options.most = cut_length(parse_length(flags.most));
   if (options.least > options.most) {
     throw Error(
         ErrorKind::usage,

@@ -8,6 +8,7 @@
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/sample_options.h"
+#include "cli/args/test_cut.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -20,7 +21,7 @@ struct LongbenchFlags {
   std::string data, most, longer = "drop";
 };
 
-void run_longbench(const LongbenchFlags& flags) {
+void run_longbench(LongbenchFlags& flags) {
   const EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
   if (job.lengths.size() > 1) {
     throw Error(ErrorKind::usage, "LongBench-v2 runs at one length",
@@ -28,7 +29,7 @@ void run_longbench(const LongbenchFlags& flags) {
   }
   eval::LongbenchOptions options = flags.options;
   options.seed = flags.sample.seed;
-  options.length = flags.most.empty() ? job.longest : parse_length(flags.most);
+  options.length = flags.most.empty() ? job.longest : cut_length(parse_length(flags.most));
   if (options.length > job.ctx) {
     throw Error(ErrorKind::usage,
                 cat("--max-tokens ", options.length, " is longer than --ctx ", job.ctx),

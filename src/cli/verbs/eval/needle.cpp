@@ -9,6 +9,7 @@
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
+#include "cli/args/test_cut.h"
 #include "eval/tasks/needle/needle_plan.h"
 #include "eval/text/documents.h"
 #include "mrrope/error.h"
@@ -40,8 +41,8 @@ void print_dry_run(const EvalJob& job, const eval::Target& target,
                    const std::vector<eval::Document>& documents,
                    const eval::NeedleOptions& options) {
   check_needle(target, job.methods, options);
-  const auto haystacks =
-      make_haystacks(target.tokenizer(), documents, job.longest, options.samples);
+  const auto haystacks = make_haystacks(target.tokenizer(), documents, job.longest, options.samples,
+                                        options.form.name == eval::kKamradt);
   const eval::NeedleGrid grid{options.lengths, options.depths};
   std::int64_t tokens = 0;
   std::int64_t naive = 0;
@@ -62,7 +63,30 @@ void print_dry_run(const EvalJob& job, const eval::Target& target,
   print_local_cost(job, target, passes);
 }
 
+std::vector<eval::Document> haystack_of(const NeedleFlags& flags, const EvalJob& job,
+                                        const eval::Target& target,
+                                        const eval::NeedleOptions& options) {
+  if (options.form.name == eval::kKamradt && flags.haystack.empty()) {
+    note("no --haystack given: the needle is hidden in generated prose");
+    return eval::made_essays(target.tokenizer(), job.longest, options.samples);
+  }
+  std::vector<eval::Document> documents = read_texts(flags.haystack, flags.documents).documents;
+  if (options.form.name == eval::kKamradt) {
+    const auto made = make_haystacks(target.tokenizer(), documents, job.longest, 1, true);
+    if (const std::string& id = made.front().id; id.find(" x ") != std::string::npos) {
+      note(cat("the haystack is too short for ", job.longest, " tokens and is repeated"));
+    }
+  }
+  return documents;
+}
+
 void run_needle_command(const NeedleFlags& flags) {
+  std::optional<eval::NeedleTexts> own;
+  if (flags.needle || flags.question || flags.answer) {
+    own = eval::NeedleTexts{flags.needle.value_or(""), flags.question.value_or(""),
+                            flags.answer.value_or("")};
+    check_texts(*own);
+  }
   EvalJob job = prepare_eval(flags.eval, equal_steps);
   job.engine.timelines = 3;  // trunk, branch, question
   const OpenModel model = open_model(job);
@@ -71,24 +95,19 @@ void run_needle_command(const NeedleFlags& flags) {
   eval::NeedleOptions options;
   options.lengths = eval::sorted_lengths(job.lengths);
   options.depths = flags.depths;
-  options.samples = flags.samples;
+  options.samples = cut_samples(flags.samples);
   options.seed = flags.seed;
-  std::optional<eval::NeedleTexts> own;
-  if (flags.needle || flags.question || flags.answer) {
-    own = eval::NeedleTexts{flags.needle.value_or(""), flags.question.value_or(""),
-                            flags.answer.value_or("")};
-  }
   options.whole_prompts = job.engine.climb_last;
   options.form = make_form(target.tokenizer(), flags.form, own, flags.answer_tokens);
 
-  const eval::DocumentSet set = read_texts(flags.haystack, flags.documents);
-  if (flags.eval.dry_run) return print_dry_run(job, target, set.documents, options);
+  const std::vector<eval::Document> haystack = haystack_of(flags, job, target, options);
+  if (flags.eval.dry_run) return print_dry_run(job, target, haystack, options);
 
-  run_eval(flags.eval, job, target, options.seed,
-           [&](eval::RunFolder& folder, eval::Progress& progress) {
-             return task_results(
-                 run_needle(target, job.methods, set.documents, options, folder, progress));
-           });
+  run_eval(
+      flags.eval, job, target, options.seed,
+      [&](eval::RunFolder& folder, eval::Progress& progress) {
+        return task_results(run_needle(target, job.methods, haystack, options, folder, progress));
+      });
 }
 
 }  // namespace
@@ -114,18 +133,22 @@ void add_eval_needle(CLI::App& eval) {
       ->capture_default_str();
   needle
       ->add_option("--form", flags->form,
-                   "planted, completion or chat; default: chat if the model has a template")
+                   "planted, completion, chat or kamradt (one sentence in essays, scored by "
+                   "recall, as in the paper); default: chat if the model has a template")
       ->type_name("FORM")
-      ->check(CLI::IsMember({"planted", "completion", "chat"}));
+      ->check(CLI::IsMember({"planted", "completion", "chat", eval::kKamradt}));
   needle->add_option("--needle", flags->needle, "A sentence to hide; {word} and {number} are drawn")
       ->type_name("TEXT");
   needle->add_option("--question", flags->question, "The question that asks for the needle")
       ->type_name("TEXT");
-  needle->add_option("--answer", flags->answer, "The text that the answer must contain")
+  needle
+      ->add_option("--answer", flags->answer,
+                   "The expected answer: scored by the share of its words that are found, and by "
+                   "whether it is contained exactly")
       ->type_name("TEXT");
   needle
       ->add_option("-n,--predict", flags->answer_tokens,
-                   "Maximum tokens of an answer; default 16, for chat 50")
+                   "Maximum tokens of an answer; default 16, for chat and kamradt 50")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   needle->add_option("--samples", flags->samples, "Needles per length and depth")
@@ -143,6 +166,8 @@ void add_eval_needle(CLI::App& eval) {
       "  mrrope eval needle model.gguf --lengths 4k,8k --depths 0,50,100 --samples 20 \\\n"
       "    --haystack a.txt --needle 'The key lies under the blue stone.' \\\n"
       "    --question 'Where is the key?' --answer 'under the blue stone'\n"
+      "  mrrope eval needle model.gguf --form kamradt --methods yarn,pro --ctx 128k "
+      "--haystack essays/\n"
       "  mrrope eval needle --endpoint http://127.0.0.1:8080/v1 --ctx 8k -o run3\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
   needle->callback([flags] { run_needle_command(*flags); });

@@ -8,6 +8,8 @@
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
+#include "cli/args/precision.h"
+#include "cli/args/test_cut.h"
 #include "eval/tasks/perplexity/perplexity.h"
 #include "eval/text/documents.h"
 #include "mrrope/error.h"
@@ -21,6 +23,7 @@ struct PplFlags {
   std::vector<std::string> text;
   eval::DocumentOptions documents;
   std::string select = "first";
+  std::string least;
   std::int64_t stride = 0;
   int kl_positions = eval::PerplexityOptions{}.kl_positions;
 };
@@ -58,22 +61,32 @@ void run_ppl(const PplFlags& flags) {
   EvalJob job = prepare_eval(flags.eval, usual_lengths);
   // The untouched model and a method are compared logit by logit, each with its own timeline.
   job.engine.timelines = 2;
+  const std::int64_t least = flags.least.empty() ? 0 : cut_length(parse_length(flags.least));
+  note_precision(job.model, job.engine);
   const auto model = open_local(job.model, job.engine);
 
   eval::DocumentOptions choice = flags.documents;
+  choice.samples = cut_samples(choice.samples);
   choice.select = flags.select == "random" ? eval::Select::random : eval::Select::first;
-  if (choice.samples > 0) {
+  const std::int64_t needed = std::max(least, choice.samples > 0 ? job.longest : 0);
+  if (needed > 0) {
     choice.keep = [&](const eval::Document& d) {
-      return std::int64_t(model->tokenize(d.text, true, false).size()) >= job.longest;
+      return std::int64_t(model->tokenize(d.text, true, false).size()) >= needed;
     };
   }
   const eval::DocumentSet set = read_texts(flags.text, choice);
+  if (set.documents.size() < choice.samples) {
+    note(cat("only ", set.documents.size(), " of the ", choice.samples,
+             " requested documents: no others have ", needed, " tokens or more"));
+  }
   if (flags.eval.dry_run) return print_dry_run(job, *model, set);
 
   eval::PerplexityOptions options;
   options.lengths = job.lengths;
   options.stride = flags.stride;
   options.kl_positions = flags.kl_positions;
+  options.min_tokens = least;
+  options.random = choice.select == eval::Select::random;
   run_eval(flags.eval, job, *model, choice.seed,
            [&](eval::RunFolder& folder, eval::Progress& progress) {
              return task_results(
@@ -98,6 +111,9 @@ void add_eval_ppl(CLI::App& eval) {
          "Number of documents, among those that reach the longest length; 0: all documents")
       ->type_name("N")
       ->capture_default_str();
+  ppl->add_option("--min-tokens", flags->least,
+                  "Only documents with at least so many tokens, e.g. 128k")
+      ->type_name("N");
   ppl->add_option("--select", flags->select, "Which of them to use: first or random")
       ->type_name("HOW")
       ->check(CLI::IsMember({"first", "random"}))

@@ -8,6 +8,7 @@
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/sample_options.h"
+#include "cli/args/test_cut.h"
 
 namespace mrrope::cli {
 
@@ -27,10 +28,11 @@ std::vector<std::int64_t> doubling(std::int64_t /*window*/, std::int64_t ctx) {
   return lengths;
 }
 
-void run_ruler(const RulerFlags& flags) {
+void run_ruler(RulerFlags& flags) {
   const EvalJob job = prepare_eval(flags.sample.eval, doubling);
   eval::RulerOptions options = flags.options;
   options.lengths = job.lengths;
+  options.samples = cut_samples(options.samples);
   options.seed = flags.sample.seed;
   options.squad = flags.squad;
   options.hotpot = flags.hotpot;

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "eval/tasks/needle/needle_plan.h"
+#include "eval/text/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -300,7 +301,7 @@ void check_needle(const Target& target, const std::vector<MethodUnderTest>& meth
 
 std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
                                      const std::vector<Document>& documents, std::int64_t tokens,
-                                     std::size_t most) {
+                                     std::size_t most, bool repeat) {
   const std::vector<Token> between = tokenizer.tokenize("\n\n", false, false);
   std::vector<Haystack> haystacks;
   Haystack next;
@@ -320,6 +321,17 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
     haystacks.push_back(std::move(next));
     next = {};
   }
+  if (haystacks.empty() && repeat && !next.tokens.empty()) {
+    const std::vector<Token> once = next.tokens;
+    int times = 1;
+    for (; std::int64_t(next.tokens.size()) < tokens; ++times) {
+      next.tokens.insert(next.tokens.end(), between.begin(), between.end());
+      next.tokens.insert(next.tokens.end(), once.begin(), once.end());
+    }
+    next.tokens.resize(std::size_t(tokens));
+    next.id += cat(" x ", times);
+    haystacks.push_back(std::move(next));
+  }
   if (haystacks.empty()) {
     throw Error(
         ErrorKind::usage,
@@ -327,6 +339,28 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
         "give --haystack more texts, or shorter --lengths");
   }
   return haystacks;
+}
+
+std::vector<Document> made_essays(const Tokenizer& tokenizer, std::int64_t tokens,
+                                  std::size_t most) {
+  constexpr std::size_t kParagraphs = 40;
+  constexpr std::size_t kSentences = 6;
+  std::vector<Document> essays;
+  for (std::size_t h = 0; h < most; ++h) {
+    for (std::int64_t have = 0; have < tokens;) {
+      Random random = random_for(1, "needle essay", essays.size());
+      std::string text;
+      for (std::size_t p = 0; p < kParagraphs; ++p) {
+        for (std::size_t s = 0; s < kSentences; ++s) {
+          text += cat(s > 0 ? " " : "", prose_sentence(random));
+        }
+        text += "\n\n";
+      }
+      have += std::int64_t(tokenizer.tokenize(text, false, false).size());
+      essays.push_back({cat("essay ", essays.size() + 1), std::move(text)});
+    }
+  }
+  return essays;
 }
 
 NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
@@ -339,7 +373,8 @@ NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest
                        options.depths.end());
   check_needle(target, methods, options);
   const std::vector<Haystack> haystacks =
-      make_haystacks(target.tokenizer(), documents, options.lengths.back(), options.samples);
+      make_haystacks(target.tokenizer(), documents, options.lengths.back(), options.samples,
+                     options.form.name == kKamradt);
   NeedleUnits units(target, methods, haystacks, options);
   const UnitJob job = make_job(units, identity(target, methods, haystacks, options), needle_places);
   return run_job(target, job, folder, progress, needle_results);

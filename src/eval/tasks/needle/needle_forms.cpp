@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/random.h"
 #include "base/text.h"
@@ -82,6 +83,15 @@ NeedleForm completion(const std::optional<NeedleTexts>& own) {
   return form;
 }
 
+const NeedleTexts& kamradt_texts() {
+  static const NeedleTexts texts = {
+      "The loveliest way to spend an evening in Harrowmere is to row across the lake and drink hot "
+      "cider under the old mill.",
+      "What is the loveliest way to spend an evening in Harrowmere?",
+      "row across the lake and drink hot cider under the old mill"};
+  return texts;
+}
+
 NeedleForm chat(const Tokenizer& model, const std::optional<NeedleTexts>& own) {
   NeedleForm form = completion(own);
   form.stop.clear();
@@ -105,19 +115,38 @@ NeedleForm chat(const Tokenizer& model, const std::optional<NeedleTexts>& own) {
 
 }  // namespace
 
+void check_texts(const NeedleTexts& own) {
+  const auto blank = [](const std::string& text) {
+    return text.find_first_not_of(" \t\r\n") == std::string::npos;
+  };
+  for (const auto& [flag, text] : {std::pair("--needle", &own.needle),
+                                   {"--question", &own.question},
+                                   {"--answer", &own.answer}}) {
+    if (!blank(*text)) continue;
+    throw Error(ErrorKind::usage, cat(flag, " is missing or empty"),
+                "give --needle, --question and --answer together");
+  }
+  if (rouge_words(own.answer).empty()) {
+    throw Error(ErrorKind::usage,
+                cat("the answer '", own.answer, "' has no letter a-z and no digit to look for"),
+                "give an --answer with words or numbers");
+  }
+}
+
+bool has_words(const std::string& answer) {
+  for (const std::string& word :
+       rouge_words(replaced(replaced(answer, "{word}", ""), "{number}", ""))) {
+    if (word.find_first_not_of("0123456789") != std::string::npos) return true;
+  }
+  return false;
+}
+
 NeedleForm make_form(const Tokenizer& model, const std::string& asked,
                      const std::optional<NeedleTexts>& own, int answer_tokens) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
   };
-  if (own && (own->needle.empty() || own->question.empty() || own->answer.empty())) {
-    refuse("your own needle needs a question and an answer",
-           "give --needle, --question and --answer together");
-  }
-  if (own && rouge_words(own->answer).empty()) {
-    refuse(cat("the answer '", own->answer, "' has no letter a-z and no digit to look for"),
-           "give an --answer with words or numbers");
-  }
+  if (own) check_texts(*own);
   if (answer_tokens < 0) refuse(cat("an answer of ", answer_tokens, " tokens"), "give -n 16");
   const std::string name = !asked.empty() ? asked : has_template(model) ? "chat" : "completion";
   NeedleForm form;
@@ -128,13 +157,17 @@ NeedleForm make_form(const Tokenizer& model, const std::string& asked,
     form = completion(own);
   } else if (name == "chat") {
     form = chat(model, own);
+  } else if (name == kKamradt) {
+    const NeedleTexts& texts = own ? *own : kamradt_texts();
+    form = has_template(model) ? chat(model, texts) : completion(texts);
   } else {
-    refuse(cat("there is no needle form '", name, "'"), "give --form planted, completion or chat");
+    refuse(cat("there is no needle form '", name, "'"),
+           "give --form planted, completion, chat or kamradt");
   }
   form.name = name;
-  form.answer_tokens = answer_tokens > 0 ? answer_tokens
-                       : name == "chat"  ? kChatAnswerTokens
-                                         : kAnswerTokens;
+  form.answer_tokens = answer_tokens > 0                    ? answer_tokens
+                       : name == "chat" || name == kKamradt ? kChatAnswerTokens
+                                                            : kAnswerTokens;
   return form;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "eval/run/collect.h"
 #include "eval/score/rouge.h"
+#include "eval/tasks/needle/needle_forms.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -18,6 +19,7 @@ namespace {
 
 struct Score {
   double rouge = 0;
+  double stemmed = 0;
   double contains = 0;
 };
 
@@ -27,12 +29,14 @@ using Scores = std::map<std::pair<std::size_t, std::size_t>, Score>;
 
 NeedleScore estimate(Scores::const_iterator begin, Scores::const_iterator end) {
   std::vector<double> rouge;
+  std::vector<double> stemmed;
   std::vector<double> contains;
   for (auto at = begin; at != end; ++at) {
     rouge.push_back(at->second.rouge);
+    stemmed.push_back(at->second.stemmed);
     contains.push_back(at->second.contains);
   }
-  return {mean(rouge), mean(contains)};
+  return {mean(rouge), mean(stemmed), mean(contains)};
 }
 
 class ScoreTable {
@@ -44,6 +48,8 @@ class ScoreTable {
     results.depths = settings.at("depths").get<std::vector<double>>();
     results.samples = whole<std::size_t>(settings.at("samples"));
     results.form = settings.at("form").at("name").get<std::string>();
+    results.by_recall = results.form == kKamradt;
+    results.stemmed = has_words(settings.at("form").at("answer").get<std::string>());
     results.window = whole<std::int64_t>(run.at("model").at("train_length"));
     results.served = run.at("model").value("architecture", "") == "served";
     results.haystacks = run.at("haystacks").size();
@@ -70,6 +76,7 @@ class ScoreTable {
       const auto answer = cell.at("answer").get<std::string>();
       const auto text = cell.at("text").get<std::string>();
       scores_[method][l][{d, sample}] = {rouge1_recall(answer, text),
+                                         rouge1_recall(answer, text, Stemming::on),
                                          contains_answer(answer, text) ? 1.0 : 0.0};
       const ordered_json& gap = cell.at("gap");
       if (gap.is_number() && gap.get<double>() < kTie) ++row.ties[l];
@@ -107,15 +114,17 @@ class ScoreTable {
   void compare() {
     std::vector<std::string> methods;
     for (const NeedleRow& row : results_.rows) methods.push_back(row.method);
-    const auto contained = [&](std::size_t m, std::size_t l) {
+    const auto scores = [&](std::size_t m, std::size_t l) {
       std::map<std::pair<std::size_t, std::size_t>, double> values;
-      for (const auto& [key, score] : scores_[m][l]) values.emplace(key, score.contains);
+      for (const auto& [key, score] : scores_[m][l]) {
+        values.emplace(key, results_.by_recall ? score.rouge : score.contains);
+      }
       return values;
     };
-    results_.comparisons = compare_methods(
-        methods, results_.lengths, [&](std::size_t a, std::size_t b, std::size_t l) {
-          return paired_where_both(contained(a, l), contained(b, l));
-        });
+    results_.comparisons = compare_methods(methods, results_.lengths,
+                                           [&](std::size_t a, std::size_t b, std::size_t l) {
+                                             return paired_where_both(scores(a, l), scores(b, l));
+                                           });
   }
 
   NeedleResults& results_;
@@ -145,11 +154,14 @@ ordered_json to_json(const NeedleResults& results) {
       const auto put = [&](std::optional<double> depth, const char* metric, const Estimate& e) {
         rows.push_back(result_row(kNeedle, row, results.lengths[l], metric, e, depth));
       };
-      put({}, "rouge1_recall", row.all[l].rouge);
-      put({}, "contains", row.all[l].contains);
+      const auto put_all = [&](std::optional<double> depth, const NeedleScore& score) {
+        put(depth, "rouge1_recall", score.rouge);
+        if (results.stemmed) put(depth, "rouge1_recall_stemmed", score.stemmed);
+        put(depth, "contains", score.contains);
+      };
+      put_all({}, row.all[l]);
       for (std::size_t d = 0; d < results.depths.size(); ++d) {
-        put(results.depths[d], "rouge1_recall", row.cells[l][d].rouge);
-        put(results.depths[d], "contains", row.cells[l][d].contains);
+        put_all(results.depths[d], row.cells[l][d]);
       }
       ties.push_back({{"method", row.method},
                       {"length", results.lengths[l]},
@@ -157,7 +169,8 @@ ordered_json to_json(const NeedleResults& results) {
                       {"n", row.all[l].rouge.n}});
     }
   }
-  json["comparisons"] = comparisons_json(results.comparisons, "contains");
+  json["comparisons"] =
+      comparisons_json(results.comparisons, results.by_recall ? "rouge1_recall" : "contains");
   json["ties"] = ties;
   json["unsnapped"] = results.unsnapped;
   json["tokens"] = results.tokens;
@@ -171,7 +184,7 @@ std::string hopeless_text(const NeedleResults& results) {
     if (!row.untouched) continue;
     std::int64_t longest = 0;
     for (std::size_t l = 0; l < results.lengths.size(); ++l) {
-      const Estimate& found = row.all[l].contains;
+      const Estimate& found = results.by_recall ? row.all[l].rouge : row.all[l].contains;
       if (results.lengths[l] > results.window || found.n == 0) continue;
       if (found.value > 0) return {};
       longest = results.lengths[l];
@@ -223,6 +236,8 @@ Task needle_task() {
   task.section = "Needle in a haystack";
   task.metrics = {{"rouge1_recall", "Recall of the planted answer (ROUGE-1)", "recall",
                    "Share of the words of the answer that the model wrote."},
+                  {"rouge1_recall_stemmed", "Recall of the planted answer by stems (ROUGE-1)",
+                   "recall", "The same, with words of more than three letters by their stems."},
                   {"contains", "Needles found, letter for letter", "share of needles"}};
   task.places = needle_places;
   task.results = [](const ordered_json& run, const std::vector<ordered_json>& units) {

@@ -21,6 +21,7 @@ constexpr const char* kNeedle = "needle";
 // Scores from 0 to 1, with the standard error over needles.
 struct NeedleScore {
   Estimate rouge;     // ROUGE-1 recall of the answer
+  Estimate stemmed;   // the same, words of more than three letters by their stems
   Estimate contains;  // share of answers that contain it exactly
 };
 
@@ -37,7 +38,9 @@ struct NeedleResults {
   std::size_t samples = 0;
   std::size_t haystacks = 0;
   std::string form;
-  bool served = false;  // behind an endpoint, where a unit is one cell
+  bool by_recall = false;  // form kamradt: methods are compared by recall, not by what is contained
+  bool stemmed = false;    // the answer has words, so stems may differ from them
+  bool served = false;     // behind an endpoint, where a unit is one cell
   std::vector<NeedleRow> rows;
   std::vector<Comparison> comparisons;  // of the shares that are contained, over needles
   std::size_t unsnapped = 0;            // needles inserted mid-sentence, for one method
@@ -53,7 +56,8 @@ NeedleResults needle_results(const nlohmann::ordered_json& run,
                              const std::vector<nlohmann::ordered_json>& units);
 
 // results.json: the rows {task, method, plan, scale, length, depth, metric, value, stderr, n} with
-// metric rouge1_recall and contains, values from 0 to 1; those over all depths have no depth. Then
+// metric rouge1_recall, rouge1_recall_stemmed (answers with words) and contains, values from 0 to
+// 1; those over all depths have no depth. Then
 // comparisons, ties, unsnapped, tokens.
 nlohmann::ordered_json to_json(const NeedleResults& results);
 

@@ -99,6 +99,9 @@ std::string to_text(const NeedleResults& results, bool shaded) {
                 heat_map(results, row, shaded));
   }
   text += "\nROUGE-1 recall in percent, all depths:\n" + means(results, &NeedleScore::rouge);
+  if (results.stemmed) {
+    text += "\nROUGE-1 recall by stems, in percent:\n" + means(results, &NeedleScore::stemmed);
+  }
   if (scores_differ(results)) {
     text += "\nAnswer contained, in percent:\n" + means(results, &NeedleScore::contains);
   } else {

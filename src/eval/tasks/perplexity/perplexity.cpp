@@ -71,6 +71,8 @@ ordered_json identity(TimelineModel& model, const std::vector<MethodUnderTest>& 
                      {"batch", options.batch},
                      {"kl_positions", options.kl_positions},
                      {"stride", options.stride}};
+  if (options.random) run["settings"]["select"] = "random";
+  if (options.min_tokens > 0) run["settings"]["min_tokens"] = options.min_tokens;
   run["methods"] = methods_identity(methods);
   run["documents"] = ordered_json::array();
   for (const Prepared& d : documents) {

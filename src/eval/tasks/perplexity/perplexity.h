@@ -38,6 +38,10 @@ struct PerplexityOptions {
   // later one only those not yet scored; perplexity is exp of the mean over all windows of the mean
   // over their scored tokens. It gives no shorter lengths for free, no bands and no divergence.
   std::int64_t stride = 0;
+
+  // How the documents were chosen, for run.json: at random, and of at least so many tokens.
+  bool random = false;
+  std::int64_t min_tokens = 0;
 };
 
 // Runs the units (document and method) that the folder's journal does not have yet; for each

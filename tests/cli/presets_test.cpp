@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every preset as mrrope --presets prints it, with MODEL and DATA filled in and nothing added: on a
+// tiny random model that has the name, the window and the base of the preset's family. Texts are
+// short (MRROPE_TEST_CUT), plans are not. results.json is compared with data/paper.json.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+#include "base/sha256.h"
+#include "formats/gguf/gguf_copy.h"
+#include "support/command.h"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+constexpr int kEmbedding = 32;
+constexpr int kHead = 128;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const json& paper() {
+  static const json parsed = json::parse(read_file(MRROPE_GOLDEN_DIR "/../../data/paper.json"));
+  return parsed;
+}
+
+const json* paper_table(const std::string& id) {
+  for (const json& table : paper()["tables"]) {
+    if (table["id"] == id) return &table;
+  }
+  return nullptr;
+}
+
+const json& paper_model(const std::string& name) {
+  for (const json& model : paper()["models"]) {
+    if (model["name"] == name) return model;
+  }
+  throw std::runtime_error("the paper has no model " + name);
+}
+
+GgufTensorOut random_tensor(const std::string& name, std::vector<std::uint64_t> dims,
+                            std::mt19937& random) {
+  std::size_t count = 1;
+  for (const std::uint64_t d : dims) count *= d;
+  std::normal_distribution<float> normal(dims.size() == 1 ? 1.0F : 0.0F,
+                                         dims.size() == 1 ? 0.1F : 0.2F);
+  std::vector<float> values(count);
+  for (float& v : values) v = normal(random);
+  GgufTensorOut tensor = f32_tensor(name, values);
+  tensor.dims = std::move(dims);
+  return tensor;
+}
+
+// One layer with one head of 128 elements; the vocabulary of the bundled model. Every answer ends
+// at once: all embeddings share one large element, which the row of EOS alone looks at.
+void write_model(const std::string& path, const json& family) {
+  const Gguf tiny = read_gguf(std::filesystem::path(MRROPE_TINY_MODEL));
+  const auto integer = [](const char* key, std::uint64_t value) {
+    return integer_key(key, GgufType::u32, value);
+  };
+  const std::vector<GgufKeyOut> own = {
+      text_key("general.name", family["name"].get<std::string>()),
+      integer("llama.context_length", family["window"].get<std::uint64_t>()),
+      f32_key("llama.rope.freq_base", family["base"].get<float>()),
+      integer("llama.block_count", 1),
+      integer("llama.embedding_length", kEmbedding),
+      integer("llama.feed_forward_length", kEmbedding),
+      integer("llama.attention.head_count", 1),
+      integer("llama.attention.head_count_kv", 1),
+      integer("llama.attention.key_length", kHead),
+      integer("llama.attention.value_length", kHead),
+      integer("llama.rope.dimension_count", kHead)};
+  GgufFileOut out;
+  out.path = path;
+  out.keys = own;
+  for (const GgufKeyValue& record : tiny.first().key_values) {
+    if (std::none_of(own.begin(), own.end(),
+                     [&](const GgufKeyOut& key) { return key.key == record.key; })) {
+      out.keys.push_back(copied(tiny.first(), record, record.key));
+    }
+  }
+  const std::uint64_t vocabulary = tiny.find_tensor("token_embd.weight").second->dims[1];
+  std::mt19937 random(1);
+  const auto add = [&](const std::string& name, std::vector<std::uint64_t> dims) {
+    out.tensors.push_back(random_tensor(name, std::move(dims), random));
+  };
+  const auto eos = std::uint64_t(
+      *tiny.first().integer("tokenizer.ggml.eos_token_id", 0, std::int64_t(vocabulary) - 1));
+  const auto set = [&](std::uint64_t row, float value) {  // the first element of a row
+    std::memcpy(out.tensors.back().bytes.data() + row * kEmbedding * sizeof value, &value,
+                sizeof value);
+  };
+  add("token_embd.weight", {kEmbedding, vocabulary});
+  for (std::uint64_t token = 0; token < vocabulary; ++token) set(token, 20);
+  add("output.weight", {kEmbedding, vocabulary});
+  set(eos, 4);
+  add("output_norm.weight", {kEmbedding});
+  add("blk.0.attn_norm.weight", {kEmbedding});
+  add("blk.0.ffn_norm.weight", {kEmbedding});
+  for (const char* name : {"attn_q", "attn_k", "attn_v"}) {
+    add(std::string("blk.0.") + name + ".weight", {kEmbedding, kHead});
+  }
+  add("blk.0.attn_output.weight", {kHead, kEmbedding});
+  for (const char* name : {"ffn_gate", "ffn_up", "ffn_down"}) {
+    add(std::string("blk.0.") + name + ".weight", {kEmbedding, kEmbedding});
+  }
+  write_gguf({out}, {});
+}
+
+// So many sentences, no two alike.
+std::string prose(int sentences, int seed) {
+  std::mt19937 random{unsigned(seed)};
+  const char* who[] = {"The ferryman", "A baker", "The old clerk", "Her cousin", "Nobody"};
+  const char* did[] = {"mended the net", "counted coins", "closed the gate", "lit a lamp"};
+  const char* where[] = {"by the weir", "near the mill", "in the yard", "at the corner",
+                         "upstairs"};
+  std::ostringstream text;
+  for (int i = 0; i < sentences; ++i) {
+    text << who[random() % 5] << " " << did[random() % 4] << " " << where[random() % 5]
+         << " on day " << random() % 1000 << ". ";
+  }
+  return text.str();
+}
+
+struct Case {
+  std::string preset;
+  std::string model;  // the paper's name
+  std::string cut;    // MRROPE_TEST_CUT
+  std::int64_t divisor = 1, samples = 1, floor = 0;
+};
+
+Case make_case(const char* preset, const char* model, std::int64_t divisor, std::int64_t samples,
+               std::int64_t floor) {
+  std::ostringstream cut;
+  cut << divisor << "," << samples << "," << floor;
+  return {std::string("paper/") + preset, model, cut.str(), divisor, samples, floor};
+}
+
+constexpr const char* kLlama3 = "LLaMA3-8B-Instruct";
+constexpr const char* kQwen = "Qwen2.5-3B-Instruct";
+constexpr const char* kLlama2 = "LLaMA2-7B-chat";
+
+class PresetTest : public testing::Test {
+ protected:
+  // Twelve documents that are long enough for every preset here, and three that are not.
+  std::string texts() {
+    for (int i = 0; i < 12; ++i) add_text(i, 400);
+    for (int i = 12; i < 15; ++i) add_text(i, 10);
+    write_file(folder_.file("texts.jsonl"), lines_);
+    return folder_.file("texts.jsonl");
+  }
+
+  std::string essays() {
+    std::filesystem::create_directory(folder_.file("essays"));
+    for (int i = 0; i < 3; ++i) {
+      write_file(folder_.file("essays/" + std::to_string(i) + ".txt"), prose(10, 100 + i));
+    }
+    return folder_.file("essays");
+  }
+
+  // The six tasks in the form of the official files: items of the middle length are in range.
+  std::string infinitebench() {
+    std::filesystem::create_directory(folder_.file("infinitebench"));
+    const auto write = [&](const std::string& task, const json& more) {
+      std::string lines;
+      for (const auto& [id, sentences] : std::map<int, int>{{1, 5}, {2, 85}, {3, 900}}) {
+        json item = {{"id", id}, {"context", prose(sentences, id)}, {"input", "Which?"}};
+        item.update(more);
+        lines += item.dump() + "\n";
+      }
+      write_file(folder_.file("infinitebench/" + task + ".jsonl"), lines);
+    };
+    const json options = {"parse_row", "read_cell", "write_row", "close_sheet"};
+    write("passkey", {{"answer", "12345"}});
+    write("number_string", {{"answer", "1122334455"}});
+    write("kv_retrieval", {{"answer", "0b1e5c7a"}});
+    write("code_debug", {{"answer", "read_cell"}, {"options", options}});
+    write("math_find", {{"answer", 7}, {"input", "The largest number of the list is asked for."}});
+    write("longdialogue_qa_eng", {{"answer", json::array({"MARLOW"})}});
+    return folder_.file("infinitebench");
+  }
+
+  // Two items per domain, the second one too long for any length here.
+  std::string longbench() {
+    json items = json::array();
+    for (const char* domain :
+         {"Single-Document QA", "Multi-Document QA", "Long In-context Learning",
+          "Long-dialogue History Understanding", "Code Repository Understanding",
+          "Long Structured Data Understanding"}) {
+      for (const int sentences : {20, 900}) {
+        items.push_back({{"_id", std::string(domain) + std::to_string(sentences)},
+                         {"domain", domain},
+                         {"sub_domain", "x"},
+                         {"difficulty", "easy"},
+                         {"length", "short"},
+                         {"question", "Who lit a lamp?"},
+                         {"choice_A", "a baker"},
+                         {"choice_B", "the clerk"},
+                         {"choice_C", "nobody"},
+                         {"choice_D", "a cousin"},
+                         {"answer", "B"},
+                         {"context", prose(sentences, sentences)}});
+      }
+    }
+    write_file(folder_.file("data.json"), items.dump());
+    return folder_.file("data.json");
+  }
+
+  // The line that --presets prints, with its words filled in.
+  std::string command(const Case& c) {
+    const std::string list = run_command("--presets").out;
+    const std::string start = "    mrrope --preset " + c.preset;
+    std::size_t at = list.find(start + " ");
+    if (at == std::string::npos) at = list.find(start + "\n");
+    EXPECT_NE(at, std::string::npos) << c.preset << " is not in\n" << list;
+    if (at == std::string::npos) return {};
+    std::string line = list.substr(at + 11, list.find('\n', at) - at - 11);
+    const auto fill = [&](const std::string& word, const std::string& value) {
+      const std::size_t found = line.find(word);
+      if (found != std::string::npos) line.replace(found, word.size(), value);
+    };
+    if (contains(line, "MODEL")) {
+      write_model(folder_.file("model.gguf"), paper_model(c.model));
+      fill("MODEL", folder_.file("model.gguf"));
+    }
+    if (contains(line, "--text DATA")) fill("DATA", texts());
+    if (contains(line, "--haystack DATA")) fill("DATA", essays());
+    if (contains(line, "infinitebench")) fill("DATA", infinitebench());
+    if (contains(line, "longbench")) fill("DATA", longbench());
+    EXPECT_FALSE(contains(line, "DATA")) << line;
+    return line;
+  }
+
+  // Where results go, and one thread: the model is too small for two.
+  CommandResult run(const Case& c) {
+    return run_command(command(c) + " -t 1 -o " + out(), "export MRROPE_TEST_CUT=" + c.cut + ";");
+  }
+
+  std::string out() const { return folder_.file("out"); }
+  json results() const { return json::parse(read_file(out() + "/results.json")); }
+  json run_json() const { return json::parse(read_file(out() + "/run.json")); }
+
+  void add_text(int i, int sentences) {
+    lines_ += json{{"text", prose(sentences, i)}}.dump() + "\n";
+  }
+
+  // The result of a method in one column of the paper's table.
+  static const json* find(const json& results, const Case& c, const json& table,
+                          const std::string& method, const json& column) {
+    const auto task = table["task"].get<std::string>();
+    const std::string row =
+        column.is_number() || column == "average" ? task : task + "/" + column.get<std::string>();
+    for (const json& r : results["results"]) {
+      if (r["method"] != method || r["task"] != row || r["metric"] != table["result"]) continue;
+      if (column.is_number() &&
+          r["length"].get<std::int64_t>() != c.floor + column.get<std::int64_t>() / c.divisor) {
+        continue;
+      }
+      return &r;
+    }
+    return nullptr;
+  }
+
+  // Every number of the table has one of ours beside it, at its scale; n counts as many samples.
+  void check_table(const Case& c, std::int64_t samples) {
+    const json* table = paper_table(c.preset.substr(6));
+    ASSERT_NE(table, nullptr);
+    const json said = table->value("samples", json());
+    if (said.is_number()) EXPECT_EQ(samples, said);
+    EXPECT_EQ((*table)["model"], c.model);
+    const json own = results();
+    EXPECT_EQ(run_json()["model"]["name"], c.model);
+    int cells = 0;
+    std::vector<std::string> methods = {"yarn-rotations"};
+    for (const json& row : (*table)["rows"]) methods.push_back(row["method"]);
+    for (const std::string& method : methods) {
+      if (contains(method, "GPT") || contains(method, "Yi") || contains(method, "Kimi")) continue;
+      for (const json& column : (*table)["columns"]) {
+        const json* r = find(own, c, *table, method, column);
+        ASSERT_NE(r, nullptr) << c.preset << " " << method << " " << column << "\n" << own;
+        EXPECT_TRUE((*r)["value"].is_number()) << *r;
+        EXPECT_EQ((*r)["scale"].get<double>(), (*table)["scale"].get<double>()) << *r;
+        const bool mean_of_tasks = (*table)["task"] == "ruler" || column == "average";
+        const int tasks = (*table)["task"] == "ruler" ? 13 : mean_of_tasks ? 6 : 1;
+        EXPECT_EQ((*r)["n"].get<std::int64_t>() * c.samples, samples * tasks) << *r;
+        ++cells;
+      }
+    }
+    EXPECT_GE(cells, 15);
+  }
+
+  TempFolder folder_;
+  std::string lines_;
+};
+
+TEST_F(PresetTest, PerplexityOfLlama3) {
+  const Case c = make_case("ppl-llama3", kLlama3, 256, 1, 0);
+  const CommandResult r = run(c);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  check_table(c, 10);
+  EXPECT_EQ(run_json()["settings"]["min_tokens"], 512);
+  EXPECT_EQ(run_json()["settings"]["select"], "random");
+  // The random model is F32, and so is the cache of the preset: nothing differs from the paper.
+  EXPECT_EQ(run_json()["precision"],
+            (json{{"weights", "f32"}, {"keys", "f32"}, {"values", "f32"}}));
+  EXPECT_FALSE(contains(r.err, "float32")) << r.err;
+}
+
+TEST_F(PresetTest, PerplexityOfQwen) {
+  const Case c = make_case("ppl-qwen", kQwen, 256, 1, 0);
+  const CommandResult r = run(c);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  check_table(c, 10);
+}
+
+TEST_F(PresetTest, PerplexityOfLlama2TakesDocumentsOver128K) {
+  // Long enough for 64K, not for 128K; without --min-tokens most of the ten would be of these.
+  for (int i = 20; i < 60; ++i) add_text(i, 75);
+  const Case c = make_case("ppl-llama2", kLlama2, 64, 1, 0);
+  const CommandResult r = run(c);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  check_table(c, 10);
+  const json chosen = run_json()["documents"];
+  EXPECT_EQ(chosen.size(), 10u);
+  for (const json& document : chosen) EXPECT_GE(document["tokens"], 2048);
+}
+
+TEST_F(PresetTest, PrecisionIsNotedOnceWhereItDiffers) {
+  const Case c = make_case("ppl-llama2", kLlama2, 512, 10, 0);
+  const CommandResult r = run_command(command(c) + " -ctk f16 -ctv f16 -t 1 -o " + out(),
+                                      "export MRROPE_TEST_CUT=512,10;");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(run_json()["precision"],
+            (json{{"weights", "f32"}, {"keys", "f16"}, {"values", "f16"}}));
+  const std::string said =
+      "the paper measured in float32; this run uses f32 weights, f16 keys and f16 values";
+  ASSERT_TRUE(contains(r.err, said)) << r.err;
+  EXPECT_EQ(r.err.find("in float32; this"), r.err.rfind("in float32; this"));
+}
+
+TEST_F(PresetTest, NeedlesFrom8KTo128K) {
+  const Case c = make_case("needle-llama3", kLlama3, 128, 1, 160);
+  const CommandResult r = run(c);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "is repeated")) << r.err;
+  EXPECT_EQ(run_json()["settings"]["form"]["name"], "kamradt");
+  std::map<std::pair<std::string, std::string>, std::map<std::int64_t, int>> depths;
+  const json own = results();
+  for (const json& row : own["results"]) {
+    EXPECT_EQ(row["scale"], 16.0);
+    if (row.contains("depth")) ++depths[{row["method"], row["metric"]}][row["length"]];
+  }
+  for (const char* method : {"yarn", "yarn-rotations", "pro"}) {
+    for (const char* metric : {"rouge1_recall", "rouge1_recall_stemmed", "contains"}) {
+      const auto& lengths = depths[{method, metric}];
+      ASSERT_EQ(lengths.size(), 16u) << method << metric;
+      for (int k = 1; k <= 16; ++k) EXPECT_EQ(lengths.at(160 + 64 * k), 11) << 8 * k << "K";
+    }
+  }
+}
+
+// The command of docs/benchmarks.md and of the help, with a folder of that name; then without one.
+TEST_F(PresetTest, TheExampleOfKamradtsForm) {
+  const std::string line =
+      "eval needle model.gguf --form kamradt --methods yarn,pro --ctx 128k --haystack essays/";
+  EXPECT_TRUE(contains(run_command("eval needle --help").out, "mrrope " + line));
+  EXPECT_TRUE(contains(read_file(MRROPE_GOLDEN_DIR "/../../docs/benchmarks.md"), "mrrope " + line));
+  write_model(folder_.file("model.gguf"), paper_model(kLlama3));
+  essays();
+  const std::string before =
+      "export MRROPE_TEST_CUT=256,1,160; cd " + folder_.path().string() + ";";
+  const CommandResult r = run_command(line, before);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "form kamradt")) << r.out;
+  EXPECT_TRUE(contains(r.out, "recall by stems")) << r.out;
+  const std::string alone = line.substr(0, line.find(" --haystack"));
+  const CommandResult ours = run_command(alone + " --depths 50", before);
+  ASSERT_EQ(ours.exit_code, 0) << ours.err;
+  EXPECT_TRUE(contains(ours.err, "generated prose")) << ours.err;
+  EXPECT_EQ(run_command(alone + " --needle '' --question b --answer c", before).exit_code, 2);
+  EXPECT_TRUE(
+      contains(run_command(alone + " --answer c", before).err, "--needle is missing or empty"));
+  const CommandResult own = run_command(alone +
+                                            " --depths 50 --needle 'The key lies under a stone.' "
+                                            "--question 'Where is the key?' "
+                                            "--answer 'under a stone'",
+                                        before);
+  EXPECT_EQ(own.exit_code, 0) << own.err;
+}
+
+TEST_F(PresetTest, RulerOfLlama3) {
+  const Case c = make_case("ruler-llama3", kLlama3, 512, 500, 1888);
+  const CommandResult r = run(c);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  check_table(c, 500);
+}
+
+TEST_F(PresetTest, RulerOfQwen) {
+  const Case c = make_case("ruler-qwen", kQwen, 512, 500, 1888);
+  const CommandResult r = run(c);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  check_table(c, 500);
+}
+
+TEST_F(PresetTest, InfinitebenchKeepsAllSixTasks) {
+  const Case c = make_case("infinitebench", kLlama3, 64, 100, 0);
+  const CommandResult r = run(c);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  check_table(c, 100);
+  EXPECT_EQ(run_json()["settings"]["min_tokens"], 1250);
+  EXPECT_EQ(run_json()["settings"]["max_tokens"], 2048);
+  EXPECT_TRUE(contains(r.out, "mean of 6")) << r.out;
+}
+
+TEST_F(PresetTest, LongbenchOfLlama2AtScale16) {
+  const Case c = make_case("longbench-llama", kLlama2, 64, 1, 0);
+  const CommandResult r = run(c);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  check_table(c, 1);
+  EXPECT_EQ(run_json()["sets"][0]["length"], 1024);
+}
+
+TEST_F(PresetTest, LongbenchOfQwen) {
+  const Case c = make_case("longbench-qwen", kQwen, 64, 1, 0);
+  const CommandResult r = run(c);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  check_table(c, 1);
+  EXPECT_EQ(run_json()["sets"][0]["length"], 2048);
+}
+
+TEST_F(PresetTest, SweepsOfTenDocuments) {
+  struct Sweep {
+    const char* preset;
+    const char* model;
+    double scale;
+    std::size_t points;
+  };
+  for (const Sweep& sweep : {Sweep{"sweep-llama3-high", kLlama3, 16, 16},
+                             {"sweep-llama3-low", kLlama3, 16, 18},
+                             {"sweep-qwen-high", kQwen, 4, 18},
+                             {"sweep-qwen-low", kQwen, 4, 18}}) {
+    std::filesystem::remove_all(out());
+    std::filesystem::remove(folder_.file("model.gguf"));
+    lines_.clear();
+    const Case c = make_case(sweep.preset, sweep.model, 256, 5, 0);
+    const CommandResult r = run(c);
+    ASSERT_EQ(r.exit_code, 0) << sweep.preset << r.err;
+    const json own = results();
+    EXPECT_EQ(own["length"], 131072 / 256);
+    EXPECT_EQ(own["points"].size(), sweep.points) << own;
+    for (const json& point : own["points"]) EXPECT_EQ(point["n"], 10 / 5) << point;
+    const json measured = json::parse(read_file(out() + "/ppl/results.json"));
+    EXPECT_EQ(measured["results"].size() % sweep.points, 0u);
+    for (const json& row : measured["results"]) {
+      EXPECT_EQ(row["scale"], sweep.scale) << row;
+    }
+    EXPECT_FALSE(contains(r.err, "float32")) << r.err;
+  }
+}
+
+TEST_F(PresetTest, TheoryNeedsNoFolder) {
+  for (const char* name : {"theory-estimate", "theory-factors", "theory-bound"}) {
+    const CommandResult r = run_command(command(make_case(name, kLlama2, 1, 1, 0)));
+    EXPECT_EQ(r.exit_code, 0) << name << r.err;
+    EXPECT_FALSE(r.out.empty()) << name;
+  }
+  const CommandResult r = run_command(command(make_case("theory-attention", kLlama2, 1, 1, 0)));
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+}
+
+// A preset without a test above is noticed here.
+TEST_F(PresetTest, EveryPresetIsTested) {
+  const std::string list = run_command("--presets").out;
+  std::size_t count = 0;
+  for (std::size_t at = list.find("    mrrope --preset "); at != std::string::npos;
+       at = list.find("    mrrope --preset ", at + 1)) {
+    ++count;
+  }
+  EXPECT_EQ(count, 3u + 1u + 2u + 1u + 2u + 4u + 4u) << list;
+}
+
+TEST_F(PresetTest, HelpSaysWhatRunsAndHowItFollowsThePaper) {
+  const CommandResult r = run_command("--preset paper/ppl-llama2 --help");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  for (const char* part : {"mrrope --preset paper/ppl-llama2 MODEL --text DATA\n",
+                           "mrrope eval ppl MODEL --text DATA --methods ", "--min-tokens 128k",
+                           "--select first", "F32 GGUF", "-ctk f16"}) {
+    EXPECT_TRUE(contains(r.out, part)) << part << "\n" << r.out;
+  }
+  EXPECT_TRUE(contains(run_command("--preset paper/infinitebench -h").out, "official_prompts.py"));
+  EXPECT_TRUE(contains(run_command("--preset paper/longbench-llama -h").out, "--ctx 64k"));
+}
+
+// The command that the help prints, on folders of the official shape with words of our own.
+TEST_F(PresetTest, OfficialPromptsComeFromCheckouts) {
+  if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "no python3";
+  const std::string help = run_command("--preset paper/infinitebench --help").out;
+  const std::string start = "  tools/official_prompts.py ";
+  const std::size_t at = help.find(start);
+  ASSERT_NE(at, std::string::npos) << help;
+  const std::string line = help.substr(at + 2, help.find('\n', at) - at - 2);
+  for (const char* name :
+       {"InfiniteBench", "InfiniteBench/src", "LongBench", "LongBench/prompts"}) {
+    std::filesystem::create_directory(folder_.file(name));
+  }
+  write_file(folder_.file("InfiniteBench/src/prompt.py"),
+             "yarn_mistral_templates = {\n"
+             "  'passkey': 'Look here.\\n{context}\\n' + '{input} The key:',\n"
+             "  'math_find': '{prefix} {context} {input}',\n"
+             "  'code_debug': '{context} {OPTION_A} {OPTION_B} {OPTION_C} {OPTION_D}',\n"
+             "  'longbook_qa_eng': '{context} {input}',\n"
+             "  'code_run': '{context} {func} {func_call}'}\n");
+  write_file(folder_.file("InfiniteBench/src/eval_utils.py"),
+             "def f(phrase):\n  prefix = f\"Seek {phrase} here:\"\n  return prefix\n");
+  write_file(folder_.file("LongBench/prompts/0shot.txt"),
+             "$DOC$ asks $Q$: $C_A$, $C_B$, $C_C$, $C_D$");
+  const std::string run =
+      "cd " + folder_.path().string() + " && " MRROPE_GOLDEN_DIR "/../../" + line + " 2>said";
+  ASSERT_EQ(std::system(run.c_str()), 0) << run << read_file(folder_.file("said"));
+  EXPECT_TRUE(contains(read_file(folder_.file("said")), "code_run is left out"));
+  const json prompts = json::parse(read_file(folder_.file("prompts.json")));
+  EXPECT_EQ(prompts,
+            (json{{"infinitebench/passkey", {{"text", "Look here.\n{context}\n{input} The key:"}}},
+                  {"infinitebench/math_find", {{"text", "Seek {target} here: {context} {input}"}}},
+                  {"infinitebench/code_debug", {{"text", "{context} {A} {B} {C} {D}"}}},
+                  {"infinitebench/longbook_qa_eng", {{"text", "{context} {question}"}}},
+                  {"longbench-v2/generate",
+                   {{"text", "{context} asks {question}: {A}, {B}, {C}, {D}"}}}}));
+  // A run with the file holds its hash.
+  const CommandResult r =
+      run_command(command(make_case("infinitebench", kLlama3, 64, 100, 0)) + " --prompts " +
+                      folder_.file("prompts.json") + " --tasks passkey,math_find -t 1 -o " + out(),
+                  "export MRROPE_TEST_CUT=64,100;");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(run_json()["settings"]["prompts_sha256"],
+            sha256(read_file(folder_.file("prompts.json"))));
+  EXPECT_EQ(run_json()["settings"]["prompts"]["infinitebench/passkey"]["text"],
+            "Look here.\n{context}\n{input} The key:");
+}
+
+TEST_F(PresetTest, ABadCutIsRefused) {
+  for (const char* cut : {"x", "0", "4,0", "4,1,-1", "4,1,0,2", "4,"}) {
+    const CommandResult r = run_command("eval ppl " MRROPE_TINY_MODEL " --ctx 256 --text x",
+                                        std::string("export MRROPE_TEST_CUT=") + cut + ";");
+    EXPECT_EQ(r.exit_code, 2) << cut << r.err;
+    EXPECT_TRUE(contains(r.err, "MRROPE_TEST_CUT")) << cut << r.err;
+  }
+}
+
+}  // namespace
+}  // namespace mrrope
