@@ -17,6 +17,8 @@ done
 shift $((OPTIND - 1))
 usage="usage: jobs.sh [-j JOBS] [-s SECONDS] COMMAND LIST OUT (see the head of this file)"
 command=${1:?$usage} list=${2:?$usage} out=${3:?$usage}
+command -v "$command" >/dev/null || { echo "jobs.sh: $command is not a program: build it first" >&2; exit 2; }
+[ -r "$list" ] || { echo "jobs.sh: cannot read $list" >&2; exit 2; }
 mkdir -p "$out"
 started=$(date +%s)
 
