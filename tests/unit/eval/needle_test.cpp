@@ -363,30 +363,6 @@ TEST(Needle, AnswersOfDigitsHaveNoStems) {
   }
 }
 
-TEST(Needle, HaystacksThatAreTooShortAreRepeatedOnlyForKamradt) {
-  const ScriptedModel model(roomy());
-  const std::vector<Document> documents = {{"a", sentences(300, 1)}, {"b", sentences(300, 2)}};
-  expect_error(ErrorKind::usage, "fewer than the longest length",
-               [&] { make_haystacks(model, documents, 2000, 1); });
-  const std::vector<Haystack> made = make_haystacks(model, documents, 2000, 1, true);
-  ASSERT_EQ(made.size(), 1u);
-  EXPECT_EQ(made[0].id, "a + b x 3");
-  ASSERT_EQ(made[0].tokens.size(), 2000u);
-  const std::size_t once = documents[0].text.size() + documents[1].text.size() + 4;
-  EXPECT_TRUE(std::equal(made[0].tokens.begin() + std::ptrdiff_t(once), made[0].tokens.end(),
-                         made[0].tokens.begin()));
-  EXPECT_EQ(make_haystacks(model, documents, 200, 2, true)[1].id, "b");
-}
-
-TEST(Needle, EssaysAreLongEnoughAndDiffer) {
-  const ScriptedModel model(roomy());
-  const std::vector<Document> essays = made_essays(model, 30000, 2);
-  const std::vector<Haystack> made = make_haystacks(model, essays, 30000, 2);
-  ASSERT_EQ(made.size(), 2u);
-  EXPECT_NE(made[0].tokens, made[1].tokens);
-  EXPECT_EQ(made_essays(model, 30000, 2)[1].text, essays[1].text);
-}
-
 TEST(Needle, RefusesInvalidForms) {
   const ScriptedModel model({});
   expect_error(ErrorKind::usage, "no needle form 'haiku'",
