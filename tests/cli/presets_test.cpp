@@ -280,7 +280,9 @@ class PresetTest : public testing::Test {
     const json* table = paper_table(c.preset.substr(6));
     ASSERT_NE(table, nullptr);
     const json said = table->value("samples", json());
-    if (said.is_number()) EXPECT_EQ(samples, said);
+    if (said.is_number()) {
+      EXPECT_EQ(samples, said);
+    }
     EXPECT_EQ((*table)["model"], c.model);
     const json own = results();
     EXPECT_EQ(run_json()["model"]["name"], c.model);

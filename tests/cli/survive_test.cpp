@@ -141,7 +141,7 @@ TEST_P(Survive, CtrlCOrSigtermSavesAndSaysHowToResume) {
   ASSERT_EQ(run_command(line("whole")).exit_code, 0);
   RunningCommand command(line("cut"));
   wait_for_lines(command, "cut", 4);
-  command.send(GetParam() == "needle" ? SIGTERM : SIGINT);
+  command.send(std::string(GetParam()) == "needle" ? SIGTERM : SIGINT);
   const CommandResult r = command.wait();
   ASSERT_EQ(r.exit_code, 130) << r.err;
   EXPECT_TRUE(contains(r.err, "of 9 units, which are kept in ")) << r.err;

@@ -192,7 +192,9 @@ TEST(PlanProperties, RegressiveIsProBackwards) {
         const int mirrored = low + high - 1 - i;
         EXPECT_NEAR(falling[std::size_t(i)] / rising[std::size_t(mirrored)], 1, 1e-13) << i;
       }
-      if (high - low > 3 && scale > 1) EXPECT_EQ(falls.shape(), Shape::regressive);
+      if (high - low > 3 && scale > 1) {
+        EXPECT_EQ(falls.shape(), Shape::regressive);
+      }
     }
   }
 }

@@ -24,7 +24,8 @@ eval::PerplexityRow row(const std::string& method, double at_window, double at_e
 eval::NeedleRow needles(const std::string& method, double share) {
   eval::NeedleRow r;
   r.method = method;
-  r.all = {{{share, 0.02, 100}, {share, 0.02, 100}}};
+  const eval::Estimate found{share, 0.02, 100};
+  r.all = {{found, found, found}};
   return r;
 }
 
