@@ -15,7 +15,6 @@
 #include <type_traits>
 
 #include "base/files/source.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -47,23 +46,28 @@ void each_json_member(std::string_view text, const std::string& name, const Json
 // The text of a whole source, if it is within the limit.
 std::string read_text(const Source& source, const JsonLimits& limits);
 
-// An integer of a file. Throws Error (corrupt) unless it is one and fits: get() of the library
-// casts any number, which is undefined for those that do not.
+// An integer of a file. Throws an exception of the JSON library unless it is one and fits; get()
+// would cast any number, which is undefined for those that do not.
 template <typename T, typename Json>
 T whole(const Json& value) {
+  using Limits = std::numeric_limits<T>;
   if (value.is_number_unsigned()) {
     const auto number = value.template get<std::uint64_t>();
-    if (number <= std::uint64_t(std::numeric_limits<T>::max())) return T(number);
+    if (number <= std::uint64_t(Limits::max())) return T(number);
   } else if (value.is_number_integer()) {
     const auto number = value.template get<std::int64_t>();
-    if (std::is_signed_v<T> && number >= std::int64_t(std::numeric_limits<T>::min())) {
-      return T(number);
-    }
+    const bool fits = number >= 0 ? std::uint64_t(number) <= std::uint64_t(Limits::max())
+                                  : std::is_signed_v<T> && number >= std::int64_t(Limits::min());
+    if (fits) return T(number);
   }
-  throw Error(
-      ErrorKind::corrupt,
-      std::string("a ") + value.type_name() + " where a whole number belongs, or one too large",
-      "the file is damaged: give another one, or make it again");
+  const std::string what =
+      std::string("type must be a whole number in range, but is ") + value.type_name();
+  using Wrong = nlohmann::json::type_error;
+  if constexpr (requires { Wrong::create(302, what, &value); }) {
+    throw Wrong::create(302, what, &value);
+  } else {
+    throw Wrong::create(302, what, value);  // before 3.11
+  }
 }
 
 // null for NaN and infinities, which JSON does not have.
