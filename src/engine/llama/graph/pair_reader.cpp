@@ -45,7 +45,7 @@ struct Watch {
     const bool other = Injector::callback(node, ask, &self.injector);
     if (node->op != GGML_OP_ROPE) return other;
     try {
-      // A node that is not asked for is not shown again, so the count moves when it is asked.
+      // libllama does not pass a declined node again, so each one is counted here.
       if (ask) return self.next++ < self.wanted.size() && !self.wanted[self.next - 1].empty();
       self.keep(node);
     } catch (const std::exception& e) {
