@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "support/command.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -17,9 +18,7 @@ using test::TempFolder;
 const std::string kAbsent = "/absent/model.gguf";
 const std::string kCannotOpen = "cannot open \"" + kAbsent + "\"";
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream in(text);

@@ -8,6 +8,7 @@
 
 #include "support/command.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -19,9 +20,7 @@ using test::write_file;
 
 const std::string kModel = MRROPE_TINY_MODEL;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 TEST(RulerCommand, RunsRetrievalFromOneToFourThousandTokens) {
   const TempFolder folder;

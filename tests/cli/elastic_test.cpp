@@ -7,6 +7,7 @@
 
 #include "support/command.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -18,9 +19,7 @@ using test::write_file;
 
 const std::string kModel = MRROPE_TINY_MODEL;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 std::string some_text(int lines) {
   std::string text;

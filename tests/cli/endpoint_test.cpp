@@ -14,6 +14,7 @@
 #include "support/command.h"
 #include "support/fake_server.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -24,9 +25,7 @@ using test::FakeServerOptions;
 using test::read_file;
 using test::TempFolder;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 class Endpoint : public testing::Test {
  protected:

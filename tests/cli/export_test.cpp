@@ -12,6 +12,7 @@
 #include "support/command.h"
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -23,9 +24,7 @@ namespace fs = std::filesystem;
 
 const std::string kTiny = MRROPE_TINY_MODEL;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 // Small, without weights: for everything but the proof.
 std::string small(const TempFolder& folder, const std::string& architecture = "llama") {

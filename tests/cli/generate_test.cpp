@@ -7,15 +7,14 @@
 #include "support/command.h"
 #include "support/gguf_edit.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
 using nlohmann::json;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 class GenerateChat : public testing::Test {
  protected:

@@ -6,6 +6,7 @@
 
 #include "support/command.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -18,9 +19,7 @@ using nlohmann::json;
 
 const std::string kTinyFolder = std::string(MRROPE_GOLDEN_DIR) + "/tiny_config";
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 TEST(InspectCommand, ReadsAHuggingFaceFolder) {
   const CommandResult r = run_command("inspect " + kTinyFolder + " --ctx 8k");

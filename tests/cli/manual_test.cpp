@@ -6,6 +6,7 @@
 #include "mrrope/version.h"
 #include "support/command.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -14,9 +15,7 @@ using test::read_file;
 using test::TempFolder;
 using test::write_file;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 TEST(Manual, VersionAndHelp) {
   EXPECT_EQ(run_command("--version").out, std::string("mrrope ") + MRROPE_VERSION + "\n");

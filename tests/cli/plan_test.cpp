@@ -5,6 +5,7 @@
 
 #include "support/command.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -21,9 +22,7 @@ CommandResult plan(const std::string& arguments) {
   return run_command("plan" + kLlama2 + arguments);
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 TEST(PlanCommand, PrintsATableOfPairs) {
   const CommandResult r = plan("--method pro --scale 16");

@@ -17,6 +17,7 @@
 #include "formats/gguf/gguf_copy.h"
 #include "support/command.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -29,9 +30,7 @@ using test::write_file;
 constexpr int kEmbedding = 32;
 constexpr int kHead = 128;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 const json& paper() {
   static const json parsed = json::parse(read_file(MRROPE_GOLDEN_DIR "/../../data/paper.json"));
@@ -483,6 +482,7 @@ TEST_F(PresetTest, TheoryNeedsNoFolder) {
   }
   const CommandResult r = run_command(command(make_case("theory-attention", kLlama2, 1, 1, 0)));
   EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "reading 16384 tokens under pro")) << r.err;
 }
 
 // A preset without a test above is noticed here.

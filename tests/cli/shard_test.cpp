@@ -11,6 +11,7 @@
 
 #include "support/command.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -20,9 +21,7 @@ using test::read_file;
 using test::TempFolder;
 using test::write_file;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 class Shards : public testing::TestWithParam<const char*> {
  protected:

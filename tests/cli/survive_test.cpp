@@ -14,6 +14,7 @@
 
 #include "support/command.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -25,9 +26,7 @@ using test::write_file;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 std::string some_text(int start) {
   std::string text;

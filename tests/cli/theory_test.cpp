@@ -8,6 +8,7 @@
 
 #include "support/command.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -22,9 +23,7 @@ json json_of(const std::string& arguments) {
   return json::parse(r.out, nullptr, false);
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 TEST(TheoryCommand, Bound) {
   const json j = json_of("theory bound llama2 --methods none,pro --scale 16 --reach 16k");

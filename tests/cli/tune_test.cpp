@@ -12,6 +12,7 @@
 #include "support/command.h"
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
 namespace {
@@ -24,9 +25,7 @@ using nlohmann::json;
 
 const std::string kModel = MRROPE_TINY_MODEL;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 std::string some_text(int start) {
   std::string text;

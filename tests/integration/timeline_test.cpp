@@ -557,49 +557,5 @@ TEST(LocalModel, RefusesAPlanOfAnotherModel) {
             ErrorKind::usage);
 }
 
-TEST(LocalModel, NamesTheConversionOfACheckpoint) {
-  Model facts;
-  facts.path = "folder/of/a/model";
-  facts.format = "huggingface";
-  try {
-    open_local(facts, {});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-    EXPECT_NE(error.hint().find("convert_hf_to_gguf.py folder/of/a/model --outfile"),
-              std::string::npos)
-        << error.hint();
-  }
-}
-
-TEST(LocalModel, RefusesAModelThatDoesNotFitInMemory) {
-  LocalOptions options = small();
-  options.context = 1 << 30;
-  try {
-    open_local(read_model(MRROPE_TINY_MODEL), options);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
-    EXPECT_NE(error.hint().find("-c "), std::string::npos) << error.hint();
-    EXPECT_NE(error.hint().find("q8_0"), std::string::npos) << error.hint();
-  }
-}
-
-TEST(LocalModel, RefusesFactsThatTheGraphContradicts) {
-  const Model facts = read_model(MRROPE_TINY_MODEL);
-  const auto refused = [&](const std::function<void(Model&)>& change) {
-    Model changed = facts;
-    change(changed);
-    return kind_of([&] { open_local(changed, small()); });
-  };
-  EXPECT_EQ(refused([](Model& m) { m.layers.pop_back(); }), ErrorKind::unsupported);
-  EXPECT_EQ(refused([](Model& m) { m.geometry.base = 10001; }), ErrorKind::unsupported);
-  EXPECT_EQ(refused([](Model& m) { m.geometry.rotary_dim = 64; }), ErrorKind::unsupported);
-  EXPECT_EQ(refused([](Model& m) { m.geometry.pairing = Pairing::halves; }),
-            ErrorKind::unsupported);
-  EXPECT_EQ(refused([](Model& m) { m.geometry.trained_factor.assign(64, 2.0); }),
-            ErrorKind::unsupported);
-}
-
 }  // namespace
 }  // namespace mrrope::engine

@@ -12,14 +12,13 @@
 #include <stdexcept>
 
 #include "engine/llama/llama_api.h"
+#include "support/text.h"
 
 namespace mrrope {
 
 namespace {
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
+using test::contains;
 
 void fill(const std::string& name, const ggml_tensor* tensor, std::uint32_t seed,
           std::vector<float>& values) {

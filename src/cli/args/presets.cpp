@@ -130,7 +130,8 @@ std::vector<Preset> make_presets() {
       {"paper/theory-bound", "the sum of cosines and its first root", "",
        "theory bound llama2 --scale 16"},
       {"paper/theory-attention", "scores against distance, from a real model", "MODEL",
-       "theory attention"}};
+       "theory attention --methods yarn,pro --tokens 16k",
+       "The model runs at that length under each plan. The paper does not state its length.\n"}};
 }
 
 std::vector<std::string> words_of(const std::string& text) {

@@ -124,7 +124,7 @@ std::vector<std::int64_t> lengths_of(const Context& in) {
   std::set<std::int64_t> lengths;
   if (in.source.run != nullptr && in.source.other_setting) {
     for (const ResultRow& row : in.source.run->rows) {
-      if (row.task == in.table.at("task") && row.metric == in.table.at("result") && !row.depth) {
+      if (in.table.at("task") == row.task && in.table.at("result") == row.metric && !row.depth) {
         lengths.insert(row.length);
       }
     }
@@ -296,7 +296,7 @@ Cells needle_cells(const Context& in, const std::string& method) {
   }
   const ResultClaim& c = in.claim;
   for (const ResultRow& row : in.source.run->rows) {
-    if (row.task == in.table.at("task") && row.metric == in.table.at("result") &&
+    if (in.table.at("task") == row.task && in.table.at("result") == row.metric &&
         row.method == method && row.depth && row.estimate.n > 0 && row.length >= c.from &&
         row.length <= c.to && *row.depth >= c.depth_from && *row.depth <= c.depth_to) {
       cells[{row.length, *row.depth}] = row.estimate.value;

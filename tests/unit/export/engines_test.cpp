@@ -7,6 +7,7 @@
 
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope::exporting {
 namespace {
@@ -36,9 +37,7 @@ std::map<std::string, EngineAdvice> advice_for(const std::string& architecture,
   return out;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using test::contains;
 
 TEST(Engines, InsideTheWindowNoFlagsAreNeeded) {
   for (const auto& [engine, a] : advice_for("llama", "none", 1)) {
