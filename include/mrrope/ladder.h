@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ladder: which plan is in force at which length of a sequence. A static extension is a ladder with
-// one rung; an elastic one leaves the model untouched inside its window and then grows.
+// one rung; an elastic one leaves the model untouched inside its window and then grows. A ladder
+// with a near part does too, and beyond the window it changes far keys alone: the last tokens are
+// seen at their true distance, a key at position j before the border b from position i at
+// (i - b) + (b - j) / factor.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "mrrope/plan.h"
@@ -13,6 +17,20 @@ namespace mrrope {
 struct Rung {
   std::int64_t length = 0;  // tokens: the plan holds up to and including this length
   Plan plan;
+  // With a near part: keys at positions before the border are far, and the plan is theirs alone.
+  std::int64_t border = 0;
+  // With a near part and one factor for all pairs: everything else is rotated for position - shift,
+  // so that no rotation is longer than the window, and far keys stay where they are while the
+  // factor does. It is border * (1 - 1 / factor), rounded: far keys are seen up to half a token
+  // off.
+  std::int64_t shift = 0;
+};
+
+struct NearPart {
+  std::int64_t length = 0;  // W: at least so many tokens are near
+  std::int64_t step = 0;    // w: the border moves by so many tokens, so fewer than W + w are near
+
+  bool operator==(const NearPart&) const = default;
 };
 
 struct LadderRequest {
@@ -20,6 +38,8 @@ struct LadderRequest {
   double rung_step = 1.19;   // lengths grow by this much from rung to rung; above 1
   double headroom = 1.0;     // scale = headroom * rung length / window; at least 1
   std::int64_t longest = 0;  // tokens: the last rung ends here
+  // Scales become headroom * border / (window - W - w), and the temperature is 1 unless given.
+  std::optional<NearPart> near = std::nullopt;
 };
 
 class Ladder {
@@ -35,6 +55,10 @@ class Ladder {
   double rung_step() const noexcept { return rung_step_; }
   double headroom() const noexcept { return headroom_; }
 
+  const std::optional<NearPart>& near() const noexcept { return near_; }
+  // Far keys stand still while the scale does, and queries are shifted: all pairs share a factor.
+  bool shifts() const noexcept { return shifts_; }
+
  private:
   friend Ladder make_ladder(const Geometry&, const LadderRequest&);
   friend Ladder make_ladder(const Plan&, std::int64_t longest);
@@ -42,16 +66,30 @@ class Ladder {
   std::vector<Rung> rungs_;
   double rung_step_ = 0;
   double headroom_ = 0;
+  std::optional<NearPart> near_;
+  bool shifts_ = false;
 };
 
 // Rungs at window * step^k, the first with the model as shipped, the last clipped to `longest`.
-// Throws Error (usage) on a step of 1 or less, headroom below 1 or a length of 0.
+// With a near part each of them is cut where the border moves. Throws Error (usage) on a step of 1
+// or less, headroom below 1, a length of 0, a near part that does not fit in the window, or a
+// method whose factors do not follow from a scale.
 Ladder make_ladder(const Geometry& geometry, const LadderRequest& request);
 
 // Throws Error (usage) below 1.
 void check_headroom(double headroom);
 
+// The headroom of ladders with a near part where none is given: of 1.25, 1.6 and 2 it found the
+// most needles on MrRoPE Tiny, for 0.6 % in perplexity.
+inline constexpr double kFarHeadroom = 1.6;
+// W and w where none are given: a quarter of the window each.
+NearPart default_near(std::int64_t window);
+
 // One rung that holds up to `longest` tokens.
 Ladder make_ladder(const Plan& plan, std::int64_t longest);
+
+// The distance at which a query at position i sees a key at position j <= i in one pair: the angle
+// between their rotations over the pair's trained theta.
+double seen_distance(const Ladder& ladder, std::int64_t i, std::int64_t j, std::size_t pair);
 
 }  // namespace mrrope

@@ -75,9 +75,14 @@ Values values_of(const CLI::Option& o) {
   return {Kind::some, {}};
 }
 
-std::vector<std::string> elastic(std::vector<std::string> names) {
-  for (std::string& name : names) name = join_method_name(name, true);
-  return names;
+// The ladders of these methods; not all have one with a near part.
+std::vector<std::string> ladders_of(const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) out.push_back(join_method_name(name, Growth::elastic));
+  for (const std::string& name : names) {
+    if (has_far_form(name)) out.push_back(join_method_name(name, Growth::far));
+  }
+  return out;
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
@@ -185,7 +190,7 @@ std::string bash(const CLI::App& app) {
 _mrrope() {
   local word="${COMP_WORDS[COMP_CWORD]}" at=$((COMP_CWORD - 1)) path= words= files= takes= i
   if [[ "$word" == [:=] ]]; then word=; else [[ "${COMP_WORDS[at]}" == [:=] ]] && ((at--)); fi
-  [[ "${COMP_WORDS[at]}" == elastic ]] && ((at--))
+  [[ "${COMP_WORDS[at]}" == @(elastic|far) ]] && ((at--))
   local flag="${COMP_WORDS[at]}"
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${path:+$path }${COMP_WORDS[i]}" in
@@ -278,7 +283,7 @@ std::string zsh(const CLI::App& app) {
   std::vector<std::string> names;
   for (const MethodInfo& m : methods()) names.emplace_back(m.name);
   // _values treats what follows a bare colon as an argument.
-  const std::string ladders = replaced(joined(elastic(names), "' '"), ":", "\\:");
+  const std::string ladders = replaced(joined(ladders_of(names), "' '"), ":", "\\:");
   return cat("#compdef mrrope\n_mrrope_methods() {\n  _values -s , method ", joined(names, " "),
              " '", ladders, "'\n}\n", zsh_functions(app, "_mrrope"), "_mrrope \"$@\"\n");
 }
@@ -299,7 +304,7 @@ std::string fish_value(const Values& values) {
       return cat(" -x -a '", joined(values.words, " "), "'");
     case Values::Kind::methods:
       return cat(" -x -a '(__fish_append , ", joined(values.words, " "), " ",
-                 joined(elastic(values.words), " "), ")'");
+                 joined(ladders_of(values.words), " "), ")'");
   }
   return "";
 }

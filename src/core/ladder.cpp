@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mrrope/ladder.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -15,11 +16,81 @@ namespace {
 // whole cache.
 constexpr double kSmallestStep = 1.01;
 
+// Each is a plan of its own.
+constexpr std::int64_t kMostBorders = 4096;
+
 [[noreturn]] void refuse(const std::string& message, const std::string& hint) {
   throw Error(ErrorKind::usage, message, hint);
 }
 
+void check_near(const NearPart& near, const Geometry& geometry, const LadderRequest& request) {
+  const std::int64_t window = geometry.train_length;
+  const NearPart usual = default_near(window);
+  const std::string hint =
+      cat("give --near ", usual.length, " --near-step ", usual.step, ", or leave them out");
+  if (near.length < 1 || near.step < 1) {
+    refuse(cat("a near part of ", near.length, " tokens with steps of ", near.step,
+               " is not possible: both are at least 1"),
+           hint);
+  }
+  if (near.length >= window || near.step >= window - near.length) {
+    refuse(cat("a near part of ", near.length, " tokens and a step of ", near.step,
+               " leave no room for far keys in a window of ", window),
+           hint);
+  }
+  const std::int64_t room = window - near.length - near.step;
+  if (double(room) < request.headroom) {
+    refuse(cat("headroom ", request.headroom, " leaves far keys less than one position of the ",
+               room, " that the near part leaves them"),
+           hint);
+  }
+  if (request.longest / near.step > kMostBorders) {
+    refuse(
+        cat("the border would move ", request.longest / near.step, " times by ", near.step,
+            " tokens on the way to ", request.longest, "; at most ", kMostBorders, " are possible"),
+        cat("give --near-step ", request.longest / kMostBorders + 1, " or more"));
+  }
+  const Method& row = method_row(request.extension.method);
+  if (!has_far_form(row.info.name)) {
+    refuse(cat("far:", row.info.name, " is not possible: the factors of ", row.info.name,
+               " do not follow from a scale"),
+           "the far methods are far:pi, far:uni, far:pro, far:yarn and far:power");
+  }
+}
+
+bool one_factor(const Plan& plan) {
+  for (const double f : plan.factor()) {
+    if (f != plan.factor().front()) return false;
+  }
+  return true;
+}
+
+std::int64_t border_at(const NearPart& near, std::int64_t length) {
+  return near.step * ((length - near.length) / near.step);
+}
+
+// The plan of far keys up to this length, where the border reaches its furthest.
+Plan far_plan(const Geometry& geometry, const LadderRequest& request, std::int64_t length) {
+  const NearPart& near = *request.near;
+  const double room = double(geometry.train_length - near.length - near.step) / request.headroom;
+  const std::int64_t border = border_at(near, length);
+  Extension e = request.extension;
+  if (!e.parameters.attn_coef) e.parameters.attn_coef = 0;
+  e.length = 0;
+  e.scale = std::max(1.0, double(border) / room);
+  Plan plan = make_plan(geometry, e);
+  if (e.scale == 1 || !one_factor(plan)) return plan;
+  // The shift is a whole number at the furthest border.
+  e.scale = double(border) / std::floor(room);
+  return make_plan(geometry, e);
+}
+
 }  // namespace
+
+NearPart default_near(std::int64_t window) {
+  const std::int64_t quarter = std::max<std::int64_t>(1, window / 4);
+  return {quarter, quarter};
+}
 
 void check_headroom(double headroom) {
   if (headroom >= 1 && std::isfinite(headroom)) return;
@@ -55,11 +126,27 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
   const std::int64_t window = geometry.train_length;
   const bool by_length = method_row(request.extension.method).reach == Reach::length;
   ladder.rungs_.push_back({window, make_plan(geometry, untouched)});
+  if (request.near) {
+    check_near(*request.near, geometry, request);
+    ladder.near_ = request.near;
+    ladder.shifts_ = one_factor(far_plan(geometry, request, request.longest));
+  }
   for (int k = 1; ladder.longest() < request.longest; ++k) {
     const double grown = double(window) * std::pow(request.rung_step, k);
     const std::int64_t length =
         grown < double(request.longest) ? std::llround(grown) : request.longest;
     if (length <= ladder.longest()) continue;  // a window of a few tokens
+    if (request.near) {
+      const NearPart& near = *request.near;
+      const Plan plan = far_plan(geometry, request, length);
+      while (ladder.longest() < length) {
+        const std::int64_t border = border_at(near, ladder.longest() + 1);
+        const double still = ladder.shifts_ ? 1 / plan.factor().front() : 1;
+        ladder.rungs_.push_back({std::min(length, border + near.length + near.step - 1), plan,
+                                 border, std::llround(double(border) * (1 - still))});
+      }
+      continue;
+    }
     Extension e = request.extension;
     e.length = std::llround(request.headroom * double(length));
     if (!by_length) e.scale = request.headroom * double(length) / double(window);
@@ -73,6 +160,15 @@ Ladder make_ladder(const Plan& plan, std::int64_t longest) {
   Ladder ladder;
   ladder.rungs_.push_back({longest, plan});
   return ladder;
+}
+
+double seen_distance(const Ladder& ladder, std::int64_t i, std::int64_t j, std::size_t pair) {
+  const Rung& rung = ladder.rungs()[ladder.rung_at(i + 1)];
+  const double factor = rung.plan.factor().at(pair);
+  if (!ladder.near()) return double(i - j) / factor;
+  if (j >= rung.border) return double(i - j);
+  if (ladder.shifts()) return double(i - rung.shift) - double(j) / factor;
+  return double(i - rung.border) + double(rung.border - j) / factor;
 }
 
 }  // namespace mrrope

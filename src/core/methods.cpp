@@ -17,7 +17,8 @@ namespace mrrope {
 
 namespace {
 
-constexpr std::string_view kElastic = "elastic:";
+constexpr std::pair<std::string_view, Growth> kPrefixes[] = {{"elastic:", Growth::elastic},
+                                                             {"far:", Growth::far}};
 
 std::vector<double> constant(const Request& r, double value) {
   return std::vector<double>(pair_count(r.geometry), value);
@@ -206,13 +207,24 @@ const Method* method_of_rule(std::string_view native) {
   return nullptr;
 }
 
-MethodName split_method_name(std::string_view name) {
-  if (lower_case(name.substr(0, kElastic.size())) != kElastic) return {std::string(name), false};
-  return {std::string(name.substr(kElastic.size())), true};
+bool has_far_form(std::string_view method) {
+  const Method& row = method_row(method);
+  return row.reach == Reach::scale && !row.info.takes_lists;
 }
 
-std::string join_method_name(std::string_view method, bool elastic) {
-  return cat(elastic ? kElastic : "", method);
+MethodName split_method_name(std::string_view name) {
+  for (const auto& [prefix, growth] : kPrefixes) {
+    if (lower_case(name.substr(0, prefix.size())) != prefix) continue;
+    return {std::string(name.substr(prefix.size())), growth};
+  }
+  return {std::string(name), Growth::none};
+}
+
+std::string join_method_name(std::string_view method, Growth growth) {
+  for (const auto& [prefix, g] : kPrefixes) {
+    if (g == growth) return cat(prefix, method);
+  }
+  return std::string(method);
 }
 
 double yarn_temperature(double scale, double coefficient) {

@@ -54,14 +54,19 @@ const Method& method_row(std::string_view name);
 // The method that computes what a file declares under this rule, or nullptr.
 const Method* method_of_rule(std::string_view native);
 
-// "elastic:pro" names a ladder of pro, "pro" a static plan of it. Names that are not methods (rows
-// of tables, such as "vendor") are returned unchanged.
+// "pro" names a static plan, "elastic:pro" a ladder of such plans, "far:pro" a ladder whose plans
+// apply to far keys alone. Names that are not methods (rows of tables, such as "vendor") are
+// returned unchanged.
+enum class Growth { none, elastic, far };
 struct MethodName {
   std::string method;
-  bool elastic = false;
+  Growth growth = Growth::none;
+  bool grows() const noexcept { return growth != Growth::none; }
 };
+// Whether the factors of a method follow from a scale, as those of far keys must.
+bool has_far_form(std::string_view method);
 MethodName split_method_name(std::string_view name);
-std::string join_method_name(std::string_view method, bool elastic);
+std::string join_method_name(std::string_view method, Growth growth);
 
 // YaRN's temperature as engines apply it by themselves: 1 + 0.1 c ln S; 1 where S is at most 1.
 double yarn_temperature(double scale, double coefficient = 1);

@@ -151,6 +151,18 @@ void check_numbers(const json& in, const Plan& plan) {
   }
 }
 
+// With a near part several rungs share a plan.
+std::vector<Rung> last_of_each_plan(const Ladder& ladder) {
+  std::vector<Rung> out;
+  for (const Rung& rung : ladder.rungs()) {
+    const bool same = ladder.near() && !out.empty() && out.back().border > 0 &&
+                      out.back().plan.extension() == rung.plan.extension();
+    if (same) out.pop_back();
+    out.push_back(rung);
+  }
+  return out;
+}
+
 // A request that make_plan() refuses makes the file corrupt, not the command line wrong.
 template <typename Make>
 auto made(Make make) {
@@ -190,17 +202,24 @@ ordered_json ladder_json(const Ladder& ladder) {
   const Plan& last = ladder.rungs().back().plan;
   ordered_json out;
   out["geometry"] = geometry_json(last.geometry());
-  out["method"] = join_method_name(last.extension().method, true);
+  out["method"] =
+      join_method_name(last.extension().method, ladder.near() ? Growth::far : Growth::elastic);
   out["scale"] = last.extension().scale;
   out["parameters"] = parameters_json(last.extension().parameters);
   out["rung_step"] = ladder.rung_step();
   out["headroom"] = ladder.headroom();
   out["longest"] = ladder.longest();
+  if (ladder.near())
+    out["near"] = {{"length", ladder.near()->length}, {"step", ladder.near()->step}};
   out["rungs"] = ordered_json::array();
-  for (const Rung& rung : ladder.rungs()) {
+  for (const Rung& rung : last_of_each_plan(ladder)) {
     ordered_json r;
     r["length"] = rung.length;
     r["scale"] = rung.plan.extension().scale;
+    if (ladder.near()) {
+      r["border"] = rung.border;
+      r["shift"] = rung.shift;
+    }
     put_numbers(r, rung.plan);
     out["rungs"].push_back(std::move(r));
   }
@@ -221,7 +240,7 @@ Plan plan_from_json(const json& in) {
 
 std::variant<Plan, Ladder> plan_or_ladder_from_json(const json& in) {
   const MethodName name = split_method_name(string_at(in, "method"));
-  if (!name.elastic) return plan_from_json(in);
+  if (!name.grows()) return plan_from_json(in);
 
   LadderRequest request;
   request.extension.method = name.method;
@@ -233,18 +252,28 @@ std::variant<Plan, Ladder> plan_or_ladder_from_json(const json& in) {
   request.rung_step = number_at(in, "rung_step");
   request.headroom = number_at(in, "headroom");
   request.longest = integer_at(in, "longest");
+  if (name.growth == Growth::far) {
+    const json& near = member(in, "near");
+    request.near = NearPart{integer_at(near, "length"), integer_at(near, "step")};
+  }
   const Geometry g = geometry_from_json(member(in, "geometry"));
   Ladder ladder = made([&] { return make_ladder(g, request); });
 
   const json& rungs = member(in, "rungs");
-  if (!rungs.is_array() || rungs.size() != ladder.rungs().size()) {
-    refuse(cat("\"rungs\" does not hold the ", ladder.rungs().size(), " rungs of its request"));
+  const std::vector<Rung> expected = last_of_each_plan(ladder);
+  if (!rungs.is_array() || rungs.size() != expected.size()) {
+    refuse(cat("\"rungs\" does not hold the ", expected.size(), " rungs of its request"));
   }
   for (std::size_t i = 0; i < rungs.size(); ++i) {
-    if (integer_at(rungs[i], "length") != ladder.rungs()[i].length) {
-      refuse(cat("rung ", i + 1, " does not end at ", ladder.rungs()[i].length));
+    if (integer_at(rungs[i], "length") != expected[i].length) {
+      refuse(cat("rung ", i + 1, " does not end at ", expected[i].length));
     }
-    check_numbers(rungs[i], ladder.rungs()[i].plan);
+    if (ladder.near() && (integer_at(rungs[i], "border") != expected[i].border ||
+                          integer_at(rungs[i], "shift") != expected[i].shift)) {
+      refuse(cat("rung ", i + 1, " does not have border ", expected[i].border, " and shift ",
+                 expected[i].shift));
+    }
+    check_numbers(rungs[i], expected[i].plan);
   }
   return ladder;
 }

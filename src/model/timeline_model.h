@@ -65,9 +65,9 @@ class Timeline {
     return append_scored(tokens);
   }
 
-  // Another timeline with the same past. It costs no computation until one of the two leaves their
-  // rung: shared keys are on one rung only, so that one then computes its past again, unless the
-  // other has been destroyed.
+  // Another timeline with the same past. It costs nothing until one of the two leaves their rung:
+  // shared keys are on one rung only, so that one then gets a copy of its past, unless the other
+  // has been destroyed. Where an engine cannot copy, it computes the past again.
   virtual std::unique_ptr<Timeline> fork() = 0;
 
   // Forgets everything from this length on. Under a ladder the kept keys return to their rung with

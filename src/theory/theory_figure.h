@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/attention.h"
-#include "mrrope/plan.h"
+#include "mrrope/ladder.h"
 #include "report/charts/data_table.h"
 #include "report/figures.h"
 
@@ -54,6 +54,15 @@ struct PlanGroup {
   std::vector<NamedPlan> plans;
 };
 TheoryFigure factors_figure(const Geometry& geometry, const std::vector<PlanGroup>& groups);
+
+// The distance at which the last of so many tokens sees the others, in the fastest and the slowest
+// pair.
+struct NamedLadder {
+  std::string name;
+  Ladder ladder;
+};
+TheoryFigure distance_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders,
+                             std::int64_t length);
 
 // The sum of cosines, and where it turns negative. length 0: as far as the plans reach. reach: also
 // find the smallest scale and base that reach this length; 0: do not.

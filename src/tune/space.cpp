@@ -143,7 +143,7 @@ std::vector<Proposal> published(const Space& space) {
   for (const char* method : kPublished) {
     for (const double headroom : kHeadrooms) {
       Proposal c;
-      c.name = join_method_name(method, space.elastic);
+      c.name = join_method_name(method, space.elastic ? Growth::elastic : Growth::none);
       if (headroom != 1) c.name += cat(" x", headroom);
       c.origin = "published";
       c.extension.method = method;
@@ -251,8 +251,9 @@ std::string describe(const Proposal& c) {
   const Parameters& p = c.extension.parameters;
   const Boundaries b = c.ladder.rungs().back().plan.boundaries();
   if (!find_method(c.extension.method).takes_power) return c.name;
-  std::string text = cat(join_method_name(c.extension.method, c.ladder.elastic()), " ",
-                         significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
+  std::string text =
+      cat(join_method_name(c.extension.method, c.ladder.elastic() ? Growth::elastic : Growth::none),
+          " ", significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
   if (p.beta_fast && p.beta_slow) {
     text += cat(" (beta_fast ", significant(*p.beta_fast, 3), ", beta_slow ",
                 significant(*p.beta_slow, 3), ")");

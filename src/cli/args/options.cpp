@@ -64,18 +64,29 @@ Parameters readable_by(const MethodInfo& method, const Parameters& all) {
   return p;
 }
 
+NearPart near_part(const ExtensionFlags& flags, std::int64_t window) {
+  NearPart near = default_near(window);
+  if (!flags.near.empty()) near.length = parse_length(flags.near);
+  if (!flags.near_step.empty()) near.step = parse_length(flags.near_step);
+  return near;
+}
+
 Candidate make_candidate(const std::string& typed, const ExtensionFlags& flags,
                          const Parameters& parameters, const Geometry& geometry, bool alone) {
   const MethodName parts = split_method_name(typed);
   const Method& row = method_row(parts.method);
-  const std::string name = join_method_name(row.info.name, parts.elastic);
+  const std::string name = join_method_name(row.info.name, parts.growth);
   const bool by_length = row.reach == Reach::length;
   Extension e;
   e.method = row.info.name;
   e.parameters = alone ? parameters : readable_by(row.info, parameters);
 
   const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
-  if (parts.elastic) {
+  if (parts.growth != Growth::far && alone && !(flags.near.empty() && flags.near_step.empty())) {
+    refuse(cat("--near and --near-step are for contexts with a near part, not for ", name),
+           cat("give --method far:", row.info.name));
+  }
+  if (parts.grows()) {
     if (by_length) {
       e.scale = flags.scale.value_or(1);
     } else if (ctx > 0 && flags.scale && *flags.scale != 1) {
@@ -86,18 +97,23 @@ Candidate make_candidate(const std::string& typed, const ExtensionFlags& flags,
       longest = std::llround(*flags.scale * double(geometry.train_length));
     if (longest == 0)
       refuse(cat("no context length given for ", name), "give --ctx, e.g. --ctx 128k");
-    return {name, make_ladder(geometry, {e, flags.rung_step, flags.headroom, longest})};
+    const bool far = parts.growth == Growth::far;
+    LadderRequest request{e, flags.rung_step, flags.headroom.value_or(far ? kFarHeadroom : 1),
+                          longest};
+    if (far) request.near = near_part(flags, geometry.train_length);
+    return {name, make_ladder(geometry, request)};
   }
   if (row.reach == Reach::unchanged) return {name, make_plan(geometry, e)};
-  check_headroom(flags.headroom);
+  const double headroom = flags.headroom.value_or(1);
+  check_headroom(headroom);
   const bool beyond = ctx > geometry.train_length;
   if (by_length) {  // --scale is its factor, --ctx its length
     e.scale = flags.scale.value_or(1);
-    e.length = beyond ? std::llround(flags.headroom * double(ctx)) : ctx;
+    e.length = beyond ? std::llround(headroom * double(ctx)) : ctx;
   } else if (flags.scale) {
-    e.scale = *flags.scale > 1 ? flags.headroom * *flags.scale : *flags.scale;
+    e.scale = *flags.scale > 1 ? headroom * *flags.scale : *flags.scale;
   } else if (ctx > 0) {
-    e.scale = beyond ? flags.headroom * double(ctx) / double(geometry.train_length) : 1;
+    e.scale = beyond ? headroom * double(ctx) / double(geometry.train_length) : 1;
   } else if (row.reach != Reach::numbers) {
     refuse(cat("--ctx or --scale is required for ", name),
            "give --ctx LENGTH (e.g. --ctx 128k) or --scale S");
@@ -180,7 +196,8 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   for (const MethodInfo& m : methods()) names += cat(names.empty() ? "" : ", ", m.name);
   verb.add_option("--method,--methods", flags.methods,
                   cat("Method, or a list where several are compared: ", names,
-                      "; elastic:NAME grows with the sequence"))
+                      "; elastic:NAME grows with the sequence; far:NAME does too, and changes far "
+                      "keys alone"))
       ->type_name("NAME,...")
       ->delimiter(',');
   verb.add_option("--scale", flags.scale, "Extend the window by this factor")->type_name("S");
@@ -209,12 +226,20 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
                   "custom: one lambda per digit, or @FILE with a JSON list")
       ->type_name("L0,L1,...");
   verb.add_option("--rung-step", flags.rung_step,
-                  "elastic: ratio between the lengths of neighbouring rungs")
+                  "elastic, far: ratio between the lengths of neighbouring rungs")
       ->type_name("STEP")
       ->capture_default_str();
-  verb.add_option("--headroom", flags.headroom, "Extra scale factor, at least 1")
-      ->type_name("H")
-      ->capture_default_str();
+  verb.add_option("--headroom", flags.headroom,
+                  cat("Extra scale factor, at least 1 (default 1; far: ", kFarHeadroom, ")"))
+      ->type_name("H");
+  verb.add_option("--near", flags.near,
+                  "far: tokens that are always near, at their true distance (default: a quarter of "
+                  "the window)")
+      ->type_name("LENGTH");
+  verb.add_option("--near-step", flags.near_step,
+                  "far: tokens by which the border between near and far moves (default: a quarter "
+                  "of the window)")
+      ->type_name("LENGTH");
   verb.add_option("--plan", flags.plan_files,
                   "Plan file written by mrrope plan or tune; repeatable")
       ->type_name("FILE")

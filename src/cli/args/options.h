@@ -45,7 +45,9 @@ struct ExtensionFlags {
   std::string factors;
   std::string lambdas;
   double rung_step = LadderRequest{}.rung_step;
-  double headroom = LadderRequest{}.headroom;
+  std::optional<double> headroom;
+  std::string near;
+  std::string near_step;
   std::vector<std::string> plan_files;
 };
 void add_extension(CLI::App& verb, ExtensionFlags& flags);

@@ -39,7 +39,7 @@ eval::MethodUnderTest under(const Geometry& g, const std::string& method, std::i
   const MethodName name = split_method_name(method);
   Extension e;
   e.method = name.method;
-  if (name.elastic) {
+  if (name.grows()) {
     LadderRequest request;
     request.extension = e;
     request.headroom = kHeadroom;

@@ -60,6 +60,12 @@ const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags,
   const auto& ladder = std::get<Ladder>(candidate.content);
   const Rung& last = ladder.rungs().back();
   length = last.length;
+  if (ladder.near()) {
+    throw Error(
+        ErrorKind::unsupported,
+        cat(candidate.name, " rotates near and far keys differently, which no file can express"),
+        "export a static plan, e.g. --method pro; mrrope serve runs this one");
+  }
   if (ladder.elastic() && !flags.last_rung) {
     const Extension& e = last.plan.extension();
     throw Error(ErrorKind::usage,
@@ -125,7 +131,7 @@ std::string how(const ExportFlags& flags, std::int64_t length) {
   add_set("--attn-coef=", e.parameters.attn_coef);
   if (!e.factors.empty()) add("--factors ", shell_word(e.factors));
   if (!e.lambdas.empty()) add("--lambdas ", shell_word(e.lambdas));
-  if (e.headroom != LadderRequest{}.headroom) add("--headroom ", e.headroom);
+  add_set("--headroom ", e.headroom);
   if (e.rung_step != LadderRequest{}.rung_step) add("--rung-step ", e.rung_step);
   if (flags.subject.replace_scaling) text += " --replace-scaling";
   if (!flags.subject.train_ctx.empty()) add("--train-ctx ", flags.subject.train_ctx);

@@ -58,6 +58,12 @@ std::string plan_line(const Candidate& c) {
   const auto [low, high] = plan.boundaries();
   std::string line =
       cat(c.name, ": ", find_method(e.method).title, ", scale ", significant(e.scale, 6));
+  const auto* ladder = std::get_if<Ladder>(&c.content);
+  if (ladder && ladder->near()) {
+    const NearPart& near = *ladder->near();
+    return cat(line, " for far keys; the last ", near.length, " to ", near.length + near.step - 1,
+               " tokens are near, at their true distance");
+  }
   const double tokens = e.scale * double(plan.geometry().train_length);
   const bool by_length = method_row(e.method).reach == Reach::length;
   if (!by_length) line += cat(" (", fixed(tokens, 0), " tokens)");
@@ -101,12 +107,16 @@ std::vector<TextRow> side_by_side(const std::vector<Candidate>& candidates) {
 std::vector<TextRow> rungs_of(const Ladder& ladder) {
   std::vector<TextRow> table = {
       {"rung", "up to", "scale", "middle", "attention scale", "last factor"}};
+  if (ladder.near()) table[0].insert(table[0].begin() + 2, {"border", "shift"});
   int number = 0;  // people count from 1, files and the API from 0
   for (const Rung& rung : ladder.rungs()) {
     const Plan& plan = rung.plan;
     table.push_back({cat(++number), cat(rung.length), fixed(plan.extension().scale, 4),
                      cat(plan.boundaries().low, "..", plan.boundaries().high),
                      fixed(plan.attention_scale(), 4), fixed(plan.factor().back(), 4)});
+    if (ladder.near()) {
+      table.back().insert(table.back().begin() + 2, {cat(rung.border), cat(rung.shift)});
+    }
   }
   return table;
 }

@@ -72,7 +72,13 @@ double weight_of(const TuneFlags& flags) {
 
 bool is_elastic(const std::string& method) {
   const MethodName name = split_method_name(method);
-  if (find_method(name.method).takes_power) return name.elastic;
+  if (find_method(name.method).takes_power) {
+    if (name.growth == Growth::far) {
+      throw Error(ErrorKind::usage, "tune does not search contexts with a near part",
+                  "give --method power or elastic:power");
+    }
+    return name.grows();
+  }
   throw Error(ErrorKind::usage, cat("tune searches the power family, not ", method),
               "give --method power, or elastic:power for a ladder");
 }

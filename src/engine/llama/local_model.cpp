@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "engine/llama/graph/cell_rows.h"
 #include "engine/llama/graph/score.h"
 #include "engine/llama/loader.h"
 #include "engine/llama/memory.h"
@@ -56,15 +57,54 @@ void LocalModel::use(const Ladder& ladder) {
                     ", ", facts_.geometry.train_length),
                 "make the plan from this model: mrrope plan MODEL ...");
   }
+  if (ladder.near()) check_near(ladder);
   if (ladder.elastic() && !turner_) find_keys();
   injector_->clear();
+  far_.clear();
   injector_->watch_keys(ladder.elastic());
+  const bool two_lists = !facts_.scaling.short_factor.empty();
   for (const Rung& rung : ladder.rungs()) {
-    injector_->add(make_setting(injector_->rotations(), rung.plan,
-                                !facts_.scaling.short_factor.empty(),
-                                ladder.elastic() ? Temperature::on_queries : Temperature::on_both));
+    // Only far keys are under the plan of a ladder with a near part.
+    const Plan& own = ladder.near() ? plan : rung.plan;
+    RotarySetting setting =
+        make_setting(injector_->rotations(), own, two_lists,
+                     ladder.elastic() ? Temperature::on_queries : Temperature::on_both);
+    setting.shift = static_cast<std::int32_t>(rung.shift);
+    injector_->add(std::move(setting));
+    if (ladder.near()) {
+      far_.push_back(
+          make_setting(injector_->rotations(), rung.plan, two_lists, Temperature::on_keys));
+    }
   }
   ladder_ = ladder;
+}
+
+void LocalModel::check_near(const Ladder& ladder) const {
+  if (options_.climb_last) {
+    throw Error(ErrorKind::usage,
+                "--climb last reads early tokens under the last plan, and a "
+                "ladder with a near part has none for them",
+                "leave out --climb");
+  }
+  const std::int64_t window = llama_model_n_swa(model_.get());
+  if (window <= ladder.near()->length) return;
+  throw Error(
+      ErrorKind::unsupported,
+      cat("layers with a sliding window of ", window, " tokens need a near part of at least ",
+          window, " tokens, not ", ladder.near()->length),
+      cat("give --near ", window));
+}
+
+KeyState LocalModel::key_state(std::size_t rung) const {
+  KeyState state;
+  state.near = &injector_->setting(rung);
+  if (far_.empty()) return state;
+  const Rung& r = ladder_->rungs().at(rung);
+  state.shift = r.shift;
+  state.border = r.border;
+  state.far = &far_.at(rung);
+  state.anchored = !ladder_->shifts();
+  return state;
 }
 
 void LocalModel::find_keys() {
@@ -109,7 +149,30 @@ std::int64_t LocalModel::end_of_rung(std::size_t rung) const {
 
 void LocalModel::turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to) {
   llama_synchronize(context_.get());
-  turner_->turn(cells, injector_->setting(from), injector_->setting(to));
+  turner_->turn(cells, key_state(from), key_state(to));
+}
+
+// libllama does not say where it puts a restored sequence. So the keys are saved with their numbers
+// in place of their content, and found by them.
+std::optional<std::vector<std::int32_t>> LocalModel::copy_cells(
+    llama_seq_id sequence, std::span<const std::int32_t> cells) {
+  llama_synchronize(context_.get());
+  std::vector<CellRows> rows;
+  for (const KeyCache& cache : turner_->caches()) rows.emplace_back(cache.tensor, cells);
+  std::vector<std::uint8_t> state(llama_state_seq_get_size(context_.get(), sequence));
+  for (CellRows& r : rows) r.mark();
+  const std::size_t written =
+      llama_state_seq_get_data(context_.get(), state.data(), state.size(), sequence);
+  for (const CellRows& r : rows) r.put(cells);
+  if (written == 0 ||
+      llama_state_seq_set_data(context_.get(), state.data(), written, sequence) == 0)
+    return std::nullopt;
+  std::optional<std::vector<std::int32_t>> found = rows.front().find();
+  for (const CellRows& r : rows) {
+    if (!found || !r.marked_at(*found)) return std::nullopt;
+    r.put(*found);
+  }
+  return found;
 }
 
 std::string LocalModel::description() const {
@@ -232,7 +295,9 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
   batch.logits = outputs_.data();
 
   take_llama_log();
-  injector_->begin(chunks.front().rung);
+  // The positions of the decode before must have been read.
+  if (ladder_ && ladder_->shifts()) llama_synchronize(context_.get());
+  injector_->begin(chunks.front().rung, positions_);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
     throw Error(ErrorKind::usage,

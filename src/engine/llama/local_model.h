@@ -89,10 +89,16 @@ class LocalModel final : public TimelineModel {
   std::size_t rung_at(std::int64_t length) const { return ladder_ ? ladder_->rung_at(length) : 0; }
   std::int64_t end_of_rung(std::size_t rung) const;
   void turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to);
+  // Gives a sequence copies of its own of keys and values that it shares; cells[p] is the cell of
+  // position p. Returns the new cells, or nothing where there is no room or where layers would keep
+  // a token in different cells: the sequence may then be empty and has to be computed again.
+  std::optional<std::vector<std::int32_t>> copy_cells(llama_seq_id sequence,
+                                                      std::span<const std::int32_t> cells);
   bool climbs_last() const noexcept { return options_.climb_last; }
   // Some layers keep a state per sequence in place of keys.
   bool recurrent() const;
   bool grows() const noexcept { return ladder_ && ladder_->elastic(); }
+  bool has_near_part() const noexcept { return ladder_ && ladder_->near(); }
 
   int ubatch() const noexcept { return ubatch_; }
   llama_context* context() const noexcept { return context_.get(); }
@@ -104,6 +110,9 @@ class LocalModel final : public TimelineModel {
  private:
   // Finds out where keys are stored, with one token. Throws Error (unsupported).
   void find_keys();
+  // Throws Error (unsupported) where a model cannot have a near part.
+  void check_near(const Ladder& ladder) const;
+  KeyState key_state(std::size_t rung) const;
 
   // Called with the computed logits inside a decode; whether the probabilities could be computed
   // where they are.
@@ -125,6 +134,8 @@ class LocalModel final : public TimelineModel {
   std::vector<float> probabilities_;
   std::size_t calls_in_place_ = 0;
   std::optional<Ladder> ladder_;  // empty: the model as shipped
+  // With a near part, per rung: the rotation of far keys.
+  std::vector<RotarySetting> far_;
   std::vector<llama_seq_id> free_sequences_;
   // The batch being decoded.
   std::vector<Token> tokens_;

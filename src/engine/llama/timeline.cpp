@@ -87,14 +87,21 @@ void LocalTimeline::check_token(Token token) const {
 void LocalTimeline::climb(std::int64_t length) {
   const std::size_t rung = model_.rung_at(length);
   if (rung == past_->rung) return;
-  if (!tokens_.empty() && past_.use_count() > 1) {
-    // The others stay where they are.
-    const std::vector<Token> again = tokens_;
-    forget();
-    append(again);
-  }
+  if (!tokens_.empty() && past_.use_count() > 1) leave_shared_keys();
   if (!cells_.empty()) model_.turn(cells_, past_->rung, rung);
   past_->rung = rung;
+}
+
+// The others stay where they are.
+void LocalTimeline::leave_shared_keys() {
+  if (auto cells = model_.copy_cells(sequence_, cells_)) {
+    past_ = std::make_shared<Past>(*past_);
+    cells_ = std::move(*cells);
+    return;
+  }
+  const std::vector<Token> again = tokens_;
+  forget();
+  append(again);
 }
 
 void LocalTimeline::keep(std::span<const Token> tokens, std::span<const std::int32_t> cells) {
@@ -269,7 +276,10 @@ void LocalTimeline::truncate(std::int64_t length) {
   // A cache of sliding windows has dropped what was before its window; a state cannot go back.
   const std::int64_t window = llama_model_n_swa(model_.llama());
   const std::int64_t oldest = llama_memory_seq_pos_min(memory, sequence_);
-  const bool reaches_back = window == 0 || oldest <= std::max<std::int64_t>(0, length - window);
+  // Keys that were turned and turned back would no longer be those of the untouched model.
+  const bool exact = !model_.has_near_part() || past_->rung == 0 || model_.rung_at(length) > 0;
+  const bool reaches_back =
+      exact && (window == 0 || oldest <= std::max<std::int64_t>(0, length - window));
   if (length > 0 && reaches_back &&
       llama_memory_seq_rm(memory, sequence_, static_cast<llama_pos>(length), -1)) {
     tokens_.resize(static_cast<std::size_t>(length));

@@ -62,6 +62,8 @@ class LocalTimeline final : public Timeline {
   void extend(const std::vector<Token>& tokens, const Compute& compute);
   // Puts the keys on the rung of this length before the next token is read.
   void climb(std::int64_t length);
+  // Before keys are turned that forks share: copies them, or computes them again.
+  void leave_shared_keys();
   // After a decode: the tokens are part of the timeline.
   void keep(std::span<const Token> tokens, std::span<const std::int32_t> cells);
   // After a failed decode: the cache may hold some of its tokens, the timeline does not.

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
+
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -75,6 +78,108 @@ TEST(Ladder, RefusesInvalidStepsHeadroomsAndLengths) {
   }
   EXPECT_THROW(make_ladder(kTiny, request(1.19, 1, 0)), Error);
   EXPECT_THROW(make_ladder(make_plan(kTiny, {}), 0), Error);
+}
+
+LadderRequest near_request(const char* method, NearPart near, double headroom = 1.25) {
+  LadderRequest r = request(1.5, headroom, 16384);
+  r.extension.method = method;
+  r.near = near;
+  return r;
+}
+
+TEST(NearPart, BorderIsAFunctionOfTheLength) {
+  const NearPart near{200, 60};
+  const Ladder ladder = make_ladder(kTiny, near_request("pi", near));
+  EXPECT_EQ(ladder.rungs().front().length, 1024);
+  EXPECT_EQ(ladder.rungs().front().border, 0);
+  for (std::int64_t n = 1025; n <= 16384; ++n) {
+    const Rung& rung = ladder.rungs()[ladder.rung_at(n)];
+    ASSERT_EQ(rung.border, 60 * ((n - 200) / 60)) << n;
+    ASSERT_GE(n - rung.border, 200);
+    ASSERT_LT(n - rung.border, 260);
+  }
+}
+
+TEST(NearPart, ScaleChangesAtRungsOnlyAndFillsTheWindow) {
+  const NearPart near{256, 256};
+  for (const char* method : {"pi", "pro"}) {
+    const Ladder ladder = make_ladder(kTiny, near_request(method, near));
+    EXPECT_EQ(ladder.shifts(), std::string(method) == "pi");
+    const Ladder grown = make_ladder(kTiny, request(1.5, 1, 16384));
+    for (const Rung& rung : ladder.rungs()) {
+      if (rung.border == 0) continue;
+      // The largest border of the elastic rung that this length is on.
+      const std::int64_t end = grown.rungs()[grown.rung_at(rung.length)].length;
+      const double border = 256.0 * double((end - 256) / 256);
+      const double scale = std::max(1.0, 1.25 * border / 512);
+      EXPECT_NEAR(rung.plan.extension().scale, scale, ladder.shifts() ? 0.01 * scale : 1e-12);
+      // The oldest key, in the slowest pair, is seen inside the window.
+      const double seen =
+          double(rung.length - 1 - rung.border) + double(rung.border) / rung.plan.factor().back();
+      EXPECT_LE(seen, 1024);
+    }
+  }
+}
+
+TEST(NearPart, ShiftKeepsRotationsInsideTheWindow) {
+  const Ladder ladder = make_ladder(kTiny, near_request("pi", {256, 256}, 1.6));
+  for (const Rung& rung : ladder.rungs()) {
+    if (rung.border == 0) continue;
+    const double s = rung.plan.factor().front();
+    EXPECT_EQ(rung.shift, std::llround(double(rung.border) * (1 - 1 / s)));
+    EXPECT_LT(rung.length - 1 - rung.shift, 1024);
+  }
+  // With pairs of different factors nothing is shifted.
+  for (const Rung& rung : make_ladder(kTiny, near_request("pro", {256, 256})).rungs()) {
+    EXPECT_EQ(rung.shift, 0);
+  }
+}
+
+TEST(NearPart, SeesNearKeysAtTheirDistanceAndFarOnesCompressed) {
+  const Ladder far = make_ladder(kTiny, near_request("pro", {256, 256}));
+  const Rung& last = far.rungs().back();
+  EXPECT_EQ(seen_distance(far, 16383, 16383 - 255, 63), 255);
+  EXPECT_EQ(seen_distance(far, 16383, last.border, 63), double(16383 - last.border));
+  EXPECT_DOUBLE_EQ(seen_distance(far, 16383, 0, 63),
+                   double(16383 - last.border) + double(last.border) / last.plan.factor()[63]);
+  EXPECT_DOUBLE_EQ(seen_distance(far, 16383, 0, 0), 16383);  // pro leaves the fastest pair alone
+  EXPECT_EQ(seen_distance(far, 1000, 0, 63), 1000);
+  // The shift is rounded.
+  const Ladder shifted = make_ladder(kTiny, near_request("pi", {256, 256}));
+  const Rung& end = shifted.rungs().back();
+  EXPECT_NEAR(seen_distance(shifted, 16383, 0, 0),
+              double(16383 - end.border) + double(end.border) / end.plan.factor()[0], 0.5);
+  EXPECT_DOUBLE_EQ(seen_distance(make_ladder(kTiny, request(2, 1, 4096)), 4095, 0, 63), 4095 / 4.0);
+}
+
+TEST(NearPart, TemperatureOfFarKeysIsOneUnlessGiven) {
+  LadderRequest r = near_request("yarn", {256, 256});
+  EXPECT_EQ(make_ladder(kTiny, r).rungs().back().plan.attention_scale(), 1);
+  r.extension.parameters.attn_coef = 0.07;
+  EXPECT_GT(make_ladder(kTiny, r).rungs().back().plan.attention_scale(), 1.1);
+}
+
+TEST(NearPart, RefusesWhatDoesNotFit) {
+  const auto refused = [&](const LadderRequest& r, const std::string& word) {
+    try {
+      make_ladder(kTiny, r);
+      ADD_FAILURE() << word;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::usage);
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+      EXPECT_FALSE(error.hint().empty());
+    }
+  };
+  refused(near_request("pi", {0, 10}), "near part of 0");
+  refused(near_request("pi", {10, 0}), "steps of 0");
+  refused(near_request("pi", {1024, 1}), "window of 1024");
+  refused(near_request("pi", {1000, 24}), "window of 1024");
+  refused(near_request("pi", {INT64_MAX, INT64_MAX}), "window of 1024");
+  refused(near_request("pi", {1000, 23}, 1.25), "headroom 1.25");
+  refused(near_request("pi", {200, 1}), "16384 times");
+  for (const char* method : {"none", "dynamic-ntk", "longrope", "custom"}) {
+    refused(near_request(method, {256, 256}), std::string("far:") + method);
+  }
 }
 
 }  // namespace

@@ -231,11 +231,14 @@ TEST(Methods, NamesAreFoundInAnyCase) {
 
 TEST(Methods, LaddersHaveAPrefix) {
   EXPECT_EQ(split_method_name("elastic:pro").method, "pro");
-  EXPECT_TRUE(split_method_name("Elastic:pro").elastic);
-  EXPECT_FALSE(split_method_name("pro").elastic);
+  EXPECT_EQ(split_method_name("Elastic:pro").growth, Growth::elastic);
+  EXPECT_EQ(split_method_name("far:pi").growth, Growth::far);
+  EXPECT_EQ(split_method_name("far:pi").method, "pi");
+  EXPECT_FALSE(split_method_name("pro").grows());
   EXPECT_EQ(split_method_name("vendor").method, "vendor");
-  EXPECT_EQ(join_method_name("pro", true), "elastic:pro");
-  EXPECT_EQ(join_method_name("pro", false), "pro");
+  EXPECT_EQ(join_method_name("pro", Growth::elastic), "elastic:pro");
+  EXPECT_EQ(join_method_name("pi", Growth::far), "far:pi");
+  EXPECT_EQ(join_method_name("pro", Growth::none), "pro");
 }
 
 TEST(Methods, EveryRuleOfAnEngineHasOneMethod) {

@@ -54,7 +54,7 @@ theory::TheoryFigure as_it_runs(const AttentionFlags& flags, const Model& model,
                 cat("give --tokens ", reach, " or fewer, or a larger --ctx"));
   }
   for (const std::string& name : flags.extension.methods) {
-    if (!split_method_name(name).elastic) continue;
+    if (!split_method_name(name).grows()) continue;
     throw Error(ErrorKind::usage,
                 cat(name, " changes its plan while it reads, and this figure is of one plan"),
                 cat("give --methods ", split_method_name(name).method));

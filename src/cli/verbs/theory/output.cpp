@@ -129,6 +129,13 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
   std::vector<theory::NamedPlan> plans;
   for (const Candidate& c : resolve(extension, geometry)) {
     const auto* plan = std::get_if<Plan>(&c.content);
+    if (!plan && std::get<Ladder>(c.content).near()) {
+      throw Error(ErrorKind::usage,
+                  cat(c.name,
+                      " rotates near and far keys differently, and this figure is of one "
+                      "plan"),
+                  "see mrrope theory distance");
+    }
     plans.push_back({c.name, plan ? *plan : std::get<Ladder>(c.content).rungs().back().plan});
     const int dim = plans.back().plan.geometry().rotary_dim;
     if (dim == geometry.rotary_dim) continue;

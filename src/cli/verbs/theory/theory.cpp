@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope theory: the flags of the figures that need no model.
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -57,6 +58,25 @@ void run_factors(const TheoryFlags& flags) {
     }
   }
   print_theory(flags, factors_figure(g, groups));
+}
+
+void run_distance(const TheoryFlags& flags) {
+  const Geometry g = theory_subject(flags.subject).geometry;
+  ExtensionFlags extension = flags.extension;
+  if (extension.methods.empty() && extension.plan_files.empty()) {
+    extension.methods = {"none", "pro", "elastic:pro", "far:pro", "far:pi"};
+  }
+  check_reach(extension);
+  if (!extension.scale && extension.ctx.empty()) extension.scale = kUsualScale;
+  const std::int64_t length = extension.ctx.empty()
+                                  ? std::llround(*extension.scale * double(g.train_length))
+                                  : parse_length(extension.ctx);
+  std::vector<theory::NamedLadder> ladders;
+  for (const Candidate& c : resolve(extension, g)) {
+    const auto* plan = std::get_if<Plan>(&c.content);
+    ladders.push_back({c.name, plan ? make_ladder(*plan, length) : std::get<Ladder>(c.content)});
+  }
+  print_theory(flags, distance_figure(g, ladders, length));
 }
 
 struct BoundFlags : TheoryFlags {
@@ -193,6 +213,16 @@ void add_theory(CLI::App& app) {
       "Examples:\n  mrrope theory factors llama2 --html factors.html    # scales 16 and 4\n"
       "  mrrope theory factors model.gguf --methods yarn,pro --ctx 32k --svg factors.svg");
   f->callback([factors] { run_factors(*factors); });
+
+  auto distance = std::make_shared<TheoryFlags>();
+  CLI::App* s =
+      verb->add_subcommand("distance", "The distance at which tokens are seen, by method");
+  add_theory_subject(*s, *distance);
+  add_theory_output(*s, *distance);
+  s->footer(
+      "Examples:\n  mrrope theory distance llama2 --svg distance.svg    # at scale 16\n"
+      "  mrrope theory distance model.gguf --methods pro,elastic:pro,far:pi --ctx 32k");
+  s->callback([distance] { run_distance(*distance); });
 
   auto bound = std::make_shared<BoundFlags>();
   CLI::App* b = verb->add_subcommand("bound", "The sum of cosines, and where it turns negative");

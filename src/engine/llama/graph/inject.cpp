@@ -31,6 +31,7 @@ enum RopeParameter {
 constexpr double kThetaTolerance = 1e-4;
 
 constexpr const char* kOurName = "mrrope_factors";
+constexpr const char* kOurPositions = "mrrope_positions";
 
 int int_parameter(const ggml_tensor* node, RopeParameter which) { return node->op_params[which]; }
 
@@ -297,10 +298,11 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
           on_top ? own * plan.factor()[i] : bare_theta(r, static_cast<int>(i)) / plan.theta()[i]);
     }
     const double t = plan.attention_scale();
+    const bool carries = r.stored == (temperature == Temperature::on_keys);
     edit.attention = static_cast<float>(
         (temperature == Temperature::on_both ? t
-         : r.stored                          ? 1
-                                             : t * t) *
+         : carries                           ? t * t
+                                             : 1) *
         (on_top ? static_cast<double>(r.attention) : plan.geometry().trained_attention_scale));
     if (on_top) {
       edit.scale = r.scale;
@@ -328,8 +330,10 @@ void Injector::clear() {
   for (auto& entry : divisors_) entry.second.current = false;
 }
 
-void Injector::begin(std::size_t setting) {
+void Injector::begin(std::size_t setting, std::span<const std::int32_t> positions) {
   setting_ = setting;
+  batch_positions_.assign(positions.begin(), positions.end());
+  ++decodes_;
   seen_ = 0;
   failure_.clear();
   rotated_.clear();
@@ -380,11 +384,15 @@ void Injector::visit(ggml_tensor* node) {
   const std::size_t number = setting.edit_of.at(index);
   if (number == kNoEdit) return;
   const RotaryEdit& edit = setting.edits[number];
+  const ggml_backend_buffer_t buffer = node->view_src ? node->view_src->buffer : node->buffer;
+  const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(buffer);
+  const bool moved = std::strcmp(node->src[1]->name, kOurPositions) == 0;
+  if (setting.shift != 0 || moved) {
+    node->src[1] = positions(static_cast<std::size_t>(node->src[1]->ne[0]), type);
+  }
   const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
   if (edit.as_shipped && !edited) return;
-  const ggml_backend_buffer_t buffer = node->view_src ? node->view_src->buffer : node->buffer;
-  node->src[2] =
-      divisors(first_slot_[setting_] + number, edit, ggml_backend_buffer_get_type(buffer));
+  node->src[2] = divisors(first_slot_[setting_] + number, edit, type);
   set_parameter(node, kScale, edit.scale);
   set_parameter(node, kExt, edit.ext);
   set_parameter(node, kAttention, edit.attention);
@@ -433,6 +441,36 @@ void Injector::visit_store(const ggml_tensor* node) {
     ggml_backend_tensor_get(stored.mix, found.mix.data(), 0, ggml_nbytes(stored.mix));
   }
   key_caches_.push_back(std::move(found));
+}
+
+ggml_tensor* Injector::positions(std::size_t count, ggml_backend_buffer_type_t type) {
+  constexpr std::size_t kSections = 4;  // of M-RoPE; for text the last one is 0
+  const std::size_t tokens = batch_positions_.size();
+  if (count != tokens && count != kSections * tokens) {
+    throw Error(ErrorKind::unsupported,
+                cat("a rotation has ", count, " positions for ", tokens, " tokens"));
+  }
+  Positions& p = positions_[{count, type}];
+  if (p.tensor == nullptr) {
+    p.context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
+    ggml_tensor* tensor =
+        ggml_new_tensor_1d(p.context.get(), GGML_TYPE_I32, static_cast<std::int64_t>(count));
+    ggml_set_name(tensor, kOurPositions);
+    p.buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(p.context.get(), type));
+    if (!p.buffer) throw Error(ErrorKind::out_of_memory, "no memory for positions");
+    p.tensor = tensor;
+  }
+  if (p.decode != decodes_) {
+    std::vector<std::int32_t> values(count, 0);
+    const std::int32_t shift = settings_.at(setting_).shift;
+    const std::size_t sections = count == tokens ? 1 : kSections - 1;
+    for (std::size_t i = 0; i < sections * tokens; ++i) {
+      values[i] = batch_positions_[i % tokens] - shift;
+    }
+    ggml_backend_tensor_set(p.tensor, values.data(), 0, count * sizeof(std::int32_t));
+    p.decode = decodes_;
+  }
+  return p.tensor;
 }
 
 ggml_tensor* Injector::divisors(std::size_t slot, const RotaryEdit& edit,

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -69,6 +70,7 @@ struct RotaryEdit {
 struct RotarySetting {
   std::vector<std::size_t> edit_of;  // per rotation: index into edits, or kNoEdit
   std::vector<RotaryEdit> edits;
+  std::int32_t shift = 0;  // edited nodes rotate for position - shift; libllama's own stay
 };
 inline constexpr std::size_t kNoEdit = static_cast<std::size_t>(-1);  // plans do not apply here
 
@@ -78,8 +80,9 @@ inline constexpr std::size_t kNoEdit = static_cast<std::size_t>(-1);  // plans d
 // and libllama takes the long one for any long context, so that the short one must be written even
 // for a plan that changes nothing.
 // Temperature::on_queries puts the square of the plan's temperature on what is not stored and none
-// on what is: the same scores, and keys that differ from plan to plan by a rotation alone.
-enum class Temperature { on_both, on_queries };
+// on what is: the same scores, and keys that differ from plan to plan by a rotation alone. on_keys
+// is the opposite, for plans of some keys only.
+enum class Temperature { on_both, on_queries, on_keys };
 RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& plan,
                            bool lists_switch, Temperature temperature = Temperature::on_both);
 
@@ -94,6 +97,7 @@ class Injector {
   Injector& operator=(const Injector&) = delete;
 
   const std::vector<Rotation>& rotations() const noexcept { return rotations_; }
+  std::size_t decodes() const noexcept { return decodes_; }
 
   // Settings are kept together, so that each decode may use another one. Returns the number to give
   // to begin().
@@ -101,7 +105,8 @@ class Injector {
   void clear();
   const RotarySetting& setting(std::size_t number) const { return settings_.at(number); }
 
-  void begin(std::size_t setting);
+  // positions: of the tokens of this decode.
+  void begin(std::size_t setting, std::span<const std::int32_t> positions);
   // Throws Error (failed) unless the decode showed exactly the rotations of the probe.
   void finish();
 
@@ -124,7 +129,16 @@ class Injector {
     bool current = false;  // has the factors of the present settings
   };
 
+  // Where a shifted setting keeps its positions.
+  struct Positions {
+    LlamaPtr<ggml_context> context;
+    LlamaPtr<ggml_backend_buffer> buffer;
+    ggml_tensor* tensor = nullptr;
+    std::size_t decode = 0;  // whose positions it has
+  };
+
   void visit(ggml_tensor* node);
+  ggml_tensor* positions(std::size_t count, ggml_backend_buffer_type_t type);
   void visit_store(const ggml_tensor* node);
   ggml_tensor* divisors(std::size_t slot, const RotaryEdit& edit, ggml_backend_buffer_type_t type);
   void fail(std::string message);
@@ -135,6 +149,9 @@ class Injector {
   // By slot, count and the kind of memory that a node lives in. Never freed before this object:
   // graphs that libllama reuses may still point there.
   std::map<std::tuple<std::size_t, std::size_t, ggml_backend_buffer_type_t>, Divisors> divisors_;
+  std::map<std::pair<std::size_t, ggml_backend_buffer_type_t>, Positions> positions_;
+  std::vector<std::int32_t> batch_positions_;
+  std::size_t decodes_ = 0;
   std::size_t setting_ = 0;
   std::size_t seen_ = 0;
   bool watching_ = false;

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numbers>
+#include <numeric>
+#include <utility>
 
 #include "base/text.h"
 #include "engine/llama/graph/inject.h"
@@ -19,14 +22,22 @@ constexpr std::size_t kWorkBytes = 16 << 20;
 // Used for a pair that does not move. Finite: a device may compute x / infinity * 0.
 constexpr float kStandStill = 1e30F;
 
+// The two steps of a turn, if it has them.
+struct Steps {
+  bool slopes = false;     // by an angle that grows with the position
+  bool constants = false;  // by an angle that does not
+};
+
 struct Graph {
   LlamaPtr<ggml_context> context;
   ggml_cgraph* graph = nullptr;
   ggml_tensor* rows = nullptr;       // I32: cells to read
   ggml_tensor* positions = nullptr;  // I32
-  // Per cache; the tensors are shared where the numbers are.
+  ggml_tensor* ones = nullptr;       // I32: as many positions of 1
+  // Per cache.
   std::vector<ggml_tensor*> keys;
-  std::vector<ggml_tensor*> divisors;
+  std::vector<ggml_tensor*> slopes;     // divisors of theta; null: no such step
+  std::vector<ggml_tensor*> constants;  // the same
   std::vector<ggml_tensor*> mixes;
 };
 
@@ -41,9 +52,11 @@ ggml_tensor* mixed(ggml_context* c, ggml_tensor* rows, ggml_tensor* mix) {
   return ggml_reshape_2d(c, ggml_mul_mat(c, mix, blocks), rows->ne[0], rows->ne[1]);
 }
 
+// lengths: a factor of the keys' length, per cache.
 Graph build(const std::vector<KeyCache>& caches, const std::vector<std::size_t>& chosen,
-            const std::vector<Rotation>& rotations, std::size_t count) {
-  constexpr std::size_t kNodesPerCache = 16;
+            const std::vector<Rotation>& rotations, std::size_t count, Steps steps,
+            const std::vector<float>& lengths) {
+  constexpr std::size_t kNodesPerCache = 20;
   const std::size_t nodes = kNodesPerCache * chosen.size() + 8;
   Graph g;
   g.context.reset(ggml_init(
@@ -56,26 +69,33 @@ Graph build(const std::vector<KeyCache>& caches, const std::vector<std::size_t>&
     return t;
   };
   g.rows = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
-  g.positions = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
+  if (steps.slopes) g.positions = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
+  if (steps.constants) g.ones = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
   for (const std::size_t i : chosen) {
     const KeyCache& cache = caches[i];
     const Rotation& r = rotations[cache.rotation];
     ggml_tensor* keys =
         ggml_new_tensor_2d(c, cache.tensor->type, cache.tensor->ne[0], cache.tensor->ne[1]);
-    ggml_tensor* divisors = input(ggml_new_tensor_1d(c, GGML_TYPE_F32, r.row / 2));
     ggml_tensor* mix = nullptr;
     if (!cache.mix.empty()) {
       const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(cache.mix.size())));
       mix = input(ggml_new_tensor_2d(c, GGML_TYPE_F32, side, side));
     }
     ggml_tensor* rows = mixed(c, ggml_get_rows(c, keys, g.rows), mix);
-    ggml_tensor* turned =
-        ggml_rope_ext(c, ggml_reshape_3d(c, rows, r.row, cache.heads, n), g.positions, divisors,
-                      r.rotary_dim, pairing_mode(r), 0, r.base, 1, 0, 1, 0, 0);
+    ggml_tensor* turned = ggml_reshape_3d(c, rows, r.row, cache.heads, n);
+    float length = lengths[i];
+    const auto turn = [&](bool wanted, ggml_tensor* positions) -> ggml_tensor* {
+      if (!wanted) return nullptr;
+      ggml_tensor* divisors = input(ggml_new_tensor_1d(c, GGML_TYPE_F32, r.row / 2));
+      turned = ggml_rope_ext(c, turned, positions, divisors, r.rotary_dim, pairing_mode(r), 0,
+                             r.base, 1, 0, std::exchange(length, 1.0F), 0, 0);
+      return divisors;
+    };
+    g.slopes.push_back(turn(steps.slopes, g.positions));
+    g.constants.push_back(turn(steps.constants, g.ones));
     turned = mixed(c, ggml_reshape_2d(c, turned, rows->ne[0], n), mix);
     ggml_build_forward_expand(g.graph, ggml_set_rows(c, keys, turned, g.rows));
     g.keys.push_back(keys);
-    g.divisors.push_back(divisors);
     g.mixes.push_back(mix);
   }
   return g;
@@ -87,6 +107,18 @@ std::vector<double> theta_under(const Rotation& r, const RotaryEdit& edit) {
   edited.scale = edit.scale;
   edited.ext = edit.ext;
   return theta_of(edit.as_shipped ? r : edited);
+}
+
+// What divides a node's bare theta so that it turns pair i by angles[i] per position.
+std::vector<float> divisors_of(const Rotation& r, const std::vector<double>& angles) {
+  std::vector<float> divisors(static_cast<std::size_t>(r.row / 2), kStandStill);
+  for (std::size_t i = 0; i < angles.size(); ++i) {
+    if (angles[i] == 0) continue;
+    const double bare =
+        std::pow(static_cast<double>(r.base), -2.0 * static_cast<double>(i) / r.rotary_dim);
+    divisors[i] = static_cast<float>(bare / angles[i]);
+  }
+  return divisors;
 }
 
 ggml_backend_dev_t device_of(const ggml_tensor* tensor) {
@@ -146,7 +178,8 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
       throw Error(ErrorKind::unsupported, cat("cached keys cannot be turned on ", name));
     }
     set_threads(site.backend.get(), device, threads);
-    const Graph g = build(caches_, site.caches, rotations_, 2);
+    const Graph g = build(caches_, site.caches, rotations_, 2, {true, true},
+                          std::vector<float>(caches_.size(), 1.0F));
     for (int i = 0; i < ggml_graph_n_nodes(g.graph); ++i) {
       const ggml_tensor* node = ggml_graph_node(g.graph, i);
       if (ggml_backend_supports_op(site.backend.get(), node)) continue;
@@ -163,40 +196,83 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
 
 KeyTurner::~KeyTurner() = default;
 
-void KeyTurner::turn(std::span<const std::int32_t> cells, const RotarySetting& from,
-                     const RotarySetting& to) {
-  std::vector<std::vector<float>> divisors(caches_.size());
+bool KeyTurner::Turn::moves() const {
+  const auto still = [](double angle) { return angle == 0; };
+  return length != 1 || !std::all_of(slope.begin(), slope.end(), still) ||
+         !std::all_of(constant.begin(), constant.end(), still);
+}
+
+void KeyTurner::turn(std::span<const std::int32_t> cells, const KeyState& from,
+                     const KeyState& to) {
+  const auto count = static_cast<std::int64_t>(cells.size());
+  const std::int64_t first = std::min({from.border, to.border, count});
+  const std::int64_t second = std::min(std::max(from.border, to.border), count);
+  turn_range(cells, 0, first, from, to);
+  turn_range(cells, first, second, from, to);
+  turn_range(cells, second, count, from, to);
+}
+
+// All keys of the range are on one side of either border.
+void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t first,
+                           std::int64_t end, const KeyState& from, const KeyState& to) {
+  if (first >= end) return;
+  std::vector<Turn> turns(caches_.size());
   bool moves = false;
   std::size_t row = 1;
   for (std::size_t n = 0; n < caches_.size(); ++n) {
     const std::size_t index = caches_[n].rotation;
     const Rotation& r = rotations_[index];
-    const std::vector<double> a = theta_under(r, from.edits.at(from.edit_of.at(index)));
-    const std::vector<double> b = theta_under(r, to.edits.at(to.edit_of.at(index)));
-    divisors[n].assign(static_cast<std::size_t>(r.row / 2), kStandStill);
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (a[i] == b[i]) continue;
-      const double bare =
-          std::pow(static_cast<double>(r.base), -2.0 * static_cast<double>(i) / r.rotary_dim);
-      divisors[n][i] = static_cast<float>(bare / (b[i] - a[i]));
-      moves = true;
-    }
+    Turn& turn = turns[n];
+    turn.slope.assign(static_cast<std::size_t>(r.rotary_dim / 2), 0);
+    turn.constant = turn.slope;
+    const auto add = [&](const KeyState& state, double sign) -> double {
+      const RotaryEdit& near = state.near->edits.at(state.near->edit_of.at(index));
+      const std::vector<double> theta = theta_under(r, near);
+      const bool far = first < state.border;
+      const RotaryEdit& edit = far ? state.far->edits.at(state.far->edit_of.at(index)) : near;
+      const std::vector<double> own = far ? theta_under(r, edit) : theta;
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        const double constant = !far ? -static_cast<double>(state.shift) * theta[i]
+                                : state.anchored
+                                    ? static_cast<double>(state.border) * (theta[i] - own[i])
+                                    : 0;
+        turn.slope[i] += sign * own[i];
+        turn.constant[i] += sign * constant;
+      }
+      return static_cast<double>(edit.attention);
+    };
+    const double length = add(from, -1);
+    turn.length = add(to, 1) / length;
+    // Floats keep few digits of many turns.
+    for (double& angle : turn.constant) angle = std::remainder(angle, 2 * std::numbers::pi);
+    moves = moves || turn.moves();
     row = std::max(row, static_cast<std::size_t>(caches_[n].tensor->ne[0]));
   }
   if (!moves) return;
-  const std::size_t most = std::max<std::size_t>(1, kWorkBytes / (row * sizeof(float)));
+  const auto most =
+      static_cast<std::int64_t>(std::max<std::size_t>(1, kWorkBytes / (row * sizeof(float))));
   for (auto& entry : sites_) {
-    for (std::size_t first = 0; first < cells.size(); first += most) {
-      turn_some(entry.second, cells.subspan(first, std::min(most, cells.size() - first)),
-                static_cast<std::int64_t>(first), divisors);
+    for (std::int64_t at = first; at < end; at += most) {
+      const auto part = cells.subspan(static_cast<std::size_t>(at),
+                                      static_cast<std::size_t>(std::min(most, end - at)));
+      turn_some(entry.second, part, at, turns);
     }
   }
 }
 
 void KeyTurner::turn_some(Site& site, std::span<const std::int32_t> cells,
-                          std::int64_t first_position,
-                          const std::vector<std::vector<float>>& divisors) {
-  const Graph g = build(caches_, site.caches, rotations_, cells.size());
+                          std::int64_t first_position, const std::vector<Turn>& turns) {
+  Steps steps;
+  std::vector<float> lengths;
+  for (const Turn& turn : turns) {
+    const auto moves = [](double angle) { return angle != 0; };
+    steps.slopes = steps.slopes || std::any_of(turn.slope.begin(), turn.slope.end(), moves);
+    steps.constants =
+        steps.constants || std::any_of(turn.constant.begin(), turn.constant.end(), moves);
+    lengths.push_back(static_cast<float>(turn.length));
+  }
+  if (!steps.slopes && !steps.constants) steps.constants = true;  // only the length changes
+  const Graph g = build(caches_, site.caches, rotations_, cells.size(), steps, lengths);
   for (std::size_t n = 0; n < site.caches.size(); ++n) {
     ggml_tensor* cache = caches_[site.caches[n]].tensor;
     if (ggml_backend_tensor_alloc(cache->buffer, g.keys[n], cache->data) != GGML_STATUS_SUCCESS) {
@@ -208,15 +284,25 @@ void KeyTurner::turn_some(Site& site, std::span<const std::int32_t> cells,
                 cat("no room to turn ", cells.size(), " cached keys from one plan to the next"),
                 "give a smaller --ctx, or a plan that does not grow");
   }
-  std::vector<std::int32_t> positions(cells.size());
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    positions[i] = static_cast<std::int32_t>(first_position + static_cast<std::int64_t>(i));
-  }
   ggml_backend_tensor_set(g.rows, cells.data(), 0, cells.size_bytes());
-  ggml_backend_tensor_set(g.positions, positions.data(), 0, ggml_nbytes(g.positions));
+  std::vector<std::int32_t> positions(cells.size(), 1);
+  if (g.ones != nullptr) {
+    ggml_backend_tensor_set(g.ones, positions.data(), 0, ggml_nbytes(g.ones));
+  }
+  if (g.positions != nullptr) {
+    std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first_position));
+    ggml_backend_tensor_set(g.positions, positions.data(), 0, ggml_nbytes(g.positions));
+  }
   for (std::size_t n = 0; n < site.caches.size(); ++n) {
     const std::size_t index = site.caches[n];
-    ggml_backend_tensor_set(g.divisors[n], divisors[index].data(), 0, ggml_nbytes(g.divisors[n]));
+    const Rotation& r = rotations_[caches_[index].rotation];
+    const auto set = [&](ggml_tensor* tensor, const std::vector<double>& angles) {
+      if (tensor == nullptr) return;
+      const std::vector<float> values = divisors_of(r, angles);
+      ggml_backend_tensor_set(tensor, values.data(), 0, ggml_nbytes(tensor));
+    };
+    set(g.slopes[n], turns[index].slope);
+    set(g.constants[n], turns[index].constant);
     if (g.mixes[n] != nullptr) {
       ggml_backend_tensor_set(g.mixes[n], caches_[index].mix.data(), 0, ggml_nbytes(g.mixes[n]));
     }

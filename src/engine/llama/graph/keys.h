@@ -2,10 +2,11 @@
 // The cached keys of a context, and turning them from one plan to another where they are.
 //
 // A key of position m that was rotated under plan A becomes one rotated under plan B by a further
-// rotation of pair i by m * (theta_B,i - theta_A,i). That is a small ggml graph of our own over the
-// cache's tensors, on the device that holds them: rows of some cells are read as F32, rotated and
-// written back in the cache's type. Temperatures stay out of it: under a ladder they are on the
-// queries' side.
+// rotation of pair i by m * (theta_B,i - theta_A,i), and by a constant where a border or a shift
+// moves. That is a small ggml graph of our own over the cache's tensors, on the device that holds
+// them: rows of some cells are read as F32, rotated and written back in the cache's type.
+// Temperatures stay out of it, since under a ladder they are on the queries' side, except for those
+// of far keys.
 //
 // libllama's own K-shift is not used: it rotates every cell and layers without RoPE too, multiplies
 // by the temperature again, needs all keys in types that its kernels rotate, and reserves a graph
@@ -23,7 +24,19 @@
 namespace mrrope::engine {
 
 struct Rotation;
+struct RotaryEdit;
 struct RotarySetting;
+
+// How the cached keys of a timeline are rotated on one rung.
+struct KeyState {
+  const RotarySetting* near = nullptr;  // what decodes write into the nodes of the keys
+  std::int64_t shift = 0;               // near keys are rotated for position - shift
+  std::int64_t border = 0;              // keys of earlier positions are far
+  const RotarySetting* far = nullptr;   // of far keys, if there are any
+  // Far keys are seen from the border: theta_far * m + border * (theta_near - theta_far); otherwise
+  // they are rotated for their positions, theta_far * m, and the shift does the rest.
+  bool anchored = false;
+};
 
 // Where one layer's rotated keys go.
 struct KeyCache {
@@ -49,10 +62,9 @@ class KeyTurner {
   KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& rotations, int threads);
   ~KeyTurner();
 
-  // cells[p] holds the key of position p, rotated under `from`. Waits until all are turned. Throws
-  // Error: out_of_memory, failed; keys may then be under either plan.
-  void turn(std::span<const std::int32_t> cells, const RotarySetting& from,
-            const RotarySetting& to);
+  // cells[p] holds the key of position p, rotated as in `from`. Waits until all are turned. Throws
+  // Error: out_of_memory, failed; keys may then be in either state.
+  void turn(std::span<const std::int32_t> cells, const KeyState& from, const KeyState& to);
 
   const std::vector<KeyCache>& caches() const noexcept { return caches_; }
 
@@ -67,8 +79,18 @@ class KeyTurner {
     std::vector<std::size_t> caches;
   };
 
+  // What happens to the keys of a range of positions in one cache, pair by pair: a further angle of
+  // slope * position + constant, and a factor of their length.
+  struct Turn {
+    std::vector<double> slope;
+    std::vector<double> constant;
+    double length = 1;
+    bool moves() const;
+  };
+  void turn_range(std::span<const std::int32_t> cells, std::int64_t first, std::int64_t end,
+                  const KeyState& from, const KeyState& to);
   void turn_some(Site& site, std::span<const std::int32_t> cells, std::int64_t first_position,
-                 const std::vector<std::vector<float>>& divisors);
+                 const std::vector<Turn>& turns);
 
   std::vector<KeyCache> caches_;
   const std::vector<Rotation>& rotations_;

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ladders with a near part, against attention computed in double from its definition.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "engine/llama/local.h"
+#include "engine/llama/local_model.h"
+#include "support/expect_error.h"
+#include "support/random_model.h"
+#include "support/reference_llama.h"
+#include "support/temp_folder.h"
+
+namespace mrrope::engine {
+namespace {
+
+constexpr int kVocabulary = 128;
+constexpr std::int64_t kWindow = 64;
+constexpr NearPart kNear{12, 10};
+constexpr std::size_t kTokens = 300;
+
+LocalOptions small(const std::string& key_type = "f32") {
+  LocalOptions options;
+  options.context = 1024;
+  options.ubatch = 32;
+  options.threads = 2;
+  options.gpu_layers = 0;
+  options.type_k = key_type;
+  options.type_v = "f32";
+  options.timelines = 3;
+  options.flash_attention = "off";
+  return options;
+}
+
+Metadata small_model(const char* architecture, int rotated = 64) {
+  Metadata m(architecture);
+  m.set("block_count", 2);
+  m.set("vocab_size", kVocabulary);
+  m.set("context_length", int(kWindow));
+  m.set("embedding_length", 128);
+  m.set("feed_forward_length", 192);
+  m.set("attention.head_count", 4);
+  m.set("attention.head_count_kv", 2);
+  m.set("attention.key_length", 64);
+  m.set("attention.value_length", 64);
+  m.set("rope.dimension_count", rotated);
+  m.set("attention.layer_norm_rms_epsilon", 1e-5F);
+  return m;
+}
+
+Ladder near_far(const Geometry& geometry, const char* method, double attn_coef = 0,
+                double headroom = 1.25) {
+  LadderRequest request;
+  request.extension.method = method;
+  if (attn_coef != 0) request.extension.parameters.attn_coef = attn_coef;
+  request.headroom = headroom;
+  request.rung_step = 1.5;
+  request.longest = std::int64_t(kTokens);
+  request.near = kNear;
+  return make_ladder(geometry, request);
+}
+
+std::vector<Token> words(std::size_t count) {
+  std::vector<Token> tokens;
+  for (std::size_t i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<Token>((i * i * 7 + i / 3 * 11) % std::size_t(kVocabulary)));
+  }
+  return tokens;
+}
+
+using Rows = std::vector<std::vector<float>>;
+
+Rows observe(Timeline& timeline, std::span<const Token> tokens) {
+  std::vector<std::size_t> wanted(tokens.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
+  Rows rows;
+  timeline.append_observed(tokens, wanted, [&](std::size_t, std::span<const float> row) {
+    rows.emplace_back(row.begin(), row.end());
+  });
+  return rows;
+}
+
+template <typename A, typename B>
+double difference(const A& a, const B& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::abs(double(a[i]) - double(b[i])));
+  }
+  return most;
+}
+
+// The definition, by rung of the query.
+std::vector<std::vector<double>> by_definition(const std::filesystem::path& path,
+                                               const Ladder& ladder,
+                                               const std::vector<Token>& tokens) {
+  const test::ReferenceLlama model(path);
+  const std::vector<double> theta = trained_theta(ladder.rungs().front().plan.geometry());
+  const auto rung = [&](std::size_t i) -> const Rung& {
+    return ladder.rungs()[ladder.rung_at(std::int64_t(i) + 1)];
+  };
+  const auto angle = [&](std::size_t i, std::size_t j, std::size_t p) {
+    const Rung& r = rung(i);
+    if (std::int64_t(j) >= r.border) return double(i - j) * theta[p];
+    const double factor = r.plan.factor()[p];
+    if (ladder.shifts()) {
+      return (double(i) - double(r.shift)) * theta[p] - double(j) * theta[p] / factor;
+    }
+    return (double(i) - double(r.border)) * theta[p] +
+           (double(r.border) - double(j)) * theta[p] / factor;
+  };
+  const auto weight = [&](std::size_t i, std::size_t j) {
+    const double t = rung(i).plan.attention_scale();
+    return std::int64_t(j) >= rung(i).border ? 1 : t * t;
+  };
+  return model.logits(tokens, angle, weight);
+}
+
+struct Case {
+  const char* architecture;
+  const char* method;
+  double attn_coef = 0;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.architecture << "_" << c.method << (c.attn_coef != 0 ? "_warm" : "");
+}
+
+class NearFar : public testing::TestWithParam<Case> {};
+
+// f32 keys: sums in another order, and angles of up to a few hundred radians in float.
+constexpr double kNoise = 2e-3;
+
+TEST_P(NearFar, MatchesAttentionByDefinition) {
+  const Case& c = GetParam();
+  const RandomModel file(small_model(c.architecture), 5);
+  const auto model = open_local(read_model(file.path()), small());
+  const Ladder ladder = near_far(model->facts().geometry, c.method, c.attn_coef);
+  EXPECT_EQ(ladder.shifts(), std::string(c.method) == "pi");
+  model->use(ladder);
+  const std::vector<Token> tokens = words(kTokens);
+  const auto timeline = model->timeline();
+  const Rows rows = observe(*timeline, tokens);
+  const auto expected = by_definition(file.path(), ladder, tokens);
+  double worst = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    worst = std::max(worst, difference(rows[i], expected[i]));
+  }
+  EXPECT_LE(worst, kNoise);
+  // The test can fail: another near part or another plan is far from this one.
+  LadderRequest other;
+  other.extension.method = c.method;
+  other.longest = std::int64_t(kTokens);
+  other.near = NearPart{20, 10};
+  const auto changed =
+      by_definition(file.path(), make_ladder(model->facts().geometry, other), tokens);
+  EXPECT_GT(difference(rows.back(), changed.back()), 20 * kNoise);
+  std::printf("  worst difference %.1e, of another near part %.1e\n", worst,
+              difference(rows.back(), changed.back()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, NearFar,
+                         testing::Values(Case{"llama", "pi"}, Case{"llama", "pro"},
+                                         Case{"llama", "yarn", 0.1}, Case{"qwen2", "pi", 0.07},
+                                         Case{"qwen2", "uni"}, Case{"qwen2", "power"}),
+                         [](const auto& sample) { return testing::PrintToString(sample.param); });
+
+class Forms : public testing::TestWithParam<const char*> {
+ protected:
+  // F32 keys and rows of the whole text under the ladder, read at once.
+  std::unique_ptr<TimelineModel> open(const LocalOptions& options = small()) {
+    auto model = open_local(read_model(file_.path()), options);
+    model->use(near_far(model->facts().geometry, GetParam()));
+    return model;
+  }
+
+  const RandomModel file_{small_model("qwen2"), 7};
+  const std::vector<Token> tokens_ = words(kTokens);
+};
+
+INSTANTIATE_TEST_SUITE_P(NearFar, Forms, testing::Values("pi", "pro"),
+                         [](const auto& sample) { return std::string(sample.param); });
+
+TEST_P(Forms, InsideTheWindowItIsTheUntouchedModel) {
+  const auto model = open();
+  const Rows grown = observe(*model->timeline(), std::span(tokens_).first(kWindow));
+  model->use(make_ladder(make_plan(model->facts().geometry, {}), 1024));
+  EXPECT_EQ(observe(*model->timeline(), std::span(tokens_).first(kWindow)), grown);
+}
+
+TEST_P(Forms, BatchesDoNotMatter) {
+  const auto model = open();
+  const Rows whole = observe(*model->timeline(), tokens_);
+  const auto timeline = model->timeline();
+  Rows parts;
+  std::size_t size = 1;
+  for (std::size_t at = 0; at < tokens_.size(); at += size) {
+    size = std::min(tokens_.size() - at, at % 23 + 1);
+    for (auto& row : observe(*timeline, std::span(tokens_).subspan(at, size))) {
+      parts.push_back(std::move(row));
+    }
+  }
+  ASSERT_EQ(parts.size(), whole.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    ASSERT_LE(difference(parts[i], whole[i]), kNoise) << i;
+  }
+}
+
+TEST_P(Forms, ForkThatCrossesABorderCopiesItsPast) {
+  const auto model = open();
+  const Rows whole = observe(*model->timeline(), tokens_);
+  const auto timeline = model->timeline();
+  timeline->append(std::span(tokens_).first(101));
+  const auto fork = timeline->fork();
+  const std::size_t before = dynamic_cast<LocalModel&>(*model).injector().decodes();
+  const Rows forked = observe(*fork, std::span(tokens_).subspan(101));
+  const std::size_t decodes = dynamic_cast<LocalModel&>(*model).injector().decodes() - before;
+  EXPECT_GT(fork->rung(), timeline->rung());
+  for (std::size_t i = 101; i < whole.size(); ++i) {
+    ASSERT_LE(difference(forked[i - 101], whole[i]), kNoise) << i;
+  }
+  // Reading the past again would take at least the four ubatches that it fills.
+  const std::size_t rungs = fork->rung() - timeline->rung() + 1;
+  EXPECT_LE(decodes, rungs + (tokens_.size() - 101) / 32 + 1);
+  // The other one has not moved.
+  const Rows rest = observe(*timeline, std::span(tokens_).subspan(101));
+  for (std::size_t i = 101; i < whole.size(); ++i) {
+    ASSERT_LE(difference(rest[i - 101], whole[i]), kNoise) << i;
+  }
+}
+
+TEST_P(Forms, TruncationGoesBack) {
+  const auto model = open();
+  const Rows whole = observe(*model->timeline(), tokens_);
+  const auto timeline = model->timeline();
+  timeline->append(tokens_);
+  timeline->truncate(120);
+  Rows rows = observe(*timeline, std::span(tokens_).subspan(120, 10));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_LE(difference(rows[i], whole[120 + i]), kNoise) << i;
+  }
+  // Back inside the window the past is computed again: bit for bit.
+  timeline->truncate(40);
+  rows = observe(*timeline, std::span(tokens_).subspan(40, 10));
+  const auto fresh = model->timeline();
+  fresh->append(std::span(tokens_).first(40));
+  EXPECT_EQ(observe(*fresh, std::span(tokens_).subspan(40, 10)), rows);
+}
+
+TEST_P(Forms, SavedSequenceKeepsItsBorder) {
+  const test::TempFolder folder;
+  const std::filesystem::path saved = std::filesystem::path(folder.path()) / "sequence";
+  Rows expected;
+  std::size_t rung = 0;
+  {
+    const auto model = open();
+    const auto timeline = model->timeline();
+    timeline->append(std::span(tokens_).first(150));
+    rung = timeline->rung();
+    timeline->save(saved);
+    expected = observe(*timeline, std::span(tokens_).subspan(150, 60));
+  }
+  const auto model = open();
+  const auto timeline = model->restore(saved, rung);
+  const Rows rows = observe(*timeline, std::span(tokens_).subspan(150, 60));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_LE(difference(rows[i], expected[i]), kNoise) << i;
+  }
+}
+
+TEST_P(Forms, TimelinesOnOneRungAreReadTogether) {
+  const auto model = open();
+  const Rows whole = observe(*model->timeline(), tokens_);
+  const auto a = model->timeline();
+  const auto b = model->timeline();
+  a->append(std::span(tokens_).first(150));
+  b->append(std::span(tokens_).first(151));
+  ASSERT_EQ(a->rung(), b->rung());
+  std::vector<std::vector<float>> rows(2);
+  const std::vector<Reading> readings = {{a.get(), std::span(tokens_).subspan(150, 1)},
+                                         {b.get(), std::span(tokens_).subspan(151, 1)}};
+  model->read_together(readings, [&](std::size_t i, std::span<const float> row) {
+    rows[i].assign(row.begin(), row.end());
+  });
+  EXPECT_LE(difference(rows[0], whole[150]), kNoise);
+  EXPECT_LE(difference(rows[1], whole[151]), kNoise);
+}
+
+// What a turn rounds adds up over the turns that a key gets on its way.
+TEST_P(Forms, RoundedKeysStayNearTheReference) {
+  const std::vector<std::vector<double>> expected = [&] {
+    const auto model = open();
+    return by_definition(file_.path(), near_far(model->facts().geometry, GetParam()), tokens_);
+  }();
+  const auto worst = [&](const char* type) {
+    LocalOptions options = small(type);
+    if (std::string(type) == "q8_0") options.flash_attention = "on";
+    const Rows rows = observe(*open(options)->timeline(), tokens_);
+    double most = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      most = std::max(most, difference(rows[i], expected[i]));
+    }
+    return most;
+  };
+  const double f32 = worst("f32");
+  const double f16 = worst("f16");
+  const double bf16 = worst("bf16");
+  const double q8 = worst("q8_0");
+  std::printf("  %s: f32 %.1e, f16 %.1e, bf16 %.1e, q8_0 %.1e\n", GetParam(), f32, f16, bf16, q8);
+  EXPECT_LE(f32, kNoise);
+  EXPECT_LE(f16, 0.05);
+  EXPECT_LE(bf16, 0.4);
+  EXPECT_LE(q8, 0.4);
+}
+
+TEST(NearFarRefusals, AreByName) {
+  const RandomModel file(small_model("qwen2"), 7);
+  LocalOptions options = small();
+  options.climb_last = true;
+  const auto last = open_local(read_model(file.path()), options);
+  EXPECT_ERROR(last->use(near_far(last->facts().geometry, "pi")), usage, "--climb last");
+
+  Metadata windows = small_model("gemma2");
+  windows.set("attention.sliding_window", 32);
+  const RandomModel sliding(windows, 7);
+  const auto model = open_local(read_model(sliding.path()), small());
+  EXPECT_ERROR(model->use(near_far(model->facts().geometry, "pi")), unsupported,
+               "sliding window of 32", "not 12");
+}
+
+}  // namespace
+}  // namespace mrrope::engine
