@@ -35,10 +35,10 @@ TEST(DigitsFigure, TerminalShowsDigitsOfAtMostTwoPlans) {
 TEST(DigitsFigure, ReadsPositionsBack) {
   const TheoryFigure f = digits_figure(kSmall, plans_of({"none", "pro"}, 4), {300, 20000});
   const auto& none = f.json["plans"][0]["positions"];
-  EXPECT_EQ(none[0]["positions"], nlohmann::json::parse("[[300, 300]]"));
+  EXPECT_EQ(none[0]["positions"], nlohmann::ordered_json::parse("[[300, 300]]"));
   EXPECT_TRUE(none[1]["positions"].is_null()) << "its digits write positions below 10000";
   EXPECT_EQ(f.json["plans"][1]["positions"][1]["positions"],
-            nlohmann::json::parse("[[20000, 20000]]"));
+            nlohmann::ordered_json::parse("[[20000, 20000]]"));
   const auto& rows = f.terminal[1].rows;
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].back(), "300");
@@ -50,7 +50,7 @@ TEST(PositionFigure, FindsThePositionOfDigits) {
   const TheoryFigure digits = digits_figure(kSmall, plans, {777});
   const auto values = digits.json["plans"][1]["positions"][0]["digits"].get<std::vector<double>>();
   const TheoryFigure f = position_figure(kSmall, plans, values);
-  EXPECT_EQ(f.json["plans"][1]["positions"], nlohmann::json::parse("[[777, 777]]"));
+  EXPECT_EQ(f.json["plans"][1]["positions"], nlohmann::ordered_json::parse("[[777, 777]]"));
   EXPECT_TRUE(f.json["plans"][0]["positions"].empty()) << "other digits there";
   const TheoryFigure lost = digits_figure(kSmall, plans_of({"none"}, 1), {20001});
   const auto beyond = lost.json["plans"][0]["positions"][0]["digits"].get<std::vector<double>>();
