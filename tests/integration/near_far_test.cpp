@@ -38,7 +38,7 @@ Metadata small_model(const char* architecture, int rotated = 64) {
   m.set("block_count", 2);
   m.set("vocab_size", kVocabulary);
   m.set("context_length", int(kWindow));
-  m.set("embedding_length", 128);
+  m.set("embedding_length", 256);
   m.set("feed_forward_length", 192);
   m.set("attention.head_count", 4);
   m.set("attention.head_count_kv", 2);
@@ -239,12 +239,23 @@ TEST_P(Forms, TruncationGoesBack) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EXPECT_LE(difference(rows[i], whole[120 + i]), kNoise) << i;
   }
-  // Back inside the window the past is computed again: bit for bit.
+}
+
+// Keys that were turned and turned back would not be those of the untouched model.
+TEST_P(Forms, TruncationIntoTheWindowComputesThePastAgain) {
+  const auto model = open();
+  const Injector& injector = dynamic_cast<LocalModel&>(*model).injector();
+  const auto timeline = model->timeline();
+  timeline->append(tokens_);
+  std::size_t before = injector.decodes();
+  timeline->truncate(120);
+  EXPECT_EQ(injector.decodes(), before);
   timeline->truncate(40);
-  rows = observe(*timeline, std::span(tokens_).subspan(40, 10));
-  const auto fresh = model->timeline();
-  fresh->append(std::span(tokens_).first(40));
-  EXPECT_EQ(observe(*fresh, std::span(tokens_).subspan(40, 10)), rows);
+  EXPECT_EQ(injector.decodes(), before + 2);  // ubatches of 32 tokens
+  EXPECT_EQ(timeline->rung(), 0U);
+  before = injector.decodes();
+  timeline->truncate(30);
+  EXPECT_EQ(injector.decodes(), before);
 }
 
 TEST_P(Forms, SavedSequenceKeepsItsBorder) {
@@ -273,20 +284,21 @@ TEST_P(Forms, TimelinesOnOneRungAreReadTogether) {
   const Rows whole = observe(*model->timeline(), tokens_);
   const auto a = model->timeline();
   const auto b = model->timeline();
-  a->append(std::span(tokens_).first(150));
-  b->append(std::span(tokens_).first(151));
+  a->append(std::span(tokens_).first(152));
+  b->append(std::span(tokens_).first(153));
   ASSERT_EQ(a->rung(), b->rung());
   std::vector<std::vector<float>> rows(2);
-  const std::vector<Reading> readings = {{a.get(), std::span(tokens_).subspan(150, 1)},
-                                         {b.get(), std::span(tokens_).subspan(151, 1)}};
+  const std::vector<Reading> readings = {{a.get(), std::span(tokens_).subspan(152, 1)},
+                                         {b.get(), std::span(tokens_).subspan(153, 1)}};
   model->read_together(readings, [&](std::size_t i, std::span<const float> row) {
     rows[i].assign(row.begin(), row.end());
   });
-  EXPECT_LE(difference(rows[0], whole[150]), kNoise);
-  EXPECT_LE(difference(rows[1], whole[151]), kNoise);
+  EXPECT_LE(difference(rows[0], whole[152]), kNoise);
+  EXPECT_LE(difference(rows[1], whole[153]), kNoise);
 }
 
-// What a turn rounds adds up over the turns that a key gets on its way.
+// What a turn rounds adds up over the turns that a key gets on its way. Twice what was measured;
+// the logits of this model have a spread of 1.
 TEST_P(Forms, RoundedKeysStayNearTheReference) {
   const std::vector<std::vector<double>> expected = [&] {
     const auto model = open();
@@ -310,7 +322,7 @@ TEST_P(Forms, RoundedKeysStayNearTheReference) {
   EXPECT_LE(f32, kNoise);
   EXPECT_LE(f16, 0.05);
   EXPECT_LE(bf16, 0.4);
-  EXPECT_LE(q8, 0.4);
+  EXPECT_LE(q8, 0.9);
 }
 
 TEST(NearFarRefusals, AreByName) {

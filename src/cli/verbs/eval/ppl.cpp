@@ -100,10 +100,6 @@ void add_eval_ppl(CLI::App& eval) {
   auto flags = std::make_shared<PplFlags>();
   CLI::App* ppl = eval.add_subcommand("ppl", "Perplexity at every length, one pass per document");
   add_eval_subject(*ppl, flags->eval);
-  // An endpoint is refused with the reason, so the help does not offer one.
-  for (const char* name : {"--endpoint", "--api", "--parallel", "--timeout", "--vocab"}) {
-    ppl->get_option(name)->group("");
-  }
   ppl->add_option("--text", flags->text, "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
       ->type_name("FILE")
       ->take_all();
@@ -133,6 +129,10 @@ void add_eval_ppl(CLI::App& eval) {
       ->type_name("N")
       ->capture_default_str();
   add_eval_output(*ppl, flags->eval);
+  // An endpoint is refused with the reason, so the help does not offer one.
+  for (const char* name : {"--endpoint", "--api", "--parallel", "--timeout", "--vocab"}) {
+    ppl->get_option(name)->group("");
+  }
   ppl->footer(
       "Examples:\n"
       "  mrrope eval ppl model.gguf --methods none,yarn,uni,pro --ctx 8k --text docs/ -o run1\n"
