@@ -40,7 +40,7 @@ TEST_F(ElasticCommand, MatchesTheUntouchedModelInsideTheWindowAndIsBetterBeyond)
   const std::string out = folder_.file("run");
   const CommandResult r =
       run_command("eval ppl " + kModel + " --text " + folder_.file("a.txt") +
-                  " --methods none,pro,elastic:pro --lengths 1k,1200 -o " + out);
+                  " --methods none,pro,elastic:pro,far:pi,far:pro --lengths 1k,1200 -o " + out);
   ASSERT_EQ(r.exit_code, 0) << r.err;
   std::map<std::pair<std::string, int>, double> perplexity;
   const json results = json::parse(read_file(out + "/results.json"));
@@ -52,6 +52,10 @@ TEST_F(ElasticCommand, MatchesTheUntouchedModelInsideTheWindowAndIsBetterBeyond)
   EXPECT_EQ((perplexity[{"elastic:pro", 1024}]), (perplexity[{"none", 1024}]));
   EXPECT_NE((perplexity[{"pro", 1024}]), (perplexity[{"none", 1024}]));
   EXPECT_LT((perplexity[{"elastic:pro", 1200}]), (perplexity[{"none", 1200}]));
+  for (const char* far : {"far:pi", "far:pro"}) {
+    EXPECT_EQ((perplexity[{far, 1024}]), (perplexity[{"none", 1024}])) << far;
+    EXPECT_LT((perplexity[{far, 1200}]), (perplexity[{"none", 1200}])) << far;
+  }
 }
 
 TEST_F(ElasticCommand, IsTheDefaultOfGenerate) {
@@ -83,6 +87,28 @@ TEST_F(ElasticCommand, ResumesASavedSession) {
   const CommandResult other = run_command(common + " --method pro");
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_TRUE(contains(other.err, "belongs to another plan")) << other.err;
+}
+
+TEST_F(ElasticCommand, ResumesASessionWithANearPart) {
+  const std::string common = "generate " + kModel + " --ctx 1500 --json -n 4 -f " +
+                             folder_.file("a.txt") + " --session " + folder_.file("session");
+  const CommandResult first = run_command(common + " --method far:pi");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_GT(json::parse(first.out)["rung"], 1);
+  const CommandResult second = run_command(common + " --method far:pi");
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(json::parse(first.out)["text"], json::parse(second.out)["text"]);
+  EXPECT_EQ(json::parse(second.out)["prompt_tokens"], 1);
+  const CommandResult other = run_command(common + " --method far:pi --near 300");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(contains(other.err, "belongs to another plan")) << other.err;
+  const CommandResult last = run_command(common + " --method far:pi --climb last");
+  EXPECT_EQ(last.exit_code, 2);
+  EXPECT_TRUE(contains(last.err, "--climb last")) << last.err;
+  const CommandResult exported =
+      run_command("export " + kModel + " --method far:pi --ctx 4k -o " + folder_.file("out.gguf"));
+  EXPECT_NE(exported.exit_code, 0);
+  EXPECT_TRUE(contains(exported.err, "no file can express")) << exported.err;
 }
 
 TEST_F(ElasticCommand, NeverOverwritesAFileThatIsNotASession) {

@@ -56,6 +56,8 @@ TEST(Manual, VerbsBelowOthersAreInThePageAndInEveryCompletion) {
       fish,
       "'__fish_seen_subcommand_from eval; and __fish_seen_subcommand_from ppl' -l text -r -F"));
   EXPECT_TRUE(contains(fish, "elastic:pro"));
+  EXPECT_TRUE(contains(fish, "far:pro"));
+  EXPECT_FALSE(contains(fish, "far:custom"));
   EXPECT_TRUE(contains(fish, "paper/ppl-llama3"));
 }
 
@@ -86,6 +88,7 @@ TEST(Manual, BashCompletesVerbsFlagsMethodsPresetsAndFiles) {
   EXPECT_EQ(offers("plan --method un"), "uni");
   EXPECT_EQ(offers("plan --methods yarn,un"), "yarn,uni");
   EXPECT_EQ(offers("plan --method elastic : un"), "uni");
+  EXPECT_EQ(offers("plan --method far : un"), "uni");
   EXPECT_EQ(offers("generate ti"), "tiny.gguf");
   EXPECT_EQ(offers("eval ppl tiny.gguf --text te"), "texts");
   EXPECT_EQ(offers("eval ppl tiny.gguf -o t"), "texts");

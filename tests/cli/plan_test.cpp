@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "support/command.h"
@@ -91,6 +92,58 @@ TEST(PlanCommand, WritesALadderFileThatReadsBack) {
   EXPECT_EQ(j["rungs"].back()["length"], 32768);
   EXPECT_EQ(j["rungs"].back()["scale"], 10);
   EXPECT_TRUE(contains(run_command("plan --plan " + file).out, "13 rungs"));
+}
+
+TEST(PlanCommand, WritesALadderWithANearPartThatReadsBack) {
+  const TempFolder folder;
+  const std::string file = folder.file("far.json");
+  ASSERT_EQ(plan("--method far:pi --ctx 32k --near 1k --near-step 512 --headroom 1.25 -o " + file)
+                .exit_code,
+            0);
+  const CommandResult again = run_command("plan --plan " + file + " --json");
+  EXPECT_EQ(again.out, read_file(file)) << again.err;
+  const json j = json::parse(again.out);
+  EXPECT_EQ(j["method"], "far:pi");
+  EXPECT_EQ(j["near"]["length"], 1024);
+  EXPECT_EQ(j["near"]["step"], 512);
+  EXPECT_EQ(j["parameters"]["attn_coef"], 0);
+  EXPECT_EQ(j["rungs"].front()["border"], 0);
+  EXPECT_EQ(j["rungs"].back()["border"], 31744);
+  // A key at 0 is seen at 31744 / 2048 of its distance from the border.
+  EXPECT_EQ(j["rungs"].back()["scale"], 31744 / 2048.0);
+  EXPECT_EQ(j["rungs"].back()["shift"], 31744 - 2048);
+  const std::string table = run_command("plan --plan " + file).out;
+  EXPECT_TRUE(contains(table, "the last 1024 to 1535 tokens are near")) << table;
+  for (const auto& change :
+       {json::parse(R"([{"op":"remove","path":"/near"}])"),
+        json::parse(R"([{"op":"replace","path":"/near/step","value":1}])"),
+        json::parse(R"([{"op":"replace","path":"/near/length","value":4000}])"),
+        json::parse(R"([{"op":"replace","path":"/near/length","value":-5}])"),
+        json::parse(R"([{"op":"replace","path":"/longest","value":1099511627776}])"),
+        json::parse(R"([{"op":"replace","path":"/rungs/2/border","value":1}])"),
+        json::parse(R"([{"op":"replace","path":"/rungs/2/shift","value":1}])"),
+        json::parse(R"([{"op":"replace","path":"/method","value":"elastic:pi"}])"),
+        json::parse(R"([{"op":"replace","path":"/method","value":"far:none"}])")}) {
+    write_file(file, j.patch(change).dump());
+    const CommandResult r = run_command("plan --plan " + file);
+    EXPECT_EQ(r.exit_code, 4) << change << r.err;
+  }
+}
+
+TEST(PlanCommand, RefusesANearPartByName) {
+  for (const auto& [flags, part] : std::map<std::string, std::string>{
+           {"--method far:pi --near 4k", "no room for far keys in a window of 4096"},
+           {"--method far:pi --near-step 0", "'0' is not a length"},
+           {"--method far:pi --near-step 1", "at most 4096"},
+           {"--method far:none", "far:none"},
+           {"--method far:custom --factors 1,2", "far:custom"},
+           {"--method far:dynamic-ntk", "far:dynamic-ntk"},
+           {"--method far:longrope", "far:longrope"},
+           {"--method pro --near 1k", "not for pro"}}) {
+    const CommandResult r = plan(flags + " --ctx 32k");
+    EXPECT_EQ(r.exit_code, 2) << flags;
+    EXPECT_TRUE(contains(r.err, part)) << r.err;
+  }
 }
 
 TEST(PlanCommand, RefusesAPlanFileWhoseNumbersWereEdited) {
