@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
+#include "cli/args/test_cut.h"
 #include "core/methods.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"
@@ -300,7 +301,8 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   options.approximate = flags.approximate;
   options.native = flags.native;
   const exporting::GgufExport exported = plan_gguf_export(gguf, job.model, job.plan, options);
-  const std::int64_t tokens = proof::proof_length(job.model, job.length, flags.verify == "full");
+  const std::int64_t tokens =
+      cut_length(proof::proof_length(job.model, job.length, flags.verify == "full"));
   engine::LocalOptions engine;
   if (!flags.no_verify) engine = with_devices(proof::proof_options(job.model, tokens), flags);
   std::uint64_t total = 0;
