@@ -50,6 +50,7 @@ TEST(Export, WritesAndVerifiesTheTinyModel) {
   EXPECT_EQ(json["proof"]["tokens"], 1280);
   EXPECT_EQ(json["proof"]["largest"], 0.0);
   EXPECT_GT(json["proof"]["without_plan"], 0.5);
+  EXPECT_EQ(json["proof"]["conclusive"], true);
   const Gguf file = read_gguf(folder / "out.gguf");
   EXPECT_EQ(file.rope_factors("rope_freqs.weight").back(), 4);
   EXPECT_TRUE(read_file(kTiny) == before) << "the input was touched";

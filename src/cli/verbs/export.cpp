@@ -165,7 +165,8 @@ nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
                     {"positions", proof->positions},
                     {"largest", proof->largest},
                     {"noise", proof->noise},
-                    {"without_plan", proof->without_plan}};
+                    {"without_plan", proof->without_plan},
+                    {"conclusive", proof->conclusive}};
   } else {
     out["proof"] = nullptr;
   }
@@ -209,12 +210,14 @@ void print(const exporting::GgufExport& e, const Job& job,
               << significant(100 * e.temperature_error, 3) << " %\n";
   }
   if (proof) {
-    std::cout << "  verified: stock libllama running this file matches the source model under "
-              << (e.fit ? "that YaRN" : "the plan") << "\n  (" << proof->tokens
-              << " tokens, all logits at " << proof->positions << " positions; largest difference "
-              << significant(proof->largest, 3) << " standard deviations, rounding alone "
-              << significant(proof->noise, 3) << ", effect of the plan "
-              << significant(proof->without_plan, 3) << ")\n";
+    std::cout << (proof->conclusive ? "  verified" : "  not conclusive")
+              << ": stock libllama running this file matches the source model under "
+              << (e.fit ? "that YaRN" : "the plan")
+              << (proof->conclusive ? "" : ",\n  but rounding hides what the plan changes")
+              << "\n  (" << proof->tokens << " tokens, all logits at " << proof->positions
+              << " positions; largest difference " << significant(proof->largest, 3)
+              << " standard deviations, rounding alone " << significant(proof->noise, 3)
+              << ", effect of the plan " << significant(proof->without_plan, 3) << ")\n";
   } else {
     std::cout << "  not verified\n";
   }
