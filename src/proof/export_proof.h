@@ -22,6 +22,9 @@ struct GgufProof {
   double largest = 0;         // between the two
   double noise = 0;           // between the plan and one whose factors differ by a millionth
   double without_plan = 0;    // between the source with and without the plan
+  // Whether a file without the plan would have been rejected. In a quantised model rounding can
+  // grow larger than the effect of a plan.
+  bool conclusive = false;
 };
 
 // Tokens of the prompt: min(1.25 x the old window, 4096); full: without the limit.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/text.h"
 #include "core/methods.h"
@@ -15,7 +16,8 @@ namespace {
 
 constexpr std::int64_t kLongestPrompt = 4096;
 constexpr std::size_t kPositions = 16;
-constexpr std::size_t kSignalPrompt = 512;  // tokens on which the plan's own effect is measured
+// Tokens on which the plan's own effect is measured where the graph is the same.
+constexpr std::size_t kSignalPrompt = 512;
 
 // What still counts as equal. The same graph gives the same bits. Reordered rows round sums
 // differently, and with keys libllama computes the angles itself, in float; how much a difference
@@ -35,14 +37,16 @@ bool has_same_graph(exporting::GgufWay way) {
               "this is a bug in mrrope or in its table of architectures: please report it");
 }
 
-// Any tokens will do; these are spread over the vocabulary.
-std::vector<Token> prompt(std::int64_t length, int vocabulary) {
+// Spread over the vocabulary, after the model's BOS: without it some models magnify rounding even
+// more.
+std::vector<Token> prompt(std::int64_t length, int vocabulary, std::optional<Token> bos) {
   std::vector<Token> tokens;
   std::uint64_t state = 12345;
   for (std::int64_t i = 0; i < length; ++i) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     tokens.push_back(static_cast<Token>((state >> 33) % static_cast<std::uint64_t>(vocabulary)));
   }
+  if (bos) tokens.front() = *bos;
   return tokens;
 }
 
@@ -191,8 +195,8 @@ engine::LocalOptions proof_options(const Model& source, std::int64_t tokens) {
 }
 
 std::int64_t proof_work(const exporting::GgufExport& exported, std::int64_t tokens) {
-  const std::int64_t passes = has_same_graph(exported.way) ? 2 : 3;
-  return passes * tokens + 2 * std::min<std::int64_t>(tokens, kSignalPrompt);
+  if (!has_same_graph(exported.way)) return 4 * tokens;
+  return 2 * tokens + 2 * std::min<std::int64_t>(tokens, kSignalPrompt);
 }
 
 GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::GgufExport& exported,
@@ -208,24 +212,27 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::Ggu
   std::vector<std::size_t> wanted;
   {
     const auto model = open_local(source, options);
-    text = prompt(tokens, model->vocabulary());
+    text = prompt(tokens, model->vocabulary(), model->bos());
     wanted = spread(text.size());
     proof.positions = wanted.size();
     const auto rows = [&](const Plan& p, const std::vector<Token>& t,
                           const std::vector<std::size_t>& w) {
       return injected(*model, p, options, t, w, on_tokens);
     };
+    const Plan none = make_plan(plan.geometry(), {});
     expected = rows(effective, text, wanted);
-    if (!has_same_graph(exported.way)) {
+    if (has_same_graph(exported.way)) {
+      const std::vector<Token> front(
+          text.begin(),
+          text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), kSignalPrompt)));
+      const std::vector<std::size_t> last{front.size() - 1};
+      const Rows with = rows(effective, front, last);
+      proof.without_plan = apart(with, rows(none, front, last));
+    } else {
+      // At the same positions as the rounding, which it must exceed.
       proof.noise = apart(expected, rows(nudged(effective), text, wanted));
+      proof.without_plan = apart(expected, rows(none, text, wanted));
     }
-    const std::vector<Token> front(
-        text.begin(),
-        text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), kSignalPrompt)));
-    const std::vector<std::size_t> last{front.size() - 1};
-    Extension none;
-    const Rows with = rows(effective, front, last);
-    proof.without_plan = apart(with, rows(make_plan(plan.geometry(), none), front, last));
   }
   std::vector<std::filesystem::path> files;
   for (const GgufFileOut& file : exported.files) files.push_back(file.path);
@@ -236,6 +243,7 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::Ggu
                 significant(proof.largest, 3),
                 " standard deviations (allowed: ", significant(limit, 3), ")"));
   }
+  proof.conclusive = has_same_graph(exported.way) || proof.without_plan > limit;
   return proof;
 }
 

@@ -49,9 +49,25 @@ TEST(Export, WritesAndVerifiesTheTinyModel) {
   EXPECT_EQ(json["proof"]["tokens"], 1280);
   EXPECT_EQ(json["proof"]["largest"], 0.0);
   EXPECT_GT(json["proof"]["without_plan"], 0.5);
+  EXPECT_EQ(json["proof"]["conclusive"], true);
   const Gguf file = read_gguf(folder / "out.gguf");
   EXPECT_EQ(file.rope_factors("rope_freqs.weight").back(), 4);
   EXPECT_TRUE(read_file(kTiny) == before) << "the input was touched";
+}
+
+// A plan that changes less than the rounding of a quantised model: the comparison would accept the
+// source too.
+TEST(Export, SaysIfRoundingHidesThePlan) {
+  const TempFolder folder;
+  const std::string command = "export " + kTiny +
+                              " --method pi --scale 1.0001 --native --force -o " +
+                              folder.file("out.gguf");
+  const CommandResult json = run_command(command + " --json");
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_EQ(nlohmann::json::parse(json.out)["proof"]["conclusive"], false) << json.out;
+  const CommandResult text = run_command(command);
+  EXPECT_TRUE(contains(text.out, "not conclusive")) << text.out;
+  EXPECT_FALSE(contains(text.out, "verified")) << text.out;
 }
 
 TEST(Export, ReadsAPlanFileAndRefusesToOverwrite) {

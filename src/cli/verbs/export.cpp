@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
+#include "cli/args/test_cut.h"
 #include "core/methods.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"
@@ -170,7 +171,8 @@ nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
                     {"positions", proof->positions},
                     {"largest", proof->largest},
                     {"noise", proof->noise},
-                    {"without_plan", proof->without_plan}};
+                    {"without_plan", proof->without_plan},
+                    {"conclusive", proof->conclusive}};
   } else {
     out["proof"] = nullptr;
   }
@@ -214,12 +216,14 @@ void print(const exporting::GgufExport& e, const Job& job,
               << significant(100 * e.temperature_error, 3) << " %\n";
   }
   if (proof) {
-    std::cout << "  verified: stock libllama running this file matches the source model under "
-              << (e.fit ? "that YaRN" : "the plan") << "\n  (" << proof->tokens
-              << " tokens, all logits at " << proof->positions << " positions; largest difference "
-              << significant(proof->largest, 3) << " standard deviations, rounding alone "
-              << significant(proof->noise, 3) << ", effect of the plan "
-              << significant(proof->without_plan, 3) << ")\n";
+    std::cout << (proof->conclusive ? "  verified" : "  not conclusive")
+              << ": stock libllama running this file matches the source model under "
+              << (e.fit ? "that YaRN" : "the plan")
+              << (proof->conclusive ? "" : ",\n  but rounding hides what the plan changes")
+              << "\n  (" << proof->tokens << " tokens, all logits at " << proof->positions
+              << " positions; largest difference " << significant(proof->largest, 3)
+              << " standard deviations, rounding alone " << significant(proof->noise, 3)
+              << ", effect of the plan " << significant(proof->without_plan, 3) << ")\n";
   } else {
     std::cout << "  not verified\n";
   }
@@ -306,7 +310,8 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   options.approximate = flags.approximate;
   options.native = flags.native;
   const exporting::GgufExport exported = plan_gguf_export(gguf, job.model, job.plan, options);
-  const std::int64_t tokens = proof::proof_length(job.model, job.length, flags.verify == "full");
+  const std::int64_t tokens =
+      cut_length(proof::proof_length(job.model, job.length, flags.verify == "full"));
   engine::LocalOptions engine;
   if (!flags.no_verify) engine = with_devices(proof::proof_options(job.model, tokens), flags);
   std::uint64_t total = 0;

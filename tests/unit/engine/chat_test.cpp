@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <nlohmann/json.hpp>
+
 #include "engine/llama/vocabulary.h"
 #include "mrrope/error.h"
 #include "support/byte_vocabulary.h"
@@ -95,6 +97,34 @@ TEST(ChatRenderer, DoesNotCountAddressSpaceReservedBefore) {
     EXPECT_EQ(render(renderer, kPlain, content), "<user>" + content + "<assistant>");
   }
   munmap(reserved, size);
+}
+
+// Templates of llama.cpp's source, one for each family, as recorded by tools/record_chats.py.
+TEST(ChatRenderer, RendersAsTransformersDoes) {
+  const auto golden = nlohmann::json::parse(test::read_file(MRROPE_GOLDEN_DIR "/chats.json"));
+  ChatRenderer renderer;
+  for (const auto& [name, recorded] : golden.at("templates").items()) {
+    const std::string source = test::read_file(std::string(MRROPE_CHAT_TEMPLATES "/") + name);
+    ASSERT_FALSE(source.empty()) << name;
+    for (const auto& [title, conversation] : golden.at("conversations").items()) {
+      SCOPED_TRACE(name + ", " + title);
+      std::vector<ChatMessage> messages;
+      for (const auto& m : conversation) messages.push_back({m.at("role"), m.at("content")});
+      const std::string prompt = renderer.render(
+          {source, recorded.at("bos"), recorded.at("eos"), false}, messages, milliseconds(60000));
+      if (const auto& expected = recorded.at("prompts").at(title); !expected.is_null()) {
+        EXPECT_EQ(prompt, expected.get<std::string>());
+        continue;
+      }
+      // Refused by transformers: a system message in a template without that role. It becomes part
+      // of the first user message.
+      ASSERT_EQ(messages.at(0).role, "system");
+      messages.at(1).content = messages.at(0).content + "\n" + messages.at(1).content;
+      messages.erase(messages.begin());
+      EXPECT_EQ(prompt, renderer.render({source, recorded.at("bos"), recorded.at("eos"), false},
+                                        messages, milliseconds(60000)));
+    }
+  }
 }
 
 TEST(ChatTemplate, RunsInASeparateProcess) {

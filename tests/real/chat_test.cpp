@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chat templates of real models give the prompts that transformers gives, as recorded by
+// tools/record_chats.py.
+#include "engine/llama/vocabulary.h"
+#include "mrrope/error.h"
+#include "real/models.h"
+
+namespace mrrope::engine {
+namespace {
+
+using RealChat = test::RealModel;
+
+TEST_P(RealChat, RendersAsTransformersDoes) {
+  const auto golden = nlohmann::json::parse(std::ifstream(MRROPE_GOLDEN_DIR "/chats.json"));
+  const nlohmann::json& recorded = golden.at("models").at(GetParam());
+  const auto vocabulary = open_vocabulary(path);
+  const auto prompt = [&](const nlohmann::json& conversation) {
+    std::vector<ChatMessage> messages;
+    for (const auto& m : conversation) messages.push_back({m.at("role"), m.at("content")});
+    return vocabulary->apply_chat_template(messages);
+  };
+  for (const auto& [name, conversation] : golden.at("conversations").items()) {
+    SCOPED_TRACE(name);
+    if (!recorded.is_null()) {
+      EXPECT_EQ(prompt(conversation), recorded.at("prompts").at(name).get<std::string>());
+      continue;
+    }
+    // A model without instruction tuning.
+    try {
+      ADD_FAILURE() << "a prompt without a template: " << prompt(conversation);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+      EXPECT_NE(std::string(error.what()).find("has no chat template"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+MRROPE_REAL_MODELS(RealChat, testing::ValuesIn(test::kRealModels));
+
+}  // namespace
+}  // namespace mrrope::engine
