@@ -77,7 +77,11 @@ def model_chat(path):
     def token(name):
         return tokens.contents(int(fields[f"tokenizer.ggml.{name}_token_id"].contents()))
 
-    return recorded(fields["tokenizer.chat_template"].contents(), token("bos"), token("eos"))
+    chat = recorded(fields["tokenizer.chat_template"].contents(), token("bos"), token("eos"))
+    # Some have their vendor's system prompt in them.
+    chat["prompts"] = {name: hashlib.sha256(prompt.encode()).hexdigest()
+                       for name, prompt in chat["prompts"].items()}
+    return chat
 
 
 def main():

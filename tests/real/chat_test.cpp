@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chat templates of real models give the prompts that transformers gives, as recorded by
-// tools/record_chats.py.
+// The chat templates of real models give the prompts that transformers gives, whose hashes
+// tools/record_chats.py has recorded.
+#include "base/sha256.h"
 #include "engine/llama/vocabulary.h"
 #include "mrrope/error.h"
 #include "real/models.h"
@@ -22,7 +23,8 @@ TEST_P(RealChat, RendersAsTransformersDoes) {
   for (const auto& [name, conversation] : golden.at("conversations").items()) {
     SCOPED_TRACE(name);
     if (!recorded.is_null()) {
-      EXPECT_EQ(prompt(conversation), recorded.at("prompts").at(name).get<std::string>());
+      const std::string made = prompt(conversation);
+      EXPECT_EQ(sha256(made), recorded.at("prompts").at(name).get<std::string>()) << made;
       continue;
     }
     // A model without instruction tuning.
