@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "base/files/source.h"
 #include "base/text.h"
 #include "eval/score/rouge_lsum.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
@@ -322,7 +323,7 @@ double infinitebench_official(const std::string& task, const ordered_json& answe
     for (const std::string& gold : texts(answer)) best = std::max(best, rouge_lsum(gold, text));
     return best;
   }
-  throw Error(ErrorKind::corrupt, cat("InfiniteBench has no task '", task, "'"),
+  throw Error(ErrorKind::corrupt, cat("InfiniteBench has no task ", shown(task)),
               "this run was made by another version of mrrope");
 }
 
