@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "mrrope/plan.h"
@@ -44,7 +45,8 @@ struct LadderRequest {
 
 class Ladder {
  public:
-  const std::vector<Rung>& rungs() const noexcept { return rungs_; }
+  const std::vector<Rung>& rungs() const& noexcept { return rungs_; }
+  std::vector<Rung> rungs() && { return std::move(rungs_); }
   bool elastic() const noexcept { return rungs_.size() > 1; }
   std::int64_t longest() const noexcept { return rungs_.back().length; }
 
