@@ -76,7 +76,7 @@ TEST(RootsFigure, SaysWhereTheOrderFlips) {
     return methods[c]["first_negative"][i].get<int>();
   };
   int ahead = 0;
-  nlohmann::json flips = nlohmann::json::array();
+  nlohmann::ordered_json flips = nlohmann::ordered_json::array();
   int before = 0;
   for (std::size_t i = 0; i < scales.size(); ++i) {
     const int now = root(2, i) > root(1, i) ? 1 : root(2, i) < root(1, i) ? -1 : 0;
