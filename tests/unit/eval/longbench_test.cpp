@@ -81,7 +81,7 @@ TEST_F(Longbench, ScoresByDomainDifficultyAndLength) {
 
 TEST_F(Longbench, ReplyWithoutALetterIsWrongAndCounted) {
   ReadingModel silent_model(roomy(), [](const std::string&) { return "B, I suppose"; });
-  const SampleSuite suite = read(ordered_json({item(1, "Multi-Document QA", "B")}).dump());
+  const SampleSuite suite = read(ordered_json::array({item(1, "Multi-Document QA", "B")}).dump());
   RunFolder memory;
   Progress silent;
   const SampleResults results =
@@ -91,9 +91,9 @@ TEST_F(Longbench, ReplyWithoutALetterIsWrongAndCounted) {
 }
 
 TEST_F(Longbench, DropsOrTruncatesLongItems) {
-  const std::string data =
-      ordered_json({item(1, "Multi-Document QA", "B"), item(2, "Multi-Document QA", "B", 5000)})
-          .dump();
+  const std::string data = ordered_json::array({item(1, "Multi-Document QA", "B"),
+                                                item(2, "Multi-Document QA", "B", 5000)})
+                               .dump();
   SampleSuite suite = read(data);
   EXPECT_EQ(suite.sets[0].count, 1u);
   ASSERT_EQ(notes_.size(), 1u);
@@ -109,9 +109,9 @@ TEST_F(Longbench, DropsOrTruncatesLongItems) {
 
 TEST_F(Longbench, ComparesTheLogitsOfFourLetters) {
   options_.mode = "letters";
-  const SampleSuite suite =
-      read(ordered_json({item(1, "Multi-Document QA", "A"), item(2, "Multi-Document QA", "B", 60)})
-               .dump());
+  const SampleSuite suite = read(ordered_json::array({item(1, "Multi-Document QA", "A"),
+                                                      item(2, "Multi-Document QA", "B", 60)})
+                                     .dump());
   ASSERT_EQ(suite.sets[0].letters.size(), 4u);
   EXPECT_EQ(suite.sets[0].letters[1], std::vector<Token>{'B'});  // " B" is two tokens here
   RunFolder memory;
@@ -134,17 +134,17 @@ TEST_F(Longbench, ReadsJsonLinesAndNamesBadItems) {
   };
   fails("{}", "not a list");
   fails("[3]", "item 1 is not a JSON object");
-  fails(ordered_json({good, good}).dump(), "item 2: _id q1 is given twice");
+  fails(ordered_json::array({good, good}).dump(), "item 2: _id q1 is given twice");
   for (const char* field : {"_id", "answer", "context", "choice_C", "domain"}) {
     ordered_json bad = good;
     bad.erase(field);
-    fails(ordered_json({bad}).dump(), field);
+    fails(ordered_json::array({bad}).dump(), field);
   }
   ordered_json bad = good;
   bad["answer"] = "E";
-  fails(ordered_json({bad}).dump(), "not A-D");
+  fails(ordered_json::array({bad}).dump(), "not A-D");
   bad["answer"] = 3;
-  fails(ordered_json({bad}).dump(), "not text but number");
+  fails(ordered_json::array({bad}).dump(), "not text but number");
   fails("[", "data.json");
   expect_error(ErrorKind::usage, "no item", [&] { read("[]"); });
   options_.mode = "guess";
