@@ -15,11 +15,17 @@
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
 #include "support/architecture_cases.h"
+#include "support/observe.h"
 #include "support/random_model.h"
 #include "support/temp_folder.h"
 
 namespace mrrope::engine {
 namespace {
+
+using test::largest_difference;
+using test::observe;
+using test::Rows;
+using test::words;
 
 // On the CPU, unless MRROPE_TEST_GPU is set.
 int gpu_layers() { return std::getenv("MRROPE_TEST_GPU") != nullptr ? -1 : 0; }
@@ -49,34 +55,6 @@ Ladder growing(const Geometry& geometry, const char* method, std::int64_t longes
   request.headroom = headroom;
   request.longest = longest;
   return make_ladder(geometry, request);
-}
-
-std::vector<Token> words(std::size_t count, int vocabulary = 128) {
-  std::vector<Token> tokens;
-  for (std::size_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<Token>((i * i * 7 + i / 3 * 11) % std::size_t(vocabulary)));
-  }
-  return tokens;
-}
-
-using Rows = std::vector<std::vector<float>>;
-
-Rows observe(Timeline& timeline, std::span<const Token> tokens) {
-  std::vector<std::size_t> wanted(tokens.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
-  Rows rows;
-  timeline.append_observed(tokens, wanted, [&](std::size_t, std::span<const float> row) {
-    rows.emplace_back(row.begin(), row.end());
-  });
-  return rows;
-}
-
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    most = std::max(most, std::abs(double(a[i]) - double(b[i])));
-  }
-  return most;
 }
 
 // One cached key as the rotation left it: read as float, the mixing for quantised keys undone.
@@ -273,7 +251,7 @@ TEST(Elastic, TimelinesCanBeReadTogether) {
     }
     batches += readings.size() > 1;
     model->read_together(readings, [&](std::size_t i, std::span<const float> row) {
-      worst = std::max(worst, largest_difference(alone[last[i]], {row.begin(), row.end()}));
+      worst = std::max(worst, largest_difference(alone[last[i]], row));
     });
   }
   EXPECT_GT(batches, 5U);

@@ -8,12 +8,18 @@
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "support/expect_error.h"
+#include "support/observe.h"
 #include "support/random_model.h"
 #include "support/reference_llama.h"
 #include "support/temp_folder.h"
 
 namespace mrrope::engine {
 namespace {
+
+using test::largest_difference;
+using test::observe;
+using test::Rows;
+using test::words;
 
 constexpr int kVocabulary = 128;
 constexpr std::int64_t kWindow = 64;
@@ -59,35 +65,6 @@ Ladder near_far(const Geometry& geometry, const char* method, double attn_coef =
   request.longest = std::int64_t(kTokens);
   request.near = kNear;
   return make_ladder(geometry, request);
-}
-
-std::vector<Token> words(std::size_t count) {
-  std::vector<Token> tokens;
-  for (std::size_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<Token>((i * i * 7 + i / 3 * 11) % std::size_t(kVocabulary)));
-  }
-  return tokens;
-}
-
-using Rows = std::vector<std::vector<float>>;
-
-Rows observe(Timeline& timeline, std::span<const Token> tokens) {
-  std::vector<std::size_t> wanted(tokens.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
-  Rows rows;
-  timeline.append_observed(tokens, wanted, [&](std::size_t, std::span<const float> row) {
-    rows.emplace_back(row.begin(), row.end());
-  });
-  return rows;
-}
-
-template <typename A, typename B>
-double difference(const A& a, const B& b) {
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    most = std::max(most, std::abs(double(a[i]) - double(b[i])));
-  }
-  return most;
 }
 
 // The definition, by rung of the query.
@@ -144,7 +121,7 @@ TEST_P(NearFar, MatchesAttentionByDefinition) {
   const auto expected = by_definition(file.path(), ladder, tokens);
   double worst = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    worst = std::max(worst, difference(rows[i], expected[i]));
+    worst = std::max(worst, largest_difference(rows[i], expected[i]));
   }
   EXPECT_LE(worst, kNoise);
   // The test can fail: another near part or another plan is far from this one.
@@ -154,9 +131,9 @@ TEST_P(NearFar, MatchesAttentionByDefinition) {
   other.near = NearPart{20, 10};
   const auto changed =
       by_definition(file.path(), make_ladder(model->facts().geometry, other), tokens);
-  EXPECT_GT(difference(rows.back(), changed.back()), 20 * kNoise);
+  EXPECT_GT(largest_difference(rows.back(), changed.back()), 20 * kNoise);
   std::printf("  worst difference %.1e, of another near part %.1e\n", worst,
-              difference(rows.back(), changed.back()));
+              largest_difference(rows.back(), changed.back()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, NearFar,
@@ -202,7 +179,7 @@ TEST_P(Forms, BatchesDoNotMatter) {
   }
   ASSERT_EQ(parts.size(), whole.size());
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    ASSERT_LE(difference(parts[i], whole[i]), kNoise) << i;
+    ASSERT_LE(largest_difference(parts[i], whole[i]), kNoise) << i;
   }
 }
 
@@ -217,7 +194,7 @@ TEST_P(Forms, ForkThatCrossesABorderCopiesItsPast) {
   const std::size_t decodes = dynamic_cast<LocalModel&>(*model).injector().decodes() - before;
   EXPECT_GT(fork->rung(), timeline->rung());
   for (std::size_t i = 101; i < whole.size(); ++i) {
-    ASSERT_LE(difference(forked[i - 101], whole[i]), kNoise) << i;
+    ASSERT_LE(largest_difference(forked[i - 101], whole[i]), kNoise) << i;
   }
   // Reading the past again would take at least the four ubatches that it fills.
   const std::size_t rungs = fork->rung() - timeline->rung() + 1;
@@ -225,7 +202,7 @@ TEST_P(Forms, ForkThatCrossesABorderCopiesItsPast) {
   // The other one has not moved.
   const Rows rest = observe(*timeline, std::span(tokens_).subspan(101));
   for (std::size_t i = 101; i < whole.size(); ++i) {
-    ASSERT_LE(difference(rest[i - 101], whole[i]), kNoise) << i;
+    ASSERT_LE(largest_difference(rest[i - 101], whole[i]), kNoise) << i;
   }
 }
 
@@ -237,7 +214,7 @@ TEST_P(Forms, TruncationGoesBack) {
   timeline->truncate(120);
   Rows rows = observe(*timeline, std::span(tokens_).subspan(120, 10));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_LE(difference(rows[i], whole[120 + i]), kNoise) << i;
+    EXPECT_LE(largest_difference(rows[i], whole[120 + i]), kNoise) << i;
   }
 }
 
@@ -275,7 +252,7 @@ TEST_P(Forms, SavedSequenceKeepsItsBorder) {
   const auto timeline = model->restore(saved, rung);
   const Rows rows = observe(*timeline, std::span(tokens_).subspan(150, 60));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_LE(difference(rows[i], expected[i]), kNoise) << i;
+    EXPECT_LE(largest_difference(rows[i], expected[i]), kNoise) << i;
   }
 }
 
@@ -293,8 +270,8 @@ TEST_P(Forms, TimelinesOnOneRungAreReadTogether) {
   model->read_together(readings, [&](std::size_t i, std::span<const float> row) {
     rows[i].assign(row.begin(), row.end());
   });
-  EXPECT_LE(difference(rows[0], whole[152]), kNoise);
-  EXPECT_LE(difference(rows[1], whole[153]), kNoise);
+  EXPECT_LE(largest_difference(rows[0], whole[152]), kNoise);
+  EXPECT_LE(largest_difference(rows[1], whole[153]), kNoise);
 }
 
 // What a turn rounds adds up over the turns that a key gets on its way. Twice what was measured;
@@ -310,7 +287,7 @@ TEST_P(Forms, RoundedKeysStayNearTheReference) {
     const Rows rows = observe(*open(options)->timeline(), tokens_);
     double most = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      most = std::max(most, difference(rows[i], expected[i]));
+      most = std::max(most, largest_difference(rows[i], expected[i]));
     }
     return most;
   };

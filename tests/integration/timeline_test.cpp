@@ -12,11 +12,16 @@
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/error.h"
+#include "support/gguf_edit.h"
+#include "support/observe.h"
 #include "support/random_model.h"
 #include "support/temp_folder.h"
 
 namespace mrrope::engine {
 namespace {
+
+using test::observe;
+using test::Rows;
 
 // Nats. Other batch boundaries and other cells of the cache change the order of float sums.
 constexpr double kNoise = 1e-4;
@@ -57,19 +62,6 @@ std::vector<Token> text(std::size_t count) {
   std::vector<Token> tokens = tiny().tokenize(source, true, false);
   tokens.resize(count);
   return tokens;
-}
-
-using Rows = std::vector<std::vector<float>>;
-
-Rows observe(Timeline& timeline, std::span<const Token> tokens) {
-  std::vector<std::size_t> wanted(tokens.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
-  Rows rows;
-  timeline.append_observed(tokens, wanted, [&](std::size_t index, std::span<const float> row) {
-    EXPECT_EQ(index, rows.size());
-    rows.emplace_back(row.begin(), row.end());
-  });
-  return rows;
 }
 
 ErrorKind kind_of(const std::function<void()>& act) {
@@ -501,6 +493,31 @@ TEST(Timeline, GenerationStops) {
   options.on_text = [&](std::string_view) { return ++pieces < 3; };
   EXPECT_EQ(timeline->generate(options).finish, "cancelled");
   EXPECT_EQ(pieces, 3);
+}
+
+TEST(Timeline, AnEmptyAnswerHasAGapToo) {
+  tiny().use(ladder("none", 1));
+  const std::vector<Token> tokens = text(100);
+  const auto timeline = tiny().timeline();
+  timeline->append(tokens);
+  GenerateOptions options;
+  options.max_tokens = 1;
+  const Generation one = timeline->generate(options);
+  ASSERT_GT(one.smallest_gap, 0);
+
+  // The same model, whose first token now ends the text.
+  const test::TempFolder folder;
+  const auto path = folder.path() / "ends.gguf";
+  test::edit_gguf(MRROPE_TINY_MODEL, path, [](const std::string&) { return false; }, {},
+                  {integer_key("tokenizer.ggml.eot_token_id", GgufType::u32,
+                               static_cast<std::uint64_t>(one.tokens.at(0)))});
+  const auto model = open_local(read_model(path), small());
+  const auto ends = model->timeline();
+  ends->append(tokens);
+  const Generation none = ends->generate(options);
+  EXPECT_TRUE(none.tokens.empty());
+  EXPECT_EQ(none.finish, "stop");
+  EXPECT_EQ(none.smallest_gap, one.smallest_gap);
 }
 
 TEST(Timeline, SameSeedGivesTheSameSamples) {

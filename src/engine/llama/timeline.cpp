@@ -325,7 +325,7 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
   const std::string rest = stream.finish();
   result.text += rest;
   if (!rest.empty() && options.on_text && result.finish != "cancelled") options.on_text(rest);
-  if (chooser.greedy() && !result.tokens.empty()) result.smallest_gap = smallest_gap;
+  if (chooser.greedy() && std::isfinite(smallest_gap)) result.smallest_gap = smallest_gap;
   return result;
 }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests of timelines share: token streams without meaning, the logits after every token, and
+// how far two rows are apart.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "model/timeline_model.h"
+
+namespace mrrope::test {
+
+using Rows = std::vector<std::vector<float>>;
+
+inline std::vector<Token> words(std::size_t count, int vocabulary = 128) {
+  std::vector<Token> tokens;
+  for (std::size_t i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<Token>((i * i * 7 + i / 3 * 11) % std::size_t(vocabulary)));
+  }
+  return tokens;
+}
+
+inline Rows observe(Timeline& timeline, std::span<const Token> tokens) {
+  std::vector<std::size_t> wanted(tokens.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
+  Rows rows;
+  timeline.append_observed(tokens, wanted, [&](std::size_t index, std::span<const float> row) {
+    EXPECT_EQ(index, rows.size());
+    rows.emplace_back(row.begin(), row.end());
+  });
+  return rows;
+}
+
+template <typename A, typename B>
+double largest_difference(const A& a, const B& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double most = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    most = std::max(most, std::abs(double(a[i]) - double(b[i])));
+  }
+  return most;
+}
+
+}  // namespace mrrope::test
