@@ -47,7 +47,7 @@ fs::path project_files() {
                 "unset it, or set it to the folder of the mrrope sources");
   }
   const fs::path bin = executable_folder();
-  const fs::path installed = bin.empty() ? bin : (bin / MRROPE_SHARE).lexically_normal();
+  fs::path installed = bin.empty() ? bin : (bin / MRROPE_SHARE).lexically_normal();
   if (!installed.empty() && complete(installed)) return installed;
   if (complete(MRROPE_SOURCE)) return MRROPE_SOURCE;
   throw Error(

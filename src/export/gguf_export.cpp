@@ -439,9 +439,9 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
       GgufFileOut file;
       file.path = options.split ? part_path(options.out, n + 1, before) : options.out;
       file.alignment = part.alignment;
-      file.keys = n == 0 ? keys_of(c, part, d.way, std::move(keys), !options.split)
-                         : std::vector<GgufKeyOut>();
-      if (n > 0) {
+      if (n == 0) {
+        file.keys = keys_of(c, part, d.way, keys, !options.split);
+      } else {
         for (const GgufKeyValue& record : part.key_values) {
           file.keys.push_back(copied(part, record, record.key));
         }

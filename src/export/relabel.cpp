@@ -74,7 +74,9 @@ std::uint64_t rows_of(const std::vector<std::uint64_t>& dims) {
 
 // Heads of queries and keys at the front of the rows of a tensor that is_rotated().
 std::uint64_t rotated_heads(const std::string& name, std::uint64_t rows, const Model& model) {
-  if (is_fused(name)) return static_cast<std::uint64_t>(model.heads + model.kv_heads);
+  if (is_fused(name)) {
+    return static_cast<std::uint64_t>(model.heads) + static_cast<std::uint64_t>(model.kv_heads);
+  }
   return rows / static_cast<std::uint64_t>(model.key_length);
 }
 

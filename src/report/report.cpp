@@ -133,8 +133,7 @@ DataTable method_table(const std::vector<RunRecord>& records) {
 }
 
 std::string table_html(const DataTable& table) {
-  DataTable copy = table;
-  std::string html = to_html(copy);
+  std::string html = to_html(table);
   for (std::size_t at = 0; (at = html.find("+-", at)) != std::string::npos;) {
     html.replace(at, 2, "&#177;");
   }

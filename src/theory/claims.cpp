@@ -44,12 +44,13 @@ TheoryFigure claims_figure(const std::vector<report::RunRecord>& runs) {
     const auto line = [](const char* what, const std::string& text) {
       return text.empty() ? std::string() : cat("  ", what, ": ", text, "\n");
     };
-    words += cat("\n", c.id, ": ", to_string(c.state), " (", c.place, ")\n", line("says", c.says),
-                 line("decided by", c.rule), line("found", c.found), line("measured", c.measured),
-                 line("other settings", c.elsewhere),
-                 c.measured.empty() ? line(c.state == ClaimState::needs_model ? "to decide it" : "to measure it",
-                                         c.command)
-                                  : "");
+    words += cat(
+        "\n", c.id, ": ", to_string(c.state), " (", c.place, ")\n", line("says", c.says),
+        line("decided by", c.rule), line("found", c.found), line("measured", c.measured),
+        line("other settings", c.elsewhere),
+        c.measured.empty()
+            ? line(c.state == ClaimState::needs_model ? "to decide it" : "to measure it", c.command)
+            : "");
   }
   std::string summary = cat(claims.size(), " claims:");
   for (const ClaimState state :

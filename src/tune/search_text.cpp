@@ -22,7 +22,7 @@ std::vector<Token> answer_tokens(const Tokenizer& model, const eval::NeedleForm&
   const std::string blank = form.name == "chat" ? "" : " ";
   const std::string before = model.detokenize(needle.question);
   for (const std::string& text : {blank + needle.answer, needle.answer}) {
-    const std::vector<Token> tokens = model.tokenize(text, false, false);
+    std::vector<Token> tokens = model.tokenize(text, false, false);
     std::vector<Token> both = needle.question;
     both.insert(both.end(), tokens.begin(), tokens.end());
     if (model.detokenize(both) == before + blank + needle.answer) return tokens;

@@ -240,7 +240,7 @@ void check_plain_name(std::string_view file, std::string_view name) {
 std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::string_view name,
                                     const std::filesystem::path& also) {
   check_plain_name(folder.string(), name);
-  const std::filesystem::path path = folder / std::string(name);
+  std::filesystem::path path = folder / std::string(name);
   std::error_code error;
   const auto target = std::filesystem::canonical(path, error);
   if (error) return path;  // does not exist: opening it will say so

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only for the tests of this project: MRROPE_TEST_CUT=D[,S[,F]] makes the texts of a run short while
-// its command stays as it is. Plans are made for the lengths that were asked for, so scales stay
-// too.
+// Only for the tests of this project: MRROPE_TEST_CUT=D[,S[,F]] makes the texts of a run short
+// while its command stays as it is. Plans are made for the lengths that were asked for, so scales
+// stay too.
 #pragma once
 
 #include <cstddef>

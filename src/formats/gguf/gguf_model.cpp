@@ -237,7 +237,7 @@ Gguf read_gguf(const std::filesystem::path& path) {
   const auto leads_to = std::filesystem::canonical(path, error).parent_path();
   for (std::uint64_t number = 1; number <= name->count; ++number) {
     if (number == name->number) {
-      model.parts.push_back(std::move(part));
+      model.parts.push_back(part);
       continue;
     }
     const auto file = plain_file_in(path.parent_path(), part_name(*name, number), leads_to);

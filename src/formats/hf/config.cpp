@@ -285,8 +285,9 @@ void read_rotation(const Keys& keys, const RopeKeys& rope, const ConfigDefaults&
   geometry.rotary_dim = static_cast<int>(rotated);
   if (design) {
     // The first part of the pairs turns at the speed of the whole head, the rest never.
-    const auto turning = static_cast<std::size_t>(part * double(head / 2));
-    facts.factors.assign(static_cast<std::size_t>(head / 2), 1e30);
+    const std::int64_t pairs = head / 2;
+    const auto turning = static_cast<std::size_t>(part * double(pairs));
+    facts.factors.assign(static_cast<std::size_t>(pairs), 1e30);
     std::fill_n(facts.factors.begin(), turning, 1.0);
     facts.factors_are_design = true;
   }

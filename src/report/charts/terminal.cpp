@@ -72,7 +72,7 @@ class Canvas {
   std::string row(int y, bool colour) const {
     std::string out;
     for (int x = 0; x < columns_; ++x) {
-      const Cell& cell = cells_[std::size_t(y * columns_ + x)];
+      const Cell& cell = cells_[index(x, y)];
       if (cell.letter != 0) {
         out += cell.letter;
       } else if (cell.dots == 0) {
@@ -90,7 +90,10 @@ class Canvas {
     int colour = 0;
     char letter = 0;
   };
-  Cell& at(int x, int y) { return cells_[std::size_t(y * columns_ + x)]; }
+  std::size_t index(int x, int y) const {
+    return std::size_t(y) * std::size_t(columns_) + std::size_t(x);
+  }
+  Cell& at(int x, int y) { return cells_[index(x, y)]; }
 
   int columns_, rows_;
   std::vector<Cell> cells_;

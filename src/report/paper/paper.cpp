@@ -125,7 +125,7 @@ std::string paper_cell(const ordered_json& table, const ordered_json& row, std::
 }
 
 std::string paper_task(const ordered_json& table, const ordered_json& column) {
-  const auto task = table.at("task").get<std::string>();
+  auto task = table.at("task").get<std::string>();
   if (column.is_number() || column == "average") return task;
   return cat(task, "/", column.get<std::string>());
 }

@@ -78,7 +78,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options, std::in
   const bool one = task.queries * task.values == 1;
   const Prompt prompt = options.prompts.at(one ? "ruler/niah.one" : "ruler/niah.many");
   const std::uint64_t seed = options.seed;
-  const auto needles_of = std::size_t(task.keys * task.values);
+  const auto needles_of = std::size_t(task.keys) * std::size_t(task.values);
   Drafter drafter;
   drafter.least = task.haystack == "essay" ? 50 : std::int64_t(needles_of);
   drafter.draft = [=](std::int64_t units, std::size_t index) {
