@@ -30,6 +30,9 @@ struct Rung {
 struct NearPart {
   std::int64_t length = 0;  // W: at least so many tokens are near
   std::int64_t step = 0;    // w: the border moves by so many tokens, so fewer than W + w are near
+  // Far keys are seen at whole positions, floor(j / factor), as in Self-Extend. For one factor
+  // only.
+  bool floors = false;
 
   bool operator==(const NearPart&) const = default;
 };
@@ -58,7 +61,8 @@ class Ladder {
   double headroom() const noexcept { return headroom_; }
 
   const std::optional<NearPart>& near() const noexcept { return near_; }
-  // Far keys stand still while the scale does, and queries are shifted: all pairs share a factor.
+  // Far keys keep their rotation while the scale does, and queries are shifted: all pairs share a
+  // factor.
   bool shifts() const noexcept { return shifts_; }
 
  private:

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::pair<std::string_view, Growth> kPrefixes[] = {{"elastic:", Growth::elastic},
                                                              {"far:", Growth::far}};
+constexpr std::string_view kSelfExtend = "self-extend";
 
 std::vector<double> constant(const Request& r, double value) {
   return std::vector<double>(pair_count(r.geometry), value);
@@ -212,7 +213,13 @@ bool has_far_form(std::string_view method) {
   return row.reach == Reach::scale && !row.info.takes_lists;
 }
 
+Growth growth_of(const Ladder& ladder) noexcept {
+  if (ladder.near()) return ladder.near()->floors ? Growth::self_extend : Growth::far;
+  return ladder.elastic() ? Growth::elastic : Growth::none;
+}
+
 MethodName split_method_name(std::string_view name) {
+  if (lower_case(name) == kSelfExtend) return {"pi", Growth::self_extend};
   for (const auto& [prefix, growth] : kPrefixes) {
     if (lower_case(name.substr(0, prefix.size())) != prefix) continue;
     return {std::string(name.substr(prefix.size())), growth};
@@ -221,6 +228,7 @@ MethodName split_method_name(std::string_view name) {
 }
 
 std::string join_method_name(std::string_view method, Growth growth) {
+  if (growth == Growth::self_extend) return std::string(kSelfExtend);
   for (const auto& [prefix, g] : kPrefixes) {
     if (g == growth) return cat(prefix, method);
   }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mrrope/plan.h"
+#include "mrrope/ladder.h"
 
 namespace mrrope {
 
@@ -55,14 +55,18 @@ const Method& method_row(std::string_view name);
 const Method* method_of_rule(std::string_view native);
 
 // "pro" names a static plan, "elastic:pro" a ladder of such plans, "far:pro" a ladder whose plans
-// apply to far keys alone. Names that are not methods (rows of tables, such as "vendor") are
-// returned unchanged.
-enum class Growth { none, elastic, far };
+// apply to far keys alone, and "self-extend" far:pi with far keys at whole positions. Names that
+// are not methods (rows of tables, such as "vendor") are returned unchanged.
+enum class Growth { none, elastic, far, self_extend };
 struct MethodName {
   std::string method;
   Growth growth = Growth::none;
   bool grows() const noexcept { return growth != Growth::none; }
+  bool has_near_part() const noexcept {
+    return growth == Growth::far || growth == Growth::self_extend;
+  }
 };
+Growth growth_of(const Ladder& ladder) noexcept;
 // Whether the factors of a method follow from a scale, as those of far keys must.
 bool has_far_form(std::string_view method);
 MethodName split_method_name(std::string_view name);

@@ -202,8 +202,8 @@ ordered_json ladder_json(const Ladder& ladder) {
   const Plan& last = ladder.rungs().back().plan;
   ordered_json out;
   out["geometry"] = geometry_json(last.geometry());
-  out["method"] =
-      join_method_name(last.extension().method, ladder.near() ? Growth::far : Growth::elastic);
+  out["method"] = join_method_name(last.extension().method,
+                                   ladder.near() ? growth_of(ladder) : Growth::elastic);
   out["scale"] = last.extension().scale;
   out["parameters"] = parameters_json(last.extension().parameters);
   out["rung_step"] = ladder.rung_step();
@@ -252,9 +252,10 @@ std::variant<Plan, Ladder> plan_or_ladder_from_json(const json& in) {
   request.rung_step = number_at(in, "rung_step");
   request.headroom = number_at(in, "headroom");
   request.longest = integer_at(in, "longest");
-  if (name.growth == Growth::far) {
+  if (name.has_near_part()) {
     const json& near = member(in, "near");
-    request.near = NearPart{integer_at(near, "length"), integer_at(near, "step")};
+    request.near = NearPart{integer_at(near, "length"), integer_at(near, "step"),
+                            name.growth == Growth::self_extend};
   }
   const Geometry g = geometry_from_json(member(in, "geometry"));
   Ladder ladder = made([&] { return make_ladder(g, request); });

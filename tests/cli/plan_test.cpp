@@ -130,6 +130,20 @@ TEST(PlanCommand, WritesALadderWithANearPartThatReadsBack) {
   }
 }
 
+TEST(PlanCommand, SelfExtendIsALadderThatReadsBack) {
+  const TempFolder folder;
+  const std::string file = folder.file("plan.json");
+  ASSERT_EQ(plan("--method Self-Extend --ctx 32k -o " + file).exit_code, 0);
+  const CommandResult again = run_command("plan --plan " + file);
+  EXPECT_TRUE(contains(again.out, "self-extend: ")) << again.out << again.err;
+  EXPECT_TRUE(contains(again.out, "seen at whole positions")) << again.out;
+  json j = json::parse(read_file(file));
+  EXPECT_EQ(j["method"], "self-extend");
+  j["method"] = "far:pi";  // the same numbers, seen otherwise
+  EXPECT_NE(run_command("plan --plan " + folder.write("far.json", j.dump()).string()).out,
+            again.out);
+}
+
 TEST(PlanCommand, RefusesANearPartByName) {
   for (const auto& [flags, part] : std::map<std::string, std::string>{
            {"--method far:pi --near 4k", "no room for far keys in a window of 4096"},

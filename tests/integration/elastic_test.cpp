@@ -15,6 +15,7 @@
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
 #include "support/architecture_cases.h"
+#include "support/cached_keys.h"
 #include "support/observe.h"
 #include "support/random_model.h"
 #include "support/temp_folder.h"
@@ -22,9 +23,12 @@
 namespace mrrope::engine {
 namespace {
 
+using test::Keys;
 using test::largest_difference;
 using test::observe;
+using test::read_keys;
 using test::Rows;
+using test::turn_error;
 using test::words;
 
 // On the CPU, unless MRROPE_TEST_GPU is set.
@@ -55,74 +59,6 @@ Ladder growing(const Geometry& geometry, const char* method, std::int64_t longes
   request.headroom = headroom;
   request.longest = longest;
   return make_ladder(geometry, request);
-}
-
-// One cached key as the rotation left it: read as float, the mixing for quantised keys undone.
-std::vector<double> read_key(const KeyCache& cache, std::int64_t cell) {
-  const std::size_t width = std::size_t(cache.tensor->ne[0]);
-  std::vector<std::uint8_t> raw(ggml_row_size(cache.tensor->type, cache.tensor->ne[0]));
-  ggml_backend_tensor_get(cache.tensor, raw.data(), std::size_t(cell) * cache.tensor->nb[1],
-                          raw.size());
-  std::vector<float> row(width);
-  if (cache.tensor->type == GGML_TYPE_F32) {
-    std::memcpy(row.data(), raw.data(), raw.size());
-  } else {
-    ggml_get_type_traits(cache.tensor->type)->to_float(raw.data(), row.data(), cache.tensor->ne[0]);
-  }
-  std::vector<double> key(row.begin(), row.end());
-  if (cache.mix.empty()) return key;
-  const auto side = std::size_t(std::lround(std::sqrt(double(cache.mix.size()))));
-  for (std::size_t block = 0; block < width; block += side) {
-    for (std::size_t i = 0; i < side; ++i) {
-      double sum = 0;
-      for (std::size_t j = 0; j < side; ++j) {
-        sum += double(cache.mix[i * side + j]) * double(row[block + j]);
-      }
-      key[block + i] = sum;
-    }
-  }
-  return key;
-}
-
-using Keys = std::vector<std::vector<std::vector<double>>>;  // by cache, by position
-
-Keys read_keys(const LocalModel& model, std::size_t count) {
-  Keys keys;
-  for (const KeyCache& cache : model.injector().key_caches()) {
-    keys.emplace_back();
-    // A single timeline fills cells in order.
-    for (std::size_t cell = 0; cell < count; ++cell) {
-      keys.back().push_back(read_key(cache, std::int64_t(cell)));
-    }
-  }
-  return keys;
-}
-
-// The largest error of a key element over the largest element, of keys that must be `before` turned
-// from plan to plan.
-double turn_error(const LocalModel& model, const Keys& before, const Keys& after, const Plan& from,
-                  const Plan& to) {
-  double worst = 0;
-  double largest = 0;
-  const Rotation& first = model.injector().rotations()[model.injector().key_caches()[0].rotation];
-  const auto row = std::size_t(first.row);
-  for (std::size_t c = 0; c < before.size(); ++c) {
-    for (std::size_t p = 0; p < before[c].size(); ++p) {
-      std::vector<double> expected = before[c][p];
-      for (std::size_t head = 0; head + row <= expected.size(); head += row) {
-        turn_reference(from, to, double(p), std::span(expected).subspan(head, row));
-      }
-      // turn_reference multiplies by the ratio of temperatures, which stay with the queries here.
-      const double ratio = to.attention_scale() / from.attention_scale();
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        const bool rotated = i % row < std::size_t(first.rotary_dim);
-        const double e = rotated ? expected[i] / ratio : expected[i];
-        worst = std::max(worst, std::abs(after[c][p][i] - e));
-        largest = std::max(largest, std::abs(e));
-      }
-    }
-  }
-  return worst / largest;
 }
 
 Metadata small_model(const char* architecture, int head = 64, int rotated = 64) {

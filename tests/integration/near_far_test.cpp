@@ -2,11 +2,15 @@
 // Ladders with a near part, against attention computed in double from its definition.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
+#include "core/methods.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
+#include "engine/llama/loader.h"
+#include "support/cached_keys.h"
 #include "support/expect_error.h"
 #include "support/observe.h"
 #include "support/random_model.h"
@@ -56,14 +60,17 @@ Metadata small_model(const char* architecture, int rotated = 64) {
 }
 
 Ladder near_far(const Geometry& geometry, const char* method, double attn_coef = 0,
-                double headroom = 1.25) {
+                double headroom = 1.25, NearPart near = kNear) {
   LadderRequest request;
   request.extension.method = method;
   if (attn_coef != 0) request.extension.parameters.attn_coef = attn_coef;
   request.headroom = headroom;
   request.rung_step = 1.5;
   request.longest = std::int64_t(kTokens);
-  request.near = kNear;
+  const MethodName name = split_method_name(method);
+  if (name.grows()) request.extension.method = name.method;
+  request.near = near;
+  request.near->floors = name.growth == Growth::self_extend;
   return make_ladder(geometry, request);
 }
 
@@ -81,7 +88,10 @@ std::vector<std::vector<double>> by_definition(const std::filesystem::path& path
     if (std::int64_t(j) >= r.border) return double(i - j) * theta[p];
     const double factor = r.plan.factor()[p];
     if (ladder.shifts()) {
-      return (double(i) - double(r.shift)) * theta[p] - double(j) * theta[p] / factor;
+      const double seen = double(j) / factor;
+      return (double(i - std::size_t(r.shift)) -
+              (ladder.near()->floors ? std::floor(seen) : seen)) *
+             theta[p];
     }
     return (double(i) - double(r.border)) * theta[p] +
            (double(r.border) - double(j)) * theta[p] / factor;
@@ -99,8 +109,14 @@ struct Case {
   double attn_coef = 0;
 };
 
+// GoogleTest's names have no dashes.
+std::string plain(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.architecture << "_" << c.method << (c.attn_coef != 0 ? "_warm" : "");
+  *out << c.architecture << "_" << plain(c.method) << (c.attn_coef != 0 ? "_warm" : "");
 }
 
 class NearFar : public testing::TestWithParam<Case> {};
@@ -113,7 +129,7 @@ TEST_P(NearFar, MatchesAttentionByDefinition) {
   const RandomModel file(small_model(c.architecture), 5);
   const auto model = open_local(read_model(file.path()), small());
   const Ladder ladder = near_far(model->facts().geometry, c.method, c.attn_coef);
-  EXPECT_EQ(ladder.shifts(), std::string(c.method) == "pi");
+  EXPECT_EQ(ladder.shifts(), std::string(c.method) == "pi" || ladder.near()->floors);
   model->use(ladder);
   const std::vector<Token> tokens = words(kTokens);
   const auto timeline = model->timeline();
@@ -125,12 +141,8 @@ TEST_P(NearFar, MatchesAttentionByDefinition) {
   }
   EXPECT_LE(worst, kNoise);
   // The test can fail: another near part or another plan is far from this one.
-  LadderRequest other;
-  other.extension.method = c.method;
-  other.longest = std::int64_t(kTokens);
-  other.near = NearPart{20, 10};
-  const auto changed =
-      by_definition(file.path(), make_ladder(model->facts().geometry, other), tokens);
+  const auto changed = by_definition(
+      file.path(), near_far(model->facts().geometry, c.method, 0, 1, {20, 10}), tokens);
   EXPECT_GT(largest_difference(rows.back(), changed.back()), 20 * kNoise);
   std::printf("  worst difference %.1e, of another near part %.1e\n", worst,
               largest_difference(rows.back(), changed.back()));
@@ -139,7 +151,9 @@ TEST_P(NearFar, MatchesAttentionByDefinition) {
 INSTANTIATE_TEST_SUITE_P(Methods, NearFar,
                          testing::Values(Case{"llama", "pi"}, Case{"llama", "pro"},
                                          Case{"llama", "yarn", 0.1}, Case{"qwen2", "pi", 0.07},
-                                         Case{"qwen2", "uni"}, Case{"qwen2", "power"}),
+                                         Case{"qwen2", "uni"}, Case{"qwen2", "power"},
+                                         Case{"llama", "self-extend"},
+                                         Case{"qwen2", "self-extend", 0.07}),
                          [](const auto& sample) { return testing::PrintToString(sample.param); });
 
 class Forms : public testing::TestWithParam<const char*> {
@@ -155,8 +169,8 @@ class Forms : public testing::TestWithParam<const char*> {
   const std::vector<Token> tokens_ = words(kTokens);
 };
 
-INSTANTIATE_TEST_SUITE_P(NearFar, Forms, testing::Values("pi", "pro"),
-                         [](const auto& sample) { return std::string(sample.param); });
+INSTANTIATE_TEST_SUITE_P(NearFar, Forms, testing::Values("pi", "pro", "self-extend"),
+                         [](const auto& sample) { return plain(sample.param); });
 
 TEST_P(Forms, InsideTheWindowItIsTheUntouchedModel) {
   const auto model = open();
@@ -315,6 +329,100 @@ TEST(NearFarRefusals, AreByName) {
   const auto model = open_local(read_model(sliding.path()), small());
   EXPECT_ERROR(model->use(near_far(model->facts().geometry, "pi")), unsupported,
                "sliding window of 32", "not 12");
+}
+
+// ---- drift ------------------------------------------------------------------------------------
+
+struct DriftCase {
+  const char* type;
+  const char* method;
+  double bound;  // of one turn, as a fraction of the largest element: as in elastic_test.cpp
+};
+
+void PrintTo(const DriftCase& c, std::ostream* out) { *out << c.type << "_" << plain(c.method); }
+
+class Drift : public testing::TestWithParam<DriftCase> {};
+
+// The keys of the window, turned border by border to 16 times its length, against one rotation in
+// double.
+TEST_P(Drift, StaysBelowTheBoundOfItsTurns) {
+  const DriftCase& c = GetParam();
+  const RandomModel file(small_model("qwen2"), 5);
+  LocalOptions options = small(c.type);
+  if (ggml_is_quantized(cache_type(c.type, "-ctk"))) options.flash_attention = "on";
+  const auto model = open_local(read_model(file.path()), options);
+  auto& local = dynamic_cast<LocalModel&>(*model);
+  LadderRequest request;
+  request.extension.method = c.method;
+  request.headroom = kFarHeadroom;
+  request.longest = 16 * kWindow;
+  request.near = default_near(kWindow);
+  const Ladder ladder = make_ladder(model->facts().geometry, request);
+  model->use(ladder);
+  const auto timeline = model->timeline();
+  timeline->append(words(std::size_t(kWindow)));
+  const test::Keys before = test::read_keys(local, std::size_t(kWindow));
+  std::vector<std::int32_t> cells(std::size_t(kWindow), 0);
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = std::int32_t(i);
+  for (std::size_t r = 0; r + 1 < ladder.rungs().size(); ++r) local.turn(cells, r, r + 1);
+  const test::Keys after = test::read_keys(local, std::size_t(kWindow));
+
+  const std::vector<double> theta = trained_theta(model->facts().geometry);
+  const Rung& last = ladder.rungs().back();
+  ASSERT_GE(last.border, kWindow) << "all of these keys are far";
+  double worst = 0;
+  double largest = 0;
+  for (std::size_t layer = 0; layer < before.size(); ++layer) {
+    for (std::size_t p = 0; p < before[layer].size(); ++p) {
+      for (std::size_t head = 0; head < before[layer][p].size(); head += 2 * theta.size()) {
+        for (std::size_t i = 0; i < theta.size(); ++i) {
+          const double f = last.plan.factor()[i];
+          const double moved = ladder.shifts() ? 0 : double(last.border) * (1 - 1 / f);
+          const double angle = (double(p) / f + moved - double(p)) * theta[i];
+          const double x = before[layer][p][head + i];
+          const double y = before[layer][p][head + theta.size() + i];
+          const double a = x * std::cos(angle) - y * std::sin(angle);
+          const double b = x * std::sin(angle) + y * std::cos(angle);
+          worst = std::max({worst, std::abs(after[layer][p][head + i] - a),
+                            std::abs(after[layer][p][head + theta.size() + i] - b)});
+          largest = std::max({largest, std::abs(a), std::abs(b)});
+        }
+      }
+    }
+  }
+  std::size_t turns = ladder.rungs().size() - 1;
+  if (ladder.shifts()) {
+    turns = 3;
+    for (std::size_t r = 1; r < ladder.rungs().size(); ++r) {
+      turns += ladder.rungs()[r].plan.factor() != ladder.rungs()[r - 1].plan.factor();
+    }
+  }
+  EXPECT_LE(worst / largest, double(turns) * c.bound);
+  std::printf("  %s far:%s: %zu turns, %.1e\n", c.type, c.method, turns, worst / largest);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    KeyTypes, Drift,
+    testing::Values(DriftCase{"f32", "pi", 4e-6}, DriftCase{"f32", "pro", 4e-6},
+                    DriftCase{"f16", "pi", 4.9e-4}, DriftCase{"f16", "pro", 4.9e-4},
+                    DriftCase{"bf16", "pi", 3.9e-3}, DriftCase{"q8_0", "pi", 1e-2}),
+    testing::PrintToStringParamName());
+
+TEST(NearFar, KeyTypesThatWouldDriftTooFarAreRefusedByName) {
+  const RandomModel file(small_model("qwen2"), 5);
+  const auto refused = [&](const char* type, const char* method, const char* word) {
+    LocalOptions options = small(type);
+    options.flash_attention = "on";
+    const auto model = open_local(read_model(file.path()), options);
+    LadderRequest request;
+    request.extension.method = method;
+    request.longest = 16 * kWindow;
+    request.near = default_near(kWindow);
+    EXPECT_ERROR(model->use(make_ladder(model->facts().geometry, request)), unsupported, type,
+                 word);
+  };
+  refused("q8_0", "pro", "turned up to");
+  refused("q4_0", "pi", "turned up to");
 }
 
 }  // namespace

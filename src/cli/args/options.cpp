@@ -82,7 +82,7 @@ Candidate make_candidate(const std::string& typed, const ExtensionFlags& flags,
   e.parameters = alone ? parameters : readable_by(row.info, parameters);
 
   const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
-  if (parts.growth != Growth::far && alone && !(flags.near.empty() && flags.near_step.empty())) {
+  if (!parts.has_near_part() && alone && !(flags.near.empty() && flags.near_step.empty())) {
     refuse(cat("--near and --near-step are for contexts with a near part, not for ", name),
            cat("give --method far:", row.info.name));
   }
@@ -97,10 +97,13 @@ Candidate make_candidate(const std::string& typed, const ExtensionFlags& flags,
       longest = std::llround(*flags.scale * double(geometry.train_length));
     if (longest == 0)
       refuse(cat("no context length given for ", name), "give --ctx, e.g. --ctx 128k");
-    const bool far = parts.growth == Growth::far;
+    const bool far = parts.has_near_part();
     LadderRequest request{e, flags.rung_step, flags.headroom.value_or(far ? kFarHeadroom : 1),
                           longest};
-    if (far) request.near = near_part(flags, geometry.train_length);
+    if (far) {
+      request.near = near_part(flags, geometry.train_length);
+      request.near->floors = parts.growth == Growth::self_extend;
+    }
     return {name, make_ladder(geometry, request)};
   }
   if (row.reach == Reach::unchanged) return {name, make_plan(geometry, e)};

@@ -79,12 +79,55 @@ void LocalModel::use(const Ladder& ladder) {
   ladder_ = ladder;
 }
 
+namespace {
+
+// What one turn may add to the error of a key element, as a fraction of the largest: half a unit in
+// the last place of its type (tests/integration/elastic_test.cpp).
+double rounding_of(ggml_type type) {
+  switch (type) {
+    case GGML_TYPE_F32:
+      return 4e-6;
+    case GGML_TYPE_F16:
+      return 1.0 / 2048;
+    case GGML_TYPE_BF16:
+      return 1.0 / 256;
+    case GGML_TYPE_Q8_0:
+      return 1e-2;
+    default:
+      return 1e-1;  // 16 or 32 steps per block
+  }
+}
+constexpr double kMostDrift = 0.3;
+
+// How often a key is turned on the way to the end of a ladder with a near part, at most.
+std::size_t turns_of_a_key(const Ladder& ladder) {
+  if (!ladder.shifts()) return ladder.rungs().size() - 1;
+  const NearPart& near = *ladder.near();
+  auto turns = static_cast<std::size_t>(near.length / near.step + 2);  // while it is near
+  for (std::size_t r = 1; r < ladder.rungs().size(); ++r) {
+    turns += ladder.rungs()[r].plan.factor() != ladder.rungs()[r - 1].plan.factor();
+  }
+  return turns;
+}
+
+}  // namespace
+
 void LocalModel::check_near(const Ladder& ladder) const {
   if (options_.climb_last) {
     throw Error(ErrorKind::usage,
                 "--climb last reads early tokens under the last plan, and a "
                 "ladder with a near part has none for them",
                 "leave out --climb");
+  }
+  const std::size_t turns = turns_of_a_key(ladder);
+  const double drift = double(turns) * rounding_of(cache_type(options_.type_k, "-ctk"));
+  if (drift > kMostDrift) {
+    throw Error(
+        ErrorKind::unsupported,
+        cat("keys of type ", options_.type_k, " would be turned up to ", turns,
+            " times on the way to ", ladder.longest(), " tokens, and each turn rounds them"),
+        ladder.shifts() ? "give -ctk f16, or -ctk q8_0 with a larger --rung-step"
+                        : "give -ctk f16, or --method far:pi, which turns them less");
   }
   const std::int64_t window = llama_model_n_swa(model_.get());
   if (window <= ladder.near()->length) return;
@@ -104,6 +147,7 @@ KeyState LocalModel::key_state(std::size_t rung) const {
   state.border = r.border;
   state.far = &far_.at(rung);
   state.anchored = !ladder_->shifts();
+  if (ladder_->near()->floors && r.border > 0) state.floors = r.plan.factor().front();
   return state;
 }
 

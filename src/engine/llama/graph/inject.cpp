@@ -25,6 +25,7 @@ enum RopeParameter {
   kAttention = 8,
   kBetaFast = 9,
   kBetaSlow = 10,
+  kSections = 11,  // four numbers
 };
 
 // The facts of a file are doubles, the nodes' numbers floats, some through powf and logf.
@@ -51,6 +52,21 @@ std::string name_of(const ggml_tensor* node) {
   return name.rfind("node_", 0) == 0 ? std::string() : name;
 }
 
+// As ggml assigns pairs to positions.
+std::vector<bool> still_pairs(const ggml_tensor* node) {
+  const int mode = int_parameter(node, kMode);
+  if ((mode & GGML_ROPE_TYPE_MROPE) == 0) return {};
+  const std::int32_t* s = node->op_params + kSections;
+  const int all = s[0] + s[1] + s[2] + s[3];
+  std::vector<bool> still(static_cast<std::size_t>(int_parameter(node, kDims) / 2));
+  for (std::size_t i = 0; i < still.size(); ++i) {
+    const int sector = static_cast<int>(i) % all;
+    still[i] = mode == GGML_ROPE_TYPE_IMROPE ? sector >= 3 * s[(sector % 3)]
+                                             : sector >= s[0] + s[1] + s[2];
+  }
+  return std::find(still.begin(), still.end(), true) == still.end() ? std::vector<bool>() : still;
+}
+
 Rotation read_rotation(const ggml_tensor* node) {
   Rotation r;
   r.name = name_of(node);
@@ -65,6 +81,7 @@ Rotation read_rotation(const ggml_tensor* node) {
   r.attention = float_parameter(node, kAttention);
   r.beta_fast = float_parameter(node, kBetaFast);
   r.beta_slow = float_parameter(node, kBetaSlow);
+  r.still = still_pairs(node);
   if (const ggml_tensor* factors = node->src[2]) {
     r.factors.resize(static_cast<std::size_t>(factors->ne[0]));
     ggml_backend_tensor_get(factors, r.factors.data(), 0, r.factors.size() * sizeof(float));
@@ -444,9 +461,9 @@ void Injector::visit_store(const ggml_tensor* node) {
 }
 
 ggml_tensor* Injector::positions(std::size_t count, ggml_backend_buffer_type_t type) {
-  constexpr std::size_t kSections = 4;  // of M-RoPE; for text the last one is 0
+  constexpr std::size_t kPositions = 4;  // of M-RoPE; for text the last one is 0
   const std::size_t tokens = batch_positions_.size();
-  if (count != tokens && count != kSections * tokens) {
+  if (count != tokens && count != kPositions * tokens) {
     throw Error(ErrorKind::unsupported,
                 cat("a rotation has ", count, " positions for ", tokens, " tokens"));
   }
@@ -463,7 +480,7 @@ ggml_tensor* Injector::positions(std::size_t count, ggml_backend_buffer_type_t t
   if (p.decode != decodes_) {
     std::vector<std::int32_t> values(count, 0);
     const std::int32_t shift = settings_.at(setting_).shift;
-    const std::size_t sections = count == tokens ? 1 : kSections - 1;
+    const std::size_t sections = count == tokens ? 1 : kPositions - 1;
     for (std::size_t i = 0; i < sections * tokens; ++i) {
       values[i] = batch_positions_[i % tokens] - shift;
     }

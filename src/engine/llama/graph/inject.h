@@ -39,8 +39,11 @@ struct Rotation {
   float beta_fast = 0;
   float beta_slow = 0;
   std::vector<float> factors;  // divisors of theta; empty: none
-  bool follows = false;        // moves with the context's own scaling: plans apply here
-  bool stored = false;         // its result goes into a cache as it is: these are keys
+  // Pairs that follow the fourth position of M-RoPE, which is 0 for text; empty: none. Interleaved
+  // sections leave the slowest pairs to it.
+  std::vector<bool> still;
+  bool follows = false;  // moves with the context's own scaling: plans apply here
+  bool stored = false;   // its result goes into a cache as it is: these are keys
 };
 
 // Radians per position of every pair, as the node computes them.

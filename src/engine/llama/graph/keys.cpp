@@ -106,7 +106,11 @@ std::vector<double> theta_under(const Rotation& r, const RotaryEdit& edit) {
   edited.factors = edit.factors;
   edited.scale = edit.scale;
   edited.ext = edit.ext;
-  return theta_of(edit.as_shipped ? r : edited);
+  std::vector<double> theta = theta_of(edit.as_shipped ? r : edited);
+  for (std::size_t i = 0; i < r.still.size(); ++i) {
+    if (r.still[i]) theta[i] = 0;
+  }
+  return theta;
 }
 
 // What divides a node's bare theta so that it turns pair i by angles[i] per position.
@@ -212,10 +216,28 @@ void KeyTurner::turn(std::span<const std::int32_t> cells, const KeyState& from,
   turn_range(cells, second, count, from, to);
 }
 
+namespace {
+
+// Where floors put the keys of a state: whole positions all of them.
+std::int64_t whole_position(const KeyState& state, std::int64_t m) {
+  if (m >= state.border) return m - state.shift;
+  return static_cast<std::int64_t>(std::floor(static_cast<double>(m) / state.floors));
+}
+
+}  // namespace
+
 // All keys of the range are on one side of either border.
 void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t first,
                            std::int64_t end, const KeyState& from, const KeyState& to) {
   if (first >= end) return;
+  std::vector<std::int32_t> positions(static_cast<std::size_t>(end - first));
+  std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first));
+  const bool floors = from.floors > 0 || to.floors > 0;
+  if (floors) {
+    for (std::int32_t& m : positions) {
+      m = static_cast<std::int32_t>(whole_position(to, m) - whole_position(from, m));
+    }
+  }
   std::vector<Turn> turns(caches_.size());
   bool moves = false;
   std::size_t row = 1;
@@ -243,6 +265,13 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
     };
     const double length = add(from, -1);
     turn.length = add(to, 1) / length;
+    if (floors) {
+      const bool still =
+          std::all_of(positions.begin(), positions.end(), [](std::int32_t m) { return m == 0; });
+      turn.constant.assign(turn.slope.size(), 0);
+      turn.slope =
+          still ? turn.constant : theta_under(r, to.near->edits.at(to.near->edit_of.at(index)));
+    }
     // Floats keep few digits of many turns.
     for (double& angle : turn.constant) angle = std::remainder(angle, 2 * std::numbers::pi);
     moves = moves || turn.moves();
@@ -253,15 +282,15 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
       static_cast<std::int64_t>(std::max<std::size_t>(1, kWorkBytes / (row * sizeof(float))));
   for (auto& entry : sites_) {
     for (std::int64_t at = first; at < end; at += most) {
-      const auto part = cells.subspan(static_cast<std::size_t>(at),
-                                      static_cast<std::size_t>(std::min(most, end - at)));
-      turn_some(entry.second, part, at, turns);
+      const auto count = static_cast<std::size_t>(std::min(most, end - at));
+      turn_some(entry.second, cells.subspan(static_cast<std::size_t>(at), count),
+                std::span(positions).subspan(static_cast<std::size_t>(at - first), count), turns);
     }
   }
 }
 
 void KeyTurner::turn_some(Site& site, std::span<const std::int32_t> cells,
-                          std::int64_t first_position, const std::vector<Turn>& turns) {
+                          std::span<const std::int32_t> positions, const std::vector<Turn>& turns) {
   Steps steps;
   std::vector<float> lengths;
   for (const Turn& turn : turns) {
@@ -285,12 +314,11 @@ void KeyTurner::turn_some(Site& site, std::span<const std::int32_t> cells,
                 "give a smaller --ctx, or a plan that does not grow");
   }
   ggml_backend_tensor_set(g.rows, cells.data(), 0, cells.size_bytes());
-  std::vector<std::int32_t> positions(cells.size(), 1);
   if (g.ones != nullptr) {
-    ggml_backend_tensor_set(g.ones, positions.data(), 0, ggml_nbytes(g.ones));
+    const std::vector<std::int32_t> ones(cells.size(), 1);
+    ggml_backend_tensor_set(g.ones, ones.data(), 0, ggml_nbytes(g.ones));
   }
   if (g.positions != nullptr) {
-    std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first_position));
     ggml_backend_tensor_set(g.positions, positions.data(), 0, ggml_nbytes(g.positions));
   }
   for (std::size_t n = 0; n < site.caches.size(); ++n) {

@@ -36,6 +36,8 @@ struct KeyState {
   // Far keys are seen from the border: theta_far * m + border * (theta_near - theta_far); otherwise
   // they are rotated for their positions, theta_far * m, and the shift does the rest.
   bool anchored = false;
+  // 0, or far keys are rotated as near ones would be at position floor(m / floors).
+  double floors = 0;
 };
 
 // Where one layer's rotated keys go.
@@ -80,7 +82,8 @@ class KeyTurner {
   };
 
   // What happens to the keys of a range of positions in one cache, pair by pair: a further angle of
-  // slope * position + constant, and a factor of their length.
+  // slope * position + constant, and a factor of their length. With floors the positions are the
+  // steps from where each key is to where it goes.
   struct Turn {
     std::vector<double> slope;
     std::vector<double> constant;
@@ -89,8 +92,8 @@ class KeyTurner {
   };
   void turn_range(std::span<const std::int32_t> cells, std::int64_t first, std::int64_t end,
                   const KeyState& from, const KeyState& to);
-  void turn_some(Site& site, std::span<const std::int32_t> cells, std::int64_t first_position,
-                 const std::vector<Turn>& turns);
+  void turn_some(Site& site, std::span<const std::int32_t> cells,
+                 std::span<const std::int32_t> positions, const std::vector<Turn>& turns);
 
   std::vector<KeyCache> caches_;
   const std::vector<Rotation>& rotations_;
