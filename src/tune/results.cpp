@@ -60,6 +60,9 @@ ordered_json to_json(const SearchResult& result, const Space& space, double weig
          {"objective", estimate(t.objective)},
          {"log_perplexity", estimate(t.log_perplexity)},
          {"retrieval", estimate(t.retrieval)}});
+    if (c.near) {
+      out["trials"].back()["near"] = {{"length", c.near->length}, {"step", c.near->step}};
+    }
   }
   out["factors"] = {
       {"chosen", result.trials[result.best].proposal.ladder.rungs().back().plan.factor()},

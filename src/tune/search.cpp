@@ -101,8 +101,8 @@ class Search {
     }
     const std::int64_t after_start = left_;
     const double for_knots = kKnotShare * double(after_start);
-    const bool knots =
-        options_.knots && !space_.elastic && for_knots >= kKnotPasses * double(set_.pass);
+    const bool knots = options_.knots && space_.growth == Growth::none &&
+                       for_knots >= kKnotPasses * double(set_.pass);
     reserve_ = knots ? std::int64_t(for_knots) : 0;
     refine_family();
     reserve_ = 0;
@@ -390,12 +390,13 @@ SearchSet make_search_set(const TimelineModel& model, const Space& space,
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const std::vector<Token> tokens = model.tokenize(documents[i].text, false, false);
     const auto planted = [&](std::int64_t length, std::size_t answers) {
-      return plant(model, options.form, documents[i].id, tokens, length, answers, options.seed, i);
+      return plant(model, options.form, documents[i].id, tokens, length,
+                   {answers, options.planting.decoys}, options.seed, i);
     };
-    set.texts.push_back(planted(space.ctx, options.answers));
+    set.texts.push_back(planted(space.ctx, options.planting.answers));
     set.pass += set.texts.back().cost;
     if (shorter > window && i < std::max<std::size_t>(1, documents.size() / 4)) {
-      set.halves.push_back(planted(shorter, (options.answers + 1) / 2));
+      set.halves.push_back(planted(shorter, (options.planting.answers + 1) / 2));
     }
   }
   return set;
@@ -440,7 +441,8 @@ ordered_json search_identity(TimelineModel& model, const Space& space, const Sea
   run["model"] = eval::Target(model).identity();
   run["engine"] = model.description();
   run["settings"] = {{"ctx", space.ctx},
-                     {"answers", options.answers},
+                     {"answers", options.planting.answers},
+                     {"decoys", options.planting.decoys},
                      {"form", options.form.name},
                      {"batch", options.batch},
                      {"seed", options.seed}};

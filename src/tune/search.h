@@ -27,7 +27,7 @@ namespace mrrope::tune {
 struct SearchOptions {
   double budget = 40;         // passes
   double weight = 0;          // of retrieval
-  std::size_t answers = 10;   // planted in every text
+  Planting planting;          // in every text
   std::int64_t batch = 2048;  // tokens handed to the engine at once
   std::uint64_t seed = 1;
   eval::NeedleForm form;

@@ -37,9 +37,10 @@ void extend(std::vector<Token>& to, std::span<const Token> more) {
 }  // namespace
 
 SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std::string& id,
-                 const std::vector<Token>& document, std::int64_t length, std::size_t answers,
+                 const std::vector<Token>& document, std::int64_t length, const Planting& planting,
                  std::uint64_t seed, std::size_t number) {
-  std::vector<eval::Needle> needles;
+  const std::size_t answers = planting.answers;
+  std::vector<eval::Needle> needles;   // those asked for first
   std::set<std::vector<Token>> words;  // no two needles about the same word
   SearchText text;
   text.id = id;
@@ -47,9 +48,16 @@ SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std
   std::int64_t room = 0;
   std::int64_t taken = 0;
   // A form without words of its own has one needle only.
-  for (std::int64_t draw = 0; needles.size() < answers && draw < 1000; ++draw) {
+  for (std::int64_t draw = 0; draw < 1000; ++draw) {
+    const bool decoy = needles.size() >= answers;
+    if (decoy && (needles.size() == answers * (1 + planting.decoys) || taken > length / 8)) break;
     eval::Needle needle = draw_needle(model, form, seed, number, draw);
     if (!words.insert(needle.question).second) continue;
+    if (decoy) {
+      taken += std::int64_t(needle.needle.size());
+      needles.push_back(std::move(needle));
+      continue;
+    }
     PlantedAnswer asked;
     const std::vector<Token> answer = answer_tokens(model, form, needle);
     asked.answer = answer.size();
@@ -64,7 +72,7 @@ SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std
   const std::int64_t haystack = length - room - taken - std::int64_t(text.tokens.size());
   if (haystack < taken || std::int64_t(document.size()) < haystack) {
     throw Error(ErrorKind::usage,
-                cat(length, " tokens have no room for ", needles.size(), " planted answers"),
+                cat(length, " tokens have no room for ", text.asked.size(), " planted answers"),
                 "give fewer --answers, or a longer --ctx");
   }
   text.planted.assign(text.tokens.size(), 1);
@@ -74,12 +82,19 @@ SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std
     text.planted.resize(text.tokens.size(), 0);
     from = to;
   };
-  for (std::size_t k = 0; k < needles.size(); ++k) {
-    const std::int64_t asked = haystack * std::int64_t(2 * k + 1) / std::int64_t(2 * answers);
-    own(std::max(from, eval::snap_back(model, document, asked, kReach).value_or(asked)));
-    text.asked[k].depth = double(text.tokens.size()) / double(length);
-    extend(text.tokens, needles[k].needle);
+  // Evenly spread over the text, and the answers evenly over those places.
+  const std::size_t places = std::max(answers, needles.size());
+  std::size_t asked = 0;
+  std::size_t decoy = text.asked.size();
+  for (std::size_t k = 0; k < places && asked + decoy < needles.size() + text.asked.size(); ++k) {
+    const bool answer = asked < text.asked.size() && k == (2 * asked + 1) * places / (2 * answers);
+    if (!answer && decoy == needles.size()) continue;
+    const std::int64_t at = haystack * std::int64_t(2 * k + 1) / std::int64_t(2 * places);
+    own(std::max(from, eval::snap_back(model, document, at, kReach).value_or(at)));
+    if (answer) text.asked[asked].depth = double(text.tokens.size()) / double(length);
+    extend(text.tokens, needles[answer ? asked : decoy].needle);
     text.planted.resize(text.tokens.size(), 1);
+    ++(answer ? asked : decoy);
   }
   own(haystack);
   text.cost = std::int64_t(text.tokens.size());

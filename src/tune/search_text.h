@@ -29,10 +29,17 @@ struct SearchText {
   std::int64_t cost = 0;  // tokens to compute
 };
 
+struct Planting {
+  std::size_t answers = 10;
+  // Needles that are never asked for, per answer: a plan must tell the keys apart, not only find
+  // one. They take at most an eighth of the text.
+  std::size_t decoys = 3;
+};
+
 // document: at least `length` tokens without BOS. The words and numbers are drawn by (seed,
-// number). Throws Error (usage) if `length` is too short for the needles.
+// number). Throws Error (usage) if `length` is too short for the answers.
 SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std::string& id,
-                 const std::vector<Token>& document, std::int64_t length, std::size_t answers,
+                 const std::vector<Token>& document, std::int64_t length, const Planting& planting,
                  std::uint64_t seed, std::size_t number);
 
 // Documents of at least `tokens` tokens, the whole ones first; those that are too short are joined

@@ -15,8 +15,17 @@ namespace mrrope::tune {
 
 namespace {
 
-constexpr double kHeadrooms[] = {1, 1.25};
-constexpr const char* kPublished[] = {"yarn", "yarn-rotations", "uni", "pro"};
+struct Published {
+  std::vector<const char*> methods;
+  std::vector<double> headrooms;  // the usual one has no mark in names
+  double usual;
+};
+
+Published published_of(Growth growth) {
+  if (growth == Growth::far)
+    return {{"pi", "yarn", "uni", "pro"}, {1.25, kFarHeadroom}, kFarHeadroom};
+  return {{"yarn", "yarn-rotations", "uni", "pro"}, {1, 1.25}, 1};
+}
 
 [[noreturn]] void refuse(const std::string& message, const std::string& hint) {
   throw Error(ErrorKind::usage, message, hint);
@@ -27,6 +36,7 @@ std::string numbers_digest(const Ladder& ladder) {
   for (const Rung& rung : ladder.rungs()) {
     text += cat(rung.length, ":", rung.plan.attention_scale());
     for (const double f : rung.plan.factor()) text += cat(",", f);
+    if (ladder.near()) text += cat(";", rung.border, ",", rung.shift);
   }
   return sha256(text).substr(0, 16);
 }
@@ -34,8 +44,8 @@ std::string numbers_digest(const Ladder& ladder) {
 void finish(const Space& space, Proposal& c) {
   Extension& e = c.extension;
   e.scale = c.headroom * double(space.ctx) / double(space.geometry.train_length);
-  if (space.elastic) {
-    c.ladder = make_ladder(space.geometry, {e, c.rung_step, c.headroom, space.ctx});
+  if (space.growth != Growth::none) {
+    c.ladder = make_ladder(space.geometry, {e, c.rung_step, c.headroom, space.ctx, c.near});
   } else {
     e.length = space.ctx;  // so that the headroom can be read from the plan
     c.ladder = make_ladder(make_plan(space.geometry, e), space.ctx);
@@ -53,13 +63,18 @@ Boundaries boundaries_at(const Space& space, const Point& point) {
   return {low, std::clamp(int(std::lround(point[kHigh])), low + 1, last)};
 }
 
+// Where none is given.
+double usual_attn_coef(Growth growth) { return growth == Growth::far ? 0 : 0.1; }
+
 Point point_of(const Space& space, const Proposal& c) {
   const Parameters& p = c.extension.parameters;
   const Boundaries b = c.ladder.rungs().back().plan.boundaries();
   const double own = method_row(c.extension.method).power.value_or(1);
   const double power = std::isnan(own) ? p.power.value_or(1) : own;
-  Point point = {power, double(b.low), double(b.high), p.attn_coef.value_or(0.1), c.headroom};
-  if (space.elastic) point.push_back(c.rung_step);
+  Point point = {power, double(b.low), double(b.high),
+                 p.attn_coef.value_or(usual_attn_coef(space.growth)), c.headroom};
+  if (space.growth != Growth::none) point.push_back(c.rung_step);
+  if (c.near) point.push_back(double(c.near->length) / double(space.geometry.train_length));
   return point;
 }
 
@@ -73,7 +88,7 @@ double turns_at(const Geometry& geometry, double pair) {
   return turns[below] * std::exp(slope * (pair - double(below)));
 }
 
-Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic) {
+Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
   if (ctx <= geometry.train_length) {
     refuse(cat(ctx, " tokens fit in the trained window of ", geometry.train_length,
                ": there is nothing to tune"),
@@ -87,7 +102,7 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic) {
   const double width = usual.high - usual.low;
   const double pairs = std::max(1.0, std::round(last / 16));  // a step along a boundary
 
-  Space space{geometry, ctx, elastic, {}, {}, {}, {}, {}};
+  Space space{geometry, ctx, growth, {}, {}, {}, {}, {}};
   const auto axis = [&](double lower, double upper, double step, double start_lower,
                         double start_upper) {
     space.lower.push_back(lower);
@@ -97,13 +112,25 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic) {
     space.start_upper.push_back(std::min(upper, start_upper));
   };
   axis(-1.5, 2.5, 0.4, -1, 1.25);
+  if (growth == Growth::far) {
+    // Far keys can do without their fast pairs: down to a middle at the first pair, which is nearly
+    // position interpolation.
+    axis(0, usual.low + width / 2, 2 * pairs, 0, usual.low + width / 8);
+    axis(1, std::min(last, usual.high + 0.6 * width), 2 * pairs, usual.high / 4.0,
+         usual.high + width / 8);
+    axis(0, 0.15, 0.02, 0, 0.05);
+    axis(1, 3, 0.2, 1.2, 2);
+    axis(1.05, 1.6, 0.08, 1.1, 1.4);
+    axis(1.0 / 16, 0.5, 1.0 / 16, 0.125, 0.375);
+    return space;
+  }
   axis(std::max(0.0, usual.low - width / 2), usual.low + width / 2, pairs, usual.low - width / 8,
        usual.low + width / 8);
   axis(usual.high - 0.4 * width, std::min(last, usual.high + 0.6 * width), pairs,
        usual.high - width / 8, usual.high + width / 8);
   axis(0, 0.15, 0.02, 0.03, 0.09);
   axis(1, 2, 0.1, 1, 1.35);
-  if (elastic) axis(1.05, 1.6, 0.08, 1.1, 1.4);
+  if (growth == Growth::elastic) axis(1.05, 1.6, 0.08, 1.1, 1.4);
   return space;
 }
 
@@ -123,7 +150,12 @@ Proposal proposal_at(const Space& space, Point point, const std::string& origin)
   p.beta_slow = rounded(turns_at(space.geometry, b.high - 0.25));
   p.attn_coef = rounded(point[kAttnCoef]);
   c.headroom = rounded(point[kHeadroom]);
-  if (space.elastic) c.rung_step = rounded(point[kRungStep]);
+  if (space.growth != Growth::none) c.rung_step = rounded(point[kRungStep]);
+  if (space.growth == Growth::far) {
+    c.near = default_near(space.geometry.train_length);
+    c.near->length =
+        std::max<std::int64_t>(1, std::llround(point[kNear] * double(space.geometry.train_length)));
+  }
   finish(space, c);
   c.point = std::move(point);
   c.name = describe(c);
@@ -140,11 +172,13 @@ Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ct
 
 std::vector<Proposal> published(const Space& space) {
   std::vector<Proposal> out;
-  for (const char* method : kPublished) {
-    for (const double headroom : kHeadrooms) {
+  const Published rows = published_of(space.growth);
+  for (const char* method : rows.methods) {
+    for (const double headroom : rows.headrooms) {
       Proposal c;
-      c.name = join_method_name(method, space.elastic ? Growth::elastic : Growth::none);
-      if (headroom != 1) c.name += cat(" x", headroom);
+      c.name = join_method_name(method, space.growth);
+      if (headroom != rows.usual) c.name += cat(" x", headroom);
+      if (space.growth == Growth::far) c.near = default_near(space.geometry.train_length);
       c.origin = "published";
       c.extension.method = method;
       c.headroom = headroom;
@@ -175,14 +209,23 @@ Proposal from_plan(const Space& space, const std::variant<Plan, Ladder>& given) 
     refuse("the given plan is a list of factors for another geometry",
            "give a plan of method power, uni, pro or yarn");
   }
-  if (list && space.elastic) {
+  if (list && space.growth != Growth::none) {
     refuse("a list of factors cannot become a ladder",
            "give a plan of method power, uni, pro or yarn");
   }
   if (method_row(c.extension.method).reach == Reach::unchanged) {
     refuse("the given plan changes nothing", "remove --start-plan");
   }
-  if (ladder && ladder->elastic()) {
+  const bool far = ladder && ladder->near();
+  if (space.growth == Growth::far) {
+    const bool same = far && g.train_length == space.geometry.train_length;
+    c.near = same ? *ladder->near() : default_near(space.geometry.train_length);
+    c.headroom = kFarHeadroom;
+  }
+  if (far != (space.growth == Growth::far)) {
+    // Headroom and temperature of all keys are not those of far keys.
+    c.extension.parameters.attn_coef.reset();
+  } else if (ladder && ladder->elastic()) {
     c.headroom = ladder->headroom();
     c.rung_step = ladder->rung_step();
   } else if (c.extension.length > g.train_length) {
@@ -251,16 +294,17 @@ std::string describe(const Proposal& c) {
   const Parameters& p = c.extension.parameters;
   const Boundaries b = c.ladder.rungs().back().plan.boundaries();
   if (!find_method(c.extension.method).takes_power) return c.name;
-  std::string text =
-      cat(join_method_name(c.extension.method, c.ladder.elastic() ? Growth::elastic : Growth::none),
-          " ", significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
+  std::string text = cat(join_method_name(c.extension.method, growth_of(c.ladder)), " ",
+                         significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
   if (p.beta_fast && p.beta_slow) {
     text += cat(" (beta_fast ", significant(*p.beta_fast, 3), ", beta_slow ",
                 significant(*p.beta_slow, 3), ")");
   }
-  text += cat(", attn_coef ", significant(p.attn_coef.value_or(0.1), 3), ", headroom ",
-              significant(c.headroom, 3));
+  const double coefficient = p.attn_coef.value_or(usual_attn_coef(growth_of(c.ladder)));
+  text +=
+      cat(", attn_coef ", significant(coefficient, 3), ", headroom ", significant(c.headroom, 3));
   if (c.ladder.elastic()) text += cat(", rung step ", significant(c.rung_step, 3));
+  if (c.near) text += cat(", near ", c.near->length);
   return text;
 }
 

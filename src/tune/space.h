@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is searched: the power family with its ramp boundaries, temperature and headroom, and for a
-// ladder the rung step. The search also starts from every published method.
+// What is searched: the power family with its ramp boundaries, temperature and headroom, for a
+// ladder the rung step, and for one with a near part its length. The search also starts from every
+// published method.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +10,21 @@
 #include <variant>
 #include <vector>
 
+#include "core/methods.h"
 #include "mrrope/ladder.h"
 
 namespace mrrope::tune {
 
 // Coordinates of a point, in this order. Boundaries are pair indices, rounded when a plan is made:
 // the objective is a staircase along them, and a step of the search crosses several stairs.
-enum Parameter : std::size_t { kPower, kLow, kHigh, kAttnCoef, kHeadroom, kRungStep };
+enum Parameter : std::size_t { kPower, kLow, kHigh, kAttnCoef, kHeadroom, kRungStep, kNear };
 using Point = std::vector<double>;
 
 struct Space {
   Geometry geometry;
   std::int64_t ctx = 0;  // the wanted length
-  bool elastic = false;
-  // One entry per coordinate: five, for a ladder six.
+  Growth growth = Growth::none;
+  // One entry per coordinate: five, for a ladder six, with a near part seven.
   Point lower, upper;
   Point step;  // of the first moves of a local search
   // The start is spread over this part only, near the published methods; most of the rest is bad.
@@ -30,7 +32,7 @@ struct Space {
 };
 
 // Throws Error (usage) if ctx fits in the window, or the geometry has no middle to extend.
-Space make_space(const Geometry& geometry, std::int64_t ctx, bool elastic);
+Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth);
 
 struct Proposal {
   std::string name;    // in tables: "pro", "pro x1.25", "found"
@@ -38,6 +40,7 @@ struct Proposal {
   Extension extension;
   double headroom = 1;
   double rung_step = LadderRequest{}.rung_step;
+  std::optional<NearPart> near;
   Ladder ladder;
   std::string plan;            // digest of its file
   std::string numbers;         // digest of its numbers: equal for pro and power 1
@@ -48,7 +51,8 @@ struct Proposal {
 Proposal proposal_at(const Space& space, Point point, const std::string& origin);
 
 // yarn, yarn-rotations, uni and pro, each with headroom 1 and 1.25: static or, in an elastic space,
-// as ladders of the usual step. Methods that do not fit the geometry are left out.
+// as ladders of the usual step. In a space with a near part pi, yarn, uni and pro for far keys,
+// with headroom 1.25 and the usual one. Methods that do not fit the geometry are left out.
 std::vector<Proposal> published(const Space& space);
 
 // A plan made for this or another model: its parameters, at this space's length.

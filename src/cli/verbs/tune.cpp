@@ -70,17 +70,11 @@ double weight_of(const TuneFlags& flags) {
               "give --prefer perplexity, balanced or retrieval");
 }
 
-bool is_elastic(const std::string& method) {
+Growth growth_asked_for(const std::string& method) {
   const MethodName name = split_method_name(method);
-  if (find_method(name.method).takes_power) {
-    if (name.growth == Growth::far) {
-      throw Error(ErrorKind::usage, "tune does not search contexts with a near part",
-                  "give --method power or elastic:power");
-    }
-    return name.grows();
-  }
+  if (find_method(name.method).takes_power) return name.growth;
   throw Error(ErrorKind::usage, cat("tune searches the power family, not ", method),
-              "give --method power, or elastic:power for a ladder");
+              "give --method power, elastic:power or far:power");
 }
 
 ordered_json plan_or_ladder(const tune::Proposal& c) {
@@ -96,8 +90,8 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
   const std::int64_t proof = std::int64_t((rows + 1) * split.held_out.size()) * ctx + needles;
   const auto search = std::int64_t(flags.search.budget * double(set.pass));
   std::cout << "search: " << split.search.size() << " documents of " << length_text(ctx) << " with "
-            << flags.search.answers << " planted answers each, at most " << flags.search.budget
-            << " passes of " << set.pass << " tokens\n"
+            << flags.search.planting.answers << " planted answers each, at most "
+            << flags.search.budget << " passes of " << set.pass << " tokens\n"
             << "proof: " << split.held_out.size() << " documents, " << rows << " plans, "
             << 10 * flags.proof_needles << " needles each: about " << proof << " tokens\n"
             << memory_text(facts, engine) << "\n";
@@ -118,8 +112,8 @@ void run_tune(const TuneFlags& flags) {
   facts.geometry = subject.geometry;
   const double weight = weight_of(flags);
   const tune::Space space =
-      tune::make_space(facts.geometry, parse_length(flags.ctx), is_elastic(flags.method));
-  const tune::Space fixed_space = tune::make_space(facts.geometry, space.ctx, false);
+      tune::make_space(facts.geometry, parse_length(flags.ctx), growth_asked_for(flags.method));
+  const tune::Space fixed_space = tune::make_space(facts.geometry, space.ctx, Growth::none);
   std::vector<tune::Proposal> first = published(space);
   if (!flags.start_plan.empty()) {
     first.push_back(from_plan(space, read_plan_file(flags.start_plan)));
@@ -211,7 +205,9 @@ void add_tune(CLI::App& app) {
   add_subject(*verb, flags->subject);
   verb->add_option("-c,--ctx", flags->ctx, "Context length in tokens, e.g. 32768 or 128k")
       ->type_name("LENGTH");
-  verb->add_option("--method", flags->method, "power for a static plan, elastic:power for a ladder")
+  verb->add_option("--method", flags->method,
+                   "power for a static plan, elastic:power for a context that grows, far:power for "
+                   "one with a near part")
       ->type_name("NAME")
       ->capture_default_str();
   verb->add_option("--text", flags->text, "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
@@ -239,10 +235,15 @@ void add_tune(CLI::App& app) {
                    "Documents for the proof; 0: all remaining ones")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--answers", flags->search.answers,
+  verb->add_option("--answers", flags->search.planting.answers,
                    "Answers planted in each document of the search")
       ->type_name("N")
       ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  verb->add_option("--decoys", flags->search.planting.decoys,
+                   "Needles beside each answer that are never asked for, so that keys compete")
+      ->type_name("N")
+      ->check(CLI::Range(0, 100))
       ->capture_default_str();
   verb->add_option("--proof-needles", flags->proof_needles,
                    "Needles per depth in the proof, at ten depths; 0: perplexity alone decides")

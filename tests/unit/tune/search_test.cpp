@@ -37,19 +37,19 @@ class SearchTest : public testing::Test {
  protected:
   explicit SearchTest(const ScriptedOptions& scripted = {}) : model_(scripted) {
     options_.form = eval::make_form(model_, "planted", std::nullopt, 0);
-    options_.answers = 2;
+    options_.planting.answers = 2;
     options_.budget = 20;
     options_.weight = 0.05;
   }
-  SearchResult run(eval::RunFolder& folder, bool elastic = false) {
-    const Space space = make_space(model_.facts().geometry, 1024, elastic);
+  SearchResult run(eval::RunFolder& folder, Growth growth = Growth::none) {
+    const Space space = make_space(model_.facts().geometry, 1024, growth);
     const SearchSet set = make_search_set(model_, space, some_documents(4, 1500), options_);
     eval::Progress progress;
     return run_search(model_, space, set, published(space), options_, folder, progress);
   }
-  SearchResult run(bool elastic = false) {
+  SearchResult run(Growth growth = Growth::none) {
     eval::RunFolder folder;
-    return run(folder, elastic);
+    return run(folder, growth);
   }
 
   ScriptedModel model_;
@@ -57,8 +57,8 @@ class SearchTest : public testing::Test {
 };
 
 TEST_F(SearchTest, ChoosesTheBestFullyMeasuredPlanWithinTheBudget) {
-  for (const bool elastic : {false, true}) {
-    const SearchResult r = run(elastic);
+  for (const Growth growth : {Growth::none, Growth::elastic, Growth::far}) {
+    const SearchResult r = run(growth);
     EXPECT_LE(r.passes, options_.budget);
     EXPECT_GT(r.passes, options_.budget / 2);
     ASSERT_TRUE(r.trials[r.best].complete);
@@ -89,7 +89,7 @@ TEST_F(SearchTest, TriesKnotsIfTheBudgetAllows) {
 
 TEST_F(SearchTest, SameSeedGivesTheSamePath) {
   const auto text = [&](const SearchResult& r) {
-    return to_json(r, make_space(model_.facts().geometry, 1024, false), 0.05).dump();
+    return to_json(r, make_space(model_.facts().geometry, 1024, Growth::none), 0.05).dump();
   };
   const std::string a = text(run());
   EXPECT_EQ(a, text(run()));
@@ -105,7 +105,7 @@ TEST_F(SearchTest, ResumesWhereItStopped) {
     ScriptedOptions failing;
     failing.fail_at = all / 2;
     ScriptedModel broken(failing);
-    const Space space = make_space(broken.facts().geometry, 1024, false);
+    const Space space = make_space(broken.facts().geometry, 1024, Growth::none);
     const SearchSet set = make_search_set(broken, space, some_documents(4, 1500), options_);
     eval::RunFolder folder(temp.path() / "run", {"again", "model", 1});
     eval::Progress progress;
@@ -217,7 +217,7 @@ TEST(SearchText, PlantsEveryAnswerOnceAndAsksForIt) {
   const ScriptedModel model({});
   const eval::NeedleForm form = eval::make_form(model, "planted", std::nullopt, 0);
   const std::vector<Token> document = model.tokenize(some_text(1, 3000), false, false);
-  const SearchText text = plant(model, form, "d", document, 2048, 4, 1, 0);
+  const SearchText text = plant(model, form, "d", document, 2048, {4, 0}, 1, 0);
   EXPECT_LE(std::int64_t(text.tokens.size()), 2048);
   ASSERT_EQ(text.asked.size(), 4u);
   ASSERT_EQ(text.planted.size(), text.tokens.size());
@@ -238,7 +238,27 @@ TEST(SearchText, PlantsEveryAnswerOnceAndAsksForIt) {
     if (!text.planted[i]) own.push_back(text.tokens[i]);
   }
   EXPECT_TRUE(std::equal(own.begin(), own.end(), document.begin()));
-  EXPECT_THROW(plant(model, form, "d", document, 300, 4, 1, 0), Error);
+  EXPECT_THROW(plant(model, form, "d", document, 300, {4, 0}, 1, 0), Error);
+}
+
+TEST(SearchText, DecoysSurroundTheAnswersAndTakeAnEighth) {
+  const ScriptedModel model({});
+  const eval::NeedleForm form = eval::make_form(model, "planted", std::nullopt, 0);
+  const std::vector<Token> document = model.tokenize(some_text(1, 9000), false, false);
+  const auto planted = [](const SearchText& text) {
+    return std::count(text.planted.begin(), text.planted.end(), char(1));
+  };
+  const SearchText alone = plant(model, form, "d", document, 8192, {4, 0}, 1, 0);
+  const SearchText text = plant(model, form, "d", document, 8192, {4, 3}, 1, 0);
+  EXPECT_NEAR(double(planted(text)), 4.0 * double(planted(alone)), 0.1 * double(planted(text)));
+  ASSERT_EQ(text.asked.size(), 4u);
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_EQ(text.asked[k].question, alone.asked[k].question);
+    EXPECT_NEAR(text.asked[k].depth, (2.0 * double(k) + 1) / 8, 0.06);
+  }
+  const SearchText many = plant(model, form, "d", document, 2048, {4, 100}, 1, 0);
+  EXPECT_GT(planted(many), planted(alone));
+  EXPECT_LT(planted(many), 2048 / 4);
 }
 
 TEST(Split, IsDisjointJoinsShortTextsAndRefusesTooFew) {

@@ -20,14 +20,16 @@ Geometry tiny() {
   return g;
 }
 
-TEST(Space, RefusesALengthInsideTheWindow) { EXPECT_THROW(make_space(tiny(), 1024, false), Error); }
+TEST(Space, RefusesALengthInsideTheWindow) {
+  EXPECT_THROW(make_space(tiny(), 1024, Growth::none), Error);
+}
 
 TEST(Space, HoldsEveryPublishedMethodTwice) {
-  for (const bool elastic : {false, true}) {
-    const auto all = published(make_space(tiny(), 8192, elastic));
+  for (const Growth growth : {Growth::none, Growth::elastic}) {
+    const auto all = published(make_space(tiny(), 8192, growth));
     ASSERT_EQ(all.size(), 8u);
     for (const Proposal& p : all) {
-      EXPECT_EQ(p.ladder.elastic(), elastic);
+      EXPECT_EQ(growth_of(p.ladder), growth);
       EXPECT_EQ(p.ladder.longest(), 8192);
       EXPECT_DOUBLE_EQ(p.ladder.rungs().back().plan.extension().scale, 8 * p.headroom);
     }
@@ -35,7 +37,7 @@ TEST(Space, HoldsEveryPublishedMethodTwice) {
 }
 
 TEST(Space, BetasOfAPointGiveItsBoundaries) {
-  const Space space = make_space(tiny(), 8192, false);
+  const Space space = make_space(tiny(), 8192, Growth::none);
   for (double low = space.lower[kLow]; low <= space.upper[kLow]; ++low) {
     for (double high = space.lower[kHigh]; high <= space.upper[kHigh]; ++high) {
       const Proposal p = proposal_at(space, {0.5, low, high, 0.07, 1.1}, "start");
@@ -47,15 +49,61 @@ TEST(Space, BetasOfAPointGiveItsBoundaries) {
 }
 
 TEST(Space, UniAndProAreMembersBitForBit) {
-  const Space space = make_space(tiny(), 8192, false);
+  const Space space = make_space(tiny(), 8192, Growth::none);
   for (const Proposal& p : published(space)) {
     if (!p.point) continue;
     EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
   }
 }
 
+TEST(Space, WithANearPartSearchesItsLengthToo) {
+  const Space space = make_space(tiny(), 8192, Growth::far);
+  const auto all = published(space);
+  ASSERT_EQ(all.size(), 8u);
+  for (const Proposal& p : all) {
+    EXPECT_EQ(p.ladder.near(), default_near(1024)) << p.name;
+    EXPECT_EQ(p.ladder.rungs().back().plan.attention_scale(), 1) << p.name;
+    if (p.point) EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
+  }
+  EXPECT_EQ(all[0].name, "far:pi x1.25");
+  EXPECT_EQ(all[1].name, "far:pi");
+  EXPECT_FALSE(all[0].point) << "interpolation has no middle";
+
+  Point point = *all.back().point;
+  point[kNear] = 0.125;
+  point[kHeadroom] = 2;
+  const Proposal moved = proposal_at(space, point, "start");
+  EXPECT_EQ(moved.ladder.near()->length, 128);
+  EXPECT_EQ(moved.ladder.headroom(), 2);
+  EXPECT_NE(moved.numbers, all.back().numbers);
+  EXPECT_NE(moved.name.find("far:power 1"), std::string::npos) << moved.name;
+  EXPECT_NE(moved.name.find("near 128"), std::string::npos) << moved.name;
+
+  // A middle at the first pair is nearly interpolation.
+  point = {1, 0, 1, 0, kFarHeadroom, 1.19, 0.25};
+  const Proposal nearly = proposal_at(space, point, "start");
+  const Plan& plan = nearly.ladder.rungs().back().plan;
+  const double scale = plan.extension().scale;
+  EXPECT_EQ(plan.factor()[0], 1);
+  for (std::size_t i = 1; i < plan.factor().size(); ++i) EXPECT_EQ(plan.factor()[i], scale);
+}
+
+TEST(Space, APlanOfAllKeysStartsFarKeysWithoutItsTemperature) {
+  const Space far = make_space(tiny(), 8192, Growth::far);
+  const Space still = make_space(tiny(), 8192, Growth::none);
+  const Proposal p = proposal_at(still, {0.5, 20, 40, 0.07, 1.1}, "start");
+  const Proposal moved = from_plan(far, p.ladder.rungs().front().plan);
+  EXPECT_EQ(moved.ladder.near(), default_near(1024));
+  EXPECT_EQ(moved.ladder.rungs().back().plan.attention_scale(), 1);
+  EXPECT_EQ(moved.headroom, kFarHeadroom);
+  const Proposal back = from_plan(still, moved.ladder);
+  EXPECT_GT(back.ladder.rungs().back().plan.attention_scale(), 1);
+  EXPECT_EQ(back.headroom, 1);
+  EXPECT_EQ(from_plan(far, moved.ladder).numbers, moved.numbers);
+}
+
 TEST(Space, SpreadStaysInTheBoundsAndDependsOnTheSeed) {
-  const Space space = make_space(tiny(), 8192, true);
+  const Space space = make_space(tiny(), 8192, Growth::elastic);
   const auto a = spread(space, 50, 1);
   ASSERT_EQ(a.size(), 50u);
   EXPECT_EQ(a, spread(space, 50, 1));
@@ -72,7 +120,7 @@ TEST(Space, SpreadStaysInTheBoundsAndDependsOnTheSeed) {
 }
 
 TEST(Space, PlanFileTransfersToAnotherModel) {
-  const Space space = make_space(tiny(), 8192, false);
+  const Space space = make_space(tiny(), 8192, Growth::none);
   const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2}, "start");
   const Proposal again = from_plan(space, p.ladder.rungs().front().plan);
   EXPECT_EQ(again.numbers, p.numbers);
@@ -82,19 +130,22 @@ TEST(Space, PlanFileTransfersToAnotherModel) {
   other.rotary_dim = 64;
   other.base = 100000;
   other.train_length = 8192;
-  const Proposal moved = from_plan(make_space(other, 32768, false), p.ladder.rungs().front().plan);
+  const Proposal moved =
+      from_plan(make_space(other, 32768, Growth::none), p.ladder.rungs().front().plan);
   EXPECT_EQ(moved.extension.parameters, p.extension.parameters);
   EXPECT_NEAR(moved.headroom, 1.2, 1e-9);
   EXPECT_NEAR(moved.extension.scale, 4.8, 1e-9);
 
   const Proposal knots = with_knots(space, p, {0.2, 0, 0, 0});
-  EXPECT_THROW(from_plan(make_space(tiny(), 8192, true), knots.ladder.rungs().front().plan), Error);
-  EXPECT_THROW(from_plan(make_space(other, 32768, false), knots.ladder.rungs().front().plan),
+  EXPECT_THROW(
+      from_plan(make_space(tiny(), 8192, Growth::elastic), knots.ladder.rungs().front().plan),
+      Error);
+  EXPECT_THROW(from_plan(make_space(other, 32768, Growth::none), knots.ladder.rungs().front().plan),
                Error);
 }
 
 TEST(Space, LadderKeepsStepAndHeadroom) {
-  const Space space = make_space(tiny(), 8192, true);
+  const Space space = make_space(tiny(), 8192, Growth::elastic);
   const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2, 1.3}, "start");
   const Proposal again = from_plan(space, p.ladder);
   EXPECT_EQ(again.numbers, p.numbers);
@@ -102,7 +153,7 @@ TEST(Space, LadderKeepsStepAndHeadroom) {
 }
 
 TEST(Knots, StayMonotoneAndKeepTheEnds) {
-  const Space space = make_space(tiny(), 8192, false);
+  const Space space = make_space(tiny(), 8192, Growth::none);
   const Proposal base = proposal_at(space, {0.3, 9, 38, 0.06, 1.2}, "start");
   const Plan& plan = base.ladder.rungs().front().plan;
   const Proposal same = with_knots(space, base, {0, 0, 0, 0});
