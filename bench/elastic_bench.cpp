@@ -3,9 +3,13 @@
 //
 //   elastic_bench MODEL --tokens 16384 [--step 1.19] [--repeat 1] [--threads N] [-ctk TYPE]
 //
-// static    a prompt of --tokens tokens read under MrRoPE-Pro
-// elastic   the same under elastic:pro: more batches, since they end where rungs do, and the turns
-// turns     the turns alone: every rung's, with the number of keys at that point
+// One row per context: static pro, elastic:pro, far:pi and, for border steps of an eighth, a
+// quarter and half of the window, far:pro.
+//
+// prompt     seconds to read --tokens tokens, and their ratio to static
+// turns      seconds of the turns alone, from rung to rung with the keys there are, in percent of
+//            static
+// generate   seconds for 32 tokens after the prompt, and their ratio to static
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -21,48 +25,84 @@
 
 namespace {
 
+using namespace mrrope;
+
+constexpr int kGenerated = 32;
+
 double seconds_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void run(const std::string& path, mrrope::engine::LocalOptions options, double step, int repeat) {
-  using namespace mrrope;
-  const std::int64_t tokens = options.context;
-  const auto model = open_local(read_model(path), options);
-  auto& local = dynamic_cast<engine::LocalModel&>(*model);
-  const Geometry& geometry = model->facts().geometry;
+struct Row {
+  std::string name;
+  Ladder ladder;
+};
+
+std::vector<Row> rows(const Geometry& geometry, std::int64_t tokens, double step) {
   LadderRequest request;
   request.extension.method = "pro";
   request.rung_step = step;
   request.longest = tokens;
-  const Ladder ladder = make_ladder(geometry, request);
-  const Ladder fixed = make_ladder(ladder.rungs().back().plan, tokens);
+  const Ladder elastic = make_ladder(geometry, request);
+  std::vector<Row> out = {{"pro", make_ladder(elastic.rungs().back().plan, tokens)},
+                          {"elastic:pro", elastic}};
+  request.headroom = kFarHeadroom;
+  request.near = default_near(geometry.train_length);
+  request.extension.method = "pi";
+  out.push_back({"far:pi, w L/4", make_ladder(geometry, request)});
+  request.extension.method = "pro";
+  for (const int part : {8, 4, 2}) {
+    request.near->step = std::max<std::int64_t>(1, geometry.train_length / part);
+    out.push_back({"far:pro, w L/" + std::to_string(part), make_ladder(geometry, request)});
+  }
+  return out;
+}
+
+void run(const std::string& path, const engine::LocalOptions& options, double step, int repeat) {
+  const std::int64_t tokens = options.context - kGenerated;
+  const auto model = open_local(read_model(path), options);
+  auto& local = dynamic_cast<engine::LocalModel&>(*model);
+  const Geometry& geometry = model->facts().geometry;
   std::vector<Token> text(std::size_t(tokens), 0);
   for (std::size_t i = 0; i < text.size(); ++i) {
     text[i] = Token((i * 7919 + 13) % std::size_t(model->vocabulary()));
   }
-  std::vector<std::int32_t> cells(text.size());
+  std::vector<std::int32_t> cells(std::size_t(options.context), 0);
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = std::int32_t(i);
 
   model->timeline()->append(std::span(text).first(std::min<std::size_t>(512, text.size())));
-  std::printf("%lld tokens, window %lld, %zu rungs, keys %s, %s\n", (long long)tokens,
-              (long long)geometry.train_length, ladder.rungs().size(), options.type_k.c_str(),
+  std::printf("%lld tokens, window %lld, keys %s, %s\n", (long long)tokens,
+              (long long)geometry.train_length, options.type_k.c_str(),
               model->description().c_str());
+  std::printf("%-16s %6s %21s %22s %22s\n", "context", "rungs", "prompt", "turns", "generate");
   for (int i = 0; i < repeat; ++i) {
-    model->use(fixed);
-    const double plain = seconds_of([&] { model->timeline()->append(text); });
-    model->use(ladder);
-    const double grown = seconds_of([&] { model->timeline()->append(text); });
-    const auto turns = [&] {
-      for (std::size_t r = 0; r + 1 < ladder.rungs().size(); ++r) {
-        local.turn(std::span(cells).first(std::size_t(ladder.rungs()[r].length)), r, r + 1);
+    double plain = 0, plain_step = 0;
+    for (const Row& row : rows(geometry, options.context, step)) {
+      model->use(row.ladder);
+      double prompt = 0, generated = 0;
+      {
+        const auto timeline = model->timeline();
+        prompt = seconds_of([&] { timeline->append(text); });
+        generated = seconds_of([&] {
+          for (int n = 0; n < kGenerated; ++n) {
+            timeline->append(std::span(text).subspan(std::size_t(n), 1));
+          }
+        });
       }
-    };
-    const double turned = seconds_of(turns);
-    std::printf("static %.3f s, elastic %.3f s (x %.3f), turns %.3f s: %.2f %% of static\n", plain,
-                grown, grown / plain, turned, 100 * turned / plain);
+      const std::vector<Rung>& rungs = row.ladder.rungs();
+      const double turned = seconds_of([&] {
+        for (std::size_t r = 0; r + 1 < rungs.size(); ++r) {
+          local.turn(std::span(cells).first(std::size_t(rungs[r].length)), r, r + 1);
+        }
+      });
+      if (plain == 0) plain = prompt, plain_step = generated;
+      std::printf("%-16s %6zu %9.3f s (x %6.3f) %9.3f s (%7.2f %%) %9.3f s (x %6.3f)\n",
+                  row.name.c_str(), rungs.size(), prompt, prompt / plain, turned,
+                  100 * turned / plain, generated, generated / plain_step);
+      std::fflush(stdout);
+    }
   }
 }
 
@@ -71,7 +111,7 @@ void run(const std::string& path, mrrope::engine::LocalOptions options, double s
 int main(int argc, char** argv) {
   CLI::App app("What a context that grows costs");
   std::string path;
-  mrrope::engine::LocalOptions options;
+  engine::LocalOptions options;
   options.context = 16384;
   options.timelines = 1;
   double step = 1.19;
@@ -81,11 +121,11 @@ int main(int argc, char** argv) {
   app.add_option("--step", step);
   app.add_option("--repeat", repeat);
   app.add_option("--threads", options.threads);
-  app.add_option("--cache-type-k", options.type_k);
+  app.add_option("--cache-type-k,-ctk", options.type_k);
   CLI11_PARSE(app, argc, argv);
   try {
     run(path, options, step, repeat);
-  } catch (const mrrope::Error& error) {
+  } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;
   }

@@ -14,7 +14,6 @@
 #include "engine/llama/memory.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
-#include "support/architecture_cases.h"
 #include "support/cached_keys.h"
 #include "support/observe.h"
 #include "support/random_model.h"
@@ -342,50 +341,6 @@ TEST(Elastic, LadderMayBeLongerThanTheContext) {
   timeline->append(words(1024));
   EXPECT_THROW(timeline->append(words(1)), Error);
 }
-
-// Every architecture either grows, its keys turned as the reference says, or is refused with a
-// reason.
-class Growing : public testing::TestWithParam<ArchitectureCase> {};
-
-TEST_P(Growing, ClimbsOrIsRefusedWithTheReason) {
-  const RandomModel file(GetParam().metadata(), 11);
-  Model facts;
-  std::unique_ptr<TimelineModel> model;
-  LocalOptions options = small("f32");
-  options.context = 512;
-  options.gpu_layers = 0;  // flash attention has no kernels for odd random heads there
-  options.flash_attention = "auto";
-  try {
-    facts = read_model(file.path());
-    facts.geometry.train_length = 24;
-    model = open_local(facts, options);
-  } catch (const Error& error) {
-    GTEST_SKIP() << "runs under no plan: " << error.what();
-  }
-  const Ladder ladder = growing(facts.geometry, "pro", 200, 1.5);
-  auto& local = dynamic_cast<LocalModel&>(*model);
-  try {
-    model->use(ladder);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-    EXPECT_NE(std::string(error.what()).find("cannot grow"), std::string::npos) << error.what();
-    std::printf("  refused: %s\n", error.what());
-    return;
-  }
-  const std::vector<Token> tokens = words(25, model->vocabulary());
-  const auto timeline = model->timeline();
-  timeline->append(std::span(tokens).first(24));
-  const Keys before = read_keys(local, 24);
-  ASSERT_FALSE(before.empty());
-  timeline->append(std::span(tokens).subspan(24));
-  EXPECT_EQ(timeline->rung(), 1U);
-  EXPECT_LE(turn_error(local, before, read_keys(local, 24), ladder.rungs()[0].plan,
-                       ladder.rungs()[1].plan),
-            1e-4);
-}
-
-INSTANTIATE_TEST_SUITE_P(Architectures, Growing, testing::ValuesIn(architecture_cases()),
-                         [](const auto& sample) { return sample.param.name(); });
 
 }  // namespace
 }  // namespace mrrope::engine

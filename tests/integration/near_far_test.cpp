@@ -7,9 +7,9 @@
 #include <cstdio>
 
 #include "core/methods.h"
+#include "engine/llama/loader.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "engine/llama/loader.h"
 #include "support/cached_keys.h"
 #include "support/expect_error.h"
 #include "support/observe.h"
@@ -152,8 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, NearFar,
                          testing::Values(Case{"llama", "pi"}, Case{"llama", "pro"},
                                          Case{"llama", "yarn", 0.1}, Case{"qwen2", "pi", 0.07},
                                          Case{"qwen2", "uni"}, Case{"qwen2", "power"},
-                                         Case{"llama", "self-extend"},
-                                         Case{"qwen2", "self-extend", 0.07}),
+                                         Case{"llama", "self-extend"}),
                          [](const auto& sample) { return testing::PrintToString(sample.param); });
 
 class Forms : public testing::TestWithParam<const char*> {
