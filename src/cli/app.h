@@ -26,8 +26,8 @@ const std::string& command_line();
 // the process.
 void catch_interrupts();
 
-// The folder with models/ and data/: MRROPE_HOME if set, else share/mrrope of the installation that
-// the command runs from, else the source tree that it was built from. Throws Error (failed).
+// The folder with models/ and data/: MRROPE_HOME if set, else share/mrrope of the installation or
+// build folder that the command runs from. Throws Error (failed).
 std::filesystem::path project_files();
 
 // The verbs directly below this one.
