@@ -47,7 +47,8 @@ void add_sweep(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_demo(CLI::App& app);
 
-// Man page and shell completions from the table behind --help: "man", "bash", "zsh" or "fish".
+// Man page, reference and shell completions from the table behind --help: "man", "markdown",
+// "bash", "zsh" or "fish".
 std::string generate(const CLI::App& app, const std::string& what);
 
 }  // namespace mrrope::cli
