@@ -1,12 +1,16 @@
 # The library with its CMake package and pkg-config file; then the command with its manual, and the
-# bundled model and texts that `demo` and the evaluations use.
+# bundled model and texts that `demo` and the evaluations use. The components (command, library,
+# development) are the packages of package.cmake.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS mrrope EXPORT mrropeTargets FILE_SET HEADERS)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
+install(TARGETS mrrope EXPORT mrropeTargets FILE_SET HEADERS
+        LIBRARY COMPONENT library NAMELINK_COMPONENT development)
 install(EXPORT mrropeTargets NAMESPACE mrrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 
 if(MRROPE_CUDA)
-  install(TARGETS mrrope_cuda EXPORT mrropeCudaTargets)
+  install(TARGETS mrrope_cuda EXPORT mrropeCudaTargets
+          LIBRARY COMPONENT library NAMELINK_COMPONENT development)
   install(EXPORT mrropeCudaTargets NAMESPACE mrrope::
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mrrope)
 endif()
@@ -29,6 +33,7 @@ if(MRROPE_LIBRARY_ONLY)
   return()
 endif()
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME command)
 install(TARGETS mrrope_command)
 install(FILES ${PROJECT_SOURCE_DIR}/models/mrrope-tiny.gguf
         DESTINATION ${CMAKE_INSTALL_DATADIR}/mrrope/models)
@@ -50,3 +55,5 @@ install(FILES ${manual}/mrrope.bash RENAME mrrope
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${manual}/_mrrope DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${manual}/mrrope.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/mrrope)

@@ -63,8 +63,10 @@ function(mrrope_add_llama)
                CMAKE_CXX_EXTENSIONS)
     unset(${name})
   endforeach()
-  set(CMAKE_C_FLAGS "${CMAKE_C_FLAGS} -w")
-  set(CMAKE_CXX_FLAGS "${CMAKE_CXX_FLAGS} -w")
+  # Its messages name its files by __FILE__: relative to its folder, not by a path of this machine.
+  set(quiet "-w -fmacro-prefix-map=${MRROPE_LLAMA_SOURCE}=llama.cpp")
+  set(CMAKE_C_FLAGS "${CMAKE_C_FLAGS} ${quiet}")
+  set(CMAKE_CXX_FLAGS "${CMAKE_CXX_FLAGS} ${quiet}")
   set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
   add_subdirectory("${MRROPE_LLAMA_SOURCE}" "${PROJECT_BINARY_DIR}/llama.cpp"
                    EXCLUDE_FROM_ALL SYSTEM)

@@ -25,7 +25,8 @@ endif()
 
 add_library(mrrope_flags INTERFACE)
 # No contraction: a plan is bit for bit the same on every machine with the same libm.
-target_compile_options(mrrope_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off)
+target_compile_options(mrrope_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off
+                       -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)  # no path of this machine in messages
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 sees overlaps in std::string that are not there (its bug 105651).
   target_compile_options(mrrope_flags INTERFACE -Wno-restrict)

@@ -1,6 +1,6 @@
-# Installs into a folder of its own, then builds and runs the outside project against it, once
-# through find_package and once through pkg-config. With LIBRARY_ONLY it first builds the library
-# alone, in a folder of its own, where nothing but Highway and nlohmann_json can be found.
+# Builds and runs the outside project against an installation, once through find_package and once through
+# pkg-config. With LIBRARY_ONLY it first builds the library alone, where nothing but Highway and
+# nlohmann_json can be found, and installs it; otherwise PREFIX names the installation.
 set(ENV{DESTDIR} "")
 function(must)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -23,9 +23,12 @@ if(LIBRARY_ONLY)
        -D MRROPE_SANITIZE=${FLAGS} ${absent})
   must(${CMAKE_COMMAND} --build ${BUILD})
 endif()
-set(prefix ${BUILD}/outside/prefix)
 file(REMOVE_RECURSE ${BUILD}/outside)
-must(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+set(prefix ${PREFIX})
+if(LIBRARY_ONLY)
+  set(prefix ${BUILD}/outside/prefix)
+  must(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+endif()
 must(${CMAKE_COMMAND} -S ${SOURCE}/find_package -B ${BUILD}/outside/build
      -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_CXX_FLAGS=${sanitize})
 must(${CMAKE_COMMAND} --build ${BUILD}/outside/build)
@@ -51,20 +54,5 @@ string(STRIP "${output}" flags)
 separate_arguments(flags)
 must(${CXX} -std=c++20 ${sanitize} ${SOURCE}/find_package/main.cpp -o ${BUILD}/outside/by_pkg_config
      ${flags})
+set(ENV{LD_LIBRARY_PATH} ${folder}/..)  # where the library is a shared one
 must(${BUILD}/outside/by_pkg_config ${MODEL})
-if(LIBRARY_ONLY)
-  return()
-endif()
-
-# The command finds its model and texts in the installation, not in the source tree.
-unset(ENV{MRROPE_HOME})
-must(${prefix}/bin/mrrope eval ppl ${prefix}/share/mrrope/models/mrrope-tiny.gguf --lengths 64
-     --samples 1 --method none --kl-positions 0)
-if(NOT output MATCHES "${prefix}/share/mrrope/data/texts")
-  message(FATAL_ERROR "the installed command reads other texts: ${output}")
-endif()
-foreach(file bin/mrrope share/man/man1/mrrope.1 share/bash-completion/completions/mrrope)
-  if(NOT EXISTS ${prefix}/${file})
-    message(FATAL_ERROR "not installed: ${file}")
-  endif()
-endforeach()

@@ -191,9 +191,10 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(30);
   std::string wanted;
   bool list_presets = false;
-  app.add_option("--generate", wanted, "Print the manual page or a shell completion")
+  app.add_option("--generate", wanted,
+                 "Print the manual page, its Markdown form or a shell completion")
       ->type_name("WHAT")
-      ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}));
+      ->check(CLI::IsMember({"man", "markdown", "bash", "zsh", "fish"}));
   app.add_option("--preset", "Run a table or figure of the paper: mrrope --preset NAME MODEL")
       ->type_name("NAME");
   app.add_flag("--presets", list_presets, "List the presets");

@@ -26,8 +26,8 @@ const std::string& command_line();
 // the process.
 void catch_interrupts();
 
-// The folder with models/ and data/: MRROPE_HOME if set, else share/mrrope of the installation that
-// the command runs from, else the source tree that it was built from. Throws Error (failed).
+// The folder with models/ and data/: MRROPE_HOME if set, else share/mrrope of the installation or
+// build folder that the command runs from. Throws Error (failed).
 std::filesystem::path project_files();
 
 // The verbs directly below this one.
@@ -47,7 +47,8 @@ void add_sweep(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_demo(CLI::App& app);
 
-// Man page and shell completions from the table behind --help: "man", "bash", "zsh" or "fish".
+// Man page, reference and shell completions from the table behind --help: "man", "markdown",
+// "bash", "zsh" or "fish".
 std::string generate(const CLI::App& app, const std::string& what);
 
 }  // namespace mrrope::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The man page and the shell completions, from the same option table as --help.
+// The man page, the reference in Markdown and the shell completions, from the same option table as
+// --help.
 #include <algorithm>
 
 #include "base/text.h"
@@ -141,6 +142,34 @@ std::string man(const CLI::App& app) {
              ".SH SYNOPSIS\n\\fBmrrope\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR]\n", ".SH OPTIONS\n",
              man_options(app), man_verbs(app, "MRROPE"), ".SH NOTES\n.nf\n",
              troff(app.get_footer()), "\n.fi\n");
+}
+
+// ---- Markdown ---------------------------------------------------------------------------------
+
+// A cell of a table: a '|' would end it, and '<' would begin a tag.
+std::string cell(const std::string& text) {
+  return replaced(replaced(replaced(text, "\n", " "), "|", "\\|"), "<", "&lt;");
+}
+
+// A heading per verb, deeper for those below another one.
+std::string markdown(const CLI::App& app, const std::string& path, const std::string& heading) {
+  const std::string about = app.get_description();
+  std::string out = cat(heading, " ", path, "\n\n", about, about.ends_with('.') ? "" : ".", "\n\n");
+  const std::vector<const CLI::Option*> options = flags(app);
+  if (!options.empty()) out += "| option | meaning |\n|---|---|\n";
+  for (const CLI::Option* o : options) {
+    std::string names = joined(spellings(*o), ", ");
+    if (values_of(*o).kind != Values::Kind::none) names += " " + o->get_type_name();
+    if (!o->get_default_str().empty()) names += " (default " + o->get_default_str() + ")";
+    out += cat("| `", replaced(replaced(names, "`", ""), "|", "\\|"), "` | ",
+               cell(o->get_description()), " |\n");
+  }
+  if (!app.get_footer().empty()) out += cat("\n```text\n", app.get_footer(), "\n```\n");
+  out += "\n";
+  for (const CLI::App* verb : verbs(app)) {
+    out += markdown(*verb, cat(path, " ", verb->get_name()), path == "mrrope" ? "#" : "##");
+  }
+  return out;
 }
 
 // ---- bash -------------------------------------------------------------------------------------
@@ -344,6 +373,7 @@ std::string generate(const CLI::App& app, const std::string& what) {
   if (what == "bash") return bash(app);
   if (what == "zsh") return zsh(app);
   if (what == "fish") return fish(app);
+  if (what == "markdown") return markdown(app, "mrrope", "#");
   return man(app);
 }
 

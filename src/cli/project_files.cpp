@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bundled model and texts, of an installation or of the source tree.
+// The bundled model and texts, found from the place of the running command.
 #include <cstdlib>
 #include <system_error>
 
@@ -47,13 +47,16 @@ fs::path project_files() {
                 "unset it, or set it to the folder of the mrrope sources");
   }
   const fs::path bin = executable_folder();
-  fs::path installed = bin.empty() ? bin : (bin / MRROPE_SHARE).lexically_normal();
-  if (!installed.empty() && complete(installed)) return installed;
-  if (complete(MRROPE_SOURCE)) return MRROPE_SOURCE;
-  throw Error(
-      ErrorKind::failed,
-      cat("the bundled model and texts are not in ", installed.string(), " or ", MRROPE_SOURCE),
-      "install mrrope again, or set MRROPE_HOME to the folder of the mrrope sources");
+  if (bin.empty()) {
+    throw Error(ErrorKind::failed, "the system does not tell where the running command is",
+                "set MRROPE_HOME to the folder with models/ and data/");
+  }
+  fs::path home = (bin / MRROPE_SHARE).lexically_normal();
+  if (complete(home)) return home;
+  throw Error(ErrorKind::failed,
+              cat("the bundled model and texts are not in ", home.string(),
+                  ", where an installation has them"),
+              "install mrrope again, or set MRROPE_HOME to a folder with models/ and data/");
 }
 
 }  // namespace mrrope::cli

@@ -38,6 +38,10 @@ TEST(Manual, EveryFlagIsInThePageAndInEveryCompletion) {
       EXPECT_TRUE(contains(text, word)) << shell << " " << word;
     }
   }
+  const std::string markdown = run_command("--generate markdown").out;
+  EXPECT_TRUE(contains(markdown, "# mrrope plan\n"));
+  EXPECT_TRUE(contains(markdown, "## mrrope eval ppl\n"));
+  EXPECT_TRUE(contains(markdown, "| `--beta-fast TURNS` |"));
   EXPECT_EQ(run_command("--generate powershell").exit_code, 2);
 }
 

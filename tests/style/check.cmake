@@ -1,6 +1,7 @@
 # Fails on an include that violates the module order, on a namespace that is not the module's, on two types
 # of one name in one namespace (the linker would mistake one for the other), on a comparison with the name
-# of a method outside its row, and on a source that is not ASCII.
+# of a method outside its row, on a source that is not ASCII, and on a text file that names a folder or
+# a host of one machine.
 # Run: cmake -D ROOT=. -P tests/style/check.cmake
 cmake_minimum_required(VERSION 3.25)
 get_filename_component(ROOT ${ROOT} ABSOLUTE)
@@ -143,4 +144,32 @@ foreach(source ${sources})
     complain("${source}: ${size} lines, more than 600")
   endif()
 endforeach()
-message(STATUS "${count} sources, ${failures} complaints")
+# Folders of one machine, and hosts other than examples, loopback and the names of standards.
+set(folder "(^|[^A-Za-z0-9_.}$])/(work|root|home/[a-z]+|Users)/")
+set(known "^(127[.]|localhost|[a-z0-9]+$|example[.]org|.*[.]example$|www[.]w3[.]org|www[.]apache[.]org|spdx[.]org)")
+file(GLOB texts LIST_DIRECTORIES FALSE ${ROOT}/* ${ROOT}/.[a-z]*)
+foreach(part .ci .github bench cmake docs examples include packaging python src tests tools)
+  file(GLOB_RECURSE inside ${ROOT}/${part}/*)
+  list(APPEND texts ${inside})
+endforeach()
+list(FILTER texts EXCLUDE REGEX "/(tests/fuzz/corpus|tests/style|__pycache__)/|/CMakeUserPresets[.]json$|/[.]git$")
+list(LENGTH texts size)
+if(size LESS 300)
+  complain("only ${size} text files found below ${ROOT}")
+endif()
+foreach(text ${texts})
+  file(STRINGS ${text} lines REGEX "/(work|root|home|Users)/|https?://")
+  foreach(line ${lines})
+    if(line MATCHES "${folder}")
+      complain("${text}: names a folder of one machine: ${line}")
+    endif()
+    string(REGEX MATCHALL "https?://[A-Za-z0-9.-]+" hosts "${line}")
+    foreach(host ${hosts})
+      string(REGEX REPLACE "^https?://" "" host "${host}")
+      if(NOT host MATCHES "${known}")
+        complain("${text}: names the host ${host}: write example.org, or what kind of host it is")
+      endif()
+    endforeach()
+  endforeach()
+endforeach()
+message(STATUS "${count} sources, ${size} text files, ${failures} complaints")

@@ -12,6 +12,7 @@
 #include "base/text_table.h"
 #include "cli/app.h"
 #include "cli/args/report_file.h"
+#include "cli/args/test_cut.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
 #include "eval/tasks/needle/needle.h"
@@ -118,7 +119,7 @@ std::string side_by_side(TimelineModel& model, const eval::Document& document,
                          const eval::MethodUnderTest& untouched,
                          const eval::MethodUnderTest& extended) {
   const std::vector<Token> tokens = model.tokenize(document.text, true, false);
-  const auto length = std::size_t(2 * model.facts().geometry.train_length);
+  const auto length = std::size_t(cut_length(2 * model.facts().geometry.train_length));
   const auto prompt = std::span(tokens).first(length);
   const auto rest = std::span(tokens).subspan(length, kContinuation);
   const std::string text = model.detokenize(prompt);
@@ -159,15 +160,15 @@ void run_demo(const DemoFlags& flags) {
   const eval::RunInfo info{command_line(), model_digest(facts.files), 1};
   eval::RunFolder folder(flags.out + "/ppl", info);
   eval::PerplexityOptions options;
-  for (std::int64_t n = window / 2; n <= ctx; n *= 2) options.lengths.push_back(n);
+  for (std::int64_t n = window / 2; n <= ctx; n *= 2) options.lengths.push_back(cut_length(n));
   const eval::PerplexityResults results =
       run_perplexity(*model, methods, set.documents, options, folder, progress);
   std::cout << perplexity_text(results) << "\n" << std::flush;
 
   eval::NeedleOptions needles;
-  needles.lengths = {window, 2 * window};
+  needles.lengths = {cut_length(window), cut_length(2 * window)};
   needles.depths = {10, 30, 50, 70, 90};
-  needles.samples = 3;
+  needles.samples = cut_samples(3);
   needles.form = eval::make_form(*model, "planted", std::nullopt, 0);
   eval::RunFolder needle_folder(flags.out + "/needle", info);
   const eval::NeedleResults found = run_needle(*model, {methods.front(), methods.back()},
