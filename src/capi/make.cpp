@@ -174,7 +174,7 @@ PlanOrLadder made_of(const json& in) {
   const bool far = parts.growth == mrrope::Growth::far;
   if (!far && (given(in, "near") || given(in, "near_step"))) {
     refuse(cat("near and near_step are for contexts with a near part, not for ", name),
-           cat("give method far:", row.info.name));
+           cat("give method ", join_method_name(row.info.name, mrrope::Growth::far)));
   }
   if (parts.grows()) {
     if (by_length) e.scale = scale.value_or(1);
@@ -200,7 +200,7 @@ PlanOrLadder made_of(const json& in) {
   }
   if (rung_step) {
     refuse(cat("rung_step is for contexts that grow, not for ", name),
-           cat("give method elastic:", row.info.name));
+           cat("give method ", join_method_name(row.info.name, mrrope::Growth::elastic)));
   }
   if (unchanged) return make_plan(geometry, e);
   const double room = headroom.value_or(1);
