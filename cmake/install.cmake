@@ -33,11 +33,13 @@ if(MRROPE_LIBRARY_ONLY)
   return()
 endif()
 
+# A wheel holds the components command and python (pyproject.toml).
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME command)
 install(TARGETS mrrope_command)
 install(FILES ${PROJECT_SOURCE_DIR}/models/mrrope-tiny.gguf
         DESTINATION ${CMAKE_INSTALL_DATADIR}/mrrope/models)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/texts DESTINATION ${CMAKE_INSTALL_DATADIR}/mrrope/data)
+install(TARGETS mrrope_c LIBRARY DESTINATION lib COMPONENT python EXCLUDE_FROM_ALL)
 
 # The command itself writes the man page and the completions, from the table behind --help.
 set(manual ${PROJECT_BINARY_DIR}/share)

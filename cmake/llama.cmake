@@ -19,6 +19,9 @@ set(MRROPE_LLAMA_SOURCE "${MRROPE_LLAMA_DEFAULT}" CACHE PATH
 
 # A function, so that what is set for llama.cpp stays there.
 function(mrrope_add_llama)
+  if(SKBUILD AND NOT EXISTS "${MRROPE_LLAMA_SOURCE}/include/llama.h")  # pip install
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/fetch_llama.sh OUTPUT_QUIET)
+  endif()
   if(NOT EXISTS "${MRROPE_LLAMA_SOURCE}/include/llama.h")
     message(FATAL_ERROR
       "no llama.cpp source in ${MRROPE_LLAMA_SOURCE}; type tools/fetch_llama.sh to bring it, or "

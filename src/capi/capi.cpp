@@ -8,14 +8,16 @@ using mrrope::ErrorKind;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
 
-std::string& mrrope::capi::last_error() noexcept {
-  thread_local std::string text;
-  return text;
+mrrope::capi::Failure& mrrope::capi::last_failure() noexcept {
+  thread_local Failure failure;
+  return failure;
 }
 
 const char* mrrope_version(void) { return mrrope::version(); }
 
-const char* mrrope_last_error(void) { return mrrope::capi::last_error().c_str(); }
+const char* mrrope_last_error(void) { return mrrope::capi::last_failure().text.c_str(); }
+const char* mrrope_last_message(void) { return mrrope::capi::last_failure().message.c_str(); }
+const char* mrrope_last_hint(void) { return mrrope::capi::last_failure().hint.c_str(); }
 
 int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, double scale,
                        mrrope_plan** out) {

@@ -23,24 +23,33 @@ struct mrrope_workers {
 
 namespace mrrope::capi {
 
-// Of the calling thread, behind mrrope_last_error().
-std::string& last_error() noexcept;
+// The last failure of the calling thread, behind mrrope_last_error() and its parts.
+struct Failure {
+  std::string text, message, hint;
+
+  void set(std::string what, std::string how = {}) {
+    text = how.empty() ? what : cat(what, " (", how, ")");
+    message = std::move(what);
+    hint = std::move(how);
+  }
+};
+Failure& last_failure() noexcept;
 
 // Runs `action` and turns every exception into a status.
 template <typename Action>
 int guarded(Action action) noexcept {
   try {
-    last_error().clear();
+    last_failure() = {};
     action();
     return 0;
   } catch (const Error& e) {
-    last_error() = e.hint().empty() ? e.what() : cat(e.what(), " (", e.hint(), ")");
+    last_failure().set(e.what(), e.hint());
     return e.exit_code();
   } catch (const std::bad_alloc&) {
-    last_error() = "out of memory";
+    last_failure().set("out of memory");
     return static_cast<int>(ErrorKind::out_of_memory);
   } catch (const std::exception& e) {
-    last_error() = e.what();
+    last_failure().set(e.what());
     return static_cast<int>(ErrorKind::failed);
   }
 }

@@ -24,8 +24,7 @@ int main(int argc, char** argv) try {
   options.flash_attention = "off";
   options.timelines = 1;
   const auto model = mrrope::engine::open_local(mrrope::read_model(argv[1]), options);
-  const auto plan = mrrope::read_plan_file(argv[2]);
-  const auto* ladder = std::get_if<mrrope::Ladder>(&plan);
+  const auto content = mrrope::read_plan_file(argv[2]);
   std::ostringstream text;
   text << std::ifstream(argv[3]).rdbuf();
   std::vector<mrrope::Token> tokens = model->tokenize(text.str(), true, false);
@@ -34,7 +33,9 @@ int main(int argc, char** argv) try {
     return 2;
   }
   tokens.resize(length);
-  model->use(ladder ? *ladder : mrrope::make_ladder(std::get<mrrope::Plan>(plan), options.context));
+  const auto* plan = std::get_if<mrrope::Plan>(&content);
+  model->use(plan ? mrrope::make_ladder(*plan, options.context)
+                  : std::get<mrrope::Ladder>(content));
   std::vector<double> scores = model->timeline()->append_scored(tokens);
   scores.erase(scores.begin());  // nothing predicts the first
   std::cout << nlohmann::json{{"tokens", tokens}, {"scores", scores}}.dump() << "\n";

@@ -2,7 +2,6 @@
 // mrrope inspect: what a model is, what a longer context would take, and what to type next.
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,15 +11,12 @@
 #include "export/engines.h"
 #include "formats/architectures.h"
 #include "formats/gguf/gguf.h"
-#include "formats/plan_file.h"
+#include "formats/model_json.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
 
 namespace {
-
-constexpr double kBitsF16 = 16;
-constexpr double kBitsQ8 = 8.5;  // 32 bytes and a two-byte scale per 32 elements
 
 struct InspectFlags {
   SubjectFlags subject;
@@ -32,20 +28,6 @@ struct Advice {
   std::string method;  // "none" where nothing needs to change
   std::string why;
 };
-
-const char* to_string(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::full:
-      return "full";
-    case LayerKind::windowed:
-      return "windowed";
-    case LayerKind::unrotated:
-      return "unrotated";
-    case LayerKind::recurrent:
-      return "recurrent";
-  }
-  return "full";
-}
 
 const char* to_string(FactorSupport support) {
   switch (support) {
@@ -59,12 +41,6 @@ const char* to_string(FactorSupport support) {
       return "refuses a GGUF with per-pair factors";
   }
   return "";
-}
-
-std::map<std::string, int> layer_counts(const Model& model) {
-  std::map<std::string, int> counts;
-  for (const Layer& layer : model.layers) ++counts[to_string(layer.kind)];
-  return counts;
 }
 
 Advice advise(const Geometry& g, double scale) {
@@ -128,34 +104,7 @@ std::string scaling_text(const Model& model) {
 
 nlohmann::ordered_json to_json(const Model& model, std::int64_t ctx, double scale,
                                const Advice& advice) {
-  nlohmann::ordered_json out;
-  out["path"] = model.path.string();
-  out["format"] = model.format;
-  out["name"] = model.name;
-  out["architecture"] = model.architecture;
-  out["embedding"] = model.embedding;
-  out["layers"] = model.layers.size();
-  out["layer_kinds"] = layer_counts(model);
-  out["heads"] = model.heads;
-  out["kv_heads"] = model.kv_heads;
-  out["key_length"] = model.key_length;
-  out["value_length"] = model.value_length;
-  out["vocabulary"] = model.vocabulary;
-  out["sliding_window"] = model.sliding_window;
-  out["latent_attention"] = model.latent_attention;
-  out["mrope_sections"] = model.mrope_sections;
-  out["geometry"] = geometry_json(model.geometry);
-  out["scaling"] = {{"type", model.scaling.type.empty() ? "none" : model.scaling.type},
-                    {"factor", model.scaling.factor},
-                    {"original_length", model.scaling.original_length},
-                    {"trained", model.scaling.trained}};
-  out["weight_bytes"] = model.weight_bytes;
-  out["files"] = nlohmann::ordered_json::array();
-  for (const auto& file : model.files) out["files"].push_back(file.string());
-  out["ctx"] = ctx;
-  out["scale"] = scale;
-  out["kv_bytes"] = {{"f16", kv_bytes(model, ctx, kBitsF16)},
-                     {"q8_0", kv_bytes(model, ctx, kBitsQ8)}};
+  nlohmann::ordered_json out = model_json(model, ctx);
   out["recommended"] = {{"method", advice.method}, {"why", advice.why}};
   out["engines"] = nlohmann::ordered_json::array();
   for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {

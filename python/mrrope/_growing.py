@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contexts that grow, in transformers: a forward pass ends where a rung ends, as in mrrope's engine.
+
+Each cache remembers its rung and the positions of its tokens. Before a part of a pass that belongs
+to another rung, the cached keys are turned to it, in place.
+"""
+from __future__ import annotations
+
+import functools
+import inspect as python_inspect
+import itertools
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer, StaticLayer
+
+from ._library import Error
+from ._plans import Ladder, Plan
+from ._tensors import Turn
+
+_STATE = "_mrrope_state"
+_serials = itertools.count(1)
+
+
+def _refuse(message: str, hint: str) -> Error:
+    return Error(message, hint, "unsupported")
+
+
+class _State:
+    """What a cache holds: its rung, and the position of every token, one row or one per sequence."""
+
+    def __init__(self, owner: int):
+        self.owner, self.rung, self.count = owner, 0, 0
+        self.parts: list[torch.Tensor] = []
+
+    def positions(self) -> torch.Tensor:
+        rows = max((part.shape[0] for part in self.parts), default=1)
+        if any(part.shape[0] not in (1, rows) for part in self.parts):
+            raise _refuse("the number of sequences in the cache has changed",
+                          "start a new cache: batches with padding cannot be split or repeated")
+        self.parts = [torch.cat([part.expand(rows, -1) for part in self.parts], 1)]
+        return self.parts[0]
+
+    def crop(self, count: int) -> None:
+        if count < self.count:
+            self.parts = [self.positions()[:, :count]]
+            self.count = count
+
+    def add(self, positions: torch.Tensor) -> None:
+        self.parts.append(positions)
+        self.count += positions.shape[1]
+
+
+def turn_layers(layers: list[torch.Tensor], old: Plan, new: Plan, positions: torch.Tensor,
+                threads: int) -> None:
+    """Turns keys [sequence, head, token, element] in place. Other devices than the CPU use torch."""
+    ordered = positions.shape[0] == 1 and torch.equal(positions[0], torch.arange(positions.shape[1]))
+    turn = Turn(old, new, None if ordered else positions, threads=threads)
+    for keys in layers:
+        if keys.requires_grad:
+            raise _refuse("growing contexts do not train: a turn in place has no gradient",
+                          "run the model under torch.no_grad()")
+        if positions.shape[0] not in (1, keys.shape[0]):
+            raise _refuse("the number of sequences in the cache has changed",
+                          "start a new cache: batches with padding cannot be split or repeated")
+        if keys.device.type == "cpu" and keys.dtype != torch.float64:
+            turn(keys)
+        else:
+            turn_by_torch(keys, old, new, positions)
+
+
+def turn_by_torch(keys: torch.Tensor, old: Plan, new: Plan, positions: torch.Tensor) -> None:
+    """The same with torch's own operations, on the device of the keys."""
+    width = old.geometry.rotary_dim
+    theta = torch.tensor(new.theta, dtype=torch.float64) - torch.tensor(old.theta,
+                                                                        dtype=torch.float64)
+    angles = positions.double()[:, None, :, None] * theta
+    scale = new.attention_scale / old.attention_scale
+    cosines = (angles.cos() * scale).float().to(keys.device)
+    sines = (angles.sin() * scale).float().to(keys.device)
+    rotated = keys[..., :width]
+    if old.geometry.pairing == "halves":
+        first, second = rotated[..., : width // 2], rotated[..., width // 2:]
+    else:
+        first, second = rotated[..., 0::2], rotated[..., 1::2]
+    x, y = first.float(), second.float()
+    first.copy_(x * cosines - y * sines)
+    second.copy_(x * sines + y * cosines)
+
+
+class Growing:
+    """A ladder on the module that calls the rotary module; see patch()."""
+
+    def __init__(self, base: Any, rotary: Any, ladder: Ladder, full: list[int]):
+        self.base, self.rotary, self.ladder, self.full = base, rotary, ladder, full
+        self.serial = next(_serials)
+        self._had_own = "forward" in base.__dict__
+        self._forward = base.forward
+        self._signature = python_inspect.signature(self._forward)
+
+        @functools.wraps(self._forward)
+        def forward(*arguments: Any, **named: Any) -> Any:
+            return self._run(self._signature.bind(*arguments, **named))
+
+        base.forward = forward
+
+    def remove(self) -> None:
+        if self._had_own:
+            self.base.forward = self._forward
+        else:
+            del self.base.forward
+
+    # ---- one pass
+
+    def _run(self, call: python_inspect.BoundArguments) -> Any:
+        if torch.compiler.is_compiling():
+            raise _refuse("growing contexts cannot be compiled: the plan follows the length",
+                          "set generation_config.disable_compile = True, or patch a static method")
+        given = call.arguments
+        named = dict(given.pop("kwargs", {}))
+        given = {name: value for name, value in given.items() if value is not None}
+        tokens = given.get("input_ids", given.get("inputs_embeds"))
+        if tokens is None:
+            return self._forward(**given, **named)  # its own message
+        cache = given.get("past_key_values")
+        past = int(cache.get_seq_length()) if cache is not None else 0
+        positions = self._positions(given.get("position_ids"), past, tokens.shape[1])
+        state = self._state(cache, past)
+        lengths = (positions.amax(0) + 1).tolist()
+        if sorted(lengths) != lengths or (state.count and lengths[0] < past_length(state)):
+            raise _refuse("position_ids go back: several texts in one row cannot grow",
+                          "give one text per row, or patch a static method")
+        parts = self._parts(lengths)
+        if len(parts) == 1:
+            self._enter(cache, state, parts[0][0])
+            if cache is None and self._uses_cache(given):
+                given["past_key_values"] = cache = DynamicCache(config=self.base.config)
+            if cache is not None:
+                setattr(cache, _STATE, state)
+            out = self._forward(**given, **named)
+            state.add(positions)
+            return out
+        return self._run_parts(given, named, cache, state, positions, parts, past)
+
+    def _run_parts(self, given: dict[str, Any], named: dict[str, Any], cache: Any, state: _State,
+                   positions: torch.Tensor, parts: list[tuple[int, int, int]], past: int) -> Any:
+        for name, value in named.items():
+            if name in ("output_hidden_states", "output_attentions") and value:
+                raise _refuse(f"{name} cannot be given for a pass over the end of a rung",
+                              f"end the pass at token {past + parts[0][2]} and call again")
+            if isinstance(value, torch.Tensor) and name != "cache_position":
+                raise _refuse(f"the argument {name} cannot be cut at the end of a rung",
+                              f"end the pass at token {past + parts[0][2]} and call again")
+        keep = cache is not None or self._uses_cache(given)
+        if cache is None:
+            cache = DynamicCache(config=self.base.config)
+        setattr(cache, _STATE, state)
+        total = past + positions.shape[1]
+        hidden, out = [], None
+        for rung, start, end in parts:
+            self._enter(cache, state, rung)
+            part = dict(given, past_key_values=cache, use_cache=True)
+            for name in ("input_ids", "inputs_embeds", "position_ids"):
+                if name in part:
+                    part[name] = part[name][:, start:end]
+            if "attention_mask" in part:
+                part["attention_mask"] = _cut_mask(part["attention_mask"], start, end, past, total)
+            more = dict(named)
+            if more.get("cache_position") is not None:
+                more["cache_position"] = more["cache_position"][start:end]
+            out = self._forward(**part, **more)
+            state.add(positions[:, start:end])
+            hidden.append(out.last_hidden_state)
+        out.last_hidden_state = torch.cat(hidden, 1)
+        out.past_key_values = cache if keep else None
+        return out
+
+    # ---- its pieces
+
+    def _uses_cache(self, given: dict[str, Any]) -> bool:
+        wanted = given.get("use_cache")
+        return bool(getattr(self.base.config, "use_cache", False) if wanted is None else wanted)
+
+    def _positions(self, stated: Any, past: int, count: int) -> torch.Tensor:
+        if stated is None:
+            return torch.arange(past, past + count)[None]
+        if stated.dim() != 2:
+            raise _refuse(f"position_ids of {stated.dim()} dimensions cannot grow by rungs",
+                          "give one position per token, or patch a static method")
+        return stated.detach().to("cpu")
+
+    def _state(self, cache: Any, past: int) -> _State:
+        if cache is None or past == 0:
+            return _State(self.serial)
+        state = getattr(cache, _STATE, None)
+        if state is None or state.owner != self.serial or state.count < past:
+            raise _refuse(f"the cache holds {past} tokens that this patch has not seen",
+                          "start a new cache after mrrope.patch()")
+        state.crop(past)
+        return state
+
+    def _parts(self, lengths: list[int]) -> list[tuple[int, int, int]]:
+        """(rung, first, end) of each run of tokens under one plan."""
+        if self.ladder.rung_at(lengths[0]) == self.ladder.rung_at(lengths[-1]):
+            return [(self.ladder.rung_at(lengths[-1]), 0, len(lengths))]
+        rungs = [self.ladder.rung_at(length) for length in lengths]
+        out, start = [], 0
+        for rung, run in itertools.groupby(rungs):
+            count = len(list(run))
+            out.append((rung, start, start + count))
+            start += count
+        return out
+
+    def _enter(self, cache: Any, state: _State, rung: int) -> None:
+        """Puts the model under a rung, and turns the keys of the cache to it."""
+        if state.rung != rung and state.count > 0:
+            self._turn(cache, state, rung)
+        state.rung = rung
+        self.rotary.use(self.ladder.rungs[rung].plan)
+
+    def _turn(self, cache: Any, state: _State, rung: int) -> None:
+        if getattr(cache, "offloading", False):
+            raise _refuse("an offloaded cache cannot be turned", "use DynamicCache or StaticCache")
+        layers = [cache.layers[index] for index in self.full if index < len(cache.layers)]
+        for layer in layers:
+            if type(layer) not in (DynamicLayer, StaticLayer):
+                raise _refuse(f"keys in a {type(layer).__name__} cannot be turned",
+                              "use DynamicCache or StaticCache")
+        old, new = self.ladder.rungs[state.rung].plan, self.ladder.rungs[rung].plan
+        positions = state.positions()
+        with torch.no_grad():
+            turn_layers([layer.keys[:, :, : state.count] for layer in layers
+                         if layer.is_initialized and layer.keys.numel() > 0],
+                        old, new, positions, torch.get_num_threads())
+
+
+def past_length(state: _State) -> int:
+    return int(state.parts[-1][:, -1].max()) + 1 if state.count else 0
+
+
+def _cut_mask(mask: Any, start: int, end: int, past: int, total: int) -> Any:
+    """The part of an attention mask for the tokens [start, end) of a pass."""
+    if isinstance(mask, dict):
+        if any(value is not None for name, value in mask.items() if name != "full_attention"):
+            raise _refuse("masks of sliding-window layers cannot be cut at the end of a rung",
+                          "give the mask of padding, of two dimensions")
+        return {name: _cut_mask(value, start, end, past, total) for name, value in mask.items()}
+    if mask is None:
+        return None
+    if mask.dim() == 2 and mask.shape[1] == total:
+        return mask[:, : past + end]
+    if mask.dim() == 4 and mask.shape[2] == total - past:
+        rows = mask[:, :, start:end]
+        return rows[..., : past + end] if mask.shape[3] == total else rows
+    raise _refuse(f"an attention mask of shape {tuple(mask.shape)} cannot be cut at the end of a rung",
+                  "give the mask of padding, of two dimensions")

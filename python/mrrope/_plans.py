@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Geometries, plans and ladders. The numbers are the library's; nothing is computed here."""
+from __future__ import annotations
+
+import bisect
+import ctypes
+import json
+import os
+import pathlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ._library import Error, Handle, ask, path_bytes
+
+Length = int | str
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What a model's rotary embedding was trained with.
+
+    >>> import mrrope
+    >>> mrrope.Geometry(rotary_dim=128, base=500000, train_length=8192).pairing
+    'halves'
+    """
+
+    rotary_dim: int  # rotated elements of a head
+    base: float  # rope_theta
+    train_length: int  # tokens
+    pairing: str = "halves"  # or "interleaved"
+    trained_factor: tuple[float, ...] = ()  # the vendor's own scaling; empty: all 1
+    trained_attention_scale: float = 1.0
+
+
+def _geometry(stated: dict[str, Any]) -> Geometry:
+    values = dict(stated)
+    values["trained_factor"] = tuple(values.get("trained_factor", ()))
+    return Geometry(**values)
+
+
+class Plan:
+    """The numbers of one extension of one model; made by plan() and load()."""
+
+    def __init__(self, content: dict[str, Any], text: str, rung: int = 0):
+        self._text, self._rung = text, rung
+        self.geometry: Geometry = _geometry(content["geometry"])
+        self.method: str = content["method"]
+        self.scale: float = content["scale"]
+        self.parameters: dict[str, Any] = content["parameters"]
+        self.theta: list[float] = content["theta"]  # radians per position
+        self.factor: list[float] = content["factor"]  # what divides the trained theta
+        self.lambdas: list[float] = content["lambda"]  # factor[i + 1] / factor[i]
+        self.attention_scale: float = content["attention_scale"]  # multiplies cos and sin
+        self.low: int = content["boundaries"]["low"]  # first pair of the middle
+        self.high: int = content["boundaries"]["high"]  # first pair scaled in full
+        self._handle: Handle | None = None
+
+    def pointer(self) -> ctypes.c_void_p:
+        """The mrrope_plan of mrrope.h, owned by this object."""
+        if self._handle is None:
+            self._handle = Handle("mrrope_plan_free", "mrrope_plan_parse",
+                                  self._text.encode(), self._rung)
+        return self._handle.pointer
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a plan file holds."""
+        return json.loads(self._text)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a plan file, which every verb of the command reads."""
+        _save(path, self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, Plan) and self.geometry == other.geometry
+                and self.factor == other.factor and self.attention_scale == other.attention_scale)
+
+    def __hash__(self) -> int:
+        return hash((self.geometry, tuple(self.factor), self.attention_scale))
+
+    def __repr__(self) -> str:
+        return (f"<mrrope.Plan {self.method}, scale {self.scale:g}, {len(self.factor)} pairs, "
+                f"middle {self.low}..{self.high}, attention scale {self.attention_scale:.4f}>")
+
+
+@dataclass(frozen=True)
+class Rung:
+    length: int  # tokens: the plan holds up to and including this length
+    plan: Plan
+
+
+class Ladder:
+    """Which plan is in force at which length; made by ladder() and load()."""
+
+    def __init__(self, content: dict[str, Any], text: str):
+        self._text = text
+        self.geometry: Geometry = _geometry(content["geometry"])
+        self.method: str = content["method"]
+        self.rung_step: float = content["rung_step"]
+        self.headroom: float = content["headroom"]
+        self.longest: int = content["longest"]
+        self.near: dict[str, int] | None = content.get("near")
+        self.rungs: list[Rung] = []
+        if self.near is None:
+            name = self.method.partition(":")[2]
+            shared = {"geometry": content["geometry"], "method": name,
+                      "parameters": content["parameters"]}
+            self.rungs = [Rung(rung["length"], Plan({**shared, **rung}, text, i))
+                          for i, rung in enumerate(content["rungs"])]
+
+    def rung_at(self, length: int) -> int:
+        """The number of the rung for a sequence of this many tokens, from 0 on.
+
+        >>> import mrrope
+        >>> grows = mrrope.ladder(mrrope.Geometry(128, 10000, 4096), "elastic:pro", ctx="64k")
+        >>> grows.rung_at(4096), grows.rung_at(4097), len(grows.rungs)
+        (0, 1, 17)
+        """
+        if not self.rungs:
+            raise Error(f"the rungs of {self.method} have a border too, which this module does not "
+                        "list", "use to_dict()")
+        if length > self.longest:
+            raise Error(f"{length} tokens are more than the {self.longest} of {self.method}",
+                        "make a ladder with a larger ctx")
+        return bisect.bisect_left([rung.length for rung in self.rungs], length)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a plan file holds."""
+        return json.loads(self._text)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a plan file, which every verb of the command reads."""
+        _save(path, self._text)
+
+    def __repr__(self) -> str:
+        return (f"<mrrope.Ladder {self.method}, window {self.geometry.train_length}, "
+                f"up to {self.longest} tokens>")
+
+
+def _save(path: str | os.PathLike[str], text: str) -> None:
+    target = pathlib.Path(os.fsdecode(path_bytes(path)))
+    try:
+        target.write_text(json.dumps(json.loads(text), indent=2) + "\n")
+    except OSError as reason:
+        raise Error(f"cannot write {target}: {reason.strerror}", "choose another path", "failed"
+                    ) from None
+
+
+def tokens(length: Length | None, what: str = "ctx") -> int | None:
+    """4096, or "128k" for 131072, or "1m"."""
+    if length is None or (isinstance(length, int) and not isinstance(length, bool)):
+        return length
+    units = {"k": 1024, "m": 1024 * 1024}
+    if isinstance(length, str) and length:
+        unit = units.get(length[-1].lower(), 1)
+        digits = length[:-1] if unit > 1 else length
+        if digits.isascii() and digits.isdigit():
+            return int(digits) * unit
+    raise Error(f"{what} {length!r} is not a length",
+                'write tokens as 4096, or "128k" for 131072, or "1m"')
+
+
+def _content(answer: dict[str, Any]) -> Plan | Ladder:
+    text = json.dumps(answer)
+    return Ladder(answer, text) if "rungs" in answer else Plan(answer, text)
+
+
+def _make(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | None,
+          scale: float | None, options: dict[str, Any]) -> Plan | Ladder:
+    request: dict[str, Any] = {"method": method, "ctx": tokens(ctx), "scale": scale, **options}
+    for name in ("near", "near_step", "train_length"):
+        if name in request:
+            request[name] = tokens(request[name], name)
+    if isinstance(model, Geometry):
+        request["geometry"] = asdict(model)
+    else:
+        request["model"] = os.fsdecode(path_bytes(model, "the model"))
+    try:
+        text = json.dumps(request, allow_nan=False, default=_plain)
+    except (TypeError, ValueError) as reason:
+        raise Error(f"the request holds a value that is not a number: {reason}",
+                    "give plain numbers, texts and lists") from None
+    return _content(ask("mrrope_make", text.encode("utf-8", "surrogateescape")))
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and lists of numpy and torch."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not a number")
+
+
+def plan(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | None = None, *,
+         scale: float | None = None, **options: Any) -> Plan:
+    """The plan of a method for a model file, a Hugging Face folder or a geometry.
+
+    `ctx` is the wanted length (131072 or "128k"), `scale` says it in windows. Options are those of
+    `mrrope plan`: beta_fast, beta_slow, low, high, power, attn_coef, factors, lambdas, headroom,
+    replace_scaling, train_length.
+
+    >>> import mrrope
+    >>> llama2 = mrrope.Geometry(rotary_dim=128, base=10000, train_length=4096)
+    >>> pro = mrrope.plan(llama2, "pro", ctx="64k")
+    >>> pro.low, pro.high, round(pro.attention_scale, 4)
+    (20, 46, 1.2773)
+    >>> pro.factor[0], pro.factor[63]
+    (1.0, 16.0)
+    """
+    made = _make(model, method, ctx, scale, options)
+    if isinstance(made, Ladder):
+        raise Error(f"{method} is more than one plan", f'call mrrope.ladder(..., "{method}")')
+    return made
+
+
+def ladder(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | None = None, *,
+           scale: float | None = None, **options: Any) -> Ladder:
+    """The ladder of a context that grows: "elastic:NAME" or "far:NAME".
+
+    Options are those of plan(), and rung_step, near, near_step.
+
+    >>> import mrrope
+    >>> tiny = mrrope.Geometry(rotary_dim=128, base=10000, train_length=1024)
+    >>> grows = mrrope.ladder(tiny, "elastic:pro", ctx=4096, rung_step=2)
+    >>> [(rung.length, rung.plan.scale) for rung in grows.rungs]
+    [(1024, 1.0), (2048, 2.0), (4096, 4.0)]
+    """
+    made = _make(model, method, ctx, scale, options)
+    if isinstance(made, Plan):
+        raise Error(f"{method} is one plan", f'call mrrope.plan(..., "{method}")')
+    return made
+
+
+def load(path: str | os.PathLike[str]) -> Plan | Ladder:
+    """The plan or ladder of a plan file.
+
+    >>> import mrrope, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "plan.json")
+    >>> mrrope.plan(mrrope.Geometry(128, 10000, 4096), "yarn", scale=8).save(path)
+    >>> mrrope.load(path).method
+    'yarn'
+    """
+    return _content(ask("mrrope_load", path_bytes(path)))
+
+
+def inspect(path: str | os.PathLike[str], ctx: Length | None = None) -> dict[str, Any]:
+    """What a model file or folder says about itself, and the cache that `ctx` tokens need.
+
+    >>> import mrrope
+    >>> facts = mrrope.inspect(mrrope.bundled_model(), ctx="4k")
+    >>> facts["architecture"], facts["geometry"]["train_length"], facts["kv_bytes"]["f16"]
+    ('llama', 1024, 41943040)
+    """
+    length = tokens(ctx)
+    if length is not None and not 1 <= length < 1 << 40:
+        raise Error(f"a context of {length} tokens is not possible", "give 1 or more")
+    return ask("mrrope_inspect", path_bytes(path), length or 0)
+

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests and answers as JSON.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <variant>
+
+#include "base/json.h"
+#include "capi/guard.h"
+#include "core/methods.h"
+#include "formats/model_json.h"
+#include "formats/plan_file.h"
+#include "mrrope/model.h"
+
+using mrrope::cat;
+using mrrope::Error;
+using mrrope::ErrorKind;
+using mrrope::Geometry;
+using mrrope::shown;
+using mrrope::capi::checked;
+using mrrope::capi::guarded;
+using nlohmann::json;
+
+namespace {
+
+using PlanOrLadder = std::variant<mrrope::Plan, mrrope::Ladder>;
+
+[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
+  throw Error(ErrorKind::usage, message, hint);
+}
+
+void check_keys(const json& object, const char* what, const std::set<std::string>& known) {
+  if (!object.is_object()) refuse(cat(what, " is not an object"), "give {\"key\": value, ...}");
+  for (const auto& [key, value] : object.items()) {
+    if (known.count(key)) continue;
+    std::string names;
+    for (const std::string& name : known) names += cat(names.empty() ? "" : ", ", name);
+    refuse(cat(what, " has no key ", shown(key)), cat("the keys are ", names));
+  }
+}
+
+// A key that is absent or null is not given.
+const json* given(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at == object.end() || at->is_null() ? nullptr : &*at;
+}
+
+std::optional<double> number(const json& object, const char* key) {
+  const json* value = given(object, key);
+  if (!value) return std::nullopt;
+  if (!value->is_number()) refuse(cat(key, " is not a number"), cat("give a number for ", key));
+  return value->get<double>();
+}
+
+template <typename Integer = std::int64_t>
+std::optional<Integer> integer(const json& object, const char* key) {
+  const json* value = given(object, key);
+  if (!value) return std::nullopt;
+  try {
+    return mrrope::whole<Integer>(*value);
+  } catch (const json::exception&) {
+    refuse(cat(key, " is ", value->dump(), ", not a whole number in range"),
+           cat("give a whole number for ", key));
+  }
+}
+
+std::optional<std::string> string(const json& object, const char* key) {
+  const json* value = given(object, key);
+  if (!value) return std::nullopt;
+  if (!value->is_string()) refuse(cat(key, " is not a text"), cat("give a text for ", key));
+  return value->get<std::string>();
+}
+
+std::vector<double> list(const json& object, const char* key) {
+  std::vector<double> out;
+  const json* value = given(object, key);
+  if (!value) return out;
+  const auto bad = [&] { refuse(cat(key, " is not a list of numbers"), "give [1.0, 1.5, ...]"); };
+  if (!value->is_array()) bad();
+  for (const json& entry : *value) {
+    if (!entry.is_number()) bad();
+    out.push_back(entry.get<double>());
+  }
+  return out;
+}
+
+template <typename T>
+T required(std::optional<T> value, const char* key) {
+  if (!value) refuse(cat("the geometry has no ", key), cat("give ", key));
+  return *value;
+}
+
+// A length above 0.
+std::optional<std::int64_t> length(const json& object, const char* key) {
+  const auto value = integer(object, key);
+  if (value && *value < 1) {
+    refuse(cat(key, " of ", *value, " tokens is not possible"), "give at least 1 token");
+  }
+  return value;
+}
+
+Geometry geometry_of(const json& in) {
+  check_keys(in, "the geometry",
+             {"rotary_dim", "base", "train_length", "pairing", "trained_factor",
+              "trained_attention_scale"});
+  Geometry g;
+  g.rotary_dim = required(integer<int>(in, "rotary_dim"), "rotary_dim");
+  g.base = required(number(in, "base"), "base");
+  g.train_length = required(integer(in, "train_length"), "train_length");
+  const std::string pairing = string(in, "pairing").value_or("halves");
+  if (pairing == "interleaved") {
+    g.pairing = mrrope::Pairing::interleaved;
+  } else if (pairing != "halves") {
+    refuse(cat("pairing ", shown(pairing), " is unknown"), "choose halves or interleaved");
+  }
+  g.trained_factor = list(in, "trained_factor");
+  g.trained_attention_scale = number(in, "trained_attention_scale").value_or(1);
+  return g;
+}
+
+Geometry subject_of(const json& in) {
+  const auto path = string(in, "model");
+  const json* stated = given(in, "geometry");
+  if (!path == !stated) {
+    refuse(path ? "both a model and a geometry are given" : "no model given",
+           "give the path of a model, or a geometry");
+  }
+  Geometry g;
+  if (path) {
+    const json* replace = given(in, "replace_scaling");
+    if (replace && !replace->is_boolean())
+      refuse("replace_scaling is not true or false", "give true or false");
+    g = mrrope::read_model(*path, replace && replace->get<bool>()).geometry;
+  } else {
+    if (given(in, "replace_scaling"))
+      refuse("replace_scaling needs a model", "remove it: a geometry states its own scaling");
+    g = geometry_of(*stated);
+  }
+  if (const auto window = length(in, "train_length")) g.train_length = *window;
+  validate(g);
+  return g;
+}
+
+// The rules of the flags of `mrrope plan` (cli/args/options.cpp); tests/python compares the two.
+PlanOrLadder made_of(const json& in) {
+  check_keys(in, "the request",
+             {"model", "geometry", "method", "ctx", "scale", "beta_fast", "beta_slow", "low",
+              "high", "power", "attn_coef", "factors", "lambdas", "headroom", "rung_step", "near",
+              "near_step", "replace_scaling", "train_length"});
+  const auto typed = string(in, "method");
+  if (!typed) refuse("no method given", "give method, e.g. \"pro\"");
+  const mrrope::MethodName parts = mrrope::split_method_name(*typed);
+  const mrrope::Method& row = mrrope::method_row(parts.method);
+  const std::string name = mrrope::join_method_name(row.info.name, parts.growth);
+  const Geometry geometry = subject_of(in);
+
+  mrrope::Extension e;
+  e.method = row.info.name;
+  e.parameters = {number(in, "beta_fast"),  number(in, "beta_slow"), integer<int>(in, "low"),
+                  integer<int>(in, "high"), number(in, "power"),     number(in, "attn_coef"),
+                  list(in, "factors"),      list(in, "lambdas")};
+  const auto scale = number(in, "scale");
+  const std::int64_t ctx = length(in, "ctx").value_or(0);
+  const auto headroom = number(in, "headroom");
+  const auto rung_step = number(in, "rung_step");
+  const bool by_length = row.reach == mrrope::Reach::length;
+  const bool unchanged = row.reach == mrrope::Reach::unchanged;
+  if (ctx > 0 && scale && !by_length && !unchanged) {
+    refuse(
+        cat("ctx ", ctx, " and scale ", *scale, " both set how far ", name, " extends the model"),
+        "give one of them");
+  }
+  const bool far = parts.growth == mrrope::Growth::far;
+  if (!far && (given(in, "near") || given(in, "near_step"))) {
+    refuse(cat("near and near_step are for contexts with a near part, not for ", name),
+           cat("give method ", join_method_name(row.info.name, mrrope::Growth::far)));
+  }
+  if (parts.grows()) {
+    if (by_length) e.scale = scale.value_or(1);
+    std::int64_t longest = ctx;
+    if (ctx == 0 && scale) {
+      const double tokens = *scale * double(geometry.train_length);
+      if (!(tokens >= 1 && tokens < 0x1p40))
+        refuse(cat("scale ", *scale, " is not possible"), "give a scale above 1");
+      longest = std::llround(tokens);
+    }
+    if (longest == 0) refuse(cat("no context length given for ", name), "give ctx, e.g. 131072");
+    mrrope::LadderRequest request;
+    request.extension = e;
+    if (rung_step) request.rung_step = *rung_step;
+    request.headroom = headroom.value_or(far ? mrrope::kFarHeadroom : 1);
+    request.longest = longest;
+    if (far) {
+      request.near = mrrope::default_near(geometry.train_length);
+      if (const auto near = length(in, "near")) request.near->length = *near;
+      if (const auto step = length(in, "near_step")) request.near->step = *step;
+    }
+    return make_ladder(geometry, request);
+  }
+  if (rung_step) {
+    refuse(cat("rung_step is for contexts that grow, not for ", name),
+           cat("give method ", join_method_name(row.info.name, mrrope::Growth::elastic)));
+  }
+  if (unchanged) return make_plan(geometry, e);
+  const double room = headroom.value_or(1);
+  mrrope::check_headroom(room);
+  const bool beyond = ctx > geometry.train_length;
+  if (by_length) {
+    e.scale = scale.value_or(1);
+    e.length = beyond ? std::llround(room * double(ctx)) : ctx;
+  } else if (scale) {
+    e.scale = *scale > 1 ? room * *scale : *scale;
+  } else if (ctx > 0) {
+    e.scale = beyond ? room * double(ctx) / double(geometry.train_length) : 1;
+  } else if (row.reach != mrrope::Reach::numbers) {
+    refuse(cat("ctx or scale is required for ", name), "give ctx=131072, or scale=4");
+  }
+  return make_plan(geometry, e);
+}
+
+nlohmann::ordered_json to_json(const PlanOrLadder& content) {
+  if (const auto* plan = std::get_if<mrrope::Plan>(&content)) return plan_json(*plan);
+  return ladder_json(std::get<mrrope::Ladder>(content));
+}
+
+// Hands out what `make` returns, as a text of its own.
+template <typename Make>
+int give_text(char** out, Make make) noexcept {
+  return guarded([&] {
+    if (!out) throw Error(ErrorKind::usage, "the out pointer is null");
+    *out = nullptr;
+    const std::string text = make().dump();
+    auto* copy = new char[text.size() + 1];
+    std::memcpy(copy, text.c_str(), text.size() + 1);
+    *out = copy;
+  });
+}
+
+}  // namespace
+
+int mrrope_make(const char* request, char** out) {
+  return give_text(out, [&] {
+    return to_json(made_of(mrrope::parse_json(checked(request, "request"), "the request")));
+  });
+}
+
+int mrrope_load(const char* path, char** out) {
+  return give_text(out, [&] { return to_json(mrrope::read_plan_file(checked(path, "path"))); });
+}
+
+int mrrope_inspect(const char* path, int64_t ctx, char** out) {
+  return give_text(out, [&] {
+    const mrrope::Model model = mrrope::read_model(checked(path, "path"));
+    if (ctx < 0) refuse(cat("a context of ", ctx, " tokens is not possible"), "give 1 or more");
+    return model_json(model, ctx > 0 ? ctx : model.geometry.train_length);
+  });
+}
+
+void mrrope_text_free(char* text) { delete[] text; }
+
+int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out) {
+  return guarded(out, [&] {
+    PlanOrLadder content =
+        mrrope::plan_or_ladder_from_json(mrrope::parse_json(checked(text, "text"), "the plan"));
+    const auto* ladder = std::get_if<mrrope::Ladder>(&content);
+    const std::int64_t rungs = ladder ? std::int64_t(ladder->rungs().size()) : 1;
+    if (rung < 0 || rung >= rungs) {
+      refuse(cat("there is no rung ", rung), cat("give 0 to ", rungs - 1));
+    }
+    if (ladder) return ladder->rungs()[std::size_t(rung)].plan;
+    return std::get<mrrope::Plan>(std::move(content));
+  });
+}

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays through the Python module, and everything that it must refuse without a crash.
+
+Runs with python3 alone; with numpy and torch where they can be imported. Also under the address
+sanitizer (tests/CMakeLists.txt).
+"""
+import math
+import os
+import pathlib
+import tempfile
+
+import mrrope
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
+GEOMETRY = mrrope.Geometry(rotary_dim=8, base=1e4, train_length=64)
+PRO = mrrope.plan(GEOMETRY, "pi", scale=4)
+
+
+def refused(part, call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except mrrope.Error as error:
+        assert part in error.message, f"{part!r} is not in {error.message!r}"
+        assert error.kind in ("usage", "unsupported", "corrupt", "failed"), error.kind
+        return
+    raise AssertionError(f"not refused: {part}")
+
+
+def check_requests():
+    plan, ladder = mrrope.plan, mrrope.ladder
+    refused("not a number from 1", plan, GEOMETRY, "pro", scale=0.5)
+    refused("magic", plan, GEOMETRY, "magic", scale=2)
+    refused("more than one plan", plan, GEOMETRY, "elastic:pi", scale=2)
+    refused("is one plan", ladder, GEOMETRY, "pi", scale=2)
+    refused("has no key", plan, GEOMETRY, "pi", scale=2, colour=3)
+    refused("not a length", plan, GEOMETRY, "pi", ctx="12x")
+    refused("not a length", plan, GEOMETRY, "pi", ctx=12.5)
+    refused("not a length", plan, GEOMETRY, "pi", ctx=True)
+    refused("not possible", plan, GEOMETRY, "pi", ctx=-1)
+    refused("not a whole number", plan, GEOMETRY, "pi", ctx=1 << 80)
+    refused("both set how far", plan, GEOMETRY, "pi", ctx=128, scale=2)
+    refused("not a number", plan, GEOMETRY, "pi", scale=float("nan"))
+    refused("not a number", plan, GEOMETRY, "pi", scale=object())
+    refused("not a text", plan, GEOMETRY, 7, scale=2)
+    refused("not a path", plan, 7, "pi", scale=2)
+    refused("zero byte", plan, "a\0b", "pi", scale=2)
+    refused("pairing", plan, mrrope.Geometry(8, 1e4, 64, "diagonal"), "pi", scale=2)
+    refused("rotary_dim", plan, mrrope.Geometry(7, 1e4, 64), "pi", scale=2)
+    refused("base", plan, mrrope.Geometry(8, -1, 64), "pi", scale=2)
+    refused("factor list", plan, mrrope.Geometry(8, 1e4, 64, trained_factor=(1.0,)), "pi", scale=2)
+    refused("absent", mrrope.load, "/absent.json")
+    refused("absent", mrrope.inspect, "/absent")
+    refused("not possible", mrrope.inspect, "/absent", ctx=0)
+    refused("more than the", ladder(GEOMETRY, "elastic:pi", ctx=128).rung_at, 129)
+    refused("border", ladder(GEOMETRY, "far:pi", ctx=128).rung_at, 1)
+    refused("cannot write", PRO.save, "/absent/plan.json")
+    refused("transformers", mrrope.patch, 7, "pro", 128)  # is missing, or 7 is no model of it
+    refused("not patched", mrrope.unpatch, 7)
+
+
+def check_files(work):
+    """Models and plan files that are cut or hold something else."""
+    broken = work / "broken.gguf"
+    for content in (b"", b"GGUF", b"GGUF\3\0\0\0" + b"\xff" * 16, b"\0" * 100):
+        broken.write_bytes(content)
+        refused("", mrrope.inspect, broken)
+        refused("", mrrope.plan, broken, "pro", 4096)
+    (work / "config.json").write_text('{"model_type": "gpt2", "n_positions": 1024}')
+    refused("", mrrope.inspect, work)  # learned positions
+    plan = work / "plan.json"
+    for content in ("", "{", "[]", '{"method": "pi"}', '{"method": "pi", "scale": "a"}'):
+        plan.write_text(content)
+        refused("", mrrope.load, plan)
+    text = str(PRO.to_dict()).replace("'", '"').replace('"pi"', '"ntk"')
+    plan.write_text(text)
+    refused("factor", mrrope.load, plan)  # numbers that are not those of its request
+
+
+def reference(row, position, plan):
+    """One head vector, halves."""
+    pairs = len(plan.theta)
+    out = list(row)
+    for i, theta in enumerate(plan.theta):
+        c, s = math.cos(position * theta), math.sin(position * theta)
+        x, y = row[i], row[i + pairs]
+        out[i] = plan.attention_scale * (x * c - y * s)
+        out[i + pairs] = plan.attention_scale * (x * s + y * c)
+    return out
+
+
+def check_array(make, to_list, most):
+    """One kind of array: every layout and stride gives the plain formula; then undone."""
+    sequences, heads, tokens, width = 2, 3, 5, 12  # 8 of 12 elements rotate
+    values = [[[[math.sin(b + 2 * h + 3 * t + d) for d in range(width)] for t in range(tokens)]
+               for h in range(heads)] for b in range(sequences)]
+    positions = [[0, 1, 63, 200, 7], [5, 4, 3, 2, 1]]
+    whole = make(values)
+    for cut in (False, True):  # a view of a larger array
+        array = make([[head + head for head in sequence] for sequence in values]) if cut else whole
+        view = array[:, :, :tokens] if cut else array
+        mrrope.rotate(view, plan=PRO, positions=positions, threads=2)
+        found = to_list(view)
+        for b in range(sequences):
+            for h in range(heads):
+                for t in range(tokens):
+                    wanted = reference(values[b][h][t], positions[b][t], PRO)
+                    assert max(abs(x - y) for x, y in zip(found[b][h][t], wanted)) < most
+        if cut:  # what lies outside the view is as it was
+            assert to_list(array)[1][2][tokens:] == to_list(make(values))[1][2]
+        mrrope.rotate(k=view, plan=PRO, positions=positions, inverse=True)
+        assert max(abs(x - y) for x, y in zip(to_list(view)[1][2][3], values[1][2][3])) < 2 * most
+    one = make(values[0])
+    mrrope.rotate(k=one, plan=PRO, first_position=9)
+    wanted = reference(values[0][2][4], 13, PRO)
+    assert max(abs(x - y) for x, y in zip(to_list(one)[2][4], wanted)) < most
+    mrrope.rotate(one[:, :0], plan=PRO)  # nothing to do
+
+
+def check_bad_arrays(zeros):
+    rotate = mrrope.rotate
+    good = zeros((1, 2, 3, 8), "float32")
+    refused("not an array", rotate, [1, 2, 3], plan=PRO)
+    refused("neither queries nor keys", rotate, plan=PRO)
+    refused("not a plan", rotate, good, plan={})
+    refused("type float64", rotate, zeros((1, 2, 3, 8), "float64"), plan=PRO)
+    refused("type int32", rotate, zeros((1, 2, 3, 8), "int32"), plan=PRO)
+    refused("2 axes", rotate, zeros((3, 8), "float32"), plan=PRO)
+    refused("5 axes", rotate, zeros((1, 1, 2, 3, 8), "float32"), plan=PRO)
+    refused("", rotate, zeros((1, 2, 3, 4), "float32"), plan=PRO)  # a head smaller than rotary_dim
+    refused("not contiguous", rotate, zeros((1, 2, 3, 16), "float32")[..., ::2], plan=PRO)
+    refused("layout", rotate, good, plan=PRO, layout="bhtt")
+    refused("layout", rotate, good, plan=PRO, layout=5)
+    refused("differ in kind", rotate, good, zeros((1, 2, 3, 8), "float16"), plan=PRO)
+    refused("differ in tokens", rotate, good, zeros((1, 2, 4, 8), "float32"), plan=PRO)
+    refused("differ in head_dim", rotate, good, zeros((1, 2, 3, 12), "float32"), plan=PRO)
+    refused("2 positions", rotate, good, plan=PRO, positions=[1, 2])
+    refused("whole numbers", rotate, good, plan=PRO, positions=[1, 2, -3])
+    refused("whole numbers", rotate, good, plan=PRO, positions=[1, 2, 0.5])
+    refused("whole numbers", rotate, good, plan=PRO, positions=[1, 2, 1 << 31])
+    refused("too far apart", rotate, good, plan=PRO, positions=[0, 1, (1 << 31) - 1])
+    refused("not a position", rotate, good, plan=PRO, first_position=-1)
+    refused("", rotate, good, plan=PRO, first_position=(1 << 31) - 2)
+    refused("threads", rotate, good, plan=PRO, threads=0)
+    refused("threads", rotate, good, plan=PRO, threads=5000)
+    other = mrrope.plan(mrrope.Geometry(4, 1e4, 64), "pi", scale=2)
+    refused("rotary_dim", mrrope.turn, good, PRO, other)
+    mrrope.rotate(zeros((1, 2, 3, 8), "float32"), zeros((1, 1, 3, 8), "float32"), plan=PRO,
+                  positions=[(1 << 31) - 1] * 3)
+
+
+def main():
+    check_requests()
+    with tempfile.TemporaryDirectory(prefix="mrrope-bad-") as folder:
+        check_files(pathlib.Path(folder))
+    if numpy is None:
+        print("SKIPPED: arrays of numpy: it is not installed")
+    else:
+        for kind, most in (("float32", 1e-6), ("float16", 2e-3)):
+            check_array(lambda v: numpy.array(v, kind), lambda a: a.astype(float).tolist(), most)
+        check_bad_arrays(lambda shape, kind: numpy.zeros(shape, kind))
+        frozen = numpy.zeros((1, 2, 3, 8), numpy.float32)
+        frozen.flags.writeable = False
+        refused("cannot be shared", mrrope.rotate, frozen, plan=PRO)
+        swapped = numpy.zeros((1, 2, 3, 8), ">f4")
+        refused("", mrrope.rotate, swapped, plan=PRO)
+        refused("", mrrope.rotate, numpy.broadcast_to(numpy.zeros(8, "float32"), (1, 2, 3, 8)),
+                plan=PRO)
+    if torch is None:
+        print("SKIPPED: tensors of torch: it is not installed")
+    else:
+        for kind, most in (("float32", 1e-6), ("float16", 2e-3), ("bfloat16", 2e-2)):
+            check_array(lambda v: torch.tensor(v, dtype=getattr(torch, kind)),
+                        lambda a: a.double().tolist(), most)
+        check_bad_arrays(lambda shape, kind: torch.zeros(shape, dtype=getattr(torch, kind)))
+        refused("gradient", mrrope.rotate, torch.zeros(1, 2, 3, 8, requires_grad=True), plan=PRO)
+        refused("", mrrope.rotate, torch.zeros(8).expand(1, 2, 3, 8), plan=PRO)
+        refused("cannot be shared", mrrope.rotate, torch.zeros((1, 2, 3, 8), device="meta"),
+                plan=PRO)
+        on_gpu = torch.zeros(1, 2, 3, 8)
+        on_gpu.__class__ = type("OnGpu", (torch.Tensor,), {"__dlpack_device__": lambda self: (2, 0)})
+        refused("not in the memory of the CPU", mrrope.rotate, on_gpu, plan=PRO)
+    print("ok", "under the address sanitizer" if os.environ.get("LD_PRELOAD") else "")
+
+
+main()

