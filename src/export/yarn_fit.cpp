@@ -13,7 +13,7 @@ namespace mrrope::exporting {
 namespace {
 
 constexpr double kBetaFast = 32;
-constexpr int kMostElements = 1024;  // the time grows with the square
+constexpr int kMostElements = 512;  // the time grows with the square
 constexpr std::int64_t kLongest = (std::int64_t{1} << 31) - 1;
 
 // A ramp over pairs: 0 up to `low`, 1 from `high` on.
