@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes an SPDX 2.3 document of what a build really links.
+
+    tools/release/sbom.py BUILD OUT.spdx.json
+
+Archives come from the link command that ninja runs, headers from its record of dependencies, shared
+libraries from the files that were linked. Licences come from NOTICE. A file that belongs to no known
+part, or a part that NOTICE does not list, is an error.
+"""
+
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# The first pattern that matches a path names its part; "" is mrrope itself.
+ARCHIVES = [
+    (r"src/libmrrope[a-z_]*\.a$", ""),
+    (r"llama\.cpp/vendor/cpp-httplib/", "cpp-httplib"),
+    (r"llama\.cpp/", "llama.cpp"),
+    (r"/libpthread\.a$", "glibc"),
+]
+HEADERS = [
+    (r"/nlohmann/", "nlohmann-json"),
+    (r"/CLI/", "cli11"),
+    (r"/hwy/", "highway"),
+    (r"/cpp-httplib/", "cpp-httplib"),
+    (r"/sheredom/", "subprocess.h"),
+    (r"/openssl/", "openssl"),
+    (r"/nlopt\.h(pp)?$", "nlopt"),
+    (r"/(zlib|zconf)\.h$", "zlib"),
+    (r"/lzma(\.h$|/)", "xz"),
+    (r"/zstd(_errors)?\.h$", "zstd"),
+    (r"/(c\+\+|gcc|clang)/", "gcc"),
+]
+LIBRARIES = [
+    (r"^libmrrope\.so", ""),
+    (r"^libhwy\.so", "highway"),
+    (r"^libnlopt\.so", "nlopt"),
+    (r"^libz\.so", "zlib"),
+    (r"^liblzma\.so", "xz"),
+    (r"^libzstd\.so", "zstd"),
+    (r"^lib(ssl|crypto)\.so", "openssl"),
+    (r"^lib(stdc\+\+|gcc_s|gomp)\.so", "gcc"),
+    (r"^(lib(c|m|dl|pthread|rt)|ld-linux[a-z0-9_-]*)\.so", "glibc"),
+]
+# Where a part writes its version.
+VERSIONS = {
+    "nlohmann-json": r"#define NLOHMANN_JSON_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)",
+    "cpp-httplib": r'#define CPPHTTPLIB_VERSION "([^"]+)"',
+    "cli11": r'#define CLI11_VERSION "([^"]+)"',
+    "highway": r"#define HWY_(?:MAJOR|MINOR|PATCH) (\d+)",
+}
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def part_of(path, table, otherwise=None):
+    for pattern, part in table:
+        if re.search(pattern, path):
+            return part
+    if otherwise is None:
+        sys.exit(f"sbom.py: {path} belongs to no known part: add it to {__file__} and to NOTICE")
+    return otherwise
+
+
+def notice():
+    """The licence of each part that NOTICE lists."""
+    rows = re.findall(r"^\| ([a-z][a-z0-9.-]*) \| ([^|]+) \|", (ROOT / "NOTICE").read_text(), re.M)
+    return {part: licence.strip() for part, licence in rows if part != "part"}
+
+
+def linked_archives(build):
+    """Archives of the last command that links mrrope."""
+    command = output("ninja", "-C", build, "-t", "commands", "mrrope_command").splitlines()[-1]
+    return sorted(set(re.findall(r"(?:^|\s)(\S+\.a)(?=\s|$)", command)))
+
+
+def included_headers(build):
+    """Headers outside the project of the objects that are linked: as ninja saw them."""
+    inputs = output("ninja", "-C", build, "-t", "inputs", "mrrope_command", "mrrope").split()
+    objects = {name for name in inputs if name.endswith((".o", ".gch", ".pch"))}
+    headers, wanted = set(), False
+    for line in output("ninja", "-C", build, "-t", "deps").splitlines():
+        if line and not line.startswith(" "):
+            wanted = line.split(": #deps")[0] in objects
+        elif wanted and line.strip():
+            headers.add(os.path.normpath(os.path.join(build, line.strip())))
+    if not headers:
+        sys.exit(f"sbom.py: {build} has no record of dependencies: build it first")
+    return headers
+
+
+def needed_libraries(file):
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", str(file)))
+
+
+def debian_version(path):
+    """The version of the Debian package that owns a file, or None."""
+    for name in (path, os.path.realpath(path)):
+        owner = subprocess.run(["dpkg-query", "-S", name], capture_output=True, text=True)
+        if owner.returncode == 0:
+            package = owner.stdout.split(": ")[0].split(",")[0]
+            return output("dpkg-query", "-W", "-f", "${Version}", package)
+    return None
+
+
+def library_path(file, name):
+    for line in output("ldd", str(file)).splitlines():
+        words = line.split()
+        if words and words[0] == name and "=>" in words:
+            return words[2]
+    return None
+
+
+def header_version(part, headers):
+    found = {}
+    for path in sorted(headers):
+        if os.path.exists(path):
+            for value in re.findall(VERSIONS[part], pathlib.Path(path).read_text(errors="replace")):
+                found.setdefault(os.path.dirname(path), []).append(value)
+    # One folder's numbers: 3, 11 and 2 of one file are 3.11.2.
+    versions = sorted({".".join(values[:3]) for values in found.values()})
+    return " and ".join(versions) if versions else None
+
+
+def collect(build):
+    """part -> {"kinds": {static, header, dynamic}, "version"}"""
+    parts = {}
+
+    def add(part, kind, version=None):
+        if part:
+            entry = parts.setdefault(part, {"kinds": set(), "version": None})
+            entry["kinds"].add(kind)
+            entry["version"] = entry["version"] or version
+
+    for archive in linked_archives(build):
+        add(part_of(archive, ARCHIVES), "static")
+    by_part = {}
+    llama = re.search(r"MRROPE_LLAMA_SOURCE:PATH=(.*)", pathlib.Path(build, "CMakeCache.txt").read_text())
+    for header in included_headers(build):
+        if header.startswith(str(ROOT)) or header.startswith(os.path.realpath(build)):
+            continue
+        inside = header.startswith(llama.group(1))
+        part = part_of(header, HEADERS, "llama.cpp" if inside else "glibc")
+        by_part.setdefault(part, set()).add(header)
+    for part, headers in by_part.items():
+        add(part, "header", header_version(part, headers) if part in VERSIONS else None)
+    add("llama.cpp", "static",
+        re.search(r"MRROPE_LLAMA_VERSION ([0-9.]+)", (ROOT / "cmake/llama.cmake").read_text()).group(1))
+    files = [pathlib.Path(build, "bin/mrrope"), *pathlib.Path(build, "src").glob("libmrrope.so")]
+    for file in files:
+        for name in needed_libraries(file):
+            part = part_of(name, LIBRARIES)
+            path = library_path(file, name)
+            add(part, "dynamic", debian_version(path) if path else None)
+    return parts, files
+
+
+def document(build):
+    licences = notice()
+    parts, files = collect(build)
+    unlisted = sorted(set(parts) - set(licences))
+    if unlisted:
+        sys.exit(f"sbom.py: linked, but not in NOTICE: {', '.join(unlisted)}")
+    version = re.search(r'MRROPE_VERSION "(.*)"',
+                        (ROOT / "include/mrrope/version.h").read_text()).group(1)
+    packages = [{
+        "SPDXID": "SPDXRef-mrrope", "name": "mrrope", "versionInfo": version,
+        "downloadLocation": "NOASSERTION", "filesAnalyzed": False, "supplier": "NOASSERTION",
+        "licenseDeclared": "Apache-2.0", "licenseConcluded": "Apache-2.0",
+        "copyrightText": "Copyright the mrrope authors",
+        "checksums": [{"algorithm": "SHA256",
+                       "checksumValue": hashlib.sha256(files[0].read_bytes()).hexdigest()}],
+    }]
+    relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
+                  "relatedSpdxElement": "SPDXRef-mrrope"}]
+    for part, found in sorted(parts.items()):
+        identifier = f"SPDXRef-{part}"
+        packages.append({
+            "SPDXID": identifier, "name": part, "versionInfo": found["version"] or "NOASSERTION",
+            "downloadLocation": "NOASSERTION", "filesAnalyzed": False, "supplier": "NOASSERTION",
+            "licenseDeclared": licences[part], "licenseConcluded": licences[part],
+            "copyrightText": "NOASSERTION",
+        })
+        # Headers of a shared library only declare it; those of the others are compiled in.
+        if "dynamic" in found["kinds"]:
+            relations.append({"spdxElementId": "SPDXRef-mrrope", "relationshipType": "DYNAMIC_LINK",
+                              "relatedSpdxElement": identifier})
+        if "static" in found["kinds"] or found["kinds"] == {"header"} or part == "highway":
+            relations.append({"spdxElementId": "SPDXRef-mrrope", "relationshipType": "STATIC_LINK",
+                              "relatedSpdxElement": identifier})
+    epoch = int(os.environ.get("SOURCE_DATE_EPOCH", datetime.datetime.now().timestamp()))
+    digest = hashlib.sha256(json.dumps([packages, relations]).encode()).hexdigest()
+    return {
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
+        "name": f"mrrope-{version}",
+        "documentNamespace": f"https://spdx.org/spdxdocs/mrrope-{version}-{digest[:16]}",
+        "creationInfo": {
+            "created": datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
+                       .strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "creators": ["Tool: mrrope-tools-release-sbom"]},
+        "hasExtractedLicensingInfos": [{
+            "licenseId": "LicenseRef-public-domain", "name": "public domain",
+            "extractedText": "liblzma is in the public domain."}],
+        "packages": packages, "relationships": relations,
+    }
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    build, out = sys.argv[1:]
+    text = json.dumps(document(os.path.realpath(build)), indent=2) + "\n"
+    pathlib.Path(out).write_text(text)
+
+
+main()
