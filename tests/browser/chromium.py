@@ -158,9 +158,10 @@ class Page:
     def type(self, text):
         self.call("Input.insertText", text=text)
 
-    def screenshot(self, path):
+    def screenshot(self, path, height=None):
+        """The whole page, or its first `height` pixels."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"], "scale": 1}
         data = self.call("Page.captureScreenshot", format="png", clip=clip,
                          captureBeyondViewport=True)["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))

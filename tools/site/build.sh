@@ -12,6 +12,10 @@ need_packages site "the site of the docs" "$out-venv" mkdocs,material mkdocs==1.
 # Not --quiet: with it, --strict does not count warnings.
 NO_MKDOCS_2_WARNING=1 "$python" -m mkdocs build --strict -f "$out/mkdocs.yml"
 [ -s "$out/html/search/search_index.json" ]
+for page in index theory; do
+  grep -q '<img.*src="[^"]*pictures/' "$out/html/${page/theory/theory/index}.html" ||
+    { echo "build.sh: the page $page has no pictures" >&2; exit 1; }
+done
 # Nothing on the pages is loaded from another machine.
 if grep -rnoE '<(script|link|img)[^>]*(src|href)="?https?://[^ >"]*' "$out/html" --include='*.html' | grep -v canonical; then
   echo "build.sh: the pages load these from elsewhere" >&2

@@ -25,7 +25,8 @@ def for_site(text):
     def link(match):
         label, target = match.group(1), match.group(2)
         target = target.removeprefix("docs/")
-        if target.startswith(("http://", "https://", "#")) or re.match(r"[A-Za-z-]+\.md(#|$)", target):
+        if target.startswith(("http://", "https://", "#")) or re.match(
+                r"[A-Za-z-]+\.md(#|$)|pictures/", target):
             return f"[{label}]({target.replace('README.md', 'index.md')})"
         return f"`{label}`"
 
@@ -57,7 +58,6 @@ def check_commands(name, text, environment):
 def with_pictures(text, pages, environment):
     """Runs the commands that draw, and puts their pictures below them."""
     folder = pages / "pictures"
-    folder.mkdir()
 
     def drawn(match):
         command, name = match.group(1), match.group(2)
@@ -95,6 +95,7 @@ def main():
     pages.mkdir(parents=True)
     environment = dict(os.environ, PATH=f"{mrrope.parent}:{os.environ['PATH']}")
     cut = dict(environment, MRROPE_TEST_CUT="4")
+    shutil.copytree(ROOT / "docs/pictures", pages / "pictures")
     for file in sorted((ROOT / "docs").glob("*.md")):
         text = file.read_text()
         if file.name in RUN:

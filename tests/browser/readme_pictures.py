@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The two pictures of the README: the report of the recorded perplexities, and the chat page.
+
+    python3 tests/browser/readme_pictures.py MRROPE MODEL docs/pictures
+
+Exit code 77 (skipped) where no Chromium is installed.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import chromium
+import serve_page_test
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WIDTH, HEIGHT = 1200, 800
+
+
+def first_screen(page, path):
+    page.theme("light")
+    page.resize(WIDTH, HEIGHT)
+    page.screenshot(path, HEIGHT)
+
+
+def report(page, command, folder, out):
+    file = pathlib.Path(folder) / "report.html"
+    subprocess.run([command, "report", ROOT / "data/runs/qwen2.5-coder-1.5b/ppl", "-o", file], check=True,
+                   capture_output=True)
+    page.open(file)
+    first_screen(page, out / "report.png")
+
+
+def chat(page, command, model, folder, out):
+    serve_page_test.COMMAND = command
+    server = serve_page_test.Server(serve_page_test.with_template(model, serve_page_test.CHAT, folder))
+    try:
+        page.open(server.address + "/")
+        page.run("document.getElementById('tokens').value = 60")
+        page.run("document.getElementById('temperature').value = 0")
+        text = (ROOT / "data/texts/twine-sequences.tex").read_text()
+        for message in (text[:3000], "Let $n$ be a natural number."):
+            page.run("document.getElementById('input').focus()")
+            page.type(message)
+            page.key("Enter")
+            deadline = time.monotonic() + 120
+            while page.run("document.getElementById('send').disabled"):
+                if time.monotonic() > deadline:
+                    sys.exit("readme_pictures.py: no answer")
+                time.sleep(0.1)
+        first_screen(page, out / "chat.png")
+    finally:
+        server.close()
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    if chromium.find() is None:
+        print("SKIPPED: no Chromium here: the pictures of the README were not made", file=sys.stderr)
+        sys.exit(77)
+    command, model, out = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    out.mkdir(parents=True, exist_ok=True)
+    page = chromium.Page()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            report(page, command, folder, out)
+            chat(page, command, model, folder, out)
+    finally:
+        page.close()
+
+
+main()
