@@ -61,25 +61,6 @@ double mrrope_plan_attention_scale(const mrrope_plan* plan);
 int32_t mrrope_plan_low(const mrrope_plan* plan);
 int32_t mrrope_plan_high(const mrrope_plan* plan);
 
-/* JSON, for other languages. *out is a text in UTF-8; release it with mrrope_text_free().
- *
- * mrrope_make: the plan or ladder of a request, as a plan file holds it. A request is an object
- * with model             path of a model file or folder, or instead of it geometry {rotary_dim,
- * base, train_length, pairing: "halves" (default) or "interleaved", trained_factor: [..],
- * trained_attention_scale} method            "pro", "elastic:pro", "far:pro", ... ctx or scale how
- * far it reaches; numbers and, where the method reads them: beta_fast, beta_slow, low, high, power,
- * attn_coef, factors, lambdas, headroom, rung_step, near, near_step; with a model: replace_scaling,
- * train_length. They mean what the flags of `mrrope plan` mean. An unknown key is refused. */
-int mrrope_make(const char* request, char** out);
-/* The plan or ladder of a plan file. */
-int mrrope_load(const char* path, char** out);
-/* What `mrrope inspect --json` says about a model itself. ctx 0: its trained window. */
-int mrrope_inspect(const char* path, int64_t ctx, char** out);
-/* Accepts NULL. */
-void mrrope_text_free(char* text);
-/* The plan of such a text; of a ladder, that of rung number `rung` from 0 on. */
-int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out);
-
 /* Rotation: the same structs and rules as mrrope/rotary.h, where each field is explained. */
 
 typedef struct mrrope_table mrrope_table;
@@ -138,6 +119,25 @@ void mrrope_cuda_table_free(mrrope_cuda_table* table);
 int mrrope_cuda_rotate(const mrrope_cuda_table* table, const mrrope_batch* batch, void* stream);
 /* Waits for the stream; fails if a position on the device had no row. */
 int mrrope_cuda_check(const mrrope_cuda_table* table, void* stream);
+
+/* JSON, for other languages. *out is a text in UTF-8; release it with mrrope_text_free().
+ *
+ * mrrope_make: the plan or ladder of a request, as a plan file holds it. A request is an object
+ * with model             path of a model file or folder, or instead of it geometry {rotary_dim,
+ * base, train_length, pairing: "halves" (default) or "interleaved", trained_factor: [..],
+ * trained_attention_scale} method            "pro", "elastic:pro", "far:pro", ... ctx or scale how
+ * far it reaches; numbers and, where the method reads them: beta_fast, beta_slow, low, high, power,
+ * attn_coef, factors, lambdas, headroom, rung_step, near, near_step; with a model: replace_scaling,
+ * train_length. They mean what the flags of `mrrope plan` mean. An unknown key is refused. */
+int mrrope_make(const char* request, char** out);
+/* The plan or ladder of a plan file. */
+int mrrope_load(const char* path, char** out);
+/* What `mrrope inspect --json` says about a model itself. ctx 0: its trained window. */
+int mrrope_inspect(const char* path, int64_t ctx, char** out);
+/* Accepts NULL. */
+void mrrope_text_free(char* text);
+/* The plan of such a text; of a ladder, that of rung number `rung` from 0 on. */
+int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out);
 
 #ifdef __cplusplus
 }

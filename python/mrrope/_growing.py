@@ -27,6 +27,10 @@ def _refuse(message: str, hint: str) -> Error:
     return Error(message, hint, "unsupported")
 
 
+def can_turn(layer: Any) -> bool:
+    return type(layer) in (DynamicLayer, StaticLayer)
+
+
 class _State:
     """What a cache holds: its rung, and the position of every token, one row or one per sequence."""
 
@@ -85,8 +89,9 @@ def turn_by_torch(keys: torch.Tensor, old: Plan, new: Plan, positions: torch.Ten
     else:
         first, second = rotated[..., 0::2], rotated[..., 1::2]
     x, y = first.float(), second.float()
-    first.copy_(x * cosines - y * sines)
-    second.copy_(x * sines + y * cosines)
+    turned = x * cosines - y * sines, x * sines + y * cosines  # x and y may be the keys themselves
+    first.copy_(turned[0])
+    second.copy_(turned[1])
 
 
 class Growing:
@@ -224,7 +229,7 @@ class Growing:
             raise _refuse("an offloaded cache cannot be turned", "use DynamicCache or StaticCache")
         layers = [cache.layers[index] for index in self.full if index < len(cache.layers)]
         for layer in layers:
-            if type(layer) not in (DynamicLayer, StaticLayer):
+            if not can_turn(layer):
                 raise _refuse(f"keys in a {type(layer).__name__} cannot be turned",
                               "use DynamicCache or StaticCache")
         old, new = self.ladder.rungs[state.rung].plan, self.ladder.rungs[rung].plan

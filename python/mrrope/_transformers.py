@@ -163,12 +163,13 @@ def _check_layers(model: Any, facts: dict[str, Any]) -> bool:
     return nested
 
 
-def _probe(model: Any, base: Any, rotary: Rotary, kinds: list[str], old: Plan, new: Plan) -> None:
+def _probe(model: Any, base: Any, rotary: Rotary, kinds: list[str], old: Plan, new: Plan,
+           grows: bool) -> None:
     """Runs one token under both plans: its keys must be those of the first, turned."""
     import torch
     from transformers import DynamicCache
 
-    from ._growing import turn_layers
+    from ._growing import can_turn, turn_layers
 
     if old == new:
         return
@@ -197,6 +198,10 @@ def _probe(model: Any, base: Any, rotary: Rotary, kinds: list[str], old: Plan, n
         if before is None or after is None:
             continue
         if kind == "full":
+            if grows and not can_turn(caches[0].layers[index]):
+                raise _refuse(f"layer {index} of {type(model).__name__} keeps its keys in a "
+                              f"{type(caches[0].layers[index]).__name__}, where they cannot be turned",
+                              'give a static method, e.g. "pro"')
             turn_layers([before], old, new, torch.tensor([[position]]), threads=1)
         most = 1e-3 if before.dtype == torch.float32 else 0.04
         apart = (before.float() - after.float()).abs().max()
@@ -246,7 +251,7 @@ def patch(model: Any, method: str | os.PathLike[str] | Plan | Ladder, ctx: Lengt
             else (_none_of(geometry), wanted))
     rotary.hold()
     try:
-        _probe(model, base, rotary, facts["layer_list"], *ends)
+        _probe(model, base, rotary, facts["layer_list"], *ends, grows=isinstance(wanted, Ladder))
         rotary.hold()
         if isinstance(wanted, Ladder):
             from ._growing import Growing
