@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a context that grows costs over a static one, in one run.
 //
-//   elastic_bench MODEL --tokens 16384 [--step 1.19] [--repeat 1] [--threads N] [-ctk TYPE]
+//   elastic_bench MODEL [--tokens 16384] [--step 1.19] [--repeat 1] [--threads N]
+//     [--cache-type-k TYPE]
 //
 // One row per context: static pro, elastic:pro, far:pi and, for border steps of an eighth, a
 // quarter and half of the window, far:pro.
@@ -121,7 +122,7 @@ int main(int argc, char** argv) {
   app.add_option("--step", step);
   app.add_option("--repeat", repeat);
   app.add_option("--threads", options.threads);
-  app.add_option("--cache-type-k,-ctk", options.type_k);
+  app.add_option("--cache-type-k", options.type_k);
   CLI11_PARSE(app, argc, argv);
   try {
     run(path, options, step, repeat);

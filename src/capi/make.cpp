@@ -171,7 +171,7 @@ PlanOrLadder made_of(const json& in) {
         cat("ctx ", ctx, " and scale ", *scale, " both set how far ", name, " extends the model"),
         "give one of them");
   }
-  const bool far = parts.growth == mrrope::Growth::far;
+  const bool far = parts.has_near_part();
   if (!far && (given(in, "near") || given(in, "near_step"))) {
     refuse(cat("near and near_step are for contexts with a near part, not for ", name),
            cat("give method ", join_method_name(row.info.name, mrrope::Growth::far)));
@@ -193,6 +193,7 @@ PlanOrLadder made_of(const json& in) {
     request.longest = longest;
     if (far) {
       request.near = mrrope::default_near(geometry.train_length);
+      request.near->floors = parts.growth == mrrope::Growth::self_extend;
       if (const auto near = length(in, "near")) request.near->length = *near;
       if (const auto step = length(in, "near_step")) request.near->step = *step;
     }

@@ -70,6 +70,7 @@ def check_plans():
         ("custom", {"lambdas": [1.125] * 31, "scale": 2}),
         ("elastic:pro", {"ctx": "64k"}), ("elastic:uni", {"scale": 3, "rung_step": 1.5}),
         ("elastic:dynamic-ntk", {"ctx": "64k", "headroom": 1.25}),
+        ("self-extend", {"ctx": "64k"}),
         ("far:pi", {"ctx": "64k"}), ("far:pro", {"ctx": "64k", "near": "1k", "near_step": 512}),
     ]
     for method, options in cases:
