@@ -98,7 +98,7 @@ SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std
   }
   own(haystack);
   text.cost = std::int64_t(text.tokens.size());
-  for (const PlantedAnswer& asked : text.asked) text.cost += std::int64_t(asked.question.size());
+  for (const PlantedAnswer& one : text.asked) text.cost += std::int64_t(one.question.size());
   return text;
 }
 

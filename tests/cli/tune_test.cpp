@@ -94,7 +94,8 @@ TEST_F(TuneCommand, NanObjectiveEverywhereIsAnError) {
   std::string bytes = read_file(kModel);
   std::fill(bytes.end() - 64, bytes.end(), '\xff');
   write_file(folder_.file("broken.gguf"), bytes);
-  const CommandResult r = tune("--budget 7", "256", folder_.file("broken.gguf"));
+  const CommandResult r =
+      tune("--budget 7 -o " + folder_.file("plan.json"), "256", folder_.file("broken.gguf"));
   EXPECT_EQ(r.exit_code, 1);
   EXPECT_TRUE(contains(r.err, "not a number under any")) << r.err;
 }
