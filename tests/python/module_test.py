@@ -78,7 +78,8 @@ def check_plans():
         for name, value in options.items():
             text = ",".join(map(repr, value)) if isinstance(value, list) else str(value)
             flags.append(f"--{name.replace('_', '-')}={text}")
-        make = mrrope.ladder if ":" in method else mrrope.plan
+        grows = ":" in method or method == "self-extend"
+        make = mrrope.ladder if grows else mrrope.plan
         for subject, words in ((GEOMETRY, FLAGS), (MODEL, [MODEL])):
             if subject == MODEL and ("factors" in options or "lambdas" in options
                                      or "near" in options):
