@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests and answers as JSON.
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <set>
-#include <variant>
 
 #include "base/json.h"
 #include "capi/guard.h"
-#include "core/methods.h"
+#include "core/context.h"
 #include "formats/model_json.h"
 #include "formats/plan_file.h"
 #include "mrrope/model.h"
@@ -17,14 +15,13 @@ using mrrope::cat;
 using mrrope::Error;
 using mrrope::ErrorKind;
 using mrrope::Geometry;
+using mrrope::PlanOrLadder;
 using mrrope::shown;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
 using nlohmann::json;
 
 namespace {
-
-using PlanOrLadder = std::variant<mrrope::Plan, mrrope::Ladder>;
 
 [[noreturn]] void refuse(const std::string& message, const std::string& hint) {
   throw Error(ErrorKind::usage, message, hint);
@@ -142,82 +139,27 @@ Geometry subject_of(const json& in) {
   return g;
 }
 
-// The rules of the flags of `mrrope plan` (cli/args/options.cpp); tests/python compares the two.
 PlanOrLadder made_of(const json& in) {
   check_keys(in, "the request",
              {"model", "geometry", "method", "ctx", "scale", "beta_fast", "beta_slow", "low",
               "high", "power", "attn_coef", "factors", "lambdas", "headroom", "rung_step", "near",
               "near_step", "replace_scaling", "train_length"});
-  const auto typed = string(in, "method");
-  if (!typed) refuse("no method given", "give method, e.g. \"pro\"");
-  const mrrope::MethodName parts = mrrope::split_method_name(*typed);
-  const mrrope::Method& row = mrrope::method_row(parts.method);
-  const std::string name = mrrope::join_method_name(row.info.name, parts.growth);
+  const auto method = string(in, "method");
+  if (!method) refuse("no method given", "give method, e.g. \"pro\"");
+  mrrope::ContextRequest request{*method};
+  mrrope::full_name(request);  // an unknown method is named before the model is read
   const Geometry geometry = subject_of(in);
-
-  mrrope::Extension e;
-  e.method = row.info.name;
-  e.parameters = {number(in, "beta_fast"),  number(in, "beta_slow"), integer<int>(in, "low"),
-                  integer<int>(in, "high"), number(in, "power"),     number(in, "attn_coef"),
-                  list(in, "factors"),      list(in, "lambdas")};
-  const auto scale = number(in, "scale");
-  const std::int64_t ctx = length(in, "ctx").value_or(0);
-  const auto headroom = number(in, "headroom");
-  const auto rung_step = number(in, "rung_step");
-  const bool by_length = row.reach == mrrope::Reach::length;
-  const bool unchanged = row.reach == mrrope::Reach::unchanged;
-  if (ctx > 0 && scale && !by_length && !unchanged) {
-    refuse(
-        cat("ctx ", ctx, " and scale ", *scale, " both set how far ", name, " extends the model"),
-        "give one of them");
-  }
-  const bool far = parts.has_near_part();
-  if (!far && (given(in, "near") || given(in, "near_step"))) {
-    refuse(cat("near and near_step are for contexts with a near part, not for ", name),
-           cat("give method ", join_method_name(row.info.name, mrrope::Growth::far)));
-  }
-  if (parts.grows()) {
-    if (by_length) e.scale = scale.value_or(1);
-    std::int64_t longest = ctx;
-    if (ctx == 0 && scale) {
-      const double tokens = *scale * double(geometry.train_length);
-      if (!(tokens >= 1 && tokens < 0x1p40))
-        refuse(cat("scale ", *scale, " is not possible"), "give a scale above 1");
-      longest = std::llround(tokens);
-    }
-    if (longest == 0) refuse(cat("no context length given for ", name), "give ctx, e.g. 131072");
-    mrrope::LadderRequest request;
-    request.extension = e;
-    if (rung_step) request.rung_step = *rung_step;
-    request.headroom = headroom.value_or(far ? mrrope::kFarHeadroom : 1);
-    request.longest = longest;
-    if (far) {
-      request.near = mrrope::default_near(geometry.train_length);
-      request.near->floors = parts.growth == mrrope::Growth::self_extend;
-      if (const auto near = length(in, "near")) request.near->length = *near;
-      if (const auto step = length(in, "near_step")) request.near->step = *step;
-    }
-    return make_ladder(geometry, request);
-  }
-  if (rung_step) {
-    refuse(cat("rung_step is for contexts that grow, not for ", name),
-           cat("give method ", join_method_name(row.info.name, mrrope::Growth::elastic)));
-  }
-  if (unchanged) return make_plan(geometry, e);
-  const double room = headroom.value_or(1);
-  mrrope::check_headroom(room);
-  const bool beyond = ctx > geometry.train_length;
-  if (by_length) {
-    e.scale = scale.value_or(1);
-    e.length = beyond ? std::llround(room * double(ctx)) : ctx;
-  } else if (scale) {
-    e.scale = *scale > 1 ? room * *scale : *scale;
-  } else if (ctx > 0) {
-    e.scale = beyond ? room * double(ctx) / double(geometry.train_length) : 1;
-  } else if (row.reach != mrrope::Reach::numbers) {
-    refuse(cat("ctx or scale is required for ", name), "give ctx=131072, or scale=4");
-  }
-  return make_plan(geometry, e);
+  request.parameters = {number(in, "beta_fast"),  number(in, "beta_slow"), integer<int>(in, "low"),
+                        integer<int>(in, "high"), number(in, "power"),     number(in, "attn_coef"),
+                        list(in, "factors"),      list(in, "lambdas")};
+  request.scale = number(in, "scale");
+  request.ctx = length(in, "ctx").value_or(0);
+  request.rung_step = number(in, "rung_step");
+  request.headroom = number(in, "headroom");
+  request.near = length(in, "near");
+  request.near_step = length(in, "near_step");
+  check_reach(request, mrrope::Spelling::keys);
+  return make_context(geometry, request, mrrope::Spelling::keys);
 }
 
 nlohmann::ordered_json to_json(const PlanOrLadder& content) {

@@ -238,7 +238,7 @@ Plan plan_from_json(const json& in) {
   return plan;
 }
 
-std::variant<Plan, Ladder> plan_or_ladder_from_json(const json& in) {
+PlanOrLadder plan_or_ladder_from_json(const json& in) {
   const MethodName name = split_method_name(string_at(in, "method"));
   if (!name.grows()) return plan_from_json(in);
 
@@ -279,7 +279,7 @@ std::variant<Plan, Ladder> plan_or_ladder_from_json(const json& in) {
   return ladder;
 }
 
-std::variant<Plan, Ladder> read_plan_file(const std::filesystem::path& path) {
+PlanOrLadder read_plan_file(const std::filesystem::path& path) {
   return plan_or_ladder_from_json(read_json(path));
 }
 

@@ -7,9 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <variant>
 
-#include "mrrope/ladder.h"
+#include "core/context.h"
 
 namespace mrrope {
 
@@ -19,8 +18,8 @@ nlohmann::ordered_json ladder_json(const Ladder& ladder);
 
 // Throw Error (corrupt) naming the key.
 Plan plan_from_json(const nlohmann::json& json);
-std::variant<Plan, Ladder> plan_or_ladder_from_json(const nlohmann::json& json);
+PlanOrLadder plan_or_ladder_from_json(const nlohmann::json& json);
 
-std::variant<Plan, Ladder> read_plan_file(const std::filesystem::path& path);
+PlanOrLadder read_plan_file(const std::filesystem::path& path);
 
 }  // namespace mrrope

@@ -195,7 +195,7 @@ std::vector<Proposal> published(const Space& space) {
   return out;
 }
 
-Proposal from_plan(const Space& space, const std::variant<Plan, Ladder>& given) {
+Proposal from_plan(const Space& space, const PlanOrLadder& given) {
   Proposal c;
   c.origin = "given";
   c.name = "given";

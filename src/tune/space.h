@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "core/context.h"
 #include "core/methods.h"
-#include "mrrope/ladder.h"
 
 namespace mrrope::tune {
 
@@ -57,7 +56,7 @@ std::vector<Proposal> published(const Space& space);
 
 // A plan made for this or another model: its parameters, at this space's length.
 // Throws Error (usage) if it is a list of factors for another model.
-Proposal from_plan(const Space& space, const std::variant<Plan, Ladder>& plan);
+Proposal from_plan(const Space& space, const PlanOrLadder& plan);
 
 // Evenly spread over the bounds: an additive recurrence, started at random by the seed.
 std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t seed);

@@ -308,6 +308,12 @@ TEST(PlanCommand, EveryBadInputHasExitCodeTwoAMessageAndAHint) {
       {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro --ctx 8k "
        "--headroom 0.9",
        "headroom 0.9"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method pro --ctx 8k "
+       "--rung-step 1.5",
+       "--rung-step is for contexts that grow, not for pro"},
+      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro "
+       "--scale 1e300",
+       "scale 1e+300 is not possible"},
       {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --methods pro,uni --scale 4 -o x",
        "one plan, not 2"},
       {"plan --colour", "--colour"},

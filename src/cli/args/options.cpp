@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "core/context.h"
 #include "core/methods.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
@@ -64,64 +65,30 @@ Parameters readable_by(const MethodInfo& method, const Parameters& all) {
   return p;
 }
 
-NearPart near_part(const ExtensionFlags& flags, std::int64_t window) {
-  NearPart near = default_near(window);
-  if (!flags.near.empty()) near.length = parse_length(flags.near);
-  if (!flags.near_step.empty()) near.step = parse_length(flags.near_step);
-  return near;
+ContextRequest request_of(const std::string& method, const ExtensionFlags& flags,
+                          const Parameters& parameters, bool alone) {
+  ContextRequest request{method, parameters, flags.scale};
+  if (!flags.ctx.empty()) request.ctx = parse_length(flags.ctx);
+  request.rung_step = flags.rung_step;
+  request.headroom = flags.headroom;
+  if (!flags.near.empty()) request.near = parse_length(flags.near);
+  if (!flags.near_step.empty()) request.near_step = parse_length(flags.near_step);
+  if (alone) return request;
+  const MethodName parts = split_method_name(method);
+  request.parameters = readable_by(method_row(parts.method).info, parameters);
+  if (!parts.grows()) request.rung_step.reset();
+  if (!parts.has_near_part()) request.near = request.near_step = std::nullopt;
+  return request;
 }
 
-Candidate make_candidate(const std::string& typed, const ExtensionFlags& flags,
-                         const Parameters& parameters, const Geometry& geometry, bool alone) {
-  const MethodName parts = split_method_name(typed);
-  const Method& row = method_row(parts.method);
-  const std::string name = join_method_name(row.info.name, parts.growth);
-  const bool by_length = row.reach == Reach::length;
-  Extension e;
-  e.method = row.info.name;
-  e.parameters = alone ? parameters : readable_by(row.info, parameters);
-
-  const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
-  if (!parts.has_near_part() && alone && !(flags.near.empty() && flags.near_step.empty())) {
-    refuse(cat("--near and --near-step are for contexts with a near part, not for ", name),
-           cat("give --method far:", row.info.name));
+Candidate make_candidate(const ContextRequest& request, const Geometry& geometry) {
+  const std::string name = full_name(request);
+  const MethodName parts = split_method_name(name);
+  if (parts.grows() && method_row(parts.method).reach != Reach::length && request.ctx > 0 &&
+      request.scale && *request.scale != 1) {
+    note(cat(name, " grows with the sequence: --scale ", *request.scale, " does not apply to it"));
   }
-  if (parts.grows()) {
-    if (by_length) {
-      e.scale = flags.scale.value_or(1);
-    } else if (ctx > 0 && flags.scale && *flags.scale != 1) {
-      note(cat(name, " grows with the sequence: --scale ", *flags.scale, " does not apply to it"));
-    }
-    std::int64_t longest = ctx;
-    if (ctx == 0 && flags.scale)
-      longest = std::llround(*flags.scale * double(geometry.train_length));
-    if (longest == 0)
-      refuse(cat("no context length given for ", name), "give --ctx, e.g. --ctx 128k");
-    const bool far = parts.has_near_part();
-    LadderRequest request{e, flags.rung_step, flags.headroom.value_or(far ? kFarHeadroom : 1),
-                          longest};
-    if (far) {
-      request.near = near_part(flags, geometry.train_length);
-      request.near->floors = parts.growth == Growth::self_extend;
-    }
-    return {name, make_ladder(geometry, request)};
-  }
-  if (row.reach == Reach::unchanged) return {name, make_plan(geometry, e)};
-  const double headroom = flags.headroom.value_or(1);
-  check_headroom(headroom);
-  const bool beyond = ctx > geometry.train_length;
-  if (by_length) {  // --scale is its factor, --ctx its length
-    e.scale = flags.scale.value_or(1);
-    e.length = beyond ? std::llround(headroom * double(ctx)) : ctx;
-  } else if (flags.scale) {
-    e.scale = *flags.scale > 1 ? headroom * *flags.scale : *flags.scale;
-  } else if (ctx > 0) {
-    e.scale = beyond ? headroom * double(ctx) / double(geometry.train_length) : 1;
-  } else if (row.reach != Reach::numbers) {
-    refuse(cat("--ctx or --scale is required for ", name),
-           "give --ctx LENGTH (e.g. --ctx 128k) or --scale S");
-  }
-  return {name, make_plan(geometry, e)};
+  return {name, make_context(geometry, request, Spelling::flags)};
 }
 
 }  // namespace
@@ -229,9 +196,9 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
                   "custom: one lambda per digit, or @FILE with a JSON list")
       ->type_name("L0,L1,...");
   verb.add_option("--rung-step", flags.rung_step,
-                  "elastic, far: ratio between the lengths of neighbouring rungs")
-      ->type_name("STEP")
-      ->capture_default_str();
+                  cat("elastic, far: ratio between the lengths of neighbouring rungs (default ",
+                      LadderRequest{}.rung_step, ")"))
+      ->type_name("STEP");
   verb.add_option("--headroom", flags.headroom,
                   cat("Extra scale factor, at least 1 (default 1; far: ", kFarHeadroom, ")"))
       ->type_name("H");
@@ -250,14 +217,9 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
 }
 
 void check_reach(const ExtensionFlags& flags) {
-  if (flags.ctx.empty() || !flags.scale) return;
-  for (const std::string& name : flags.methods) {
-    const Reach reach = method_row(split_method_name(name).method).reach;
-    if (reach == Reach::length || reach == Reach::unchanged) continue;
-    throw Error(ErrorKind::usage,
-                cat("--ctx ", flags.ctx, " and --scale ", *flags.scale, " both set how far ", name,
-                    " extends the model"),
-                "give one of them");
+  if (flags.ctx.empty()) return;
+  for (const std::string& method : flags.methods) {
+    check_reach({method, {}, flags.scale, parse_length(flags.ctx)}, Spelling::flags);
   }
 }
 
@@ -278,7 +240,8 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
                ": scale 1, nothing changes"));
     }
     for (const std::string& name : flags.methods) {
-      out.push_back(make_candidate(name, flags, parameters, *geometry, flags.methods.size() == 1));
+      const bool alone = flags.methods.size() == 1;
+      out.push_back(make_candidate(request_of(name, flags, parameters, alone), *geometry));
     }
   }
   for (const std::string& file : flags.plan_files) out.push_back({file, read_plan_file(file)});

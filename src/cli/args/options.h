@@ -5,10 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "mrrope/ladder.h"
+#include "core/context.h"
 #include "mrrope/model.h"
 
 namespace mrrope::cli {
@@ -44,7 +43,7 @@ struct ExtensionFlags {
   Parameters parameters;  // those flags that are plain numbers
   std::string factors;
   std::string lambdas;
-  double rung_step = LadderRequest{}.rung_step;
+  std::optional<double> rung_step;
   std::optional<double> headroom;
   std::string near;
   std::string near_step;
@@ -55,7 +54,7 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags);
 // A plan or a ladder with its name in tables.
 struct Candidate {
   std::string name;
-  std::variant<Plan, Ladder> content;
+  PlanOrLadder content;
 };
 
 // Throws Error (usage) where both --ctx and --scale say how far a method reaches; only methods that

@@ -133,7 +133,7 @@ std::string how(const ExportFlags& flags, std::int64_t length) {
   if (!e.factors.empty()) add("--factors ", shell_word(e.factors));
   if (!e.lambdas.empty()) add("--lambdas ", shell_word(e.lambdas));
   add_set("--headroom ", e.headroom);
-  if (e.rung_step != LadderRequest{}.rung_step) add("--rung-step ", e.rung_step);
+  if (e.rung_step) add("--rung-step ", *e.rung_step);
   if (flags.subject.replace_scaling) text += " --replace-scaling";
   if (!flags.subject.train_ctx.empty()) add("--train-ctx ", flags.subject.train_ctx);
   if (flags.last_rung) text += " --last-rung";

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan or a ladder as a user asks for it, by the flags of a verb or by the keys of a request.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "mrrope/ladder.h"
+
+namespace mrrope {
+
+struct ContextRequest {
+  std::string method;  // pro, elastic:pro, far:pi, self-extend, ...
+  Parameters parameters = {};
+  std::optional<double> scale = std::nullopt;
+  std::int64_t ctx = 0;  // tokens; 0: not given
+  std::optional<double> rung_step = std::nullopt;
+  std::optional<double> headroom = std::nullopt;
+  std::optional<std::int64_t> near = std::nullopt;
+  std::optional<std::int64_t> near_step = std::nullopt;
+};
+
+using PlanOrLadder = std::variant<Plan, Ladder>;
+
+// How messages name the members of a request: --near-step, or near_step.
+enum class Spelling { flags, keys };
+
+// The name of the method in lower case, without aliases. Throws Error (usage) if it is unknown.
+std::string full_name(const ContextRequest& request);
+
+// Throws Error (usage) where ctx and scale both say how far the method reaches; only methods that
+// follow the length use both.
+void check_reach(const ContextRequest& request, Spelling spelling);
+
+// A static method gives a plan, one that grows a ladder. Throws Error (usage) where something is
+// missing, or was given that this method does not use.
+PlanOrLadder make_context(const Geometry& geometry, const ContextRequest& request,
+                          Spelling spelling);
+
+}  // namespace mrrope

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/context.h"
+
+#include <gtest/gtest.h>
+
+#include "support/expect_error.h"
+
+namespace mrrope {
+namespace {
+
+const Geometry kGeometry{.rotary_dim = 64, .base = 1e5, .train_length = 8192};
+
+PlanOrLadder made(const ContextRequest& request, Spelling spelling = Spelling::keys) {
+  return make_context(kGeometry, request, spelling);
+}
+
+double scale_of(const ContextRequest& request) {
+  return std::get<Plan>(made(request)).extension().scale;
+}
+
+TEST(Context, AStaticPlanReachesTheContextAndItsHeadroom) {
+  EXPECT_EQ(scale_of({.method = "pro", .ctx = 32768}), 4);
+  EXPECT_EQ(scale_of({.method = "pro", .scale = 4}), 4);
+  EXPECT_EQ(scale_of({.method = "pro", .ctx = 32768, .headroom = 1.25}), 5);
+  EXPECT_EQ(scale_of({.method = "pro", .ctx = 4096, .headroom = 1.25}), 1);
+  EXPECT_EQ(scale_of({.method = "none", .ctx = 32768}), 1);
+}
+
+TEST(Context, AMethodThatFollowsTheLengthHasAScaleOfItsOwn) {
+  const Plan plan = std::get<Plan>(made({.method = "dynamic-ntk", .scale = 2, .ctx = 32768}));
+  EXPECT_EQ(plan.extension().scale, 2);
+  EXPECT_EQ(plan.extension().length, 32768);
+  check_reach({.method = "dynamic-ntk", .scale = 2, .ctx = 32768}, Spelling::keys);
+}
+
+TEST(Context, AContextThatGrowsIsALadder) {
+  const Ladder ladder = std::get<Ladder>(made({.method = "Elastic:Pro", .scale = 4}));
+  EXPECT_EQ(ladder.longest(), 32768);
+  EXPECT_EQ(ladder.headroom(), 1);
+  const Ladder far = std::get<Ladder>(made({.method = "far:pi", .ctx = 32768, .near = 1024}));
+  EXPECT_EQ(far.near(), (NearPart{1024, default_near(8192).step}));
+  EXPECT_EQ(far.headroom(), kFarHeadroom);
+  EXPECT_TRUE(std::get<Ladder>(made({.method = "self-extend", .ctx = 32768})).near()->floors);
+}
+
+void expect_refused(const ContextRequest& request, const std::string& word,
+                    Spelling spelling = Spelling::keys) {
+  test::expect_error(ErrorKind::usage, word, [&] {
+    check_reach(request, spelling);
+    made(request, spelling);
+  });
+}
+
+TEST(Context, RefusesWhatAMethodDoesNotUse) {
+  expect_refused({.method = "pro", .ctx = 32768, .rung_step = 1.5}, "rung_step is for contexts");
+  expect_refused({.method = "elastic:pro", .ctx = 32768, .near = 9}, "not for elastic:pro");
+  expect_refused({.method = "elastic:pro", .scale = 1e300}, "1e+300");
+  expect_refused({.method = "elastic:pro"}, "no context length");
+  expect_refused({.method = "pro"}, "ctx or scale is required for pro");
+  expect_refused({.method = "pro", .ctx = 32768, .headroom = 0.5}, "0.5");
+  expect_refused({.method = "prp", .ctx = 32768}, "prp");
+  expect_refused({.method = "pro", .scale = 4, .ctx = 32768}, "ctx 32768 and scale 4");
+}
+
+TEST(Context, MessagesSpellFlagsAndKeys) {
+  expect_refused({.method = "pro", .ctx = 32768, .near_step = 9}, "--near and --near-step",
+                 Spelling::flags);
+  expect_refused({.method = "pro"}, "--ctx or --scale", Spelling::flags);
+}
+
+}  // namespace
+}  // namespace mrrope
