@@ -70,6 +70,12 @@ T whole(const Json& value) {
   }
 }
 
+// On one line, or indented. Bytes that are not UTF-8 become U+FFFD, where dump() would throw.
+template <typename Json>
+std::string json_text(const Json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 // null for NaN and infinities, which JSON does not have.
 nlohmann::ordered_json json_or_null(double value);
 

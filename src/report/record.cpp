@@ -150,7 +150,7 @@ std::string group_key(const RunRecord& record) {
   for (const char* texts : {"documents", "haystacks"}) {
     if (record.run.contains(texts)) key[texts] = record.run[texts];
   }
-  return key.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return json_text(key);
 }
 
 }  // namespace

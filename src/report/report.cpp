@@ -251,8 +251,7 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
     const auto text_of = [&](const char* key) {
       if (!r.run.contains(key)) return std::string();
       const ordered_json& v = r.run[key];
-      return v.is_string() ? v.get<std::string>()
-                           : v.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+      return v.is_string() ? v.get<std::string>() : json_text(v);
     };
     put("folder", r.folder, true);
     put("state", state_of(r));

@@ -183,7 +183,7 @@ void print_answer(const Generation& g, const Conversation& conversation, const L
       {"completion_tokens", g.tokens.size()},
       {"rung", conversation.rung()},
       {"scale", ladder.rungs()[conversation.rung()].plan.extension().scale}};
-  std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+  std::cout << json_text(out, 2) << std::endl;
 }
 
 void print_once(Conversation& conversation, const SessionFile& session, const Ladder& ladder,

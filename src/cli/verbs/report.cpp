@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/report_file.h"
@@ -68,9 +69,7 @@ void run_report(const ReportFlags& flags) {
   write_output(out, report_page(records));
   if (out == "-") return;
   if (flags.json) {
-    std::cout << report_json(records).dump(2, ' ', false,
-                                           nlohmann::ordered_json::error_handler_t::replace)
-              << "\n";
+    std::cout << json_text(report_json(records), 2) << "\n";
   } else {
     std::cout << report_text(records);
     if (stdout_is_terminal()) {

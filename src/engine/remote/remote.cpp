@@ -288,9 +288,12 @@ class ServerTokenizer final : public NamedTokenizer {
 
  private:
   std::string request(std::string_view text, bool bos, bool special) const {
-    return json{{"model", model_},    {"content", text},           {"prompt", text},
-                {"add_special", bos}, {"add_special_tokens", bos}, {"parse_special", special}}
-        .dump(-1, ' ', false, json::error_handler_t::replace);
+    return json_text(json{{"model", model_},
+                          {"content", text},
+                          {"prompt", text},
+                          {"add_special", bos},
+                          {"add_special_tokens", bos},
+                          {"parse_special", special}});
   }
 
   void ask(const char* path, const std::string& body,
@@ -375,7 +378,7 @@ class RemoteModel final : public PromptModel {
     }
     WholeAnswer answer;
     ServedAnswer said;
-    const std::string bytes = body.dump(-1, ' ', false, json::error_handler_t::replace);
+    const std::string bytes = json_text(body);
     const Outcome outcome = server_.call(
         options_.chat ? "/v1/chat/completions" : "/v1/completions", bytes, kLargestAnswer,
         [&](const std::string& reply) { said = parse_answer(reply, options_.chat); },

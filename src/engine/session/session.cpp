@@ -168,7 +168,7 @@ void save_session(const fs::path& path, const SessionOwner& owner, const Timelin
     message["content"] = m.content;
     about["messages"].push_back(std::move(message));
   }
-  std::string tail = about.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string tail = json_text(about);
   const std::uint64_t size = tail.size();
   tail.append(reinterpret_cast<const char*>(&size), sizeof size).append(kMark);
   append_to(draft, tail);

@@ -24,13 +24,9 @@ constexpr std::array kColumns = {"task",  "method", "plan",  "scale",  "length",
                                  "depth", "metric", "value", "stderr", "n"};
 
 // Names may come from file names, which need not be UTF-8.
-std::string dump(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 std::string csv_field(const ordered_json& value) {
   if (value.is_null()) return "";
-  return value.is_string() ? value.get<std::string>() : dump(value);
+  return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
 bool higher_is_better(const std::string& task_name, const std::string& metric) {
@@ -81,8 +77,8 @@ class Harness {
   void add(const ordered_json& row) {
     const std::string group =
         cat(row.at("task").get<std::string>(), "/", row.at("method").get<std::string>());
-    std::string name = cat(group, "/", dump(row.at("length")));
-    if (row.contains("depth")) name += cat("/depth_", dump(row.at("depth")));
+    std::string name = cat(group, "/", json_text(row.at("length")));
+    if (row.contains("depth")) name += cat("/depth_", json_text(row.at("depth")));
     const auto metric = row.at("metric").get<std::string>();
     const auto n = whole<std::size_t>(row.at("n"));
 
@@ -141,7 +137,7 @@ class Harness {
     json_["model_name_sanitized"] = sanitized(name);
     if (!run.contains("measured")) return;
     json_["date"] = seconds_of(run["measured"].value("started", ""));
-    json_["total_evaluation_time_seconds"] = dump(run["measured"].at("seconds"));
+    json_["total_evaluation_time_seconds"] = json_text(run["measured"].at("seconds"));
   }
 
   ordered_json json_;

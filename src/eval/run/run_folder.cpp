@@ -42,16 +42,12 @@ ordered_json without_volatile(ordered_json run) {
 }
 
 // A command line need not be UTF-8; JSON must be.
-std::string dump(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 std::string digest(const ordered_json& run) {
-  return sha256(dump(without_volatile(run))).substr(0, 16);
+  return sha256(json_text(without_volatile(run))).substr(0, 16);
 }
 
 std::string shortened(const ordered_json& value) {
-  const std::string text = dump(value);
+  const std::string text = json_text(value);
   return text.size() > 80 ? text.substr(0, 77) + "..." : text;
 }
 
@@ -293,14 +289,14 @@ void write_recorded(const fs::path& folder, const RecordedRun& recorded) {
 std::string results_text(const ordered_json& results) {
   std::string text = "{";
   for (const auto& [key, value] : results.items()) {
-    text += cat(text.size() > 1 ? "," : "", "\n  ", dump(key), ": ");
+    text += cat(text.size() > 1 ? "," : "", "\n  ", json_text(ordered_json(key)), ": ");
     if (!value.is_array() || value.empty()) {
-      text += dump(value);
+      text += json_text(value);
       continue;
     }
     text += "[";
     for (std::size_t i = 0; i < value.size(); ++i) {
-      text += cat(i > 0 ? "," : "", "\n    ", dump(value[i]));
+      text += cat(i > 0 ? "," : "", "\n    ", json_text(value[i]));
     }
     text += "\n  ]";
   }
