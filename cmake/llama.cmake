@@ -1,6 +1,6 @@
-# llama.cpp, built from source as it is: targets llama and llama-common, and for tests llama-server,
-# which nothing but a test that asks for it builds. Its own switches (GGML_CUDA, GGML_METAL,
-# GGML_VULKAN, GGML_NATIVE, ...) pass through.
+# llama.cpp, built from source as it is: target llama, llama_chat with what is used of its common
+# library, and for tests llama-server, which nothing but a test that asks for it builds. Its own
+# switches (GGML_CUDA, GGML_METAL, GGML_VULKAN, GGML_NATIVE, ...) pass through.
 #
 # MRROPE_LLAMA_SOURCE names the source folder; tools/fetch_llama.sh fills the default one. The engine
 # relies on more than the API (names and operands of graph nodes), so exactly one version will do.
@@ -75,4 +75,18 @@ function(mrrope_add_llama)
                    EXCLUDE_FROM_ALL SYSTEM)
 endfunction()
 mrrope_add_llama()
+
+# The common library without what only command lines, downloads and tools use, and compiled at -O1:
+# most of it parses templates and answers once per request.
+get_target_property(sources llama-common SOURCES)
+list(FILTER sources EXCLUDE REGEX
+     "^(arg|console|debug|download|hf-cache|imatrix-loader|preset|subproc)\\.")
+list(FILTER sources INCLUDE REGEX "\\.cpp$")
+list(TRANSFORM sources PREPEND "${MRROPE_LLAMA_SOURCE}/common/" REGEX "^[^/]")
+add_library(llama_chat STATIC EXCLUDE_FROM_ALL ${sources})
+target_compile_options(llama_chat PRIVATE -w -O1 -g0
+                       -fmacro-prefix-map=${MRROPE_LLAMA_SOURCE}=llama.cpp)
+target_include_directories(llama_chat SYSTEM PUBLIC ${MRROPE_LLAMA_SOURCE}/common)
+target_link_libraries(llama_chat PUBLIC llama llama-common-base vendor::nlohmann vendor::sheredom)
+set_target_properties(llama_chat PROPERTIES CXX_STANDARD 17)
 message(STATUS "llama.cpp ${MRROPE_LLAMA_VERSION}: ${MRROPE_LLAMA_SOURCE}")
