@@ -7,6 +7,10 @@
 # TEST: its name in ctest. WHAT: what goes untested without them. IMPORTS: the modules, with commas.
 # Python is $MRROPE_PYTHON, or the virtual environment VENV, filled from PyPI the first time.
 
+# IMPORTS and PACKAGES of the tests with transformers.
+with_transformers=(torch,transformers,gguf,safetensors,numpy
+  torch==2.6.0 transformers==5.22.2 gguf==0.19.0 safetensors numpy)
+
 skip() {
   printf '%s\n' "" "########################################################################" \
     "SKIPPED: $what: $1" \

@@ -6,8 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/packages.sh"
 need_packages python_transformers "mrrope.patch() was NOT tried in transformers" "$1" \
-  torch,transformers,gguf,safetensors,numpy \
-  torch==2.6.0 transformers==5.22.2 gguf==0.19.0 safetensors numpy
+  "${with_transformers[@]}"
 build=$2 source=$3
 work=$(mktemp -d "${TMPDIR:-/tmp}/mrrope-patch-XXXXXX")
 trap 'rm -rf "$work"' EXIT

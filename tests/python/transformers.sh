@@ -7,8 +7,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/packages.sh"
 need_packages export_transformers "exports were NOT tried in transformers" "$1" \
-  torch,transformers,gguf,safetensors,numpy \
-  torch==2.6.0 transformers==5.22.2 gguf==0.19.0 safetensors numpy
+  "${with_transformers[@]}"
 shift
 work=$(mktemp -d "${TMPDIR:-/tmp}/mrrope-transformers-XXXXXX")
 trap 'rm -rf "$work"' EXIT
