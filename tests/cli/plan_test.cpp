@@ -253,7 +253,7 @@ TEST(PlanCommand, CtxAndScaleTogetherAreRefused) {
   for (const char* method : {"pro", "elastic:pro", "custom --factors 1,2"}) {
     const CommandResult r = plan(std::string("--ctx 4k --scale 8 --method ") + method);
     EXPECT_EQ(r.exit_code, 2) << method;
-    EXPECT_TRUE(contains(r.err, "--ctx 4k and --scale 8 both set")) << r.err;
+    EXPECT_TRUE(contains(r.err, "--ctx 4096 and --scale 8 both set")) << r.err;
   }
   // These use both, or neither.
   EXPECT_EQ(plan("--ctx 16k --scale 2 --methods dynamic-ntk,none").exit_code, 0);
