@@ -89,4 +89,5 @@ target_compile_options(llama_chat PRIVATE -w -O1 -g0
 target_include_directories(llama_chat SYSTEM PUBLIC ${MRROPE_LLAMA_SOURCE}/common)
 target_link_libraries(llama_chat PUBLIC llama llama-common-base vendor::nlohmann vendor::sheredom)
 set_target_properties(llama_chat PROPERTIES CXX_STANDARD 17)
+target_compile_options(cpp-httplib PRIVATE -O1)
 message(STATUS "llama.cpp ${MRROPE_LLAMA_VERSION}: ${MRROPE_LLAMA_SOURCE}")

@@ -28,8 +28,8 @@ add_library(mrrope_flags INTERFACE)
 target_compile_options(mrrope_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off
                        -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)  # no path of this machine in messages
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 sees overlaps in std::string that are not there (its bug 105651).
-  target_compile_options(mrrope_flags INTERFACE -Wno-restrict)
+  # g++ 12 sees overlaps and lengths in std::string that are not there (its bug 105651).
+  target_compile_options(mrrope_flags INTERFACE -Wno-restrict -Wno-stringop-overflow)
 endif()
 if(MRROPE_WERROR)
   target_compile_options(mrrope_flags INTERFACE -Werror)
@@ -68,9 +68,11 @@ function(mrrope_module name)
   add_library(mrrope_${name} STATIC ${arg_SOURCES})
   target_include_directories(mrrope_${name} PUBLIC ${folders})
   target_link_libraries(mrrope_${name} PUBLIC ${uses} PRIVATE mrrope_flags ${arg_LINK})
-  if(MRROPE_UNITY AND "nlohmann_json::nlohmann_json" IN_LIST arg_LINK)
-    target_precompile_headers(mrrope_${name} PRIVATE <nlohmann/json.hpp> <algorithm> <filesystem>
+  if(MRROPE_UNITY AND name STREQUAL "base")
+    target_precompile_headers(mrrope_base PRIVATE <nlohmann/json.hpp> <algorithm> <filesystem>
                               <functional> <map> <memory> <optional> <span> <string> <vector>)
+  elseif(MRROPE_UNITY AND "nlohmann_json::nlohmann_json" IN_LIST arg_LINK)
+    target_precompile_headers(mrrope_${name} REUSE_FROM mrrope_base)
   endif()
 endfunction()
 
