@@ -186,6 +186,9 @@ std::string prepare(const Strings& request) {
     check_tools(inputs, chat, caps);
     begins_with_call = narrow_to_calls(templates.get(), inputs, chat);
   }
+  // llama.cpp's parsers of some templates have no place for a schema.
+  const bool bare = !inputs.json_schema.empty() && chat.grammar.empty();
+  if (bare) chat.grammar = json_schema_to_grammar(common_json::parse(inputs.json_schema));
   if (!chat.grammar.empty()) {
     if (chat.grammar.size() > kLongestGrammar) {
       throw std::runtime_error(cat("the grammar of tools or schema has ", chat.grammar.size(),
@@ -199,7 +202,7 @@ std::string prepare(const Strings& request) {
       {"tools", tools},
       {"reasoning", inputs.reasoning_format != COMMON_REASONING_FORMAT_NONE},
       {"parser", chat.parser}};
-  const bool plain = !tools && inputs.json_schema.empty() && says_its_text(chat, syntax);
+  const bool plain = bare || (!tools && inputs.json_schema.empty() && says_its_text(chat, syntax));
   ordered_json words = ordered_json::array(), patterns = ordered_json::array();
   for (const common_grammar_trigger& trigger : chat.grammar_triggers) {
     switch (trigger.type) {
@@ -221,7 +224,7 @@ std::string prepare(const Strings& request) {
                       {"lazy", chat.grammar_lazy},
                       {"words", words},
                       {"patterns", patterns},
-                      {"begun", begins_with_call ? std::string() : chat.generation_prompt},
+                      {"begun", begins_with_call || bare ? std::string() : chat.generation_prompt},
                       {"shown", chat.preserved_tokens},
                       {"stops", chat.additional_stops},
                       {"syntax", plain ? std::string() : syntax.dump()}}

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "mrrope/error.h"
+#include "support/temp_folder.h"
 
 namespace mrrope::serve {
 namespace {
@@ -218,6 +221,37 @@ TEST(AnswerReader, ContinuesAMessageWithoutRepeatingIt) {
   const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
   EXPECT_EQ(prompt.prompt.substr(prompt.prompt.size() - 9), "Once upon") << prompt.prompt;
   EXPECT_EQ(read(renderer, {prompt.syntax, true}, " a time", 3).content, " a time");
+}
+
+// The templates of models that people use, as llama.cpp collects them: a schema and a required call
+// are enforced by every one, or refused.
+TEST(AnswerReader, NoTemplateForgetsASchemaOrARequiredCall) {
+  ChatRenderer renderer;
+  int count = 0, with_tools = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(MRROPE_CHAT_TEMPLATES)) {
+    if (entry.path().extension() != ".jinja") continue;
+    ++count;
+    const std::string name = entry.path().filename().string();
+    const ChatTemplate chat{test::read_file(entry.path()), "<s>", "</s>", false};
+    ChatInputs in = inputs();
+    in.tools.clear();
+    EXPECT_TRUE(renderer.prepare(chat, in, kLimit).grammar.empty()) << name;
+    in.schema = R"({"type": "object", "properties": {"a": {"type": "integer"}}})";
+    const ChatPrompt schema = renderer.prepare(chat, in, kLimit);
+    EXPECT_FALSE(schema.grammar.empty() || schema.lazy) << name;
+    in = inputs();
+    in.tool_choice = "required";
+    try {
+      const ChatPrompt call = renderer.prepare(chat, in, kLimit);
+      EXPECT_FALSE(call.grammar.empty() || call.lazy) << name;
+      ++with_tools;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("no place for tools"), std::string::npos)
+          << name << ": " << error.what();
+    }
+  }
+  EXPECT_GT(count, 50);
+  EXPECT_GT(with_tools, 45);
 }
 
 TEST(AnswerReader, RefusesToolsThatATemplateDoesNotHave) {
