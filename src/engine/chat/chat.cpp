@@ -189,7 +189,7 @@ Strings head(const char* kind, const ChatTemplate& chat, std::chrono::millisecon
 
 // What a worker replied. It has run a stranger's program: it need not be what it should.
 ordered_json parsed(const std::string& reply) {
-  const ordered_json value = ordered_json::parse(reply, nullptr, false);
+  ordered_json value = ordered_json::parse(reply, nullptr, false);
   if (!value.is_object()) throw Error(ErrorKind::failed, "the worker's reply cannot be read");
   return value;
 }

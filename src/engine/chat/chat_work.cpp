@@ -244,7 +244,7 @@ std::string parse(const Strings& request) {
 }
 
 std::string schema(const Strings& request) {
-  const std::string grammar = json_schema_to_grammar(common_json::parse(request.at(1)));
+  std::string grammar = json_schema_to_grammar(common_json::parse(request.at(1)));
   if (grammar.size() > kLongestGrammar) {
     throw std::runtime_error(cat("its grammar has ", grammar.size(), " bytes, at most ",
                                  kLongestGrammar, " are allowed"));
