@@ -45,7 +45,11 @@ std::string TextStream::add(std::string_view piece) {
   if (stopped_) return {};
   held_ += piece;
   std::size_t first = std::string::npos;
-  for (const std::string& s : stop_) first = std::min(first, held_.find(s));
+  for (const std::string& s : stop_) {
+    const std::size_t at = held_.find(s);
+    if (at < first) found_ = s;
+    first = std::min(first, at);
+  }
   if (first != std::string::npos) {
     stopped_ = true;
     std::string text = held_.substr(0, first);

@@ -23,6 +23,8 @@ class TextStream {
 
   // Whether a stop string was found; it and what follows are dropped.
   bool stopped() const noexcept { return stopped_; }
+  // The one that was found first.
+  const std::string& stop_string() const noexcept { return found_; }
 
   // What was held back, once no more pieces come.
   std::string finish();
@@ -31,6 +33,7 @@ class TextStream {
   std::vector<std::string> stop_;
   std::string held_;
   bool stopped_ = false;
+  std::string found_;
 };
 
 }  // namespace mrrope

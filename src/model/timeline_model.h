@@ -18,6 +18,8 @@
 #include "mrrope/ladder.h"
 #include "mrrope/model.h"
 
+struct llama_vocab;
+
 namespace mrrope {
 
 // The engine computed NaN logits: a property of the plan and the precision, not a fault of the
@@ -126,6 +128,9 @@ class TimelineModel : public Tokenizer {
   // token ends the text.
   virtual std::string piece(Token token) const = 0;
   virtual bool ends_text(Token token) const = 0;
+
+  // What libllama's samplers need to apply a grammar; null where the engine is another.
+  virtual const llama_vocab* llama_vocabulary() const { return nullptr; }
 
   // Every timeline made from now on runs under this ladder. No timeline may exist. Throws Error
   // (unsupported) on a ladder that grows if the model's keys cannot be turned.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ChatRenderer has two kinds of child process. The keeper is forked once, while this process has
-// one thread, and stays small. For every request it forks a worker, which runs the template and may
-// crash, hang or run out of memory without harm.
+// one thread, and stays small. For every request it forks a worker, which does what chat_work.h says
+// and may crash, hang or run out of memory without harm.
 #include "engine/chat/chat.h"
 
-#include <chat.h>
 #include <fcntl.h>
 #include <log.h>
 #include <poll.h>
@@ -20,16 +19,19 @@
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "base/text.h"
+#include "engine/chat/chat_work.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
 
 namespace {
 
+using nlohmann::ordered_json;
 using Strings = std::vector<std::string>;
 using Clock = std::chrono::steady_clock;
 
@@ -104,23 +106,6 @@ std::optional<Strings> receive(int fd, std::optional<Clock::time_point> deadline
   return strings;
 }
 
-std::string render(const ChatTemplate& chat, std::span<const ChatMessage> messages) {
-  const common_chat_templates_ptr templates =
-      common_chat_templates_init(nullptr, chat.source, chat.bos, chat.eos);
-  common_chat_templates_inputs inputs;
-  for (const ChatMessage& message : messages) {
-    common_chat_msg m;
-    m.role = message.role;
-    m.content = message.content;
-    inputs.messages.push_back(std::move(m));
-  }
-  std::string prompt = common_chat_templates_apply(templates.get(), inputs).prompt;
-  if (chat.add_bos && !chat.bos.empty() && prompt.rfind(chat.bos, 0) == 0) {
-    prompt.erase(0, chat.bos.size());
-  }
-  return prompt;
-}
-
 // The limit counts from what the process already maps: device drivers reserve far more than any
 // template needs.
 void limit_resources() {
@@ -144,20 +129,13 @@ void be_silent() {
   common_log_set_verbosity_thold(-1);
 }
 
-// A request: milliseconds, source, bos, eos, whether to remove BOS; then role and content by turns.
-constexpr std::size_t kHead = 5;
-
+// A request: milliseconds, then what do_chat_work() takes.
 [[noreturn]] void work(int fd, const Strings& request) {
   limit_resources();
   be_silent();
   Strings reply;
   try {
-    const ChatTemplate chat{request[1], request[2], request[3], request[4] == "1"};
-    std::vector<ChatMessage> messages;
-    for (std::size_t i = kHead; i + 1 < request.size(); i += 2) {
-      messages.push_back({request[i], request[i + 1]});
-    }
-    reply = {"done", render(chat, messages)};
+    reply = {"done", do_chat_work({request.begin() + 1, request.end()})};
   } catch (const std::exception& error) {
     reply = {"failed", error.what()};
   }
@@ -198,10 +176,22 @@ Strings supervise(const Strings& request) {
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
   while (const auto request = receive(fd)) {
-    const bool whole = request->size() >= kHead && (request->size() - kHead) % 2 == 0;
+    const bool whole = request->size() >= 2;
     if (!send(fd, whole ? supervise(*request) : Strings{"failed", "not a request"})) break;
   }
   ::_exit(0);
+}
+
+Strings head(const char* kind, const ChatTemplate& chat, std::chrono::milliseconds limit) {
+  return {std::to_string(limit.count()), kind, chat.source, chat.bos, chat.eos,
+          chat.add_bos ? "1" : "0"};
+}
+
+// What a worker replied. It has run a stranger's program: it need not be what it should.
+ordered_json parsed(const std::string& reply) {
+  const ordered_json value = ordered_json::parse(reply, nullptr, false);
+  if (!value.is_object()) throw Error(ErrorKind::failed, "the worker's reply cannot be read");
+  return value;
 }
 
 }  // namespace
@@ -231,14 +221,7 @@ ChatRenderer::~ChatRenderer() {
   ::waitpid(keeper_, nullptr, 0);
 }
 
-std::string ChatRenderer::render(const ChatTemplate& chat, std::span<const ChatMessage> messages,
-                                 std::chrono::milliseconds limit) {
-  Strings request = {std::to_string(limit.count()), chat.source, chat.bos, chat.eos,
-                     chat.add_bos ? "1" : "0"};
-  for (const ChatMessage& message : messages) {
-    request.push_back(message.role);
-    request.push_back(message.content);
-  }
+std::string ChatRenderer::ask(const Strings& request) {
   if (size_of(request) > kLongest) {
     throw Error(ErrorKind::failed, cat("the messages have ", size_of(request), " bytes, at most ",
                                        kLongest, " are allowed"));
@@ -252,7 +235,65 @@ std::string ChatRenderer::render(const ChatTemplate& chat, std::span<const ChatM
     throw Error(ErrorKind::failed, "the process for chat templates has died");
   }
   if (reply->front() != "done") throw Error(ErrorKind::failed, reply->back());
-  return reply->back();
+  return std::move(reply->back());
+}
+
+std::string ChatRenderer::render(const ChatTemplate& chat, std::span<const ChatMessage> messages,
+                                 Limit limit) {
+  Strings request = head("render", chat, limit);
+  for (const ChatMessage& message : messages) {
+    request.push_back(message.role);
+    request.push_back(message.content);
+  }
+  return ask(request);
+}
+
+ChatPrompt ChatRenderer::prepare(const ChatTemplate& chat, const ChatInputs& inputs, Limit limit) {
+  ordered_json given = {{"messages", inputs.messages},
+                        {"tools", inputs.tools},
+                        {"tool_choice", inputs.tool_choice},
+                        {"schema", inputs.schema},
+                        {"variables", inputs.variables},
+                        {"add_generation_prompt", inputs.add_generation_prompt},
+                        {"continue_final", inputs.continue_final},
+                        {"thinking", inputs.thinking},
+                        {"split_reasoning", inputs.split_reasoning}};
+  if (inputs.parallel_tool_calls) given["parallel"] = *inputs.parallel_tool_calls;
+  Strings request = head("prepare", chat, limit);
+  request.push_back(given.dump());
+  const ordered_json made = parsed(ask(request));
+  ChatPrompt prompt;
+  made.at("prompt").get_to(prompt.prompt);
+  made.at("grammar").get_to(prompt.grammar);
+  made.at("lazy").get_to(prompt.lazy);
+  made.at("words").get_to(prompt.trigger_words);
+  made.at("patterns").get_to(prompt.trigger_patterns);
+  made.at("begun").get_to(prompt.begun);
+  made.at("shown").get_to(prompt.shown);
+  made.at("stops").get_to(prompt.stops);
+  made.at("syntax").get_to(prompt.syntax);
+  return prompt;
+}
+
+ParsedAnswer ChatRenderer::parse(const std::string& syntax, const std::string& text, bool partial,
+                                 Limit limit) {
+  const ordered_json said = parsed(ask({std::to_string(limit.count()), "parse", syntax,
+                                        partial ? "partial" : "whole", text}));
+  ParsedAnswer answer;
+  said.at("content").get_to(answer.content);
+  said.at("reasoning").get_to(answer.reasoning);
+  for (const ordered_json& call : said.at("calls")) {
+    answer.calls.push_back({call.at("id"), call.at("name"), call.at("arguments")});
+  }
+  return answer;
+}
+
+void ChatRenderer::check_grammar(const std::string& grammar, Limit limit) {
+  ask({std::to_string(limit.count()), "grammar", grammar});
+}
+
+std::string ChatRenderer::schema_grammar(const std::string& schema, Limit limit) {
+  return ask({std::to_string(limit.count()), "schema", schema});
 }
 
 ChatRenderer& chat_renderer() {

@@ -1,20 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prompt that a model's chat template makes of messages. A template is a program from an
-// untrusted file, so it never runs in this process.
+// Chats by a model's own template: the prompt that it makes of messages and tools, the grammar of
+// the answer, and what the answer says. Templates, schemas and grammars come from strangers, so
+// none of this happens in this process.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "model/timeline_model.h"
 
 namespace mrrope::engine {
 
-// Runs templates in child processes, which are killed when they take too long or too much memory.
+// What a template is given. The texts are JSON; empty: none.
+struct ChatInputs {
+  std::string messages;              // a list, as in OpenAI's API
+  std::string tools;                 // a list of functions
+  std::string tool_choice = "auto";  // or none, required
+  std::optional<bool> parallel_tool_calls;
+  std::string schema;     // of the answer
+  std::string variables;  // an object
+  bool add_generation_prompt = true;
+  bool continue_final = false;  // the last message is the beginning of the answer
+  bool thinking = true;         // where the template has a switch for it
+  bool split_reasoning = true;  // parse() tells it from the content
+};
+
+struct ChatPrompt {
+  std::string prompt;
+  std::string grammar;  // of the answer, in GBNF; empty: none
+  bool lazy = false;    // it applies after one of the triggers
+  std::vector<std::string> trigger_words;
+  std::vector<std::string> trigger_patterns;
+  // The end of the prompt, which the grammar describes too.
+  std::string begun;
+  std::vector<std::string> shown;  // control tokens that parse() needs to see
+  std::vector<std::string> stops;
+  std::string syntax;  // for parse(); empty: the answer says what its text is
+};
+
+struct ToolCall {
+  std::string id;  // may be empty
+  std::string name;
+  std::string arguments;  // JSON, perhaps its beginning
+
+  friend bool operator==(const ToolCall&, const ToolCall&) = default;
+};
+
+struct ParsedAnswer {
+  std::string content;
+  std::string reasoning;
+  std::vector<ToolCall> calls;
+};
+
+// Works in child processes, which are killed when they take too long or too much memory.
 class ChatRenderer {
  public:
   // Forks. Make it while this process is small and has one thread.
@@ -23,11 +67,22 @@ class ChatRenderer {
   ChatRenderer(const ChatRenderer&) = delete;
   ChatRenderer& operator=(const ChatRenderer&) = delete;
 
-  // From any thread; one at a time. Throws Error (failed).
-  std::string render(const ChatTemplate& chat, std::span<const ChatMessage> messages,
-                     std::chrono::milliseconds limit);
+  // All may be called from any thread; one works at a time. All throw Error (failed).
+  using Limit = std::chrono::milliseconds;
+
+  std::string render(const ChatTemplate& chat, std::span<const ChatMessage> messages, Limit limit);
+  ChatPrompt prepare(const ChatTemplate& chat, const ChatInputs& inputs, Limit limit);
+  // What an answer says, or its beginning.
+  ParsedAnswer parse(const std::string& syntax, const std::string& text, bool partial, Limit limit);
+
+  // Throws unless the grammar can be read and followed in reasonable time.
+  void check_grammar(const std::string& grammar, Limit limit);
+  // The grammar of a JSON schema, checked.
+  std::string schema_grammar(const std::string& schema, Limit limit);
 
  private:
+  std::string ask(const std::vector<std::string>& request);
+
   std::mutex mutex_;
   int socket_ = -1;
   pid_t keeper_ = -1;

@@ -12,18 +12,25 @@ namespace mrrope::engine {
 
 class Chooser {
  public:
-  explicit Chooser(const Sampling& sampling);
+  // Throws Error: unsupported (a grammar, where the engine is not libllama), usage (a grammar that
+  // cannot be read).
+  Chooser(const Sampling& sampling, const TimelineModel& model);
   ~Chooser();
   Chooser(Chooser&&) noexcept;
   Chooser& operator=(Chooser&&) noexcept;
 
+  // Whether it takes the most likely token, whatever was said before.
   bool greedy() const noexcept { return chain_ == nullptr; }
+
+  // The tokens before the answer, which penalties count too.
+  void read(std::span<const Token> tokens);
 
   struct Choice {
     Token token;
     float gap;  // the top logit less the next one
   };
-  // The logits follow `position`, for the message. Throws Error (failed) where one is NaN.
+  // The logits follow `position`, for the message. Throws Error (failed) where one is NaN, where
+  // no token is left, and where the grammar takes too long.
   Choice choose(std::span<const float> logits, std::int64_t position);
 
  private:

@@ -38,6 +38,7 @@ class LocalModel final : public TimelineModel {
   bool tokenizer_is_remote() const override { return false; }
   std::string piece(Token token) const override;
   bool ends_text(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
+  const llama_vocab* llama_vocabulary() const override { return vocab_; }
   void use(const Ladder& ladder) override;
   std::int64_t context_length() const override;
   std::unique_ptr<Timeline> timeline() override;

@@ -294,7 +294,8 @@ void LocalTimeline::truncate(std::int64_t length) {
 Generation LocalTimeline::generate(const GenerateOptions& options) {
   Generation result;
   TextStream stream(options.stop);
-  Chooser chooser(options.sampling);
+  Chooser chooser(options.sampling, model_);
+  chooser.read(tokens_);
   float smallest_gap = std::numeric_limits<float>::infinity();
   result.finish = "length";
   const std::int64_t room = model_.longest() - length();

@@ -71,7 +71,7 @@ void Answer::give(Part part, std::optional<Outcome> outcome) {
     fresh_.written = part.written;
     fresh_.length = part.length;
     fresh_.rung = part.rung;
-    fresh_.prefill = part.prefill;
+    if (part.prefill) fresh_.prefill = part.prefill;
     news_ = true;
     if (outcome) {
       outcome_ = std::move(*outcome);
@@ -87,6 +87,7 @@ Scheduler::Scheduler(TimelineModel& model, const Ladder& ladder, const Scheduler
   slots_.resize(static_cast<std::size_t>(limits.slots));
   for (Slot& slot : slots_) slot.timeline = model_.timeline();
   counts_.slots = limits.slots;
+  states_.resize(slots_.size());
 }
 
 void Scheduler::stop() {
@@ -139,6 +140,31 @@ bool Scheduler::idle() const {
 SchedulerCounts Scheduler::counts() const {
   const std::lock_guard lock(mutex_);
   return counts_;
+}
+
+std::vector<SlotState> Scheduler::slots() const {
+  const std::lock_guard lock(mutex_);
+  return states_;
+}
+
+void Scheduler::note(const Slot& slot) {
+  SlotState state;
+  state.busy = slot.answer != nullptr;
+  state.prompt = slot.so_far.prompt;
+  state.cached = slot.so_far.cached;
+  state.written = slot.so_far.written;
+  state.most = slot.job.length;
+  state.length = static_cast<std::int64_t>(slot.tokens.size());
+  state.read = std::max<std::int64_t>(0, std::min(state.length, state.prompt) - state.cached);
+  state.rung = slot.rung;
+  const bool wrote = slot.first_token != slot.began;
+  state.read_seconds =
+      wrote ? seconds_between(slot.began, slot.first_token)
+            : state.busy ? seconds_between(slot.began, Clock::now()) : slot.so_far.read_seconds;
+  const std::lock_guard lock(mutex_);
+  SlotState& kept = states_[static_cast<std::size_t>(&slot - slots_.data())];
+  if (!state.busy) state.most = kept.most;  // the job is gone
+  kept = state;
 }
 
 void Scheduler::work() {
@@ -239,7 +265,8 @@ void Scheduler::begin(Slot& slot, Waiting waiting) {
   slot.so_far.prompt = static_cast<std::int64_t>(slot.job.prompt.size());
   slot.began = slot.first_token = slot.reported = Clock::now();
   try {
-    slot.chooser.emplace(slot.job.sampling);
+    slot.chooser.emplace(slot.job.sampling, model_);
+    slot.chooser->read(slot.job.prompt);
     slot.text.emplace(slot.job.stop);
     // At least one token must be read, for the logits that follow it.
     std::size_t same =
@@ -254,7 +281,9 @@ void Scheduler::begin(Slot& slot, Waiting waiting) {
   } catch (const std::exception& error) {
     reset(slot);
     end(slot, Outcome::End::failed, error.what());
+    return;
   }
+  note(slot);
 }
 
 std::size_t Scheduler::rung_of(const Slot& slot) const {
@@ -369,9 +398,11 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
     }
   }
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (!failures[i]) continue;
-    reset(*slots[i]);
-    end(*slots[i], Outcome::End::failed, *failures[i]);
+    if (failures[i]) {
+      reset(*slots[i]);
+      end(*slots[i], Outcome::End::failed, *failures[i]);
+    }
+    note(*slots[i]);
   }
 }
 
@@ -383,28 +414,37 @@ void Scheduler::choose(Slot& slot, std::span<const float> logits) {
   slot.next = token;
   ++slot.so_far.written;
   Answer::Part part;
-  part.text = slot.text->add(model_.piece(token));
-  if (slot.job.logprobs) part.tokens.push_back(chosen_token(logits, token, *slot.job.logprobs));
+  const auto shown = slot.job.shown.find(token);
+  part.text = slot.text->add(shown != slot.job.shown.end() ? shown->second : model_.piece(token));
+  if (slot.job.logprobs) {
+    part.tokens.push_back(chosen_token(logits, token, *slot.job.logprobs));
+  } else if (slot.job.list_tokens) {
+    part.tokens.push_back({token, 0, {}});
+  }
   part.written = slot.so_far.written;
   part.length = length + 1;
   part.rung = slot.rung;
   slot.answer->give(std::move(part), std::nullopt);
-  if (slot.text->stopped()) return end(slot, Outcome::End::stop);
+  if (slot.text->stopped()) {
+    slot.so_far.stop_string = slot.text->stop_string();
+    return end(slot, Outcome::End::stop);
+  }
   if (slot.so_far.written >= slot.job.length) end(slot, Outcome::End::length);
 }
 
 void Scheduler::report_prefill(Slot& slot) {
   const auto now = Clock::now();
-  if (now - slot.began < limits_.quiet) return;
+  const bool quiet = now - slot.began < limits_.quiet;
+  if (quiet && !slot.job.progress) return;
   Answer::Part part;
   part.length = static_cast<std::int64_t>(slot.tokens.size());
   part.rung = slot.rung;
   part.prefill = Prefill{part.length - slot.so_far.cached, slot.so_far.prompt - slot.so_far.cached,
-                         seconds_between(slot.began, now), slot.rung};
+                         slot.so_far.cached, seconds_between(slot.began, now), slot.rung};
   const Prefill prefill = *part.prefill;
   slot.answer->give(std::move(part), std::nullopt);
   const bool whole = prefill.read == prefill.total;
-  if (!limits_.on_prefill || (!whole && now - slot.reported < limits_.quiet)) return;
+  if (quiet || !limits_.on_prefill || (!whole && now - slot.reported < limits_.quiet)) return;
   slot.reported = now;
   limits_.on_prefill(prefill);
 }
@@ -434,6 +474,7 @@ void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
     ++counts_.ended[how];
     --counts_.slots_busy;
   }
+  note(slot);
   answer->give(std::move(rest), outcome);
 }
 

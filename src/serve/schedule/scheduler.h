@@ -36,6 +36,9 @@ struct Job {
   std::vector<std::string> stop;
   std::optional<int> logprobs;  // how many of the most likely tokens to list
   bool reuse = true;            // a prefix that a slot holds; else all of the prompt is computed
+  bool progress = false;        // report every part of the prompt that was read
+  bool list_tokens = false;     // give the tokens of the answer, without logprobs
+  std::map<Token, std::string> shown;  // control tokens that have a text in this answer
   Clock::time_point deadline = Clock::time_point::max();
 };
 
@@ -48,7 +51,8 @@ struct ChosenToken {
 struct Outcome {
   enum class End { stop, length, cancelled, timeout, failed };
   End end = End::failed;
-  std::string message;  // of a failure
+  std::string message;      // of a failure
+  std::string stop_string;  // that ended it; empty: the model's end of text, or the length
   std::int64_t prompt = 0;
   std::int64_t cached = 0;  // of the prompt: not computed again
   std::int64_t written = 0;
@@ -62,8 +66,9 @@ struct Outcome {
 struct Prefill {
   std::int64_t read = 0;
   std::int64_t total = 0;
-  double seconds = 0;    // so far
-  std::size_t rung = 0;  // from 0
+  std::int64_t cached = 0;  // of the prompt, in addition to the total
+  double seconds = 0;       // so far
+  std::size_t rung = 0;     // from 0
 
   double rate() const { return seconds > 0 ? static_cast<double>(read) / seconds : 0; }
   double seconds_left() const {
@@ -80,7 +85,7 @@ class Answer {
     std::int64_t written = 0;         // tokens so far
     std::int64_t length = 0;          // tokens of the conversation
     std::size_t rung = 0;
-    std::optional<Prefill> prefill;  // while a prompt is being read for some time
+    std::optional<Prefill> prefill;  // while a prompt is being read
   };
   // Waits for something new, or for the whole answer, and takes what there is. True once the answer
   // is complete and all of it is taken.
@@ -132,6 +137,19 @@ struct SchedulerCounts {
   int queued = 0;
 };
 
+// What a slot holds and does.
+struct SlotState {
+  bool busy = false;
+  std::int64_t prompt = 0;  // of the answer that is being written, or was written last
+  std::int64_t cached = 0;
+  std::int64_t read = 0;     // of the prompt, computed so far
+  std::int64_t written = 0;
+  std::int64_t most = 0;     // tokens of the answer
+  std::int64_t length = 0;   // of the conversation
+  std::size_t rung = 0;
+  double read_seconds = 0;   // so far
+};
+
 class Scheduler {
  public:
   // The model is under the ladder, has room for `slots` timelines of the longest context, and is
@@ -154,6 +172,7 @@ class Scheduler {
   bool idle() const;
 
   SchedulerCounts counts() const;
+  std::vector<SlotState> slots() const;
 
  private:
   struct Waiting {
@@ -190,6 +209,7 @@ class Scheduler {
   void report_prefill(Slot& slot);
   void end(Slot& slot, Outcome::End how, const std::string& message = {});
   void reset(Slot& slot);
+  void note(const Slot& slot);
 
   TimelineModel& model_;
   const Ladder ladder_;
@@ -201,6 +221,7 @@ class Scheduler {
   std::condition_variable wake_;
   std::deque<Waiting> queue_;
   SchedulerCounts counts_;
+  std::vector<SlotState> states_;  // of slots_, for others
   bool refusing_ = false;
   bool stopping_ = false;
 };

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/chat/chat_work.h"
+
+#include <chat.h>
+#include <json-schema-to-grammar.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/text.h"
+
+namespace mrrope::engine {
+
+namespace {
+
+using nlohmann::ordered_json;
+using Strings = std::vector<std::string>;
+
+constexpr std::size_t kLongestGrammar = std::size_t{4} << 20;  // bytes
+
+common_chat_templates_ptr template_of(const Strings& request) {
+  return common_chat_templates_init(nullptr, request.at(1), request.at(2), request.at(3));
+}
+
+// The tokenizer adds BOS itself.
+std::string without_bos(const Strings& request, std::string prompt) {
+  const std::string& bos = request.at(2);
+  if (request.at(4) == "1" && !bos.empty() && prompt.rfind(bos, 0) == 0) {
+    prompt.erase(0, bos.size());
+  }
+  return prompt;
+}
+
+std::string render(const Strings& request) {
+  const common_chat_templates_ptr templates = template_of(request);
+  common_chat_templates_inputs inputs;
+  for (std::size_t i = 5; i + 1 < request.size(); i += 2) {
+    common_chat_msg m;
+    m.role = request[i];
+    m.content = request[i + 1];
+    inputs.messages.push_back(std::move(m));
+  }
+  return without_bos(request, common_chat_templates_apply(templates.get(), inputs).prompt);
+}
+
+common_chat_templates_inputs inputs_of(const ordered_json& from, bool usually_parallel) {
+  const auto text = [&](const char* name) { return from.at(name).get<std::string>(); };
+  common_chat_templates_inputs inputs;
+  inputs.messages = common_chat_msgs_parse_oaicompat(common_json::parse(text("messages")));
+  if (const std::string tools = text("tools"); !tools.empty()) {
+    inputs.tools = common_chat_tools_parse_oaicompat(common_json::parse(tools));
+  }
+  inputs.tool_choice = common_chat_tool_choice_parse_oaicompat(text("tool_choice"));
+  inputs.parallel_tool_calls = from.value("parallel", usually_parallel);
+  inputs.json_schema = text("schema");
+  inputs.add_generation_prompt = from.at("add_generation_prompt").get<bool>();
+  if (from.at("continue_final").get<bool>()) {
+    inputs.continue_final_message = COMMON_CHAT_CONTINUATION_AUTO;
+  }
+  inputs.enable_thinking = from.at("thinking").get<bool>();
+  if (from.at("split_reasoning").get<bool>()) {
+    inputs.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
+  }
+  if (const std::string given = text("variables"); !given.empty()) {
+    const ordered_json variables = ordered_json::parse(given);
+    for (const auto& [name, value] : variables.items()) {
+      inputs.chat_template_kwargs[name] = value.dump();
+    }
+  }
+  return inputs;
+}
+
+common_chat_parser_params syntax_of(const ordered_json& from) {
+  common_chat_parser_params syntax;
+  syntax.format = static_cast<common_chat_format>(from.at("format").get<int>());
+  syntax.generation_prompt = from.at("generation_prompt").get<std::string>();
+  syntax.parse_tool_calls = from.at("tools").get<bool>();
+  syntax.reasoning_format = from.at("reasoning").get<bool>() ? COMMON_REASONING_FORMAT_AUTO
+                                                             : COMMON_REASONING_FORMAT_NONE;
+  const auto parser = from.at("parser").get<std::string>();
+  if (!parser.empty()) syntax.parser.load(parser);
+  return syntax;
+}
+
+bool thinks(const common_chat_params& chat) {
+  return chat.supports_thinking || !chat.thinking_start_tag.empty() ||
+         !chat.thinking_end_tags.empty();
+}
+
+// Whether the answer is plain text: then it need not be parsed piece by piece.
+bool says_its_text(const common_chat_params& chat, const ordered_json& syntax) {
+  if (thinks(chat)) return false;
+  const std::string text = " One line.\n\n - and another \n";
+  try {
+    return common_chat_parse(text, false, syntax_of(syntax)).content == text;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void check_tools(const common_chat_templates_inputs& inputs, const common_chat_params& chat,
+                 std::map<std::string, bool>& caps) {
+  if (!chat.grammar.empty()) return;
+  if (!caps["supports_tool_calls"]) {
+    throw std::runtime_error("the template has no place for tools");
+  }
+  if (inputs.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
+    throw std::runtime_error("the form of tool calls cannot be told from the template, so none can "
+                             "be required");
+  }
+}
+
+// A call that is required has to come at once: llama.cpp's grammar for it allows any text before
+// the call, and small models then never get to it. The grammar of a call that may come describes
+// nothing but calls. Models that think first keep the other one.
+void require_call(const common_chat_templates* templates, common_chat_templates_inputs inputs,
+                  common_chat_params& chat) {
+  if (inputs.tool_choice != COMMON_CHAT_TOOL_CHOICE_REQUIRED || thinks(chat)) return;
+  inputs.tool_choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
+  const common_chat_params optional = common_chat_templates_apply(templates, inputs);
+  if (!optional.grammar_lazy || optional.grammar.empty()) return;
+  chat.grammar = optional.grammar;
+  chat.grammar_lazy = false;
+  chat.grammar_triggers.clear();
+}
+
+std::string prepare(const Strings& request) {
+  const common_chat_templates_ptr templates = template_of(request);
+  auto caps = common_chat_templates_get_caps(templates.get());
+  const ordered_json from = ordered_json::parse(request.at(5));
+  const auto inputs = inputs_of(from, caps["supports_parallel_tool_calls"]);
+  common_chat_params chat = common_chat_templates_apply(templates.get(), inputs);
+  const std::string told = chat.grammar;
+  const bool tools = !inputs.tools.empty() && inputs.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
+  if (tools) {
+    check_tools(inputs, chat, caps);
+    require_call(templates.get(), inputs, chat);
+  }
+  if (!chat.grammar.empty()) {
+    if (chat.grammar.size() > kLongestGrammar) {
+      throw std::runtime_error(cat("the grammar of tools or schema has ", chat.grammar.size(),
+                                   " bytes, at most ", kLongestGrammar, " are allowed"));
+    }
+    check_gbnf(chat.grammar);
+  }
+  const ordered_json syntax = {{"format", static_cast<int>(chat.format)},
+                               {"generation_prompt", chat.generation_prompt},
+                               {"tools", tools},
+                               {"reasoning", inputs.reasoning_format != COMMON_REASONING_FORMAT_NONE},
+                               {"parser", chat.parser}};
+  const bool plain = !tools && inputs.json_schema.empty() && says_its_text(chat, syntax);
+  ordered_json words = ordered_json::array(), patterns = ordered_json::array();
+  for (const common_grammar_trigger& trigger : chat.grammar_triggers) {
+    switch (trigger.type) {
+      case COMMON_GRAMMAR_TRIGGER_TYPE_WORD:
+        words.push_back(trigger.value);
+        break;
+      case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN:
+        patterns.push_back(trigger.value);
+        break;
+      case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN_FULL:
+        patterns.push_back("^(?:" + trigger.value + ")$");
+        break;
+      default:
+        throw std::runtime_error("a trigger of the grammar is of an unknown kind");
+    }
+  }
+  return ordered_json{{"prompt", without_bos(request, chat.prompt)},
+                      {"grammar", chat.grammar},
+                      {"lazy", chat.grammar_lazy},
+                      {"words", words},
+                      {"patterns", patterns},
+                      {"begun", chat.grammar == told ? chat.generation_prompt : std::string()},
+                      {"shown", chat.preserved_tokens},
+                      {"stops", chat.additional_stops},
+                      {"syntax", plain ? std::string() : syntax.dump()}}
+      .dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string parse(const Strings& request) {
+  const auto syntax = syntax_of(ordered_json::parse(request.at(1)));
+  const common_chat_msg said = common_chat_parse(request.at(3), request.at(2) == "partial", syntax);
+  ordered_json calls = ordered_json::array();
+  for (const common_chat_tool_call& call : said.tool_calls) {
+    calls.push_back({{"id", call.id}, {"name", call.name}, {"arguments", call.arguments}});
+  }
+  return ordered_json{{"content", said.render_content()},
+                      {"reasoning", said.reasoning_content},
+                      {"calls", calls}}
+      .dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string schema(const Strings& request) {
+  const std::string grammar = json_schema_to_grammar(common_json::parse(request.at(1)));
+  if (grammar.size() > kLongestGrammar) {
+    throw std::runtime_error(cat("its grammar has ", grammar.size(), " bytes, at most ",
+                                 kLongestGrammar, " are allowed"));
+  }
+  check_gbnf(grammar);
+  return grammar;
+}
+
+}  // namespace
+
+std::string do_chat_work(const Strings& request) {
+  const std::string& kind = request.at(0);
+  if (kind == "render") return render(request);
+  if (kind == "prepare") return prepare(request);
+  if (kind == "parse") return parse(request);
+  if (kind == "schema") return schema(request);
+  if (kind != "grammar") throw std::runtime_error("not a request");
+  check_gbnf(request.at(1));
+  return {};
+}
+
+}  // namespace mrrope::engine

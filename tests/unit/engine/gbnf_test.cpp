@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grammars and JSON schemas of strangers, checked in another process.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "engine/chat/chat.h"
+#include "mrrope/error.h"
+
+namespace mrrope::engine {
+namespace {
+
+constexpr std::chrono::milliseconds kLimit{20000};
+
+// Empty: it can be used.
+std::string trouble(ChatRenderer& renderer, const std::string& grammar,
+                    std::chrono::milliseconds limit = kLimit) {
+  try {
+    renderer.check_grammar(grammar, limit);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+bool has(const std::string& text, const std::string& word) {
+  return text.find(word) != std::string::npos;
+}
+
+TEST(CheckGrammar, AcceptsWhatPeopleWrite) {
+  ChatRenderer renderer;
+  EXPECT_EQ(trouble(renderer, "root ::= \"yes\" | \"no\""), "");
+  EXPECT_EQ(trouble(renderer, R"gbnf(root ::= (expr "=" ws term "\n")+
+expr ::= term ([-+*/] term)*
+term ::= ident | num | "(" ws expr ")" ws
+ident ::= [a-z] [a-z0-9_]* ws
+num ::= [0-9]+ ws
+ws ::= [ \t\n]*)gbnf"),
+            "");
+}
+
+TEST(CheckGrammar, NamesTheReason) {
+  ChatRenderer renderer;
+  EXPECT_TRUE(has(trouble(renderer, "root ::= x"), "'x'")) << trouble(renderer, "root ::= x");
+  EXPECT_TRUE(has(trouble(renderer, "top ::= \"a\""), "no rule named root"));
+  EXPECT_TRUE(has(trouble(renderer, "root ::= root \"a\" | \"b\""), "begins with itself"));
+  EXPECT_TRUE(has(trouble(renderer, "root ::= <think> \"a\""), "<[NUMBER]>"));
+  EXPECT_NE(trouble(renderer, "root ::= \"unfinished"), "");
+  EXPECT_NE(trouble(renderer, " "), "");
+  EXPECT_NE(trouble(renderer, "root ::= " + std::string(200000, '(')), "");
+}
+
+// The number of readings doubles with every character.
+TEST(CheckGrammar, RefusesAmbiguousOnes) {
+  ChatRenderer renderer;
+  const std::string said =
+      trouble(renderer, "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"x\"");
+  EXPECT_TRUE(has(said, "too ambiguous")) << said;
+}
+
+TEST(CheckGrammar, StopsWhatTakesTooLong) {
+  ChatRenderer renderer;
+  std::string large = "root ::= r0\n";
+  for (int i = 0; i < 20000; ++i) {
+    large += "r" + std::to_string(i) + " ::= \"a\"? r" + std::to_string(i + 1) + "\n";
+  }
+  large += "r20000 ::= \"b\"\n";
+  EXPECT_NE(trouble(renderer, large, std::chrono::milliseconds(300)), "");
+  EXPECT_EQ(trouble(renderer, "root ::= \"still alive\""), "");
+}
+
+TEST(SchemaGrammar, KeepsTheOrderOfProperties) {
+  ChatRenderer renderer;
+  const std::string grammar = renderer.schema_grammar(
+      R"({"type": "object", "properties": {"z": {"type": "integer"}, "a": {"type": "boolean"}},
+          "required": ["z", "a"]})",
+      kLimit);
+  EXPECT_LT(grammar.find("z-kv"), grammar.find(" a-kv")) << grammar;
+  EXPECT_TRUE(has(grammar, "root ::="));
+}
+
+TEST(SchemaGrammar, RefusesWhatIsNone) {
+  ChatRenderer renderer;
+  for (const char* schema : {"{", R"({"type": "wizard"})", R"({"$ref": "#/nowhere"})"}) {
+    EXPECT_THROW(renderer.schema_grammar(schema, kLimit), Error) << schema;
+  }
+}
+
+}  // namespace
+}  // namespace mrrope::engine
