@@ -14,6 +14,7 @@
 #include "serve/api/event_stream.h"
 #include "serve/api/metrics.h"
 #include "serve/api/service.h"
+#include "serve/dialects/ollama_replies.h"
 #include "serve/embedded.h"
 #include "serve/http/access.h"
 #include "serve/http/body.h"
@@ -39,21 +40,23 @@ void reply(httplib::Response& response, const ordered_json& body, int status = 2
   response.set_content(to_text(body), "application/json");
 }
 
-void refuse(httplib::Response& response, const ApiError& error) {
-  reply(response, error_json(error), error.status);
+// In OpenAI's shape; ollama's errors are only a message.
+void refuse(const httplib::Request& from, httplib::Response& response, const ApiError& error) {
+  const bool ollama = from.path.rfind("/api/", 0) == 0;
+  reply(response, ollama ? ordered_json{{"error", error.what()}} : error_json(error), error.status);
 }
 
-// Every failure becomes an error in OpenAI's shape.
+// Every failure becomes an error for the client.
 template <typename Act>
-void guarded(httplib::Response& response, const Act& act) {
+void guarded(const httplib::Request& from, httplib::Response& response, const Act& act) {
   try {
     act();
   } catch (const ApiError& error) {
-    refuse(response, error);
+    refuse(from, response, error);
   } catch (const Error& error) {
-    refuse(response, ApiError(error.kind() == ErrorKind::usage ? 400 : 500, error.what()));
+    refuse(from, response, ApiError(error.kind() == ErrorKind::usage ? 400 : 500, error.what()));
   } catch (const std::exception& error) {
-    refuse(response, ApiError(500, error.what()));
+    refuse(from, response, ApiError(500, error.what()));
   }
 }
 
@@ -68,6 +71,7 @@ struct ApiServer::State {
   int port = 0;
   const Clock::time_point started = Clock::now();
   std::atomic<int> streams = 0;  // being sent
+  std::string routes;            // for those who ask for others
 
   std::mutex mutex;  // guards what follows
   std::map<int, std::uint64_t> responses;
@@ -95,35 +99,52 @@ struct ApiServer::State {
     return random();
   }
 
-  void answer_whole(const httplib::Request& from, const CompletionRequest& request,
-                    const std::shared_ptr<Answer>& answer, httplib::Response& response) {
+  WholeAnswer whole_answer(const httplib::Request& from, Reply& waiting) {
+    WholeAnswer whole;
     std::string text;
-    std::vector<ChosenToken> tokens;
+    Answer& answer = *waiting.answer;
     for (bool complete = false; !complete;) {
       Answer::Part part;
-      complete = answer->take(part, kLook, Answer::WaitFor::whole);
+      complete = answer.take(part, kLook, Answer::WaitFor::whole);
       text += part.text;
-      std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(tokens));
-      if (!complete && HttpServer::client_is_gone(from)) answer->cancel();
+      std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(whole.tokens));
+      if (!complete && HttpServer::client_is_gone(from)) answer.cancel();
     }
-    if (const auto failure = failure_of(service, answer->outcome())) throw ApiError(*failure);
-    reply(response, format_of(service, request, number()).whole(text, tokens, answer->outcome()));
+    if (const auto failure = failure_of(service, answer.outcome())) throw ApiError(*failure);
+    whole.said = waiting.reader.add(text, true);
+    whole.outcome = answer.outcome();
+    return whole;
   }
 
-  void answer_in_chunks(const CompletionRequest& request, const std::shared_ptr<Answer>& answer,
+  void answer_whole(const httplib::Request& from, const CompletionRequest& request,
+                    std::vector<Reply> replies, httplib::Response& response) {
+    std::vector<WholeAnswer> answers;
+    try {
+      for (Reply& waiting : replies) answers.push_back(whole_answer(from, waiting));
+    } catch (...) {
+      for (Reply& waiting : replies) waiting.answer->cancel();
+      throw;
+    }
+    reply(response, format_of(service, request, number())->whole(answers));
+  }
+
+  void answer_in_chunks(const CompletionRequest& request, std::vector<Reply> replies,
                         httplib::Response& response) {
     const auto stream = std::make_shared<EventStream>(
-        answer, format_of(service, request, number()), request,
+        std::move(replies), format_of(service, request, number()),
         [this](const Outcome& outcome) { return failure_of(service, outcome); });
+    const bool comments = request.dialect != Dialect::ollama;
     ++streams;
     response.set_header("Cache-Control", "no-store");
     response.set_chunked_content_provider(
-        "text/event-stream",
-        [stream](std::size_t, httplib::DataSink& sink) {
+        stream->type(),
+        [stream, comments](std::size_t, httplib::DataSink& sink) {
           std::string out;
           const bool complete = stream->next(out, kLook);
           // A client that has closed its sending side may still read, or be gone: writing tells.
-          if (out.empty() && HttpServer::client_is_half_closed()) out = ": waiting\n\n";
+          if (out.empty() && comments && HttpServer::client_is_half_closed()) {
+            out = ": waiting\n\n";
+          }
           if (out.empty() ? !sink.is_writable() : !sink.write(out.data(), out.size())) {
             stream->cancel();
             return false;
@@ -137,28 +158,47 @@ struct ApiServer::State {
         });
   }
 
-  void complete(const httplib::Request& from, Body body, bool chat, httplib::Response& response) {
+  // One job for each answer.
+  std::vector<Reply> submit(const Order& order, int answers) {
+    std::vector<Reply> replies;
+    try {
+      for (int i = 0; i < answers; ++i) {
+        Job job = order.job;
+        job.sampling.seed += static_cast<std::uint32_t>(i);
+        replies.push_back({scheduler.submit(std::move(job)),
+                           AnswerReader(service.renderer, order.syntax, number())});
+      }
+    } catch (...) {
+      for (Reply& waiting : replies) waiting.answer->cancel();
+      throw;
+    }
+    return replies;
+  }
+
+  void complete(const httplib::Request& from, Body body, Route route, httplib::Response& response) {
     CompletionRequest request;
-    std::shared_ptr<Answer> answer;
+    std::vector<Reply> replies;
     {
       const Body held = std::move(body);  // its share of memory, up to here
-      request = parse_request(service, held.text, chat);
-      answer = scheduler.submit(job_of(service, request, static_cast<std::uint32_t>(number()),
-                                       [&] { return HttpServer::client_is_gone(from); }));
+      request = parse_request(service, held.text, route);
+      replies = submit(order_of(service, request, static_cast<std::uint32_t>(number()),
+                                [&] { return HttpServer::client_is_gone(from); }),
+                       request.answers);
       request.prompt = {};
       request.prompt_tokens = {};
-      request.messages = {};
+      request.conversation = {};
     }
-    if (request.stream) return answer_in_chunks(request, answer, response);
-    answer_whole(from, request, answer, response);
+    if (request.stream) return answer_in_chunks(request, std::move(replies), response);
+    answer_whole(from, request, std::move(replies), response);
   }
 
   // A route that gets the body of its request.
   template <typename Handler>
   void post(const char* path, Handler handler) {
+    routes += cat(routes.empty() ? "" : ", ", "POST ", path);
     http.Post(path, [this, handler](const httplib::Request& request, httplib::Response& response,
                                     const httplib::ContentReader& reader) {
-      guarded(response, [&] {
+      guarded(request, response, [&] {
         Body body = read_body(request, response, reader, bodies, service.limits.bytes);
         HttpServer::request_is_complete();
         handler(request, std::move(body), response);
@@ -168,10 +208,26 @@ struct ApiServer::State {
 
   template <typename Handler>
   void get(const char* path, Handler handler) {
-    http.Get(path, [handler](const httplib::Request&, httplib::Response& response) {
+    routes += cat(routes.empty() ? "" : ", ", "GET ", path);
+    http.Get(path, [handler](const httplib::Request& request, httplib::Response& response) {
       HttpServer::request_is_complete();
-      guarded(response, [&] { handler(response); });
+      guarded(request, response, [&] { handler(response); });
     });
+  }
+
+  // Routes that write.
+  void add_answers() {
+    const auto answer = [this](Route route) {
+      return [this, route](const httplib::Request& from, Body body, httplib::Response& r) {
+        complete(from, std::move(body), route, r);
+      };
+    };
+    post("/v1/completions", answer(Route::completion));
+    post("/v1/chat/completions", answer(Route::chat));
+    post("/chat/completions", answer(Route::chat));
+    post("/completion", answer(Route::llama_completion));
+    post("/api/chat", answer(Route::ollama_chat));
+    post("/api/generate", answer(Route::ollama_generate));
   }
 
   void add_page() {
@@ -210,13 +266,18 @@ struct ApiServer::State {
       r.set_content(metrics_text(counts, responses, uptime),
                     "text/plain; version=0.0.4; charset=utf-8");
     });
-    post("/v1/completions", [this](const httplib::Request& from, Body body, httplib::Response& r) {
-      complete(from, std::move(body), false, r);
-    });
-    post("/v1/chat/completions",
-         [this](const httplib::Request& from, Body body, httplib::Response& r) {
-           complete(from, std::move(body), true, r);
+    get("/slots",
+        [this](httplib::Response& r) { reply(r, slots_reply(service, scheduler.slots())); });
+    get("/api/tags", [this](httplib::Response& r) { reply(r, ollama_tags_reply(service)); });
+    get("/api/version", [](httplib::Response& r) { reply(r, ollama_version_reply()); });
+    add_answers();
+    post("/apply-template",
+         [this](const httplib::Request&, const Body& body, httplib::Response& r) {
+           reply(r, apply_template_reply(service, body.text));
          });
+    post("/api/show", [this](const httplib::Request&, const Body& body, httplib::Response& r) {
+      reply(r, ollama_show_reply(service, body.text));
+    });
     post("/tokenize", [this](const httplib::Request& from, const Body& body, httplib::Response& r) {
       reply(r,
             tokenize_reply(service, body.text, [&] { return HttpServer::client_is_gone(from); }));
@@ -231,18 +292,25 @@ struct ApiServer::State {
     http.set_tcp_nodelay(true);
     http.set_pre_routing_handler(
         [this](const httplib::Request& request, httplib::Response& response) {
-          const auto error = denied(access, request);
-          if (!error) return httplib::Server::HandlerResponse::Unhandled;
-          refuse(response, *error);
+          allow_origin(access, request, response);
+          if (const auto error = denied(access, request)) {
+            refuse(request, response, *error);
+          } else if (is_preflight(access, request)) {
+            response.status = 204;
+          } else {
+            return httplib::Server::HandlerResponse::Unhandled;
+          }
           return httplib::Server::HandlerResponse::Handled;
         });
     // What httplib refuses by itself arrives here without a body.
-    http.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
+    http.set_error_handler([this](const httplib::Request& request, httplib::Response& response) {
       if (!response.body.empty()) return;
       std::string why = "the request could not be read";
-      if (response.status == 404) why = cat("there is no ", request.method, " ", request.path);
+      if (response.status == 404) {
+        why = cat("there is no ", request.method, " ", request.path, "; there are: ", routes);
+      }
       if (response.status == 414) why = "the address is too long";
-      refuse(response, ApiError(response.status, why));
+      refuse(request, response, ApiError(response.status, why));
     });
     http.set_logger([this](const httplib::Request&, const httplib::Response& response) {
       const std::lock_guard lock(mutex);
@@ -264,7 +332,7 @@ struct ApiServer::State {
       throw Error(ErrorKind::failed, cat("cannot listen on ", s.host, " port ", s.port),
                   "the port may be in use: give another --port (0 for any free one) or --host");
     }
-    access = {is_loopback_host(http.bound_address()), s.key};
+    access = {is_loopback_host(http.bound_address()), s.key, s.cors};
   }
 };
 

@@ -18,6 +18,8 @@ struct ServerSettings {
   std::int64_t context = 0;            // tokens of one conversation
   std::string key;                     // empty: none is required
   std::string model_name;
+  bool any_model = false;  // answers whatever model a request names
+  std::string cors;        // origin of pages that may use the server; "*": all, empty: none
   std::string method;  // as the user named it
   // Gets a line about each prompt that takes long to read. Nothing of a request's content is in it.
   std::function<void(const std::string&)> log;

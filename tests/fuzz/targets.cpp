@@ -11,6 +11,7 @@
 #include "formats/hf/safetensors.h"
 #include "fuzz/require.h"
 #include "serve/api/request.h"
+#include "serve/dialects/ollama_request.h"
 
 namespace mrrope::fuzz {
 namespace {
@@ -96,9 +97,12 @@ void request(std::span<const std::byte> bytes) {
   only_refusals([&] { check(parse_completion(body, kLargest)); });
   only_refusals([&] {
     const serve::CompletionRequest r = parse_chat(body, kLargest);
-    require(!r.messages.empty(), "a chat without messages");
+    require(!r.conversation.messages.empty(), "a chat without messages");
     check(r);
   });
+  only_refusals([&] { check(parse_llama_completion(body, kLargest)); });
+  only_refusals([&] { check(parse_ollama_chat(body, kLargest, 4096)); });
+  only_refusals([&] { check(parse_ollama_generate(body, kLargest, 4096, true)); });
   only_refusals([&] { parse_tokenize(body, kLargest); });
   only_refusals([&] {
     for (const Token token : parse_detokenize(body, kLargest)) require(token >= 0, "a token");

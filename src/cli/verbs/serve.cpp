@@ -31,6 +31,7 @@ struct ServeFlags {
   int parallel = 0;  // 0: up to kUsualParallel, as memory allows
   std::int64_t timeout = 3600;
   std::string key_file;
+  std::string alias;
   bool has_key = false;  // also with an empty name
   bool json = false;
   bool dry_run = false;
@@ -97,7 +98,7 @@ void run_serve(ServeFlags flags) {
   use(*model, choice);
   server.context = std::min(ctx, choice.ladder.longest());
   server.method = choice.name;
-  server.model_name = facts.path.stem().string();
+  server.model_name = flags.alias.empty() ? facts.path.stem().string() : flags.alias;
   server.log = [](const std::string& line) { std::cerr << cat(line, "\n") << std::flush; };
   serve::ApiServer api(*model, choice.ladder, engine::chat_renderer(), server);
   stop_on(SIGINT);
@@ -159,6 +160,13 @@ void add_serve(CLI::App& app) {
   const CLI::Option* key =
       verb->add_option("--api-key-file", flags->key_file, "File with the API key on its first line")
           ->type_name("FILE");
+  verb->add_option("--alias", flags->alias, "Name of the model for clients (default: its file's)")
+      ->type_name("NAME");
+  verb->add_flag("--any-model", flags->server.any_model,
+                 "Answer requests for any model name; others get status 404");
+  verb->add_option("--cors", flags->server.cors,
+                   "Allow web pages of this origin, such as http://localhost:3000, or * for all")
+      ->type_name("ORIGIN");
   add_engine(*verb, flags->engine);
   verb->add_flag("--json", flags->json, "Print the address as JSON");
   verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop");

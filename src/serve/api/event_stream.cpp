@@ -1,38 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/api/event_stream.h"
 
-#include "base/text.h"
+#include <algorithm>
+#include <thread>
 
 namespace mrrope::serve {
 
-EventStream::EventStream(std::shared_ptr<Answer> answer, AnswerFormat format,
-                         const CompletionRequest& request, Failure failure)
-    : answer_(std::move(answer)),
-      format_(std::move(format)),
-      usage_(request.stream_usage),
-      opened_(!request.chat),
-      failure_(std::move(failure)) {}
+namespace {
+
+// Several answers are looked at in turn.
+constexpr std::chrono::milliseconds kTurn{10};
+// An answer with tools or reasoning is parsed from its beginning every time: not for every token.
+constexpr std::chrono::milliseconds kBetweenParses{30};
+
+}  // namespace
+
+EventStream::EventStream(std::vector<Reply> replies, std::unique_ptr<AnswerFormat> format,
+                         Failure failure)
+    : format_(std::move(format)), failure_(std::move(failure)) {
+  for (Reply& reply : replies) states_.push_back({std::move(reply)});
+}
+
+void EventStream::cancel() noexcept {
+  for (State& state : states_) state.reply.answer->cancel();
+}
+
+bool EventStream::next_of(int index, std::string& out, std::chrono::milliseconds patience) {
+  State& state = states_[static_cast<std::size_t>(index)];
+  AnswerReader& reader = state.reply.reader;
+  if (reader.parses()) std::this_thread::sleep_until(state.parsed + kBetweenParses);
+  Answer::Part part;
+  state.complete = state.reply.answer->take(part, patience);
+  if (part.prefill && (part.text.empty() || part.prefill->read == part.prefill->total)) {
+    format_->progress(out, index, part);
+  }
+  std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(state.tokens));
+  const bool news = !part.text.empty() || !state.tokens.empty() || state.complete;
+  if (!news) return part.prefill.has_value();
+  if (state.complete) {
+    const auto failure = failure_(state.reply.answer->outcome());
+    if (failure) {
+      format_->failure(out, *failure);
+      failed_ = true;
+      cancel();
+      return true;
+    }
+  }
+  const Delta delta = reader.add(part.text, state.complete);
+  state.parsed = std::chrono::steady_clock::now();
+  const bool says = !delta.empty() || (!reader.parses() && !state.tokens.empty());
+  if (says || (state.complete && !state.tokens.empty())) {
+    part.tokens = std::exchange(state.tokens, {});
+    format_->chunk(out, index, delta, part);
+  }
+  if (state.complete) {
+    format_->closing(out, index, state.reply.answer->outcome(), reader.has_calls());
+  }
+  return true;
+}
 
 bool EventStream::next(std::string& out, std::chrono::milliseconds patience) {
-  Answer::Part part;
-  const bool complete = answer_->take(part, patience);
-  const auto event = [&](const ordered_json& data) { out += cat("data: ", to_text(data), "\n\n"); };
-  if (!opened_) event(format_.opening());
+  const int count = static_cast<int>(states_.size());
+  if (!opened_) {
+    for (int i = 0; i < count; ++i) format_->opening(out, i);
+  }
   opened_ = true;
-  if (!part.text.empty() || !part.tokens.empty()) {
-    event(format_.chunk(part));
-  } else if (part.prefill) {
-    out += cat(": ", to_text(format_.prefill(part)), "\n\n");
+  for (int i = 0; i < count && !failed_; ++i) {
+    if (states_[static_cast<std::size_t>(i)].complete) continue;
+    next_of(i, out, count == 1 ? patience : std::min(patience, kTurn));
   }
-  if (!complete) return false;
-  const Outcome& outcome = answer_->outcome();
-  if (const auto failure = failure_(outcome)) {
-    event(error_json(*failure));
-  } else {
-    event(format_.closing(outcome));
-    if (usage_) event(format_.usage_chunk(outcome));
+  if (failed_) return true;
+  std::vector<Outcome> outcomes;
+  for (const State& state : states_) {
+    if (!state.complete) return false;
+    outcomes.push_back(state.reply.answer->outcome());
   }
-  out += "data: [DONE]\n\n";
+  format_->end(out, outcomes);
   return true;
 }
 

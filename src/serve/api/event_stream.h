@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer as server-sent events: OpenAI's chunks, and comments (lines that start with a colon,
-// which clients skip) that report the progress of reading a long prompt.
+// The answers to a request as a stream.
 #pragma once
 
 #include <chrono>
@@ -8,29 +7,47 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "serve/api/format.h"
 #include "serve/schedule/scheduler.h"
 
 namespace mrrope::serve {
 
+// An answer on its way, and what reads it.
+struct Reply {
+  std::shared_ptr<Answer> answer;
+  AnswerReader reader;
+};
+
 class EventStream {
  public:
   using Failure = std::function<std::optional<ApiError>(const Outcome&)>;
 
-  EventStream(std::shared_ptr<Answer> answer, AnswerFormat format, const CompletionRequest& request,
-              Failure failure);
+  EventStream(std::vector<Reply> replies, std::unique_ptr<AnswerFormat> format, Failure failure);
+
+  const char* type() const { return format_->stream_type(); }
 
   // Waits for new output and appends it to `out`. True once the end has been appended.
   bool next(std::string& out, std::chrono::milliseconds patience);
-  void cancel() noexcept { answer_->cancel(); }
+  void cancel() noexcept;
 
  private:
-  std::shared_ptr<Answer> answer_;
-  AnswerFormat format_;
-  bool usage_;
-  bool opened_;
+  struct State {
+    Reply reply;
+    bool complete = false;
+    std::vector<ChosenToken> tokens = {};  // not sent yet
+    std::chrono::steady_clock::time_point parsed = {};
+  };
+
+  // False if nothing was new.
+  bool next_of(int index, std::string& out, std::chrono::milliseconds patience);
+
+  std::vector<State> states_;
+  std::unique_ptr<AnswerFormat> format_;
   Failure failure_;
+  bool opened_ = false;
+  bool failed_ = false;
 };
 
 }  // namespace mrrope::serve

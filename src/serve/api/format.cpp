@@ -2,6 +2,7 @@
 #include "serve/api/format.h"
 
 #include "base/text.h"
+#include "serve/dialects/dialects.h"
 
 namespace mrrope::serve {
 
@@ -25,10 +26,8 @@ ordered_json json_or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
-ordered_json bytes_of(const std::string& piece) {
-  ordered_json list = ordered_json::array();
-  for (const char c : piece) list.push_back(static_cast<unsigned char>(c));
-  return list;
+double rate(std::int64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
 }  // namespace
@@ -45,15 +44,61 @@ ordered_json error_json(const ApiError& error) {
             {"code", json_or_null(error.code)}}}};
 }
 
-const char* finish_reason(const Outcome& outcome) {
-  return outcome.end == Outcome::End::length ? "length" : "stop";
+const char* finish_reason(const Outcome& outcome, bool calls) {
+  if (outcome.end == Outcome::End::length) return "length";
+  return calls ? "tool_calls" : "stop";
 }
 
-ordered_json usage_json(const Outcome& outcome) {
-  return {{"prompt_tokens", outcome.prompt},
-          {"completion_tokens", outcome.written},
-          {"total_tokens", outcome.prompt + outcome.written},
-          {"prompt_tokens_details", {{"cached_tokens", outcome.cached}}}};
+ordered_json usage_json(const std::vector<Outcome>& outcomes) {
+  std::int64_t prompt = 0, cached = 0, written = 0;
+  for (const Outcome& outcome : outcomes) {
+    prompt = outcome.prompt;
+    cached = &outcome == outcomes.data() ? outcome.cached : std::min(cached, outcome.cached);
+    written += outcome.written;
+  }
+  return {{"prompt_tokens", prompt},
+          {"completion_tokens", written},
+          {"total_tokens", prompt + written},
+          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+}
+
+ordered_json place_json(const Ladder& ladder, std::size_t rung, std::int64_t length) {
+  return {{"rung", rung},
+          {"rungs", ladder.rungs().size()},
+          {"scale", ladder.rungs()[rung].plan.extension().scale},
+          {"length", length}};
+}
+
+ordered_json about_json(const Ladder& ladder, const Outcome& outcome,
+                        const std::vector<std::string>& ignored) {
+  ordered_json out = place_json(ladder, outcome.rung, outcome.length);
+  out["read_seconds"] = outcome.read_seconds;
+  out["write_seconds"] = outcome.write_seconds;
+  if (!ignored.empty()) out["ignored"] = ignored;
+  return out;
+}
+
+ordered_json progress_json(const Prefill& prefill) {
+  return {{"total", prefill.total + prefill.cached},
+          {"cache", prefill.cached},
+          {"processed", prefill.read + prefill.cached},
+          {"time_ms", static_cast<std::int64_t>(1000 * prefill.seconds)}};
+}
+
+ordered_json timings_json(const Outcome& outcome) {
+  const std::int64_t read = outcome.prompt - outcome.cached;
+  const auto per_token = [](double seconds, std::int64_t count) {
+    return count > 0 ? 1000 * seconds / static_cast<double>(count) : 0;
+  };
+  return {{"cache_n", outcome.cached},
+          {"prompt_n", read},
+          {"prompt_ms", 1000 * outcome.read_seconds},
+          {"prompt_per_token_ms", per_token(outcome.read_seconds, read)},
+          {"prompt_per_second", rate(read, outcome.read_seconds)},
+          {"predicted_n", outcome.written},
+          {"predicted_ms", 1000 * outcome.write_seconds},
+          {"predicted_per_token_ms", per_token(outcome.write_seconds, outcome.written)},
+          {"predicted_per_second", rate(outcome.written, outcome.write_seconds)}};
 }
 
 std::string prefill_text(const Prefill& prefill, std::size_t rungs) {
@@ -67,146 +112,16 @@ std::string prefill_text(const Prefill& prefill, std::size_t rungs) {
              prefill.rung + 1, " of ", rungs);
 }
 
-AnswerFormat::AnswerFormat(const TimelineModel& model, const Ladder& ladder,
-                           const CompletionRequest& request, std::string id, std::string model_name,
-                           std::int64_t created)
-    : model_(model),
-      ladder_(ladder),
-      chat_(request.chat),
-      logprobs_(request.logprobs.has_value()),
-      ignored_(request.ignored),
-      id_(std::move(id)),
-      name_(std::move(model_name)),
-      created_(created) {}
-
-ordered_json AnswerFormat::head(const char* kind) const {
-  return {{"id", id_}, {"object", kind}, {"created", created_}, {"model", name_}};
-}
-
-// The place of a conversation on its ladder.
-ordered_json AnswerFormat::place(std::size_t rung, std::int64_t length) const {
-  return {{"rung", rung},
-          {"rungs", ladder_.rungs().size()},
-          {"scale", ladder_.rungs()[rung].plan.extension().scale},
-          {"length", length}};
-}
-
-ordered_json AnswerFormat::about(const Outcome& outcome) const {
-  ordered_json out = place(outcome.rung, outcome.length);
-  out["read_seconds"] = outcome.read_seconds;
-  out["write_seconds"] = outcome.write_seconds;
-  if (!ignored_.empty()) out["ignored"] = ignored_;
-  return out;
-}
-
-ordered_json AnswerFormat::logprobs(const std::vector<ChosenToken>& tokens) {
-  if (!logprobs_) return nullptr;
-  if (chat_) {
-    ordered_json content = ordered_json::array();
-    const auto entry = [&](Token token, double logprob) {
-      const std::string piece = model_.piece(token);
-      return ordered_json{{"token", piece}, {"logprob", logprob}, {"bytes", bytes_of(piece)}};
-    };
-    for (const ChosenToken& chosen : tokens) {
-      ordered_json one = entry(chosen.token, chosen.logprob);
-      one["top_logprobs"] = ordered_json::array();
-      for (const auto& [token, logprob] : chosen.top) {
-        one["top_logprobs"].push_back(entry(token, logprob));
-      }
-      content.push_back(std::move(one));
-    }
-    return {{"content", std::move(content)}};
+std::unique_ptr<AnswerFormat> make_format(const AnswerFacts& facts,
+                                          const CompletionRequest& request) {
+  switch (request.dialect) {
+    case Dialect::llama_server:
+      return make_llama_format(facts, request);
+    case Dialect::ollama:
+      return make_ollama_format(facts, request);
+    default:
+      return make_openai_format(facts, request);
   }
-  ordered_json names = ordered_json::array(), values = ordered_json::array();
-  ordered_json tops = ordered_json::array(), offsets = ordered_json::array();
-  for (const ChosenToken& chosen : tokens) {
-    const std::string piece = model_.piece(chosen.token);
-    names.push_back(piece);
-    values.push_back(chosen.logprob);
-    offsets.push_back(offset_);
-    offset_ += piece.size();
-    ordered_json top = ordered_json::object();
-    for (const auto& [token, logprob] : chosen.top) top[model_.piece(token)] = logprob;
-    tops.push_back(std::move(top));
-  }
-  return {{"tokens", names},
-          {"token_logprobs", values},
-          {"top_logprobs", tops},
-          {"text_offset", offsets}};
-}
-
-ordered_json AnswerFormat::opening() const {
-  ordered_json out = head("chat.completion.chunk");
-  out["choices"] = {{{"index", 0},
-                     {"delta", {{"role", "assistant"}, {"content", ""}}},
-                     {"logprobs", nullptr},
-                     {"finish_reason", nullptr}}};
-  return out;
-}
-
-ordered_json AnswerFormat::chunk(const Answer::Part& part) {
-  ordered_json out = head(chat_ ? "chat.completion.chunk" : "text_completion");
-  ordered_json choice = {{"index", 0}};
-  if (chat_) {
-    choice["delta"] = {{"content", part.text}};
-  } else {
-    choice["text"] = part.text;
-  }
-  choice["logprobs"] = logprobs(part.tokens);
-  choice["finish_reason"] = nullptr;
-  out["choices"] = ordered_json::array({std::move(choice)});
-  out["mrrope"] = place(part.rung, part.length);
-  return out;
-}
-
-ordered_json AnswerFormat::prefill(const Answer::Part& part) const {
-  const Prefill& prefill = *part.prefill;
-  ordered_json out = place(part.rung, part.length);
-  out["prefill"] = {{"read", prefill.read},
-                    {"total", prefill.total},
-                    {"tokens_per_second", prefill.rate()},
-                    {"seconds_left", prefill.seconds_left()}};
-  return {{"mrrope", std::move(out)}};
-}
-
-ordered_json AnswerFormat::closing(const Outcome& outcome) const {
-  ordered_json out = head(chat_ ? "chat.completion.chunk" : "text_completion");
-  ordered_json choice = {{"index", 0}};
-  if (chat_) {
-    choice["delta"] = ordered_json::object();
-  } else {
-    choice["text"] = "";
-  }
-  choice["logprobs"] = nullptr;
-  choice["finish_reason"] = finish_reason(outcome);
-  out["choices"] = ordered_json::array({std::move(choice)});
-  out["mrrope"] = about(outcome);
-  return out;
-}
-
-ordered_json AnswerFormat::usage_chunk(const Outcome& outcome) const {
-  ordered_json out = head(chat_ ? "chat.completion.chunk" : "text_completion");
-  out["choices"] = ordered_json::array();
-  out["usage"] = usage_json(outcome);
-  out["mrrope"] = about(outcome);
-  return out;
-}
-
-ordered_json AnswerFormat::whole(const std::string& text, const std::vector<ChosenToken>& tokens,
-                                 const Outcome& outcome) {
-  ordered_json out = head(chat_ ? "chat.completion" : "text_completion");
-  ordered_json choice = {{"index", 0}};
-  if (chat_) {
-    choice["message"] = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
-  } else {
-    choice["text"] = text;
-  }
-  choice["logprobs"] = logprobs(tokens);
-  choice["finish_reason"] = finish_reason(outcome);
-  out["choices"] = ordered_json::array({std::move(choice)});
-  out["usage"] = usage_json(outcome);
-  out["mrrope"] = about(outcome);
-  return out;
 }
 
 }  // namespace mrrope::serve

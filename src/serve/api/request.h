@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON bodies of OpenAI's API, read strictly into plain structs. A field that would change the
-// answer and is not supported is refused by name, unless its value is the one that changes nothing;
-// every other field is listed in `ignored`, which the answer shows.
+// The JSON bodies of OpenAI's API, llama-server and ollama, read strictly into plain structs. A
+// field that would change the answer and is not supported is refused by name, unless its value is
+// the one that changes nothing; every other field is listed in `ignored`, which the answer shows.
 #pragma once
 
 #include <cstddef>
@@ -22,20 +22,51 @@ struct BodyLimits {
   std::size_t values = std::size_t{1} << 18;
 };
 
+// A change of the logit of one token, or of every token of a text.
+struct Bias {
+  std::optional<Token> token;
+  std::string text;
+  float value = 0;  // minus infinity: never
+};
+
+// What a chat asks of the model's template. The texts are JSON and have been checked; empty: none.
+struct ChatRequest {
+  std::string messages;            // a list, as in OpenAI's API
+  std::string tools;               // a list of functions
+  std::string tool_choice = "auto";  // or none, required
+  std::optional<bool> parallel_tool_calls;
+  std::string variables;          // an object, for the template
+  bool add_generation_prompt = true;
+  bool continue_final = false;    // the last message is the beginning of the answer
+  bool thinking = true;           // where the template has a switch for it
+  bool split_reasoning = true;    // from the content
+};
+
+// Whose shape the answer has.
+enum class Dialect { openai, llama_server, ollama };
+
 struct CompletionRequest {
+  Dialect dialect = Dialect::openai;
   bool chat = false;
+  bool single_turn = false;            // ollama's generate: a chat whose answer is a text
   std::string model;                   // empty: not given
   std::string prompt;                  // of a completion
   std::vector<Token> prompt_tokens;    // instead of the text, if the client sent tokens
-  std::vector<ChatMessage> messages;   // of a chat
+  ChatRequest conversation;            // of a chat
   std::optional<std::int64_t> length;  // max_tokens
   Sampling sampling;
+  std::vector<Bias> bias;
+  std::string schema;  // JSON: what the answer has to match; empty: anything
   bool has_seed = false;
+  int answers = 1;  // n
   std::vector<std::string> stop;
   std::optional<int> logprobs;  // how many of the most likely tokens to list with the chosen one
+  bool echo = false;            // the answer begins with the prompt
   bool cache_prompt = true;     // use a prefix that is cached
   bool stream = false;
   bool stream_usage = false;
+  bool return_progress = false;      // of reading the prompt, in the stream
+  bool return_tokens = false;        // llama-server's: the tokens of the answer
   std::vector<std::string> ignored;  // fields that change nothing here
 };
 
@@ -48,6 +79,8 @@ struct TokenizeRequest {
 // All throw ApiError.
 CompletionRequest parse_completion(std::string_view body, const BodyLimits& limits);
 CompletionRequest parse_chat(std::string_view body, const BodyLimits& limits);
+// llama-server's own /completion.
+CompletionRequest parse_llama_completion(std::string_view body, const BodyLimits& limits);
 TokenizeRequest parse_tokenize(std::string_view body, const BodyLimits& limits);
 std::vector<Token> parse_detokenize(std::string_view body, const BodyLimits& limits);
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
+#include "serve/dialects/ollama_request.h"
 
 namespace mrrope::serve {
 
@@ -50,14 +51,17 @@ std::string chat_trouble_of(const std::optional<ChatTemplate>& chat, engine::Cha
   }
 }
 
-void check_model(const Service& service, const CompletionRequest& request) {
-  const std::string& own = service.settings.model_name;
-  if (request.model.empty() || request.model == own) return;
-  throw ApiError(404,
-                 request.model.size() <= 200
-                     ? cat("there is no model '", request.model, "' here, only '", own, "'")
-                     : cat("the only model here is '", own, "'"),
-                 "model", "model_not_found");
+bool takes_tools(const std::optional<ChatTemplate>& chat, engine::ChatRenderer& renderer) {
+  engine::ChatInputs inputs;
+  inputs.messages = R"([{"role": "user", "content": "Hello"}])";
+  inputs.tools = R"([{"type": "function", "function": {"name": "look", "description": "",
+                      "parameters": {"type": "object", "properties": {}}}}])";
+  try {
+    renderer.prepare(*chat, inputs, kTemplateLimit);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 void check_token(const Service& service, Token token, const char* field) {
@@ -90,24 +94,124 @@ std::vector<Token> tokens_of_text(const Service& service, const std::string& tex
   return std::move(*tokens);
 }
 
-std::vector<Token> prompt_of(const Service& service, const CompletionRequest& request,
-                             const std::function<bool()>& give_up) {
-  if (!request.prompt_tokens.empty()) {
-    for (const Token token : request.prompt_tokens) check_token(service, token, "prompt");
-    return request.prompt_tokens;
+// What is done in another process, with errors about one field of the request.
+template <typename Act>
+auto about(const char* field, const char* what, const char* code, const Act& act) {
+  try {
+    return act();
+  } catch (const Error& error) {
+    throw ApiError(400, cat(what, ": ", error.what()), field, code);
   }
-  if (!request.chat) return tokens_of_text(service, request.prompt, true, true, give_up);
+}
+
+const char* schema_field(const CompletionRequest& request) {
+  return request.dialect == Dialect::ollama ? "format" : "response_format";
+}
+
+std::string schema_grammar(const Service& service, const CompletionRequest& request) {
+  return about(schema_field(request), "the JSON schema cannot be used", "invalid_schema", [&] {
+    return service.renderer.schema_grammar(request.schema, kTemplateLimit);
+  });
+}
+
+void check_grammar(const Service& service, const std::string& grammar) {
+  about("grammar", "the grammar cannot be used", "invalid_grammar",
+        [&] { service.renderer.check_grammar(grammar, kTemplateLimit); });
+}
+
+engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& request) {
   if (!service.chat_trouble.empty()) {
     throw ApiError(400, service.chat_trouble, "messages", "no_chat_template");
   }
-  std::string text;
-  try {
-    text = service.renderer.render(*service.chat, request.messages, kTemplateLimit);
-  } catch (const Error& error) {
-    throw ApiError(400, cat("the model's chat template cannot be applied: ", error.what()),
-                   "messages", "chat_template_failed");
+  const ChatRequest& c = request.conversation;
+  const bool calls = !c.tools.empty() && c.tool_choice != "none";
+  if (!request.schema.empty()) schema_grammar(service, request);  // for a reason that names it
+  return about(calls ? "tools" : "messages", "the model's chat template cannot be applied",
+               "chat_template_failed", [&] {
+                 const engine::ChatInputs inputs{
+                     c.messages,    c.tools,     c.tool_choice,           c.parallel_tool_calls,
+                     request.schema, c.variables, c.add_generation_prompt, c.continue_final,
+                     c.thinking,    c.split_reasoning};
+                 return service.renderer.prepare(*service.chat, inputs, kTemplateLimit);
+               });
+}
+
+// A regular expression for the text itself.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view(".^$|()*+?[]{}\\").find(c) != std::string_view::npos) out += '\\';
+    out += c;
   }
-  return tokens_of_text(service, text, true, true, give_up);
+  return out;
+}
+
+// Control tokens that are part of what the answer says, the grammar of its template and what
+// triggers it.
+void use_template(const Service& service, const engine::ChatPrompt& chat, Job& job) {
+  const auto single = [&](const std::string& text) -> std::optional<Token> {
+    const std::vector<Token> tokens = service.model.tokenize(text, false, true);
+    return tokens.size() == 1 ? std::optional(tokens.front()) : std::nullopt;
+  };
+  for (const std::string& text : chat.shown) {
+    if (const auto token = single(text)) job.shown[*token] = text;
+  }
+  job.stop.insert(job.stop.end(), chat.stops.begin(), chat.stops.end());
+  if (chat.grammar.empty()) return;
+  Grammar& grammar = job.sampling.grammar;
+  grammar.text = chat.grammar;
+  grammar.lazy = chat.lazy;
+  grammar.patterns = chat.trigger_patterns;
+  for (const std::string& word : chat.trigger_words) {
+    const auto token = single(word);
+    if (token && job.shown.count(*token) != 0) {
+      grammar.tokens.push_back(*token);
+    } else {
+      grammar.patterns.push_back(escaped(word));
+    }
+  }
+  if (chat.lazy) return;
+  grammar.begun = service.model.tokenize(chat.begun, false, true);
+  // Some tokenizers put a space before the first one.
+  if (!grammar.begun.empty() && chat.begun.front() != ' ' &&
+      service.model.piece(grammar.begun.front()) == " ") {
+    grammar.begun.erase(grammar.begun.begin());
+  }
+}
+
+std::vector<std::string> names_of_tools(const ChatRequest& chat) {
+  std::vector<std::string> names;
+  if (chat.tools.empty() || chat.tool_choice == "none") return names;
+  const ordered_json tools = ordered_json::parse(chat.tools);
+  for (const ordered_json& tool : tools) names.push_back(tool["function"]["name"]);
+  return names;
+}
+
+void use_bias(const Service& service, const CompletionRequest& request, Sampling& sampling) {
+  for (const Bias& bias : request.bias) {
+    if (bias.token) {
+      check_token(service, *bias.token, "logit_bias");
+      sampling.bias.emplace_back(*bias.token, bias.value);
+      continue;
+    }
+    for (const Token token : service.model.tokenize(bias.text, false, false)) {
+      sampling.bias.emplace_back(token, bias.value);
+    }
+  }
+}
+
+Sampling sampling_of(const Service& service, const CompletionRequest& request, std::uint32_t seed) {
+  Sampling sampling = request.sampling;
+  if (!request.has_seed) sampling.seed = seed;
+  const auto context = static_cast<int>(std::min<std::int64_t>(service.settings.context, 1 << 30));
+  sampling.repeat_last_n =
+      sampling.repeat_last_n < 0 ? context : std::min(sampling.repeat_last_n, context);
+  use_bias(service, request, sampling);
+  if (!sampling.grammar.text.empty()) check_grammar(service, sampling.grammar.text);
+  if (!request.chat && !request.schema.empty()) {
+    sampling.grammar.text = schema_grammar(service, request);
+  }
+  return sampling;
 }
 
 }  // namespace
@@ -115,46 +219,92 @@ std::vector<Token> prompt_of(const Service& service, const CompletionRequest& re
 Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings) {
   const auto chat = model.chat_template();
+  const std::string trouble = chat_trouble_of(chat, renderer, settings.model_name);
   return {model,
           ladder,
           renderer,
           settings,
           chat,
-          chat_trouble_of(chat, renderer, settings.model_name),
+          trouble,
+          trouble.empty() && takes_tools(chat, renderer),
           limits_of(settings)};
 }
 
-CompletionRequest parse_request(const Service& service, std::string_view body, bool chat) {
+void check_model(const Service& service, const std::string& name) {
+  const std::string& own = service.settings.model_name;
+  // ollama's clients add the tag.
+  if (name.empty() || name == own || name == own + ":latest" || service.settings.any_model) return;
+  throw ApiError(404,
+                 name.size() <= 200 ? cat("there is no model '", name, "' here, only '", own, "'")
+                                    : cat("the only model here is '", own, "'"),
+                 "model", "model_not_found");
+}
+
+CompletionRequest parse_request(const Service& service, std::string_view body, Route route) {
+  const std::int64_t context = service.settings.context;
   return one_of_few([&] {
-    return chat ? parse_chat(body, service.limits) : parse_completion(body, service.limits);
+    switch (route) {
+      case Route::chat:
+        return parse_chat(body, service.limits);
+      case Route::llama_completion:
+        return parse_llama_completion(body, service.limits);
+      case Route::ollama_chat:
+        return parse_ollama_chat(body, service.limits, context);
+      case Route::ollama_generate:
+        return parse_ollama_generate(body, service.limits, context, service.chat_trouble.empty());
+      default:
+        return parse_completion(body, service.limits);
+    }
   });
 }
 
-Job job_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
-           const std::function<bool()>& give_up) {
-  check_model(service, request);
-  Job job;
+Order order_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
+               const std::function<bool()>& give_up) {
+  check_model(service, request.model);
+  Order order;
+  Job& job = order.job;
   job.deadline = Clock::now() + service.settings.timeout;
-  job.prompt = prompt_of(service, request, with_deadline(service, job.deadline, give_up));
+  job.sampling = sampling_of(service, request, seed);
   job.length = request.length.value_or(request.chat ? service.settings.context : kCompletionLength);
-  job.sampling = request.sampling;
-  if (!request.has_seed) job.sampling.seed = seed;
   job.stop = request.stop;
   job.logprobs = request.logprobs;
   job.reuse = request.cache_prompt;
-  return job;
+  job.progress = request.return_progress;
+  job.list_tokens = request.return_tokens;
+  const auto enough = with_deadline(service, job.deadline, give_up);
+  if (request.chat) {
+    const engine::ChatPrompt chat = chat_prompt(service, request);
+    use_template(service, chat, job);
+    order.syntax.syntax = chat.syntax;
+    order.syntax.continues = request.conversation.continue_final;
+    order.syntax.tools = names_of_tools(request.conversation);
+    job.prompt = tokens_of_text(service, chat.prompt, true, true, enough);
+  } else if (!request.prompt_tokens.empty()) {
+    for (const Token token : request.prompt_tokens) check_token(service, token, "prompt");
+    job.prompt = request.prompt_tokens;
+  } else {
+    job.prompt = tokens_of_text(service, request.prompt, true, true, enough);
+  }
+  if (request.echo) {
+    order.syntax.echo = request.prompt_tokens.empty()
+                            ? request.prompt
+                            : service.model.detokenize(request.prompt_tokens);
+  }
+  if (!job.sampling.grammar.text.empty() && service.model.llama_vocabulary() == nullptr) {
+    throw ApiError(400, "this model's answers cannot be constrained to a grammar", "grammar",
+                   "unsupported_parameter");
+  }
+  return order;
 }
 
-AnswerFormat format_of(const Service& service, const CompletionRequest& request,
-                       std::uint64_t number) {
+std::unique_ptr<AnswerFormat> format_of(const Service& service, const CompletionRequest& request,
+                                        std::uint64_t number) {
   char id[17];
   std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(number));
-  return {service.model,
-          service.ladder,
-          request,
-          cat(request.chat ? "chatcmpl-" : "cmpl-", id),
-          service.settings.model_name,
-          static_cast<std::int64_t>(std::time(nullptr))};
+  return make_format({service.model, service.ladder,
+                      cat(request.chat ? "chatcmpl-" : "cmpl-", id), service.settings.model_name,
+                      static_cast<std::int64_t>(std::time(nullptr))},
+                     request);
 }
 
 std::optional<ApiError> failure_of(const Service& service, const Outcome& outcome) {
@@ -206,7 +356,49 @@ ordered_json props_reply(const Service& service) {
       {"chat", service.chat_trouble.empty()},
       {"chat_template", service.chat ? ordered_json(service.chat->source) : ordered_json(nullptr)},
       {"total_slots", settings.parallel},
-      {"default_generation_settings", {{"n_ctx", settings.context}}}};
+      {"default_generation_settings",
+       {{"n_ctx", settings.context},
+        {"params",
+         {{"temperature", 1}, {"top_k", 0}, {"top_p", 1}, {"min_p", 0}, {"n_predict", -1}}}}},
+      {"model_alias", settings.model_name},
+      {"model_path", service.model.facts().path.filename().string()},
+      {"modalities", {{"vision", false}, {"audio", false}}},
+      {"bos_token", service.chat ? service.chat->bos : ""},
+      {"eos_token", service.chat ? service.chat->eos : ""},
+      {"build_info", cat("mrrope ", version())}};
+}
+
+ordered_json apply_template_reply(const Service& service, std::string_view body) {
+  const CompletionRequest request = parse_request(service, body, Route::chat);
+  check_model(service, request.model);
+  return {{"prompt", chat_prompt(service, request).prompt}};
+}
+
+ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots) {
+  ordered_json list = ordered_json::array();
+  for (const SlotState& slot : slots) {
+    const Prefill prefill{slot.read, slot.prompt - slot.cached, slot.cached, slot.read_seconds,
+                          slot.rung};
+    ordered_json about = place_json(service.ladder, slot.rung, slot.length);
+    if (slot.busy) {
+      about["prefill"] = {{"read", prefill.read},
+                          {"total", prefill.total},
+                          {"tokens_per_second", prefill.rate()},
+                          {"seconds_left", prefill.seconds_left()}};
+    }
+    list.push_back({{"id", list.size()},
+                    {"n_ctx", service.settings.context},
+                    {"is_processing", slot.busy},
+                    {"n_prompt_tokens", slot.prompt},
+                    {"n_prompt_tokens_processed", slot.read},
+                    {"n_prompt_tokens_cache", slot.cached},
+                    {"next_token",
+                     {{{"has_next_token", slot.busy && slot.written > 0},
+                       {"n_remain", std::max<std::int64_t>(0, slot.most - slot.written)},
+                       {"n_decoded", slot.written}}}},
+                    {"mrrope", std::move(about)}});
+  }
+  return list;
 }
 
 ordered_json models_reply(const Service& service) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,24 +25,34 @@ struct Service {
   const ServerSettings settings;
   const std::optional<ChatTemplate> chat;
   const std::string chat_trouble;  // empty, or why the model's chat template cannot be used
+  const bool has_tools;            // the template has a place for them
   const BodyLimits limits;
 };
 
-// Applies the model's chat template once, to find out whether it can be used.
+// Applies the model's chat template, to find out whether it can be used, and with tools.
 Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings);
 
+enum class Route { completion, chat, llama_completion, ollama_chat, ollama_generate };
+
 // Any number of threads may parse bodies, but only a few at a time: a body of numbers takes eight
 // times its size while it is being read.
-CompletionRequest parse_request(const Service& service, std::string_view body, bool chat);
+CompletionRequest parse_request(const Service& service, std::string_view body, Route route);
 
-// The job that a request asks for. give_up is called while a long prompt is being tokenized; where
-// it returns true, ApiError (499) is thrown. seed: for a request that gives none.
-Job job_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
-           const std::function<bool()>& give_up);
+// What a request asks for: a job, and how its answer is read. For several answers the job is done
+// as often, each with the next seed.
+struct Order {
+  Job job;
+  AnswerSyntax syntax;
+};
 
-AnswerFormat format_of(const Service& service, const CompletionRequest& request,
-                       std::uint64_t number);
+// give_up is called while a long prompt is being tokenized; where it returns true, ApiError (499)
+// is thrown. seed: for a request that gives none.
+Order order_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
+               const std::function<bool()>& give_up);
+
+std::unique_ptr<AnswerFormat> format_of(const Service& service, const CompletionRequest& request,
+                                        std::uint64_t number);
 
 // nullopt if the answer succeeded.
 std::optional<ApiError> failure_of(const Service& service, const Outcome& outcome);
@@ -51,5 +62,10 @@ ordered_json tokenize_reply(const Service& service, std::string_view body,
 ordered_json detokenize_reply(const Service& service, std::string_view body);
 ordered_json props_reply(const Service& service);
 ordered_json models_reply(const Service& service);
+ordered_json apply_template_reply(const Service& service, std::string_view body);
+ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots);
+
+// Throws ApiError (404) unless this is the name of the model here.
+void check_model(const Service& service, const std::string& name);
 
 }  // namespace mrrope::serve

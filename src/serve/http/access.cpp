@@ -26,7 +26,27 @@ bool needs_no_key(const std::string& path) {
   return std::find(kOpen.begin(), kOpen.end(), path) != kOpen.end();
 }
 
+bool is_allowed_origin(const AccessRules& rules, const httplib::Request& request) {
+  const std::string origin = request.get_header_value("Origin");
+  return !origin.empty() && (rules.cors == "*" || rules.cors == origin);
+}
+
 }  // namespace
+
+bool is_preflight(const AccessRules& rules, const httplib::Request& request) {
+  return request.method == "OPTIONS" && is_allowed_origin(rules, request);
+}
+
+void allow_origin(const AccessRules& rules, const httplib::Request& request,
+                  httplib::Response& response) {
+  if (!is_allowed_origin(rules, request)) return;
+  response.set_header("Access-Control-Allow-Origin", rules.cors);
+  response.set_header("Vary", "Origin");
+  if (request.method != "OPTIONS") return;
+  response.set_header("Access-Control-Allow-Methods", "GET, POST");
+  response.set_header("Access-Control-Allow-Headers", "Authorization, Content-Type");
+  response.set_header("Access-Control-Max-Age", "600");
+}
 
 std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request& request) {
   // Two readers could take different ones: a proxy the first, this server the second.
@@ -41,9 +61,13 @@ std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request&
     return ApiError(403, "this server only accepts requests to localhost", {}, "wrong_host");
   }
   const std::string origin = request.get_header_value("Origin");
-  if (!origin.empty() && origin != cat("http://", host) && origin != cat("https://", host)) {
-    return ApiError(403, "cross-origin requests are blocked", {}, "wrong_origin");
+  const bool own = origin.empty() || origin == cat("http://", host) ||
+                   origin == cat("https://", host);
+  if (!own && !is_allowed_origin(rules, request)) {
+    return ApiError(403, "cross-origin requests are blocked: start the server with --cors ORIGIN",
+                    {}, "wrong_origin");
   }
+  if (is_preflight(rules, request)) return std::nullopt;  // it has no key yet
   if (rules.key.empty() || needs_no_key(request.path)) return std::nullopt;
   const std::string given = request.get_header_value("Authorization");
   if (given.rfind("Bearer ", 0) == 0 && same_secret(given.substr(7), rules.key)) {

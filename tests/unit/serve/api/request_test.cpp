@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 namespace mrrope::serve {
@@ -79,24 +80,206 @@ TEST(Request, ReadsMessages) {
       R"({"messages": [{"role": "system", "content": "s"},
                        {"role": "user", "content": [{"type": "text", "text": "a"},
                                                     {"type": "text", "text": "b"}]},
-                       {"role": "assistant", "content": null}],
+                       {"role": "assistant", "content": null, "reasoning_content": "hm",
+                        "tool_calls": [{"id": "1", "type": "function", "function":
+                                        {"name": "f", "arguments": {"x": 1}}}]},
+                       {"role": "tool", "content": "ok", "tool_call_id": "1"}],
           "max_completion_tokens": 9, "logprobs": true, "top_logprobs": 3, "tools": []})",
       kLargest);
-  ASSERT_EQ(r.messages.size(), 3U);
-  EXPECT_EQ(r.messages[1].content, "a\nb");
-  EXPECT_EQ(r.messages[2].content, "");
+  EXPECT_EQ(r.conversation.messages,
+            R"([{"role":"system","content":"s"},{"role":"user","content":"a\nb"},)"
+            R"({"role":"assistant","content":"","reasoning_content":"hm","tool_calls":[)"
+            R"({"type":"function","function":{"name":"f","arguments":"{\"x\":1}"},"id":"1"}]},)"
+            R"({"role":"tool","content":"ok","tool_call_id":"1"}])");
+  EXPECT_TRUE(r.conversation.tools.empty());
   EXPECT_EQ(r.length, 9);
   EXPECT_EQ(r.logprobs, 3);
   const Refusal image = chat(
       R"({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]})");
   EXPECT_EQ(image.field, "messages[0].content[0]");
   EXPECT_NE(image.message.find("image_url"), std::string::npos);
-  EXPECT_EQ(chat(R"({"messages": [{"role": "user", "content": "x", "tool_calls": [1]}]})").field,
+  const auto one = [](const std::string& message) {
+    return chat(R"({"messages": [)" + message + "]}").field;
+  };
+  EXPECT_EQ(one(R"({"role": "user", "content": "x", "tool_calls": [1]})"),
             "messages[0].tool_calls");
+  EXPECT_EQ(one(R"({"role": "assistant", "tool_calls": {}})"), "");
+  EXPECT_EQ(one(R"({"role": "assistant", "tool_calls": "x"})"), "messages[0].tool_calls");
+  EXPECT_EQ(one(R"({"role": "assistant", "tool_calls": [{"type": "magic"}]})"),
+            "messages[0].tool_calls[0].type");
+  EXPECT_EQ(one(R"({"role": "assistant", "tool_calls": [{"function": {"name": ""}}]})"),
+            "messages[0].tool_calls[0].function.name");
+  EXPECT_EQ(one(R"({"role": "assistant", "tool_calls": [{"function": {"name": "f",
+                    "arguments": [1]}}]})"),
+            "messages[0].tool_calls[0].function.arguments");
+  EXPECT_EQ(one(R"({"role": "tool"})"), "messages[0].content");
+  EXPECT_EQ(one(R"({"role": "tool", "content": "x", "tool_call_id": 5})"),
+            "messages[0].tool_call_id");
+  EXPECT_EQ(one(R"({"role": "wizard", "content": "x"})"), "messages[0].role");
+}
+
+constexpr const char* kHello = R"("messages": [{"role": "user", "content": "x"}])";
+constexpr const char* kTools =
+    R"("tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters":
+       {"type": "object", "properties": {"z": {"type": "string"}, "a": {"type": "number"}}}}},
+      {"type": "function", "function": {"name": "g"}}])";
+
+TEST(Request, ReadsTools) {
+  const auto read = [](const std::string& more) {
+    return parse_chat(std::string("{") + kHello + ", " + kTools + more + "}", kLargest)
+        .conversation;
+  };
+  const ChatRequest usual = read("");
+  EXPECT_EQ(usual.tool_choice, "auto");
+  EXPECT_FALSE(usual.parallel_tool_calls);
+  // Properties keep their order.
+  EXPECT_LT(usual.tools.find("\"z\""), usual.tools.find("\"a\"")) << usual.tools;
+  EXPECT_NE(usual.tools.find(R"("name":"g","description":"","parameters":{})"), std::string::npos);
+  EXPECT_EQ(read(R"(, "tool_choice": "none")").tool_choice, "none");
+  EXPECT_EQ(read(R"(, "tool_choice": "required")").tool_choice, "required");
+  EXPECT_EQ(read(R"(, "parallel_tool_calls": false)").parallel_tool_calls, false);
+  const ChatRequest named =
+      read(R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})");
+  EXPECT_EQ(named.tool_choice, "required");
+  EXPECT_EQ(named.tools.find("\"f\""), std::string::npos);
+
+  const auto bad = [](const std::string& more) {
+    return chat(std::string("{") + kHello + ", " + more + "}").field;
+  };
+  const std::string tools = kTools;
+  EXPECT_EQ(bad(R"("tools": "f")"), "tools");
+  EXPECT_EQ(bad(R"("tools": [5])"), "tools[0]");
+  EXPECT_EQ(bad(R"("tools": [{"type": "retrieval"}])"), "tools[0].type");
+  EXPECT_EQ(bad(R"("tools": [{"type": "function"}])"), "tools[0].function");
+  EXPECT_EQ(bad(R"("tools": [{"type": "function", "function": {}}])"), "tools[0].function");
+  EXPECT_EQ(bad(R"("tools": [{"type": "function", "function": {"name": "f", "parameters": 1}}])"),
+            "tools[0].function.parameters");
+  EXPECT_EQ(bad(R"("tools": [{"type": "function", "function": {"name": "f"}},
+                             {"type": "function", "function": {"name": "f"}}])"),
+            "tools[1].function.name");
+  EXPECT_EQ(bad(R"("tool_choice": "required")"), "tool_choice");
+  EXPECT_EQ(bad(tools + R"(, "tool_choice": "any")"), "tool_choice");
+  EXPECT_EQ(bad(tools + R"(, "tool_choice": {"type": "function"})"), "tool_choice");
+  EXPECT_EQ(
+      bad(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "h"}})"),
+      "tool_choice");
+  EXPECT_EQ(bad(tools + R"(, "parallel_tool_calls": 1)"), "parallel_tool_calls");
+  EXPECT_EQ(bad(tools + R"(, "grammar": "root ::= [a-z]")"), "grammar");
+  EXPECT_EQ(bad(tools + R"(, "response_format": {"type": "json_object"})"), "response_format");
+  EXPECT_EQ(bad(R"("functions": [{"name": "f"}])"), "functions");
+  EXPECT_EQ(bad(R"("function_call": {"name": "f"})"), "function_call");
+}
+
+TEST(Request, ReadsWhatTemplatesAreGiven) {
+  const auto read = [](const std::string& more) {
+    return parse_chat(std::string("{") + kHello + ", " + more + "}", kLargest).conversation;
+  };
+  const ChatRequest kwargs =
+      read(R"("chat_template_kwargs": {"enable_thinking": false, "b": [1]})");
+  EXPECT_EQ(kwargs.variables, R"({"enable_thinking":false,"b":[1]})");
+  EXPECT_FALSE(kwargs.thinking);
+  EXPECT_EQ(read(R"("reasoning_effort": "low")").variables, R"({"reasoning_effort":"low"})");
+  EXPECT_FALSE(read(R"("reasoning_effort": "none")").thinking);
+  EXPECT_FALSE(read(R"("reasoning_format": "none")").split_reasoning);
+  EXPECT_FALSE(read(R"("add_generation_prompt": false)").add_generation_prompt);
+  const ChatRequest more = parse_chat(R"({"messages": [{"role": "assistant", "content": "Once"}],
+                                          "continue_final_message": true})",
+                                      kLargest)
+                               .conversation;
+  EXPECT_TRUE(more.continue_final && !more.add_generation_prompt);
+  const auto bad = [](const std::string& rest) {
+    return chat(std::string("{") + kHello + ", " + rest + "}").field;
+  };
+  EXPECT_EQ(bad(R"("continue_final_message": true)"), "continue_final_message");
+  EXPECT_EQ(bad(R"("continue_final_message": "yes")"), "continue_final_message");
+  EXPECT_EQ(bad(R"("continue_final_message": true, "add_generation_prompt": true)"),
+            "continue_final_message");
+  EXPECT_EQ(bad(R"("chat_template_kwargs": "x")"), "chat_template_kwargs");
+  EXPECT_EQ(bad(R"("chat_template_kwargs": {"enable_thinking": "no"})"),
+            "chat_template_kwargs.enable_thinking");
+  EXPECT_EQ(bad(R"("reasoning_effort": 3)"), "reasoning_effort");
+  EXPECT_EQ(bad(R"("reasoning_format": "deepseek-legacy")"), "reasoning_format");
+  EXPECT_EQ(bad(R"("echo": true)"), "echo");
+}
+
+TEST(Request, ReadsSchemas) {
+  const auto schema = [](const std::string& more) {
+    return parse_completion(R"({"prompt": "x", )" + more + "}", kLargest).schema;
+  };
+  EXPECT_EQ(schema(R"("response_format": {"type": "text"})"), "");
+  EXPECT_EQ(schema(R"("response_format": {"type": "json_object"})"), R"({"type":"object"})");
+  EXPECT_EQ(schema(R"("response_format": {"type": "json_object", "schema": {"type": "array"}})"),
+            R"({"type":"array"})");
+  EXPECT_EQ(schema(R"("response_format": {"type": "json_schema", "json_schema":
+                        {"name": "n", "strict": true, "schema": {"b": 1, "a": 2}}})"),
+            R"({"b":1,"a":2})");
+  EXPECT_EQ(schema(R"("json_schema": {})"), R"({"type":"object"})");
+  const auto bad = [](const std::string& more) {
+    return completion(R"({"prompt": "x", )" + more + "}").field;
+  };
+  EXPECT_EQ(bad(R"("response_format": "json")"), "response_format");
+  EXPECT_EQ(bad(R"("response_format": {"type": "xml"})"), "response_format");
+  EXPECT_EQ(bad(R"("response_format": {"type": "json_schema"})"), "response_format.json_schema");
+  EXPECT_EQ(bad(R"("response_format": {"type": "json_object", "schema": 5})"), "response_format");
+  EXPECT_EQ(bad(R"("json_schema": [])"), "json_schema");
+  EXPECT_EQ(bad(R"("json_schema": {}, "response_format": {"type": "json_object"})"),
+            "json_schema");
+  EXPECT_EQ(bad(R"("json_schema": {}, "grammar": "root ::= [a-z]")"), "grammar");
+}
+
+TEST(Request, ReadsSampling) {
+  const CompletionRequest r = parse_completion(
+      R"({"prompt": "x", "frequency_penalty": 0.5, "presence_penalty": -1, "repetition_penalty": 1.2,
+          "repeat_last_n": -1, "typical_p": 0.7, "grammar": "root ::= \"a\"", "ignore_eos": true,
+          "logit_bias": {"17": -100, "5": false, "word": 2}, "n": 3, "echo": true,
+          "max_tokens": -1, "return_progress": true, "best_of": 3})",
+      kLargest);
+  const Sampling& s = r.sampling;
+  EXPECT_EQ(s.frequency_penalty, 0.5);
+  EXPECT_EQ(s.presence_penalty, -1);
+  EXPECT_EQ(s.repeat_penalty, 1.2);
+  EXPECT_EQ(s.repeat_last_n, -1);
+  EXPECT_EQ(s.typical_p, 0.7);
+  EXPECT_EQ(s.grammar.text, "root ::= \"a\"");
+  EXPECT_TRUE(s.ignore_end);
+  ASSERT_EQ(r.bias.size(), 3U);
+  EXPECT_EQ(r.bias[0].token, 17);
+  EXPECT_EQ(r.bias[0].value, -100);
+  EXPECT_TRUE(std::isinf(r.bias[1].value) && r.bias[1].value < 0);
+  EXPECT_FALSE(r.bias[2].token);
+  EXPECT_EQ(r.bias[2].text, "word");
+  EXPECT_EQ(r.answers, 3);
+  EXPECT_TRUE(r.echo && r.return_progress && r.ignored.empty());
+  EXPECT_GT(r.length, 1 << 30);
+  const CompletionRequest list =
+      parse_completion(R"({"prompt": "x", "logit_bias": [[3, 1.5], ["a b", false]]})", kLargest);
+  ASSERT_EQ(list.bias.size(), 2U);
+  EXPECT_EQ(list.bias[0].token, 3);
+  EXPECT_EQ(list.bias[1].text, "a b");
+}
+
+TEST(Request, ReadsLlamaServersCompletion) {
+  const CompletionRequest r = parse_llama_completion(
+      R"({"prompt": "x", "n_probs": 4, "return_tokens": true, "id_slot": 1})", kLargest);
+  EXPECT_EQ(r.dialect, Dialect::llama_server);
+  EXPECT_EQ(r.sampling.temperature, 0.8);
+  EXPECT_EQ(r.sampling.top_k, 40);
+  EXPECT_EQ(r.logprobs, 4);
+  EXPECT_TRUE(r.return_tokens);
+  EXPECT_GT(r.length, 1 << 30);
+  EXPECT_EQ(r.ignored, (std::vector<std::string>{"id_slot"}));
+  for (const char* more : {R"("n": 2)", R"("response_fields": ["content"])", R"("n_probs": 21)",
+                           R"("return_tokens": 1)", R"("messages": [1])"}) {
+    EXPECT_EQ(refusal([&] {
+                parse_llama_completion(std::string(R"({"prompt": "x", )") + more + "}", kLargest);
+              }).status,
+              400)
+        << more;
+  }
 }
 
 TEST(Request, RefusalsNameTheField) {
-  const char* fields[][2] = {{"max_tokens", "-1"},
+  const char* fields[][2] = {{"max_tokens", "-2"},
                              {"max_tokens", "1e300"},
                              {"max_tokens", "0"},
                              {"max_tokens", "2.5"},
@@ -109,28 +292,45 @@ TEST(Request, RefusalsNameTheField) {
                              {"seed", "1e10"},
                              {"stop", "[\"\"]"},
                              {"stop", "{}"},
-                             {"n", "2"},
+                             {"n", "17"},
                              {"best_of", "3"},
-                             {"echo", "true"},
+                             {"echo", "1"},
                              {"suffix", "\"end\""},
                              {"n_predict", "-2"},
                              {"n_predict", "0"},
                              {"cache_prompt", "1"},
-                             {"grammar", "\"root ::= x\""},
+                             {"grammar", "5"},
                              {"guided_json", "{\"type\": \"object\"}"},
-                             {"json_schema", "{\"type\": \"object\"}"},
-                             {"repeat_penalty", "1.1"},
-                             {"repetition_penalty", "1.05"},
+                             {"json_schema", "5"},
+                             {"repeat_penalty", "0"},
+                             {"repetition_penalty", "-1"},
                              {"mirostat", "2"},
-                             {"typical_p", "0.9"},
+                             {"typical_p", "1.5"},
                              {"chat_template_kwargs", "{\"enable_thinking\": false}"},
                              {"continue_final_message", "true"},
                              {"add_generation_prompt", "false"},
-                             {"ignore_eos", "true"},
-                             {"response_format", "{\"type\": \"json_object\"}"},
-                             {"frequency_penalty", "0.5"},
-                             {"presence_penalty", "1"},
-                             {"logit_bias", "{\"1\": 2}"},
+                             {"ignore_eos", "1"},
+                             {"response_format", "{\"type\": \"xml\"}"},
+                             {"frequency_penalty", "1000"},
+                             {"presence_penalty", "\"much\""},
+                             {"logit_bias", "{\"1\": true}"},
+                             {"logit_bias", "{\"-1\": 2}"},
+                             {"logit_bias", "{\"99999999999\": 2}"},
+                             {"logit_bias", "{\"\": 2}"},
+                             {"logit_bias", "{\"1\": 1e9}"},
+                             {"logit_bias", "[[1]]"},
+                             {"logit_bias", "[[1.5, 2]]"},
+                             {"logit_bias", "5"},
+                             {"repeat_last_n", "-2"},
+                             {"return_progress", "\"yes\""},
+                             {"tools", "[1]"},
+                             {"messages", "[1]"},
+                             {"dry_multiplier", "0.8"},
+                             {"min_tokens", "5"},
+                             {"skip_special_tokens", "false"},
+                             {"grammar_triggers", "[1]"},
+                             {"t_max_predict_ms", "100"},
+                             {"verbosity", "\"low\""},
                              {"logprobs", "21"},
                              {"stream", "\"yes\""},
                              {"stream_options", "true"},
@@ -160,6 +360,12 @@ TEST(Request, AcceptsValuesThatChangeNothing) {
       kLargest);
   EXPECT_EQ(r.ignored, (std::vector<std::string>{"mirostat_tau"}));
   EXPECT_TRUE(r.cache_prompt);
+  EXPECT_EQ(completion(R"({"prompt": "x", "repeat_penalty": 1.1, "repetition_penalty": 1.2})").field,
+            "repetition_penalty");
+  EXPECT_EQ(completion(R"({"prompt": "x", "echo": true, "logprobs": 1})").field, "echo");
+  EXPECT_EQ(completion(R"({"prompt": "x", "best_of": 2})").field, "best_of");
+  const std::string long_grammar = R"({"prompt": "x", "grammar": ")" + std::string(300000, 'a');
+  EXPECT_EQ(refusal([&] { parse_completion(long_grammar + "\"}", {1 << 20}); }).field, "grammar");
 }
 
 // Many values in a short text take far more memory than the text.

@@ -56,6 +56,16 @@ struct Trial {
   Service service;
 };
 
+std::vector<Reply> replies_to(Trial& t, Scheduler& scheduler, const CompletionRequest& request) {
+  const Order order = order_of(t.service, request, 1, {});
+  std::vector<Reply> replies;
+  for (int i = 0; i < request.answers; ++i) {
+    replies.push_back(
+        {scheduler.submit(order.job), AnswerReader(t.renderer, order.syntax, std::uint64_t(i))});
+  }
+  return replies;
+}
+
 int status_of(const std::function<void()>& act) {
   try {
     act();
@@ -69,7 +79,7 @@ TEST(Service, MakesJobs) {
   ScriptedModel model({});
   Trial t(model);
   const auto job = [&](const std::string& body) {
-    return job_of(t.service, parse_request(t.service, body, false), 99, {});
+    return order_of(t.service, parse_request(t.service, body, Route::completion), 99, {}).job;
   };
   const Job plain = job(R"({"prompt": "abc"})");
   EXPECT_EQ(plain.prompt, model.tokenize("abc", true, true));
@@ -85,7 +95,9 @@ TEST(Service, MakesJobs) {
   EXPECT_EQ(status_of([&] { job(R"({"prompt": [999]})"); }), 400);
   EXPECT_EQ(status_of([&] { job(R"({"prompt": "a", "model": "other"})"); }), 404);
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
-  EXPECT_EQ(status_of([&] { job_of(t.service, parse_request(t.service, chat, true), 1, {}); }),
+  EXPECT_EQ(status_of([&] {
+              order_of(t.service, parse_request(t.service, chat, Route::chat), 1, {});
+            }),
             400);
   EXPECT_NE(t.service.chat_trouble.find("no chat template"), std::string::npos);
 }
@@ -127,12 +139,12 @@ TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
   const Service service = make_service(model, ladder, renderer, s);
   s.timeout = std::chrono::seconds(-1);
   const Service late = make_service(model, ladder, renderer, s);
-  const CompletionRequest request = parse_request(service, R"({"prompt": "abc"})", false);
+  const CompletionRequest request = parse_request(service, R"({"prompt": "abc"})", Route::completion);
   const std::string body = R"({"content": "abc"})";
   const auto gone = [] { return true; };
-  EXPECT_EQ(job_of(service, request, 1, {}).prompt.size(), 4U);
-  EXPECT_EQ(status_of([&] { job_of(service, request, 1, gone); }), 499);
-  EXPECT_EQ(status_of([&] { job_of(late, request, 1, {}); }), 504);
+  EXPECT_EQ(order_of(service, request, 1, {}).job.prompt.size(), 4U);
+  EXPECT_EQ(status_of([&] { order_of(service, request, 1, gone); }), 499);
+  EXPECT_EQ(status_of([&] { order_of(late, request, 1, {}); }), 504);
   EXPECT_EQ(status_of([&] { tokenize_reply(service, body, gone); }), 499);
   EXPECT_EQ(status_of([&] { tokenize_reply(late, body, {}); }), 504);
 }
@@ -162,10 +174,10 @@ TEST(Service, LongPromptsReportProgress) {
   };
   Scheduler scheduler(model, t.ladder, limits);
   std::thread worker([&] { scheduler.work(); });
-  const CompletionRequest request = parse_request(
-      t.service, R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})", false);
-  EventStream stream(scheduler.submit(job_of(t.service, request, 1, {})),
-                     format_of(t.service, request, 7), request,
+  const CompletionRequest request =
+      parse_request(t.service, R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})",
+                    Route::completion);
+  EventStream stream(replies_to(t, scheduler, request), format_of(t.service, request, 7),
                      [&](const Outcome& o) { return failure_of(t.service, o); });
   std::string out;
   while (out.empty()) EXPECT_FALSE(stream.next(out, std::chrono::milliseconds(100)));

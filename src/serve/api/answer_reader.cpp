@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api/answer_reader.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "base/text.h"
+#include "mrrope/error.h"
+
+namespace mrrope::serve {
+
+namespace {
+
+constexpr std::chrono::milliseconds kParseLimit{2000};
+
+// What was added to a text. A parser may take back the end of what it made of an unfinished
+// answer; nothing can be unsaid, so that waits until the text has grown past it.
+std::string grown(std::string& before, const std::string& now) {
+  if (now.size() <= before.size() || now.compare(0, before.size(), before) != 0) return {};
+  std::string fresh = now.substr(before.size());
+  before = now;
+  return fresh;
+}
+
+std::string call_id(std::uint64_t number, std::size_t index) {
+  char id[40];
+  std::snprintf(id, sizeof id, "call_%016llx%02zx", static_cast<unsigned long long>(number), index);
+  return id;
+}
+
+std::string_view without_space(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+bool is_prefix(std::string_view prefix, std::string_view of) {
+  return of.substr(0, prefix.size()) == prefix;
+}
+
+// Whether a text may become the JSON of a call: a code fence, a brace or two, "name".
+bool may_be_call(std::string_view text) {
+  text = without_space(text);
+  for (const std::string_view fence : {"```json", "```"}) {
+    if (is_prefix(text, fence)) return true;
+    if (!is_prefix(fence, text)) continue;
+    text = without_space(text.substr(fence.size()));
+    break;
+  }
+  for (int braces = 0; braces < 2 && !text.empty() && text.front() == '{'; ++braces) {
+    text = without_space(text.substr(1));
+    if (is_prefix(text, "\"name\"") || is_prefix("\"name\"", text)) return true;
+  }
+  return false;
+}
+
+std::optional<engine::ToolCall> bare_call(std::string_view text,
+                                          const std::vector<std::string>& tools) {
+  text = without_space(text);
+  if (is_prefix("```", text)) {
+    text.remove_prefix(is_prefix("```json", text) ? 7 : 3);
+    if (text.size() >= 3 && text.substr(text.size() - 3) == "```") text.remove_suffix(3);
+    text = without_space(text);
+  }
+  if (is_prefix("{{", text) && text.size() > 4 && text.substr(text.size() - 2) == "}}") {
+    text = text.substr(1, text.size() - 2);
+  }
+  const auto call = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!call.is_object() || !call.contains("name") || !call["name"].is_string()) return std::nullopt;
+  const auto name = call["name"].get<std::string>();
+  if (std::find(tools.begin(), tools.end(), name) == tools.end()) return std::nullopt;
+  const char* field = call.contains("arguments") ? "arguments" : "parameters";
+  if (!call.contains(field) || !call[field].is_object()) return std::nullopt;
+  return engine::ToolCall{{}, name, call[field].dump()};
+}
+
+}  // namespace
+
+AnswerReader::AnswerReader(engine::ChatRenderer& renderer, AnswerSyntax syntax,
+                           std::uint64_t number)
+    : renderer_(renderer), syntax_(std::move(syntax)), number_(number) {}
+
+// An answer that was cut, or that is not what its template writes, is read as far as possible; the
+// last resort is its text.
+engine::ParsedAnswer AnswerReader::parse(bool last) {
+  try {
+    return renderer_.parse(syntax_.syntax, text_, !last, kParseLimit);
+  } catch (const Error&) {
+    if (!last) return said_;
+  }
+  try {
+    return renderer_.parse(syntax_.syntax, text_, true, kParseLimit);
+  } catch (const Error&) {
+    engine::ParsedAnswer whole = said_;
+    const bool nothing = said_.content.empty() && said_.reasoning.empty() && said_.calls.empty();
+    if (nothing) whole.content = text_;
+    return whole;
+  }
+}
+
+Delta AnswerReader::add(const std::string& text, bool last) {
+  Delta delta;
+  if (!parses()) {
+    if (!begun_) delta.content = syntax_.echo;
+    begun_ = true;
+    delta.content += text;
+    return delta;
+  }
+  if (!begun_ && syntax_.continues) said_ = parse(false);
+  begun_ = true;
+  text_ += text;
+  if (text_.empty()) return delta;
+  engine::ParsedAnswer now = parse(last);
+  if (!syntax_.tools.empty() && now.calls.empty() && said_.content.empty() &&
+      may_be_call(now.content)) {
+    const auto call = last ? bare_call(now.content, syntax_.tools) : std::nullopt;
+    if (call) now.calls.push_back(*call);
+    if (call || !last) now.content.clear();
+  }
+  delta.reasoning = grown(said_.reasoning, now.reasoning);
+  delta.content = grown(said_.content, now.content);
+  for (std::size_t i = 0; i < now.calls.size(); ++i) {
+    const engine::ToolCall& call = now.calls[i];
+    const bool opens = i >= said_.calls.size();
+    // The name is known when its arguments begin, or the next call, or when nothing more comes.
+    if (opens && call.arguments.empty() && i + 1 == now.calls.size() && !last) break;
+    if (opens) said_.calls.push_back({});
+    engine::ToolCall& before = said_.calls[i];
+    Delta::Call fresh{i, {}};
+    if (opens) {
+      before.id = fresh.call.id = call.id.empty() ? call_id(number_, i) : call.id;
+      before.name = fresh.call.name = call.name;
+    }
+    fresh.call.arguments = grown(before.arguments, call.arguments);
+    if (opens || !fresh.call.arguments.empty()) delta.calls.push_back(std::move(fresh));
+  }
+  return delta;
+}
+
+}  // namespace mrrope::serve

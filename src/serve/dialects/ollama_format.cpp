@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// ollama's answers: /api/chat and /api/generate, whole or as one JSON object per line.
+#include <ctime>
+
+#include "serve/dialects/dialects.h"
+
+namespace mrrope::serve {
+
+namespace {
+
+std::string time_text(std::int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(1e9 * seconds); }
+
+// ollama's calls have no parts: arguments are an object.
+ordered_json call_json(const engine::ToolCall& call) {
+  ordered_json arguments = ordered_json::parse(call.arguments, nullptr, false);
+  if (!arguments.is_object()) arguments = ordered_json::object();
+  return {{"id", call.id}, {"function", {{"name", call.name}, {"arguments", arguments}}}};
+}
+
+class OllamaFormat final : public AnswerFormat {
+ public:
+  OllamaFormat(const AnswerFacts& facts, const CompletionRequest& request)
+      : facts_(facts),
+        messages_(request.chat && !request.single_turn),
+        ignored_(request.ignored) {}
+
+  const char* stream_type() const override { return "application/x-ndjson"; }
+  void opening(std::string&, int) override {}
+
+  void chunk(std::string& out, int, const Delta& delta, const Answer::Part&) override {
+    Delta said = delta;
+    for (const auto& [index, call] : delta.calls) {
+      if (index >= calls_.size()) calls_.resize(index + 1);
+      if (!call.id.empty()) calls_[index] = {call.id, call.name, {}};
+      calls_[index].arguments += call.arguments;
+    }
+    said.calls.clear();
+    if (!said.empty()) line(out, head(said, false));
+  }
+
+  // ollama says nothing while it reads a prompt, and every line has to be an answer.
+  void progress(std::string&, int, const Answer::Part&) override {}
+
+  void closing(std::string& out, int, const Outcome& outcome, bool) override {
+    if (!calls_.empty()) {
+      Delta said;
+      for (const engine::ToolCall& call : calls_) said.calls.push_back({said.calls.size(), call});
+      line(out, head(said, false));
+    }
+    line(out, last({}, outcome));
+  }
+
+  void failure(std::string& out, const ApiError& error) override {
+    line(out, {{"error", error.what()}});
+  }
+  void end(std::string&, const std::vector<Outcome>&) override {}
+
+  ordered_json whole(const std::vector<WholeAnswer>& answers) override {
+    return last(answers.front().said, answers.front().outcome);
+  }
+
+ private:
+  static void line(std::string& out, const ordered_json& value) { out += to_text(value) + "\n"; }
+
+  ordered_json head(const Delta& said, bool done) const {
+    ordered_json out = {{"model", facts_.model_name}, {"created_at", time_text(facts_.created)}};
+    if (messages_) {
+      ordered_json message = {{"role", "assistant"}, {"content", said.content}};
+      if (!said.reasoning.empty()) message["thinking"] = said.reasoning;
+      for (const auto& [index, call] : said.calls) message["tool_calls"].push_back(call_json(call));
+      out["message"] = std::move(message);
+    } else {
+      out["response"] = said.content;
+      if (!said.reasoning.empty()) out["thinking"] = said.reasoning;
+    }
+    out["done"] = done;
+    return out;
+  }
+
+  ordered_json last(const Delta& said, const Outcome& outcome) const {
+    ordered_json out = head(said, true);
+    out["done_reason"] = outcome.end == Outcome::End::length ? "length" : "stop";
+    out["total_duration"] = nanoseconds(outcome.read_seconds + outcome.write_seconds);
+    out["load_duration"] = 0;
+    out["prompt_eval_count"] = outcome.prompt;
+    out["prompt_eval_duration"] = nanoseconds(outcome.read_seconds);
+    out["eval_count"] = outcome.written;
+    out["eval_duration"] = nanoseconds(outcome.write_seconds);
+    out["mrrope"] = about_json(facts_.ladder, outcome, ignored_);
+    return out;
+  }
+
+  AnswerFacts facts_;
+  bool messages_;
+  std::vector<std::string> ignored_;
+  std::vector<engine::ToolCall> calls_;
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerFormat> make_ollama_format(const AnswerFacts& facts,
+                                                 const CompletionRequest& request) {
+  return std::make_unique<OllamaFormat>(facts, request);
+}
+
+}  // namespace mrrope::serve

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// What answers say, piece by piece, as templates of the kind that people use write them.
+#include "serve/api/answer_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "mrrope/error.h"
+
+namespace mrrope::serve {
+namespace {
+
+using engine::ChatInputs;
+using engine::ChatPrompt;
+using engine::ChatRenderer;
+
+constexpr std::chrono::milliseconds kLimit{60000};
+
+// Tools, calls and thoughts in the tags that Qwen's models use.
+constexpr const char* kTemplate =
+    R"({%- if tools %}<|im_start|>system
+You may call functions.
+<tools>{% for tool in tools %}
+{{ tool | tojson }}{% endfor %}
+</tools>
+Answer with <tool_call>
+{"name": <function-name>, "arguments": <args-json-object>}
+</tool_call><|im_end|>
+{% endif %}
+{%- for m in messages %}
+{%- if m.role == "tool" %}<|im_start|>user
+<tool_response>
+{{ m.content }}
+</tool_response><|im_end|>
+{% elif m.role == "assistant" and m.tool_calls %}<|im_start|>assistant
+{{ m.content }}
+{%- for c in m.tool_calls %}
+<tool_call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% else %}<|im_start|>{{ m.role }}
+{{ m.content }}<|im_end|>
+{% endif %}{% endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% endif %})";
+
+constexpr const char* kTools =
+    R"([{"type": "function", "function": {"name": "weather", "description": "d", "parameters":
+        {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}])";
+
+const ChatTemplate kChat{kTemplate, "", "<|im_end|>", false};
+
+ChatInputs inputs() {
+  ChatInputs in;
+  in.messages = R"([{"role": "user", "content": "How is Rome?"}])";
+  in.tools = kTools;
+  return in;
+}
+
+// All deltas of a text that comes in pieces of `size` bytes, joined.
+struct Joined {
+  std::string content, reasoning;
+  std::vector<engine::ToolCall> calls;
+  int deltas = 0;
+};
+
+Joined read(ChatRenderer& renderer, const AnswerSyntax& syntax, const std::string& text,
+            std::size_t size) {
+  AnswerReader reader(renderer, syntax, 7);
+  Joined all;
+  for (std::size_t at = 0; at <= text.size(); at += size) {
+    const bool last = at + size > text.size();
+    const Delta delta = reader.add(text.substr(at, size), last);
+    all.deltas += delta.empty() ? 0 : 1;
+    all.content += delta.content;
+    all.reasoning += delta.reasoning;
+    for (const auto& [index, call] : delta.calls) {
+      if (index == all.calls.size()) {
+        all.calls.push_back(call);
+        EXPECT_FALSE(call.id.empty() || call.name.empty());
+      } else {
+        EXPECT_TRUE(call.id.empty() && call.name.empty());
+        all.calls.at(index).arguments += call.arguments;
+      }
+    }
+  }
+  return all;
+}
+
+TEST(AnswerReader, PassesPlainTextOn) {
+  ChatRenderer renderer;
+  ChatInputs in = inputs();
+  in.tools.clear();
+  const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
+  EXPECT_EQ(prompt.prompt, "<|im_start|>user\nHow is Rome?<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_TRUE(prompt.syntax.empty() && prompt.grammar.empty());
+  const Joined all = read(renderer, {{}, false, {}, "Echo: "}, "Rome is fine.", 4);
+  EXPECT_EQ(all.content, "Echo: Rome is fine.");
+  EXPECT_EQ(all.deltas, 4);
+}
+
+TEST(AnswerReader, FindsToolCallsInPieces) {
+  ChatRenderer renderer;
+  const ChatPrompt prompt = renderer.prepare(kChat, inputs(), kLimit);
+  EXPECT_NE(prompt.prompt.find("weather"), std::string::npos);
+  EXPECT_TRUE(prompt.lazy);
+  EXPECT_EQ(prompt.trigger_words.size(), 1U);
+  EXPECT_FALSE(prompt.syntax.empty());
+  const std::string text =
+      "Let me see.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n"
+      "</tool_call>";
+  for (const std::size_t size : {std::size_t{5}, text.size() + 1}) {
+    const Joined all = read(renderer, {prompt.syntax, false}, text, size);
+    EXPECT_EQ(all.content.substr(0, 11), "Let me see.") << size;
+    EXPECT_EQ(all.content.find("tool_call"), std::string::npos) << all.content;
+    ASSERT_EQ(all.calls.size(), 1U) << size;
+    EXPECT_EQ(all.calls[0].name, "weather");
+    EXPECT_EQ(all.calls[0].arguments, "{\"city\": \"Rome\"}") << size;
+    if (size == 5) EXPECT_GT(all.deltas, 4);
+  }
+}
+
+TEST(AnswerReader, FindsSeveralCalls) {
+  ChatRenderer renderer;
+  ChatInputs in = inputs();
+  in.parallel_tool_calls = true;
+  const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
+  const auto call = [](const std::string& city) {
+    return "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"" + city +
+           "\"}}\n</tool_call>";
+  };
+  const Joined all =
+      read(renderer, {prompt.syntax, false}, call("Rome") + "\n" + call("Oslo"), 9);
+  ASSERT_EQ(all.calls.size(), 2U);
+  EXPECT_EQ(all.calls[1].arguments, "{\"city\": \"Oslo\"}");
+  EXPECT_NE(all.calls[0].id, all.calls[1].id);
+}
+
+// An answer may end anywhere, and may be nothing that the template would write.
+TEST(AnswerReader, ReadsWhatItCan) {
+  ChatRenderer renderer;
+  ChatInputs in = inputs();
+  in.tool_choice = "required";
+  const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
+  EXPECT_FALSE(prompt.lazy || prompt.grammar.empty());
+  EXPECT_TRUE(prompt.begun.empty());  // the grammar begins with the call
+  const Joined cut = read(renderer, {prompt.syntax, false},
+                          "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Ro", 6);
+  ASSERT_EQ(cut.calls.size(), 1U);
+  EXPECT_EQ(cut.calls[0].arguments.rfind("{\"city\": \"Ro", 0), 0U) << cut.calls[0].arguments;
+  const Joined other = read(renderer, {prompt.syntax, false}, "No, thanks.", 20);
+  EXPECT_EQ(other.content, "No, thanks.");
+}
+
+TEST(AnswerReader, TakesTheBareJsonOfACallForOne) {
+  ChatRenderer renderer;
+  const AnswerSyntax syntax{renderer.prepare(kChat, inputs(), kLimit).syntax, false, {"weather"}};
+  for (const char* text :
+       {"```json\n{\n  \"name\": \"weather\",\n  \"arguments\": {\"city\": \"Rome\"}\n}\n```",
+        "{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}",
+        "{{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}}"}) {
+    const Joined all = read(renderer, syntax, text, 5);
+    ASSERT_EQ(all.calls.size(), 1U) << text;
+    EXPECT_EQ(all.calls[0].arguments, "{\"city\":\"Rome\"}");
+    EXPECT_EQ(all.content, "") << text;
+  }
+  for (const char* text : {"```json\n{\"name\": \"other\", \"arguments\": {}}\n```",
+                           "```python\nprint(1)\n```", "{\"name\": \"weather\"}",
+                           "{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}} it is."}) {
+    const Joined all = read(renderer, syntax, text, 5);
+    EXPECT_TRUE(all.calls.empty()) << text;
+    EXPECT_EQ(all.content, text);
+  }
+}
+
+TEST(AnswerReader, SplitsReasoning) {
+  ChatRenderer renderer;
+  const std::string thinking =
+      "{% for m in messages %}<{{ m.role }}>"
+      "{% if m.role == 'assistant' and m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n"
+      "</think>\n\n{% endif %}{{ m.content }}</s>{% endfor %}"
+      "{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and "
+      "enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}{% endif %}";
+  const ChatTemplate chat{thinking, "", "</s>", false};
+  ChatInputs in = inputs();
+  in.tools.clear();
+  const ChatPrompt prompt = renderer.prepare(chat, in, kLimit);
+  ASSERT_FALSE(prompt.syntax.empty());
+  const std::string text = "<think>\nHot there.\n</think>\n\nIt is warm.";
+  for (const std::size_t size : {std::size_t{3}, text.size() + 1}) {
+    const Joined all = read(renderer, {prompt.syntax, false}, text, size);
+    EXPECT_NE(all.reasoning.find("Hot there."), std::string::npos) << size;
+    EXPECT_EQ(all.content, "It is warm.") << size;
+  }
+  in.split_reasoning = false;
+  const ChatPrompt whole = renderer.prepare(chat, in, kLimit);
+  EXPECT_EQ(read(renderer, {whole.syntax, false}, text, 100).content, text);
+  in.variables = R"({"enable_thinking": false})";
+  in.thinking = false;
+  EXPECT_NE(renderer.prepare(chat, in, kLimit).prompt.find("<think>\n\n</think>"),
+            std::string::npos);
+}
+
+TEST(AnswerReader, ContinuesAMessageWithoutRepeatingIt) {
+  ChatRenderer renderer;
+  ChatInputs in;
+  in.messages = R"([{"role": "user", "content": "Tell."},
+                    {"role": "assistant", "content": "Once upon"}])";
+  in.continue_final = true;
+  in.add_generation_prompt = false;
+  const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
+  EXPECT_EQ(prompt.prompt.substr(prompt.prompt.size() - 9), "Once upon") << prompt.prompt;
+  EXPECT_EQ(read(renderer, {prompt.syntax, true}, " a time", 3).content, " a time");
+}
+
+TEST(AnswerReader, RefusesToolsThatATemplateDoesNotHave) {
+  ChatRenderer renderer;
+  const ChatTemplate plain{"{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}",
+                           "", "</s>", false};
+  try {
+    renderer.prepare(plain, inputs(), kLimit);
+    FAIL() << "prepared";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("no place for tools"), std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace mrrope::serve
