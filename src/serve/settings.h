@@ -20,7 +20,7 @@ struct ServerSettings {
   std::string model_name;
   bool any_model = false;  // answers whatever model a request names
   std::string cors;        // origin of pages that may use the server; "*": all, empty: none
-  std::string method;  // as the user named it
+  std::string method;      // as the user named it
   // Gets a line about each prompt that takes long to read. Nothing of a request's content is in it.
   std::function<void(const std::string&)> log;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ChatRenderer has two kinds of child process. The keeper is forked once, while this process has
-// one thread, and stays small. For every request it forks a worker, which does what chat_work.h says
-// and may crash, hang or run out of memory without harm.
+// one thread, and stays small. For every request it forks a worker, which does what chat_work.h
+// says and may crash, hang or run out of memory without harm.
 #include "engine/chat/chat.h"
 
 #include <fcntl.h>
@@ -277,8 +277,8 @@ ChatPrompt ChatRenderer::prepare(const ChatTemplate& chat, const ChatInputs& inp
 
 ParsedAnswer ChatRenderer::parse(const std::string& syntax, const std::string& text, bool partial,
                                  Limit limit) {
-  const ordered_json said = parsed(ask({std::to_string(limit.count()), "parse", syntax,
-                                        partial ? "partial" : "whole", text}));
+  const ordered_json said = parsed(
+      ask({std::to_string(limit.count()), "parse", syntax, partial ? "partial" : "whole", text}));
   ParsedAnswer answer;
   said.at("content").get_to(answer.content);
   said.at("reasoning").get_to(answer.reasoning);

@@ -105,8 +105,9 @@ void check_tools(const common_chat_templates_inputs& inputs, const common_chat_p
     throw std::runtime_error("the template has no place for tools");
   }
   if (inputs.tool_choice == COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
-    throw std::runtime_error("the form of tool calls cannot be told from the template, so none can "
-                             "be required");
+    throw std::runtime_error(
+        "the form of tool calls cannot be told from the template, so none can "
+        "be required");
   }
 }
 
@@ -143,11 +144,12 @@ std::string prepare(const Strings& request) {
     }
     check_gbnf(chat.grammar);
   }
-  const ordered_json syntax = {{"format", static_cast<int>(chat.format)},
-                               {"generation_prompt", chat.generation_prompt},
-                               {"tools", tools},
-                               {"reasoning", inputs.reasoning_format != COMMON_REASONING_FORMAT_NONE},
-                               {"parser", chat.parser}};
+  const ordered_json syntax = {
+      {"format", static_cast<int>(chat.format)},
+      {"generation_prompt", chat.generation_prompt},
+      {"tools", tools},
+      {"reasoning", inputs.reasoning_format != COMMON_REASONING_FORMAT_NONE},
+      {"parser", chat.parser}};
   const bool plain = !tools && inputs.json_schema.empty() && says_its_text(chat, syntax);
   ordered_json words = ordered_json::array(), patterns = ordered_json::array();
   for (const common_grammar_trigger& trigger : chat.grammar_triggers) {
@@ -184,9 +186,8 @@ std::string parse(const Strings& request) {
   for (const common_chat_tool_call& call : said.tool_calls) {
     calls.push_back({{"id", call.id}, {"name", call.name}, {"arguments", call.arguments}});
   }
-  return ordered_json{{"content", said.render_content()},
-                      {"reasoning", said.reasoning_content},
-                      {"calls", calls}}
+  return ordered_json{
+      {"content", said.render_content()}, {"reasoning", said.reasoning_content}, {"calls", calls}}
       .dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -91,8 +91,8 @@ void check_gbnf(const std::string& grammar) {
     throw std::runtime_error(
         cat("it is too large: ", elements, " elements, at most ", kMostElements));
   }
-  const std::unique_ptr<llama_grammar, FreeGrammar> made(llama_grammar_init_impl(
-      nullptr, grammar.c_str(), "root", false, nullptr, 0, nullptr, 0));
+  const std::unique_ptr<llama_grammar, FreeGrammar> made(
+      llama_grammar_init_impl(nullptr, grammar.c_str(), "root", false, nullptr, 0, nullptr, 0));
   if (!made) throw std::runtime_error("a rule begins with itself, which is not supported");
 
   llama_grammar_stacks& readings = llama_grammar_get_stacks(made.get());

@@ -86,8 +86,8 @@ bool is_possible(const llama_token_data_array& list) {
 struct Chooser::Chain {
   LlamaPtr<llama_sampler> samplers;
   LlamaPtr<llama_sampler> grammar;  // may be null
-  int counted = 0;      // of the last tokens, by penalties
-  bool plain = true;    // nothing can leave it without a token to choose
+  int counted = 0;                  // of the last tokens, by penalties
+  bool plain = true;                // nothing can leave it without a token to choose
   std::vector<llama_token_data> candidates;
 
   llama_token_data_array list(std::span<const float> logits) {
@@ -196,8 +196,7 @@ Chooser::Choice Chooser::choose(std::span<const float> logits, std::int64_t posi
     token = chain_->sample(list);
   }
   if (token < 0) {
-    throw Error(ErrorKind::failed,
-                cat("no token is left to choose from after position ", position),
+    throw Error(ErrorKind::failed, cat("no token is left to choose from after position ", position),
                 "the grammar and logit_bias exclude all of them: allow some");
   }
   llama_sampler_accept(chain_->samplers.get(), token);

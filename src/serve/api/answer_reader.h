@@ -17,7 +17,7 @@ struct AnswerSyntax {
   // Tools that the model may call. An answer that is nothing but the JSON of a call is one too:
   // some models know their template's tags and leave them out.
   std::vector<std::string> tools = {};
-  std::string echo = {};   // precedes the answer
+  std::string echo = {};  // precedes the answer
 };
 
 // What was said since the last one.

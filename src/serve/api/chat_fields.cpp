@@ -67,10 +67,8 @@ ordered_json read_tool_call(const ordered_json& call, const std::string& field) 
     refuse(field + ".function.arguments",
            cat("must be a string of JSON or an object, not ", shown(arguments)));
   }
-  const std::string text =
-      arguments.is_string() ? arguments.get<std::string>() : arguments.dump();
-  ordered_json read = {{"type", "function"},
-                       {"function", {{"name", name}, {"arguments", text}}}};
+  const std::string text = arguments.is_string() ? arguments.get<std::string>() : arguments.dump();
+  ordered_json read = {{"type", "function"}, {"function", {{"name", name}, {"arguments", text}}}};
   if (call.contains("id") && call["id"].is_string()) read["id"] = call["id"];
   return read;
 }
@@ -130,8 +128,8 @@ ordered_json read_message(const ordered_json& message, const std::string& name) 
 ordered_json read_tool(const ordered_json& tool, const std::string& field) {
   if (!tool.is_object()) refuse(field, cat("must be an object, not ", shown(tool)));
   if (tool.value("type", ordered_json()) != "function") {
-    refuse(field + ".type", cat("is ", shown(tool.value("type", ordered_json())),
-                                ": only function is supported"));
+    refuse(field + ".type",
+           cat("is ", shown(tool.value("type", ordered_json())), ": only function is supported"));
   }
   if (!tool.contains("function") || !tool["function"].is_object()) {
     refuse(field + ".function", "is missing: give its name, description and parameters");
@@ -145,8 +143,7 @@ ordered_json read_tool(const ordered_json& tool, const std::string& field) {
   read["description"] = description.is_string() ? description : ordered_json("");
   const ordered_json parameters = function.value("parameters", ordered_json());
   if (!parameters.is_null() && !parameters.is_object()) {
-    refuse(field + ".function.parameters",
-           cat("must be a JSON schema, not ", shown(parameters)));
+    refuse(field + ".function.parameters", cat("must be a JSON schema, not ", shown(parameters)));
   }
   read["parameters"] = parameters.is_object() ? parameters : ordered_json::object();
   return {{"type", "function"}, {"function", read}};
@@ -200,7 +197,8 @@ void read_tools(Fields& fields, ChatRequest& chat) {
       chat.tool_choice = choice->get<std::string>();
       static constexpr std::array kChoices = {"auto", "none", "required"};
       if (std::find(kChoices.begin(), kChoices.end(), chat.tool_choice) == kChoices.end()) {
-        refuse("tool_choice", cat("is ", shown(*choice), ": choose auto, none, required or a tool"));
+        refuse("tool_choice",
+               cat("is ", shown(*choice), ": choose auto, none, required or a tool"));
       }
     } else {
       const std::string name = chosen_tool(*choice);

@@ -31,15 +31,15 @@ struct Bias {
 
 // What a chat asks of the model's template. The texts are JSON and have been checked; empty: none.
 struct ChatRequest {
-  std::string messages;            // a list, as in OpenAI's API
-  std::string tools;               // a list of functions
+  std::string messages;              // a list, as in OpenAI's API
+  std::string tools;                 // a list of functions
   std::string tool_choice = "auto";  // or none, required
   std::optional<bool> parallel_tool_calls;
-  std::string variables;          // an object, for the template
+  std::string variables;  // an object, for the template
   bool add_generation_prompt = true;
-  bool continue_final = false;    // the last message is the beginning of the answer
-  bool thinking = true;           // where the template has a switch for it
-  bool split_reasoning = true;    // from the content
+  bool continue_final = false;  // the last message is the beginning of the answer
+  bool thinking = true;         // where the template has a switch for it
+  bool split_reasoning = true;  // from the content
 };
 
 // Whose shape the answer has.

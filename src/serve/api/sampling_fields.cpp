@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostStops = 16;
 constexpr std::size_t kLongestStop = 1024;  // bytes
 constexpr std::size_t kMostBiases = 4096;
-constexpr std::size_t kLongestBias = 1024;                        // bytes
+constexpr std::size_t kLongestBias = 1024;                       // bytes
 constexpr std::size_t kLongestGrammar = std::size_t{256} << 10;  // bytes
 constexpr double kStrongestPenalty = 100;
 constexpr double kStrongestBias = 1e6;
@@ -38,9 +38,9 @@ Bias bias_of(const std::string& name, float value) {
   if (rest == end && error == std::errc() && token >= 0) {
     bias.token = token;
   } else if (rest == end || name.empty() || name.size() > kLongestBias) {
-    refuse("logit_bias", cat("names ", shown(name),
-                             ": give the number of a token, from 0, or a text of up to ",
-                             kLongestBias, " bytes"));
+    refuse("logit_bias",
+           cat("names ", shown(name), ": give the number of a token, from 0, or a text of up to ",
+               kLongestBias, " bytes"));
   }
   return bias;
 }

@@ -109,9 +109,8 @@ const char* schema_field(const CompletionRequest& request) {
 }
 
 std::string schema_grammar(const Service& service, const CompletionRequest& request) {
-  return about(schema_field(request), "the JSON schema cannot be used", "invalid_schema", [&] {
-    return service.renderer.schema_grammar(request.schema, kTemplateLimit);
-  });
+  return about(schema_field(request), "the JSON schema cannot be used", "invalid_schema",
+               [&] { return service.renderer.schema_grammar(request.schema, kTemplateLimit); });
 }
 
 void check_grammar(const Service& service, const std::string& grammar) {
@@ -126,14 +125,15 @@ engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& 
   const ChatRequest& c = request.conversation;
   const bool calls = !c.tools.empty() && c.tool_choice != "none";
   if (!request.schema.empty()) schema_grammar(service, request);  // for a reason that names it
-  return about(calls ? "tools" : "messages", "the model's chat template cannot be applied",
-               "chat_template_failed", [&] {
-                 const engine::ChatInputs inputs{
-                     c.messages,    c.tools,     c.tool_choice,           c.parallel_tool_calls,
-                     request.schema, c.variables, c.add_generation_prompt, c.continue_final,
-                     c.thinking,    c.split_reasoning};
-                 return service.renderer.prepare(*service.chat, inputs, kTemplateLimit);
-               });
+  return about(
+      calls ? "tools" : "messages", "the model's chat template cannot be applied",
+      "chat_template_failed", [&] {
+        const engine::ChatInputs inputs{
+            c.messages,     c.tools,          c.tool_choice,           c.parallel_tool_calls,
+            request.schema, c.variables,      c.add_generation_prompt, c.continue_final,
+            c.thinking,     c.split_reasoning};
+        return service.renderer.prepare(*service.chat, inputs, kTemplateLimit);
+      });
 }
 
 // A regular expression for the text itself.
@@ -301,9 +301,8 @@ std::unique_ptr<AnswerFormat> format_of(const Service& service, const Completion
                                         std::uint64_t number) {
   char id[17];
   std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(number));
-  return make_format({service.model, service.ladder,
-                      cat(request.chat ? "chatcmpl-" : "cmpl-", id), service.settings.model_name,
-                      static_cast<std::int64_t>(std::time(nullptr))},
+  return make_format({service.model, service.ladder, cat(request.chat ? "chatcmpl-" : "cmpl-", id),
+                      service.settings.model_name, static_cast<std::int64_t>(std::time(nullptr))},
                      request);
 }
 

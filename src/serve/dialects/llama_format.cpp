@@ -86,8 +86,7 @@ class LlamaFormat final : public AnswerFormat {
       const std::string piece = facts_.model.piece(token);
       ordered_json bytes = ordered_json::array();
       for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
-      return ordered_json{
-          {"id", token}, {"token", piece}, {"bytes", bytes}, {"logprob", logprob}};
+      return ordered_json{{"id", token}, {"token", piece}, {"bytes", bytes}, {"logprob", logprob}};
     };
     for (const ChosenToken& one : chosen) {
       ordered_json item = entry(one.token, one.logprob);

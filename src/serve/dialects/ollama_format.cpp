@@ -29,9 +29,7 @@ ordered_json call_json(const engine::ToolCall& call) {
 class OllamaFormat final : public AnswerFormat {
  public:
   OllamaFormat(const AnswerFacts& facts, const CompletionRequest& request)
-      : facts_(facts),
-        messages_(request.chat && !request.single_turn),
-        ignored_(request.ignored) {}
+      : facts_(facts), messages_(request.chat && !request.single_turn), ignored_(request.ignored) {}
 
   const char* stream_type() const override { return "application/x-ndjson"; }
   void opening(std::string&, int) override {}

@@ -10,9 +10,9 @@ namespace {
 
 ordered_json details(const Service& service) {
   const std::string& family = service.model.facts().architecture;
-  return {{"parent_model", ""},       {"format", "gguf"},
-          {"family", family},         {"families", ordered_json::array({family})},
-          {"parameter_size", ""},     {"quantization_level", ""}};
+  return {{"parent_model", ""},   {"format", "gguf"},
+          {"family", family},     {"families", ordered_json::array({family})},
+          {"parameter_size", ""}, {"quantization_level", ""}};
 }
 
 }  // namespace

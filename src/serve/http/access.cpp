@@ -61,8 +61,8 @@ std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request&
     return ApiError(403, "this server only accepts requests to localhost", {}, "wrong_host");
   }
   const std::string origin = request.get_header_value("Origin");
-  const bool own = origin.empty() || origin == cat("http://", host) ||
-                   origin == cat("https://", host);
+  const bool own =
+      origin.empty() || origin == cat("http://", host) || origin == cat("https://", host);
   if (!own && !is_allowed_origin(rules, request)) {
     return ApiError(403, "cross-origin requests are blocked: start the server with --cors ORIGIN",
                     {}, "wrong_origin");

@@ -12,8 +12,8 @@
 namespace mrrope::serve {
 
 struct AccessRules {
-  bool loopback = true;  // the server listens on this machine only
-  std::string key;       // empty: none is required
+  bool loopback = true;   // the server listens on this machine only
+  std::string key;        // empty: none is required
   std::string cors = {};  // origin of pages that may use it; "*": all, empty: only its own
 };
 

@@ -158,9 +158,9 @@ void Scheduler::note(const Slot& slot) {
   state.read = std::max<std::int64_t>(0, std::min(state.length, state.prompt) - state.cached);
   state.rung = slot.rung;
   const bool wrote = slot.first_token != slot.began;
-  state.read_seconds =
-      wrote ? seconds_between(slot.began, slot.first_token)
-            : state.busy ? seconds_between(slot.began, Clock::now()) : slot.so_far.read_seconds;
+  state.read_seconds = wrote        ? seconds_between(slot.began, slot.first_token)
+                       : state.busy ? seconds_between(slot.began, Clock::now())
+                                    : slot.so_far.read_seconds;
   const std::lock_guard lock(mutex_);
   SlotState& kept = states_[static_cast<std::size_t>(&slot - slots_.data())];
   if (!state.busy) state.most = kept.most;  // the job is gone

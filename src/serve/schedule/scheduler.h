@@ -142,12 +142,12 @@ struct SlotState {
   bool busy = false;
   std::int64_t prompt = 0;  // of the answer that is being written, or was written last
   std::int64_t cached = 0;
-  std::int64_t read = 0;     // of the prompt, computed so far
+  std::int64_t read = 0;  // of the prompt, computed so far
   std::int64_t written = 0;
-  std::int64_t most = 0;     // tokens of the answer
-  std::int64_t length = 0;   // of the conversation
+  std::int64_t most = 0;    // tokens of the answer
+  std::int64_t length = 0;  // of the conversation
   std::size_t rung = 0;
-  double read_seconds = 0;   // so far
+  double read_seconds = 0;  // so far
 };
 
 class Scheduler {

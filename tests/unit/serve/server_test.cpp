@@ -32,7 +32,7 @@ class EndlessModel : public ScriptedModel {
 };
 
 struct Running {
-  explicit Running(const std::string& key = {})
+  explicit Running(const std::string& key = {}, const std::string& cors = {})
       : model(ScriptedOptions{}),
         ladder(make_ladder(make_plan(model.facts().geometry, Extension{}), 4000)) {
     model.use(ladder);
@@ -41,6 +41,7 @@ struct Running {
     s.parallel = 2;
     s.context = 4000;
     s.key = key;
+    s.cors = cors;
     s.model_name = "scripted";
     server = std::make_unique<ApiServer>(model, ladder, renderer, s);
     done = std::async(std::launch::async, [this] { server->run([this] { return stop.load(); }); });
@@ -111,6 +112,59 @@ TEST(Server, RefusesBadRequests) {
   error(
       "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + key + "Content-Length: 3\r\n\r\n[],",
       "400");
+}
+
+TEST(Server, HasTheRoutesOfLlamaServerAndOllama) {
+  Running s;
+  const std::string native =
+      s.ask(post_request("/completion", R"({"prompt": "abc", "n_predict": 5})"));
+  EXPECT_TRUE(has(native, "\"stop_type\":\"limit\"")) << native;
+  const std::string lines = s.ask(post_request(
+      "/api/generate", R"({"model": "scripted", "prompt": "abc", "options": {"num_predict": 3}})"));
+  EXPECT_TRUE(has(lines, "application/x-ndjson") && has(lines, "\"done\":true")) << lines;
+  EXPECT_TRUE(has(s.ask(get_request("/api/tags")), "\"models\":[{\"name\":\"scripted\""));
+  EXPECT_TRUE(has(s.ask(get_request("/api/version")), "\"version\""));
+  const std::string slots = s.ask(get_request("/slots"));
+  EXPECT_TRUE(has(slots, "\"id\":1") && has(slots, "\"n_decoded\":3")) << slots;
+  EXPECT_TRUE(has(slots, "\"is_processing\":false")) << slots;
+  // No template: chats and the prompt of one are refused with the reason, ollama's with its shape.
+  const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
+  EXPECT_TRUE(has(s.ask(post_request("/apply-template", chat)), "no chat template"));
+  EXPECT_TRUE(has(s.ask(post_request("/api/chat", chat)), "{\"error\":\"scripted has no chat"));
+  EXPECT_TRUE(has(s.ask(post_request("/api/show", R"({"model": "x"})")), "404 Not Found"));
+  EXPECT_TRUE(has(s.ask(get_request("/nothing")), "there are: GET /"));
+  EXPECT_TRUE(has(s.ask(get_request("/nothing")), "POST /v1/chat/completions"));
+}
+
+TEST(Server, ShowsASlotAtWork) {
+  Running s;
+  s.model.slow = true;
+  RawClient client(s.server->port());
+  client.send(
+      post_request("/v1/completions", R"({"prompt": "abc", "max_tokens": 3000, "stream": true})"));
+  std::string slots;
+  while (!has(slots, "\"has_next_token\":true")) slots = s.ask(get_request("/slots"));
+  EXPECT_TRUE(has(slots, "\"is_processing\":true")) << slots;
+  EXPECT_TRUE(has(slots, "\"prefill\":{\"read\":4,\"total\":4")) << slots;
+  client.close();
+  while (has(slots, "\"is_processing\":true")) slots = s.ask(get_request("/slots"));
+}
+
+TEST(Server, PagesOfTheGivenOriginMayUseIt) {
+  Running s("sesame", "http://app.example");
+  const std::string origin = "Origin: http://app.example\r\n";
+  const std::string asked =
+      s.ask("OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\n" + origin + "\r\n");
+  EXPECT_TRUE(has(asked, "204") && has(asked, "Allow-Headers: Authorization")) << asked;
+  const std::string got =
+      s.ask(get_request("/v1/models", origin + "Authorization: Bearer sesame\r\n"));
+  EXPECT_TRUE(has(got, "200 OK") && has(got, "Allow-Origin: http://app.example")) << got;
+  EXPECT_TRUE(has(s.ask(get_request("/v1/models", origin)), "401"));
+  const std::string other = s.ask(get_request("/v1/models", "Origin: http://other.example\r\n"));
+  EXPECT_TRUE(has(other, "403") && !has(other, "Allow-Origin")) << other;
+  EXPECT_TRUE(has(s.ask("OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\n"
+                        "Origin: http://other.example\r\n\r\n"),
+                  "403"));
 }
 
 TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {

@@ -128,8 +128,7 @@ TEST(AnswerReader, FindsSeveralCalls) {
     return "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"" + city +
            "\"}}\n</tool_call>";
   };
-  const Joined all =
-      read(renderer, {prompt.syntax, false}, call("Rome") + "\n" + call("Oslo"), 9);
+  const Joined all = read(renderer, {prompt.syntax, false}, call("Rome") + "\n" + call("Oslo"), 9);
   ASSERT_EQ(all.calls.size(), 2U);
   EXPECT_EQ(all.calls[1].arguments, "{\"city\": \"Oslo\"}");
   EXPECT_NE(all.calls[0].id, all.calls[1].id);

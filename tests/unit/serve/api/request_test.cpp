@@ -160,9 +160,8 @@ TEST(Request, ReadsTools) {
   EXPECT_EQ(bad(R"("tool_choice": "required")"), "tool_choice");
   EXPECT_EQ(bad(tools + R"(, "tool_choice": "any")"), "tool_choice");
   EXPECT_EQ(bad(tools + R"(, "tool_choice": {"type": "function"})"), "tool_choice");
-  EXPECT_EQ(
-      bad(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "h"}})"),
-      "tool_choice");
+  EXPECT_EQ(bad(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "h"}})"),
+            "tool_choice");
   EXPECT_EQ(bad(tools + R"(, "parallel_tool_calls": 1)"), "parallel_tool_calls");
   EXPECT_EQ(bad(tools + R"(, "grammar": "root ::= [a-z]")"), "grammar");
   EXPECT_EQ(bad(tools + R"(, "response_format": {"type": "json_object"})"), "response_format");
@@ -222,8 +221,7 @@ TEST(Request, ReadsSchemas) {
   EXPECT_EQ(bad(R"("response_format": {"type": "json_schema"})"), "response_format.json_schema");
   EXPECT_EQ(bad(R"("response_format": {"type": "json_object", "schema": 5})"), "response_format");
   EXPECT_EQ(bad(R"("json_schema": [])"), "json_schema");
-  EXPECT_EQ(bad(R"("json_schema": {}, "response_format": {"type": "json_object"})"),
-            "json_schema");
+  EXPECT_EQ(bad(R"("json_schema": {}, "response_format": {"type": "json_object"})"), "json_schema");
   EXPECT_EQ(bad(R"("json_schema": {}, "grammar": "root ::= [a-z]")"), "grammar");
 }
 
@@ -360,8 +358,9 @@ TEST(Request, AcceptsValuesThatChangeNothing) {
       kLargest);
   EXPECT_EQ(r.ignored, (std::vector<std::string>{"mirostat_tau"}));
   EXPECT_TRUE(r.cache_prompt);
-  EXPECT_EQ(completion(R"({"prompt": "x", "repeat_penalty": 1.1, "repetition_penalty": 1.2})").field,
-            "repetition_penalty");
+  EXPECT_EQ(
+      completion(R"({"prompt": "x", "repeat_penalty": 1.1, "repetition_penalty": 1.2})").field,
+      "repetition_penalty");
   EXPECT_EQ(completion(R"({"prompt": "x", "echo": true, "logprobs": 1})").field, "echo");
   EXPECT_EQ(completion(R"({"prompt": "x", "best_of": 2})").field, "best_of");
   const std::string long_grammar = R"({"prompt": "x", "grammar": ")" + std::string(300000, 'a');

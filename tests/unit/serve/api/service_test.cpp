@@ -95,11 +95,55 @@ TEST(Service, MakesJobs) {
   EXPECT_EQ(status_of([&] { job(R"({"prompt": [999]})"); }), 400);
   EXPECT_EQ(status_of([&] { job(R"({"prompt": "a", "model": "other"})"); }), 404);
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
-  EXPECT_EQ(status_of([&] {
-              order_of(t.service, parse_request(t.service, chat, Route::chat), 1, {});
-            }),
-            400);
+  EXPECT_EQ(
+      status_of([&] { order_of(t.service, parse_request(t.service, chat, Route::chat), 1, {}); }),
+      400);
   EXPECT_NE(t.service.chat_trouble.find("no chat template"), std::string::npos);
+}
+
+TEST(Service, ResolvesWhatSamplingNeeds) {
+  ScriptedModel model({});
+  Trial t(model);
+  const auto order = [&](const std::string& more) {
+    return order_of(
+        t.service,
+        parse_request(t.service, R"({"prompt": "abc", )" + more + "}", Route::completion), 1, {});
+  };
+  const Sampling s =
+      order(R"("logit_bias": [["ab", 2], [5, false]], "repeat_last_n": -1)").job.sampling;
+  ASSERT_EQ(s.bias.size(), 3U);
+  EXPECT_EQ(s.bias[0], (std::pair<Token, float>{'a', 2.0F}));
+  EXPECT_EQ(s.bias[1], (std::pair<Token, float>{'b', 2.0F}));
+  EXPECT_EQ(s.bias[2].first, 5);
+  EXPECT_EQ(s.repeat_last_n, 2000);
+  EXPECT_EQ(order(R"("echo": true)").syntax.echo, "abc");
+  const auto refused = [&](const std::string& more) -> std::string {
+    try {
+      order(more);
+    } catch (const ApiError& error) {
+      return error.param + ": " + error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refused(R"("logit_bias": {"258": 1})").rfind("logit_bias: ", 0), 0U);
+  EXPECT_EQ(refused(R"("grammar": "root ::= x")").rfind("grammar: ", 0), 0U);
+  EXPECT_NE(refused(R"("grammar": "root ::= x")").find("'x'"), std::string::npos);
+  EXPECT_EQ(refused(R"("json_schema": {"type": "wizard"})").rfind("response_format: ", 0), 0U);
+  // The engine of this test has no grammars.
+  EXPECT_EQ(refused(R"("grammar": "root ::= [a-z]")").rfind("grammar: this model", 0), 0U);
+}
+
+TEST(Service, AnyModelNameIfTheServerSaysSo) {
+  ScriptedModel model({});
+  engine::ChatRenderer renderer;
+  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
+  ServerSettings s = settings();
+  const Service strict = make_service(model, ladder, renderer, s);
+  EXPECT_EQ(status_of([&] { check_model(strict, "gpt-9"); }), 404);
+  EXPECT_EQ(status_of([&] { check_model(strict, "scripted:latest"); }), 200);
+  s.any_model = true;
+  const Service open = make_service(model, ladder, renderer, s);
+  EXPECT_EQ(status_of([&] { check_model(open, "gpt-9"); }), 200);
 }
 
 TEST(Service, Replies) {
@@ -139,7 +183,8 @@ TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
   const Service service = make_service(model, ladder, renderer, s);
   s.timeout = std::chrono::seconds(-1);
   const Service late = make_service(model, ladder, renderer, s);
-  const CompletionRequest request = parse_request(service, R"({"prompt": "abc"})", Route::completion);
+  const CompletionRequest request =
+      parse_request(service, R"({"prompt": "abc"})", Route::completion);
   const std::string body = R"({"content": "abc"})";
   const auto gone = [] { return true; };
   EXPECT_EQ(order_of(service, request, 1, {}).job.prompt.size(), 4U);
