@@ -209,6 +209,7 @@ void read_tools(Fields& fields, ChatRequest& chat) {
       if (one.empty()) refuse("tool_choice", cat("names ", shown(name), ", which is not in tools"));
       tools = std::move(one);
       chat.tool_choice = "required";
+      chat.parallel_tool_calls = false;  // one call of that tool, unless more are asked for
     }
   }
   if (tools.empty() && chat.tool_choice == "required") {

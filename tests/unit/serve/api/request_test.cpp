@@ -141,6 +141,7 @@ TEST(Request, ReadsTools) {
   const ChatRequest named =
       read(R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})");
   EXPECT_EQ(named.tool_choice, "required");
+  EXPECT_EQ(named.parallel_tool_calls, false);
   EXPECT_EQ(named.tools.find("\"f\""), std::string::npos);
 
   const auto bad = [](const std::string& more) {
