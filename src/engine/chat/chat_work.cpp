@@ -4,8 +4,11 @@
 #include <chat.h>
 #include <json-schema-to-grammar.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "base/text.h"
 
@@ -111,18 +114,64 @@ void check_tools(const common_chat_templates_inputs& inputs, const common_chat_p
   }
 }
 
+// Where the definition of a rule is, up to the end of its line; npos, npos: nowhere. llama.cpp
+// writes one rule per line.
+std::pair<std::size_t, std::size_t> place_of(const std::string& gbnf, const std::string& rule) {
+  const std::string head = rule + " ::= ";
+  std::size_t at = gbnf.rfind(head, 0) == 0 ? 0 : gbnf.find("\n" + head);
+  if (at == std::string::npos) return {at, at};
+  at += head.size() + (gbnf[at] == '\n' ? 1 : 0);
+  return {at, std::min(gbnf.find('\n', at), gbnf.size())};
+}
+
+// The rules that the root of a lazy grammar chooses from: those that begin with a trigger.
+Strings calls_of(const std::string& gbnf) {
+  const auto [from, to] = place_of(gbnf, "root");
+  Strings names;
+  if (from == std::string::npos) return names;
+  std::istringstream words(gbnf.substr(from, to - from));
+  for (std::string word; words >> word;) {
+    if (word == "|") continue;
+    if (place_of(gbnf, word).first == std::string::npos) return {};  // more than a choice
+    names.push_back(word);
+  }
+  return names;
+}
+
+// The grammar of an answer that is a call, or calls, and nothing else. Unchanged if it has no such
+// rules.
+std::string only_calls(const std::string& gbnf, const Strings& calls, bool parallel) {
+  std::string choice;
+  const bool one = !parallel && std::count(calls.begin(), calls.end(), "tool-call") == 1;
+  for (const std::string& name : calls) {
+    if (place_of(gbnf, name).first == std::string::npos) continue;
+    // llama.cpp's rule for several calls, which it also has where only one is allowed.
+    if (one && name == "tool-calls") continue;
+    choice += choice.empty() ? name : " | " + name;
+  }
+  const auto [from, to] = place_of(gbnf, "root");
+  if (choice.empty() || from == std::string::npos) return gbnf;
+  return gbnf.substr(0, from) + choice + gbnf.substr(to);
+}
+
 // A call that is required has to come at once: llama.cpp's grammar for it allows any text before
-// the call, and small models then never get to it. The grammar of a call that may come describes
-// nothing but calls. Models that think first keep the other one.
-void require_call(const common_chat_templates* templates, common_chat_templates_inputs inputs,
-                  common_chat_params& chat) {
-  if (inputs.tool_choice != COMMON_CHAT_TOOL_CHOICE_REQUIRED || thinks(chat)) return;
+// the call, and small models then never get to it. Models that think first keep that grammar. True
+// if it was changed.
+bool narrow_to_calls(const common_chat_templates* templates, common_chat_templates_inputs inputs,
+                     common_chat_params& chat) {
+  const bool parallel = inputs.parallel_tool_calls;
+  if (inputs.tool_choice != COMMON_CHAT_TOOL_CHOICE_REQUIRED) {
+    if (chat.grammar_lazy)
+      chat.grammar = only_calls(chat.grammar, calls_of(chat.grammar), parallel);
+    return false;
+  }
+  if (thinks(chat) || chat.grammar_lazy) return false;
   inputs.tool_choice = COMMON_CHAT_TOOL_CHOICE_AUTO;
   const common_chat_params optional = common_chat_templates_apply(templates, inputs);
-  if (!optional.grammar_lazy || optional.grammar.empty()) return;
-  chat.grammar = optional.grammar;
-  chat.grammar_lazy = false;
-  chat.grammar_triggers.clear();
+  if (!optional.grammar_lazy) return false;
+  const std::string before = chat.grammar;
+  chat.grammar = only_calls(before, calls_of(optional.grammar), parallel);
+  return chat.grammar != before;
 }
 
 std::string prepare(const Strings& request) {
@@ -131,11 +180,11 @@ std::string prepare(const Strings& request) {
   const ordered_json from = ordered_json::parse(request.at(5));
   const auto inputs = inputs_of(from, caps["supports_parallel_tool_calls"]);
   common_chat_params chat = common_chat_templates_apply(templates.get(), inputs);
-  const std::string told = chat.grammar;
   const bool tools = !inputs.tools.empty() && inputs.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
+  bool begins_with_call = false;
   if (tools) {
     check_tools(inputs, chat, caps);
-    require_call(templates.get(), inputs, chat);
+    begins_with_call = narrow_to_calls(templates.get(), inputs, chat);
   }
   if (!chat.grammar.empty()) {
     if (chat.grammar.size() > kLongestGrammar) {
@@ -172,7 +221,7 @@ std::string prepare(const Strings& request) {
                       {"lazy", chat.grammar_lazy},
                       {"words", words},
                       {"patterns", patterns},
-                      {"begun", chat.grammar == told ? chat.generation_prompt : std::string()},
+                      {"begun", begins_with_call ? std::string() : chat.generation_prompt},
                       {"shown", chat.preserved_tokens},
                       {"stops", chat.additional_stops},
                       {"syntax", plain ? std::string() : syntax.dump()}}

@@ -64,7 +64,7 @@
       model: body.model, stream: true, stream_options: { include_usage: true },
       temperature: Number(at("temperature").value), max_tokens: Number(at("tokens").value)
     };
-    if (chat) request.messages = said;
+    if (chat) Object.assign(request, { messages: said, reasoning_format: "none" });
     else request.prompt = said.map(m => m.content).join("");
     const headers = { "Content-Type": "application/json" };
     if (at("key").value) headers.Authorization = "Bearer " + at("key").value;

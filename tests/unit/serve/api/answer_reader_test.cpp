@@ -142,6 +142,15 @@ TEST(AnswerReader, ReadsWhatItCan) {
   const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
   EXPECT_FALSE(prompt.lazy || prompt.grammar.empty());
   EXPECT_TRUE(prompt.begun.empty());  // the grammar begins with the call
+  EXPECT_NE(prompt.grammar.find("root ::= tool-call | tool-calls\n"), std::string::npos)
+      << prompt.grammar;
+  EXPECT_EQ(prompt.grammar.find("tool-call?"), std::string::npos) << prompt.grammar;
+  for (const char* choice : {"required", "auto"}) {
+    in.tool_choice = choice;
+    in.parallel_tool_calls = false;
+    const std::string one = renderer.prepare(kChat, in, kLimit).grammar;
+    EXPECT_NE(one.find("root ::= tool-call\n"), std::string::npos) << one;
+  }
   const Joined cut = read(renderer, {prompt.syntax, false},
                           "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Ro", 6);
   ASSERT_EQ(cut.calls.size(), 1U);
