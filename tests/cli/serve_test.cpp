@@ -17,5 +17,19 @@ TEST(ServeCommand, EmptyKeyFileIsRefused) {
   EXPECT_EQ(run_command("serve " MRROPE_TINY_MODEL " --dry-run").exit_code, 0);
 }
 
+TEST(ServeCommand, OriginsAndNamesAreChecked) {
+  const std::string serve = "serve " MRROPE_TINY_MODEL " --dry-run ";
+  for (const char* bad :
+       {"--cors ''", "--cors localhost:3000", "--cors http://", "--cors http://localhost:3000/",
+        "--cors http://a,http://b", "--alias ''"}) {
+    const CommandResult r = run_command(serve + bad);
+    EXPECT_EQ(r.exit_code, 2) << bad << r.err;
+    EXPECT_NE(r.err.find(std::string(bad).substr(0, 6)), std::string::npos) << r.err;
+  }
+  for (const char* good : {"--cors '*'", "--cors https://app.example", "--alias gpt --any-model"}) {
+    EXPECT_EQ(run_command(serve + good).exit_code, 0) << good;
+  }
+}
+
 }  // namespace
 }  // namespace mrrope

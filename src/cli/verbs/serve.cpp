@@ -32,6 +32,8 @@ struct ServeFlags {
   std::int64_t timeout = 3600;
   std::string key_file;
   std::string alias;
+  bool has_alias = false;
+  bool has_cors = false;
   bool has_key = false;  // also with an empty name
   bool json = false;
   bool dry_run = false;
@@ -51,6 +53,18 @@ std::string read_key(const std::string& path) {
                 "write one: head -c 24 /dev/urandom | base64 > key.txt");
   }
   return key;
+}
+
+// What a browser sends as Origin: no path, no slash at the end.
+void check_origin(const std::string& origin) {
+  const std::size_t scheme = origin.rfind("http://", 0) == 0    ? 7
+                             : origin.rfind("https://", 0) == 0 ? 8
+                                                                : 0;
+  const bool whole = scheme > 0 && origin.size() > scheme &&
+                     origin.find_first_of("/ ,", scheme) == std::string::npos;
+  if (origin == "*" || whole) return;
+  throw Error(ErrorKind::usage, cat("--cors ", origin, " is not an origin"),
+              "give scheme, host and port without a path, such as http://localhost:3000, or '*'");
 }
 
 // Each conversation has room for `ctx` tokens of its own.
@@ -85,6 +99,11 @@ void run_serve(ServeFlags flags) {
   LadderChoice choice = choose_ladder(flags.extension, facts.geometry, ctx, "serve");
   serve::ServerSettings& server = flags.server;
   if (flags.has_key) server.key = read_key(flags.key_file);
+  if (flags.has_cors) check_origin(server.cors);
+  if (flags.has_alias && flags.alias.empty()) {
+    throw Error(ErrorKind::usage, "--alias is empty",
+                "give a name, or remove --alias to use that of the file");
+  }
   server.timeout = std::chrono::seconds(flags.timeout);
   server.parallel = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
   const engine::LocalOptions engine = with_room(flags.engine, ctx, server.parallel);
@@ -160,13 +179,16 @@ void add_serve(CLI::App& app) {
   const CLI::Option* key =
       verb->add_option("--api-key-file", flags->key_file, "File with the API key on its first line")
           ->type_name("FILE");
-  verb->add_option("--alias", flags->alias, "Name of the model for clients (default: its file's)")
-      ->type_name("NAME");
+  const CLI::Option* alias = verb->add_option("--alias", flags->alias,
+                                              "Name of the model for clients (default: its file's)")
+                                 ->type_name("NAME");
   verb->add_flag("--any-model", flags->server.any_model,
                  "Answer requests for any model name; others get status 404");
-  verb->add_option("--cors", flags->server.cors,
-                   "Allow web pages of this origin, such as http://localhost:3000, or * for all")
-      ->type_name("ORIGIN");
+  const CLI::Option* cors =
+      verb->add_option(
+              "--cors", flags->server.cors,
+              "Allow web pages of this origin, such as http://localhost:3000, or * for all")
+          ->type_name("ORIGIN");
   add_engine(*verb, flags->engine);
   verb->add_flag("--json", flags->json, "Print the address as JSON");
   verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop");
@@ -177,8 +199,10 @@ void add_serve(CLI::App& app) {
       "  mrrope serve model.gguf --ctx 32k --host 0.0.0.0 --api-key-file key.txt\n"
       "The printed address also has a page to chat with the model. Ctrl-C or SIGTERM lets running\n"
       "answers finish; a second one quits at once.");
-  verb->callback([flags, key] {
+  verb->callback([flags, key, alias, cors] {
     flags->has_key = key->count() > 0;
+    flags->has_alias = alias->count() > 0;
+    flags->has_cors = cors->count() > 0;
     run_serve(*flags);
   });
 }

@@ -234,6 +234,9 @@ void read_chat_options(Fields& fields, CompletionRequest& request) {
   if (calls && !request.sampling.grammar.text.empty()) {
     refuse("grammar", "is given beside tools: give one of them, or tool_choice none");
   }
+  if (calls && request.sampling.ignore_end) {
+    refuse("ignore_eos", "is true, but an answer with tool calls ends after them");
+  }
   ordered_json variables = ordered_json::object();
   if (const ordered_json* given = fields.object("chat_template_kwargs")) variables = *given;
   const ordered_json thinking = variables.value("enable_thinking", ordered_json(true));

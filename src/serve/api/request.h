@@ -56,7 +56,8 @@ struct CompletionRequest {
   std::optional<std::int64_t> length;  // max_tokens
   Sampling sampling;
   std::vector<Bias> bias;
-  std::string schema;  // JSON: what the answer has to match; empty: anything
+  std::string schema;        // JSON: what the answer has to match; empty: anything
+  std::string schema_field;  // where it was given
   bool has_seed = false;
   int answers = 1;  // n
   std::vector<std::string> stop;

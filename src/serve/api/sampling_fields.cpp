@@ -129,6 +129,7 @@ std::string schema_text(const ordered_json& schema, const std::string& field) {
 void read_schema(Fields& fields, CompletionRequest& request) {
   if (const ordered_json* schema = fields.find("json_schema")) {
     request.schema = schema_text(*schema, "json_schema");
+    request.schema_field = "json_schema";
   }
   if (const ordered_json* format = fields.object("response_format")) {
     const ordered_json type = format->value("type", ordered_json("text"));
@@ -152,10 +153,15 @@ void read_schema(Fields& fields, CompletionRequest& request) {
         refuse("json_schema", "is given beside 'response_format': give one of them");
       }
       request.schema = schema_text(schema, "response_format");
+      request.schema_field = "response_format";
     }
   }
-  if (!request.schema.empty() && !request.sampling.grammar.text.empty()) {
+  const bool grammar = !request.sampling.grammar.text.empty();
+  if (!request.schema.empty() && grammar) {
     refuse("grammar", "is given beside a JSON schema: give one of them");
+  }
+  if (request.sampling.ignore_end && (grammar || !request.schema.empty())) {
+    refuse("ignore_eos", "is true, but an answer with a grammar or a schema ends where that does");
   }
 }
 

@@ -104,12 +104,8 @@ auto about(const char* field, const char* what, const char* code, const Act& act
   }
 }
 
-const char* schema_field(const CompletionRequest& request) {
-  return request.dialect == Dialect::ollama ? "format" : "response_format";
-}
-
 std::string schema_grammar(const Service& service, const CompletionRequest& request) {
-  return about(schema_field(request), "the JSON schema cannot be used", "invalid_schema",
+  return about(request.schema_field.c_str(), "the JSON schema cannot be used", "invalid_schema",
                [&] { return service.renderer.schema_grammar(request.schema, kTemplateLimit); });
 }
 

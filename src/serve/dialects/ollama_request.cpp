@@ -44,6 +44,7 @@ void read_options(Fields& fields, CompletionRequest& request, std::int64_t conte
 void read_format(Fields& fields, CompletionRequest& request) {
   const ordered_json* format = fields.find("format");
   if (format == nullptr || *format == "") return;
+  request.schema_field = "format";
   if (*format == "json") {
     request.schema = schema_text(ordered_json::object(), "format");
   } else if (format->is_object()) {

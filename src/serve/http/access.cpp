@@ -26,6 +26,11 @@ bool needs_no_key(const std::string& path) {
   return std::find(kOpen.begin(), kOpen.end(), path) != kOpen.end();
 }
 
+bool asks_before(const httplib::Request& request) {
+  static const std::string kAsks = "OPTIONS";
+  return kAsks == request.method;
+}
+
 bool is_allowed_origin(const AccessRules& rules, const httplib::Request& request) {
   const std::string origin = request.get_header_value("Origin");
   return !origin.empty() && (rules.cors == "*" || rules.cors == origin);
@@ -34,7 +39,7 @@ bool is_allowed_origin(const AccessRules& rules, const httplib::Request& request
 }  // namespace
 
 bool is_preflight(const AccessRules& rules, const httplib::Request& request) {
-  return request.method == "OPTIONS" && is_allowed_origin(rules, request);
+  return asks_before(request) && is_allowed_origin(rules, request);
 }
 
 void allow_origin(const AccessRules& rules, const httplib::Request& request,
@@ -42,7 +47,7 @@ void allow_origin(const AccessRules& rules, const httplib::Request& request,
   if (!is_allowed_origin(rules, request)) return;
   response.set_header("Access-Control-Allow-Origin", rules.cors);
   response.set_header("Vary", "Origin");
-  if (request.method != "OPTIONS") return;
+  if (!asks_before(request)) return;
   response.set_header("Access-Control-Allow-Methods", "GET, POST");
   response.set_header("Access-Control-Allow-Headers", "Authorization, Content-Type");
   response.set_header("Access-Control-Max-Age", "600");

@@ -166,6 +166,7 @@ TEST(Request, ReadsTools) {
   EXPECT_EQ(bad(tools + R"(, "parallel_tool_calls": 1)"), "parallel_tool_calls");
   EXPECT_EQ(bad(tools + R"(, "grammar": "root ::= [a-z]")"), "grammar");
   EXPECT_EQ(bad(tools + R"(, "response_format": {"type": "json_object"})"), "response_format");
+  EXPECT_EQ(bad(tools + R"(, "ignore_eos": true)"), "ignore_eos");
   EXPECT_EQ(bad(R"("functions": [{"name": "f"}])"), "functions");
   EXPECT_EQ(bad(R"("function_call": {"name": "f"})"), "function_call");
 }
@@ -224,12 +225,14 @@ TEST(Request, ReadsSchemas) {
   EXPECT_EQ(bad(R"("json_schema": [])"), "json_schema");
   EXPECT_EQ(bad(R"("json_schema": {}, "response_format": {"type": "json_object"})"), "json_schema");
   EXPECT_EQ(bad(R"("json_schema": {}, "grammar": "root ::= [a-z]")"), "grammar");
+  EXPECT_EQ(bad(R"("json_schema": {}, "ignore_eos": true)"), "ignore_eos");
+  EXPECT_EQ(bad(R"("grammar": "root ::= [a-z]", "ignore_eos": true)"), "ignore_eos");
 }
 
 TEST(Request, ReadsSampling) {
   const CompletionRequest r = parse_completion(
       R"({"prompt": "x", "frequency_penalty": 0.5, "presence_penalty": -1, "repetition_penalty": 1.2,
-          "repeat_last_n": -1, "typical_p": 0.7, "grammar": "root ::= \"a\"", "ignore_eos": true,
+          "repeat_last_n": -1, "typical_p": 0.7, "grammar": "root ::= \"a\"",
           "logit_bias": {"17": -100, "5": false, "word": 2}, "n": 3, "echo": true,
           "max_tokens": -1, "return_progress": true, "best_of": 3})",
       kLargest);
@@ -240,7 +243,8 @@ TEST(Request, ReadsSampling) {
   EXPECT_EQ(s.repeat_last_n, -1);
   EXPECT_EQ(s.typical_p, 0.7);
   EXPECT_EQ(s.grammar.text, "root ::= \"a\"");
-  EXPECT_TRUE(s.ignore_end);
+  EXPECT_TRUE(
+      parse_completion(R"({"prompt": "x", "ignore_eos": true})", kLargest).sampling.ignore_end);
   ASSERT_EQ(r.bias.size(), 3U);
   EXPECT_EQ(r.bias[0].token, 17);
   EXPECT_EQ(r.bias[0].value, -100);

@@ -128,7 +128,7 @@ TEST(Service, ResolvesWhatSamplingNeeds) {
   EXPECT_EQ(refused(R"("logit_bias": {"258": 1})").rfind("logit_bias: ", 0), 0U);
   EXPECT_EQ(refused(R"("grammar": "root ::= x")").rfind("grammar: ", 0), 0U);
   EXPECT_NE(refused(R"("grammar": "root ::= x")").find("'x'"), std::string::npos);
-  EXPECT_EQ(refused(R"("json_schema": {"type": "wizard"})").rfind("response_format: ", 0), 0U);
+  EXPECT_EQ(refused(R"("json_schema": {"type": "wizard"})").rfind("json_schema: ", 0), 0U);
   // The engine of this test has no grammars.
   EXPECT_EQ(refused(R"("grammar": "root ::= [a-z]")").rfind("grammar: this model", 0), 0U);
 }
