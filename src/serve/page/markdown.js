@@ -63,8 +63,23 @@ const markdown = (() => {
   function inline(text) {
     const out = [], open = [];  // open: {mark, at} with the place in out
     const ends = text.includes("`") ? codeEnds(text) : null;
-    let at = 0;
+    let at = 0, joins = false;  // joins: the last of out is text that more can be added to
+    const put = more => {
+      if (joins) out[out.length - 1] += more;
+      else out.push(more);
+      joins = true;
+    };
+    const putNode = node => {
+      out.push(node);
+      joins = false;
+    };
+    const putMark = mark => {
+      if (open.length === OPENED) open.shift();
+      open.push({ mark, at: out.length });
+      putNode(mark);
+    };
     const wrap = (from, node) => {
+      joins = false;
       for (const child of out.splice(from + 1)) node.append(child);
       out[from] = node;
     };
@@ -72,23 +87,23 @@ const markdown = (() => {
       special.lastIndex = at;
       const found = special.exec(text);
       const place = found ? found.index : text.length;
-      if (place > at) out.push(text.slice(at, place));
+      if (place > at) put(text.slice(at, place));
       if (!found) break;
       at = place;
       const c = text[at];
       if (c === "\\") {
         const next = text[at + 1] ?? "";
-        out.push(bare.includes(next) ? next : c + next);
+        put(bare.includes(next) ? next : c + next);
         at += 1 + next.length;
       } else if (c === "`") {
         const size = runLength(text, at), end = ends.get(at);
         if (end === undefined) {
-          out.push(text.slice(at, at += size));
+          put(text.slice(at, at += size));
           continue;
         }
         const inside = text.slice(at + size, end).replaceAll("\n", " ");
         const padded = inside.length > 2 && inside.startsWith(" ") && inside.endsWith(" ");
-        out.push(make("code", "", padded ? inside.slice(1, -1) : inside));
+        putNode(make("code", "", padded ? inside.slice(1, -1) : inside));
         at = end + size;
       } else if (c === "h") {
         webAddress.lastIndex = at;
@@ -98,12 +113,11 @@ const markdown = (() => {
                (end > 0 && raw[end - 1] === ")" && !raw.includes("("))) --end;
         const href = end > 8 && !open.some(o => o.mark === "[") ? safeAddress(raw.slice(0, end)) : null;
         const shown = href ? raw.slice(0, end) : "http";
-        out.push(href ? link(href, [shown]) : shown);
+        if (href) putNode(link(href, [shown]));
+        else put(shown);
         at += shown.length;
       } else if (c === "[") {
-        if (open.length === OPENED) open.shift();
-        open.push({ mark: "[", at: out.length });
-        out.push("[");
+        putMark("[");
         ++at;
       } else if (c === "]") {
         const from = open.findLastIndex(o => o.mark === "[");
@@ -122,13 +136,13 @@ const markdown = (() => {
             continue;
           }
         }
-        out.push("]");
+        put("]");
         ++at;
       } else {
         // * ** *** and the same of _, and ~~; longer runs mean nothing.
         const run = runLength(text, at);
         if (run > 3) {
-          out.push(text.slice(at, at += run));
+          put(text.slice(at, at += run));
           continue;
         }
         const size = run === 3 && open.at(-1)?.mark === c ? 1 : Math.min(run, 2);
@@ -139,17 +153,15 @@ const markdown = (() => {
         const from = closes ? open.findLastIndex(o => o.mark === mark) : -1;
         at += size;
         if (mark === "~") {
-          out.push(mark);
+          put(mark);
         } else if (from >= 0 && open[from].at < out.length - 1) {
           const start = open[from].at;
           open.length = from;
           wrap(start, make(c === "~" ? "s" : size === 2 ? "strong" : "em"));
+        } else if (opens) {
+          putMark(mark);
         } else {
-          if (opens) {
-            if (open.length === OPENED) open.shift();
-            open.push({ mark, at: out.length });
-          }
-          out.push(mark);
+          put(mark);
         }
       }
     }

@@ -25,6 +25,10 @@
   const duration = s => s < 60 ? Math.ceil(s) + " s" : Math.floor(s / 60) + " min " + Math.round(s % 60) + " s";
   const atEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 40;
   const toEnd = () => { log.scrollTop = log.scrollHeight; };
+  // The end stays in view when the window or the parts below become larger or smaller.
+  let following = true;
+  log.addEventListener("scroll", () => { following = atEnd(); });
+  new ResizeObserver(() => { if (following) toEnd(); }).observe(log);
 
   // ---- Messages
 
@@ -292,14 +296,14 @@
     const request = requestOf(goesOn);
     const message = goesOn ? mine.said.at(-1) : { role: "assistant", content: "", reasoning: "", end: "", length: 0, files: [] };
     let view = goesOn ? views.at(-1) : null;
-    let first = 0, from = 0, told = false, timer = 0, cost = 0;
+    let first = 0, from = 0, told = false, timer = 0, cost = 0, progress = null;
     trouble?.remove();
     setRunning(new AbortController());
     const { signal } = running;
     toEnd();
     // A short prompt is read before anyone could look at its progress.
     const wait = setTimeout(() => {
-      showProgress(null);
+      showProgress(progress);
       at("reading").hidden = false;
     }, 250);
 
@@ -319,8 +323,9 @@
       view = add(message);
     };
     const take = event => {
-      const progress = progressOf(event);
-      if (progress) {
+      const news = progressOf(event);
+      if (news) {
+        progress = news;
         showProgress(progress);
         if (!told && progress.left > 5) {
           told = true;
