@@ -350,9 +350,9 @@ class Progress(PageCase):
 
     def read_a_prompt(self, before):
         self.click("#fresh")
-        self.scripted.script(("wait", before), ("progress", (1000, 5000, 200, 1600)), ("wait", 2), "Now.")
+        self.scripted.script(("wait", before), ("progress", (1000, 5000, 200, 1600)), ("wait", 4), "Now.")
         self.begin("Read this")
-        self.wait("document.getElementById('readtext').textContent.includes('Reading')", "no progress")
+        self.wait("!reading.hidden && readtext.textContent.includes('Reading')", "no progress")
         self.assertEqual(self.text("readtext"),
                          "Reading the prompt: 800 of 4,800 tokens (and 200 cached), 500 tokens/s, 8 s left")
         self.assertEqual(self.page.run("[progress.value, progress.max]"), [800, 4800])
@@ -363,16 +363,16 @@ class Progress(PageCase):
 
     def test_comments_tell_it_too(self):
         self.scripted.script(("wait", 0.3), ("comment", {"read": 512, "total": 4096, "tokens_per_second": 40.0, "seconds_left": 89.6}),
-                             ("wait", 2), "Now.")
+                             ("wait", 4), "Now.")
         self.begin("Read this")
-        self.wait("document.getElementById('readtext').textContent.includes('Reading')", "no progress")
+        self.wait("!reading.hidden && readtext.textContent.includes('Reading')", "no progress")
         self.assertIn("512 of 4,096 tokens, 40 tokens/s, 1 min 30 s left", self.text("readtext"))
         self.done()
 
     def test_cancel_while_a_prompt_is_read(self):
         self.scripted.script(("progress", (100, 90000, 0, 1000)), ("wait", 30), "Never.")
         self.begin("Read all this")
-        self.wait("document.getElementById('readtext').textContent.includes('Reading')", "no progress")
+        self.wait("!reading.hidden && readtext.textContent.includes('Reading')", "no progress")
         self.click("#stop")
         self.done()
         self.assertTrue(self.scripted.hung_up.wait(10))
@@ -540,13 +540,21 @@ class Markdown(PageCase):
             "deep quotes": "\n".join("> " * i + "a" for i in range(440)), "fences": "```\n" * (size // 40),
             "lazy": "- a\n" + "b\n" * (size // 4), "tildes": "~~a" * (size // 3), "underscores": "_a_" * (size // 3),
         }
+        # Time of the processor: other work on the machine does not count.
+        self.page.call("Performance.enable", timeDomain="threadTicks")
+
+        def seconds():
+            return {m["name"]: m["value"] for m in self.page.call("Performance.getMetrics")["metrics"]}["ThreadTime"]
+
         for name, line in lines.items():
             with self.subTest(name):
-                milliseconds, deepest, length = self.page.run("""(text => {
-                  const box = document.createElement('div'), view = markdown.view(box), start = performance.now();
-                  for (const part of [1, 2, 3, 4]) view.grow(text.slice(0, part * text.length / 4));
+                before = seconds()
+                deepest, length = self.page.run("""(text => {
+                  const box = document.createElement('div'), view = markdown.view(box);
+                  view.grow(text.slice(0, text.length / 2));
+                  view.grow(text);
                   view.finish(text);
-                  const taken = performance.now() - start, walker = document.createTreeWalker(box);
+                  const walker = document.createTreeWalker(box);
                   let deepest = 0;
                   for (let depth = 0, node = box; node;) {
                     deepest = Math.max(deepest, depth);
@@ -554,8 +562,10 @@ class Markdown(PageCase):
                     else while (!walker.nextSibling()) if (--depth < 0 || !walker.parentNode()) break;
                     node = depth > 0 ? walker.currentNode : null;
                   }
-                  return [taken, deepest, box.textContent.length]; })(%s)""" % json.dumps(line))
-                self.assertLess(milliseconds, 5000)
+                  return [deepest, box.textContent.length]; })(%s)""" % json.dumps(line))
+                taken = seconds() - before
+                self.assertGreater(taken, 0)
+                self.assertLess(taken, 5)
                 self.assertLess(deepest, 64)
                 self.assertGreater(length, 0)
 
