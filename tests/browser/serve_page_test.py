@@ -728,8 +728,8 @@ class Layout(PageCase):
         self.assertEqual(self.page.run("document.activeElement.id"), "chats")
 
     def test_the_log_follows_unless_someone_reads_above(self):
-        self.answer("\n\n".join(["A paragraph."] * 80))
-        self.assertTrue(self.page.run("log.scrollHeight - log.scrollTop - log.clientHeight < 40"))
+        self.answer("\n\n".join(["A paragraph."] * 80), ("finish", "length"))
+        self.assertTrue(self.page.run("log.scrollHeight - log.scrollTop - log.clientHeight < 3"))
         self.scripted.script("One.\n\n", ("wait", 1), "Two.\n\n" * 30)
         self.begin("More")
         self.wait("document.querySelectorAll('.said.model').length > 1", "no answer begins")

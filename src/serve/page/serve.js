@@ -376,10 +376,9 @@
     clearTimeout(wait);
     clearTimeout(timer);
     at("reading").hidden = true;
-    const held = document.activeElement;
+    const held = document.activeElement, follow = atEnd();
     setRunning(null);
     if (chat !== mine) return void chats.save(mine);
-    const follow = atEnd();
     view?.grow(true);
     if (trouble?.isConnected) log.append(trouble);
     showActions();
