@@ -7,5 +7,9 @@ namespace mrrope::embedded {
 extern const char* const serve_html;
 extern const char* const serve_css;
 extern const char* const serve_js;
+extern const char* const markdown_js;
+extern const char* const context_js;
+extern const char* const chats_js;
+extern const char* const stream_js;
 
 }  // namespace mrrope::embedded

@@ -15,7 +15,6 @@
 #include "serve/api/metrics.h"
 #include "serve/api/service.h"
 #include "serve/dialects/ollama_replies.h"
-#include "serve/embedded.h"
 #include "serve/http/access.h"
 #include "serve/http/body.h"
 #include "serve/http/http_server.h"
@@ -246,7 +245,7 @@ struct ApiServer::State {
                     service.ladder),
          "text/html; charset=utf-8");
     text("/page.css", serve_style(), "text/css; charset=utf-8");
-    text("/page.js", embedded::serve_js, "text/javascript; charset=utf-8");
+    text("/page.js", serve_script(), "text/javascript; charset=utf-8");
     text("/chart.js", serve_chart_script(), "text/javascript; charset=utf-8");
   }
 

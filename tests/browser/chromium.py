@@ -125,7 +125,7 @@ class Page:
         """A file, or an address."""
         self.events.clear()
         text = str(path)
-        url = text if text.startswith("http:") else pathlib.Path(path).resolve().as_uri()
+        url = text if text.startswith(("http:", "about:")) else pathlib.Path(path).resolve().as_uri()
         self.call("Page.navigate", url=url)
         while "Page.loadEventFired" not in self.events:
             self.note(json.loads(self.socket.receive()))
@@ -149,14 +149,22 @@ class Page:
     def move(self, x, y):
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
-    def key(self, name):
-        more = {"text": "\r"} if name == "Enter" else {}
+    def key(self, name, shift=False):
+        more = {"text": "\r"} if name == "Enter" else {"text": " "} if name == " " else {}
+        if shift:
+            more["modifiers"] = 8
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name,
-                      windowsVirtualKeyCode={"Enter": 13, "Tab": 9, "Escape": 27}.get(name, 0), **more)
+                      windowsVirtualKeyCode={"Enter": 13, "Tab": 9, "Escape": 27, " ": 32}.get(name, 0), **more)
 
     def type(self, text):
         self.call("Input.insertText", text=text)
+
+    def choose_files(self, selector, *paths):
+        """As if these files were chosen in the dialog of a file input."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path) for path in paths])
 
     def screenshot(self, path, height=None):
         """The whole page, or its first `height` pixels."""

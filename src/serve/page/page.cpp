@@ -18,6 +18,7 @@ namespace mrrope::serve {
 namespace {
 
 constexpr std::size_t kMostCurves = 7;
+constexpr std::int64_t kAnswer = 1024;  // tokens of an answer where nothing else is asked for
 
 std::string scale_text(const Rung& rung) {
   return cat(significant(rung.plan.extension().scale, 4), "x");
@@ -78,17 +79,25 @@ std::string rung_table(const Ladder& ladder) {
 }  // namespace
 
 std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
-  std::string ends;  // of the rungs, for the bar
-  for (const Rung& rung : ladder.rungs()) ends += cat(ends.empty() ? "" : ",", rung.length);
+  // What the picture of the context needs of each rung: where it ends, its scale, the first token that
+  // is near, and what the distance to far tokens is divided by in the slowest pair.
+  std::string rungs;
+  for (const Rung& rung : ladder.rungs()) {
+    rungs += cat(rungs.empty() ? "" : ";", rung.length, ",",
+                 significant(rung.plan.extension().scale, 6), ",", rung.border, ",",
+                 significant(rung.plan.factor().back(), 6));
+  }
   const std::map<std::string, std::string> values = {
       {"MODEL", report::escaped(facts.model)},
       {"METHOD", report::escaped(facts.method)},
       {"CONTEXT", std::to_string(facts.context)},
       {"CONTEXT_TEXT", length_text(facts.context)},
+      {"WINDOW", std::to_string(facts.window)},
       {"WINDOW_TEXT", length_text(facts.window)},
       {"RUNGS", std::to_string(ladder.rungs().size())},
-      {"ENDS", ends},
-      {"SCALE", significant(ladder.rungs().front().plan.extension().scale, 4)},
+      {"RUNG_LIST", rungs},
+      {"NEAR", ladder.near() ? "yes" : "no"},
+      {"TOKENS", std::to_string(std::min(facts.context, kAnswer))},
       {"MODE", facts.chat ? "chat" : "completion"},
       {"PLACEHOLDER", facts.chat ? "Ask something" : "Start a text for the model to continue"},
       {"LADDER", rung_table(ladder)},
@@ -107,6 +116,11 @@ std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
 
 std::string serve_style() {
   return cat(report::chart_style(), embedded::page_css, embedded::serve_css);
+}
+
+std::string serve_script() {
+  return cat(embedded::markdown_js, embedded::context_js, embedded::chats_js, embedded::stream_js,
+             embedded::serve_js);
 }
 
 std::string serve_chart_script() { return embedded::page_js; }

@@ -20,6 +20,7 @@ struct PageFacts {
 
 std::string serve_page(const PageFacts& facts, const Ladder& ladder);
 std::string serve_style();
+std::string serve_script();
 // The values of a chart under the pointer, and the theme; shared with the report.
 std::string serve_chart_script();
 

@@ -1,154 +1,578 @@
 // The conversation: streams answers, and shows the place on the ladder while they arrive.
 "use strict";
 (() => {
+  const { make } = markdown, { number } = ladder, { events, progressOf } = stream;
   const at = id => document.getElementById(id);
-  const body = document.body.dataset;
-  const chat = body.mode === "chat";
-  const context = Number(body.context);
+  const body = document.body.dataset, root = document.documentElement;
+  const talks = body.mode === "chat";  // otherwise the model continues one text
   const log = at("log"), input = at("input"), send = at("send"), stop = at("stop");
-  const start = { length: 0, rung: 0, scale: Number(body.scale) };
-  let said = [];        // {role, content}; without a chat template, the pieces of one text
-  let running = null;   // AbortController of the running answer
+  const LARGEST = 32 << 20;   // bytes of a file: no server takes more
+  const PREVIEW = 20000;      // characters of a file that are shown
+  let chat;                   // the conversation on the page
+  let views = [];             // one for each message of it
+  let files = [];             // to be sent with the next message
+  let running = null;         // AbortController of the running answer
+  let trouble = null;         // node of the last error
 
-  for (const end of body.ends.split(",").map(Number).slice(0, -1)) {
-    const mark = document.createElement("i");
-    mark.style.left = 100 * end / context + "%";
-    at("bar").append(mark);
-  }
+  const button = (text, act, label) => {
+    const node = make("button", "", text);
+    node.type = "button";
+    if (label) node.setAttribute("aria-label", label);
+    node.addEventListener("click", act);
+    return node;
+  };
+  const say = text => { at("spoken").textContent = text; };
+  const duration = s => s < 60 ? Math.ceil(s) + " s" : Math.floor(s / 60) + " min " + Math.round(s % 60) + " s";
+  const atEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 40;
+  const toEnd = () => { log.scrollTop = log.scrollHeight; };
+  // The end stays in view when the window or the parts below become larger or smaller.
+  let following = true;
+  log.addEventListener("scroll", () => { following = atEnd(); });
+  new ResizeObserver(() => { if (following) toEnd(); }).observe(log);
 
-  function show(role, text) {
-    const block = document.createElement("p");
-    block.className = "said " + { user: "you", assistant: "model", trouble: "trouble" }[role];
-    const who = document.createElement("b");
-    who.textContent = { user: "You", assistant: "Model", trouble: "Error" }[role];
-    const content = document.createElement("span");
-    content.textContent = text;
-    block.append(who, content);
-    log.append(block);
-    log.scrollTop = log.scrollHeight;
-    return content;
-  }
+  // ---- Messages
 
-  function showPlace(where) {
-    at("length").textContent = where.length;
-    at("rung").textContent = where.rung + 1;
-    at("scale").textContent = Number(where.scale.toPrecision(4));
-    at("fill").style.width = Math.min(100, 100 * where.length / context) + "%";
-    at("bar").setAttribute("aria-label", where.length + " of " + context + " tokens, rung " + (where.rung + 1));
-    for (const row of at("ladder").querySelectorAll("tbody tr")) {
-      const here = Number(row.dataset.rung) === where.rung;
-      if (here && !row.classList.contains("here")) row.scrollIntoView({ block: "nearest" });
-      row.classList.toggle("here", here);
+  async function copy(text, node) {
+    let done = true;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // Pages from another machine without TLS have no clipboard; selecting and copying works there.
+      const area = make("textarea", "hidden");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      done = document.execCommand("copy");
+      area.remove();
+      node.focus();
     }
+    const before = node.dataset.text ??= node.textContent;
+    node.textContent = done ? "Copied" : "Not copied";
+    say(done ? "Copied" : "The browser does not allow copying");
+    setTimeout(() => { node.textContent = before; }, 1500);
   }
 
-  const seconds = s => s < 60 ? Math.ceil(s) + " s" : Math.floor(s / 60) + " min " + Math.ceil(s % 60) + " s";
+  function fileNode(file) {
+    const node = make("details", "file", [make("summary", "", file.name + ", " + number(file.tokens) + " tokens")]);
+    node.addEventListener("toggle", () => {
+      if (node.children.length > 1) return;
+      const rest = file.text.length - PREVIEW;
+      const text = make("pre", "", file.text.slice(0, PREVIEW) + (rest > 0 ? "\n... and " + number(rest) + " more characters" : ""));
+      text.tabIndex = 0;
+      node.append(text);
+    });
+    return node;
+  }
 
-  // Events of a stream, one by one. Comments with an object tell how far a long prompt is read.
-  async function* events(response) {
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let held = "";
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      held += value;
-      for (let end; (end = held.indexOf("\n\n")) >= 0; held = held.slice(end + 2)) {
-        const data = held.slice(0, end).replace(/^(data)?: /, "");
-        if (data.startsWith("{")) yield JSON.parse(data);
+  const endings = {
+    length: m => m.length >= ladder.context ? "Cut off: the context of " + number(ladder.context) + " tokens is full."
+                                            : "Cut off: the answer reached its longest length (Settings).",
+    stopped: () => "Stopped.",
+    broken: () => "The answer ended with an error."
+  };
+
+  function viewOf(message) {
+    const user = message.role === "user";
+    const node = make("article", "said " + (user ? "you" : "model"), make("h3", "who", user ? "You" : "Model"));
+    const text = make("div", talks && !user ? "text" : "text plain");
+    const note = make("p", "note"), actions = make("div", "actions");
+    const rendered = talks && !user ? markdown.view(text) : null;
+    let thinking = null;
+    for (const file of message.files) node.append(fileNode(file));
+    node.append(text, note, actions);
+    if (user && message.content.length > 1500) text.tabIndex = 0;  // it scrolls
+
+    function grow(done) {
+      if (message.reasoning) {
+        if (!thinking) {
+          thinking = make("details", "thinking", [make("summary"), make("div", "plain")]);
+          text.before(thinking);
+        }
+        thinking.firstChild.textContent = done || message.content ? "Reasoning" : "Reasoning ...";
+        thinking.lastChild.textContent = message.reasoning;
       }
+      if (!rendered) text.textContent = message.content;
+      else if (done) rendered.finish(message.content);
+      else rendered.grow(message.content);
+      note.textContent = done ? endings[message.end]?.(message) ?? "" : "";
     }
+    return { node, message, text, actions, grow };
   }
 
-  async function answer() {
-    const request = {
-      model: body.model, stream: true, stream_options: { include_usage: true },
-      temperature: Number(at("temperature").value), max_tokens: Number(at("tokens").value)
+  function add(message) {
+    const view = viewOf(message);
+    views.push(view);
+    log.append(view.node);
+    return view;
+  }
+
+  // What can be done with each message depends on which one is the last, and on whether an answer is running.
+  function showActions() {
+    views.forEach((view, i) => {
+      const { message, actions } = view, last = i === views.length - 1, model = message.role === "assistant";
+      const what = model ? "the answer" : "your message";
+      const buttons = [];
+      if (model) {
+        const node = button("Copy", () => copy(message.content, node), "Copy the answer");
+        buttons.push(node);
+      }
+      if (!running) {
+        buttons.push(button("Edit", () => edit(i), "Edit " + what));
+        if (last && model) buttons.push(button("Regenerate", () => { cutTo(i); answer(); }, "Regenerate the answer"));
+        if (last && !model) buttons.push(button("Ask again", () => answer()));
+        // Reasoning is not sent back, so an answer that had some cannot go on from where it was.
+        if (last && model && !message.reasoning && ["length", "stopped", "broken"].includes(message.end) && message.length < ladder.context) {
+          buttons.push(button("Continue", () => answer(true), "Continue the answer"));
+        }
+      }
+      actions.replaceChildren(...buttons);
+    });
+  }
+
+  // Keeps the messages before this one.
+  function cutTo(index) {
+    for (const view of views.splice(index)) view.node.remove();
+    chat.said.length = index;
+    showPlace();
+  }
+
+  function edit(index) {
+    const { node, message, text, actions } = views[index], user = message.role === "user";
+    const area = make("textarea", "editor");
+    area.value = message.content;
+    area.rows = Math.min(12, message.content.split("\n").length + 1);
+    area.setAttribute("aria-label", user ? "Your message" : "The answer");
+    const back = () => {
+      area.remove();
+      text.hidden = false;
+      showActions();
     };
-    if (chat) Object.assign(request, { messages: said, reasoning_format: "none" });
-    else request.prompt = said.map(m => m.content).join("");
+    const save = () => {
+      if (user && !area.value.trim() && !message.files.length) return;
+      const changed = { ...message, content: area.value };
+      if (user) {
+        cutTo(index);
+        chat.said.push(changed);
+        add(changed).grow(true);
+        answer();
+        input.focus();
+      } else {
+        chat.said[index] = changed;
+        const view = viewOf(changed);
+        view.grow(true);
+        node.replaceWith(view.node);
+        views[index] = view;
+        keep();
+        showActions();
+        view.actions.querySelector("button")?.focus();
+      }
+    };
+    area.addEventListener("keydown", event => {
+      if (event.key === "Escape") {
+        back();
+        [...actions.children].find(b => b.textContent === "Edit")?.focus();
+      } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing && user) {
+        save();
+      } else {
+        return;
+      }
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    const accept = button(user ? "Send from here" : "Save", save);
+    accept.className = "main";
+    actions.replaceChildren(accept, button("Cancel", back));
+    text.hidden = true;
+    text.after(area);
+    area.focus();
+  }
+
+  function showTrouble(message) {
+    trouble?.remove();
+    trouble = make("article", "said trouble", [make("h3", "who", "Error"), make("div", "text plain", message)]);
+    trouble.setAttribute("role", "alert");
+    log.append(trouble);
+    toEnd();
+  }
+
+  // ---- The conversation
+
+  const lengthNow = () => chat.said.findLast(m => m.length > 0)?.length ?? 0;
+  const showPlace = (planned = 0) => ladder.show(ladder.place(lengthNow()), planned);
+
+  function keep() {
+    const asked = chat.said.find(m => m.role === "user");
+    chat.title = asked ? (asked.content.trim() || asked.files[0]?.name || "").slice(0, 60) : "";
+    chat.time = Date.now();
+    if (chat.said.length && !chats.save(chat)) say("This conversation is too long for the browser to keep over a reload");
+    listChats();
+  }
+
+  function listChats() {
+    const others = chats.list();
+    if (!others.some(c => c.id === chat.id)) others.unshift(chat);
+    at("chats").replaceChildren(...others.map(({ id, title }) => {
+      const option = make("option", "", title.replace(/\s+/g, " ") || "New conversation");
+      option.value = id;
+      option.selected = id === chat.id;
+      return option;
+    }));
+    at("delete").disabled = others.length === 1 && !chat.said.length;
+  }
+
+  function open(next) {
+    if (running) running.abort();
+    chat = next;
+    views = [];
+    log.replaceChildren();
+    for (const message of chat.said) add(message).grow(true);
+    at("system").value = chat.system;
+    at("speed").textContent = at("read").textContent = "-";
+    chats.keep("current", chat.id, true);
+    showActions();
+    showPlace();
+    showSettings();
+    listChats();
+    forecast();
+    toEnd();
+  }
+
+  const fresh = () => open(chats.fresh(talks ? String(chats.kept("settings")?.system ?? "") : ""));
+
+  function contentOf({ content, files: sent }) {
+    return sent.map(f => (talks ? "File " + f.name + ":\n\n" : "") + f.text + (talks ? "\n\n" : "")).join("") + content;
+  }
+
+  function requestOf(goesOn) {
+    const request = {
+      model: body.model, stream: true, stream_options: { include_usage: true }, return_progress: true,
+      temperature: Number(at("temperature").value), max_tokens: Math.floor(Number(at("tokens").value)) || -1
+    };
+    if (!talks) return { ...request, prompt: chat.said.map(contentOf).join("") };
+    request.messages = chat.said.map(m => ({ role: m.role, content: contentOf(m) }));
+    if (chat.system.trim()) request.messages.unshift({ role: "system", content: chat.system });
+    if (goesOn) request.continue_final_message = true;
+    return request;
+  }
+
+  async function post(path, request, signal) {
     const headers = { "Content-Type": "application/json" };
     if (at("key").value) headers.Authorization = "Bearer " + at("key").value;
-    running = new AbortController();
-    send.disabled = true;
-    stop.disabled = false;
-    const message = { role: "assistant", content: "" };
-    let place = null, first = 0, from = 0;
-    try {
-      const response = await fetch(chat ? "v1/chat/completions" : "v1/completions",
-        { method: "POST", headers, body: JSON.stringify(request), signal: running.signal });
-      if (!response.ok) {
-        if (response.status === 401) { at("keyrow").hidden = false; at("key").focus(); }
-        throw new Error((await response.json()).error.message);
+    const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(request), signal });
+    if (response.ok) return response;
+    if (response.status === 401) {
+      at("keyrow").hidden = false;
+      at("key").focus();
+    }
+    const reply = await response.json().catch(() => null);
+    throw new Error(reply?.error?.message ?? "the server answered with status " + response.status);
+  }
+
+  function showProgress(now) {
+    const bar = at("progress");
+    if (!now) {
+      bar.removeAttribute("value");
+      at("readtext").textContent = "Waiting for the server.";
+      return;
+    }
+    const { read, total, cached, rate, left } = now;
+    bar.max = Math.max(1, total);
+    bar.value = read;
+    at("readtext").textContent = "Reading the prompt: " + number(read) + " of " + number(total) + " tokens" +
+      (cached ? " (and " + number(cached) + " cached)" : "") + (rate > 0 ? ", " + number(Math.round(rate)) + " tokens/s" : "") +
+      (left >= 0 ? ", " + duration(left) + " left" : "");
+  }
+
+  function setRunning(controller) {
+    running = controller;
+    send.disabled = running !== null;
+    stop.disabled = running === null;
+    log.setAttribute("aria-busy", String(running !== null));  // the answer is read out once it is complete
+    showActions();
+  }
+
+  async function answer(goesOn = false) {
+    const mine = chat;
+    const request = requestOf(goesOn);
+    const message = goesOn ? mine.said.at(-1) : { role: "assistant", content: "", reasoning: "", end: "", length: 0, files: [] };
+    let view = goesOn ? views.at(-1) : null;
+    let first = 0, from = 0, told = false, timer = 0, cost = 0, progress = null;
+    trouble?.remove();
+    setRunning(new AbortController());
+    const { signal } = running;
+    toEnd();
+    // A short prompt is read before anyone could look at its progress.
+    const wait = setTimeout(() => {
+      showProgress(progress);
+      at("reading").hidden = false;
+    }, 250);
+
+    const draw = () => {
+      timer = 0;
+      if (chat !== mine) return;
+      const follow = atEnd(), before = performance.now();
+      view.grow(false);
+      if (follow) toEnd();
+      cost = performance.now() - before;
+    };
+    const begin = () => {
+      clearTimeout(wait);
+      at("reading").hidden = true;
+      if (view) return;
+      mine.said.push(message);
+      view = add(message);
+    };
+    const take = event => {
+      const news = progressOf(event);
+      if (news) {
+        progress = news;
+        showProgress(progress);
+        if (!told && progress.left > 5) {
+          told = true;
+          say("Reading a prompt of " + number(progress.total) + " tokens, about " + duration(progress.left) + " left");
+        }
+        ladder.show(event.mrrope);
+        return;
       }
+      const choice = event.choices?.[0];
+      const text = (talks ? choice?.delta?.content : choice?.text) ?? "", thought = choice?.delta?.reasoning_content ?? "";
+      if (event.mrrope) message.length = event.mrrope.length;
+      if (text || thought) {
+        begin();
+        message.content += text;
+        message.reasoning += thought;
+        // Drawing takes a tenth of the time at most, however long a paragraph becomes.
+        if (!timer) timer = setTimeout(draw, Math.max(16, 10 * cost));
+      }
+      if (choice?.finish_reason) message.end = choice.finish_reason;
+      if (event.mrrope) {
+        ladder.show(event.mrrope);
+        if (!first) { first = performance.now(); from = event.mrrope.length; }
+        else if (event.mrrope.length > from) {
+          at("speed").textContent = (1000 * (event.mrrope.length - from) / (performance.now() - first)).toFixed(1);
+        }
+      }
+      if (event.usage) {
+        const { prompt_tokens: all, prompt_tokens_details: { cached_tokens: kept }, completion_tokens: written } = event.usage;
+        const { read_seconds: r, write_seconds: w } = event.mrrope;
+        at("read").textContent = (all - kept) + " new tokens, " + kept + " cached, in " + r.toFixed(2) + " s";
+        if (written > 1 && w > 0) at("speed").textContent = ((written - 1) / w).toFixed(1);
+      }
+    };
+
+    try {
+      message.end = "";
+      const response = await post(talks ? "v1/chat/completions" : "v1/completions", request, signal);
       for await (const event of events(response)) {
         if (event.error) throw new Error(event.error.message);
-        if (event.mrrope && event.mrrope.prefill) {
-          const { read, total, tokens_per_second: rate, seconds_left: left } = event.mrrope.prefill;
-          showPlace(event.mrrope);
-          at("read").textContent = read + " of " + total + " tokens, " + rate.toFixed(0) + " tokens/s, " + seconds(left) + " left";
-          continue;
-        }
-        const choice = event.choices[0];
-        const text = choice ? (chat ? choice.delta.content : choice.text) : "";
-        if (text) {
-          if (!place) place = show("assistant", "");
-          const follow = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
-          message.content += text;
-          place.append(text);
-          if (follow) log.scrollTop = log.scrollHeight;
-        }
-        if (event.mrrope) {
-          showPlace(event.mrrope);
-          if (!first) { first = performance.now(); from = event.mrrope.length; }
-          else if (event.mrrope.length > from) {
-            at("speed").textContent = (1000 * (event.mrrope.length - from) / (performance.now() - first)).toFixed(1);
-          }
-        }
-        if (event.usage) {
-          const { prompt_tokens: all, prompt_tokens_details: { cached_tokens: kept }, completion_tokens: written } = event.usage;
-          const { read_seconds: r, write_seconds: w } = event.mrrope;
-          at("read").textContent = (all - kept) + " new tokens, " + kept + " cached, in " + r.toFixed(2) + " s";
-          if (written > 1 && w > 0) at("speed").textContent = ((written - 1) / w).toFixed(1);
-        }
+        if (chat === mine) take(event);
       }
+      say(message.end === "length" ? "The answer was cut off at its longest length" : "The answer is complete");
     } catch (error) {
-      if (error.name !== "AbortError") show("trouble", error.message);
+      message.end = signal.aborted ? "stopped" : "broken";
+      if (signal.aborted) say("Stopped");
+      else if (chat === mine) showTrouble(error instanceof TypeError ? "The server cannot be reached: is it still running?" : error.message);
     }
-    if (message.content) said.push(message);
-    running = null;
-    send.disabled = false;
-    stop.disabled = true;
+    clearTimeout(wait);
+    clearTimeout(timer);
+    at("reading").hidden = true;
+    const held = document.activeElement, follow = atEnd();
+    setRunning(null);
+    if (chat !== mine) return void chats.save(mine);
+    view?.grow(true);
+    if (trouble?.isConnected) log.append(trouble);
+    showActions();
+    if (follow) toEnd();
+    keep();
+    forecast();
+    // Not if someone reads or selects elsewhere, and not where that opens a keyboard on the screen.
+    const free = [document.body, stop, send, log].includes(held) || !held.isConnected;
+    if (free && !matchMedia("(pointer: coarse)").matches) input.focus({ preventScroll: true });
+  }
+
+  // ---- Files and the draft
+
+  async function tokensOf(text) {
+    const response = await post("tokenize", { content: text, add_special: false });
+    return (await response.json()).tokens.length;
+  }
+
+  async function addFile(file) {
+    try {
+      if (file.size > LARGEST) throw new Error("it has " + number(file.size) + " bytes, more than a server takes");
+      const bytes = await file.arrayBuffer();
+      let text = null;
+      try {
+        text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+      } catch { /* said below */ }
+      if (text === null || text.includes("\0")) throw new Error("it is not a text file in UTF-8");
+      if (!text) throw new Error("it is empty");
+      files.push({ name: file.name, text, tokens: await tokensOf(text) });
+    } catch (error) {
+      showTrouble(file.name + " was not added: " + error.message);
+    }
+    showFiles();
+  }
+
+  async function addFiles(list) {
+    for (const file of list) {
+      at("draft").textContent = "Counting the tokens of " + file.name;
+      await addFile(file);
+    }
     input.focus();
+  }
+
+  function showFiles() {
+    at("files").replaceChildren(...files.map((file, i) => make("li", "", [
+      make("span", "", file.name + ": " + number(file.tokens) + " tokens"),
+      button("Remove", () => {
+        files.splice(i, 1);
+        showFiles();
+        input.focus();
+      }, "Remove " + file.name)])));
+    forecast();
+  }
+
+  // What sending would take, once there is something worth counting.
+  let counting = 0;
+  async function forecast() {
+    const mine = ++counting, typed = input.value;
+    const show = (text, planned, fits = true) => {
+      at("draft").textContent = text;
+      at("draft").classList.toggle("bad", !fits);
+      if (!running) showPlace(planned);
+    };
+    if (!files.length && typed.length < 500) return show("", 0);
+    await new Promise(later => setTimeout(later, 300));
+    if (mine !== counting) return;
+    const rest = (chat.said.length ? "" : chat.system) + typed;
+    let tokens = files.reduce((sum, f) => sum + f.tokens, 0);
+    try {
+      if (rest) tokens += await tokensOf(rest);
+    } catch (error) {
+      return mine === counting && show("The tokens cannot be counted: " + error.message, 0, false);
+    }
+    if (mine !== counting) return;
+    const { text, total, fits } = ladder.forecast(tokens, lengthNow());
+    show(text + ".", total, fits);
+  }
+
+  // ---- Controls
+
+  function showSettings() {
+    at("told").textContent = talks && chat.system.trim() ? ": with a system prompt" : "";
+  }
+
+  function keepSettings() {
+    chats.keep("settings", { temperature: at("temperature").value, tokens: at("tokens").value, system: chat.system });
   }
 
   at("ask").addEventListener("submit", event => {
     event.preventDefault();
     const text = input.value;
-    if (running || (!text.trim() && (chat || !said.length))) return;
-    if (text) {
-      said.push({ role: "user", content: text });
-      show("user", text);
+    if (running || (!text.trim() && !files.length && (talks || !chat.said.length))) return;
+    if (text || files.length) {
+      const message = { role: "user", content: text, reasoning: "", end: "", length: 0, files };
+      chat.said.push(message);
+      add(message).grow(true);
     }
+    files = [];
     input.value = "";
+    showFiles();
+    keep();
     answer();
   });
+  // A setting that is out of range must be seen to be mended.
+  at("settings").addEventListener("invalid", () => { at("settings").open = true; }, true);
   input.addEventListener("keydown", event => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       at("ask").requestSubmit();
     }
   });
+  input.addEventListener("input", forecast);
   document.addEventListener("keydown", event => {
     if (event.key === "Escape" && running) running.abort();
   });
-  stop.addEventListener("click", () => running && running.abort());
+  stop.addEventListener("click", () => running?.abort());
   at("fresh").addEventListener("click", () => {
-    if (running) running.abort();
-    said = [];
-    log.replaceChildren();
-    showPlace(start);
-    at("speed").textContent = at("read").textContent = "-";
+    fresh();
     input.focus();
   });
-  showPlace(start);
+  at("chats").addEventListener("change", event => open(chats.open(event.target.value) ?? chats.fresh("")));
+  const doubt = at("delete");
+  doubt.addEventListener("click", () => {
+    if (doubt.textContent === "Delete") {
+      doubt.textContent = "Really delete?";
+      setTimeout(() => { doubt.textContent = "Delete"; }, 4000);
+      return;
+    }
+    doubt.textContent = "Delete";
+    const gone = chat;
+    fresh();
+    chats.remove(gone.id);
+    const next = chats.list()[0];
+    if (next) open(chats.open(next.id) ?? chat);
+    else listChats();
+    input.focus();
+  });
+  log.addEventListener("click", event => {
+    const node = event.target.closest(".codebar .copy");
+    if (node) copy(node.closest(".code").querySelector("code").textContent, node);
+  });
+
+  at("add").addEventListener("click", () => at("file").click());
+  at("file").addEventListener("change", async () => {
+    const chosen = [...at("file").files];
+    at("file").value = "";
+    await addFiles(chosen);
+  });
+  const carries = event => [...event.dataTransfer?.types ?? []].includes("Files");
+  document.addEventListener("dragover", event => {
+    if (!carries(event)) return;
+    event.preventDefault();
+    at("talk").classList.add("dropping");
+  });
+  document.addEventListener("dragleave", event => {
+    if (!event.relatedTarget) at("talk").classList.remove("dropping");
+  });
+  document.addEventListener("drop", event => {
+    at("talk").classList.remove("dropping");
+    if (!carries(event)) return;
+    event.preventDefault();
+    addFiles([...event.dataTransfer.files]);
+  });
+
+  at("systemrow").hidden = !talks;
+  at("system").addEventListener("input", () => {
+    chat.system = at("system").value;
+    showSettings();
+    keepSettings();
+    if (chat.said.length) chats.save(chat);
+  });
+  for (const id of ["temperature", "tokens"]) at(id).addEventListener("change", keepSettings);
+  const settings = chats.kept("settings");
+  for (const id of ["temperature", "tokens"]) {
+    if (settings?.[id] && Number.isFinite(Number(settings[id]))) at(id).value = settings[id];
+  }
+  if (Number(at("tokens").value) > ladder.context) at("tokens").value = ladder.context;
+
+  const theme = chats.kept("theme");
+  if (theme === "light" || theme === "dark") {
+    root.dataset.theme = theme;
+    at("theme").textContent = "Theme: " + theme;
+  }
+  at("theme").addEventListener("click", () => chats.keep("theme", root.dataset.theme ?? "auto"));
+
+  // What was written so far is kept if the page goes while an answer is running.
+  addEventListener("pagehide", () => {
+    const last = chat.said.at(-1);
+    if (running && last?.role === "assistant") last.end = "stopped";
+    if (chat.said.length) chats.save(chat);
+  });
+
+  const id = chats.kept("current", true) ?? chats.list()[0]?.id;
+  const found = typeof id === "string" ? chats.open(id) : null;
+  if (found) open(found);
+  else fresh();
 })();

@@ -1,0 +1,120 @@
+// The place of a conversation on the ladder: which rung a length means, and a picture of the context.
+"use strict";
+const ladder = (() => {
+  const at = id => document.getElementById(id);
+  const body = document.body.dataset;
+  const context = Number(body.context), trained = Number(body.window), near = body.near === "yes";
+  const rungs = body.rungs.split(";").map(text => {
+    const [end, scale, border, factor] = text.split(",").map(Number);
+    return { end, scale, border, factor };
+  });
+  const SVG = "http://www.w3.org/2000/svg";
+  const number = n => n.toLocaleString("en");
+  const short = x => Number(x.toPrecision(4));
+
+  // Counts from 0; the last one for lengths that do not fit.
+  function rungOf(length) {
+    const found = rungs.findIndex(r => length <= r.end);
+    return found < 0 ? rungs.length - 1 : found;
+  }
+
+  function draw(parent, name, attributes, text) {
+    const node = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    if (text !== undefined) node.textContent = text;
+    parent.append(node);
+    return node;
+  }
+
+  // The tokens of a conversation by how their distance is seen from its end, first to last.
+  function partsOf(length, rung) {
+    const { border, factor, scale } = rungs[rung];
+    if (near && border > 0) {
+      const far = Math.min(border, length);
+      return [{ kind: "far", size: far, seen: far / factor, text: "far: distance divided by " + short(factor) },
+              { kind: "near", size: length - far, seen: length - far, text: "near: true distance" }];
+    }
+    if (scale === 1 && factor === 1) return [{ kind: "same", size: length, seen: length, text: "untouched: as the model was trained" }];
+    return [{ kind: "far", size: length, seen: length / factor, text: "rescaled: distance divided by up to " + short(factor) }];
+  }
+
+  // Above, the context as a bar with the tokens in use; below, at the same scale, how long they seem to the
+  // model's slowest pair, compared with the window that it was trained on.
+  function picture(length, rung, planned) {
+    const wide = 420, high = 20, top = 18, below = 66, longest = Math.max(context, trained);
+    const x = tokens => short(wide * Math.min(tokens, longest) / longest);
+    const svg = document.createElementNS(SVG, "svg");
+    svg.setAttribute("viewBox", "0 0 " + wide + " " + (below + high + 18));
+    svg.setAttribute("role", "img");
+    const parts = partsOf(length, rung);
+    const seen = parts.reduce((sum, part) => sum + part.seen, 0);
+    svg.setAttribute("aria-label", number(length) + " of " + number(context) + " tokens, rung " + (rung + 1) + " of " +
+      rungs.length + ". " + parts.map(p => number(p.size) + " tokens " + p.text).join("; ") +
+      ". Window of the model: " + number(trained) + " tokens.");
+    draw(svg, "text", { x: 0, y: 12 }, "tokens of the conversation");
+    draw(svg, "rect", { class: "free", x: 0.5, y: top + 0.5, width: x(context) - 1, height: high - 1, rx: 3 });
+    let from = 0, seemed = 0;
+    for (const part of parts) {
+      draw(svg, "rect", { class: part.kind, x: x(from), y: top, width: x(part.size), height: high });
+      draw(svg, "polygon", { class: "fold " + part.kind, points:
+        [[x(from), top + high], [x(from + part.size), top + high], [x(seemed + part.seen), below], [x(seemed), below]].join(" ") });
+      draw(svg, "rect", { class: part.kind, x: x(seemed), y: below, width: x(part.seen), height: high });
+      from += part.size;
+      seemed += part.seen;
+    }
+    if (planned > length) draw(svg, "rect", { class: "planned", x: x(length), y: top, width: x(planned) - x(length), height: high });
+    // Many rungs would cover the bar with their marks.
+    if (rungs.length <= 40) {
+      for (const { end } of rungs.slice(0, -1)) draw(svg, "line", { class: "step", x1: x(end), x2: x(end), y1: top, y2: top + high });
+    }
+    draw(svg, "rect", { class: "window", x: 0.5, y: below - 3.5, width: Math.max(1, x(trained) - 1), height: high + 7, rx: 3 });
+    draw(svg, "text", { x: 0, y: below + high + 16 }, "as far as they seem to the model; box: its window, " + number(trained));
+    return { svg, parts, seen };
+  }
+
+  // where: {length, rung, scale}; planned: the length after what is about to be sent.
+  function show(where, planned = 0) {
+    const { svg, parts } = picture(where.length, where.rung, planned);
+    at("picture").replaceChildren(svg);
+    at("legend").replaceChildren(...parts.concat(planned > where.length ?
+      [{ kind: "planned", size: planned - where.length, text: "about to be sent" }] : [],
+      { kind: "free", size: Math.max(0, context - Math.max(where.length, planned)), text: "free" })
+      .map(({ kind, size, text }) => {
+        const item = document.createElement("li"), mark = document.createElement("i");
+        mark.className = kind;
+        item.append(mark, number(size) + " " + text);
+        return item;
+      }));
+    at("length").textContent = where.length;
+    at("rung").textContent = where.rung + 1;
+    at("scale").textContent = short(where.scale);
+    at("brief").textContent = number(where.length) + " of " + number(context) + " tokens, rung " + (where.rung + 1) + " of " + rungs.length;
+    for (const row of at("ladder").querySelectorAll("tbody tr")) {
+      const here = Number(row.dataset.rung) === where.rung;
+      // Only the table's own box is scrolled, never the page.
+      if (here && !row.classList.contains("here")) {
+        const box = row.closest(".scroll");
+        box.scrollTop = Math.max(0, row.offsetTop - box.clientHeight / 2);
+      }
+      row.classList.toggle("here", here);
+    }
+  }
+
+  // What a text of so many tokens means for a conversation of so many.
+  function forecast(tokens, length) {
+    const total = length + tokens, rung = rungOf(total);
+    const share = 100 * tokens / context;
+    const start = number(tokens) + " tokens, " + (share < 10 ? share.toFixed(1) : share.toFixed(0)) + " % of the context";
+    if (total >= context) {
+      return { fits: false, total, text: start + ": too long by at least " + number(total - context + 1) + " tokens" };
+    }
+    return { fits: true, total, text: start + "; the conversation becomes " + number(total) + " tokens long: rung " + (rung + 1) +
+      " of " + rungs.length + ", scale " + short(rungs[rung].scale) + "x" };
+  }
+
+  function place(length) {
+    const rung = rungOf(length);
+    return { length, rung, scale: rungs[rung].scale };
+  }
+  return { show, forecast, place, context, number };
+})();
