@@ -14,7 +14,7 @@ import tempfile
 import time
 
 import chromium
-import serve_page_test
+import page_case
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1200, 800
@@ -35,8 +35,8 @@ def report(page, command, folder, out):
 
 
 def chat(page, command, model, folder, out):
-    serve_page_test.COMMAND = command
-    server = serve_page_test.Server(serve_page_test.with_template(model, serve_page_test.CHAT, folder))
+    page_case.settings["command"] = command
+    server = page_case.Server(page_case.with_template(model, page_case.CHAT, folder))
     try:
         page.open(server.address + "/")
         page.run("document.getElementById('tokens').value = 60")
