@@ -51,8 +51,8 @@ struct ChosenToken {
 struct Outcome {
   enum class End { stop, length, cancelled, timeout, failed };
   End end = End::failed;
-  std::string message;      // of a failure
-  std::string stop_string;  // that ended it; empty: the model's end of text, or the length
+  std::string message;           // of a failure
+  std::string stop_string = {};  // that ended it; empty: the model's end of text, or the length
   std::int64_t prompt = 0;
   std::int64_t cached = 0;  // of the prompt: not computed again
   std::int64_t written = 0;

@@ -118,7 +118,9 @@ TEST(AnswerReader, FindsToolCallsInPieces) {
     ASSERT_EQ(all.calls.size(), 1U) << size;
     EXPECT_EQ(all.calls[0].name, "weather");
     EXPECT_EQ(all.calls[0].arguments, "{\"city\": \"Rome\"}") << size;
-    if (size == 5) EXPECT_GT(all.deltas, 4);
+    if (size == 5) {
+      EXPECT_GT(all.deltas, 4);
+    }
   }
 }
 
