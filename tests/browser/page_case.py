@@ -13,10 +13,8 @@ import chromium
 from scripted_server import ScriptedServer
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
-from chat_model import with_template
+from chat_model import CHAT, with_template
 
-CHAT = ("{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}"
-        "{% if add_generation_prompt %}<assistant>{% endif %}")
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 LONG = "The river ran past the mill and the old house. " * 60
 

@@ -3,6 +3,11 @@
 import pathlib
 import struct
 
+CHAT = ("{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}")
+# Tools and calls in the tags that Qwen's models use.
+TOOL_CHAT = (pathlib.Path(__file__).parent.parent / "golden/tool_calls.jinja").read_text()[:-1]
+
 
 def with_template(model, template, folder):
     """A copy of the model with a chat template. The new record is a multiple of 32 bytes long, so the

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "mrrope/error.h"
 #include "support/temp_folder.h"
@@ -19,38 +22,18 @@ using engine::ChatRenderer;
 constexpr std::chrono::milliseconds kLimit{60000};
 
 // Tools, calls and thoughts in the tags that Qwen's models use.
-constexpr const char* kTemplate =
-    R"({%- if tools %}<|im_start|>system
-You may call functions.
-<tools>{% for tool in tools %}
-{{ tool | tojson }}{% endfor %}
-</tools>
-Answer with <tool_call>
-{"name": <function-name>, "arguments": <args-json-object>}
-</tool_call><|im_end|>
-{% endif %}
-{%- for m in messages %}
-{%- if m.role == "tool" %}<|im_start|>user
-<tool_response>
-{{ m.content }}
-</tool_response><|im_end|>
-{% elif m.role == "assistant" and m.tool_calls %}<|im_start|>assistant
-{{ m.content }}
-{%- for c in m.tool_calls %}
-<tool_call>
-{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
-</tool_call>{% endfor %}<|im_end|>
-{% else %}<|im_start|>{{ m.role }}
-{{ m.content }}<|im_end|>
-{% endif %}{% endfor %}
-{%- if add_generation_prompt %}<|im_start|>assistant
-{% endif %})";
+std::string tool_template() {
+  std::ifstream in(std::string(MRROPE_GOLDEN_DIR) + "/tool_calls.jinja");
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  text.pop_back();  // the end of the last line
+  return text;
+}
 
 constexpr const char* kTools =
     R"([{"type": "function", "function": {"name": "weather", "description": "d", "parameters":
         {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}])";
 
-const ChatTemplate kChat{kTemplate, "", "<|im_end|>", false};
+const ChatTemplate kChat{tool_template(), "", "<|im_end|>", false};
 
 ChatInputs inputs() {
   ChatInputs in;

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mrrope serve as agents use it: tools, schemas, grammars, and the routes of llama-server and ollama.
+
+serve_agents_test.py MRROPE MODEL.gguf
+"""
+import collections
+import json
+import sys
+import tempfile
+import unittest
+
+from chat_model import TOOL_CHAT, with_template
+from serve_client import CTX, MODEL, NAME, TEXT, Server, generate
+
+WEATHER = {"type": "object", "required": ["city", "days"], "additionalProperties": False, "properties": {
+    "city": {"type": "string", "enum": ["Rome", "Oslo"]},
+    "days": {"type": "integer", "minimum": 1, "maximum": 9}}}
+TOOLS = [{"type": "function", "function": {"name": "weather", "description": "The weather of a city",
+                                           "parameters": WEATHER}},
+         {"type": "function", "function": {"name": "time", "parameters": {"type": "object",
+                                                                          "properties": {}}}}]
+
+
+class Agents(unittest.TestCase):
+    """What agents and applications send."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.server = Server("--parallel", "4", "--alias", "tool-user", "--cors", "http://app.example",
+                            model=with_template(MODEL, TOOL_CHAT, cls.folder.name))
+        cls.client = cls.server.client()
+        cls.messages = [{"role": "user", "content": "How is Rome?"}]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+        cls.folder.cleanup()
+
+    def chat(self, **more):
+        return self.client.chat.completions.create(model="tool-user", **{"messages": self.messages, **more})
+
+    def check_weather(self, arguments):
+        said = json.loads(arguments)
+        self.assertIn(said["city"], ("Rome", "Oslo"))
+        self.assertIn(said["days"], range(1, 10))
+        self.assertEqual(len(said), 2)
+
+    def test_tool_calls(self):
+        named = {"type": "function", "function": {"name": "weather"}}
+        for seed in range(5):
+            whole = self.chat(tools=TOOLS, tool_choice=named, temperature=1, seed=seed, max_tokens=200)
+            choice = whole.choices[0]
+            self.assertEqual(choice.finish_reason, "tool_calls")
+            self.assertIsNone(choice.message.content)
+            call = choice.message.tool_calls[0]
+            self.assertEqual((call.type, call.function.name), ("function", "weather"))
+            self.check_weather(call.function.arguments)
+            chunks = list(self.chat(tools=TOOLS, tool_choice=named, temperature=1, seed=seed, stream=True,
+                                    max_tokens=200))
+            calls = collections.defaultdict(lambda: [None, None, ""])
+            for chunk in chunks:
+                for part in chunk.choices[0].delta.tool_calls or []:
+                    got = calls[part.index]
+                    got[0], got[1] = got[0] or part.id, got[1] or part.function.name
+                    got[2] += part.function.arguments or ""
+            self.assertEqual(chunks[-1].choices[0].finish_reason, "tool_calls")
+            self.assertTrue(calls[0][0] and calls[0][1] == "weather")
+            self.check_weather(calls[0][2])
+        # The result goes back.
+        self.messages_after = self.messages + [
+            {"role": "assistant", "content": None, "tool_calls": [call.model_dump()]},
+            {"role": "tool", "tool_call_id": call.id, "content": "sunny, 31 degrees"}]
+        prompt = self.server.post("/apply-template", {"messages": self.messages_after,
+                                                      "tools": TOOLS})[1]["prompt"]
+        self.assertIn("<tool_response>\nsunny, 31 degrees", prompt)
+        self.assertIn('"name": "weather", "arguments": {"city"', prompt)
+        after = self.chat(messages=self.messages_after, tools=TOOLS, tool_choice="none", max_tokens=8)
+        self.assertIsNone(after.choices[0].message.tool_calls)
+        calls = [self.chat(tools=TOOLS, tool_choice="required", parallel_tool_calls=True, seed=seed,
+                           temperature=1, max_tokens=300).choices[0].message.tool_calls
+                 for seed in range(4)]
+        for made in calls:
+            for one in made:
+                self.assertIn(one.function.name, ("weather", "time"))
+
+    def test_schemas_are_obeyed(self):
+        form = {"type": "json_schema", "json_schema": {"name": "weather", "schema": WEATHER, "strict": True}}
+        for seed in range(20):
+            whole = self.chat(response_format=form, temperature=1, seed=seed, max_tokens=400)
+            self.assertEqual(whole.choices[0].finish_reason, "stop")
+            self.check_weather(whole.choices[0].message.content)
+        text = "".join(c.choices[0].delta.content or "" for c in self.chat(
+            response_format=form, temperature=1, seed=1, stream=True, max_tokens=400))
+        self.check_weather(text)
+        answer = self.server.complete("It is", 400, json_schema=WEATHER, temperature=1, seed=3)
+        self.check_weather(answer["choices"][0]["text"])
+        digits = self.server.complete("It is", 40, grammar="root ::= [0-9]{7}")["choices"][0]
+        self.assertRegex(digits["text"], r"^[0-9]{7}$")
+        self.assertEqual(digits["finish_reason"], "stop")
+
+    def test_sampling(self):
+        write = lambda **more: self.server.complete(TEXT, 60, **more)["choices"][0]["text"]
+        greedy = write()
+        self.assertEqual(write(frequency_penalty=0, repeat_penalty=1, logit_bias={}), greedy)
+        tokens = lambda text: self.server.post("/tokenize", {"content": text})[1]["tokens"]
+        most = lambda text: collections.Counter(tokens(text)).most_common(1)[0][1]
+        self.assertLess(most(write(frequency_penalty=2, repeat_last_n=-1)), most(greedy))
+        self.assertNotEqual(write(repetition_penalty=1.5), greedy)
+        first = tokens(greedy)[0]
+        banned = write(logit_bias={str(first): False})
+        self.assertNotEqual(tokens(banned)[0], first)
+        self.assertEqual(write(logit_bias=[[first, False]]), banned)
+        self.assertEqual(len(self.server.complete("x", 30, ignore_eos=True, seed=1, temperature=2)
+                             ["choices"]), 1)
+
+    def test_several_answers_and_echo(self):
+        answer = self.client.completions.create(model="tool-user", prompt="The river", n=6, echo=True,
+                                                max_tokens=8, temperature=1.5, seed=1)
+        texts = [c.text for c in answer.choices]
+        self.assertEqual([c.index for c in answer.choices], list(range(6)))
+        self.assertTrue(all(t.startswith("The river") for t in texts))
+        self.assertGreater(len(set(texts)), 2)
+        self.assertGreater(answer.usage.completion_tokens, 30)
+        chunks = list(self.chat(n=2, max_tokens=5, stream=True))
+        self.assertEqual({c.choices[0].index for c in chunks}, {0, 1})
+        self.assertEqual(sum(c.choices[0].finish_reason is not None for c in chunks), 2)
+
+    def test_messages_can_be_continued(self):
+        messages = self.messages + [{"role": "assistant", "content": "Once upon"}]
+        prompt = self.server.post("/apply-template", {"messages": messages,
+                                                      "continue_final_message": True})[1]["prompt"]
+        self.assertTrue(prompt.endswith("<|im_start|>assistant\nOnce upon"), prompt)
+        whole = self.chat(messages=messages, max_tokens=5, temperature=0,
+                          extra_body={"continue_final_message": True})
+        plain = self.server.complete(prompt, 5)
+        self.assertEqual(whole.choices[0].message.content, plain["choices"][0]["text"])
+
+    def test_progress(self):
+        body = {"prompt": TEXT * 60, "max_tokens": 2, "stream": True, "return_progress": True}
+        for path in ("/v1/completions", "/completion"):
+            text = self.server.post(path, dict(body, cache_prompt=False))[1]
+            seen = [json.loads(line[6:])["prompt_progress"] for line in text.splitlines()
+                    if "prompt_progress" in line]
+            self.assertGreater(len(seen), 0, path)
+            self.assertEqual(seen[-1]["processed"], seen[-1]["total"])
+
+    def test_ollama(self):
+        post = lambda path, **body: self.server.post(path, {"model": "tool-user", **body})
+        lines = lambda text: [json.loads(line) for line in text.splitlines()]
+        few = {"num_predict": 6, "temperature": 0}
+        whole = post("/api/chat", messages=self.messages, stream=False, options=few)[1]
+        self.assertTrue(whole["done"])
+        self.assertEqual(whole["done_reason"], "length")
+        parts = lines(post("/api/chat", messages=self.messages, options=few)[1])
+        self.assertEqual("".join(p["message"]["content"] for p in parts), whole["message"]["content"])
+        self.assertEqual([p["done"] for p in parts], [False] * (len(parts) - 1) + [True])
+        self.assertEqual(parts[-1]["eval_count"], 6)
+        made = post("/api/generate", prompt="How is Rome?", stream=False, options=few)[1]
+        self.assertEqual(made["response"], whole["message"]["content"])
+        raw = post("/api/generate", prompt=TEXT, raw=True, stream=False, options=few)[1]
+        self.assertEqual(raw["prompt_eval_count"],
+                         self.server.complete(TEXT, 1)["usage"]["prompt_tokens"])
+        said = post("/api/chat", messages=self.messages, format=WEATHER, stream=False)[1]
+        self.check_weather(said["message"]["content"])
+        status, answer = self.server.post("/api/chat", {"model": "other", "messages": self.messages})
+        self.assertEqual((status, list(answer)), (404, ["error"]))
+        get = lambda path: self.server.send("GET", path)[1]
+        self.assertEqual(get("/api/tags")["models"][0]["name"], "tool-user")
+        self.assertIn("version", get("/api/version"))
+        self.assertIn("tools", post("/api/show")[1]["capabilities"])
+
+    def test_llama_servers_routes(self):
+        answer = self.server.post("/completion", {"prompt": TEXT, "n_predict": 5, "temperature": 0})[1]
+        self.assertEqual(answer["content"], self.server.complete(TEXT, 5)["choices"][0]["text"])
+        self.assertEqual((answer["stop_type"], answer["tokens_predicted"]), ("limit", 5))
+        slots = self.server.send("GET", "/slots")[1]
+        self.assertEqual([s["id"] for s in slots], [0, 1, 2, 3])
+        self.assertEqual(slots[0]["n_ctx"], CTX)
+        props = self.server.send("GET", "/props")[1]
+        self.assertEqual(props["model_alias"], "tool-user")
+        self.assertIn("POST /completion", self.server.send("GET", "/v2")[1]["error"]["message"])
+
+    def test_pages_of_one_origin(self):
+        ask = lambda method, origin: self.server.send(method, "/v1/models", headers={"Origin": origin})[0]
+        self.assertEqual(ask("GET", "http://app.example"), 200)
+        self.assertEqual(ask("OPTIONS", "http://app.example"), 204)
+        self.assertEqual(ask("GET", "http://other.example"), 403)
+        self.assertEqual(ask("OPTIONS", "http://other.example"), 403)
+
+    def test_any_model(self):
+        with Server("--parallel", "1", "--any-model") as server:
+            self.assertEqual(server.complete("x", 1, model="gpt-9")["model"], NAME)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v"])
