@@ -79,13 +79,13 @@ std::string rung_table(const Ladder& ladder) {
 }  // namespace
 
 std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
-  // What the picture of the context needs of each rung: where it ends, its scale, the first token that
-  // is near, and what the distance to far tokens is divided by in the slowest pair.
+  // What the picture of the context needs of each rung: where it ends, its scale, the first token
+  // that is near, and what the distance to far tokens is divided by in the slowest pair.
   std::string rungs;
   for (const Rung& rung : ladder.rungs()) {
-    rungs += cat(rungs.empty() ? "" : ";", rung.length, ",",
-                 significant(rung.plan.extension().scale, 6), ",", rung.border, ",",
-                 significant(rung.plan.factor().back(), 6));
+    rungs +=
+        cat(rungs.empty() ? "" : ";", rung.length, ",", significant(rung.plan.extension().scale, 6),
+            ",", rung.border, ",", significant(rung.plan.factor().back(), 6));
   }
   const std::map<std::string, std::string> values = {
       {"MODEL", report::escaped(facts.model)},
