@@ -83,24 +83,40 @@ std::vector<ClaimPart> named_parts(const ResultClaim& claim, const ordered_json&
   return parts;
 }
 
-// What a run of another setting says, with what differs; empty: nothing. A model that the paper has
-// elsewhere decides its own claims only.
-std::string other_setting(const ResultClaim& claim, const RunRecord& run, const ordered_json& table,
-                          const ordered_json& printed) {
+// What a run of another setting says about a claim.
+struct Elsewhere {
+  std::size_t claim = 0;
+  std::string run_and_rule;
+  std::vector<std::string> differences;
+  std::string text;
+};
+
+// Adds what a run of another setting says, if anything. A model that the paper has elsewhere
+// decides its own claims only.
+void add_elsewhere(std::vector<Elsewhere>& all, std::size_t index, const ResultClaim& claim,
+                   const RunRecord& run, const ordered_json& table, const ordered_json& printed) {
   const std::string model = paper_model(run);
-  if (!table.contains("model") || (!model.empty() && table.at("model") != model)) return {};
+  if (!table.contains("model") || (!model.empty() && table.at("model") != model)) return;
   const std::vector<ClaimPart> parts = parts_of(claim, table, {&run, true}, printed);
-  if (!any_number(parts)) return {};
+  if (!any_number(parts)) return;
+  Elsewhere e{index, cat(rule_text(claim), run.name, run.folder),
+              setting_differences(run, table, claim.a), parts_text(parts)};
   std::string differences;
-  for (const std::string& d : setting_differences(run, table, claim.a)) {
-    differences += (differences.empty() ? "" : ", ") + d;
+  for (const std::string& d : e.differences) differences += (differences.empty() ? "" : ", ") + d;
+  e.text = cat(run.name, " (", differences.empty() ? run.model : differences, "): ", e.text);
+  // Claims about several models have one rule: the run is shown under the model it is most like.
+  const auto same = [&](const Elsewhere& other) { return other.run_and_rule == e.run_and_rule; };
+  const auto known = std::find_if(all.begin(), all.end(), same);
+  if (known == all.end()) {
+    all.push_back(std::move(e));
+  } else if (e.differences.size() < known->differences.size()) {
+    *known = std::move(e);
   }
-  return cat(run.name, " (", differences.empty() ? run.model : differences,
-             "): ", parts_text(parts));
 }
 
-void measure(Claim& out, const ResultClaim& claim, const std::vector<RunRecord>& runs,
-             const ordered_json& printed, std::set<std::string>& said) {
+void measure(Claim& out, std::size_t index, const ResultClaim& claim,
+             const std::vector<RunRecord>& runs, const ordered_json& printed,
+             std::vector<Elsewhere>& elsewhere) {
   std::vector<ClaimPart> alike;
   std::vector<std::string> names;
   for (const std::string& id : claim.tables) {
@@ -113,11 +129,7 @@ void measure(Claim& out, const ResultClaim& claim, const std::vector<RunRecord>&
         add_parts(alike, std::move(parts));
         continue;
       }
-      // Several claims may have the same rule: a run of another model is shown at the first.
-      const std::string text = other_setting(claim, run, table, printed);
-      if (text.empty() || !said.insert(cat(rule_text(claim), run.name, run.folder)).second)
-        continue;
-      out.elsewhere += (out.elsewhere.empty() ? "" : "; ") + text;
+      add_elsewhere(elsewhere, index, claim, run, table, printed);
     }
   }
   if (!any_number(alike)) return;
@@ -133,7 +145,7 @@ void measure(Claim& out, const ResultClaim& claim, const std::vector<RunRecord>&
 
 std::vector<Claim> result_claims(const std::vector<RunRecord>& runs, const ordered_json& printed) {
   std::vector<Claim> out;
-  std::set<std::string> said;
+  std::vector<Elsewhere> elsewhere;
   for (const ordered_json& entry : printed.at("claims")) {
     const ResultClaim row = claim_from(entry);
     Claim c;
@@ -150,8 +162,12 @@ std::vector<Claim> result_claims(const std::vector<RunRecord>& runs, const order
     c.found = c.parts.empty() ? "the paper prints no numbers for this, only a figure"
                               : "the paper's own numbers: " + parts_text(c.parts);
     if (!row.note.empty()) c.found += cat("; ", row.note);
-    measure(c, row, runs, printed, said);
+    measure(c, out.size(), row, runs, printed, elsewhere);
     out.push_back(std::move(c));
+  }
+  for (const Elsewhere& e : elsewhere) {
+    std::string& text = out[e.claim].elsewhere;
+    text += (text.empty() ? "" : "; ") + e.text;
   }
   return out;
 }

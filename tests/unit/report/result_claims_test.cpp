@@ -279,6 +279,14 @@ TEST(ResultClaims, OtherSettingsAreShownAndDecideNothing) {
   EXPECT_NE(c.elsewhere.find("scale 32 (paper: 16)"), std::string::npos) << c.elsewhere;
   EXPECT_TRUE(claim_with("pro-below-yarn-qwen", {scaled}).elsewhere.empty());
 
+  // Another model at Qwen's scale is shown there, not under the first claim of that rule.
+  RunRecord near = run_of("ppl-qwen", better);
+  near.model = "Some Model";
+  EXPECT_TRUE(claim_with("pro-below-yarn-llama3", {near}).elsewhere.empty());
+  EXPECT_EQ(claim_with("pro-below-yarn-qwen", {near})
+                .elsewhere.rfind("mine (model Some Model (paper: Qwen2.5-3B-Instruct)): holds", 0),
+            0u);
+
   // The mean of fewer tasks is not the mean of all.
   RunRecord few = run_of("ruler-llama3", better);
   std::erase_if(few.rows, [](const ResultRow& r) { return r.task == "ruler/vt"; });
