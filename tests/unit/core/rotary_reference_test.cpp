@@ -85,7 +85,9 @@ TEST_P(RotaryReference, TurnEqualsUnrotateThenRotate) {
     turn_reference(a, b, position, turned);
     std::vector<double> fresh = key;
     rotate_reference(b, position, fresh);
-    EXPECT_LT(largest_difference(turned, fresh), kRounding) << position;
+    // Two angles against one, each rounded to a long double, which has 64 bits on x86-64, 113 on Arm.
+    const double angles = double(3 * position * std::numeric_limits<long double>::epsilon());
+    EXPECT_LT(largest_difference(turned, fresh), kRounding + angles) << position;
   }
 }
 
