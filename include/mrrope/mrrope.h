@@ -122,13 +122,15 @@ int mrrope_cuda_check(const mrrope_cuda_table* table, void* stream);
 
 /* JSON, for other languages. *out is a text in UTF-8; release it with mrrope_text_free().
  *
- * mrrope_make: the plan or ladder of a request, as a plan file holds it. A request is an object
- * with model             path of a model file or folder, or instead of it geometry {rotary_dim,
- * base, train_length, pairing: "halves" (default) or "interleaved", trained_factor: [..],
- * trained_attention_scale} method            "pro", "elastic:pro", "far:pro", ... ctx or scale how
- * far it reaches; numbers and, where the method reads them: beta_fast, beta_slow, low, high, power,
- * attn_coef, factors, lambdas, headroom, rung_step, near, near_step; with a model: replace_scaling,
- * train_length. They mean what the flags of `mrrope plan` mean. An unknown key is refused. */
+ * mrrope_make: the plan or ladder of a request, as a plan file holds it. A request is an object:
+ * - model: the path of a model file or folder; or geometry: {rotary_dim, base, train_length,
+ *   pairing: "halves" (default) or "interleaved", trained_factor: [..], trained_attention_scale}
+ * - method: "pro", "elastic:pro", "far:pro", ..., or "auto", the default of the command
+ * - ctx or scale: how far it reaches
+ * - where the method reads them: beta_fast, beta_slow, low, high, power, attn_coef, factors,
+ *   lambdas, headroom, rung_step, near, near_step; with a model: replace_scaling, train_length
+ *
+ * They mean what the flags of `mrrope plan` mean. An unknown key is refused. */
 int mrrope_make(const char* request, char** out);
 /* The plan or ladder of a plan file. */
 int mrrope_load(const char* path, char** out);

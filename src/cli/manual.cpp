@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/presets.h"
+#include "core/context.h"
 #include "core/methods.h"
 #include "mrrope/version.h"
 
@@ -76,7 +77,7 @@ Values values_of(const CLI::Option& o) {
   return {Kind::some, {}};
 }
 
-// The ladders of these methods; not all have one with a near part.
+// The ladders of these methods (not all have one with a near part), and auto.
 std::vector<std::string> ladders_of(const std::vector<std::string>& names) {
   std::vector<std::string> out;
   for (const std::string& name : names) out.push_back(join_method_name(name, Growth::elastic));
@@ -84,6 +85,7 @@ std::vector<std::string> ladders_of(const std::vector<std::string>& names) {
     if (has_far_form(name)) out.push_back(join_method_name(name, Growth::far));
   }
   out.push_back(join_method_name("pi", Growth::self_extend));
+  out.emplace_back(kAuto);
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/spelling.h"
 #include "base/text.h"
 #include "core/methods.h"
 #include "mrrope/error.h"
@@ -52,23 +53,56 @@ Ladder growing(const Geometry& geometry, const ContextRequest& request, Extensio
 
 }  // namespace
 
+bool is_auto(std::string_view method) { return lower_case(method) == kAuto; }
+
+ContextRequest resolve_auto(const Geometry& geometry, ContextRequest request) {
+  if (!is_auto(request.method)) return request;
+  const double window = double(geometry.train_length);
+  const double length = request.ctx > 0 ? double(request.ctx) : request.scale.value_or(0) * window;
+  request.method = length > 0 && length <= window ? "none" : "elastic:pro";
+  return request;
+}
+
+std::string description(const ContextRequest& request) {
+  std::string settings;
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) settings += cat(settings.empty() ? "" : ", ", name, " ", *value);
+  };
+  const Parameters& p = request.parameters;
+  add("beta_fast", p.beta_fast);
+  add("beta_slow", p.beta_slow);
+  add("low", p.low);
+  add("high", p.high);
+  add("power", p.power);
+  add("attn_coef", p.attn_coef);
+  add("headroom", request.headroom);
+  add("rung_step", request.rung_step);
+  add("near", request.near);
+  add("near_step", request.near_step);
+  return settings.empty() ? full_name(request) : cat(full_name(request), " (", settings, ")");
+}
+
 std::string full_name(const ContextRequest& request) {
+  if (is_auto(request.method)) return std::string(kAuto);
   const MethodName parts = split_method_name(request.method);
   return join_method_name(method_row(parts.method).info.name, parts.growth);
 }
 
 void check_reach(const ContextRequest& request, Spelling spelling) {
   if (request.ctx == 0 || !request.scale) return;
-  const Reach reach = method_row(split_method_name(request.method).method).reach;
-  if (reach == Reach::length || reach == Reach::unchanged) return;
+  if (!is_auto(request.method)) {
+    const Reach reach = method_row(split_method_name(request.method).method).reach;
+    if (reach == Reach::length || reach == Reach::unchanged) return;
+  }
   const char* dashes = spelling == Spelling::flags ? "--" : "";
   refuse(cat(dashes, "ctx ", request.ctx, " and ", dashes, "scale ", *request.scale,
              " both set how far ", full_name(request), " extends the model"),
          "give one of them");
 }
 
-PlanOrLadder make_context(const Geometry& geometry, const ContextRequest& request,
+PlanOrLadder make_context(const Geometry& geometry, const ContextRequest& asked,
                           Spelling spelling) {
+  const ContextRequest request = resolve_auto(geometry, asked);
   const bool flags = spelling == Spelling::flags;
   const MethodName parts = split_method_name(request.method);
   const Method& row = method_row(parts.method);

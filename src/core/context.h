@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "mrrope/ladder.h"
@@ -12,7 +13,7 @@
 namespace mrrope {
 
 struct ContextRequest {
-  std::string method;  // pro, elastic:pro, far:pi, self-extend, ...
+  std::string method;  // pro, elastic:pro, far:pi, self-extend, ..., auto
   Parameters parameters = {};
   std::optional<double> scale = std::nullopt;
   std::int64_t ctx = 0;  // tokens; 0: not given
@@ -26,6 +27,18 @@ using PlanOrLadder = std::variant<Plan, Ladder>;
 
 // How messages name the members of a request: --near-step, or near_step.
 enum class Spelling { flags, keys };
+
+// "auto" is what mrrope does where no method is named.
+inline constexpr std::string_view kAuto = "auto";
+bool is_auto(std::string_view method);
+
+// The default as a function of the geometry and the length alone: `auto` becomes a method with its
+// settings, as far as the request does not give them. docs/defaults.md has the evidence. Requests
+// for other methods come back unchanged.
+ContextRequest resolve_auto(const Geometry& geometry, ContextRequest request);
+
+// "elastic:pro", or "elastic:power (power 0, headroom 1.25)".
+std::string description(const ContextRequest& request);
 
 // The name of the method in lower case, without aliases. Throws Error (usage) if it is unknown.
 std::string full_name(const ContextRequest& request);

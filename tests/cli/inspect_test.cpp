@@ -39,6 +39,7 @@ TEST(InspectCommand, JsonHasTheSameFacts) {
   EXPECT_EQ(j["scale"], 8);
   EXPECT_EQ(j["geometry"]["pairing"], "halves");
   EXPECT_EQ(j["recommended"]["method"], "pro");
+  EXPECT_EQ(j["default"], "elastic:pro");
 }
 
 TEST(InspectCommand, InsideTheWindowNothingNeedsToChange) {

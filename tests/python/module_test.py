@@ -68,7 +68,8 @@ def check_plans():
         ("power", {"scale": 8, "power": -0.5, "attn_coef": 0.05}),
         ("custom", {"factors": [1.0 + i / 8 for i in range(32)]}),
         ("custom", {"lambdas": [1.125] * 31, "scale": 2}),
-        ("elastic:pro", {"ctx": "64k"}), ("elastic:uni", {"scale": 3, "rung_step": 1.5}),
+        ("elastic:pro", {"ctx": "64k"}), ("auto", {"ctx": "64k"}),
+        ("elastic:uni", {"scale": 3, "rung_step": 1.5}),
         ("elastic:dynamic-ntk", {"ctx": "64k", "headroom": 1.25}),
         ("self-extend", {"ctx": "64k"}),
         ("far:pi", {"ctx": "64k"}), ("far:pro", {"ctx": "64k", "near": "1k", "near_step": 512}),
@@ -78,7 +79,7 @@ def check_plans():
         for name, value in options.items():
             text = ",".join(map(repr, value)) if isinstance(value, list) else str(value)
             flags.append(f"--{name.replace('_', '-')}={text}")
-        grows = ":" in method or method == "self-extend"
+        grows = ":" in method or method in ("self-extend", "auto")
         make = mrrope.ladder if grows else mrrope.plan
         for subject, words in ((GEOMETRY, FLAGS), (MODEL, [MODEL])):
             if subject == MODEL and ("factors" in options or "lambdas" in options

@@ -48,35 +48,39 @@ void add_climb(CLI::App& verb, engine::LocalOptions& flags) {
 
 LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::int64_t ctx,
                            const char* verb) {
-  const bool ours = flags.methods.empty() && flags.plan_files.empty();
-  if (ours) flags.methods = {ctx > geometry.train_length ? "elastic:pro" : "none"};
+  if (flags.methods.empty() && flags.plan_files.empty()) flags.methods = {std::string(kAuto)};
   if (flags.ctx.empty() && !flags.scale) flags.scale = 1;
   const std::vector<Candidate> candidates = resolve(flags, geometry);
   if (candidates.size() != 1) {
     throw Error(ErrorKind::usage, cat(verb, " runs one method, not ", candidates.size()),
                 "give one --method or one --plan");
   }
-  const auto* plan = std::get_if<Plan>(&candidates.front().content);
-  return {candidates.front().name,
-          plan ? make_ladder(*plan, ctx) : std::get<Ladder>(candidates.front().content), ours};
+  const Candidate& c = candidates.front();
+  const bool ours = !c.meaning.empty();
+  const auto* plan = std::get_if<Plan>(&c.content);
+  return {ours ? c.meaning : c.name, plan ? make_ladder(*plan, ctx) : std::get<Ladder>(c.content),
+          ours};
 }
 
 void use(TimelineModel& model, LadderChoice& choice) {
   const Ladder& ladder = choice.ladder;
-  const std::int64_t window = ladder.rungs().front().plan.geometry().train_length;
-  const bool beyond = choice.ours && ladder.longest() > window;
-  const std::string scale = significant(double(ladder.longest()) / double(window), 4);
+  const Geometry& geometry = ladder.rungs().front().plan.geometry();
+  const double scale = double(ladder.longest()) / double(geometry.train_length);
+  const bool beyond = choice.ours && scale > 1;
   try {
     model.use(ladder);
     if (beyond) {
-      note(cat("no --method given: elastic:pro, unchanged up to ", window, " tokens, then growing ",
-               "to scale ", scale));
+      note(cat("auto: ", choice.name, ", unchanged up to ", geometry.train_length,
+               " tokens, then growing to scale ", significant(scale, 4)));
     }
   } catch (const Error& error) {
     if (!beyond || error.kind() != ErrorKind::unsupported) throw;
-    choice = {"pro", make_ladder(ladder.rungs().back().plan, ladder.longest()), true};
+    Extension pro;
+    pro.method = "pro";
+    pro.scale = scale;
+    choice = {pro.method, make_ladder(make_plan(geometry, pro), ladder.longest()), true};
     model.use(choice.ladder);
-    note(cat(error.what(), "; using static pro with scale ", scale));
+    note(cat(error.what(), "; using static pro with scale ", significant(scale, 4)));
   }
 }
 

@@ -14,10 +14,10 @@ void add_engine(CLI::App& verb, engine::LocalOptions& flags);
 // --climb, for verbs that read prompts.
 void add_climb(CLI::App& verb, engine::LocalOptions& flags);
 
-// The one plan or ladder that --method or --plan gives for a context of `ctx` tokens. If neither is
-// given: elastic:pro beyond the window, else the model as shipped.
+// The one plan or ladder that --method or --plan gives for a context of `ctx` tokens; auto if
+// neither is given.
 struct LadderChoice {
-  std::string name;
+  std::string name;  // that of the method, with settings where auto chose them
   Ladder ladder;
   bool ours = false;  // chosen here, not by the user
 };

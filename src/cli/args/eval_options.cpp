@@ -270,6 +270,7 @@ EvalJob prepare_eval(
     extension.methods = {"none", "yarn", "uni", "pro"};
   }
   std::vector<Candidate> candidates = resolve(extension, job.model.geometry);
+  note_auto(candidates);
   if (auto vendor = vendor_plan(job.model, flags.subject.replace_scaling, job.ctx)) {
     candidates.push_back(*vendor);
   }

@@ -73,7 +73,7 @@ ContextRequest request_of(const std::string& method, const ExtensionFlags& flags
   request.headroom = flags.headroom;
   if (!flags.near.empty()) request.near = parse_length(flags.near);
   if (!flags.near_step.empty()) request.near_step = parse_length(flags.near_step);
-  if (alone) return request;
+  if (alone || is_auto(method)) return request;
   const MethodName parts = split_method_name(method);
   request.parameters = readable_by(method_row(parts.method).info, parameters);
   if (!parts.grows()) request.rung_step.reset();
@@ -81,14 +81,16 @@ ContextRequest request_of(const std::string& method, const ExtensionFlags& flags
   return request;
 }
 
-Candidate make_candidate(const ContextRequest& request, const Geometry& geometry) {
+Candidate make_candidate(const ContextRequest& asked, const Geometry& geometry) {
+  const ContextRequest request = resolve_auto(geometry, asked);
   const std::string name = full_name(request);
   const MethodName parts = split_method_name(name);
   if (parts.grows() && method_row(parts.method).reach != Reach::length && request.ctx > 0 &&
       request.scale && *request.scale != 1) {
     note(cat(name, " grows with the sequence: --scale ", *request.scale, " does not apply to it"));
   }
-  return {name, make_context(geometry, request, Spelling::flags)};
+  return {full_name(asked), make_context(geometry, request, Spelling::flags),
+          is_auto(asked.method) ? description(request) : ""};
 }
 
 }  // namespace
@@ -167,7 +169,7 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   verb.add_option("--method,--methods", flags.methods,
                   cat("Method, or a list where several are compared: ", names,
                       "; elastic:NAME grows with the sequence; far:NAME does too, and changes far "
-                      "keys alone"))
+                      "keys alone; auto is the default of generate and serve"))
       ->type_name("NAME,...")
       ->delimiter(',');
   verb.add_option("--scale", flags.scale, "Extend the window by this factor")->type_name("S");
@@ -246,6 +248,12 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
   }
   for (const std::string& file : flags.plan_files) out.push_back({file, read_plan_file(file)});
   return out;
+}
+
+void note_auto(const std::vector<Candidate>& candidates) {
+  for (const Candidate& c : candidates) {
+    if (!c.meaning.empty()) note(cat("auto is ", c.meaning));
+  }
 }
 
 std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int64_t ctx) {

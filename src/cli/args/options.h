@@ -55,7 +55,10 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags);
 struct Candidate {
   std::string name;
   PlanOrLadder content;
+  std::string meaning = {};  // of auto: the method and its settings
 };
+// A note on stderr for a candidate that is auto.
+void note_auto(const std::vector<Candidate>& candidates);
 
 // Throws Error (usage) where both --ctx and --scale say how far a method reaches; only methods that
 // follow the length use both.

@@ -337,9 +337,8 @@ void add_generate(CLI::App& app) {
       "  mrrope generate model.gguf -p 'Theorem 1.' -n 64\n"
       "  mrrope generate model.gguf --ctx 32k --method pro -f book.txt -p 'Summary:'\n"
       "  mrrope generate model.gguf --ctx 32k --chat\n"
-      "Without --method the context grows with the text (elastic:pro): inside its window the "
-      "model\n"
-      "is unchanged. --method pro is static.");
+      "Without --method the context grows with the text (auto): inside its window the model is\n"
+      "unchanged. --method pro is static.");
   verb->callback([flags] { run_generate(*flags); });
 }
 

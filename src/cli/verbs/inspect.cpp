@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
+#include "core/context.h"
 #include "export/engines.h"
 #include "formats/architectures.h"
 #include "formats/gguf/gguf.h"
@@ -102,9 +103,15 @@ std::string scaling_text(const Model& model) {
   return text;
 }
 
+// What auto is for this model and length.
+std::string default_text(const Geometry& geometry, std::int64_t ctx) {
+  return description(resolve_auto(geometry, {std::string(kAuto), {}, std::nullopt, ctx}));
+}
+
 nlohmann::ordered_json to_json(const Model& model, std::int64_t ctx, double scale,
                                const Advice& advice) {
   nlohmann::ordered_json out = model_json(model, ctx);
+  out["default"] = default_text(model.geometry, ctx);
   out["recommended"] = {{"method", advice.method}, {"why", advice.why}};
   out["engines"] = nlohmann::ordered_json::array();
   for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
@@ -152,6 +159,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   row("scale", significant(scale, 6));
   row("KV cache", cat(bytes_text(double(kv_bytes(model, ctx, kBitsF16))), " in f16, ",
                       bytes_text(double(kv_bytes(model, ctx, kBitsQ8))), " in q8_0"));
+  row("default", cat(default_text(g, ctx), ", what generate and serve use"));
   row("first plan", cat(advice.method, ": ", advice.why));
   print_engines(model, ctx, scale, advice);
 

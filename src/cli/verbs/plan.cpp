@@ -205,6 +205,7 @@ void run_plan(const PlanFlags& flags) {
   std::optional<Geometry> geometry;
   if (given(flags.subject)) geometry = resolve(flags.subject).geometry;
   std::vector<Candidate> candidates = resolve(flags.extension, geometry);
+  note_auto(candidates);
   if (!flags.from.empty()) candidates.push_back(declared_plan(flags.from));
   if (candidates.empty()) {
     throw Error(ErrorKind::usage, "no method or plan given",

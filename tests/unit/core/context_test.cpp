@@ -43,6 +43,27 @@ TEST(Context, AContextThatGrowsIsALadder) {
   EXPECT_TRUE(std::get<Ladder>(made({.method = "self-extend", .ctx = 32768})).near()->floors);
 }
 
+TEST(Context, AutoIsAFunctionOfGeometryAndLength) {
+  const auto method = [](ContextRequest request) {
+    return resolve_auto(kGeometry, std::move(request)).method;
+  };
+  EXPECT_EQ(method({.method = "auto", .ctx = 8192}), "none");
+  EXPECT_EQ(method({.method = "Auto", .scale = 1}), "none");
+  EXPECT_EQ(method({.method = "auto", .ctx = 8193}), "elastic:pro");
+  EXPECT_EQ(method({.method = "pro", .ctx = 8193}), "pro");
+  EXPECT_EQ(full_name({.method = "AUTO"}), "auto");
+  EXPECT_EQ(std::get<Plan>(made({.method = "auto", .ctx = 4096})).extension().method, "none");
+  const Ladder ladder = std::get<Ladder>(made({.method = "auto", .ctx = 32768, .headroom = 1.5}));
+  EXPECT_EQ(ladder.longest(), 32768);
+  EXPECT_EQ(ladder.headroom(), 1.5);
+}
+
+TEST(Context, DescribesAMethodWithItsSettings) {
+  EXPECT_EQ(description({.method = "elastic:PRO", .ctx = 32768}), "elastic:pro");
+  EXPECT_EQ(description({.method = "elastic:power", .parameters = {.power = 0}, .headroom = 1.25}),
+            "elastic:power (power 0, headroom 1.25)");
+}
+
 void expect_refused(const ContextRequest& request, const std::string& word,
                     Spelling spelling = Spelling::keys) {
   test::expect_error(ErrorKind::usage, word, [&] {
@@ -56,6 +77,9 @@ TEST(Context, RefusesWhatAMethodDoesNotUse) {
   expect_refused({.method = "elastic:pro", .ctx = 32768, .near = 9}, "not for elastic:pro");
   expect_refused({.method = "elastic:pro", .scale = 1e300}, "1e+300");
   expect_refused({.method = "elastic:pro"}, "no context length");
+  expect_refused({.method = "auto"}, "no context length");
+  expect_refused({.method = "auto", .scale = 4, .ctx = 32768}, "both set how far auto");
+  expect_refused({.method = "auto", .ctx = 4096, .rung_step = 1.5}, "not for none");
   expect_refused({.method = "pro"}, "ctx or scale is required for pro");
   expect_refused({.method = "pro", .ctx = 32768, .headroom = 0.5}, "0.5");
   expect_refused({.method = "prp", .ctx = 32768}, "prp");

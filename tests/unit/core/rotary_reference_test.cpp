@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "mrrope/error.h"
@@ -85,7 +86,8 @@ TEST_P(RotaryReference, TurnEqualsUnrotateThenRotate) {
     turn_reference(a, b, position, turned);
     std::vector<double> fresh = key;
     rotate_reference(b, position, fresh);
-    // Two angles against one, each rounded to a long double, which has 64 bits on x86-64, 113 on Arm.
+    // Two angles against one, each rounded to a long double, which has 64 bits on x86-64, 113 on
+    // Arm.
     const double angles = double(3 * position * std::numeric_limits<long double>::epsilon());
     EXPECT_LT(largest_difference(turned, fresh), kRounding + angles) << position;
   }

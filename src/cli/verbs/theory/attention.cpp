@@ -54,10 +54,10 @@ theory::TheoryFigure as_it_runs(const AttentionFlags& flags, const Model& model,
                 cat("give --tokens ", reach, " or fewer, or a larger --ctx"));
   }
   for (const std::string& name : flags.extension.methods) {
-    if (!split_method_name(name).grows()) continue;
+    if (!split_method_name(name).grows() && !is_auto(name)) continue;
     throw Error(ErrorKind::usage,
                 cat(name, " changes its plan while it reads, and this figure is of one plan"),
-                cat("give --methods ", split_method_name(name).method));
+                cat("give --methods ", is_auto(name) ? "pro" : split_method_name(name).method));
   }
   const std::vector<theory::NamedPlan> plans =
       theory_plans(flags, g, double(tokens) / double(g.train_length));

@@ -127,7 +127,9 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
   check_reach(extension);
   if (!extension.scale && extension.ctx.empty()) extension.scale = usual_scale;
   std::vector<theory::NamedPlan> plans;
-  for (const Candidate& c : resolve(extension, geometry)) {
+  const std::vector<Candidate> candidates = resolve(extension, geometry);
+  note_auto(candidates);
+  for (const Candidate& c : candidates) {
     const auto* plan = std::get_if<Plan>(&c.content);
     if (!plan && std::get<Ladder>(c.content).near()) {
       throw Error(ErrorKind::usage,

@@ -72,7 +72,9 @@ void run_distance(const TheoryFlags& flags) {
                                   ? std::llround(*extension.scale * double(g.train_length))
                                   : parse_length(extension.ctx);
   std::vector<theory::NamedLadder> ladders;
-  for (const Candidate& c : resolve(extension, g)) {
+  const std::vector<Candidate> candidates = resolve(extension, g);
+  note_auto(candidates);
+  for (const Candidate& c : candidates) {
     const auto* plan = std::get_if<Plan>(&c.content);
     ladders.push_back({c.name, plan ? make_ladder(*plan, length) : std::get<Ladder>(c.content)});
   }
