@@ -47,7 +47,7 @@ endif()
 # mrrope_module(NAME [SOURCES ...] [LINK outside libraries])
 # makes mrrope_NAME from src/NAME; headers are found as "NAME/file.h" and "mrrope/file.h". It links
 # the modules that src/modules.txt allows it.
-set(MRROPE_LIGHT_MODULES export proof report serve cli)
+set(MRROPE_LIGHT_MODULES export proof eval report tune serve cli)
 function(mrrope_module name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/modules.txt)
@@ -70,7 +70,7 @@ function(mrrope_module name)
   target_include_directories(mrrope_${name} PUBLIC ${folders})
   # Public, because headers include what they link: whoever includes them must find the same version.
   target_link_libraries(mrrope_${name} PUBLIC ${uses} ${arg_LINK} PRIVATE mrrope_flags)
-  # What waits for people, files and the network compiles in 60 % of the time at -O1. A precompiled
+  # What waits for people, files, models and the network compiles in 60 % of the time at -O1. A precompiled
   # header serves the modules with the same flags: g++ 13 ignores one made at another -O.
   set(precompiled base)
   if(name IN_LIST MRROPE_LIGHT_MODULES AND CMAKE_BUILD_TYPE STREQUAL "Release")

@@ -11,6 +11,7 @@
 #include "base/spelling.h"
 #include "base/text.h"
 #include "cli/args/presets.h"
+#include "cli/run.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 

@@ -9,9 +9,6 @@
 
 namespace mrrope::cli {
 
-// Parses, runs, and turns every failure into a message on stderr and an exit code.
-int run(int argc, char** argv);
-
 // A line on stderr that starts with "note:".
 void note(const std::string& text);
 

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/app.h"
+#include "cli/run.h"
 
 int main(int argc, char** argv) { return mrrope::cli::run(argc, argv); }
