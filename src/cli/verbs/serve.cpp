@@ -95,7 +95,7 @@ void check_slot_folder(const std::string& folder, bool unified, const Ladder& la
   if (unified && ladder.elastic()) {
     throw Error(ErrorKind::usage,
                 "--slot-save-path needs a cache for each conversation where the context grows",
-                "remove --kv-unified, or give a --method without elastic:");
+                "remove --kv-unified, or give a --method that does not grow");
   }
 }
 
