@@ -87,11 +87,16 @@ void Scheduler::take_prefix(Slot& slot) {
   }
   if (donor != nullptr) {
     slot.timeline.reset();
-    slot.timeline = donor->timeline->fork();
-    slot.tokens = donor->tokens;
-    slot.rung = donor->rung;
-    slot.turned = donor->turned;
-    slot.exact = donor->exact;
+    try {
+      slot.timeline = donor->timeline->fork();
+      slot.tokens = donor->tokens;
+      slot.rung = donor->rung;
+      slot.turned = donor->turned;
+      slot.exact = donor->exact;
+    } catch (const std::exception&) {  // no memory for a copy: then it is read
+      reset(slot);
+      same = 0;
+    }
   }
   if (same == 0) slot.turned = 0;
   slot.timeline->truncate(static_cast<std::int64_t>(same));
