@@ -227,8 +227,10 @@ void add_serve(CLI::App& app) {
               "--cors", flags->server.cors,
               "Allow web pages of this origin, such as http://localhost:3000, or * for all")
           ->type_name("ORIGIN");
-  verb->add_flag("--kv-unified,!--no-kv-unified", flags->engine.unified,
-                 "Conversations share a cache of --ctx tokens, instead of having as many each");
+  CLI::Option* unified = verb->add_flag("--kv-unified", flags->engine.unified,
+                                        "All conversations share a cache of --ctx tokens");
+  verb->add_flag("--no-kv-unified", "Each conversation has a cache of --ctx tokens (default)")
+      ->excludes(unified);
   const CLI::Option* slot_folder =
       verb->add_option("--slot-save-path", flags->slot_folder,
                        "Folder where POST /slots/{id}?action=save|restore keeps conversations")
