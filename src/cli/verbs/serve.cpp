@@ -229,7 +229,9 @@ void add_serve(CLI::App& app) {
           ->type_name("ORIGIN");
   CLI::Option* unified = verb->add_flag("--kv-unified", flags->engine.unified,
                                         "All conversations share a cache of --ctx tokens");
-  verb->add_flag("--no-kv-unified", "Each conversation has a cache of --ctx tokens (default)")
+  verb->add_flag_callback(
+          "--no-kv-unified", [flags] { flags->engine.unified = false; },
+          "Each conversation has a cache of --ctx tokens (default)")
       ->excludes(unified);
   const CLI::Option* slot_folder =
       verb->add_option("--slot-save-path", flags->slot_folder,

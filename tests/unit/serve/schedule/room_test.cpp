@@ -43,9 +43,15 @@ class PatientModel : public ScriptedModel {
   std::size_t together = 0;  // readings of one computation
 };
 
+ScriptedOptions windowed() {
+  ScriptedOptions options;
+  options.train_length = kWindow;
+  return options;
+}
+
 struct Trial {
   explicit Trial(SchedulerLimits limits, bool can_forget = true)
-      : model({.train_length = kWindow}), ladder(growing(model)) {
+      : model(windowed()), ladder(growing(model)) {
     model.can_forget = can_forget;
     model.use(ladder);
     limits.context = kContext;
