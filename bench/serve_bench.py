@@ -3,20 +3,31 @@
 """mrrope serve compared with llama-server of the same build, in one run.
 
     bench/serve_bench.py MRROPE LLAMA_SERVER MODEL.gguf [ROUNDS [PROMPT [THREADS]]]
+    bench/serve_bench.py --idle MRROPE MODEL.gguf [ROUNDS [PROMPT [THREADS]]]
+    bench/serve_bench.py --deterministic MRROPE MODEL.gguf [ROUNDS [PROMPT [THREADS]]]
 
 Both run side by side with the same threads, slots and context, and take turns with every request, so
 that what else the machine does hits both. Printed are medians, and the median of the ratios of
-neighbouring requests. PROMPT: tokens of the longer prompts (default 800). THREADS: of each (2). mrrope serves a context of
+neighbouring requests. PROMPT: tokens of the longer prompts (default 800). THREADS: of each (2). The last column
+is the ratio of the processor time that was spent; with one thread, which never waits for another, it is
+about that of the speeds, and what else the machine does hardly changes it. mrrope serves a context of
 four windows (elastic:pro), llama-server one window: it cannot do more, and all requests lie inside it.
+
+--idle: mrrope with eight idle conversations of PROMPT tokens each (default 8000) compared with mrrope
+without any, for caches apart and for a unified one. --deterministic: mrrope with that flag compared with
+mrrope without it.
 """
 import concurrent.futures
 import http.client
 import json
+import os
 import random
+import shutil
 import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 WRITE = 160
@@ -44,6 +55,12 @@ class Server:
         data = answer.read()
         connection.close()
         return answer.status, json.loads(data)
+
+    def spent(self):
+        """Seconds of processor time."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii", errors="replace") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def complete(self, prompt, length):
         """Seconds for the whole answer, and its text."""
@@ -76,7 +93,114 @@ def free_port():
         return s.getsockname()[1]
 
 
+def compare(first, second, cases, rounds):
+    """Runs the cases on two servers in turn and prints medians. A case: name, run, make, tokens."""
+    for name, run, make, count in cases:
+        pairs = []
+        spent = {first: 0, second: 0}
+        for turn in range(rounds + 1):
+            given = make()
+            order = (first, second) if turn % 2 else (second, first)
+            seconds = {}
+            for server in order:
+                before = server.spent()
+                seconds[server] = run(server, given)
+                spent[server] += server.spent() - before if turn else 0
+            if turn:  # the first warms up
+                pairs.append((seconds[first], seconds[second]))
+        ratio = statistics.median(b / a for a, b in pairs)
+        a, b = (statistics.median(p[i] for p in pairs) for i in (0, 1))
+        shown = [f"{1000 * v:.1f} ms" if count is None else f"{count / v:.0f} tok/s"
+                 for v in (a, b)]
+        print(f"{name:40} {shown[0]:>12} {shown[1]:>12} {ratio:7.3f} "
+              f"{spent[second] / max(spent[first], 1e-9):7.3f}", flush=True)
+
+
+RNG = random.Random(3)
+
+
+def tokens(count):
+    return [RNG.choice(range(300, 900)) for _ in range(count)]
+
+
+def write(server, prompt):
+    seconds, answer = server.complete(prompt, WRITE)
+    return seconds / answer["usage"]["completion_tokens"]
+
+
+def streams(server, prompts):
+    began = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(STREAMS) as pool:
+        written = sum(a["usage"]["completion_tokens"]
+                      for _, a in pool.map(lambda p: server.complete(p, WRITE), prompts))
+    return (time.perf_counter() - began) / written
+
+
+def mrrope_server(command, model, threads, *flags):
+    port = free_port()
+    return Server("mrrope", [command, "serve", model, "--port", str(port), "-t", threads, *flags],
+                  port)
+
+
+def idle(mrrope, model, rounds="10", size="8000", threads="2"):
+    rounds, size = int(rounds), int(size)
+    share = (size + 8 + WRITE + 255) // 256 * 256
+    print(f"{'':40} {'beside idle':>12} {'alone':>12} {'ratio':>7} {'CPU':>7}")
+    for flags in (["--no-kv-unified", "--ctx", str(share)],
+                  ["--kv-unified", "--ctx", str((STREAMS + 1) * share)]):
+        folder = tempfile.mkdtemp()
+        # Not one that grows, which cannot be restored in a unified cache.
+        flags += ["--parallel", str(STREAMS + 1), "--method", "pro", "--slot-save-path", folder]
+        servers = [mrrope_server(mrrope, model, threads, *flags) for _ in range(2)]
+        try:
+            # One conversation, read once, in all slots but the last.
+            servers[0].complete(tokens(size), 1)
+            servers[0].ask("POST", "/slots/0?action=save", {"filename": "idle"})
+            for slot in range(1, STREAMS):
+                servers[0].ask("POST", f"/slots/{slot}?action=restore", {"filename": "idle"})
+            prompt = tokens(8)  # always the same: another would take the place of an idle one
+            compare(*servers, [(f"writing beside {STREAMS} x {size}, {flags[0]}", write,
+                                lambda: prompt, 1)], rounds)
+            lengths = [s["mrrope"]["length"] for s in servers[0].ask("GET", "/slots")[1]]
+            if sorted(lengths)[1] < size:
+                raise RuntimeError(f"idle conversations were lost: {lengths}")
+        finally:
+            for server in servers:
+                server.process.terminate()
+                server.process.wait(30)
+            shutil.rmtree(folder)
+
+
+def deterministic(mrrope, model, rounds="10", size="800", threads="2"):
+    rounds, size = int(rounds), int(size)
+    print(f"{'':40} {'fixed':>12} {'free shapes':>12} {'ratio':>7} {'CPU':>7}")
+    flags = ["--parallel", str(STREAMS)]
+    servers = [mrrope_server(mrrope, model, threads, *flags, "--deterministic"),
+               mrrope_server(mrrope, model, threads, *flags)]
+
+    def follow_up(server, prompts):
+        server.complete(prompts[0], 1)
+        return server.first_token(prompts[0] + prompts[1])
+
+    try:
+        compare(*servers, [
+            (f"prefill of {size} tokens, one stream", lambda s, p: s.complete(p, 1)[0],
+             lambda: tokens(size), size),
+            ("writing, one stream", write, lambda: tokens(8), 1),
+            (f"first token of a follow-up after {size}", follow_up,
+             lambda: (tokens(size), tokens(12)), None),
+            (f"writing, {STREAMS} streams", streams,
+             lambda: [tokens(8) for _ in range(STREAMS)], 1)], rounds)
+    finally:
+        for server in servers:
+            server.process.terminate()
+            server.process.wait(30)
+
+
 def main():
+    for flag, run in (("--idle", idle), ("--deterministic", deterministic)):
+        if sys.argv[1:2] == [flag]:
+            return run(*sys.argv[2:])
     mrrope, llama, model = sys.argv[1:4]
     rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 10
     size = int(sys.argv[5]) if len(sys.argv) > 5 else 800
@@ -91,23 +215,8 @@ def main():
                                         str(slots), "--port", str(ports[1]), "-t", threads,
                                         "--no-warmup", "--offline"], ports[1]))
 
-    rng = random.Random(3)
-    vocabulary = range(300, 900)
-    tokens = lambda count: [rng.choice(vocabulary) for _ in range(count)]
-
     def prefill(server, prompt):
         return server.complete(prompt, 1)[0]
-
-    def write(server, prompt):
-        seconds, answer = server.complete(prompt, WRITE)
-        return seconds / answer["usage"]["completion_tokens"]
-
-    def streams(server, prompts):
-        began = time.perf_counter()
-        with concurrent.futures.ThreadPoolExecutor(STREAMS) as pool:
-            written = sum(a["usage"]["completion_tokens"]
-                          for _, a in pool.map(lambda p: server.complete(p, WRITE), prompts))
-        return (time.perf_counter() - began) / written
 
     def follow_up(server, prompts):
         server.complete(prompts[0], 1)
@@ -119,23 +228,11 @@ def main():
               lambda: (tokens(size), tokens(12)), None),
              (STREAMS, f"writing, {STREAMS} streams", streams,
               lambda: [tokens(8) for _ in range(STREAMS)], 1)]
-    print(f"{'':40} {'mrrope':>12} {'llama-server':>12} {'ratio':>7}")
+    print(f"{'':40} {'mrrope':>12} {'llama-server':>12} {'ratio':>7} {'CPU':>7}")
     for slots in (1, STREAMS):
         ours, theirs = start(slots)
         try:
-            for _, name, run, make, count in (c for c in cases if c[0] == slots):
-                pairs = []
-                for turn in range(rounds + 1):
-                    given = make()
-                    order = (ours, theirs) if turn % 2 else (theirs, ours)
-                    seconds = {server.name: run(server, given) for server in order}
-                    if turn:  # the first warms up
-                        pairs.append((seconds["mrrope"], seconds["llama-server"]))
-                ratio = statistics.median(b / a for a, b in pairs)
-                a, b = (statistics.median(p[i] for p in pairs) for i in (0, 1))
-                shown = [f"{1000 * v:.1f} ms" if count is None else f"{count / v:.0f} tok/s"
-                         for v in (a, b)]
-                print(f"{name:40} {shown[0]:>12} {shown[1]:>12} {ratio:7.3f}", flush=True)
+            compare(ours, theirs, [c[1:] for c in cases if c[0] == slots], rounds)
         finally:
             for server in (ours, theirs):
                 server.process.terminate()

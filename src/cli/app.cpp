@@ -36,6 +36,8 @@ std::string usual_name(const std::string& word) {
                                                            {"-ctv", "--cache-type-v"},
                                                            {"-fa", "--flash-attn"},
                                                            {"-np", "--parallel"},
+                                                           {"-kvu", "--kv-unified"},
+                                                           {"-no-kvu", "--no-kv-unified"},
                                                            {"--ctx-size", "--ctx"},
                                                            {"--n-ctx", "--ctx"},
                                                            {"--context-length", "--ctx"},

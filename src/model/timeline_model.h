@@ -142,6 +142,9 @@ class TimelineModel : public Tokenizer {
   // An empty timeline.
   virtual std::unique_ptr<Timeline> timeline() = 0;
 
+  // Whether a timeline can be cut without being computed again.
+  virtual bool forgets() const { return true; }
+
   // The most tokens that are computed at once.
   virtual std::size_t batch() const = 0;
 
@@ -152,8 +155,8 @@ class TimelineModel : public Tokenizer {
   // as before, unless a key could not be turned.
   virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) = 0;
 
-  // One that save() wrote while its keys were on `rung` of the same ladder, as the only timeline of
-  // this model. Throws Error: usage (others exist), corrupt.
+  // One that save() wrote while its keys were on `rung` of the same ladder. Throws Error: corrupt,
+  // usage (the engine can restore only the first of its timelines, and others exist).
   virtual std::unique_ptr<Timeline> restore(const std::filesystem::path& path,
                                             std::size_t rung) = 0;
 };

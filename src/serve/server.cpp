@@ -14,6 +14,7 @@
 #include "serve/api/event_stream.h"
 #include "serve/api/metrics.h"
 #include "serve/api/service.h"
+#include "serve/api/slot_files.h"
 #include "serve/dialects/ollama_replies.h"
 #include "serve/http/access.h"
 #include "serve/http/body.h"
@@ -84,7 +85,7 @@ struct ApiServer::State {
 
   static SchedulerLimits limits(const Service& service) {
     const ServerSettings& s = service.settings;
-    SchedulerLimits limits{s.parallel, s.queue, s.context};
+    SchedulerLimits limits{s.parallel, s.queue, s.context, s.pool, s.deterministic};
     if (s.log) {
       limits.on_prefill = [&service](const Prefill& prefill) {
         service.settings.log(prefill_text(prefill, service.ladder.rungs().size()));
@@ -267,6 +268,17 @@ struct ApiServer::State {
     });
     get("/slots",
         [this](httplib::Response& r) { reply(r, slots_reply(service, scheduler.slots())); });
+    routes += ", POST /slots/{id}";
+    http.Post(R"(/slots/([^/]*))", [this](const httplib::Request& from, httplib::Response& response,
+                                          const httplib::ContentReader& reader) {
+      guarded(from, response, [&] {
+        const Body body = read_body(from, response, reader, bodies, service.limits.bytes);
+        HttpServer::request_is_complete();
+        reply(response,
+              slot_action_reply(service, scheduler, from.matches[1], from.get_param_value("action"),
+                                body.text, [&] { return HttpServer::client_is_gone(from); }));
+      });
+    });
     get("/api/tags", [this](httplib::Response& r) { reply(r, ollama_tags_reply(service)); });
     get("/api/version", [](httplib::Response& r) { reply(r, ollama_version_reply()); });
     add_answers();

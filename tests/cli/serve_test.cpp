@@ -31,5 +31,23 @@ TEST(ServeCommand, OriginsAndNamesAreChecked) {
   }
 }
 
+TEST(ServeCommand, FlagsThatExcludeEachOtherAreNamed) {
+  const std::string serve = "serve " MRROPE_TINY_MODEL " --dry-run --ctx 4k --parallel 3 ";
+  for (const char* bad : {"--slot-save-path no-such-folder", "--slot-save-path ''",
+                          "--slot-save-path /tmp --kv-unified", "--deterministic --kv-unified",
+                          "--no-kv-unified --kv-unified"}) {
+    const CommandResult r = run_command(serve + bad);
+    EXPECT_EQ(r.exit_code, 2) << bad << r.err;
+    EXPECT_NE(r.err.find(std::string(bad).substr(0, 10)), std::string::npos) << r.err;
+  }
+  EXPECT_NE(run_command(serve).out.find("3 conversations of 4096 tokens each"), std::string::npos);
+  EXPECT_NE(run_command(serve + "--kv-unified").out.find("3 conversations of 4096 tokens together"),
+            std::string::npos);
+  for (const char* good : {"--slot-save-path /tmp --deterministic", "--no-kv-unified",
+                           "--slot-save-path /tmp --kv-unified --method pro"}) {
+    EXPECT_EQ(run_command(serve + good).exit_code, 0) << good;
+  }
+}
+
 }  // namespace
 }  // namespace mrrope

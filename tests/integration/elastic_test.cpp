@@ -142,24 +142,61 @@ INSTANTIATE_TEST_SUITE_P(
 // A turn touches only the cells of its own timeline.
 TEST(Elastic, DoesNotChangeOtherTimelines) {
   const RandomModel file(small_model("llama"), 5);
-  const auto model = open_local(read_model(file.path()), small("f16"));
+  for (const bool unified : {true, false}) {
+    LocalOptions options = small("f16");
+    options.unified = unified;
+    const auto model = open_local(read_model(file.path()), options);
+    auto& local = dynamic_cast<LocalModel&>(*model);
+    model->use(growing(model->facts().geometry, "pro", 1024));
+    const auto still = model->timeline();
+    still->append(words(90));
+    const Keys before = read_keys(local, 90);
+    const auto mover = model->timeline();
+    mover->append(words(400));
+    EXPECT_GT(mover->rung(), 5U);
+    EXPECT_EQ(still->rung(), 0U);
+    EXPECT_EQ(read_keys(local, 90), before);
+  }
+}
+
+// With caches apart a sequence is restored beside others, on its rung and in any of their places.
+TEST(Elastic, RestoresBesideOtherTimelines) {
+  const RandomModel file(small_model("llama"), 5);
+  LocalOptions options = small("f32");
+  options.unified = false;
+  const auto model = open_local(read_model(file.path()), options);
   auto& local = dynamic_cast<LocalModel&>(*model);
-  model->use(growing(model->facts().geometry, "pro", 1024));
+  model->use(growing(model->facts().geometry, "pro", 500));
+  const test::TempFolder folder;
+  const std::vector<Token> tokens = words(400);
   const auto still = model->timeline();
-  still->append(words(90));
+  still->append(std::span(tokens).first(90));
   const Keys before = read_keys(local, 90);
-  const auto mover = model->timeline();
-  mover->append(words(400));
-  EXPECT_GT(mover->rung(), 5U);
-  EXPECT_EQ(still->rung(), 0U);
+  auto first = model->timeline();
+  first->append(std::span(tokens).first(150));
+  first->save(folder / "sequence");
+  const auto third = model->timeline();
+  first.reset();
+  const auto back = model->restore(folder / "sequence", 3);
+  const auto expected = [&] {
+    third->append(std::span(tokens).first(150));
+    return third->append_scored(std::span(tokens).subspan(150));
+  }();
+  const auto scores = back->append_scored(std::span(tokens).subspan(150));
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    EXPECT_NEAR(scores[i], expected[i], noise(1e-4)) << i;
+  }
   EXPECT_EQ(read_keys(local, 90), before);
+  EXPECT_THROW(back->append(words(200)), Error);  // more than its share
 }
 
 // Several timelines in one computation read what each would read alone, and one that climbs from
 // batch to batch turns its own keys only.
-TEST(Elastic, TimelinesCanBeReadTogether) {
+void read_together(bool unified) {
   const RandomModel file(small_model("llama"), 5);
-  const auto model = open_local(read_model(file.path()), small("f32"));
+  LocalOptions options = small("f32");
+  options.unified = unified;
+  const auto model = open_local(read_model(file.path()), options);
   const Ladder ladder = growing(model->facts().geometry, "pro", 320);
   model->use(ladder);
   const std::vector<Token> tokens = words(320);
@@ -200,6 +237,9 @@ TEST(Elastic, TimelinesCanBeReadTogether) {
   EXPECT_THROW(model->read_together(across, [](std::size_t, std::span<const float>) {}), Error);
   EXPECT_EQ(timelines[1]->length(), before);
 }
+
+TEST(Elastic, TimelinesCanBeReadTogether) { read_together(true); }
+TEST(Elastic, TimelinesWithCachesApartCanBeReadTogether) { read_together(false); }
 
 // The promise: inside the window the model is untouched, to the last bit.
 TEST(Elastic, MatchesTheUntouchedModelInsideTheWindow) {

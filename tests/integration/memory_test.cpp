@@ -41,7 +41,8 @@ Report report_of(const LocalOptions& options) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<std::uint32_t>(options.context);
   params.n_batch = params.n_ubatch = static_cast<std::uint32_t>(options.ubatch);
-  params.kv_unified = true;
+  params.kv_unified = options.unified;
+  params.n_seq_max = static_cast<std::uint32_t>(options.timelines);
   params.flash_attn_type = options.flash_attention == "off" ? LLAMA_FLASH_ATTN_TYPE_DISABLED
                                                             : LLAMA_FLASH_ATTN_TYPE_ENABLED;
   params.type_k = params.type_v = options.type_k == "q8_0" ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
@@ -76,6 +77,17 @@ TEST(Memory, PlanMatchesAllocation) {
       }
     }
   }
+  LocalOptions apart;
+  apart.context = 8 * 4096;
+  apart.timelines = 8;
+  apart.unified = false;
+  apart.gpu_layers = 0;
+  apart.flash_attention = "on";
+  const MemoryPlan plan = plan_memory(facts, apart);
+  const Report taken = report_of(apart);
+  EXPECT_NEAR(static_cast<double>(plan.kv) / kMiB, taken.kv, 0.1);
+  const double copy = 4.0 * apart.ubatch * facts.vocabulary / kMiB;
+  EXPECT_NEAR((static_cast<double>(plan.compute) / kMiB - copy) / taken.compute, 1, 0.25);
   LocalOptions options;
   options.context = 4096;
   options.type_k = options.type_v = "q8_0";

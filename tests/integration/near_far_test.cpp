@@ -197,25 +197,29 @@ TEST_P(Forms, BatchesDoNotMatter) {
 }
 
 TEST_P(Forms, ForkThatCrossesABorderCopiesItsPast) {
-  const auto model = open();
-  const Rows whole = observe(*model->timeline(), tokens_);
-  const auto timeline = model->timeline();
-  timeline->append(std::span(tokens_).first(101));
-  const auto fork = timeline->fork();
-  const std::size_t before = dynamic_cast<LocalModel&>(*model).injector().decodes();
-  const Rows forked = observe(*fork, std::span(tokens_).subspan(101));
-  const std::size_t decodes = dynamic_cast<LocalModel&>(*model).injector().decodes() - before;
-  EXPECT_GT(fork->rung(), timeline->rung());
-  for (std::size_t i = 101; i < whole.size(); ++i) {
-    ASSERT_LE(largest_difference(forked[i - 101], whole[i]), kNoise) << i;
-  }
-  // Reading the past again would take at least the four ubatches that it fills.
-  const std::size_t rungs = fork->rung() - timeline->rung() + 1;
-  EXPECT_LE(decodes, rungs + (tokens_.size() - 101) / 32 + 1);
-  // The other one has not moved.
-  const Rows rest = observe(*timeline, std::span(tokens_).subspan(101));
-  for (std::size_t i = 101; i < whole.size(); ++i) {
-    ASSERT_LE(largest_difference(rest[i - 101], whole[i]), kNoise) << i;
+  for (const bool unified : {true, false}) {
+    LocalOptions options = small();
+    options.unified = unified;
+    const auto model = open(options);
+    const Rows whole = observe(*model->timeline(), tokens_);
+    const auto timeline = model->timeline();
+    timeline->append(std::span(tokens_).first(101));
+    const auto fork = timeline->fork();
+    const std::size_t before = dynamic_cast<LocalModel&>(*model).injector().decodes();
+    const Rows forked = observe(*fork, std::span(tokens_).subspan(101));
+    const std::size_t decodes = dynamic_cast<LocalModel&>(*model).injector().decodes() - before;
+    EXPECT_GT(fork->rung(), timeline->rung());
+    for (std::size_t i = 101; i < whole.size(); ++i) {
+      ASSERT_LE(largest_difference(forked[i - 101], whole[i]), kNoise) << i;
+    }
+    // Reading the past again would take at least the four ubatches that it fills.
+    const std::size_t rungs = fork->rung() - timeline->rung() + 1;
+    EXPECT_LE(decodes, rungs + (tokens_.size() - 101) / 32 + 1);
+    // The other one has not moved.
+    const Rows rest = observe(*timeline, std::span(tokens_).subspan(101));
+    for (std::size_t i = 101; i < whole.size(); ++i) {
+      ASSERT_LE(largest_difference(rest[i - 101], whole[i]), kNoise) << i;
+    }
   }
 }
 
@@ -270,21 +274,25 @@ TEST_P(Forms, SavedSequenceKeepsItsBorder) {
 }
 
 TEST_P(Forms, TimelinesOnOneRungAreReadTogether) {
-  const auto model = open();
-  const Rows whole = observe(*model->timeline(), tokens_);
-  const auto a = model->timeline();
-  const auto b = model->timeline();
-  a->append(std::span(tokens_).first(152));
-  b->append(std::span(tokens_).first(153));
-  ASSERT_EQ(a->rung(), b->rung());
-  std::vector<std::vector<float>> rows(2);
-  const std::vector<Reading> readings = {{a.get(), std::span(tokens_).subspan(152, 1)},
-                                         {b.get(), std::span(tokens_).subspan(153, 1)}};
-  model->read_together(readings, [&](std::size_t i, std::span<const float> row) {
-    rows[i].assign(row.begin(), row.end());
-  });
-  EXPECT_LE(largest_difference(rows[0], whole[152]), kNoise);
-  EXPECT_LE(largest_difference(rows[1], whole[153]), kNoise);
+  for (const bool unified : {true, false}) {
+    LocalOptions options = small();
+    options.unified = unified;
+    const auto model = open(options);
+    const Rows whole = observe(*model->timeline(), tokens_);
+    const auto a = model->timeline();
+    const auto b = model->timeline();
+    a->append(std::span(tokens_).first(152));
+    b->append(std::span(tokens_).first(153));
+    ASSERT_EQ(a->rung(), b->rung());
+    std::vector<std::vector<float>> rows(2);
+    const std::vector<Reading> readings = {{a.get(), std::span(tokens_).subspan(152, 1)},
+                                           {b.get(), std::span(tokens_).subspan(153, 1)}};
+    model->read_together(readings, [&](std::size_t i, std::span<const float> row) {
+      rows[i].assign(row.begin(), row.end());
+    });
+    EXPECT_LE(largest_difference(rows[0], whole[152]), kNoise);
+    EXPECT_LE(largest_difference(rows[1], whole[153]), kNoise);
+  }
 }
 
 // What a turn rounds adds up over the turns that a key gets on its way. Twice what was measured;

@@ -81,13 +81,14 @@ enum class Memory { full, windows, recurrent };
 struct Case {
   Memory memory;
   bool grows;  // a ladder with rungs every few dozen tokens, or a static plan
+  bool unified = true;
 };
 
 void PrintTo(Case c, std::ostream* out) {
   *out << (c.memory == Memory::full      ? "Full"
            : c.memory == Memory::windows ? "Windows"
                                          : "Recurrent")
-       << (c.grows ? "Growing" : "");
+       << (c.grows ? "Growing" : "") << (c.unified ? "" : "Apart");
 }
 
 Metadata describe(Memory memory) {
@@ -116,6 +117,8 @@ class MemoryKinds : public testing::TestWithParam<Case> {
     LocalOptions options = small();
     options.ubatch = 64;
     options.flash_attention = "off";
+    options.unified = GetParam().unified;
+    if (!options.unified) options.context *= 2;
     model_ = open_local(read_model(file_.path()), options);
     Extension extension;
     extension.method = "pro";
@@ -361,8 +364,10 @@ TEST_P(MemoryKinds, GreedyGenerationPicksTheTopToken) {
 INSTANTIATE_TEST_SUITE_P(Kinds, MemoryKinds,
                          testing::Values(Case{Memory::full, false}, Case{Memory::windows, false},
                                          Case{Memory::recurrent, false}, Case{Memory::full, true},
-                                         Case{Memory::windows, true},
-                                         Case{Memory::recurrent, true}),
+                                         Case{Memory::windows, true}, Case{Memory::recurrent, true},
+                                         Case{Memory::full, true, false},
+                                         Case{Memory::windows, true, false},
+                                         Case{Memory::recurrent, true, false}),
                          testing::PrintToStringParamName());
 
 TEST(Timeline, RecomputesWhatTheSlidingWindowDropped) {

@@ -14,6 +14,7 @@
 #include "cli/args/options.h"
 #include "engine/llama/memory.h"
 #include "eval/run/progress.h"
+#include "formats/digest.h"
 #include "mrrope/error.h"
 #include "serve/server.h"
 
@@ -31,6 +32,8 @@ struct ServeFlags {
   int parallel = 0;  // 0: up to kUsualParallel, as memory allows
   std::int64_t timeout = 3600;
   std::string key_file;
+  std::string slot_folder;
+  bool has_slot_folder = false;
   std::string alias;
   bool has_alias = false;
   bool has_cors = false;
@@ -67,11 +70,33 @@ void check_origin(const std::string& origin) {
               "give scheme, host and port without a path, such as http://localhost:3000, or '*'");
 }
 
-// Each conversation has room for `ctx` tokens of its own.
+// Each conversation has room for `ctx` tokens of its own, or all share as many.
 engine::LocalOptions with_room(engine::LocalOptions engine, std::int64_t ctx, int parallel) {
   engine.timelines = parallel;
-  engine.context = ctx * parallel;
+  engine.context = engine.unified ? ctx : ctx * parallel;
   return engine;
+}
+
+// What saved conversations belong to.
+engine::SessionOwner owner_of(const Model& facts, const Ladder& ladder,
+                              const engine::LocalOptions& engine) {
+  engine::SessionOwner owner{model_digest(facts.files), ladder_digest(ladder), engine.type_k,
+                             engine.type_v};
+  if (!engine.unified && engine.timelines > 1) owner.layout = cat(engine.timelines, " caches");
+  return owner;
+}
+
+void check_slot_folder(const std::string& folder, bool unified, const Ladder& ladder) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) {
+    throw Error(ErrorKind::usage, cat("--slot-save-path ", folder, " is not a folder"),
+                "give a folder that exists");
+  }
+  if (unified && ladder.elastic()) {
+    throw Error(ErrorKind::usage,
+                "--slot-save-path needs a cache for each conversation where the context grows",
+                "remove --kv-unified, or give a --method that does not grow");
+  }
 }
 
 int usual_parallel(const Model& facts, const engine::LocalOptions& engine, std::int64_t ctx) {
@@ -104,18 +129,32 @@ void run_serve(ServeFlags flags) {
     throw Error(ErrorKind::usage, "--alias is empty",
                 "give a name, or remove --alias to use that of the file");
   }
+  if (server.deterministic && flags.engine.unified) {
+    throw Error(
+        ErrorKind::usage,
+        "--deterministic needs a cache for each conversation: in a unified one the order of "
+        "sums depends on the others",
+        "remove --kv-unified");
+  }
   server.timeout = std::chrono::seconds(flags.timeout);
   server.parallel = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
   const engine::LocalOptions engine = with_room(flags.engine, ctx, server.parallel);
+  if (flags.has_slot_folder) {
+    check_slot_folder(flags.slot_folder, engine.unified, choice.ladder);
+    server.slot_folder = std::filesystem::canonical(flags.slot_folder);
+  }
   if (flags.dry_run) {
     std::cout << memory_text(facts, engine) << "\n"
-              << server.parallel << " conversations of " << ctx << " tokens\n";
+              << server.parallel << " conversations of " << ctx
+              << (engine.unified ? " tokens together\n" : " tokens each\n");
     return;
   }
 
   const auto model = open_local(facts, engine);
   use(*model, choice);
   server.context = std::min(ctx, choice.ladder.longest());
+  if (engine.unified) server.pool = server.context;
+  if (flags.has_slot_folder) server.slot_owner = owner_of(facts, choice.ladder, engine);
   server.method = choice.name;
   server.model_name = flags.alias.empty() ? facts.path.stem().string() : flags.alias;
   server.log = [](const std::string& line) { std::cerr << cat(line, "\n") << std::flush; };
@@ -150,6 +189,7 @@ void run_serve(ServeFlags flags) {
 
 void add_serve(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
+  flags->engine.unified = false;
   CLI::App* verb = app.add_subcommand("serve", "Serve a model over OpenAI's API");
   add_subject(*verb, flags->subject);
   add_extension(*verb, flags->extension);
@@ -160,10 +200,8 @@ void add_serve(CLI::App& app) {
       ->type_name("PORT")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  verb->add_option(
-          "--parallel", flags->parallel,
-          "Conversations computed at the same time, each with room for --ctx tokens (default: up "
-          "to 4, as memory allows)")
+  verb->add_option("--parallel", flags->parallel,
+                   "Conversations computed at the same time (default: up to 4, as memory allows)")
       ->type_name("N")
       ->check(CLI::Range(1, 256));
   verb->add_option("--queue", flags->server.queue,
@@ -189,6 +227,19 @@ void add_serve(CLI::App& app) {
               "--cors", flags->server.cors,
               "Allow web pages of this origin, such as http://localhost:3000, or * for all")
           ->type_name("ORIGIN");
+  CLI::Option* unified = verb->add_flag("--kv-unified", flags->engine.unified,
+                                        "All conversations share a cache of --ctx tokens");
+  verb->add_flag_callback(
+          "--no-kv-unified", [flags] { flags->engine.unified = false; },
+          "Each conversation has a cache of --ctx tokens (default)")
+      ->excludes(unified);
+  const CLI::Option* slot_folder =
+      verb->add_option("--slot-save-path", flags->slot_folder,
+                       "Folder where POST /slots/{id}?action=save|restore keeps conversations")
+          ->type_name("FOLDER");
+  verb->add_flag("--deterministic", flags->server.deterministic,
+                 "The same request gets the same answer, whoever else is served and whatever is "
+                 "cached; slower");
   add_engine(*verb, flags->engine);
   verb->add_flag("--json", flags->json, "Print the address as JSON");
   verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop");
@@ -199,7 +250,8 @@ void add_serve(CLI::App& app) {
       "  mrrope serve model.gguf --ctx 32k --host 0.0.0.0 --api-key-file key.txt\n"
       "The printed address also has a page to chat with the model. Ctrl-C or SIGTERM lets running\n"
       "answers finish; a second one quits at once.");
-  verb->callback([flags, key, alias, cors] {
+  verb->callback([flags, key, alias, cors, slot_folder] {
+    flags->has_slot_folder = slot_folder->count() > 0;
     flags->has_key = key->count() > 0;
     flags->has_alias = alias->count() > 0;
     flags->has_cors = cors->count() > 0;

@@ -88,6 +88,9 @@ struct Chooser::Chain {
   LlamaPtr<llama_sampler> grammar;  // may be null
   int counted = 0;                  // of the last tokens, by penalties
   bool plain = true;                // nothing can leave it without a token to choose
+  // Greedy, and all that differs from the logits is that these cannot be chosen.
+  bool only_bans = false;
+  std::vector<Token> banned;
   std::vector<llama_token_data> candidates;
 
   llama_token_data_array list(std::span<const float> logits) {
@@ -162,6 +165,11 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
   }
   if (!random) {
     add(llama_sampler_init_greedy());
+    chain_->only_bans = sampling.typical_p >= 1 && !has_penalties(sampling) && !chain_->grammar;
+    for (const llama_logit_bias& b : biases(sampling, model)) {
+      chain_->only_bans = chain_->only_bans && b.bias == -std::numeric_limits<float>::infinity();
+      chain_->banned.push_back(b.token);
+    }
     return;
   }
   if (sampling.top_k > 0) add(llama_sampler_init_top_k(sampling.top_k));
@@ -189,6 +197,12 @@ Chooser::Choice Chooser::choose(std::span<const float> logits, std::int64_t posi
   if (!top.valid) throw NanLogits(cat("NaN logits after position ", position));
   if (greedy()) return {static_cast<Token>(top.best), top.gap};
   Token token = -1;
+  const auto& banned = chain_->banned;
+  if (chain_->only_bans &&
+      std::find(banned.begin(), banned.end(), static_cast<Token>(top.best)) == banned.end()) {
+    // What the samplers would find after a look at the whole vocabulary.
+    return {static_cast<Token>(top.best), top.gap};
+  }
   if (chain_->grammar) {
     token = chain_->constrained(logits);
   } else {

@@ -131,7 +131,7 @@ llama_context_params context_params(const LocalOptions& options, std::int64_t to
   params.flash_attn_type = flash_attention(options.flash_attention);
   params.type_k = cache_type(options.type_k, "-ctk");
   params.type_v = cache_type(options.type_v, "-ctv");
-  params.kv_unified = true;
+  params.kv_unified = options.unified;
   params.no_perf = true;
   return params;
 }

@@ -26,6 +26,10 @@ struct LocalOptions {
   // --rpc: host:port of running servers of llama.cpp's RPC backend, commas between. Layers are
   // spread over them, then over local accelerators, by the memory that each has free.
   std::string rpc;
+  // One cache that all timelines share, where a timeline can have all that others do not use, and
+  // attention reads, masked, what they do use. Otherwise each has context / timelines tokens of its
+  // own and costs the others nothing, and forks are whole copies.
+  bool unified = true;
   // Alive at the same time, forks included, at most. With more than one, sliding-window layers keep
   // every token anyway: libllama cannot reuse what two of them share.
   int timelines = 16;

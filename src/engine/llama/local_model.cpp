@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/text.h"
 #include "engine/llama/graph/cell_rows.h"
@@ -196,6 +197,20 @@ void LocalModel::turn(std::span<const std::int32_t> cells, std::size_t from, std
   turner_->turn(cells, key_state(from), key_state(to));
 }
 
+void LocalModel::copy_sequence(llama_seq_id from, llama_seq_id to) {
+  take_llama_log();
+  std::vector<std::uint8_t> state(llama_state_seq_get_size(context_.get(), from));
+  const std::size_t written =
+      llama_state_seq_get_data(context_.get(), state.data(), state.size(), from);
+  if (written == 0 || llama_state_seq_set_data(context_.get(), state.data(), written, to) == 0) {
+    throw Error(ErrorKind::failed, cat("a sequence cannot be copied: ", take_llama_log()));
+  }
+}
+
+std::int32_t LocalModel::first_cell(llama_seq_id sequence) const {
+  return sequence * static_cast<std::int32_t>(llama_n_ctx_seq(context_.get()));
+}
+
 // libllama does not say where it puts a restored sequence. So the keys are saved with their numbers
 // in place of their content, and found by them.
 std::optional<std::vector<std::int32_t>> LocalModel::copy_cells(
@@ -269,23 +284,28 @@ std::int64_t LocalModel::context_length() const {
 }
 
 void LocalModel::check_length(std::int64_t length) const {
-  if (length > context_length()) {
-    throw Error(ErrorKind::usage,
-                cat(length, " tokens do not fit in a context of ", context_length()),
-                cat("open the model with -c ", length));
+  const std::int64_t own = llama_n_ctx_seq(context_.get());
+  if (length > own) {
+    throw Error(ErrorKind::usage, cat(length, " tokens do not fit in a context of ", own),
+                cat("open the model with -c ", unified() ? length : length * timelines()));
   }
   if (ladder_) ladder_->rung_at(length);
 }
 
 std::int64_t LocalModel::longest() const {
-  return ladder_ ? std::min(context_length(), ladder_->longest()) : context_length();
+  const std::int64_t own = llama_n_ctx_seq(context_.get());
+  return ladder_ ? std::min(own, ladder_->longest()) : own;
 }
 
 std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<LocalTimeline>(*this); }
 
 std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path, std::size_t rung) {
-  if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
-    throw Error(ErrorKind::usage, "a sequence can only be restored as the first one");
+  // Where libllama puts it among others is not known, and keys are turned by their cells.
+  if (unified() && grows() && static_cast<int>(free_sequences_.size()) != options_.timelines) {
+    throw Error(ErrorKind::usage,
+                "in a cache that timelines share, one whose keys are turned can only be restored "
+                "as the first of them",
+                "give --no-kv-unified");
   }
   if (ladder_ && rung >= ladder_->rungs().size()) {
     throw Error(ErrorKind::corrupt,
@@ -365,13 +385,11 @@ void LocalModel::read_together(std::span<const Reading> readings, const LogitObs
   // recognise as one decode.
   if (recurrent() || readings.empty()) return read_one_by_one(readings, observer);
   std::vector<Chunk> chunks;
-  std::vector<std::size_t> last;  // of each reading, within the batch
   std::size_t count = 0;
   for (const Reading& reading : readings) {
     auto& timeline = static_cast<LocalTimeline&>(*reading.timeline);
     chunks.push_back(timeline.begin_shared(reading.tokens));
     count += reading.tokens.size();
-    last.push_back(count - 1);
     if (chunks.back().rung != chunks.front().rung || count > batch()) {
       throw Error(
           ErrorKind::usage,
@@ -379,24 +397,55 @@ void LocalModel::read_together(std::span<const Reading> readings, const LogitObs
               count, " tokens: a batch takes one rung and ", batch(), " tokens"));
     }
   }
+  std::vector<std::size_t> order(readings.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (unified()) return decode_together(readings, chunks, order, observer);
+  // Of caches apart libllama computes neighbours at once, with as many tokens each.
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return chunks[a].sequence < chunks[b].sequence; });
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t end = first + 1;
+    while (end < order.size() &&
+           chunks[order[end]].sequence == chunks[order[end - 1]].sequence + 1 &&
+           chunks[order[end]].tokens.size() == chunks[order[first]].tokens.size()) {
+      ++end;
+    }
+    decode_together(readings, chunks, std::span(order).subspan(first, end - first), observer);
+    first = end;
+  }
+}
+
+// One decode of some of the readings.
+void LocalModel::decode_together(std::span<const Reading> readings, std::span<const Chunk> chunks,
+                                 std::span<const std::size_t> members,
+                                 const LogitObserver& observer) {
+  std::vector<Chunk> some;
+  std::vector<std::size_t> last;  // of each member, within the batch
+  std::size_t count = 0;
+  for (const std::size_t i : members) {
+    some.push_back(chunks[i]);
+    count += chunks[i].tokens.size();
+    last.push_back(count - 1);
+  }
   // The last token of each is wanted: not every architecture runs without any.
   std::vector<char> wanted(count, 0);
   for (const std::size_t i : last) wanted[i] = 1;
   try {
-    decode(chunks, wanted);
+    decode(some, wanted);
   } catch (...) {
-    for (const Chunk& chunk : chunks) {
+    for (const Chunk& chunk : some) {
       llama_memory_seq_rm(memory(), chunk.sequence, static_cast<llama_pos>(chunk.position), -1);
     }
     throw;
   }
   std::span<const std::int32_t> rest = cells();
-  for (const Reading& reading : readings) {
-    const std::size_t own = rest.empty() ? 0 : reading.tokens.size();
-    static_cast<LocalTimeline&>(*reading.timeline).end_shared(reading.tokens, rest.first(own));
+  for (const std::size_t i : members) {
+    const std::size_t own = rest.empty() ? 0 : readings[i].tokens.size();
+    static_cast<LocalTimeline&>(*readings[i].timeline)
+        .end_shared(readings[i].tokens, rest.first(own));
     rest = rest.subspan(own);
   }
-  for (std::size_t i = 0; i < readings.size(); ++i) observer(i, row(last[i]));
+  for (std::size_t n = 0; n < members.size(); ++n) observer(members[n], row(last[n]));
 }
 
 void LocalModel::decode_scored(const Chunk& chunk, std::span<const Token> targets,

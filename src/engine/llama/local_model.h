@@ -42,6 +42,7 @@ class LocalModel final : public TimelineModel {
   void use(const Ladder& ladder) override;
   std::int64_t context_length() const override;
   std::unique_ptr<Timeline> timeline() override;
+  bool forgets() const override { return !recurrent(); }
   std::size_t batch() const override { return static_cast<std::size_t>(ubatch_); }
   void read_together(std::span<const Reading> readings, const LogitObserver& observer) override;
   std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
@@ -90,11 +91,19 @@ class LocalModel final : public TimelineModel {
   std::size_t rung_at(std::int64_t length) const { return ladder_ ? ladder_->rung_at(length) : 0; }
   std::int64_t end_of_rung(std::size_t rung) const;
   void turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to);
+  // Without a unified cache: copies a sequence, cache included, to an empty one. Throws Error
+  // (failed).
+  void copy_sequence(llama_seq_id from, llama_seq_id to);
+  // Without a unified cache: the first of the cells of a sequence, which lie in the order of its
+  // positions.
+  std::int32_t first_cell(llama_seq_id sequence) const;
   // Gives a sequence copies of its own of keys and values that it shares; cells[p] is the cell of
   // position p. Returns the new cells, or nothing where there is no room or where layers would keep
   // a token in different cells: the sequence may then be empty and has to be computed again.
   std::optional<std::vector<std::int32_t>> copy_cells(llama_seq_id sequence,
                                                       std::span<const std::int32_t> cells);
+  bool unified() const noexcept { return options_.unified; }
+  int timelines() const noexcept { return options_.timelines; }
   bool climbs_last() const noexcept { return options_.climb_last; }
   // Some layers keep a state per sequence in place of keys.
   bool recurrent() const;
@@ -109,6 +118,8 @@ class LocalModel final : public TimelineModel {
   const Injector& injector() const noexcept { return *injector_; }
 
  private:
+  void decode_together(std::span<const Reading> readings, std::span<const Chunk> chunks,
+                       std::span<const std::size_t> members, const LogitObserver& observer);
   // Finds out where keys are stored, with one token. Throws Error (unsupported).
   void find_keys();
   // Throws Error (unsupported) where a model cannot have a near part.

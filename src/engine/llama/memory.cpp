@@ -22,6 +22,12 @@ std::int64_t context_of(const Model& model, const LocalOptions& options) {
   return options.context > 0 ? options.context : model.geometry.train_length;
 }
 
+// What one timeline can have of it. libllama rounds shares up.
+std::int64_t share_of(const Model& model, const LocalOptions& options) {
+  const std::int64_t all = context_of(model, options);
+  return options.unified ? all : (all / options.timelines + 255) / 256 * 256;
+}
+
 std::uint64_t available_on_accelerators() {
   std::uint64_t available = 0;
   for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
@@ -42,7 +48,7 @@ std::uint64_t available_on_accelerators() {
 // Checked against the real buffers in tests/integration/memory_test.cpp.
 std::uint64_t compute_bytes(const Model& model, const LocalOptions& options, bool flash) {
   const auto tokens = static_cast<double>(options.ubatch);
-  const auto context = static_cast<double>(context_of(model, options));
+  const auto context = static_cast<double>(share_of(model, options));
   const double stream = 4 * tokens * model.embedding;
   const double logits = 4 * tokens * model.vocabulary;
   const double mask = tokens * context * (flash ? 2 : 4);
@@ -93,7 +99,8 @@ MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
   MemoryPlan plan;
   plan.weights = model.weight_bytes;
   const double bits = (bits_of(key) + bits_of(value)) / 2;
-  plan.kv = kv_bytes(with_cached_windows(model, options), context_of(model, options), bits);
+  const std::int64_t context = share_of(model, options) * (options.unified ? 1 : options.timelines);
+  plan.kv = kv_bytes(with_cached_windows(model, options), context, bits);
   plan.compute = compute_bytes(model, options, options.flash_attention != "off");
   const std::uint64_t accelerators = options.gpu_layers == 0 ? 0 : available_on_accelerators();
   const bool partly =

@@ -105,8 +105,18 @@ void LocalTimeline::leave_shared_keys() {
 }
 
 void LocalTimeline::keep(std::span<const Token> tokens, std::span<const std::int32_t> cells) {
+  if (!model_.unified() && !cells.empty() &&
+      cells.front() != model_.first_cell(sequence_) + static_cast<std::int32_t>(length())) {
+    throw Error(ErrorKind::failed, cat("libllama keeps token ", length(), " of sequence ",
+                                       sequence_, " in cell ", cells.front()));
+  }
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   cells_.insert(cells_.end(), cells.begin(), cells.end());
+}
+
+void LocalTimeline::number_cells(std::size_t count) {
+  cells_.resize(count);
+  std::iota(cells_.begin(), cells_.end(), model_.unified() ? 0 : model_.first_cell(sequence_));
 }
 
 LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
@@ -258,10 +268,16 @@ void LocalTimeline::append_observed(std::span<const Token> given,
 
 std::unique_ptr<Timeline> LocalTimeline::fork() {
   auto other = std::make_unique<LocalTimeline>(model_);
-  llama_memory_seq_cp(model_.memory(), sequence_, other->sequence_, -1, -1);
   other->tokens_ = tokens_;
-  other->past_ = past_;
-  other->cells_ = cells_;
+  if (model_.unified()) {
+    llama_memory_seq_cp(model_.memory(), sequence_, other->sequence_, -1, -1);
+    other->past_ = past_;
+    other->cells_ = cells_;
+  } else {
+    model_.copy_sequence(sequence_, other->sequence_);
+    *other->past_ = *past_;
+    other->number_cells(cells_.size());
+  }
   other->last_logits_ = last_logits_;
   return other;
 }
@@ -331,6 +347,12 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
 }
 
 void LocalTimeline::save(const std::filesystem::path& path) const {
+  // Restored cells are taken to lie in the order of their positions.
+  if (!std::is_sorted(cells_.begin(), cells_.end())) {
+    throw Error(ErrorKind::unsupported,
+                "the sequence lies scattered in a cache that it shares with others",
+                "give --no-kv-unified");
+  }
   take_llama_log();
   if (llama_state_seq_save_file(model_.context(), path.c_str(), sequence_, tokens_.data(),
                                 tokens_.size()) == 0) {
@@ -367,11 +389,18 @@ void LocalTimeline::check_recurrent_state(std::span<const std::uint8_t> state,
   // part begins with streams and cells.
   const auto count = static_cast<std::uint32_t>(tokens.size());
   const std::size_t at = expected - recurrent;
+  const std::size_t streams = model_.unified() ? 1 : static_cast<std::size_t>(model_.timelines());
+  // Of the streams one has cells, or none.
+  const auto cells = [&] {
+    std::uint32_t found = 0;
+    for (std::size_t s = 0; s < streams && found == 0; ++s) found = number(4 * (s + 1));
+    return found;
+  };
   const bool one_cell =
       state.size() == expected && recurrent >= 3 * sizeof count &&
       (count == 0 ? number(at) == 0
                   : number(at) == 1 && number(at + 4) == count - 1 && number(at + 8) == 0) &&
-      (at == 0 || (at >= 2 * sizeof count && number(0) == 1 && number(4) == count));
+      (at == 0 || (at >= (streams + 1) * sizeof count && number(0) == streams && cells() == count));
   if (one_cell) return;
   throw Error(ErrorKind::corrupt,
               cat("the state of ", count, " tokens does not fit this model: ", state.size(),
@@ -425,16 +454,15 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   }
   const auto end = llama_memory_seq_pos_max(model_.memory(), sequence_);
   if (end + 1 != static_cast<llama_pos>(count)) {
+    llama_memory_seq_rm(model_.memory(), sequence_, -1, -1);
     throw Error(ErrorKind::corrupt,
                 cat(path.string(), " has ", count, " tokens and a cache of ", end + 1),
                 "delete it to start again");
   }
   tokens_ = std::move(tokens);
   past_->rung = rung;
-  if (!model_.grows()) return;
   // libllama puts a restored sequence into the first free cells, in order: all are free.
-  cells_.resize(count);
-  std::iota(cells_.begin(), cells_.end(), 0);
+  if (model_.grows()) number_cells(count);
 }
 
 void LocalTimeline::ensure_logits() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timeline over one sequence of the shared cache. The model must outlive it.
+// A timeline over one sequence of the cache. The model must outlive it.
 //
 // What is deterministic: an append is cut at multiples of the ubatch counted from where it begins,
 // so the same calls on a fresh model give the same bits on the same machine with the same number of
@@ -44,7 +44,8 @@ class LocalTimeline final : public Timeline {
   LocalModel::Chunk begin_shared(std::span<const Token> tokens);
   void end_shared(std::span<const Token> tokens, std::span<const std::int32_t> cells);
 
-  // Into an empty timeline of a model that has no other.
+  // Into an empty timeline; in a unified cache under a ladder that grows, of a model that has no
+  // other.
   void load(const std::filesystem::path& path, std::size_t rung);
 
  private:
@@ -66,6 +67,8 @@ class LocalTimeline final : public Timeline {
   void leave_shared_keys();
   // After a decode: the tokens are part of the timeline.
   void keep(std::span<const Token> tokens, std::span<const std::int32_t> cells);
+  // Where its tokens lie if libllama has put them into the first cells, in order.
+  void number_cells(std::size_t count);
   // After a failed decode: the cache may hold some of its tokens, the timeline does not.
   void drop_unkept();
   // Empties the timeline, cache included.

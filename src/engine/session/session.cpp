@@ -92,8 +92,11 @@ void append_to(const fs::path& path, std::string_view bytes) {
 using Named = std::pair<const char*, std::string>;
 
 std::vector<Named> parts_of(const SessionOwner& owner) {
-  return {
-      {"model", owner.model}, {"plan", owner.plan}, {"keys", owner.keys}, {"values", owner.values}};
+  return {{"model", owner.model},
+          {"plan", owner.plan},
+          {"keys", owner.keys},
+          {"values", owner.values},
+          {"layout", owner.layout}};
 }
 
 }  // namespace
@@ -124,7 +127,9 @@ Session load_session(const fs::path& path, const SessionOwner& owner, TimelineMo
   std::size_t rung = 0;
   try {
     for (const auto& [key, value] : parts_of(owner)) {
-      const auto saved = about.at(key).get<std::string>();
+      // Sessions of earlier versions name no layout.
+      const bool named = about.contains(key) || std::string_view(key) != "layout";
+      const auto saved = named ? about.at(key).get<std::string>() : SessionOwner().layout;
       if (saved == value) continue;
       throw Error(ErrorKind::usage,
                   cat("session ", path.string(), " belongs to another ", key, " (", shown(saved),

@@ -14,10 +14,11 @@ namespace mrrope::engine {
 
 // A session can only be resumed if all of these are the same.
 struct SessionOwner {
-  std::string model;   // digest
-  std::string plan;    // digest of the ladder
-  std::string keys;    // type of the cache
-  std::string values;  // type of the cache
+  std::string model;               // digest
+  std::string plan;                // digest of the ladder
+  std::string keys;                // type of the cache
+  std::string values;              // type of the cache
+  std::string layout = "1 cache";  // in how many caches the engine keeps its sequences
 };
 
 struct Session {
@@ -28,7 +29,7 @@ struct Session {
 // Whether there is a session. Throws Error (usage) if the path names anything else.
 bool session_exists(const std::filesystem::path& path);
 
-// As the only timeline of the model. Throws Error: corrupt, failed, usage (the owner differs).
+// Throws Error: corrupt, failed, usage (the owner differs, or TimelineModel::restore() refuses).
 Session load_session(const std::filesystem::path& path, const SessionOwner& owner,
                      TimelineModel& model);
 

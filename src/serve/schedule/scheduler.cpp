@@ -18,17 +18,8 @@ namespace {
 // long.
 constexpr std::size_t kShare = 4;
 
-// Every turn rounds a key once more (docs/elastic.md). A conversation that only grows is turned
-// once per rung; one that goes back and forth is read again after this many times that.
-constexpr std::size_t kTurnsPerRung = 2;
-
 double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
-}
-
-std::size_t common_prefix(const std::vector<Token>& a, const std::vector<Token>& b) {
-  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
-                                  a.begin());
 }
 
 ChosenToken chosen_token(std::span<const float> logits, Token token, int top) {
@@ -127,6 +118,18 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
   return answer;
 }
 
+std::future<std::int64_t> Scheduler::visit(int slot, Errand errand) {
+  std::future<std::int64_t> result;
+  {
+    const std::lock_guard lock(mutex_);
+    if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
+    visits_.push_back({static_cast<std::size_t>(slot), std::move(errand), {}});
+    result = visits_.back().done.get_future();
+  }
+  wake_.notify_all();
+  return result;
+}
+
 void Scheduler::refuse_new() {
   const std::lock_guard lock(mutex_);
   refusing_ = true;
@@ -134,7 +137,7 @@ void Scheduler::refuse_new() {
 
 bool Scheduler::idle() const {
   const std::lock_guard lock(mutex_);
-  return queue_.empty() && counts_.slots_busy == 0;
+  return queue_.empty() && visits_.empty() && counts_.slots_busy == 0;
 }
 
 SchedulerCounts Scheduler::counts() const {
@@ -171,12 +174,17 @@ void Scheduler::work() {
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || !queue_.empty() || counts_.slots_busy > 0; });
+      wake_.wait(lock, [&] {
+        return stopping_ || !queue_.empty() || !visits_.empty() || counts_.slots_busy > 0;
+      });
       if (stopping_) break;
     }
     const auto start = Clock::now();
     sweep();
+    follow();
+    run_errands();
     admit();
+    settle_room();
     round();
     const std::lock_guard lock(mutex_);
     counts_.busy_seconds += seconds_between(start, Clock::now());
@@ -188,6 +196,7 @@ void Scheduler::work() {
   for (const Waiting& waiting : queue_) {
     waiting.answer->give({}, Outcome{.message = "the server has stopped"});
   }
+  visits_.clear();  // whose futures tell
 }
 
 // Ends answers that were cancelled or took too long.
@@ -227,7 +236,7 @@ void Scheduler::admit() {
       const std::lock_guard lock(mutex_);
       if (queue_.empty()) return;
       slot = slot_for(queue_.front().job.prompt);
-      if (slot == nullptr) return;
+      if (slot == nullptr || !fits(queue_.front().job.prompt.size())) return;
       waiting = std::move(queue_.front());
       queue_.pop_front();
       counts_.queued = static_cast<int>(queue_.size());
@@ -237,30 +246,13 @@ void Scheduler::admit() {
   }
 }
 
-// The free slot with the longest common prefix, if that is at least half of the prompt or of what
-// the slot holds; else an empty one; else the one that has been unused for the longest time.
-Scheduler::Slot* Scheduler::slot_for(const std::vector<Token>& prompt) {
-  Slot* best = nullptr;
-  Slot* oldest = nullptr;
-  std::size_t most = 0;
-  for (Slot& slot : slots_) {
-    if (slot.answer) continue;
-    const std::size_t same = common_prefix(slot.tokens, prompt);
-    if (same > most && 2 * same >= std::min(slot.tokens.size(), prompt.size())) {
-      most = same;
-      best = &slot;
-    }
-    const auto age = [](const Slot& s) { return s.tokens.empty() ? 0 : s.used + 1; };
-    if (oldest == nullptr || age(slot) < age(*oldest)) oldest = &slot;
-  }
-  return best != nullptr ? best : oldest;
-}
-
 void Scheduler::begin(Slot& slot, Waiting waiting) {
   slot.answer = std::move(waiting.answer);
   slot.job = std::move(waiting.job);
   slot.next.reset();
   slot.served = 0;
+  slot.number = ++admitted_;
+  slot.put_off = false;
   slot.so_far = Outcome();
   slot.so_far.prompt = static_cast<std::int64_t>(slot.job.prompt.size());
   slot.began = slot.first_token = slot.reported = Clock::now();
@@ -268,16 +260,8 @@ void Scheduler::begin(Slot& slot, Waiting waiting) {
     slot.chooser.emplace(slot.job.sampling, model_);
     slot.chooser->read(slot.job.prompt);
     slot.text.emplace(slot.job.stop);
-    // At least one token must be read, for the logits that follow it.
-    std::size_t same =
-        std::min(common_prefix(slot.tokens, slot.job.prompt), slot.job.prompt.size() - 1);
-    if (!slot.job.reuse || slot.turned > kTurnsPerRung * ladder_.rungs().size()) same = 0;
-    if (same == 0) slot.turned = 0;
-    slot.timeline->truncate(static_cast<std::int64_t>(same));
-    slot.tokens.resize(same);
-    slot.so_far.cached = static_cast<std::int64_t>(same);
-    const std::lock_guard lock(mutex_);
-    counts_.cached_tokens += same;
+    find_leader(slot);
+    if (slot.leader == nullptr) take_prefix(slot);
   } catch (const std::exception& error) {
     reset(slot);
     end(slot, Outcome::End::failed, error.what());
@@ -290,9 +274,14 @@ std::size_t Scheduler::rung_of(const Slot& slot) const {
   return ladder_.rung_at(static_cast<std::int64_t>(slot.tokens.size()) + 1);
 }
 
+// The parts that prompts are read in while answers are being written, so that they do not wait
+// long.
+std::size_t Scheduler::part() const { return std::max<std::size_t>(1, model_.batch() / kShare); }
+
 // How much of its prompt a slot reads next: up to the end of its rung.
 std::size_t Scheduler::chunk_of(const Slot& slot, std::size_t most) const {
   const std::size_t end = static_cast<std::size_t>(ladder_.rungs()[rung_of(slot)].length);
+  if (limits_.deterministic) most = part() - slot.tokens.size() % part();
   return std::min({most, slot.job.prompt.size() - slot.tokens.size(), end - slot.tokens.size()});
 }
 
@@ -301,7 +290,7 @@ void Scheduler::round() {
   std::map<std::size_t, std::vector<Slot*>> writers;  // by rung
   std::vector<Slot*> readers;
   for (Slot& slot : slots_) {
-    if (!slot.answer) continue;
+    if (!slot.answer || slot.leader != nullptr || slot.put_off) continue;
     if (slot.next) {
       writers[rung_of(slot)].push_back(&slot);
     } else {
@@ -317,10 +306,16 @@ void Scheduler::round() {
     std::erase_if(readers, [&](const Slot* slot) { return rung_of(*slot) != *reading; });
     writers[*reading];
   }
+  if (limits_.deterministic) return compute_apart(writers, readers);
   const bool alone = std::all_of(writers.begin(), writers.end(),
                                  [](const auto& entry) { return entry.second.empty(); });
-  const std::size_t share =
-      alone ? model_.batch() : std::max<std::size_t>(1, model_.batch() / kShare);
+  std::size_t share = alone ? model_.batch() : part();
+  if (limits_.pool > 0 && !readers.empty()) {
+    // settle_room() has seen to one token for each.
+    std::size_t writing = 0;
+    for (const auto& entry : writers) writing += entry.second.size();
+    while (share > 1 && !make_room(writing + share)) share = share / 2;
+  }
   for (auto& [rung, slots] : writers) {
     const bool here = rung == reading;
     const std::size_t most = model_.batch();
@@ -332,6 +327,15 @@ void Scheduler::round() {
       compute(some, room ? readers : std::vector<Slot*>(), std::min(share, most - some.size()));
     }
   }
+}
+
+// Every conversation by itself: then nothing depends on the others.
+void Scheduler::compute_apart(const std::map<std::size_t, std::vector<Slot*>>& writers,
+                              const std::vector<Slot*>& readers) {
+  for (const auto& entry : writers) {
+    for (Slot* slot : entry.second) compute({slot}, {}, 0);
+  }
+  if (!readers.empty()) compute({}, {readers.front()}, model_.batch());
 }
 
 // One computation: the next token of each writer, and up to `most` tokens of the readers' prompts.
@@ -384,7 +388,8 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
         ++counts_.turns;
       }
       failures[i].reset();
-      if (!slot.next) report_prefill(slot);
+      if (!slot.next) slot.exact = slot.tokens.size() / part() * part();
+      if (!slot.next && slot.so_far.written == 0) report_prefill(slot);
       if (!slot.next && slot.tokens.size() < slot.job.prompt.size()) return;
       try {
         choose(slot, logits);
@@ -409,7 +414,7 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
 void Scheduler::choose(Slot& slot, std::span<const float> logits) {
   const auto length = static_cast<std::int64_t>(slot.tokens.size());
   const Token token = slot.chooser->choose(logits, length - 1).token;
-  if (!slot.next) slot.first_token = Clock::now();
+  if (slot.so_far.written == 0) slot.first_token = Clock::now();
   if (model_.ends_text(token)) return end(slot, Outcome::End::stop);
   slot.next = token;
   ++slot.so_far.written;
@@ -467,6 +472,9 @@ void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
   slot.used = round_;
   const auto answer = std::exchange(slot.answer, nullptr);
   slot.next.reset();
+  slot.leader = nullptr;
+  slot.leads = nullptr;
+  slot.put_off = false;
   slot.job = Job();
   {
     const std::lock_guard lock(mutex_);
@@ -485,6 +493,7 @@ void Scheduler::reset(Slot& slot) {
   slot.tokens.clear();
   slot.turned = 0;
   slot.rung = 0;
+  slot.exact = 0;
 }
 
 }  // namespace mrrope::serve

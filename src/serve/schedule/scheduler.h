@@ -4,7 +4,8 @@
 // one computation; prompts are read in between, in chunks, in turn.
 //
 // A slot keeps its timeline when its answer is complete. The next prompt with the same prefix goes
-// to that slot, and only the rest is computed.
+// to that slot, and only the rest is computed. A prefix that another conversation holds, or is
+// about to read, is copied from there.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -117,6 +119,12 @@ struct SchedulerLimits {
   int slots = 1;
   int queue = 64;
   std::int64_t context = 0;  // tokens of one conversation
+  // Tokens of all conversations together, at least those of one; 0: each has room for all of its
+  // own. Idle conversations are forgotten to make room.
+  std::int64_t pool = 0;
+  // What is computed for an answer depends on its prompt alone: conversations are computed one by
+  // one, prompts in parts of a fixed size.
+  bool deterministic = false;
   // A prompt that takes longer than this to read is reported as it goes on, to its client and to
   // on_prefill, which is called by work().
   std::chrono::milliseconds quiet{2000};
@@ -166,7 +174,14 @@ class Scheduler {
   // (shutting down).
   std::shared_ptr<Answer> submit(Job job);
 
-  // Refuses every later submit().
+  // From any thread: calls the errand with what a slot holds, in work(), as soon as it writes no
+  // answer. The errand may change the timeline or put another in its place; if it throws, the slot
+  // is empty unless it still has its timeline. The result is the length of the conversation
+  // afterwards, or what was thrown.
+  using Errand = std::function<void(std::unique_ptr<Timeline>&)>;
+  std::future<std::int64_t> visit(int slot, Errand errand);
+
+  // Refuses every later submit() and visit().
   void refuse_new();
   // Whether all answers are complete.
   bool idle() const;
@@ -184,6 +199,7 @@ class Scheduler {
     std::vector<Token> tokens;  // what the timeline holds
     std::size_t rung = 0;
     std::size_t turned = 0;  // how often, since it was empty
+    std::size_t exact = 0;   // of its tokens, read as a prompt in whole parts
     std::uint64_t used = 0;  // when last, in rounds
     // While it has an answer to write.
     std::shared_ptr<Answer> answer;
@@ -192,17 +208,37 @@ class Scheduler {
     std::optional<TextStream> text;
     std::optional<Token> next;  // chosen, not read yet; nullopt: the prompt is being read
     std::uint64_t served = 0;   // round of the last chunk of its prompt
+    std::uint64_t number = 0;   // of the answer, in the order they began
+    bool put_off = false;       // until there is room
+    // Reads `shared` tokens of this slot's prompt, while that writes this answer.
+    Slot* leader = nullptr;
+    std::shared_ptr<Answer> leads;
+    std::size_t shared = 0;
     Outcome so_far;
     Clock::time_point began, first_token, reported;
   };
 
+  void run_errands();
   void admit();
   Slot* slot_for(const std::vector<Token>& prompt);
   void begin(Slot& slot, Waiting waiting);
+  std::size_t rung_after(std::size_t tokens) const;
+  std::size_t usable(const Slot& slot, const Job& job) const;
+  void take_prefix(Slot& slot);
+  void find_leader(Slot& slot);
+  void follow();
+  std::size_t held() const;
+  bool fits(std::size_t prompt, const Slot* besides = nullptr) const;
+  bool make_room(std::size_t more, const Slot* keep = nullptr);
+  void forget(Slot& slot);
+  void settle_room();
   void sweep();
   void round();
   void compute(const std::vector<Slot*>& writers, const std::vector<Slot*>& readers,
                std::size_t most);
+  void compute_apart(const std::map<std::size_t, std::vector<Slot*>>& writers,
+                     const std::vector<Slot*>& readers);
+  std::size_t part() const;
   std::size_t chunk_of(const Slot& slot, std::size_t most) const;
   std::size_t rung_of(const Slot& slot) const;
   void choose(Slot& slot, std::span<const float> logits);
@@ -216,10 +252,17 @@ class Scheduler {
   const SchedulerLimits limits_;
   std::vector<Slot> slots_;  // used by work() only
   std::uint64_t round_ = 0;
+  std::uint64_t admitted_ = 0;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Waiting> queue_;
+  struct Visit {
+    std::size_t slot;
+    Errand errand;
+    std::promise<std::int64_t> done;
+  };
+  std::deque<Visit> visits_;
   SchedulerCounts counts_;
   std::vector<SlotState> states_;  // of slots_, for others
   bool refusing_ = false;

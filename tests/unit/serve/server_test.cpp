@@ -114,6 +114,13 @@ TEST(Server, RefusesBadRequests) {
       "400");
 }
 
+TEST(Server, SlotActionsNeedAFolder) {
+  Running s;
+  const std::string said = s.ask(post_request("/slots/0?action=save", R"({"filename": "a"})"));
+  EXPECT_TRUE(has(said, "501") && has(said, "--slot-save-path")) << said;
+  EXPECT_TRUE(has(s.ask(post_request("/slots/0/more?action=save", "{}")), "404"));
+}
+
 TEST(Server, HasTheRoutesOfLlamaServerAndOllama) {
   Running s;
   const std::string native =

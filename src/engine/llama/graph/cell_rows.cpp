@@ -65,7 +65,7 @@ std::optional<std::vector<std::int32_t>> CellRows::find() const {
   constexpr std::size_t kAtOnce = 1 << 24;  // bytes
   const std::vector<std::uint8_t> wanted = marks();
   std::vector<std::int32_t> found(cells_.size(), -1);
-  const auto total = static_cast<std::size_t>(cache_->ne[1]);
+  const auto total = static_cast<std::size_t>(ggml_nrows(cache_));
   const std::size_t step = std::max<std::size_t>(1, kAtOnce / row_);
   std::vector<std::uint8_t> part;
   for (std::size_t first = 0; first < total; first += step) {

@@ -448,7 +448,7 @@ void Injector::visit_store(const ggml_tensor* node) {
   found.tensor = cache;
   found.rotation = index;
   found.heads = static_cast<int>(stored.rotation->ne[1]);
-  if (cache->ne[0] != std::int64_t{found.heads} * rotations_[index].row || cache->ne[2] != 1) {
+  if (cache->ne[0] != std::int64_t{found.heads} * rotations_[index].row || cache->ne[3] != 1) {
     fail(cat("keys of ", found.heads, " heads of ", rotations_[index].row,
              " are stored in rows of ", cache->ne[0]));
     return;

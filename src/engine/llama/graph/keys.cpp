@@ -75,7 +75,7 @@ Graph build(const std::vector<KeyCache>& caches, const std::vector<std::size_t>&
     const KeyCache& cache = caches[i];
     const Rotation& r = rotations[cache.rotation];
     ggml_tensor* keys =
-        ggml_new_tensor_2d(c, cache.tensor->type, cache.tensor->ne[0], cache.tensor->ne[1]);
+        ggml_new_tensor_2d(c, cache.tensor->type, cache.tensor->ne[0], ggml_nrows(cache.tensor));
     ggml_tensor* mix = nullptr;
     if (!cache.mix.empty()) {
       const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(cache.mix.size())));

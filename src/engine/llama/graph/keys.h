@@ -42,8 +42,9 @@ struct KeyState {
 
 // Where one layer's rotated keys go.
 struct KeyCache {
-  ggml_tensor* tensor = nullptr;  // [heads * row, cells]
-  std::size_t rotation = 0;       // whose result is stored
+  ggml_tensor* tensor =
+      nullptr;               // [heads * row, cells], or as many of these as there are timelines
+  std::size_t rotation = 0;  // whose result is stored
   int heads = 0;
   // Not empty: keys are multiplied by this square, symmetric and orthogonal matrix before they are
   // stored, which libllama does to quantise them better.

@@ -29,6 +29,7 @@ class Server {
     engine::LocalOptions options;
     options.context = 2 * kContext;
     options.timelines = 2;
+    options.unified = false;  // as serve does
     options.threads = 2;
     options.gpu_layers = 0;
     options.type_k = options.type_v = "f32";

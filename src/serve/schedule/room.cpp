@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which slot a prompt goes to, what it need not compute because a slot holds it, and who makes room
+// in a cache that all share.
+#include <algorithm>
+
+#include "serve/schedule/scheduler.h"
+
+namespace mrrope::serve {
+
+namespace {
+
+// Every turn rounds a key once more (docs/elastic.md). A conversation that only grows is turned
+// once per rung; one that goes back and forth is read again after this many times that.
+constexpr std::size_t kTurnsPerRung = 2;
+
+// A prefix is copied from another slot if that saves the reading of this many tokens, and if it is
+// at least this part of what the slot holds: all of that is copied before it is cut.
+constexpr std::size_t kWorthCopying = 32;
+constexpr std::size_t kMostCopied = 4;
+
+// A slot is taken over by a prompt that drops the end of its conversation, rather than copied to an
+// empty slot, if that end has no more tokens than this.
+constexpr std::size_t kWorthKeeping = 64;
+
+std::size_t common_prefix(const std::vector<Token>& a, const std::vector<Token>& b) {
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+                                  a.begin());
+}
+
+}  // namespace
+
+// The free slot with the longest common prefix, if that is at least half of the prompt or of what
+// the slot holds; else an empty one; else the one that has been unused for the longest time.
+Scheduler::Slot* Scheduler::slot_for(const std::vector<Token>& prompt) {
+  Slot* best = nullptr;
+  Slot* oldest = nullptr;
+  std::size_t most = 0;
+  for (Slot& slot : slots_) {
+    if (slot.answer) continue;
+    const std::size_t same = common_prefix(slot.tokens, prompt);
+    if (same > most && 2 * same >= std::min(slot.tokens.size(), prompt.size())) {
+      most = same;
+      best = &slot;
+    }
+    const auto age = [](const Slot& s) { return s.tokens.empty() ? 0 : s.used + 1; };
+    if (oldest == nullptr || age(slot) < age(*oldest)) oldest = &slot;
+  }
+  if (best == nullptr) return oldest;
+  // The rest of that conversation may be continued too, while nothing has to go for it.
+  const bool copies = model_.forgets() && most >= kWorthCopying &&
+                      kMostCopied * most >= best->tokens.size() && best->rung == rung_after(most);
+  const bool goes_on = best->tokens.size() <= most + kWorthKeeping;
+  return copies && !goes_on && oldest->tokens.empty() ? oldest : best;
+}
+
+// The rung that keys are on once so many tokens are read.
+std::size_t Scheduler::rung_after(std::size_t tokens) const {
+  return ladder_.rung_at(std::max<std::int64_t>(1, static_cast<std::int64_t>(tokens)));
+}
+
+// How many tokens of a job's prompt the slot holds such that they can be used. At least one token
+// must be read, for the logits that follow it.
+std::size_t Scheduler::usable(const Slot& slot, const Job& job) const {
+  if (!job.reuse || slot.turned > kTurnsPerRung * ladder_.rungs().size()) return 0;
+  const std::size_t same = std::min(common_prefix(slot.tokens, job.prompt), job.prompt.size() - 1);
+  if (!limits_.deterministic) return same;
+  // Only what was read in the same parts and turned in the same steps as it would be without a
+  // cache.
+  const std::size_t exact = std::min(same, slot.exact) / part() * part();
+  const bool straight = slot.turned == slot.rung && slot.rung == rung_after(exact);
+  return straight ? exact : 0;
+}
+
+// Keeps what the slot holds of its prompt, or copies what another one holds.
+void Scheduler::take_prefix(Slot& slot) {
+  std::size_t same = usable(slot, slot.job);
+  Slot* donor = nullptr;
+  for (Slot& other : slots_) {
+    if (&other == &slot || !model_.forgets()) continue;
+    const std::size_t more = usable(other, slot.job);
+    if (more < same + kWorthCopying || kMostCopied * more < other.tokens.size() ||
+        other.rung != rung_after(more) || !make_room(other.tokens.size(), &other)) {
+      continue;
+    }
+    same = more;
+    donor = &other;
+  }
+  if (donor != nullptr) {
+    slot.timeline.reset();
+    try {
+      slot.timeline = donor->timeline->fork();
+      slot.tokens = donor->tokens;
+      slot.rung = donor->rung;
+      slot.turned = donor->turned;
+      slot.exact = donor->exact;
+    } catch (const std::exception&) {  // no memory for a copy: then it is read
+      reset(slot);
+      same = 0;
+    }
+  }
+  if (same == 0) slot.turned = 0;
+  slot.timeline->truncate(static_cast<std::int64_t>(same));
+  slot.tokens.resize(same);
+  slot.exact = std::min(slot.exact, same);
+  if (same == 0) slot.rung = 0;
+  slot.so_far.cached = static_cast<std::int64_t>(same);
+  const std::lock_guard lock(mutex_);
+  counts_.cached_tokens += same;
+}
+
+// A slot that is reading what this one is about to read: it waits, and copies.
+void Scheduler::find_leader(Slot& slot) {
+  slot.leader = nullptr;
+  if (!slot.job.reuse || !model_.forgets()) return;
+  std::size_t most = kWorthCopying;
+  for (const Slot& other : slots_) most = std::max(most, usable(other, slot.job) + kWorthCopying);
+  for (Slot& other : slots_) {
+    if (&other == &slot || !other.answer || other.next || other.leader != nullptr) continue;
+    const std::size_t same =
+        std::min(common_prefix(other.job.prompt, slot.job.prompt), slot.job.prompt.size() - 1);
+    if (same < most || kMostCopied * same < other.job.prompt.size()) continue;
+    most = same;
+    slot.leader = &other;
+    slot.leads = other.answer;
+    slot.shared = same;
+  }
+}
+
+// Those that waited for another slot to read their prefix go on by themselves.
+void Scheduler::follow() {
+  for (Slot& slot : slots_) {
+    if (!slot.answer || slot.leader == nullptr) continue;
+    const Slot& leader = *slot.leader;
+    const bool reads = leader.answer == slot.leads && !leader.next;
+    if (reads && leader.tokens.size() < slot.shared) continue;
+    slot.leader = nullptr;
+    slot.leads = nullptr;
+    try {
+      take_prefix(slot);
+    } catch (const std::exception& error) {
+      reset(slot);
+      end(slot, Outcome::End::failed, error.what());
+    }
+  }
+}
+
+void Scheduler::run_errands() {
+  for (;;) {
+    Visit visit;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto ready = std::find_if(visits_.begin(), visits_.end(), [&](const Visit& v) {
+        return slots_.at(v.slot).answer == nullptr;
+      });
+      if (ready == visits_.end()) return;
+      visit = std::move(*ready);
+      visits_.erase(ready);
+    }
+    Slot& slot = slots_[visit.slot];
+    std::exception_ptr failure;
+    try {
+      visit.errand(slot.timeline);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (!slot.timeline) reset(slot);
+    slot.tokens = slot.timeline->tokens();
+    slot.rung = slot.turned = slot.timeline->rung();
+    slot.exact = 0;
+    slot.used = round_;
+    note(slot);
+    if (failure) {
+      visit.done.set_exception(failure);
+    } else {
+      visit.done.set_value(slot.timeline->length());
+    }
+  }
+}
+
+std::size_t Scheduler::held() const {
+  std::size_t tokens = 0;
+  for (const Slot& slot : slots_) tokens += slot.tokens.size();
+  return tokens;
+}
+
+// Whether a prompt fits beside the answers that are being written. besides: whose it is, if it was
+// put off.
+bool Scheduler::fits(std::size_t prompt, const Slot* besides) const {
+  if (limits_.pool == 0) return true;
+  std::size_t needed = prompt + 1;
+  for (const Slot& slot : slots_) {
+    if (!slot.answer || &slot == besides) continue;
+    if (slot.put_off) {
+      if (besides == nullptr || slot.number < besides->number) return false;  // it comes first
+      continue;
+    }
+    needed += std::max(slot.tokens.size(), slot.job.prompt.size()) + 1;
+  }
+  return needed <= static_cast<std::size_t>(limits_.pool);
+}
+
+// Idle conversations are forgotten until there is room for so many more tokens, those unused for
+// the longest time first.
+bool Scheduler::make_room(std::size_t more, const Slot* keep) {
+  if (limits_.pool == 0) return true;
+  while (held() + more > static_cast<std::size_t>(limits_.pool)) {
+    Slot* oldest = nullptr;
+    for (Slot& slot : slots_) {
+      if (slot.answer || slot.tokens.empty() || &slot == keep) continue;
+      if (oldest == nullptr || slot.used < oldest->used) oldest = &slot;
+    }
+    if (oldest == nullptr) return false;
+    forget(*oldest);
+    note(*oldest);
+  }
+  return true;
+}
+
+void Scheduler::forget(Slot& slot) {
+  slot.timeline->truncate(0);
+  slot.tokens.clear();
+  slot.turned = 0;
+  slot.rung = 0;
+  slot.exact = 0;
+}
+
+// Where answers together outgrow the cache, the one that came last gives its room away, and reads
+// everything again once there is room for it. The first of them is never put off, so all end.
+void Scheduler::settle_room() {
+  if (limits_.pool == 0) return;
+  for (Slot& slot : slots_) {
+    if (slot.put_off && fits(slot.job.prompt.size(), &slot)) slot.put_off = false;
+  }
+  std::size_t needed = 0;
+  for (const Slot& slot : slots_) needed += slot.answer && !slot.put_off ? 1 : 0;
+  while (!make_room(needed)) {
+    Slot* last = nullptr;
+    for (Slot& slot : slots_) {
+      if (!slot.answer || slot.tokens.empty()) continue;
+      if (last == nullptr || slot.number > last->number) last = &slot;
+    }
+    if (last == nullptr) return;
+    if (last->next) {
+      last->job.prompt = last->tokens;
+      last->job.prompt.push_back(*last->next);
+      last->next.reset();
+    }
+    forget(*last);
+    last->put_off = true;
+    --needed;
+  }
+}
+
+}  // namespace mrrope::serve

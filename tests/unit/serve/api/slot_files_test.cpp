@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversations saved and restored, over a small random model whose context grows.
+#include "serve/api/slot_files.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "engine/llama/local.h"
+#include "support/architecture_cases.h"
+#include "support/random_model.h"
+#include "support/temp_folder.h"
+
+namespace mrrope::serve {
+namespace {
+
+constexpr std::int64_t kContext = 512;
+constexpr int kSlots = 3;
+
+Metadata small_llama() {
+  for (const ArchitectureCase& sample : architecture_cases()) {
+    if (sample.architecture == "llama") return sample.metadata();
+  }
+  throw std::runtime_error("no case for llama");
+}
+
+class SlotFiles : public testing::Test {
+ protected:
+  SlotFiles() : file_(small_llama(), 7) {
+    engine::LocalOptions options;
+    options.context = kSlots * kContext;
+    options.timelines = kSlots;
+    options.unified = false;
+    options.threads = 2;
+    options.gpu_layers = 0;
+    options.type_k = options.type_v = "f32";
+    options.flash_attention = "off";  // it rounds queries to f16
+    Model facts = read_model(file_.path());
+    facts.geometry.train_length = 64;
+    model_ = open_local(facts, options);
+    LadderRequest request;
+    request.extension.method = "pro";
+    request.longest = kContext;
+    ladder_ = make_ladder(facts.geometry, request);
+    model_->use(ladder_);
+    ServerSettings settings;
+    settings.parallel = kSlots;
+    settings.context = kContext;
+    settings.slot_folder = folder_.path();
+    settings.slot_owner = {"this model", "this ladder", "f32", "f32", "3 caches"};
+    service_ = std::make_unique<Service>(make_service(*model_, ladder_, renderer_, settings));
+    scheduler_ =
+        std::make_unique<Scheduler>(*model_, ladder_, SchedulerLimits{kSlots, 8, kContext});
+    worker_ = std::thread([this] { scheduler_->work(); });
+  }
+  ~SlotFiles() override {
+    scheduler_->stop();
+    worker_.join();
+  }
+
+  ordered_json act(const std::string& slot, const std::string& action, const std::string& name) {
+    return slot_action_reply(*service_, *scheduler_, slot, action,
+                             name.empty() ? "{}" : ordered_json{{"filename", name}}.dump(),
+                             [] { return false; });
+  }
+  int status(const std::string& slot, const std::string& action, const std::string& name) {
+    try {
+      act(slot, action, name);
+    } catch (const ApiError& error) {
+      EXPECT_EQ(std::string(error.what()).find(folder_.path().string()), std::string::npos)
+          << error.what();
+      return error.status;
+    }
+    return 200;
+  }
+  struct Said {
+    std::vector<Token> tokens;
+    Outcome outcome;
+  };
+  Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true) {
+    Job job;
+    job.prompt = prompt;
+    job.length = length;
+    job.sampling.temperature = 0;
+    job.list_tokens = true;
+    job.reuse = reuse;
+    const auto answer = scheduler_->submit(std::move(job));
+    Said said;
+    for (bool complete = false; !complete;) {
+      Answer::Part part;
+      complete = answer->take(part, std::chrono::milliseconds(100));
+      for (const ChosenToken& chosen : part.tokens) said.tokens.push_back(chosen.token);
+    }
+    said.outcome = answer->outcome();
+    return said;
+  }
+  static std::vector<Token> words(std::size_t count) {
+    std::vector<Token> tokens;
+    for (std::size_t i = 0; i < count; ++i) tokens.push_back(Token((i * i * 7 + i / 3 * 11) % 64));
+    return tokens;
+  }
+
+  RandomModel file_;
+  test::TempFolder folder_;
+  std::unique_ptr<TimelineModel> model_;
+  Ladder ladder_;
+  engine::ChatRenderer renderer_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::thread worker_;
+};
+
+TEST_F(SlotFiles, AConversationGoesOnOnItsRung) {
+  std::vector<Token> prompt = words(200);
+  const Said first = ask(prompt, 10);
+  ASSERT_GT(first.outcome.rung, 2U);
+  const ordered_json saved = act("0", "save", "chat_1.bin");
+  EXPECT_EQ(saved["n_saved"], 209);  // the last token was not read
+  EXPECT_EQ(saved["n_written"], std::filesystem::file_size(folder_ / "chat_1.bin"));
+  EXPECT_EQ(act("0", "erase", "")["n_erased"], 209);
+  EXPECT_EQ(scheduler_->slots()[0].length, 0);
+
+  prompt.insert(prompt.end(), first.tokens.begin(), first.tokens.end());
+  prompt.push_back(5);
+  const Said cold = ask(prompt, 40, false);
+  for (int slot = 0; slot < kSlots; ++slot) act(std::to_string(slot), "erase", "");
+  const ordered_json restored = act("2", "restore", "chat_1.bin");
+  EXPECT_EQ(restored["n_restored"], 209);
+  EXPECT_EQ(scheduler_->slots()[2].length, 209);
+  EXPECT_EQ(scheduler_->slots()[2].rung, first.outcome.rung);
+  const Said warm = ask(prompt, 40);
+  EXPECT_EQ(warm.outcome.cached, 209);
+  EXPECT_EQ(warm.tokens, cold.tokens);
+  EXPECT_GT(warm.outcome.rung, first.outcome.rung);
+}
+
+TEST_F(SlotFiles, NamesAndSlotsAreChecked) {
+  ask(words(20), 2);
+  for (const char* name : {"", ".", "..", ".hidden", "-f", "../up", "a/b", "/etc/passwd", "a\\b",
+                           "a b", "a\nb", "caf\xc3\xa9"}) {
+    EXPECT_EQ(status("0", "save", name), 400) << name;
+    EXPECT_EQ(status("0", "restore", name), 400) << name;
+  }
+  EXPECT_EQ(status("0", "save", std::string(200, 'a')), 400);
+  for (const char* slot : {"", "3", "-1", "x", "0x", "99999999999999999999"}) {
+    EXPECT_EQ(status(slot, "save", "good"), 400) << slot;
+  }
+  EXPECT_EQ(status("0", "delete", "good"), 400);
+  EXPECT_EQ(status("0", "", "good"), 400);
+  EXPECT_EQ(status("0", "restore", "missing"), 404);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  const Service without = make_service(*model_, ladder_, renderer_, ServerSettings{});
+  EXPECT_THROW(slot_action_reply(without, *scheduler_, "0", "erase", "{}", [] { return false; }),
+               ApiError);
+}
+
+// A file may come from anywhere.
+TEST_F(SlotFiles, ForeignFilesAreRefused) {
+  ask(words(100), 2);
+  act("0", "save", "good");
+  const std::string good = test::read_file(folder_ / "good");
+  const auto write = [&](const std::string& text) { test::write_file(folder_ / "bad", text); };
+  write("not a session");
+  EXPECT_EQ(status("1", "restore", "bad"), 400);
+  EXPECT_EQ(status("1", "save", "bad"), 400);  // it is not ours to replace
+  write(good.substr(0, good.size() / 2));
+  EXPECT_EQ(status("1", "restore", "bad"), 400);
+  std::string damaged = good;
+  damaged[good.size() / 3] = char(damaged[good.size() / 3] + 1);
+  write(damaged);
+  EXPECT_EQ(status("1", "restore", "bad"), 400);
+  std::string other = good;
+  other.replace(other.find("this ladder"), 11, "that ladder");
+  write(other);
+  EXPECT_EQ(status("1", "restore", "bad"), 400);
+  other = good;
+  other.replace(other.find("3 caches"), 8, "4 caches");
+  write(other);
+  EXPECT_EQ(status("1", "restore", "bad"), 400);
+  // Slots work on, the one that was to be filled is empty, and a good file is still good.
+  EXPECT_EQ(scheduler_->slots()[1].length, 0);
+  EXPECT_EQ(scheduler_->slots()[0].length, 101);
+  EXPECT_EQ(act("1", "restore", "good")["n_restored"], 101);
+  EXPECT_EQ(ask(words(101), 2).outcome.end, Outcome::End::length);
+}
+
+}  // namespace
+}  // namespace mrrope::serve
