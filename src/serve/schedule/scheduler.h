@@ -86,6 +86,7 @@ class Answer {
     std::int64_t length = 0;          // tokens of the conversation
     std::size_t rung = 0;
     std::optional<Prefill> prefill;  // while a prompt is being read
+    std::vector<Prefill> earlier;    // before that one, if every part is reported
   };
   // Waits for something new, or for the whole answer, and takes what there is. True once the answer
   // is complete and all of it is taken.
@@ -105,6 +106,7 @@ class Answer {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  bool all_progress_ = false;
   Part fresh_;
   bool news_ = false;
   WaitFor waits_for_ = WaitFor::news;
