@@ -279,6 +279,7 @@ TEST(LlamaServer, CompletionHasItsFields) {
   for (const ordered_json& event : list) {
     text += event["content"].get<std::string>();
     tokens += event["tokens"].size();
+    EXPECT_LE(event["tokens"].size(), 1U);
   }
   EXPECT_EQ(text, "Here.");
   EXPECT_EQ(tokens, 5U);
