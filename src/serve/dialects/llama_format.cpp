@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama-server's own /completion: the fields that its clients read.
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -66,18 +67,29 @@ class LlamaFormat final : public AnswerFormat {
   const char* stream_type() const override { return "text/event-stream"; }
   void opening(std::string&, int) override {}
 
+  // One event for each token, however many came at once.
   void chunk(std::string& out, int index, const Delta& delta, const Answer::Part& part) override {
     look_for_new_line(index, delta.content);
-    ordered_json chunk = {{"index", index},
-                          {"content", delta.content},
-                          {"tokens", tokens(part.tokens)},
-                          {"stop", false},
-                          {"id_slot", -1},
-                          {"tokens_predicted", part.written},
-                          {"tokens_evaluated", part.length - part.written}};
-    if (logprobs_) chunk["completion_probabilities"] = probabilities(part.tokens);
-    chunk["mrrope"] = place_json(facts_.ladder, part.rung, part.length);
-    event(out, chunk);
+    std::string rest = delta.content;
+    const std::size_t count = std::max<std::size_t>(1, part.tokens.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto later = static_cast<std::int64_t>(count - 1 - i);
+      std::string text = rest;
+      std::vector<ChosenToken> token;
+      if (!part.tokens.empty()) token.push_back(part.tokens[i]);
+      if (later > 0) text.resize(std::min(text.size(), token.front().text.size()));
+      rest.erase(0, text.size());
+      ordered_json chunk = {{"index", index},
+                            {"content", text},
+                            {"tokens", tokens(token)},
+                            {"stop", false},
+                            {"id_slot", -1},
+                            {"tokens_predicted", part.written - later},
+                            {"tokens_evaluated", part.length - part.written}};
+      if (logprobs_) chunk["completion_probabilities"] = probabilities(token);
+      chunk["mrrope"] = place_json(facts_.ladder, part.rung, part.length - later);
+      event(out, chunk);
+    }
   }
 
   void progress(std::string& out, int index, const Answer::Part& part) override {

@@ -429,6 +429,7 @@ void Scheduler::choose(Slot& slot, std::span<const float> logits) {
   } else if (slot.job.list_tokens) {
     part.tokens.push_back({token, 0, {}});
   }
+  if (!part.tokens.empty()) part.tokens.back().text = part.text;
   part.written = slot.so_far.written;
   part.length = length + 1;
   part.rung = slot.rung;

@@ -46,6 +46,7 @@ struct ChosenToken {
   Token token = 0;
   double logprob = 0;
   std::vector<std::pair<Token, double>> top;  // most likely first
+  std::string text = {};                      // that it added to the answer
 };
 
 struct Outcome {
