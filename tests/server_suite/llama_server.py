@@ -21,7 +21,8 @@ CHATML = ("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_
 MODEL_FLAGS = {"--hf-repo", "--hf-file", "--model", "--model-url", "--model-draft", "--mmproj-url",
                "--models-dir", "--models-max", "--models-preset"}
 # Those of mrrope serve.
-SAME = {"--host", "--port", "--alias", "--parallel", "--threads"}
+SAME = {"--host", "--port", "--alias", "--parallel"}
+THREADS = "1"  # the tests need a processor too
 LLAMA_CONTEXT, LLAMA_SLOTS = 4096, 4  # where the tests do not say
 
 
@@ -55,7 +56,7 @@ def mrrope(flags):
     context = int(flags.get("--ctx-size", LLAMA_CONTEXT))
     if "--kv-unified" not in flags:
         context //= slots  # llama-server's flag is for all slots together
-    command = ["serve", model_with(template), "--ctx", str(context), "--any-model"]
+    command = ["serve", model_with(template), "--ctx", str(context), "--any-model", "-t", THREADS]
     for name in SAME & flags.keys():
         command += [name, flags[name]]
     if "--api-key" in flags:
@@ -73,7 +74,7 @@ def main():
     if pathlib.Path(server).name == "mrrope":
         command = mrrope(flags)
     else:
-        command = ["--model", model_with(CHATML)]
+        command = ["--model", model_with(CHATML), "--threads", THREADS]
         for name, value in flags.items():
             if name not in MODEL_FLAGS:
                 command += [name] if value is True else [name, value]

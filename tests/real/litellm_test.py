@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """litellm against mrrope serve with a model that people use: a tool is called and its result used.
 
-real_litellm_test.py MRROPE MODEL.gguf
+litellm_test.py MRROPE MODEL.gguf
 """
 import json
 import sys
@@ -10,7 +10,7 @@ import unittest
 import litellm
 import pydantic
 
-from real_prompts import ONE, SYSTEM, TOOLS, WEATHER
+from prompts import ONE, SYSTEM, TOOLS, WEATHER
 from serve_client import NAME, Server
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Client libraries and an agent against mrrope serve with a model that people use.
 
-real_clients_test.py MRROPE MODEL.gguf
+clients_test.py MRROPE MODEL.gguf
 
-litellm is tried in real_litellm_test.py: it needs an older openai package.
+litellm is tried in litellm_test.py: it needs an older openai package.
 """
 import concurrent.futures
 import json
@@ -17,7 +17,7 @@ import pydantic_ai
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from real_prompts import ONE, SYSTEM, TOOLS, TWO, WEATHER
+from prompts import ONE, SYSTEM, TOOLS, TWO, WEATHER
 from serve_client import NAME, Server
 
 SCHEMAS = 100
