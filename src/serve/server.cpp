@@ -227,6 +227,8 @@ struct ApiServer::State {
     post("/v1/completions", answer(Route::completion));
     post("/v1/chat/completions", answer(Route::chat));
     post("/chat/completions", answer(Route::chat));
+    post("/v1/responses", answer(Route::responses));
+    post("/responses", answer(Route::responses));
     post("/completion", answer(Route::llama_completion));
     post("/completions", answer(Route::llama_completion));
     post("/api/chat", answer(Route::ollama_chat));

@@ -89,6 +89,26 @@ class Clients(unittest.TestCase):
         for number in ("31", "7"):
             self.assertIn(number, last.content)
 
+    def test_openai_responses(self):
+        tools = [{"type": "function", **TOOLS[0]["function"]}]
+        more = {"model": NAME, "instructions": SYSTEM, "temperature": 0, "max_output_tokens": 200}
+        history = [{"role": "user", "content": ONE}]
+        first = self.client.responses.create(input=history, tools=tools, **more).output
+        self.assertEqual([item.type for item in first], ["function_call"])
+        self.assertEqual(json.loads(first[0].arguments)["city"], "Paris")
+        history += [item.model_dump(exclude_none=True) for item in first]
+        history.append({"type": "function_call_output", "call_id": first[0].call_id,
+                        "output": json.dumps({"weather": WEATHER["Paris"]})})
+        last = self.client.responses.create(input=history, tools=tools, **more)
+        self.assertIn("31", last.output_text)
+        with self.client.responses.stream(input=history, tools=tools, **more) as stream:
+            said = "".join(e.delta for e in stream if e.type == "response.output_text.delta")
+            self.assertEqual(stream.get_final_response().output_text, said)
+        self.assertEqual(said, last.output_text)
+        parsed = self.client.responses.parse(input="Ada is 36 years old and speaks English.", model=NAME,
+                                             temperature=0, max_output_tokens=200, text_format=Person)
+        self.assertEqual(parsed.output_parsed.age, 36)
+
     def test_openai_structured_output(self):
         said = self.client.chat.completions.parse(
             model=NAME, temperature=0, max_tokens=200, response_format=Person, messages=[

@@ -130,6 +130,8 @@ std::unique_ptr<AnswerFormat> make_format(const AnswerFacts& facts,
   switch (request.dialect) {
     case Dialect::llama_server:
       return make_llama_format(facts, request);
+    case Dialect::responses:
+      return make_responses_format(facts, request);
     case Dialect::ollama:
       return make_ollama_format(facts, request);
     default:

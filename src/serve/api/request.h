@@ -49,7 +49,7 @@ struct ChatRequest {
 };
 
 // Whose shape the answer has.
-enum class Dialect { openai, llama_server, ollama };
+enum class Dialect { openai, responses, llama_server, ollama };
 
 struct CompletionRequest {
   Dialect dialect = Dialect::openai;

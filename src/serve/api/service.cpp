@@ -10,6 +10,7 @@
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 #include "serve/dialects/ollama_request.h"
+#include "serve/dialects/responses_request.h"
 
 namespace mrrope::serve {
 
@@ -274,6 +275,8 @@ CompletionRequest parse_request(const Service& service, std::string_view body, R
     switch (route) {
       case Route::chat:
         return parse_chat(body, service.limits);
+      case Route::responses:
+        return parse_responses(body, service.limits);
       case Route::llama_completion:
         return parse_llama_completion(body, service.limits);
       case Route::ollama_chat:
