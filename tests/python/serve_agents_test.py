@@ -113,8 +113,8 @@ class Agents(unittest.TestCase):
                          whole.output_text)
         tools = [{"type": "function", "name": "weather", "parameters": WEATHER, "strict": True}]
         for stream in (False, True):
-            made = make(tools=tools, tool_choice={"type": "function", "name": "weather"}, stream=stream, seed=2,
-                        extra_body={"top_k": 40}, max_output_tokens=300)
+            made = make(tools=tools, tool_choice={"type": "function", "name": "weather"}, stream=stream,
+                        extra_body={"seed": 2, "top_k": 40}, max_output_tokens=300)
             made = list(made)[-1].response if stream else made
             self.assertEqual([item.type for item in made.output], ["function_call"])
             self.check_weather(made.output[0].arguments)
@@ -123,7 +123,7 @@ class Agents(unittest.TestCase):
                              "output": "sunny"}], tools=tools, tool_choice="none", max_output_tokens=4)
         self.assertEqual(after.output[0].type, "message")
         form = {"format": {"type": "json_schema", "name": "weather", "schema": WEATHER, "strict": True}}
-        self.check_weather(make(text=form, max_output_tokens=400, seed=1).output_text)
+        self.check_weather(make(text=form, max_output_tokens=400, extra_body={"seed": 1}).output_text)
         with self.assertRaises(openai.BadRequestError) as caught:
             make(previous_response_id="resp_1")
         self.assertIn("whole conversation", caught.exception.message)

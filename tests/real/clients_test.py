@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Client libraries and an agent against mrrope serve with a model that people use.
 
-clients_test.py MRROPE MODEL.gguf
+clients_test.py MRROPE MODEL.gguf SMALL.gguf
 
-litellm is tried in litellm_test.py: it needs an older openai package.
+Schemas are tried many times, on the small model. litellm is tried in litellm_test.py: it needs an older openai package.
 """
 import concurrent.futures
 import json
+import pathlib
 import sys
 import unittest
 
@@ -20,6 +21,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from prompts import ONE, SYSTEM, TOOLS, TWO, WEATHER
 from serve_client import NAME, Server
 
+SMALL = sys.argv[3]
 SCHEMAS = 100
 
 
@@ -116,17 +118,6 @@ class Clients(unittest.TestCase):
         self.assertEqual(said.choices[0].message.parsed,
                          Person(name="Ada", age=36, languages=["English", "French"]))
 
-    def test_schema_is_obeyed_at_temperature_1(self):
-        def one(seed):
-            said = self.client.chat.completions.parse(
-                model=NAME, temperature=1, seed=seed, max_tokens=400, response_format=Person,
-                messages=[{"role": "user", "content": "Invent a person."}])
-            return said.choices[0].message.parsed
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            people = list(pool.map(one, range(SCHEMAS)))
-        self.assertEqual(sum(isinstance(p, Person) for p in people), SCHEMAS)
-        self.assertGreater(len({p.name for p in people}), 10)
-
     def test_ollama(self):
         client = ollama.Client(host=f"http://127.0.0.1:{self.server.port}")
         options = {"temperature": 0, "num_predict": 200}
@@ -170,6 +161,23 @@ class Clients(unittest.TestCase):
     def async_client(self):
         return openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{self.server.port}/v1", api_key="none",
                                   max_retries=0, timeout=300)
+
+
+class Schemas(unittest.TestCase):
+    def test_schema_is_obeyed_at_temperature_1(self):
+        with Server("--parallel", "4", model=SMALL, ctx=1024) as server:
+            people = self.people(server.client())
+        self.assertEqual(sum(isinstance(p, Person) for p in people), SCHEMAS)
+        self.assertGreater(len({p.name for p in people}), 10)
+
+    def people(self, client):
+        def one(seed):
+            said = client.chat.completions.parse(
+                model=pathlib.Path(SMALL).stem, temperature=1, seed=seed, max_tokens=400, response_format=Person,
+                messages=[{"role": "user", "content": "Invent a person."}])
+            return said.choices[0].message.parsed
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            return list(pool.map(one, range(SCHEMAS)))
 
 
 if __name__ == "__main__":
