@@ -12,6 +12,7 @@
 #include "fuzz/require.h"
 #include "serve/api/request.h"
 #include "serve/dialects/ollama_request.h"
+#include "serve/dialects/responses_request.h"
 
 namespace mrrope::fuzz {
 namespace {
@@ -106,6 +107,7 @@ void request(std::span<const std::byte> bytes) {
     check(r);
   });
   only_refusals([&] { check(parse_llama_completion(body, kLargest)); });
+  only_refusals([&] { check(parse_responses(body, kLargest)); });
   only_refusals([&] { check(parse_ollama_chat(body, kLargest, 4096)); });
   only_refusals([&] { check(parse_ollama_generate(body, kLargest, 4096, true)); });
   only_refusals([&] { parse_tokenize(body, kLargest); });
