@@ -159,14 +159,16 @@ struct ApiServer::State {
   }
 
   // One job for each answer.
-  std::vector<Reply> submit(const Order& order, int answers) {
+  std::vector<Reply> submit(const std::vector<Order>& orders, int answers) {
     std::vector<Reply> replies;
     try {
-      for (int i = 0; i < answers; ++i) {
-        Job job = order.job;
-        job.sampling.seed += static_cast<std::uint32_t>(i);
-        replies.push_back({scheduler.submit(std::move(job)),
-                           AnswerReader(service.renderer, order.syntax, number())});
+      for (const Order& order : orders) {
+        for (int i = 0; i < answers; ++i) {
+          Job job = order.job;
+          job.sampling.seed += static_cast<std::uint32_t>(i);
+          replies.push_back({scheduler.submit(std::move(job)),
+                             AnswerReader(service.renderer, order.syntax, number())});
+        }
       }
     } catch (...) {
       for (Reply& waiting : replies) waiting.answer->cancel();
@@ -181,11 +183,12 @@ struct ApiServer::State {
     {
       const Body held = std::move(body);  // its share of memory, up to here
       request = parse_request(service, held.text, route);
-      replies = submit(order_of(service, request, static_cast<std::uint32_t>(number()),
-                                [&] { return HttpServer::client_is_gone(from); }),
-                       request.answers);
-      request.prompt = {};
-      request.prompt_tokens = {};
+      const auto seed = static_cast<std::uint32_t>(number());
+      if (!request.has_seed) request.sampling.seed = seed;  // for answers that name it
+      replies = submit(
+          orders_of(service, request, seed, [&] { return HttpServer::client_is_gone(from); }),
+          request.answers);
+      request.prompts.assign(request.prompts.size(), {});  // their number is still needed
       request.conversation = {};
     }
     if (request.stream) return answer_in_chunks(request, std::move(replies), response);
@@ -225,7 +228,10 @@ struct ApiServer::State {
     post("/v1/completions", answer(Route::completion));
     post("/v1/chat/completions", answer(Route::chat));
     post("/chat/completions", answer(Route::chat));
+    post("/v1/responses", answer(Route::responses));
+    post("/responses", answer(Route::responses));
     post("/completion", answer(Route::llama_completion));
+    post("/completions", answer(Route::llama_completion));
     post("/api/chat", answer(Route::ollama_chat));
     post("/api/generate", answer(Route::ollama_generate));
   }

@@ -12,6 +12,7 @@
 #include "fuzz/require.h"
 #include "serve/api/request.h"
 #include "serve/dialects/ollama_request.h"
+#include "serve/dialects/responses_request.h"
 
 namespace mrrope::fuzz {
 namespace {
@@ -92,7 +93,12 @@ void request(std::span<const std::byte> bytes) {
     require(!r.length || *r.length >= 1, "an answer of no length");
     require(!r.logprobs || (*r.logprobs >= 0 && *r.logprobs <= 20), "logprobs out of range");
     for (const std::string& stop : r.stop) require(!stop.empty(), "an empty stop string");
-    for (const Token token : r.prompt_tokens) require(token >= 0, "a negative token");
+    for (const auto& prompt : r.prompts) {
+      require(!prompt.empty(), "a prompt of no parts");
+      for (const serve::PromptPart& part : prompt) {
+        for (const Token token : part.tokens) require(token >= 0, "a negative token");
+      }
+    }
   };
   only_refusals([&] { check(parse_completion(body, kLargest)); });
   only_refusals([&] {
@@ -101,6 +107,7 @@ void request(std::span<const std::byte> bytes) {
     check(r);
   });
   only_refusals([&] { check(parse_llama_completion(body, kLargest)); });
+  only_refusals([&] { check(parse_responses(body, kLargest)); });
   only_refusals([&] { check(parse_ollama_chat(body, kLargest, 4096)); });
   only_refusals([&] { check(parse_ollama_generate(body, kLargest, 4096, true)); });
   only_refusals([&] { parse_tokenize(body, kLargest); });

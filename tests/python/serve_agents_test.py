@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+import openai
+
 from chat_model import TOOL_CHAT, with_template
 from serve_client import CTX, MODEL, NAME, TEXT, Server, generate
 
@@ -98,6 +100,33 @@ class Agents(unittest.TestCase):
         digits = self.server.complete("It is", 40, grammar="root ::= [0-9]{7}")["choices"][0]
         self.assertRegex(digits["text"], r"^[0-9]{7}$")
         self.assertEqual(digits["finish_reason"], "stop")
+
+    def test_responses(self):
+        make = lambda **more: self.client.responses.create(model="tool-user", **{"input": "How is Rome?", **more})
+        whole = make(max_output_tokens=8, temperature=0, instructions="Be brief.")
+        self.assertEqual((whole.status, whole.incomplete_details.reason), ("incomplete", "max_output_tokens"))
+        self.assertEqual(whole.usage.output_tokens, 8)
+        streamed = list(make(max_output_tokens=8, temperature=0, instructions="Be brief.", stream=True))
+        self.assertEqual(streamed[-1].type, "response.incomplete")
+        self.assertEqual(streamed[-1].response.output_text, whole.output_text)
+        self.assertEqual("".join(e.delta for e in streamed if e.type == "response.output_text.delta"),
+                         whole.output_text)
+        tools = [{"type": "function", "name": "weather", "parameters": WEATHER, "strict": True}]
+        for stream in (False, True):
+            made = make(tools=tools, tool_choice={"type": "function", "name": "weather"}, stream=stream,
+                        extra_body={"seed": 2, "top_k": 40}, max_output_tokens=300)
+            made = list(made)[-1].response if stream else made
+            self.assertEqual([item.type for item in made.output], ["function_call"])
+            self.check_weather(made.output[0].arguments)
+        after = make(input=[{"role": "user", "content": "How is Rome?"}, made.output[0].model_dump(),
+                            {"type": "function_call_output", "call_id": made.output[0].call_id,
+                             "output": "sunny"}], tools=tools, tool_choice="none", max_output_tokens=4)
+        self.assertEqual(after.output[0].type, "message")
+        form = {"format": {"type": "json_schema", "name": "weather", "schema": WEATHER, "strict": True}}
+        self.check_weather(make(text=form, max_output_tokens=400, extra_body={"seed": 1}).output_text)
+        with self.assertRaises(openai.BadRequestError) as caught:
+            make(previous_response_id="resp_1")
+        self.assertIn("whole conversation", caught.exception.message)
 
     def test_sampling(self):
         write = lambda **more: self.server.complete(TEXT, 60, **more)["choices"][0]["text"]

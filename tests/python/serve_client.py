@@ -9,8 +9,6 @@ import sys
 import tempfile
 import time
 
-import openai
-
 COMMAND, MODEL = sys.argv[1:3]
 NAME = pathlib.Path(MODEL).stem
 CTX = 4096  # the model's window is 1024
@@ -24,10 +22,10 @@ TIE = 0.25
 
 
 class Server:
-    def __init__(self, *flags, model=MODEL, ctx=CTX):
+    def __init__(self, *flags, model=MODEL, ctx=CTX, threads=2):
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [COMMAND, "serve", model, "--ctx", str(ctx), "--port", "0", "--json", "-t", "2", *flags],
+            [COMMAND, "serve", model, "--ctx", str(ctx), "--port", "0", "--json", "-t", str(threads), *flags],
             stdout=subprocess.PIPE, stderr=self.errors, text=True)
         line = self.process.stdout.readline()
         if not line:
@@ -53,6 +51,7 @@ class Server:
         return self.errors.read()
 
     def client(self, key="none", **more):
+        import openai  # only for those who need it
         return openai.OpenAI(base_url=f"http://127.0.0.1:{self.port}/v1", api_key=key,
                              max_retries=0, timeout=300, **more)
 

@@ -216,7 +216,7 @@ class Api(unittest.TestCase):
         bodies = {
             "": 400, "{": 400, "nonsense": 400, "[]": 400, '"text"': 400, "{}": 400, '{"prompt": 5}': 400,
             '{"prompt": "a", "prompt": "b"}': 400, '{"prompt": "a"} {}': 400, "[" * 100000: 400,
-            '{"prompt": "\\ud800"}': 400, '{"prompt": ["a", "b"]}': 400, '{"prompt": []}': 400,
+            '{"prompt": "\\ud800"}': 400, '{"prompt": ["a", []]}': 400, '{"prompt": []}': 400,
             '{"prompt": ""}': 200,  # BOS alone
             '{"prompt": "a", "max_tokens": -2}': 400, '{"prompt": "a", "max_tokens": 0}': 400,
             '{"prompt": "a", "max_tokens": 1.5}': 400, '{"prompt": "a", "max_tokens": "5"}': 400,

@@ -58,17 +58,28 @@ bool may_be_call(std::string_view text) {
   return false;
 }
 
-std::optional<engine::ToolCall> bare_call(std::string_view text,
-                                          const std::vector<std::string>& tools) {
-  text = without_space(text);
-  if (is_prefix("```", text)) {
-    text.remove_prefix(is_prefix("```json", text) ? 7 : 3);
-    if (text.size() >= 3 && text.substr(text.size() - 3) == "```") text.remove_suffix(3);
-    text = without_space(text);
+// The object that a text begins with, up to the brace that closes it; empty: nothing closes it.
+std::string_view first_object(std::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '{') {
+      ++depth;
+    } else if (c == '}' && --depth == 0) {
+      return text.substr(0, i + 1);
+    }
   }
-  if (is_prefix("{{", text) && text.size() > 4 && text.substr(text.size() - 2) == "}}") {
-    text = text.substr(1, text.size() - 2);
-  }
+  return {};
+}
+
+std::optional<engine::ToolCall> call_of(std::string_view text,
+                                        const std::vector<std::string>& tools) {
   const auto call = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!call.is_object() || !call.contains("name") || !call["name"].is_string()) return std::nullopt;
   const auto name = call["name"].get<std::string>();
@@ -76,6 +87,30 @@ std::optional<engine::ToolCall> bare_call(std::string_view text,
   const char* field = call.contains("arguments") ? "arguments" : "parameters";
   if (!call.contains(field) || !call[field].is_object()) return std::nullopt;
   return engine::ToolCall{{}, name, call[field].dump()};
+}
+
+// One call after another, with commas or nothing in between; none if there is anything else.
+std::vector<engine::ToolCall> bare_calls(std::string_view text,
+                                         const std::vector<std::string>& tools) {
+  text = without_space(text);
+  if (is_prefix("```", text)) {
+    text.remove_prefix(is_prefix("```json", text) ? 7 : 3);
+    if (text.size() >= 3 && text.substr(text.size() - 3) == "```") text.remove_suffix(3);
+    text = without_space(text);
+  }
+  std::vector<engine::ToolCall> calls;
+  while (!text.empty()) {
+    // Qwen2.5-Coder's template shows a call in two pairs of braces.
+    if (is_prefix("{{", text)) text.remove_prefix(1);
+    const std::string_view object = first_object(text);
+    const auto call = call_of(object, tools);
+    if (!call) return {};
+    calls.push_back(*call);
+    text = without_space(text.substr(object.size()));
+    if (is_prefix("}", text)) text = without_space(text.substr(1));
+    if (is_prefix(",", text)) text = without_space(text.substr(1));
+  }
+  return calls;
 }
 
 }  // namespace
@@ -117,9 +152,9 @@ Delta AnswerReader::add(const std::string& text, bool last) {
   engine::ParsedAnswer now = parse(last);
   if (!syntax_.tools.empty() && now.calls.empty() && said_.content.empty() &&
       may_be_call(now.content)) {
-    const auto call = last ? bare_call(now.content, syntax_.tools) : std::nullopt;
-    if (call) now.calls.push_back(*call);
-    if (call || !last) now.content.clear();
+    if (last) now.calls = bare_calls(now.content, syntax_.tools);
+    if (!syntax_.parallel && now.calls.size() > 1) now.calls.resize(1);
+    if (!now.calls.empty() || !last) now.content.clear();
   }
   delta.reasoning = grown(said_.reasoning, now.reasoning);
   delta.content = grown(said_.content, now.content);

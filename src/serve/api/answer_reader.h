@@ -14,10 +14,11 @@ namespace mrrope::serve {
 struct AnswerSyntax {
   std::string syntax;      // of ChatPrompt; empty: the text is the content
   bool continues = false;  // a message of the request, which is not repeated
-  // Tools that the model may call. An answer that is nothing but the JSON of a call is one too:
+  // Tools that the model may call. An answer that is nothing but the JSON of calls makes them too:
   // some models know their template's tags and leave them out.
   std::vector<std::string> tools = {};
   std::string echo = {};  // precedes the answer
+  bool parallel = true;   // more than one call in an answer
 };
 
 // What was said since the last one.

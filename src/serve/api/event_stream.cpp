@@ -31,6 +31,11 @@ bool EventStream::next_of(int index, std::string& out, std::chrono::milliseconds
   if (reader.parses()) std::this_thread::sleep_until(state.parsed + kBetweenParses);
   Answer::Part part;
   state.complete = state.reply.answer->take(part, patience);
+  for (const Prefill& earlier : part.earlier) {
+    Answer::Part then = part;
+    then.prefill = earlier;
+    format_->progress(out, index, then);
+  }
   if (part.prefill && (part.text.empty() || part.prefill->read == part.prefill->total)) {
     format_->progress(out, index, part);
   }

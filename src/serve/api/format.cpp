@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/api/format.h"
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "base/text.h"
 #include "serve/dialects/dialects.h"
@@ -36,11 +38,16 @@ double rate(std::int64_t count, double seconds) {
 std::string to_text(const ordered_json& value) { return json_text(value); }
 
 ordered_json error_json(const ApiError& error) {
-  return {{"error",
-           {{"message", error.what()},
-            {"type", error_type(error.status)},
-            {"param", json_or_null(error.param)},
-            {"code", json_or_null(error.code)}}}};
+  ordered_json about = {{"message", error.what()},
+                        {"type", error_type(error.status)},
+                        {"param", json_or_null(error.param)},
+                        {"code", json_or_null(error.code)}};
+  if (error.excess) {  // as llama-server reports it
+    about["type"] = "exceed_context_size_error";
+    about["n_prompt_tokens"] = error.excess->prompt;
+    about["n_ctx"] = error.excess->context;
+  }
+  return {{"error", std::move(about)}};
 }
 
 const char* finish_reason(const Outcome& outcome, bool calls) {
@@ -48,12 +55,17 @@ const char* finish_reason(const Outcome& outcome, bool calls) {
   return calls ? "tool_calls" : "stop";
 }
 
-ordered_json usage_json(const std::vector<Outcome>& outcomes) {
+ordered_json usage_json(const std::vector<Outcome>& outcomes, int answers) {
   std::int64_t prompt = 0, cached = 0, written = 0;
-  for (const Outcome& outcome : outcomes) {
-    prompt = outcome.prompt;
-    cached = &outcome == outcomes.data() ? outcome.cached : std::min(cached, outcome.cached);
-    written += outcome.written;
+  const auto each = static_cast<std::size_t>(answers);
+  for (std::size_t first = 0; first < outcomes.size(); first += each) {
+    std::int64_t least = outcomes[first].cached;
+    for (std::size_t i = first; i < std::min(first + each, outcomes.size()); ++i) {
+      least = std::min(least, outcomes[i].cached);
+      written += outcomes[i].written;
+    }
+    prompt += outcomes[first].prompt;
+    cached += least;
   }
   return {{"prompt_tokens", prompt},
           {"completion_tokens", written},
@@ -86,6 +98,8 @@ ordered_json progress_json(const Prefill& prefill) {
 
 ordered_json timings_json(const Outcome& outcome) {
   const std::int64_t read = outcome.prompt - outcome.cached;
+  // The first token comes with the last of the prompt: it costs no computation of its own.
+  const std::int64_t steps = std::max<std::int64_t>(0, outcome.written - 1);
   const auto per_token = [](double seconds, std::int64_t count) {
     return count > 0 ? 1000 * seconds / static_cast<double>(count) : 0;
   };
@@ -96,8 +110,8 @@ ordered_json timings_json(const Outcome& outcome) {
           {"prompt_per_second", rate(read, outcome.read_seconds)},
           {"predicted_n", outcome.written},
           {"predicted_ms", 1000 * outcome.write_seconds},
-          {"predicted_per_token_ms", per_token(outcome.write_seconds, outcome.written)},
-          {"predicted_per_second", rate(outcome.written, outcome.write_seconds)}};
+          {"predicted_per_token_ms", per_token(outcome.write_seconds, steps)},
+          {"predicted_per_second", rate(steps, outcome.write_seconds)}};
 }
 
 std::string prefill_text(const Prefill& prefill, std::size_t rungs) {
@@ -116,6 +130,8 @@ std::unique_ptr<AnswerFormat> make_format(const AnswerFacts& facts,
   switch (request.dialect) {
     case Dialect::llama_server:
       return make_llama_format(facts, request);
+    case Dialect::responses:
+      return make_responses_format(facts, request);
     case Dialect::ollama:
       return make_ollama_format(facts, request);
     default:

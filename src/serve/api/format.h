@@ -35,6 +35,7 @@ struct AnswerFacts {
   std::string id;
   std::string model_name;
   std::int64_t created = 0;  // seconds
+  std::int64_t context = 0;  // tokens of one conversation
 };
 
 // The answers to one request, whole or as a stream: opening, chunk and closing for each of them,
@@ -64,8 +65,8 @@ ordered_json place_json(const Ladder& ladder, std::size_t rung, std::int64_t len
 ordered_json about_json(const Ladder& ladder, const Outcome& outcome,
                         const std::vector<std::string>& ignored);
 
-// Prompts are counted once, answers all together.
-ordered_json usage_json(const std::vector<Outcome>& outcomes);
+// Prompts are counted once, answers all together: `answers` of them to each prompt.
+ordered_json usage_json(const std::vector<Outcome>& outcomes, int answers);
 
 // As llama-server reports it.
 ordered_json progress_json(const Prefill& prefill);

@@ -11,26 +11,57 @@ namespace mrrope::serve {
 
 namespace {
 
-constexpr std::int64_t kMostAnswers = 16;
+constexpr std::int64_t kMostAnswers = 64;  // to a request
+constexpr std::int64_t kMostChoices = 16;  // to a prompt
 constexpr int kMostLogprobs = 20;
 
-void read_prompt(Fields& fields, CompletionRequest& request) {
+// A text, llama-server's object with one, or a list of tokens and texts in turn.
+std::vector<PromptPart> one_prompt(const ordered_json& prompt) {
+  if (prompt.is_string()) return {{prompt.get<std::string>(), {}}};
+  if (prompt.is_object()) {
+    const ordered_json text = prompt.value("prompt_string", ordered_json());
+    if (prompt.size() != 1 || !text.is_string()) {
+      refuse("prompt", cat("must be {\"prompt_string\": TEXT}, not ", shown(prompt),
+                           ": only text is supported"));
+    }
+    return {{text.get<std::string>(), {}}};
+  }
+  if (!prompt.is_array() || prompt.empty()) {
+    refuse("prompt", cat("must be a string or a list of tokens, not ", shown(prompt)));
+  }
+  std::vector<PromptPart> parts;
+  ordered_json tokens = ordered_json::array();
+  const auto end_tokens = [&] {
+    if (!tokens.empty()) parts.push_back({{}, token_list(tokens, "prompt")});
+    tokens = ordered_json::array();
+  };
+  for (const ordered_json& part : prompt) {
+    if (part.is_string()) {
+      end_tokens();
+      parts.push_back({part.get<std::string>(), {}});
+    } else {
+      tokens.push_back(part);
+    }
+  }
+  end_tokens();
+  return parts;
+}
+
+// One prompt, or a list of them: a list with a number in it is one prompt.
+void read_prompts(Fields& fields, CompletionRequest& request) {
   const ordered_json* prompt = fields.find("prompt");
   if (prompt == nullptr) refuse("prompt", "is missing: give the text to continue");
-  if (prompt->is_array() && prompt->size() == 1 && !prompt->front().is_number()) {
-    prompt = &prompt->front();
-  }
-  if (prompt->is_string()) {
-    request.prompt = prompt->get<std::string>();
+  const bool list = prompt->is_array() && !prompt->empty() &&
+                    std::none_of(prompt->begin(), prompt->end(),
+                                 [](const ordered_json& part) { return part.is_number(); });
+  if (!list) {
+    request.prompts.push_back(one_prompt(*prompt));
     return;
   }
-  if (!prompt->is_array() || prompt->empty()) {
-    refuse("prompt", cat("must be a string or a list of tokens, not ", shown(*prompt)));
+  if (prompt->size() > kMostAnswers) {
+    refuse("prompt", cat("lists ", prompt->size(), " prompts: at most ", kMostAnswers));
   }
-  if (!prompt->front().is_number()) {
-    refuse("prompt", cat("is ", shown(*prompt), ": send one prompt per request"));
-  }
-  request.prompt_tokens = token_list(*prompt, "prompt");
+  for (const ordered_json& one : *prompt) request.prompts.push_back(one_prompt(one));
 }
 
 // -1 is up to the end of the context.
@@ -59,8 +90,13 @@ Sampling llama_sampling() {
 
 void read_answers(Fields& fields, CompletionRequest& request) {
   for (const char* name : {"n", "n_cmpl"}) {
-    const auto n = fields.whole(name, 1, kMostAnswers);
+    const auto n = fields.whole(name, 1, kMostChoices);
     if (n) request.answers = static_cast<int>(*n);
+  }
+  const auto all = static_cast<std::int64_t>(request.prompts.size()) * request.answers;
+  if (all > kMostAnswers) {
+    refuse("n", cat("is ", request.answers, " for ", request.prompts.size(), " prompts: at most ",
+                    kMostAnswers, " answers in all"));
   }
   fields.only("best_of", request.answers, "every answer is returned: use n");
 }
@@ -104,7 +140,7 @@ void refuse_chat_fields(Fields& fields) {
 CompletionRequest parse_completion(std::string_view body, const BodyLimits& limits) {
   Fields fields(body, limits);
   CompletionRequest request;
-  read_prompt(fields, request);
+  read_prompts(fields, request);
   read_common(fields, request, openai_sampling());
   for (const char* name : {"logprobs", "n_probs"}) {
     const auto top = fields.whole(name, 0, kMostLogprobs);
@@ -123,13 +159,13 @@ CompletionRequest parse_llama_completion(std::string_view body, const BodyLimits
   Fields fields(body, limits);
   CompletionRequest request;
   request.dialect = Dialect::llama_server;
-  read_prompt(fields, request);
+  read_prompts(fields, request);
   read_common(fields, request, llama_sampling());
   if (!request.length) request.length = kMostTokens;
   if (request.answers > 1) refuse("n", "is more than 1: use /v1/completions for several answers");
   const auto top = fields.whole("n_probs", 0, kMostLogprobs);
   if (top && *top > 0) request.logprobs = static_cast<int>(*top);
-  request.return_tokens = fields.flag("return_tokens");
+  request.return_tokens = fields.flag("return_tokens") || request.stream;  // as llama-server does
   fields.only("response_fields", nullptr, "the answer has all its fields");
   refuse_chat_fields(fields);
   request.ignored = fields.ignored();
@@ -164,6 +200,7 @@ TokenizeRequest parse_tokenize(std::string_view body, const BodyLimits& limits) 
   request.content = *content;
   request.add_special = fields.flag("add_special", false);
   request.parse_special = fields.flag("parse_special", true);
+  request.with_pieces = fields.flag("with_pieces");
   return request;
 }
 

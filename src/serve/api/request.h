@@ -29,6 +29,12 @@ struct Bias {
   float value = 0;  // minus infinity: never
 };
 
+// A text, or tokens if the client sent those.
+struct PromptPart {
+  std::string text;
+  std::vector<Token> tokens;
+};
+
 // What a chat asks of the model's template. The texts are JSON and have been checked; empty: none.
 struct ChatRequest {
   std::string messages;              // a list, as in OpenAI's API
@@ -43,23 +49,22 @@ struct ChatRequest {
 };
 
 // Whose shape the answer has.
-enum class Dialect { openai, llama_server, ollama };
+enum class Dialect { openai, responses, llama_server, ollama };
 
 struct CompletionRequest {
   Dialect dialect = Dialect::openai;
   bool chat = false;
-  bool single_turn = false;            // ollama's generate: a chat whose answer is a text
-  std::string model;                   // empty: not given
-  std::string prompt;                  // of a completion
-  std::vector<Token> prompt_tokens;    // instead of the text, if the client sent tokens
-  ChatRequest conversation;            // of a chat
-  std::optional<std::int64_t> length;  // max_tokens
+  bool single_turn = false;                      // ollama's generate: a chat whose answer is a text
+  std::string model;                             // empty: not given
+  std::vector<std::vector<PromptPart>> prompts;  // of a completion, each with its own answers
+  ChatRequest conversation;                      // of a chat
+  std::optional<std::int64_t> length;            // max_tokens
   Sampling sampling;
   std::vector<Bias> bias;
   std::string schema;        // JSON: what the answer has to match; empty: anything
   std::string schema_field;  // where it was given
   bool has_seed = false;
-  int answers = 1;  // n
+  int answers = 1;  // n, to each prompt
   std::vector<std::string> stop;
   std::optional<int> logprobs;  // how many of the most likely tokens to list with the chosen one
   bool echo = false;            // the answer begins with the prompt
@@ -75,6 +80,7 @@ struct TokenizeRequest {
   std::string content;
   bool add_special = false;
   bool parse_special = true;
+  bool with_pieces = false;  // give the text of each token
 };
 
 // All throw ApiError.

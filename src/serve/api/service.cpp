@@ -5,10 +5,12 @@
 #include <ctime>
 #include <semaphore>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 #include "serve/dialects/ollama_request.h"
+#include "serve/dialects/responses_request.h"
 
 namespace mrrope::serve {
 
@@ -92,6 +94,29 @@ std::vector<Token> tokens_of_text(const Service& service, const std::string& tex
   if (!tokens)
     throw ApiError(499, "the request ended while its prompt was tokenized", {}, "cancelled");
   return std::move(*tokens);
+}
+
+// Only a text at the beginning gets what the model's texts begin with.
+std::vector<Token> tokens_of_prompt(const Service& service, const std::vector<PromptPart>& prompt,
+                                    const std::function<bool()>& give_up) {
+  std::vector<Token> tokens;
+  for (const PromptPart& part : prompt) {
+    for (const Token token : part.tokens) check_token(service, token, "prompt");
+    const std::vector<Token> more =
+        part.tokens.empty()
+            ? tokens_of_text(service, part.text, &part == prompt.data(), true, give_up)
+            : part.tokens;
+    tokens.insert(tokens.end(), more.begin(), more.end());
+  }
+  return tokens;
+}
+
+std::string text_of_prompt(const Service& service, const std::vector<PromptPart>& prompt) {
+  std::string text;
+  for (const PromptPart& part : prompt) {
+    text += part.tokens.empty() ? part.text : service.model.detokenize(part.tokens);
+  }
+  return text;
 }
 
 // What is done in another process, with errors about one field of the request.
@@ -210,6 +235,14 @@ Sampling sampling_of(const Service& service, const CompletionRequest& request, s
   return sampling;
 }
 
+// A text, or its bytes where they are part of a character.
+ordered_json piece_json(const std::string& piece) {
+  if (valid_utf8(piece) == piece) return piece;
+  ordered_json bytes = ordered_json::array();
+  for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
+}
+
 }  // namespace
 
 Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
@@ -242,6 +275,8 @@ CompletionRequest parse_request(const Service& service, std::string_view body, R
     switch (route) {
       case Route::chat:
         return parse_chat(body, service.limits);
+      case Route::responses:
+        return parse_responses(body, service.limits);
       case Route::llama_completion:
         return parse_llama_completion(body, service.limits);
       case Route::ollama_chat:
@@ -254,8 +289,8 @@ CompletionRequest parse_request(const Service& service, std::string_view body, R
   });
 }
 
-Order order_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
-               const std::function<bool()>& give_up) {
+std::vector<Order> orders_of(const Service& service, const CompletionRequest& request,
+                             std::uint32_t seed, const std::function<bool()>& give_up) {
   check_model(service, request.model);
   Order order;
   Job& job = order.job;
@@ -268,29 +303,27 @@ Order order_of(const Service& service, const CompletionRequest& request, std::ui
   job.progress = request.return_progress;
   job.list_tokens = request.return_tokens;
   const auto enough = with_deadline(service, job.deadline, give_up);
+  std::vector<Order> orders;
   if (request.chat) {
     const engine::ChatPrompt chat = chat_prompt(service, request);
     use_template(service, chat, job);
     order.syntax.syntax = chat.syntax;
     order.syntax.continues = request.conversation.continue_final;
     order.syntax.tools = names_of_tools(request.conversation);
+    order.syntax.parallel = request.conversation.parallel_tool_calls.value_or(true);
     job.prompt = tokens_of_text(service, chat.prompt, true, true, enough);
-  } else if (!request.prompt_tokens.empty()) {
-    for (const Token token : request.prompt_tokens) check_token(service, token, "prompt");
-    job.prompt = request.prompt_tokens;
-  } else {
-    job.prompt = tokens_of_text(service, request.prompt, true, true, enough);
+    orders.push_back(order);
   }
-  if (request.echo) {
-    order.syntax.echo = request.prompt_tokens.empty()
-                            ? request.prompt
-                            : service.model.detokenize(request.prompt_tokens);
+  for (const std::vector<PromptPart>& prompt : request.prompts) {
+    orders.push_back(order);
+    orders.back().job.prompt = tokens_of_prompt(service, prompt, enough);
+    if (request.echo) orders.back().syntax.echo = text_of_prompt(service, prompt);
   }
   if (!job.sampling.grammar.text.empty() && service.model.llama_vocabulary() == nullptr) {
     throw ApiError(400, "this model's answers cannot be constrained to a grammar", "grammar",
                    "unsupported_parameter");
   }
-  return order;
+  return orders;
 }
 
 std::unique_ptr<AnswerFormat> format_of(const Service& service, const CompletionRequest& request,
@@ -298,7 +331,8 @@ std::unique_ptr<AnswerFormat> format_of(const Service& service, const Completion
   char id[17];
   std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(number));
   return make_format({service.model, service.ladder, cat(request.chat ? "chatcmpl-" : "cmpl-", id),
-                      service.settings.model_name, static_cast<std::int64_t>(std::time(nullptr))},
+                      service.settings.model_name, static_cast<std::int64_t>(std::time(nullptr)),
+                      service.settings.context},
                      request);
 }
 
@@ -322,9 +356,15 @@ ordered_json tokenize_reply(const Service& service, std::string_view body,
                             const std::function<bool()>& give_up) {
   const TokenizeRequest request = one_of_few([&] { return parse_tokenize(body, service.limits); });
   const auto deadline = Clock::now() + service.settings.timeout;
-  return {
-      {"tokens", tokens_of_text(service, request.content, request.add_special,
-                                request.parse_special, with_deadline(service, deadline, give_up))}};
+  const std::vector<Token> tokens =
+      tokens_of_text(service, request.content, request.add_special, request.parse_special,
+                     with_deadline(service, deadline, give_up));
+  if (!request.with_pieces) return {{"tokens", tokens}};
+  ordered_json list = ordered_json::array();
+  for (const Token token : tokens) {
+    list.push_back({{"id", token}, {"piece", piece_json(service.model.piece(token))}});
+  }
+  return {{"tokens", std::move(list)}};
 }
 
 ordered_json detokenize_reply(const Service& service, std::string_view body) {
@@ -372,6 +412,7 @@ ordered_json apply_template_reply(const Service& service, std::string_view body)
 ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots) {
   ordered_json list = ordered_json::array();
   for (const SlotState& slot : slots) {
+    const std::int64_t left = slot.busy ? std::max<std::int64_t>(0, slot.most - slot.written) : -1;
     const Prefill prefill{slot.read, slot.prompt - slot.cached, slot.cached, slot.read_seconds,
                           slot.rung};
     ordered_json about = place_json(service.ladder, slot.rung, slot.length);
@@ -389,8 +430,8 @@ ordered_json slots_reply(const Service& service, const std::vector<SlotState>& s
                     {"n_prompt_tokens_cache", slot.cached},
                     {"next_token",
                      {{{"has_next_token", slot.busy && slot.written > 0},
-                       {"n_remain", std::max<std::int64_t>(0, slot.most - slot.written)},
-                       {"n_decoded", slot.written}}}},
+                       {"n_remain", left},
+                       {"n_decoded", slot.busy ? slot.written : 0}}}},
                     {"mrrope", std::move(about)}});
   }
   return list;

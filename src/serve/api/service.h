@@ -33,14 +33,14 @@ struct Service {
 Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings);
 
-enum class Route { completion, chat, llama_completion, ollama_chat, ollama_generate };
+enum class Route { completion, chat, responses, llama_completion, ollama_chat, ollama_generate };
 
 // Any number of threads may parse bodies, but only a few at a time: a body of numbers takes eight
 // times its size while it is being read.
 CompletionRequest parse_request(const Service& service, std::string_view body, Route route);
 
-// What a request asks for: a job, and how its answer is read. For several answers the job is done
-// as often, each with the next seed.
+// What a request asks for each of its prompts: a job, and how its answer is read. For several
+// answers the job is done as often, each with the next seed.
 struct Order {
   Job job;
   AnswerSyntax syntax;
@@ -48,8 +48,8 @@ struct Order {
 
 // give_up is called while a long prompt is being tokenized; where it returns true, ApiError (499)
 // is thrown. seed: for a request that gives none.
-Order order_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
-               const std::function<bool()>& give_up);
+std::vector<Order> orders_of(const Service& service, const CompletionRequest& request,
+                             std::uint32_t seed, const std::function<bool()>& give_up);
 
 std::unique_ptr<AnswerFormat> format_of(const Service& service, const CompletionRequest& request,
                                         std::uint64_t number);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes of answers: OpenAI's, which llama-server and vLLM share, that of llama-server's own
-// /completion, and ollama's.
+// The shapes of answers: OpenAI's, which llama-server and vLLM share, that of its responses, that
+// of llama-server's own /completion, and ollama's.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,8 @@ std::unique_ptr<AnswerFormat> make_openai_format(const AnswerFacts& facts,
                                                  const CompletionRequest& request);
 std::unique_ptr<AnswerFormat> make_llama_format(const AnswerFacts& facts,
                                                 const CompletionRequest& request);
+std::unique_ptr<AnswerFormat> make_responses_format(const AnswerFacts& facts,
+                                                    const CompletionRequest& request);
 std::unique_ptr<AnswerFormat> make_ollama_format(const AnswerFacts& facts,
                                                  const CompletionRequest& request);
 

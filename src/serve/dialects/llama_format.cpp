@@ -1,11 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama-server's own /completion: the fields that its clients read.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
 #include "base/text.h"
+#include "serve/api/sampling_fields.h"
 #include "serve/dialects/dialects.h"
 
 namespace mrrope::serve {
 
 namespace {
+
+// Every token that is changed; null: never.
+ordered_json biases_json(const TimelineModel& model, const CompletionRequest& request) {
+  ordered_json list = ordered_json::array();
+  const auto add = [&](Token token, float bias) {
+    list.push_back({{"token", token},
+                    {"bias", std::isinf(bias) ? ordered_json(nullptr) : ordered_json(bias)}});
+  };
+  for (const Bias& bias : request.bias) {
+    if (bias.token) {
+      add(*bias.token, bias.value);
+      continue;
+    }
+    for (const Token token : model.tokenize(bias.text, false, false)) add(token, bias.value);
+  }
+  if (!request.sampling.ignore_end) return list;
+  for (Token token = 0; token < model.vocabulary(); ++token) {
+    if (model.ends_text(token)) add(token, -INFINITY);
+  }
+  return list;
+}
+
+ordered_json settings_json(const TimelineModel& model, const CompletionRequest& request) {
+  const Sampling& s = request.sampling;
+  return {{"n_predict", request.length && *request.length < kMostTokens ? *request.length : -1},
+          {"seed", s.seed},
+          {"temperature", s.temperature},
+          {"top_k", s.top_k},
+          {"top_p", s.top_p},
+          {"min_p", s.min_p},
+          {"typical_p", s.typical_p},
+          {"repeat_last_n", s.repeat_last_n},
+          {"repeat_penalty", s.repeat_penalty},
+          {"presence_penalty", s.presence_penalty},
+          {"frequency_penalty", s.frequency_penalty},
+          {"ignore_eos", s.ignore_end},
+          {"logit_bias", biases_json(model, request)},
+          {"n_probs", request.logprobs.value_or(0)},
+          {"grammar", s.grammar.text},
+          {"stop", request.stop},
+          {"stream", request.stream}};
+}
 
 class LlamaFormat final : public AnswerFormat {
  public:
@@ -14,33 +61,35 @@ class LlamaFormat final : public AnswerFormat {
         logprobs_(request.logprobs.has_value()),
         tokens_(request.return_tokens),
         progress_(request.return_progress),
-        settings_{{"temperature", request.sampling.temperature},
-                  {"top_k", request.sampling.top_k},
-                  {"top_p", request.sampling.top_p},
-                  {"min_p", request.sampling.min_p},
-                  {"typical_p", request.sampling.typical_p},
-                  {"repeat_last_n", request.sampling.repeat_last_n},
-                  {"repeat_penalty", request.sampling.repeat_penalty},
-                  {"presence_penalty", request.sampling.presence_penalty},
-                  {"frequency_penalty", request.sampling.frequency_penalty},
-                  {"stop", request.stop},
-                  {"stream", request.stream}},
+        settings_(settings_json(facts.model, request)),
         ignored_(request.ignored) {}
 
   const char* stream_type() const override { return "text/event-stream"; }
   void opening(std::string&, int) override {}
 
+  // One event for each token, however many came at once.
   void chunk(std::string& out, int index, const Delta& delta, const Answer::Part& part) override {
-    ordered_json chunk = {{"index", index},
-                          {"content", delta.content},
-                          {"tokens", tokens(part.tokens)},
-                          {"stop", false},
-                          {"id_slot", -1},
-                          {"tokens_predicted", part.written},
-                          {"tokens_evaluated", part.length - part.written}};
-    if (logprobs_) chunk["completion_probabilities"] = probabilities(part.tokens);
-    chunk["mrrope"] = place_json(facts_.ladder, part.rung, part.length);
-    event(out, chunk);
+    look_for_new_line(index, delta.content);
+    std::string rest = delta.content;
+    const std::size_t count = std::max<std::size_t>(1, part.tokens.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto later = static_cast<std::int64_t>(count - 1 - i);
+      std::string text = rest;
+      std::vector<ChosenToken> token;
+      if (!part.tokens.empty()) token.push_back(part.tokens[i]);
+      if (later > 0) text.resize(std::min(text.size(), token.front().text.size()));
+      rest.erase(0, text.size());
+      ordered_json chunk = {{"index", index},
+                            {"content", text},
+                            {"tokens", tokens(token)},
+                            {"stop", false},
+                            {"id_slot", -1},
+                            {"tokens_predicted", part.written - later},
+                            {"tokens_evaluated", part.length - part.written}};
+      if (logprobs_) chunk["completion_probabilities"] = probabilities(token);
+      chunk["mrrope"] = place_json(facts_.ladder, part.rung, part.length - later);
+      event(out, chunk);
+    }
   }
 
   void progress(std::string& out, int index, const Answer::Part& part) override {
@@ -61,16 +110,25 @@ class LlamaFormat final : public AnswerFormat {
   void failure(std::string& out, const ApiError& error) override { event(out, error_json(error)); }
   void end(std::string&, const std::vector<Outcome>&) override {}
 
+  // A list where there are several prompts.
   ordered_json whole(const std::vector<WholeAnswer>& answers) override {
-    const WholeAnswer& answer = answers.front();
-    ordered_json out = last(0, answer.said.content, answer.tokens, answer.outcome);
-    if (logprobs_) out["completion_probabilities"] = probabilities(answer.tokens);
-    return out;
+    ordered_json list = ordered_json::array();
+    for (const WholeAnswer& answer : answers) {
+      const int index = static_cast<int>(list.size());
+      look_for_new_line(index, answer.said.content);
+      list.push_back(last(index, answer.said.content, answer.tokens, answer.outcome));
+      if (logprobs_) list.back()["completion_probabilities"] = probabilities(answer.tokens);
+    }
+    return answers.size() == 1 ? list.front() : list;
   }
 
  private:
   static void event(std::string& out, const ordered_json& data) {
     out += cat("data: ", to_text(data), "\n\n");
+  }
+
+  void look_for_new_line(int index, const std::string& text) {
+    if (text.find('\n') != std::string::npos) new_lines_.insert(index);
   }
 
   ordered_json tokens(const std::vector<ChosenToken>& chosen) const {
@@ -114,7 +172,9 @@ class LlamaFormat final : public AnswerFormat {
             {"tokens_evaluated", outcome.prompt},
             {"tokens_cached", outcome.length},
             {"generation_settings", settings_},
-            {"truncated", false},
+            {"has_new_line", new_lines_.count(index) != 0},
+            // By the end of the context.
+            {"truncated", outcome.end == Outcome::End::length && outcome.length >= facts_.context},
             {"stop_type", how},
             {"stopping_word", outcome.stop_string},
             {"timings", timings_json(outcome)},
@@ -125,6 +185,7 @@ class LlamaFormat final : public AnswerFormat {
   bool logprobs_;
   bool tokens_;
   bool progress_;
+  std::set<int> new_lines_;  // answers that have one
   ordered_json settings_;
   std::vector<std::string> ignored_;
 };

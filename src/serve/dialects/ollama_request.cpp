@@ -121,7 +121,7 @@ CompletionRequest parse_ollama_generate(std::string_view body, const BodyLimits&
     refuse("system", "is given beside 'raw': write it into the prompt");
   }
   if (raw || (!has_template && (!system || system->empty()))) {
-    request.prompt = *prompt;
+    request.prompts = {{{*prompt, {}}}};
   } else {
     request.chat = request.single_turn = true;
     ordered_json messages = ordered_json::array();

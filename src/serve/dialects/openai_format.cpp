@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenAI's chunks as server-sent events, with comments (lines that start with a colon, which
 // clients skip) that report the progress of reading a long prompt.
+#include <algorithm>
+
 #include "base/text.h"
 #include "serve/dialects/dialects.h"
 
@@ -39,7 +41,10 @@ class OpenAiFormat final : public AnswerFormat {
         usage_(request.stream_usage),
         progress_(request.return_progress),
         ignored_(request.ignored),
-        offsets_(static_cast<std::size_t>(request.answers), 0) {}
+        answers_(request.answers),
+        offsets_(std::max<std::size_t>(1, request.prompts.size()) *
+                     static_cast<std::size_t>(request.answers),
+                 0) {}
 
   const char* stream_type() const override { return "text/event-stream"; }
 
@@ -47,7 +52,7 @@ class OpenAiFormat final : public AnswerFormat {
     if (!chat_) return;  // a chat names its role
     ordered_json chunk = head();
     chunk["choices"] = {{{"index", index},
-                         {"delta", {{"role", "assistant"}, {"content", ""}}},
+                         {"delta", {{"role", "assistant"}, {"content", nullptr}}},
                          {"logprobs", nullptr},
                          {"finish_reason", nullptr}}};
     event(out, chunk);
@@ -121,7 +126,8 @@ class OpenAiFormat final : public AnswerFormat {
     if (usage_) {
       ordered_json chunk = head();
       chunk["choices"] = ordered_json::array();
-      chunk["usage"] = usage_json(outcomes);
+      chunk["usage"] = usage_json(outcomes, answers_);
+      chunk["timings"] = timings_json(outcomes.back());
       chunk["mrrope"] = about_json(facts_.ladder, outcomes.back(), ignored_);
       event(out, chunk);
     }
@@ -145,7 +151,8 @@ class OpenAiFormat final : public AnswerFormat {
       out["choices"].push_back(std::move(choice));
       outcomes.push_back(answer.outcome);
     }
-    out["usage"] = usage_json(outcomes);
+    out["usage"] = usage_json(outcomes, answers_);
+    out["timings"] = timings_json(outcomes.back());
     out["mrrope"] = about_json(facts_.ladder, outcomes.back(), ignored_);
     return out;
   }
@@ -217,6 +224,7 @@ class OpenAiFormat final : public AnswerFormat {
   bool usage_;
   bool progress_;
   std::vector<std::string> ignored_;
+  int answers_;                       // to each prompt
   std::vector<std::size_t> offsets_;  // bytes of tokens listed so far, per answer
 };
 

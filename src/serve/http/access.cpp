@@ -55,7 +55,7 @@ void allow_origin(const AccessRules& rules, const httplib::Request& request,
 
 std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request& request) {
   // Two readers could take different ones: a proxy the first, this server the second.
-  for (const char* name : {"Host", "Origin", "Authorization"}) {
+  for (const char* name : {"Host", "Origin", "Authorization", "X-Api-Key"}) {
     if (request.get_header_value_count(name) > 1) {
       return ApiError(400, cat("the request has more than one ", name, " header"), {},
                       "repeated_header");
@@ -78,6 +78,7 @@ std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request&
   if (given.rfind("Bearer ", 0) == 0 && same_secret(given.substr(7), rules.key)) {
     return std::nullopt;
   }
+  if (same_secret(request.get_header_value("X-Api-Key"), rules.key)) return std::nullopt;
   return ApiError(401, "this server requires its API key: Authorization: Bearer KEY", {},
                   "invalid_api_key");
 }

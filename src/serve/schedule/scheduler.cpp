@@ -62,7 +62,10 @@ void Answer::give(Part part, std::optional<Outcome> outcome) {
     fresh_.written = part.written;
     fresh_.length = part.length;
     fresh_.rung = part.rung;
-    if (part.prefill) fresh_.prefill = part.prefill;
+    if (part.prefill) {
+      if (fresh_.prefill && all_progress_) fresh_.earlier.push_back(*fresh_.prefill);
+      fresh_.prefill = part.prefill;
+    }
     news_ = true;
     if (outcome) {
       outcome_ = std::move(*outcome);
@@ -93,14 +96,18 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
   const auto size = static_cast<std::int64_t>(job.prompt.size());
   if (size == 0) throw ApiError(400, "the prompt is empty: there is nothing to continue", "prompt");
   if (size >= limits_.context) {
-    throw ApiError(400,
-                   cat("the prompt has ", size, " tokens; the context holds ", limits_.context,
-                       ", so a prompt may have at most ", limits_.context - 1,
+    ApiError error(400,
+                   cat("the prompt has ", size,
+                       " tokens, which exceeds the available context size: ", limits_.context,
+                       " tokens, so a prompt may have at most ", limits_.context - 1,
                        ". Shorten it, or start the server with a larger --ctx"),
                    "prompt", "context_length_exceeded");
+    error.excess = {size, limits_.context};
+    throw error;
   }
   job.length = std::min(job.length, limits_.context - size);
   auto answer = std::make_shared<Answer>();
+  answer->all_progress_ = job.progress;
   {
     const std::lock_guard lock(mutex_);
     if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
@@ -268,6 +275,7 @@ void Scheduler::begin(Slot& slot, Waiting waiting) {
     return;
   }
   note(slot);
+  if (slot.job.progress) report_prefill(slot);  // what was cached
 }
 
 std::size_t Scheduler::rung_of(const Slot& slot) const {
@@ -426,6 +434,7 @@ void Scheduler::choose(Slot& slot, std::span<const float> logits) {
   } else if (slot.job.list_tokens) {
     part.tokens.push_back({token, 0, {}});
   }
+  if (!part.tokens.empty()) part.tokens.back().text = part.text;
   part.written = slot.so_far.written;
   part.length = length + 1;
   part.rung = slot.rung;

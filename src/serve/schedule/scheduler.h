@@ -48,6 +48,7 @@ struct ChosenToken {
   Token token = 0;
   double logprob = 0;
   std::vector<std::pair<Token, double>> top;  // most likely first
+  std::string text = {};                      // that it added to the answer
 };
 
 struct Outcome {
@@ -88,6 +89,7 @@ class Answer {
     std::int64_t length = 0;          // tokens of the conversation
     std::size_t rung = 0;
     std::optional<Prefill> prefill;  // while a prompt is being read
+    std::vector<Prefill> earlier;    // before that one, if every part is reported
   };
   // Waits for something new, or for the whole answer, and takes what there is. True once the answer
   // is complete and all of it is taken.
@@ -107,6 +109,7 @@ class Answer {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  bool all_progress_ = false;
   Part fresh_;
   bool news_ = false;
   WaitFor waits_for_ = WaitFor::news;

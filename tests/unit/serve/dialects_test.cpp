@@ -64,12 +64,13 @@ struct Served {
     return s;
   }
   std::vector<Reply> replies(const CompletionRequest& request) {
-    const Order order = order_of(service, request, 1, {});
     std::vector<Reply> list;
-    for (int i = 0; i < request.answers; ++i) {
-      Job job = order.job;
-      job.sampling.seed += static_cast<std::uint32_t>(i);
-      list.push_back({scheduler.submit(std::move(job)), AnswerReader(renderer, order.syntax, 1)});
+    for (const Order& order : orders_of(service, request, 1, {})) {
+      for (int i = 0; i < request.answers; ++i) {
+        Job job = order.job;
+        job.sampling.seed += static_cast<std::uint32_t>(i);
+        list.push_back({scheduler.submit(std::move(job)), AnswerReader(renderer, order.syntax, 1)});
+      }
     }
     return list;
   }
@@ -188,12 +189,51 @@ TEST(OpenAi, ProgressIfAskedFor) {
   EXPECT_TRUE(progress("", Route::completion).empty());
   for (const Route route : {Route::completion, Route::llama_completion}) {
     const auto seen = progress(R"(, "return_progress": true)", route);
-    ASSERT_FALSE(seen.empty());
+    ASSERT_GE(seen.size(), 2U);
+    EXPECT_EQ(seen.front()["processed"], 0);  // before anything is read
+    for (std::size_t i = 1; i < seen.size(); ++i) {
+      EXPECT_GT(seen[i]["processed"], seen[i - 1]["processed"]);
+    }
     EXPECT_EQ(seen.back()["total"], 707);
     EXPECT_EQ(seen.back()["processed"], 707);
     EXPECT_EQ(seen.back()["cache"], 0);
     EXPECT_TRUE(seen.back().contains("time_ms"));
   }
+}
+
+TEST(OpenAi, EachPromptHasItsAnswers) {
+  Served s;
+  const std::string body = R"({"prompt": ["Where?", "oh Where?", [87, "here?"]], "temperature": 0)";
+  const ordered_json whole = s.whole(body + R"(, "n": 2, "echo": true})", Route::completion);
+  ASSERT_EQ(whole["choices"].size(), 6U);
+  EXPECT_EQ(whole["choices"][1]["text"], "Where?Here.");
+  EXPECT_EQ(whole["choices"][2]["text"], "oh Where?Here.");
+  EXPECT_EQ(whole["choices"][5]["text"], "Where?Here.");
+  EXPECT_EQ(whole["choices"][5]["index"], 5);
+  EXPECT_EQ(whole["usage"]["prompt_tokens"], 7 + 10 + 6);
+  EXPECT_EQ(whole["usage"]["completion_tokens"], 30);
+  EXPECT_EQ(whole["timings"]["predicted_n"], 5);
+  const ordered_json list = s.whole(body + "}", Route::llama_completion);
+  ASSERT_EQ(list.size(), 3U);
+  for (const ordered_json& one : list) EXPECT_EQ(one["content"], "Here.");
+  EXPECT_EQ(list[2]["index"], 2);
+}
+
+TEST(LlamaServer, PromptThatDoesNotFitIsRefusedWithItsNumbers) {
+  Served s;
+  try {
+    s.whole(R"({"prompt": ")" + std::string(2500, 'x') + "\"}", Route::llama_completion);
+    FAIL() << "a prompt of 2501 tokens in a context of 2000";
+  } catch (const ApiError& error) {
+    const ordered_json about = error_json(error)["error"];
+    EXPECT_EQ(about["type"], "exceed_context_size_error");
+    EXPECT_EQ(about["code"], "context_length_exceeded");
+    EXPECT_EQ(about["n_prompt_tokens"], 2501);
+    EXPECT_EQ(about["n_ctx"], 2000);
+    EXPECT_NE(std::string(error.what()).find("exceeds the available context size"),
+              std::string::npos);
+  }
+  EXPECT_FALSE(error_json(ApiError(400, "x"))["error"].contains("n_ctx"));
 }
 
 TEST(LlamaServer, CompletionHasItsFields) {
@@ -209,7 +249,19 @@ TEST(LlamaServer, CompletionHasItsFields) {
   EXPECT_EQ(whole["timings"]["predicted_n"], 5);
   EXPECT_EQ(whole["completion_probabilities"].size(), 5U);
   EXPECT_EQ(whole["completion_probabilities"][0]["top_logprobs"].size(), 2U);
-  EXPECT_EQ(whole["generation_settings"]["temperature"], 0);
+  const ordered_json& settings = whole["generation_settings"];
+  EXPECT_EQ(settings["temperature"], 0);
+  EXPECT_EQ(settings["n_predict"], -1);
+  EXPECT_TRUE(settings["logit_bias"].empty());
+  EXPECT_EQ(whole["has_new_line"], false);
+  EXPECT_EQ(whole["truncated"], false);
+  const ordered_json bound = s.whole(
+      R"({"prompt": "Where?", "logit_bias": {"72": -2}, "ignore_eos": true, "n_predict": -1})",
+      Route::llama_completion);
+  EXPECT_EQ(bound["truncated"], true);
+  EXPECT_EQ(bound["generation_settings"]["logit_bias"][0],
+            ordered_json({{"token", 72}, {"bias", -2.0}}));
+  EXPECT_TRUE(bound["generation_settings"]["logit_bias"][1]["bias"].is_null());
 
   const ordered_json word = s.whole(
       R"({"prompt": "Where?", "temperature": 0, "stop": ["zz", "re"]})", Route::llama_completion);
@@ -223,8 +275,14 @@ TEST(LlamaServer, CompletionHasItsFields) {
   std::string text;
   const auto list = events(s.stream(R"({"prompt": "Where?", "temperature": 0, "stream": true})",
                                     Route::llama_completion));
-  for (const ordered_json& event : list) text += event["content"].get<std::string>();
+  std::size_t tokens = 0;
+  for (const ordered_json& event : list) {
+    text += event["content"].get<std::string>();
+    tokens += event["tokens"].size();
+    EXPECT_LE(event["tokens"].size(), 1U);
+  }
   EXPECT_EQ(text, "Here.");
+  EXPECT_EQ(tokens, 5U);
   EXPECT_FALSE(list.front()["stop"].get<bool>());
   EXPECT_TRUE(list.back()["stop"].get<bool>());
 }

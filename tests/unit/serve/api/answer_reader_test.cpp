@@ -168,6 +168,31 @@ TEST(AnswerReader, TakesTheBareJsonOfACallForOne) {
   }
 }
 
+// As Qwen2.5-Coder-1.5B writes them.
+TEST(AnswerReader, TakesSeveralBareCallsForSeveral) {
+  ChatRenderer renderer;
+  AnswerSyntax syntax{renderer.prepare(kChat, inputs(), kLimit).syntax, false, {"weather"}};
+  const std::string rome = R"({"name": "weather", "arguments": {"city": "Rome"}})";
+  const std::string oslo = R"({"name": "weather", "arguments": {"city": "O}s\"{lo"}})";
+  for (const std::string& text : {"```json\n" + rome + "\n" + oslo + "\n```", rome + ", " + oslo,
+                                  "{" + rome + "}, " + oslo + "}"}) {
+    const Joined all = read(renderer, syntax, text, 5);
+    ASSERT_EQ(all.calls.size(), 2U) << text;
+    EXPECT_EQ(all.calls[0].arguments, R"({"city":"Rome"})");
+    EXPECT_EQ(all.calls[1].arguments, R"({"city":"O}s\"{lo"})");
+    EXPECT_NE(all.calls[0].id, all.calls[1].id);
+    EXPECT_EQ(all.content, "") << text;
+  }
+  for (const std::string& text : {rome + " and " + oslo, rome + "\n{\"name\": \"weather\"",
+                                  rome + ", {\"name\": \"other\", \"arguments\": {}}"}) {
+    const Joined all = read(renderer, syntax, text, 5);
+    EXPECT_TRUE(all.calls.empty()) << text;
+    EXPECT_EQ(all.content, text);
+  }
+  syntax.parallel = false;
+  EXPECT_EQ(read(renderer, syntax, rome + "\n" + oslo, 5).calls.size(), 1U);
+}
+
 TEST(AnswerReader, SplitsReasoning) {
   ChatRenderer renderer;
   const std::string thinking =

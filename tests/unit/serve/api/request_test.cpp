@@ -41,7 +41,7 @@ TEST(Request, ReadsWhatOpenAiDocuments) {
       kLargest);
   EXPECT_FALSE(r.chat);
   EXPECT_EQ(r.model, "m");
-  EXPECT_EQ(r.prompt, "Once");
+  EXPECT_EQ(r.prompts.at(0).at(0).text, "Once");
   EXPECT_EQ(r.length, 7);
   EXPECT_EQ(r.sampling.temperature, 0.5);
   EXPECT_EQ(r.sampling.top_p, 0.9);
@@ -66,13 +66,36 @@ TEST(Request, HasOpenAisDefaults) {
 }
 
 TEST(Request, AcceptsPromptsInEveryFormClientsSend) {
-  EXPECT_EQ(parse_completion(R"({"prompt": ["one"]})", kLargest).prompt, "one");
+  EXPECT_EQ(parse_completion(R"({"prompt": ["one"]})", kLargest).prompts.at(0).at(0).text, "one");
   const std::vector<Token> tokens = {1, 5, 9};
-  EXPECT_EQ(parse_completion(R"({"prompt": [1, 5, 9]})", kLargest).prompt_tokens, tokens);
-  EXPECT_EQ(parse_completion(R"({"prompt": [[1, 5, 9]]})", kLargest).prompt_tokens, tokens);
-  EXPECT_EQ(completion(R"({"prompt": ["a", "b"]})").field, "prompt");
-  EXPECT_EQ(completion(R"({"prompt": [[1], [2]]})").field, "prompt");
-  EXPECT_EQ(completion(R"({"prompt": [1, "a"]})").field, "prompt");
+  EXPECT_EQ(parse_completion(R"({"prompt": [1, 5, 9]})", kLargest).prompts.at(0).at(0).tokens,
+            tokens);
+  EXPECT_EQ(parse_completion(R"({"prompt": [[1, 5, 9]]})", kLargest).prompts.at(0).at(0).tokens,
+            tokens);
+  const auto prompts = [](const std::string& value) {
+    return parse_completion(R"({"prompt": )" + value + "}", kLargest).prompts;
+  };
+  EXPECT_EQ(prompts(R"({"prompt_string": "one"})").at(0).at(0).text, "one");
+  const auto several = prompts(R"(["a", [1, 5, 9], {"prompt_string": "c"}])");
+  ASSERT_EQ(several.size(), 3U);
+  EXPECT_EQ(several[0].at(0).text, "a");
+  EXPECT_EQ(several[1].at(0).tokens, tokens);
+  EXPECT_EQ(several[2].at(0).text, "c");
+  const auto mixed = prompts(R"([1, 5, 9, "a", "b", 1, 5, 9])");
+  ASSERT_EQ(mixed.size(), 1U);
+  ASSERT_EQ(mixed[0].size(), 4U);
+  EXPECT_EQ(mixed[0][0].tokens, tokens);
+  EXPECT_EQ(mixed[0][2].text, "b");
+  EXPECT_EQ(mixed[0][3].tokens, tokens);
+  for (const char* bad : {R"([1, null])", R"([1, [2]])", R"(["a", []])", R"(["a", null])",
+                          R"({"prompt_string": 1})", R"({"prompt_string": "a", "image": "b"})",
+                          R"({"text": "a"})", R"([{"prompt_string": "a"}, {}])", "[true]"}) {
+    EXPECT_EQ(completion(std::string(R"({"prompt": )") + bad + "}").field, "prompt") << bad;
+  }
+  std::string many = "[\"a\"";
+  for (int i = 1; i < 65; ++i) many += ", \"a\"";
+  EXPECT_EQ(completion(R"({"prompt": )" + many + "]}").field, "prompt");
+  EXPECT_EQ(completion(R"({"prompt": ["a", "b", "c", "d", "e"], "n": 16})").field, "n");
 }
 
 TEST(Request, ReadsMessages) {
@@ -380,7 +403,7 @@ TEST(Request, LimitsTheNumberOfValues) {
     return text + "]}";
   };
   const BodyLimits limits{1 << 20, 1000};
-  EXPECT_EQ(parse_completion(body(990), limits).prompt, "x");
+  EXPECT_EQ(parse_completion(body(990), limits).prompts.at(0).at(0).text, "x");
   const Refusal many = refusal([&] { parse_completion(body(1000), limits); });
   EXPECT_EQ(many.status, 400);
   EXPECT_NE(many.message.find("values"), std::string::npos) << many.message;

@@ -57,7 +57,7 @@ struct Trial {
 };
 
 std::vector<Reply> replies_to(Trial& t, Scheduler& scheduler, const CompletionRequest& request) {
-  const Order order = order_of(t.service, request, 1, {});
+  const Order order = orders_of(t.service, request, 1, {}).front();
   std::vector<Reply> replies;
   for (int i = 0; i < request.answers; ++i) {
     replies.push_back(
@@ -79,7 +79,9 @@ TEST(Service, MakesJobs) {
   ScriptedModel model({});
   Trial t(model);
   const auto job = [&](const std::string& body) {
-    return order_of(t.service, parse_request(t.service, body, Route::completion), 99, {}).job;
+    return orders_of(t.service, parse_request(t.service, body, Route::completion), 99, {})
+        .front()
+        .job;
   };
   const Job plain = job(R"({"prompt": "abc"})");
   EXPECT_EQ(plain.prompt, model.tokenize("abc", true, true));
@@ -96,7 +98,7 @@ TEST(Service, MakesJobs) {
   EXPECT_EQ(status_of([&] { job(R"({"prompt": "a", "model": "other"})"); }), 404);
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
   EXPECT_EQ(
-      status_of([&] { order_of(t.service, parse_request(t.service, chat, Route::chat), 1, {}); }),
+      status_of([&] { orders_of(t.service, parse_request(t.service, chat, Route::chat), 1, {}); }),
       400);
   EXPECT_NE(t.service.chat_trouble.find("no chat template"), std::string::npos);
 }
@@ -105,9 +107,11 @@ TEST(Service, ResolvesWhatSamplingNeeds) {
   ScriptedModel model({});
   Trial t(model);
   const auto order = [&](const std::string& more) {
-    return order_of(
-        t.service,
-        parse_request(t.service, R"({"prompt": "abc", )" + more + "}", Route::completion), 1, {});
+    return orders_of(
+               t.service,
+               parse_request(t.service, R"({"prompt": "abc", )" + more + "}", Route::completion), 1,
+               {})
+        .front();
   };
   const Sampling s =
       order(R"("logit_bias": [["ab", 2], [5, false]], "repeat_last_n": -1)").job.sampling;
@@ -150,6 +154,9 @@ TEST(Service, Replies) {
   ScriptedModel model({});
   Trial t(model);
   EXPECT_EQ(tokenize_reply(t.service, R"({"content": "ab"})", {}).dump(), R"({"tokens":[97,98]})");
+  EXPECT_EQ(
+      tokenize_reply(t.service, R"({"content": "a\u00e4", "with_pieces": true})", {}).dump(),
+      R"({"tokens":[{"id":97,"piece":"a"},{"id":195,"piece":[195]},{"id":164,"piece":[164]}]})");
   EXPECT_EQ(detokenize_reply(t.service, R"({"tokens": [97, 98]})").dump(), R"({"content":"ab"})");
   EXPECT_EQ(status_of([&] { detokenize_reply(t.service, R"({"tokens": [258]})"); }), 400);
   EXPECT_EQ(props_reply(t.service)["rungs"].size(), t.ladder.rungs().size());
@@ -187,9 +194,9 @@ TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
       parse_request(service, R"({"prompt": "abc"})", Route::completion);
   const std::string body = R"({"content": "abc"})";
   const auto gone = [] { return true; };
-  EXPECT_EQ(order_of(service, request, 1, {}).job.prompt.size(), 4U);
-  EXPECT_EQ(status_of([&] { order_of(service, request, 1, gone); }), 499);
-  EXPECT_EQ(status_of([&] { order_of(late, request, 1, {}); }), 504);
+  EXPECT_EQ(orders_of(service, request, 1, {}).front().job.prompt.size(), 4U);
+  EXPECT_EQ(status_of([&] { orders_of(service, request, 1, gone); }), 499);
+  EXPECT_EQ(status_of([&] { orders_of(late, request, 1, {}); }), 504);
   EXPECT_EQ(status_of([&] { tokenize_reply(service, body, gone); }), 499);
   EXPECT_EQ(status_of([&] { tokenize_reply(late, body, {}); }), 504);
 }

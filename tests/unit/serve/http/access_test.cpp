@@ -31,6 +31,7 @@ TEST(Access, RepeatedHeadersAreRefused) {
   EXPECT_EQ(status(rules, {{"Host", "localhost"}, {"Host", "evil.example"}}), 400);
   EXPECT_EQ(status(rules, {{"Host", "localhost"}, {"Host", "localhost"}}), 400);
   EXPECT_EQ(status(rules, {{"Authorization", "Bearer key"}, {"Authorization", "Bearer x"}}), 400);
+  EXPECT_EQ(status(rules, {{"X-Api-Key", "key"}, {"X-Api-Key", "key"}}), 400);
 }
 
 TEST(Access, CrossOriginRequestsAreRefused) {
@@ -48,6 +49,9 @@ TEST(Access, KeyIsRequired) {
   EXPECT_EQ(status(rules, {{"Authorization", "Bearer sesame1"}}), 401);
   EXPECT_EQ(status(rules, {{"Authorization", "sesame"}}), 401);
   EXPECT_EQ(status(rules, {{"Authorization", "Bearer sesame"}}), 200);
+  EXPECT_EQ(status(rules, {{"X-Api-Key", "sesame"}}), 200);
+  EXPECT_EQ(status(rules, {{"X-Api-Key", "sesam"}}), 401);
+  EXPECT_EQ(status(rules, {{"X-Api-Key", ""}}), 401);
   EXPECT_EQ(status(rules, {}, "/health"), 200);
   EXPECT_EQ(status(rules, {}, "/"), 200);
   EXPECT_EQ(status(rules, {}, "/metrics"), 401);
