@@ -68,8 +68,7 @@ function(mrrope_module name)
   list(TRANSFORM arg_SOURCES PREPEND ${name}/)
   add_library(mrrope_${name} STATIC ${arg_SOURCES})
   target_include_directories(mrrope_${name} PUBLIC ${folders})
-  # Public, because headers include what they link: whoever includes them must find the same version.
-  target_link_libraries(mrrope_${name} PUBLIC ${uses} ${arg_LINK} PRIVATE mrrope_flags)
+  target_link_libraries(mrrope_${name} PUBLIC ${uses} PRIVATE mrrope_flags ${arg_LINK})
   # What waits for people, files, models and the network compiles in 60 % of the time at -O1. A precompiled
   # header serves the modules with the same flags: g++ 13 ignores one made at another -O.
   set(precompiled base)
