@@ -63,7 +63,9 @@ TEST(Space, WithANearPartSearchesItsLengthToo) {
   for (const Proposal& p : all) {
     EXPECT_EQ(p.ladder.near(), default_near(1024)) << p.name;
     EXPECT_EQ(p.ladder.rungs().back().plan.attention_scale(), 1) << p.name;
-    if (p.point) EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
+    if (p.point) {
+      EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
+    }
   }
   EXPECT_EQ(all[0].name, "far:pi x1.25");
   EXPECT_EQ(all[1].name, "far:pi");
