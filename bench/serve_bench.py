@@ -153,11 +153,16 @@ def idle(mrrope, model, rounds="10", size="8000", threads="2"):
         flags += ["--parallel", str(STREAMS + 1), "--method", "pro", "--slot-save-path", folder]
         servers = [mrrope_server(mrrope, model, threads, *flags) for _ in range(2)]
         try:
-            # One conversation, read once, in all slots but the last.
-            servers[0].complete(tokens(size), 1)
-            servers[0].ask("POST", "/slots/0?action=save", {"filename": "idle"})
-            for slot in range(1, STREAMS):
-                servers[0].ask("POST", f"/slots/{slot}?action=restore", {"filename": "idle"})
+            # One conversation, read once, in all slots but the last; then the other server forgets it, so
+            # that both have done the same and differ in what they hold alone.
+            conversation = tokens(size)
+            for server in servers:
+                server.complete(conversation, 1)
+                server.ask("POST", "/slots/0?action=save", {"filename": "idle"})
+                for slot in range(1, STREAMS):
+                    server.ask("POST", f"/slots/{slot}?action=restore", {"filename": "idle"})
+            for slot in range(STREAMS):
+                servers[1].ask("POST", f"/slots/{slot}?action=erase", {})
             prompt = tokens(8)  # always the same: another would take the place of an idle one
             compare(*servers, [(f"writing beside {STREAMS} x {size}, {flags[0]}", write,
                                 lambda: prompt, 1)], rounds)
