@@ -60,8 +60,9 @@ TEST(Context, AutoIsAFunctionOfGeometryAndLength) {
 
 TEST(Context, DescribesAMethodWithItsSettings) {
   EXPECT_EQ(description({.method = "elastic:PRO", .ctx = 32768}), "elastic:pro");
-  EXPECT_EQ(description({.method = "elastic:power", .parameters = {.power = 0}, .headroom = 1.25}),
-            "elastic:power (power 0, headroom 1.25)");
+  ContextRequest request{.method = "elastic:power", .headroom = 1.25};
+  request.parameters.power = 0;
+  EXPECT_EQ(description(request), "elastic:power (power 0, headroom 1.25)");
 }
 
 void expect_refused(const ContextRequest& request, const std::string& word,
