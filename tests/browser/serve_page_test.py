@@ -59,7 +59,7 @@ class Conversation(PageCase):
 
     def test_errors_are_shown(self):
         self.say(LONG * 20)
-        self.assertIn("the context holds 4096", self.text("log"))
+        self.assertIn("the available context size: 4096 tokens", self.text("log"))
         self.assertEqual(self.count(".said.trouble[role=alert]"), 1)
         self.answer(("status", (502, "<html>not JSON</html>")))
         self.assertIn("status 502", self.texts(".said.trouble")[0])
