@@ -11,6 +11,7 @@
 #include "support/architecture_cases.h"
 #include "support/random_model.h"
 #include "support/temp_folder.h"
+#include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
 namespace {
@@ -28,21 +29,13 @@ Metadata small_llama() {
 class SlotFiles : public testing::Test {
  protected:
   SlotFiles() : file_(small_llama(), 7) {
-    engine::LocalOptions options;
-    options.context = kSlots * kContext;
-    options.timelines = kSlots;
-    options.unified = false;
-    options.threads = 2;
-    options.gpu_layers = 0;
+    engine::LocalOptions options = caches_apart(kSlots, kContext);
     options.type_k = options.type_v = "f32";
     options.flash_attention = "off";  // it rounds queries to f16
     Model facts = read_model(file_.path());
     facts.geometry.train_length = 64;
     model_ = open_local(facts, options);
-    LadderRequest request;
-    request.extension.method = "pro";
-    request.longest = kContext;
-    ladder_ = make_ladder(facts.geometry, request);
+    ladder_ = growing(facts.geometry, kContext);
     model_->use(ladder_);
     ServerSettings settings;
     settings.parallel = kSlots;
@@ -74,10 +67,6 @@ class SlotFiles : public testing::Test {
     }
     return 200;
   }
-  struct Said {
-    std::vector<Token> tokens;
-    Outcome outcome;
-  };
   Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true) {
     Job job;
     job.prompt = prompt;
@@ -85,15 +74,7 @@ class SlotFiles : public testing::Test {
     job.sampling.temperature = 0;
     job.list_tokens = true;
     job.reuse = reuse;
-    const auto answer = scheduler_->submit(std::move(job));
-    Said said;
-    for (bool complete = false; !complete;) {
-      Answer::Part part;
-      complete = answer->take(part, std::chrono::milliseconds(100));
-      for (const ChosenToken& chosen : part.tokens) said.tokens.push_back(chosen.token);
-    }
-    said.outcome = answer->outcome();
-    return said;
+    return finish(*scheduler_->submit(std::move(job)));
   }
   static std::vector<Token> words(std::size_t count) {
     std::vector<Token> tokens;

@@ -7,6 +7,7 @@
 
 #include "engine/llama/local.h"
 #include "serve/schedule/scheduler.h"
+#include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
 namespace {
@@ -14,28 +15,13 @@ namespace {
 constexpr std::int64_t kContext = 1024;
 constexpr int kSlots = 3;
 
-struct Said {
-  std::vector<Token> tokens;
-  std::vector<double> logprobs;
-  Outcome outcome;
-};
-
 class Server {
  public:
   explicit Server(bool deterministic) {
-    engine::LocalOptions options;
-    options.context = kSlots * kContext;
-    options.timelines = kSlots;
-    options.unified = false;
-    options.threads = 2;
-    options.gpu_layers = 0;
     Model facts = read_model(MRROPE_TINY_MODEL);
     facts.geometry.train_length = 256;  // so that there are rungs beyond it
-    model_ = open_local(facts, options);
-    LadderRequest request;
-    request.extension.method = "pro";
-    request.longest = kContext;
-    const Ladder ladder = make_ladder(facts.geometry, request);
+    model_ = open_local(facts, caches_apart(kSlots, kContext));
+    const Ladder ladder = growing(facts.geometry, kContext);
     model_->use(ladder);
     SchedulerLimits limits{kSlots, 8, kContext};
     limits.deterministic = deterministic;
@@ -55,21 +41,8 @@ class Server {
     job.logprobs = 0;
     return scheduler_->submit(std::move(job));
   }
-  static Said end(Answer& answer) {
-    Said said;
-    for (bool complete = false; !complete;) {
-      Answer::Part part;
-      complete = answer.take(part, std::chrono::milliseconds(100));
-      for (const ChosenToken& chosen : part.tokens) {
-        said.tokens.push_back(chosen.token);
-        said.logprobs.push_back(chosen.logprob);
-      }
-    }
-    said.outcome = answer.outcome();
-    return said;
-  }
   Said ask(const std::vector<Token>& prompt, std::int64_t length) {
-    return end(*begin(prompt, length));
+    return finish(*begin(prompt, length));
   }
 
  private:
@@ -99,7 +72,7 @@ std::vector<Said> many_ways(Server& server, const std::vector<Token>& prompt, st
   const auto answers = {server.begin(words(50, 5), 40), server.begin(words(133, 6), 20),
                         server.begin(prompt, std::int64_t(length)), server.begin(words(40, 7), 15)};
   for (const auto& answer : answers) {
-    const Said one = Server::end(*answer);
+    const Said one = finish(*answer);
     if (one.outcome.prompt == std::int64_t(prompt.size())) said.push_back(one);
   }
   said.push_back(server.ask(prompt, std::int64_t(length)));

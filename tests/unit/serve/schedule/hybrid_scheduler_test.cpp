@@ -9,6 +9,7 @@
 #include "serve/schedule/scheduler.h"
 #include "support/architecture_cases.h"
 #include "support/random_model.h"
+#include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
 namespace {
@@ -26,12 +27,7 @@ ArchitectureCase case_of(const std::string& architecture) {
 class Server {
  public:
   explicit Server(const std::filesystem::path& file) {
-    engine::LocalOptions options;
-    options.context = 2 * kContext;
-    options.timelines = 2;
-    options.unified = false;  // as serve does
-    options.threads = 2;
-    options.gpu_layers = 0;
+    engine::LocalOptions options = caches_apart(2, kContext);
     options.type_k = options.type_v = "f32";
     options.flash_attention = "off";  // it rounds queries to f16
     model_ = open_local(read_model(file), options);
@@ -45,12 +41,6 @@ class Server {
     worker_.join();
   }
 
-  struct Said {
-    std::vector<Token> tokens;
-    std::vector<double> logprobs;
-    Outcome outcome;
-  };
-
   Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true) {
     Job job;
     job.prompt = prompt;
@@ -58,18 +48,7 @@ class Server {
     job.sampling.temperature = 0;
     job.logprobs = 0;
     job.reuse = reuse;
-    const auto answer = scheduler_->submit(std::move(job));
-    Said said;
-    for (bool complete = false; !complete;) {
-      Answer::Part part;
-      complete = answer->take(part, std::chrono::milliseconds(100));
-      for (const ChosenToken& chosen : part.tokens) {
-        said.tokens.push_back(chosen.token);
-        said.logprobs.push_back(chosen.logprob);
-      }
-    }
-    said.outcome = answer->outcome();
-    return said;
+    return finish(*scheduler_->submit(std::move(job)));
   }
 
  private:
@@ -93,19 +72,19 @@ TEST_P(HybridScheduler, ResumingFromAPrefixEqualsAFreshStart) {
   const std::vector<Token> prompt = words(300);
   Server warm(file.path());
   // The answer ends while the model still holds the prompt.
-  const Server::Said one = warm.ask(prompt, 1);
+  const Said one = warm.ask(prompt, 1);
   ASSERT_EQ(one.outcome.end, Outcome::End::length) << one.outcome.message;
   ASSERT_EQ(one.tokens.size(), 1U);
   // Goes back to what both have in common.
   std::vector<Token> other(prompt.begin(), prompt.begin() + 290);
   other.push_back(5);
-  const Server::Said shared = warm.ask(other, 12);
+  const Said shared = warm.ask(other, 12);
   ASSERT_EQ(shared.outcome.end, Outcome::End::length) << shared.outcome.message;
   EXPECT_EQ(shared.outcome.cached, 290);
   // And into the middle of what was written.
   std::vector<Token> middle = other;
   middle.insert(middle.end(), shared.tokens.begin(), shared.tokens.begin() + 6);
-  const Server::Said again = warm.ask(middle, 6);
+  const Said again = warm.ask(middle, 6);
   ASSERT_EQ(again.outcome.end, Outcome::End::length) << again.outcome.message;
   EXPECT_GE(again.outcome.cached, 290);
 
@@ -119,9 +98,9 @@ TEST(CachedScheduler, CachedPrefixChangesOnlyTheRounding) {
   const RandomModel file(case_of("llama").metadata(), 7);
   Server server(file.path());
   const std::vector<Token> prompt = words(300);
-  const Server::Said cold = server.ask(prompt, 20);
-  const Server::Said cached = server.ask(prompt, 20);
-  const Server::Said again = server.ask(prompt, 20, false);
+  const Said cold = server.ask(prompt, 20);
+  const Said cached = server.ask(prompt, 20);
+  const Said again = server.ask(prompt, 20, false);
   EXPECT_EQ(cold.outcome.cached, 0);
   EXPECT_EQ(cached.outcome.cached, 299);
   EXPECT_EQ(again.outcome.cached, 0);

@@ -8,19 +8,13 @@
 #include "serve/api/request.h"
 #include "serve/schedule/scheduler.h"
 #include "support/scripted.h"
+#include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
 namespace {
 
 constexpr std::int64_t kContext = 600;
 constexpr std::int64_t kWindow = 256;
-
-Ladder growing(const TimelineModel& model) {
-  LadderRequest request;
-  request.extension.method = "pro";
-  request.longest = kContext;
-  return make_ladder(model.facts().geometry, request);
-}
 
 // Never ends its text, and can be made to wait before it computes.
 class PatientModel : public ScriptedModel {
@@ -51,7 +45,7 @@ ScriptedOptions windowed() {
 
 struct Trial {
   explicit Trial(SchedulerLimits limits, bool can_forget = true)
-      : model(windowed()), ladder(growing(model)) {
+      : model(windowed()), ladder(growing(model.facts().geometry, kContext)) {
     model.can_forget = can_forget;
     model.use(ladder);
     limits.context = kContext;
@@ -80,22 +74,6 @@ struct Trial {
   std::unique_ptr<Scheduler> scheduler;
   std::thread worker;
 };
-
-struct Said {
-  std::vector<Token> tokens;
-  Outcome outcome;
-};
-
-Said finish(Answer& answer) {
-  Said said;
-  for (bool complete = false; !complete;) {
-    Answer::Part part;
-    complete = answer.take(part, std::chrono::milliseconds(100));
-    for (const ChosenToken& chosen : part.tokens) said.tokens.push_back(chosen.token);
-  }
-  said.outcome = answer.outcome();
-  return said;
-}
 
 std::vector<Token> alone(const std::string& text, std::int64_t length = 12) {
   Trial trial({.slots = 1});

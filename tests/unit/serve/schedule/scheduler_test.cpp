@@ -7,18 +7,12 @@
 
 #include "serve/api/request.h"
 #include "support/scripted.h"
+#include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
 namespace {
 
 constexpr std::int64_t kContext = 600;
-
-Ladder growing(const TimelineModel& model) {
-  LadderRequest request;
-  request.extension.method = "pro";
-  request.longest = kContext;
-  return make_ladder(model.facts().geometry, request);
-}
 
 // Can be slow and never end its text, for tests that need an answer to be running while they do
 // something else.
@@ -37,7 +31,7 @@ class UnhurriedModel : public ScriptedModel {
 
 struct Trial {
   explicit Trial(int slots = 3, int queue = 64, const ScriptedOptions& options = {})
-      : model(options), ladder(growing(model)) {
+      : model(options), ladder(growing(model.facts().geometry, kContext)) {
     model.use(ladder);
     scheduler = std::make_unique<Scheduler>(model, ladder, SchedulerLimits{slots, queue, kContext});
     worker = std::thread([this] { scheduler->work(); });
@@ -59,22 +53,6 @@ Job job(const ScriptedModel& model, const std::string& text, std::int64_t length
   j.sampling.temperature = 0;
   j.logprobs = 1;
   return j;
-}
-
-struct Said {
-  std::vector<Token> tokens;
-  Outcome outcome;
-};
-
-Said finish(Answer& answer) {
-  Said said;
-  for (bool complete = false; !complete;) {
-    Answer::Part part;
-    complete = answer.take(part, std::chrono::milliseconds(100));
-    for (const ChosenToken& chosen : part.tokens) said.tokens.push_back(chosen.token);
-  }
-  said.outcome = answer.outcome();
-  return said;
 }
 
 int status_of(Scheduler& scheduler, Job j) {
