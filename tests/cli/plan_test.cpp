@@ -25,6 +25,16 @@ CommandResult plan(const std::string& arguments) {
 
 using test::contains;
 
+// With several methods each gets the flags that it uses; auto those of what it stands for.
+TEST(PlanCommand, AutoIgnoresFlagsOfOtherMethodsBesideThem) {
+  const std::string common =
+      "plan --rotary-dim 64 --rope-freq-base 10000 --train-ctx 1024 --ctx 4k";
+  const CommandResult both = run_command(common + " --methods auto,far:pi --near 128");
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_TRUE(contains(both.err, "auto is elastic:pro")) << both.err;
+  EXPECT_EQ(run_command(common + " --method auto --near 128").exit_code, 2);
+}
+
 TEST(PlanCommand, PrintsATableOfPairs) {
   const CommandResult r = plan("--method pro --scale 16");
   EXPECT_EQ(r.exit_code, 0) << r.err;

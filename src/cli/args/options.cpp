@@ -66,15 +66,15 @@ Parameters readable_by(const MethodInfo& method, const Parameters& all) {
 }
 
 ContextRequest request_of(const std::string& method, const ExtensionFlags& flags,
-                          const Parameters& parameters, bool alone) {
+                          const Parameters& parameters, const Geometry& geometry, bool alone) {
   ContextRequest request{method, parameters, flags.scale};
   if (!flags.ctx.empty()) request.ctx = parse_length(flags.ctx);
   request.rung_step = flags.rung_step;
   request.headroom = flags.headroom;
   if (!flags.near.empty()) request.near = parse_length(flags.near);
   if (!flags.near_step.empty()) request.near_step = parse_length(flags.near_step);
-  if (alone || is_auto(method)) return request;
-  const MethodName parts = split_method_name(method);
+  if (alone) return request;
+  const MethodName parts = split_method_name(resolve_auto(geometry, request).method);
   request.parameters = readable_by(method_row(parts.method).info, parameters);
   if (!parts.grows()) request.rung_step.reset();
   if (!parts.has_near_part()) request.near = request.near_step = std::nullopt;
@@ -243,7 +243,8 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
     }
     for (const std::string& name : flags.methods) {
       const bool alone = flags.methods.size() == 1;
-      out.push_back(make_candidate(request_of(name, flags, parameters, alone), *geometry));
+      out.push_back(
+          make_candidate(request_of(name, flags, parameters, *geometry, alone), *geometry));
     }
   }
   for (const std::string& file : flags.plan_files) out.push_back({file, read_plan_file(file)});
