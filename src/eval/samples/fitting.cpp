@@ -35,7 +35,23 @@ class Fitter {
   }
 
   Sample make(std::size_t index) {
-    std::int64_t units = this->units();
+    // All questions about a text have the same one: the largest that leaves room for each.
+    const std::size_t text = index / drafter_.questions;
+    if (text != fitted_text_) {
+      fitted_units_ = this->units();
+      if (drafter_.questions > 1) {
+        for (std::size_t q = 0; q < drafter_.questions; ++q) {
+          fit(text * drafter_.questions + q, fitted_units_);
+        }
+      }
+      fitted_text_ = text;
+    }
+    return fit(index, fitted_units_);
+  }
+
+ private:
+  // Lowers `units` until the sample fits.
+  Sample fit(std::size_t index, std::int64_t& units) {
     for (;;) {
       Draft draft = drafter_.draft(units, index);
       Sample sample;
@@ -61,7 +77,6 @@ class Fitter {
     }
   }
 
- private:
   std::string whole(std::int64_t units, std::size_t index) const {
     const Draft draft = drafter_.draft(units, index);
     return frame_.text(draft.body, draft.prefix);
@@ -130,6 +145,8 @@ class Fitter {
   const PromptFrame& frame_;
   TokenCounter& counter_;
   std::optional<std::int64_t> units_;
+  std::optional<std::size_t> fitted_text_;
+  std::int64_t fitted_units_ = 0;
   std::optional<bool> word_by_word_;
 };
 
@@ -138,6 +155,7 @@ class Fitter {
 SampleSet fitted_set(const std::string& task, std::int64_t length, int answer_tokens,
                      const std::string& scorer, std::size_t count, Drafter drafter,
                      const PromptFrame& frame, TokenCounter& counter) {
+  const std::size_t questions = drafter.questions;
   auto fitter = std::make_shared<Fitter>(task, length, answer_tokens, count, std::move(drafter),
                                          frame, counter);
   SampleSet set;
@@ -146,6 +164,7 @@ SampleSet fitted_set(const std::string& task, std::int64_t length, int answer_to
   set.scorer = scorer;
   set.answer_tokens = answer_tokens;
   set.count = count;
+  set.questions = questions;
   set.make = [fitter](std::size_t index) { return fitter->make(index); };
   return set;
 }

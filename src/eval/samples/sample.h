@@ -32,6 +32,8 @@ struct SampleSet {
   std::string scorer;       // for SampleRules
   int answer_tokens = 0;
   std::size_t count = 0;
+  // So many consecutive samples ask about one text: their errors are not independent.
+  std::size_t questions = 1;
   // Sample 0 .. count - 1: a pure function of the index.
   std::function<Sample(std::size_t)> make;
   // If set, nothing is generated: the answer is the letter A, B, ... whose tokens have the largest

@@ -27,6 +27,7 @@ struct Set {
   std::int64_t length = 0;
   std::string scorer;
   std::size_t count = 0;
+  std::size_t questions = 1;
 };
 
 // The set and the number of a sample in it. Only samples of the journal take memory: the counts in
@@ -64,6 +65,10 @@ class ScoreTable {
     for (const ordered_json& entry : run.at("sets")) {
       Set set{entry.at("task").get<std::string>(), whole<std::int64_t>(entry.at("length")),
               entry.at("scorer").get<std::string>(), whole<std::size_t>(entry.at("samples"))};
+      if (entry.contains("questions")) {
+        set.questions = std::max<std::size_t>(1, whole<std::size_t>(entry["questions"]));
+      }
+      results.questions = std::max(results.questions, set.questions);
       results.prompts += set.count;
       results.units += set.count / group_ + (set.count % group_ > 0 ? 1 : 0);
       if (seen.insert(set.task).second) results.tasks.push_back(set.task);
@@ -170,11 +175,27 @@ class ScoreTable {
     return kNan;
   }
 
-  Values values_of(std::size_t method, const std::string& metric) const {
-    Values values;
+  // The mean over the questions about each text.
+  std::map<SampleKey, double> by_text(std::size_t method, const std::string& metric) const {
+    std::map<SampleKey, std::pair<double, std::size_t>> sums;
     for (const auto& [key, scores] : scores_[method]) {
       const double v = value(scores, metric);
       if (std::isnan(v)) continue;
+      auto& [sum, n] = sums[{key.first, first_question(key)}];
+      sum += v, ++n;
+    }
+    std::map<SampleKey, double> means;
+    for (const auto& [key, sum] : sums) means[key] = sum.first / double(sum.second);
+    return means;
+  }
+
+  std::size_t first_question(const SampleKey& key) const {
+    return key.second - key.second % sets_[key.first].questions;
+  }
+
+  Values values_of(std::size_t method, const std::string& metric) const {
+    Values values;
+    for (const auto& [key, v] : by_text(method, metric)) {
       const Set& set = sets_[key.first];
       values[{set.length, set.task}].push_back(v);
       const auto tags = tags_.find(key);
@@ -214,11 +235,10 @@ class ScoreTable {
     std::vector<std::string> methods;
     for (const MethodRow& row : results_.rows) methods.push_back(row.method);
     const auto column = [&](std::size_t m, std::size_t l) {
-      std::map<SampleKey, double> values;
-      for (const auto& [key, scores] : scores_[m]) {
-        if (sets_[key.first].length != results_.lengths[l]) continue;
-        values.emplace(key, value(scores, results_.metrics.front()));
-      }
+      std::map<SampleKey, double> values = by_text(m, results_.metrics.front());
+      std::erase_if(values, [&](const auto& entry) {
+        return sets_[entry.first.first].length != results_.lengths[l];
+      });
       return values;
     };
     results_.comparisons = compare_methods(methods, results_.lengths,
@@ -272,6 +292,7 @@ ordered_json to_json(const SampleResults& results) {
   json.update(results.summary);
   json["source"] = results.source;
   json["prompts"] = results.prompts;
+  if (results.questions > 1) json["questions_per_text"] = results.questions;
   json["truncated"] = results.truncated;
   json["answers"] = results.answers;
   json["empty"] = results.empty;

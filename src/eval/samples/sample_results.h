@@ -48,6 +48,7 @@ struct SampleResults {
   std::size_t unanswered = 0;  // answers that name no choice
   std::size_t truncated = 0;   // prompts that were cut, for one method
   std::size_t prompts = 0;     // for one method
+  std::size_t questions = 1;   // asked about one text; n counts texts
   std::size_t ties = 0;        // answers that other roundings may change
   std::size_t failed = 0;      // prompts that an endpoint did not answer
   std::int64_t tokens = 0;     // computed by all units, answers not counted

@@ -35,6 +35,7 @@ ordered_json identity(const Target& target, const std::vector<MethodUnderTest>& 
                            {"samples", set.count},
                            {"answer_tokens", set.answer_tokens},
                            {"scorer", set.scorer}});
+    if (set.questions > 1) run["sets"].back()["questions"] = set.questions;
   }
   return run;
 }
@@ -43,6 +44,11 @@ std::size_t common_start(const std::vector<Token>& a, const std::vector<Token>& 
   const std::size_t size = std::min(a.size(), b.size());
   return std::size_t(std::mismatch(a.begin(), a.begin() + std::ptrdiff_t(size), b.begin()).first -
                      a.begin());
+}
+
+// Whether keys that were cached at the first length are on another rung at the second.
+bool turned_since(const Ladder& ladder, std::size_t kept, std::int64_t read) {
+  return ladder.elastic() && ladder.rung_at(std::int64_t(kept)) != ladder.rung_at(read);
 }
 
 class SampleUnits {
@@ -144,7 +150,6 @@ class SampleUnits {
     });
     target_.timelines()->use(*method.ladder);
     auto timeline = target_.timelines()->timeline();
-    const bool share = options_.share && !method.elastic();
     const std::vector<Token>* last = nullptr;
     Answers answers;
     answers.records.resize(samples_.size());
@@ -154,7 +159,10 @@ class SampleUnits {
         throw Error(ErrorKind::failed, cat("sample ", samples_[i].id, " has an empty prompt"));
       }
       std::size_t kept = 0;
-      if (last != nullptr && share) kept = common_start(*last, prompt);
+      if (last != nullptr && options_.share) {
+        kept = common_start(*last, prompt);
+        if (turned_since(*method.ladder, kept, timeline->length())) kept = 0;
+      }
       if (last != nullptr && kept == 0) {
         timeline.reset();
         timeline = target_.timelines()->timeline();
@@ -285,6 +293,10 @@ SampleResults run_samples(const Target& target, const std::vector<MethodUnderTes
                           const SampleSuite& suite, const SampleRunOptions& requested,
                           RunFolder& folder, Progress& progress) {
   SampleRunOptions options = requested;
+  // No text is read in two units.
+  std::size_t questions = 1;
+  for (const SampleSet& set : suite.sets) questions = std::lcm(questions, set.questions);
+  options.group = questions * std::max<std::size_t>(1, options.group / questions);
   if (target.prompts() != nullptr) {
     options.group = 1;
     options.share = false;

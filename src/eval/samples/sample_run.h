@@ -4,8 +4,8 @@
 //
 // The unit of work is a group of consecutive samples of one set. Inside a unit samples are computed
 // in the order of their tokens, and what one has in common with the one before is kept: so every
-// shared prefix is computed once. An elastic ladder shares nothing: its keys are turned for one
-// length, and would have to be turned back and forth.
+// shared prefix is computed once. Under a ladder that is so where no rung lies between the end of
+// the prefix and the end of the last answer: otherwise its keys were turned since.
 #pragma once
 
 #include <cstdint>

@@ -48,6 +48,10 @@ std::string remarks(const SampleResults& results) {
     text += cat("Cut in the middle to fit: ", results.truncated, " of ", results.prompts,
                 " prompts.\n");
   }
+  if (results.questions > 1) {
+    text += cat("Questions about each text: ", results.questions,
+                ". n counts texts, and errors are over texts.\n");
+  }
   if (results.empty > 0) {
     text += cat("Empty answers: ", results.empty, " of ", results.answers, ".\n");
   }
@@ -78,7 +82,8 @@ std::string to_text(const SampleResults& results) {
     for (const std::string& metric : results.metrics) text += one_length(results, length, metric);
   }
   text += results.summary_text;
-  text += comparison_text(results.comparisons, results.lengths.back(), "samples", signed_points);
+  text += comparison_text(results.comparisons, results.lengths.back(),
+                          results.questions > 1 ? "texts" : "samples", signed_points);
   if (const std::string hopeless = hopeless_text(results); !hopeless.empty()) {
     text += cat("\n", hopeless, "\n");
   }

@@ -250,6 +250,89 @@ TEST(SampleRun, ReaderFindsAllNeedlesAndPrefixesAreShared) {
   EXPECT_EQ(std::count(alone.prompts[0].begin(), alone.prompts[0].end(), '^'), 1);
 }
 
+// One text, several keys: the text is read once, also under a ladder, and errors are over texts.
+TEST(SampleRun, QuestionsAboutOneTextShareIt) {
+  ReadingModel model(roomy(), [](const std::string& prompt) {
+    // Only every other key is found, so that a text scores a half and never 0 or 1.
+    const std::string said = find_needles(prompt);
+    return !said.empty() && (said.back() - '0') % 2 == 0 ? said : std::string("no");
+  });
+  Bench bench(model);
+  RulerOptions options = some({"niah_multikey_1", "niah_multikey_2"}, {6000}, 3);
+  options.questions = 8;
+  const SampleSuite suite = bench.suite(options);
+  ASSERT_EQ(suite.sets.size(), 2u);
+  for (const SampleSet& set : suite.sets) {
+    ASSERT_EQ(set.count, 24u);
+    std::set<std::string> answers;
+    std::set<std::string> texts;
+    for (std::size_t i = 0; i < 8; ++i) {
+      const Sample sample = set.make(i);
+      ASSERT_EQ(sample.expected.size(), 1u);
+      EXPECT_TRUE(answers.insert(sample.expected[0]).second) << set.task;
+      EXPECT_NE(sample.text.find(sample.expected[0]), std::string::npos);
+      texts.insert(sample.text.substr(0, sample.text.rfind("Question:")));
+    }
+    EXPECT_EQ(texts.size(), 1u);
+    EXPECT_NE(set.make(8).text.substr(0, 3000), set.make(0).text.substr(0, 3000));
+  }
+
+  // One ladder has a rung between the text and the end of the answers, the other one has not.
+  const Geometry& geometry = model.facts().geometry;
+  ASSERT_LT(geometry.train_length, 6000);
+  LadderRequest request;
+  request.extension.method = "pro";
+  request.longest = 1 << 15;
+  request.rung_step = 1 << 10;
+  const Ladder one_rung = make_ladder(geometry, request);
+  request.extension.method = "pi";
+  request.near = NearPart{geometry.train_length / 4, 16};
+  const std::vector<MethodUnderTest> methods = {method(model, "pro", 4),
+                                                {"elastic:pro", one_rung},
+                                                {"far:pi", make_ladder(geometry, request)}};
+  RunFolder memory;
+  Progress silent;
+  const SampleResults results = run_samples(model, methods, suite, {}, memory, silent);
+  EXPECT_EQ(results.questions, 8u);
+  EXPECT_EQ(results.answers, 3u * 2 * 24);
+  for (const ordered_json& unit : memory.units()) {
+    const auto tokens = unit["tokens"].get<double>();
+    const auto naive = unit["naive_tokens"].get<double>();
+    if (unit["method"] == "far:pi") {
+      EXPECT_EQ(tokens, naive);
+    } else {
+      EXPECT_LT(tokens, 0.2 * naive) << unit["method"];
+    }
+  }
+  for (const SampleScore& s : results.scores) {
+    EXPECT_EQ(s.score.n, s.task == "ruler" ? 6u : 3u);
+    EXPECT_GT(s.score.value, 0);
+    EXPECT_LT(s.score.value, 1);
+  }
+  // Journals are graded by text as well: three means of eight answers.
+  std::vector<double> means(3);
+  for (const ordered_json& unit : memory.units()) {
+    if (unit["set"] != 0 || unit["method"] != "far:pi") continue;
+    std::size_t at = unit["group"].get<std::size_t>() * 8;
+    for (const ordered_json& record : unit["samples"]) {
+      const bool right = record["text"].get<std::string>().find(
+                             record["expected"][0].get<std::string>()) != std::string::npos;
+      means[at++ / 8] += right ? 1.0 / 8 : 0;
+    }
+  }
+  const Estimate expected = mean(means);
+  const SampleScore* found = results.find("ruler/niah_multikey_1", "far:pi", 6000, "string_match");
+  ASSERT_NE(found, nullptr);
+  EXPECT_DOUBLE_EQ(found->score.value, expected.value);
+  EXPECT_DOUBLE_EQ(found->score.error, expected.error);
+
+  options.tasks = {"niah_multikey_1", "vt"};
+  expect_error(ErrorKind::usage, "not for vt", [&] { bench.suite(options); });
+  options.tasks = {"niah_multikey_1"};
+  options.questions = 41;
+  expect_error(ErrorKind::usage, "--questions 41", [&] { bench.suite(options); });
+}
+
 TEST(SampleRun, ResumesAfterAKillByteForByte) {
   const auto run = [](const std::filesystem::path& out, std::optional<std::int64_t> fail_at) {
     ScriptedOptions scripted = roomy();

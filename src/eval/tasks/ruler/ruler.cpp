@@ -45,8 +45,13 @@ std::vector<RulerTask> chosen_tasks(const RulerOptions& options) {
 
 void check(const RulerOptions& options) {
   constexpr std::int64_t kMostTokens = 1 << 20;
+  constexpr std::size_t kMostQuestions = 40;  // depths in a text
   if (options.samples < 1) {
     throw Error(ErrorKind::usage, "no sample per task", "give --samples 20");
+  }
+  if (options.questions < 1 || options.questions > kMostQuestions) {
+    throw Error(ErrorKind::usage, cat("--questions ", options.questions, " is not possible"),
+                cat("give 1 to ", kMostQuestions));
   }
   if (options.lengths.empty()) {
     throw Error(ErrorKind::usage, "no length given", "give --lengths 4k,8k,16k,32k");
@@ -147,11 +152,18 @@ SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
                     {"frame", frame.identity()},
                     {"prompts", prompts_identity(options.prompts, "ruler/")}};
   std::map<std::string, std::shared_ptr<const QaCorpus>> corpora;
+  if (options.questions > 1) suite.settings["questions"] = options.questions;
   for (const std::int64_t length : sorted_lengths(options.lengths)) {
     for (const RulerTask& task : chosen_tasks(options)) {
+      if (options.questions > 1 && !task.multikey()) {
+        throw Error(ErrorKind::usage,
+                    cat("--questions ", options.questions, " is for tasks where one of several ",
+                        "keys is asked for, not for ", task.name),
+                    "give --tasks with some of niah_multikey_1, niah_multikey_2, niah_multikey_3");
+      }
       suite.sets.push_back(fitted_set("ruler/" + task.name, length, task.answer_tokens, task.scorer,
-                                      options.samples, drafter_of(task, options, length, corpora),
-                                      frame, counter));
+                                      options.samples * options.questions,
+                                      drafter_of(task, options, length, corpora), frame, counter));
     }
   }
   return suite;
@@ -160,6 +172,10 @@ SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
 SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
                        const RulerOptions& options, std::vector<std::string>& notes) {
   check(options);
+  if (options.questions > 1) {
+    throw Error(ErrorKind::usage, "--questions is for the built-in samples, not for --data",
+                "leave out one of them");
+  }
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
     throw Error(ErrorKind::failed, cat(folder.string(), " is not a folder"),

@@ -28,6 +28,9 @@ struct RulerTask {
   int keys = 1, values = 1, queries = 1;
   int answer_tokens = 128;
   std::string scorer = "string_match_all";
+
+  // One of several keys is asked for, so another could be asked for in the same text.
+  bool multikey() const { return queries == 1 && (keys > 1 || haystack == "needle"); }
 };
 
 // All thirteen, in RULER's order.
@@ -37,6 +40,8 @@ struct RulerOptions {
   std::vector<std::string> tasks;  // empty: all
   std::vector<std::int64_t> lengths;
   std::size_t samples = 20;  // per task and length
+  // Keys asked for in each text, one after the other: only for tasks with several. RULER asks one.
+  std::size_t questions = 1;
   std::uint64_t seed = 1;
   std::filesystem::path squad;   // dev-v2.0.json, where the user has it
   std::filesystem::path hotpot;  // hotpot_dev_distractor_v1.json

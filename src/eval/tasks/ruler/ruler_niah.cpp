@@ -78,18 +78,21 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options, std::in
   const bool one = task.queries * task.values == 1;
   const Prompt prompt = options.prompts.at(one ? "ruler/niah.one" : "ruler/niah.many");
   const std::uint64_t seed = options.seed;
-  const auto needles_of = std::size_t(task.keys) * std::size_t(task.values);
+  const std::size_t questions = options.questions;
+  const std::size_t key_count = std::max(std::size_t(task.keys), questions);
+  const std::size_t needles_of = key_count * std::size_t(task.values);
   Drafter drafter;
   drafter.least = task.haystack == "essay" ? 50 : std::int64_t(needles_of);
+  drafter.questions = questions;
   drafter.draft = [=](std::int64_t units, std::size_t index) {
-    Random random = random_for(seed, task.name, std::uint64_t(length), index);
+    Random random = random_for(seed, task.name, std::uint64_t(length), index / questions);
     const auto line = [&](const std::string& key, const std::string& value) {
       return fill(needle_form, {{"type", task.value}, {"key", key}, {"value", value}});
     };
     std::vector<std::string> keys;
     std::vector<std::vector<std::string>> values;
     std::vector<std::string> needles;
-    while (keys.size() < std::size_t(task.keys)) {
+    while (keys.size() < key_count) {
       const std::string key = draw(task.key, random);
       if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
       keys.push_back(key);
@@ -103,6 +106,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options, std::in
     std::vector<std::size_t> asked(keys.size());
     for (std::size_t i = 0; i < asked.size(); ++i) asked[i] = i;
     shuffle(asked, random);
+    std::rotate(asked.begin(), asked.begin() + std::ptrdiff_t(index % questions), asked.end());
     asked.resize(std::size_t(task.queries));
 
     std::string context;
