@@ -24,3 +24,70 @@ QUANTILE = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
 
 def quantile(freedom):
     return QUANTILE[freedom - 1] if freedom <= len(QUANTILE) else 1.96 + 2.4 / freedom
+
+
+def values_of(folder):
+    """Values by length and key: of a document its mean log-probability, of answers a score."""
+    run = json.loads((folder / "run.json").read_text())
+    values = collections.defaultdict(dict)
+    for line in (folder / "journal.jsonl").read_text().splitlines():
+        unit = json.loads(line)
+        if unit.get("task") == "ppl":
+            for part in unit["lengths"]:
+                values[part["length"]][unit["document"]] = part["sum"] / part["count"]
+        elif unit.get("task") == "needle":
+            for cell in unit["cells"]:
+                key = unit["sample"], cell["depth"]
+                values[cell["length"]][key] = float(cell["answer"] in cell["text"])
+        elif "samples" in unit:
+            sets, group = run["sets"][unit["set"]], run["settings"]["group"]
+            by_text = collections.defaultdict(list)
+            for i, sample in enumerate(unit["samples"]):
+                text = sample["text"].lower()
+                found = [expected.lower() in text for expected in sample["expected"]]
+                score = max(found) if sets["scorer"].endswith("part") else sum(found) / len(found)
+                by_text[(unit["group"] * group + i) // sets.get("questions", 1)].append(score)
+            for key, scores in by_text.items():
+                values[sets["length"]][unit["set"], key] = sum(scores) / len(scores)
+    return run["task"], run["model"]["train_length"], values
+
+
+def mean_and_error(numbers):
+    mean = sum(numbers) / len(numbers)
+    if len(numbers) < 2:
+        return mean, math.nan
+    spread = sum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1)
+    return mean, math.sqrt(spread / len(numbers))
+
+
+def main(folders):
+    if len(folders) < 2:
+        sys.exit(__doc__.strip())
+    runs = [(folder, *values_of(folder)) for folder in map(pathlib.Path, folders)]
+    first, task, window, ours = runs[0]
+    perplexity = task == "ppl"
+    print(f"| run | length | {'perplexity' if perplexity else 'found'} | "
+          f"{first.parent.name or first.name} is worse by | at most | n |")
+    print("|---|---|---|---|---|---|")
+    for folder, _, _, values in runs:
+        name = folder.parent.name if folder.name == "run" else folder.name
+        for length in sorted(ours):
+            if length <= window and perplexity and folder != first:
+                continue
+            keys = sorted(ours[length].keys() & values.get(length, {}).keys(), key=str)
+            if not keys:
+                print(f"| {name} | {length} | - | | | 0 |")
+                continue
+            mean, error = mean_and_error([values[length][key] for key in keys])
+            value = f"{math.exp(-mean):.3f}" if perplexity else f"{100 * mean:.1f} +-{100 * error:.1f}"
+            gap, error = mean_and_error([values[length][key] - ours[length][key] for key in keys])
+            bound = gap + quantile(max(1, len(keys) - 1)) * error
+            if perplexity:
+                worse, size = 100 * (math.exp(gap) - 1), 100 * math.exp(gap) * error
+                most, unit = 100 * (math.exp(bound) - 1), "%"
+            else:
+                worse, size, most, unit = 100 * gap, 100 * error, 100 * bound, "points"
+            print(f"| {name} | {length} | {value} | {worse:+.1f} +-{size:.1f} {unit} | {most:+.1f} | {len(keys)} |")
+
+
+main(sys.argv[1:])
