@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/context.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/spelling.h"
@@ -51,15 +52,32 @@ Ladder growing(const Geometry& geometry, const ContextRequest& request, Extensio
   return make_ladder(geometry, ladder);
 }
 
+// How many times its window a model is to read; 0 if the request does not say.
+double times_the_window(const Geometry& geometry, const ContextRequest& request) {
+  if (request.ctx > 0) return double(request.ctx) / double(geometry.train_length);
+  return request.scale.value_or(0);
+}
+
 }  // namespace
 
 bool is_auto(std::string_view method) { return lower_case(method) == kAuto; }
 
 ContextRequest resolve_auto(const Geometry& geometry, ContextRequest request) {
   if (!is_auto(request.method)) return request;
-  const double window = double(geometry.train_length);
-  const double length = request.ctx > 0 ? double(request.ctx) : request.scale.value_or(0) * window;
-  request.method = length > 0 && length <= window ? "none" : "elastic:pro";
+  const double times = times_the_window(geometry, request);
+  if (times > 0 && times <= 1) {
+    request.method = "none";
+    return request;
+  }
+  if (geometry.train_length >= kLongWindow) return in_one_rung(geometry, std::move(request));
+  request.method = "far:pi";
+  if (!request.headroom) request.headroom = times > 4 ? kFarHeadroom : 1.25;
+  return request;
+}
+
+ContextRequest in_one_rung(const Geometry& geometry, ContextRequest request) {
+  request.method = "elastic:pro";
+  if (!request.rung_step) request.rung_step = std::max(2.0, times_the_window(geometry, request));
   return request;
 }
 

@@ -32,10 +32,19 @@ enum class Spelling { flags, keys };
 inline constexpr std::string_view kAuto = "auto";
 bool is_auto(std::string_view method);
 
+// From this window on a model reads on beyond it by itself to some extent, and loses more by far
+// tokens that are drawn together than it gains by exact near ones. Between the windows of the
+// models that docs/defaults.md measures.
+inline constexpr std::int64_t kLongWindow = 16384;
+
 // The default as a function of the geometry and the length alone: `auto` becomes a method with its
 // settings, as far as the request does not give them. docs/defaults.md has the evidence. Requests
 // for other methods come back unchanged.
 ContextRequest resolve_auto(const Geometry& geometry, ContextRequest request);
+
+// elastic:pro with one rung beyond the window, for the whole length: the model as shipped, then
+// static pro.
+ContextRequest in_one_rung(const Geometry& geometry, ContextRequest request);
 
 // "elastic:pro", or "elastic:power (power 0, headroom 1.25)".
 std::string description(const ContextRequest& request);

@@ -67,21 +67,39 @@ void use(TimelineModel& model, LadderChoice& choice) {
   const Geometry& geometry = ladder.rungs().front().plan.geometry();
   const double scale = double(ladder.longest()) / double(geometry.train_length);
   const bool beyond = choice.ours && scale > 1;
+  if (!beyond) return model.use(ladder);
+  const auto said = [&](const std::string& why) {
+    note(cat(why, choice.name, ", unchanged up to ", geometry.train_length,
+             " tokens, then growing to scale ", significant(scale, 4)));
+  };
+  std::string why;
   try {
     model.use(ladder);
-    if (beyond) {
-      note(cat("auto: ", choice.name, ", unchanged up to ", geometry.train_length,
-               " tokens, then growing to scale ", significant(scale, 4)));
-    }
+    return said("auto: ");
   } catch (const Error& error) {
-    if (!beyond || error.kind() != ErrorKind::unsupported) throw;
-    Extension pro;
-    pro.method = "pro";
-    pro.scale = scale;
-    choice = {pro.method, make_ladder(make_plan(geometry, pro), ladder.longest()), true};
-    model.use(choice.ladder);
-    note(cat(error.what(), "; using static pro with scale ", significant(scale, 4)));
+    if (error.kind() != ErrorKind::unsupported) throw;
+    why = cat(error.what(), "; using ");
   }
+  // Keys that cannot be turned often, or layers that need a larger near part.
+  if (ladder.near()) {
+    try {
+      ContextRequest request;
+      request.ctx = ladder.longest();
+      request = in_one_rung(geometry, std::move(request));
+      choice = {description(request),
+                std::get<Ladder>(make_context(geometry, request, Spelling::flags)), true};
+      model.use(choice.ladder);
+      return said(why);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::unsupported) throw;
+    }
+  }
+  Extension pro;
+  pro.method = "pro";
+  pro.scale = scale;
+  choice = {pro.method, make_ladder(make_plan(geometry, pro), choice.ladder.longest()), true};
+  model.use(choice.ladder);
+  note(cat(why, "static pro with scale ", significant(scale, 4)));
 }
 
 std::string memory_text(const Model& model, const engine::LocalOptions& options) {

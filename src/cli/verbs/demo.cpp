@@ -13,6 +13,7 @@
 #include "cli/app.h"
 #include "cli/args/report_file.h"
 #include "cli/args/test_cut.h"
+#include "core/context.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
 #include "eval/tasks/needle/needle.h"
@@ -25,8 +26,6 @@ namespace mrrope::cli {
 
 namespace {
 
-constexpr const char* kExtended = "elastic:pro";
-constexpr double kHeadroom = 1.25;       // finds more needles, see docs/results.md
 constexpr int kContinuation = 60;        // tokens
 constexpr std::size_t kPromptEnd = 240;  // characters of the prompt that are shown
 
@@ -36,20 +35,14 @@ struct DemoFlags {
   int threads = 0;
 };
 
-eval::MethodUnderTest under(const Geometry& g, const std::string& method, std::int64_t ctx) {
-  const MethodName name = split_method_name(method);
-  Extension e;
-  e.method = name.method;
-  if (name.grows()) {
-    LadderRequest request;
-    request.extension = e;
-    request.headroom = kHeadroom;
-    request.longest = ctx;
-    return {method, make_ladder(g, request)};
-  }
-  if (method_row(e.method).reach != Reach::unchanged)
-    e.scale = double(ctx) / double(g.train_length);
-  return {method, make_ladder(make_plan(g, e), ctx)};
+eval::MethodUnderTest under(const Geometry& geometry, const std::string& method, std::int64_t ctx) {
+  ContextRequest request;
+  request.method = method;
+  request.ctx = ctx;
+  request = resolve_auto(geometry, std::move(request));
+  const PlanOrLadder made = make_context(geometry, request, Spelling::flags);
+  const auto* plan = std::get_if<Plan>(&made);
+  return {full_name(request), plan ? make_ladder(*plan, ctx) : std::get<Ladder>(made)};
 }
 
 std::string name_of(const std::string& method) {
@@ -59,6 +52,7 @@ std::string name_of(const std::string& method) {
 }
 
 std::string perplexity_text(const eval::PerplexityResults& r) {
+  const std::string& extended = r.rows.back().method;
   std::vector<TextRow> table = {{""}};
   for (const std::int64_t length : r.lengths) table[0].push_back(length_text(length));
   for (const eval::PerplexityRow& row : r.rows) {
@@ -72,10 +66,10 @@ std::string perplexity_text(const eval::PerplexityResults& r) {
   std::string text = cat("Perplexity of the first N tokens, ", r.documents.size(),
                          " texts (lower is better; +- is the standard error):\n", aligned(table));
   for (const eval::Comparison& c : r.comparisons) {
-    if (c.length != r.lengths.back() || c.a != r.rows.front().method || c.b != kExtended) continue;
+    if (c.length != r.lengths.back() || c.a != r.rows.front().method || c.b != extended) continue;
     text += cat("At ", length_text(c.length), " the perplexity of the untouched model is ",
                 significant(std::exp(c.difference.mean_difference.value), 2), " times that of ",
-                kExtended, " (paired over ", c.difference.mean_difference.n, " texts, p ",
+                extended, " (paired over ", c.difference.mean_difference.n, " texts, p ",
                 c.corrected_p < 0.001 ? "< 0.001" : "= " + significant(c.corrected_p, 2), ").\n");
   }
   return text;
@@ -127,8 +121,8 @@ std::string side_by_side(TimelineModel& model, const eval::Document& document,
              ", continued by both. They end:\n",
              indented(text.substr(text.size() - std::min(text.size(), kPromptEnd))),
              "The untouched model continues:\n",
-             indented(continuation(model, *untouched.ladder, prompt)), kExtended, " continues:\n",
-             indented(continuation(model, *extended.ladder, prompt)),
+             indented(continuation(model, *untouched.ladder, prompt)), extended.name,
+             " continues:\n", indented(continuation(model, *extended.ladder, prompt)),
              "The text itself continues:\n", indented(model.detokenize(rest)));
 }
 
@@ -137,8 +131,8 @@ void run_demo(const DemoFlags& flags) {
   const Model facts = read_model(home / "models" / "mrrope-tiny.gguf");
   const std::int64_t window = facts.geometry.train_length;
   const std::int64_t ctx = flags.full ? 8 * window : 4 * window;
-  std::vector<std::string> names = {"none", kExtended};
-  if (flags.full) names = {"none", "pi", "ntk", "yarn", "uni", "pro", kExtended};
+  std::vector<std::string> names = {"none", std::string(kAuto)};
+  if (flags.full) names = {"none", "pi", "ntk", "yarn", "uni", "pro", std::string(kAuto)};
   std::vector<eval::MethodUnderTest> methods;
   for (const std::string& name : names) methods.push_back(under(facts.geometry, name, ctx));
 
@@ -150,8 +144,8 @@ void run_demo(const DemoFlags& flags) {
   const eval::DocumentSet set = eval::read_documents({home / "data" / "texts"}, {});
   std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads "
             << set.documents.size() << " texts of " << ctx
-            << " tokens,\nas it is (untouched) and extended without training (" << kExtended
-            << ").\n\n"
+            << " tokens,\nas it is (untouched) and extended without training ("
+            << methods.back().name << ").\n\n"
             << side_by_side(*model, set.documents.back(), methods.front(), methods.back()) << "\n"
             << std::flush;
 

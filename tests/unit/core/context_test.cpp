@@ -49,13 +49,31 @@ TEST(Context, AutoIsAFunctionOfGeometryAndLength) {
   };
   EXPECT_EQ(method({.method = "auto", .ctx = 8192}), "none");
   EXPECT_EQ(method({.method = "Auto", .scale = 1}), "none");
-  EXPECT_EQ(method({.method = "auto", .ctx = 8193}), "elastic:pro");
+  EXPECT_EQ(method({.method = "auto", .ctx = 8193}), "far:pi");
   EXPECT_EQ(method({.method = "pro", .ctx = 8193}), "pro");
   EXPECT_EQ(full_name({.method = "AUTO"}), "auto");
   EXPECT_EQ(std::get<Plan>(made({.method = "auto", .ctx = 4096})).extension().method, "none");
   const Ladder ladder = std::get<Ladder>(made({.method = "auto", .ctx = 32768, .headroom = 1.5}));
   EXPECT_EQ(ladder.longest(), 32768);
   EXPECT_EQ(ladder.headroom(), 1.5);
+
+  const auto described = [](std::int64_t window, std::int64_t ctx) {
+    const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = window};
+    return description(resolve_auto(geometry, {.method = "auto", .ctx = ctx}));
+  };
+  EXPECT_EQ(described(8192, 32768), "far:pi (headroom 1.25)");
+  EXPECT_EQ(described(8192, 32769), "far:pi (headroom 1.6)");
+  EXPECT_EQ(described(16383, 65532), "far:pi (headroom 1.25)");
+  EXPECT_EQ(described(16384, 65536), "elastic:pro (rung_step 4)");
+  EXPECT_EQ(described(32768, 32769), "elastic:pro (rung_step 2)");
+  for (const std::int64_t ctx : {32769, 100000, 131072, 1 << 20}) {
+    const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = 32768};
+    const Ladder one =
+        std::get<Ladder>(make_context(geometry, {.method = "auto", .ctx = ctx}, Spelling::keys));
+    ASSERT_EQ(one.rungs().size(), 2u) << ctx;
+    EXPECT_EQ(one.longest(), ctx);
+    EXPECT_DOUBLE_EQ(one.rungs()[1].plan.extension().scale, double(ctx) / 32768);
+  }
 }
 
 TEST(Context, DescribesAMethodWithItsSettings) {
