@@ -27,6 +27,7 @@ namespace mrrope::cli {
 namespace {
 
 constexpr int kContinuation = 60;        // tokens
+constexpr std::size_t kTexts = 4;        // of which the perplexity is measured
 constexpr std::size_t kPromptEnd = 240;  // characters of the prompt that are shown
 
 struct DemoFlags {
@@ -85,7 +86,8 @@ std::string needle_text(const eval::NeedleResults& r) {
       table.back().push_back(cat(found, " of ", all.contains.n));
     }
   }
-  return cat("Needles found: sentences hidden in a text, asked for at its end:\n", aligned(table));
+  return cat("Needles found: five sentences hidden in a text, each asked for at its end:\n",
+             aligned(table));
 }
 
 std::string indented(const std::string& text) {
@@ -130,7 +132,7 @@ void run_demo(const DemoFlags& flags) {
   const std::filesystem::path home = project_files();
   const Model facts = read_model(home / "models" / "mrrope-tiny.gguf");
   const std::int64_t window = facts.geometry.train_length;
-  const std::int64_t ctx = flags.full ? 8 * window : 4 * window;
+  const std::int64_t ctx = 8 * window;
   std::vector<std::string> names = {"none", std::string(kAuto)};
   if (flags.full) names = {"none", "pi", "ntk", "yarn", "uni", "pro", std::string(kAuto)};
   std::vector<eval::MethodUnderTest> methods;
@@ -142,9 +144,8 @@ void run_demo(const DemoFlags& flags) {
   engine.timelines = 8;
   const auto model = open_local(facts, engine);
   const eval::DocumentSet set = eval::read_documents({home / "data" / "texts"}, {});
-  std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads "
-            << set.documents.size() << " texts of " << ctx
-            << " tokens,\nas it is (untouched) and extended without training ("
+  std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads up to "
+            << ctx << ",\nas it is (untouched) and extended without training (auto: "
             << methods.back().name << ").\n\n"
             << side_by_side(*model, set.documents.back(), methods.front(), methods.back()) << "\n"
             << std::flush;
@@ -154,19 +155,26 @@ void run_demo(const DemoFlags& flags) {
   const eval::RunInfo info{command_line(), model_digest(facts.files), 1};
   eval::RunFolder folder(flags.out + "/ppl", info);
   eval::PerplexityOptions options;
-  for (std::int64_t n = window / 2; n <= ctx; n *= 2) options.lengths.push_back(cut_length(n));
+  // Reading 8 times the window takes four times as long as half of it.
+  const std::int64_t longest = flags.full ? ctx : ctx / 2;
+  for (std::int64_t n = window / 2; n <= longest; n *= 2) options.lengths.push_back(cut_length(n));
+  const auto texts = std::span(set.documents).first(flags.full ? set.documents.size() : kTexts);
   const eval::PerplexityResults results =
-      run_perplexity(*model, methods, set.documents, options, folder, progress);
+      run_perplexity(*model, methods, {texts.begin(), texts.end()}, options, folder, progress);
   std::cout << perplexity_text(results) << "\n" << std::flush;
 
   eval::NeedleOptions needles;
-  needles.lengths = {cut_length(window), cut_length(2 * window)};
+  needles.lengths = {cut_length(window), cut_length(ctx)};
   needles.depths = {10, 30, 50, 70, 90};
-  needles.samples = cut_samples(3);
+  needles.samples = cut_samples(flags.full ? 4 : 1);
+  needles.together = true;
   needles.form = eval::make_form(*model, "planted", std::nullopt, 0);
   eval::RunFolder needle_folder(flags.out + "/needle", info);
-  const eval::NeedleResults found = run_needle(*model, {methods.front(), methods.back()},
-                                               set.documents, needles, needle_folder, progress);
+  std::vector<eval::MethodUnderTest> seekers = {methods.front()};
+  for (const char* name : {"yarn", "pro"}) seekers.push_back(under(facts.geometry, name, ctx));
+  seekers.push_back(methods.back());
+  const eval::NeedleResults found =
+      run_needle(*model, seekers, set.documents, needles, needle_folder, progress);
   std::cout << needle_text(found) << "\n";
 
   write_report({flags.out}, flags.out + "/report.html");
@@ -183,7 +191,8 @@ void run_demo(const DemoFlags& flags) {
 void add_demo(CLI::App& app) {
   auto flags = std::make_shared<DemoFlags>();
   CLI::App* verb = app.add_subcommand("demo", "Run the bundled model beyond its trained context");
-  verb->add_flag("--full", flags->full, "Up to 8 times the window, with more methods");
+  verb->add_flag("--full", flags->full,
+                 "More texts and methods, perplexity up to 8 times the window");
   verb->add_option("-o,--out", flags->out, "Folder for the results")
       ->type_name("DIR")
       ->capture_default_str();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "base/json.h"
@@ -39,6 +40,7 @@ ordered_json identity(const Target& target, const std::vector<MethodUnderTest>& 
                        {"answer", form.answer},
                        {"stop", form.stop},
                        {"answer_tokens", form.answer_tokens}}}};
+  if (options.together) run["settings"]["together"] = true;
   run["methods"] = methods_identity(methods);
   run["haystacks"] = ordered_json::array();
   for (const Haystack& h : haystacks) run["haystacks"].push_back({{"id", h.id}});
@@ -80,16 +82,16 @@ class NeedleUnits {
     const MethodUnderTest& method = methods_[parts_[i].method];
     if (!plan_ || planned_ != sample) plan_ = tree(sample);
     planned_ = sample;
-    ordered_json line = {{"task", kNeedle},
-                         {"method", method.name},
-                         {"sample", sample},
-                         {"haystack", haystack(sample).id},
-                         {"tokens", cost_of(*plan_, method)},
-                         {"naive_tokens", plan_->naive_tokens}};
+    ordered_json line = {{"task", kNeedle},  {"method", method.name},
+                         {"sample", sample}, {"haystack", haystack(sample).id},
+                         {"tokens", 0},      {"naive_tokens", plan_->naive_tokens}};
     // By length, then by depth, whatever order they are computed in.
     std::vector<ordered_json> cells(grid_.lengths.size() * grid_.depths.size());
     target_.timelines()->use(*method.ladder);
-    if (shares(options_, method)) {
+    line["tokens"] = cost_of(*plan_, method);
+    if (options_.together) {
+      line["tokens"] = together(sample, *method.ladder, cells, progress);
+    } else if (shares(options_, method)) {
       shared(*plan_, haystack(sample).tokens, cells, progress);
     } else {
       one_by_one(*plan_, haystack(sample).tokens, cells, progress);
@@ -167,6 +169,9 @@ class NeedleUnits {
   }
 
   std::int64_t cost_of(const NeedleTree& tree, const MethodUnderTest& method) const {
+    if (options_.together) {
+      return std::accumulate(grid_.lengths.begin(), grid_.lengths.end(), std::int64_t(0));
+    }
     return shares(options_, method) ? tree.tokens : tree.naive_tokens;
   }
 
@@ -203,6 +208,35 @@ class NeedleUnits {
         cells[index(cell)] = answer(*timeline, branch, cell);
       }
     }
+  }
+
+  // Returns the tokens that were computed.
+  std::int64_t together(std::size_t sample, const Ladder& ladder, std::vector<ordered_json>& cells,
+                        UnitProgress& progress) {
+    std::int64_t computed = 0;
+    for (std::size_t l = 0; l < grid_.lengths.size(); ++l) {
+      const NeedleText text = plan_together(target_.tokenizer(), options_.form, grid_, l,
+                                            haystack(sample).tokens, options_.seed, sample);
+      std::unique_ptr<Timeline> timeline;
+      for (std::size_t d = 0; d < grid_.depths.size(); ++d) {
+        const auto read = std::int64_t(text.tokens.size());
+        if (timeline && ladder.rung_at(read) != ladder.rung_at(timeline->length())) {
+          timeline.reset();  // its keys were turned since
+        }
+        if (timeline) {
+          timeline->truncate(read);
+        } else {
+          timeline = target_.timelines()->timeline();
+          append(*timeline, text.tokens, progress);
+          computed += read;
+        }
+        const NeedleBranch& branch = text.needles[d];
+        append(*timeline, branch.needle.question, progress);
+        computed += std::int64_t(branch.needle.question.size());
+        cells[index(branch.cells[0])] = answer(*timeline, branch, branch.cells[0]);
+      }
+    }
+    return computed;
   }
 
   static std::vector<Token> whole_prompt(const NeedleTree& plan, const NeedleBranch& branch,
@@ -297,6 +331,9 @@ void check_needle(const Target& target, const std::vector<MethodUnderTest>& meth
     }
   }
   if (options.samples < 1) refuse("no needle per cell", "give --samples 1 or more");
+  if (options.together && target.prompts() != nullptr) {
+    refuse("needles in one text need an engine that reads it once", "give a model file");
+  }
 }
 
 std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,

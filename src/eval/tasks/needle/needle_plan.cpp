@@ -99,4 +99,62 @@ NeedleTree plan_tree(const Tokenizer& model, const NeedleForm& form, const Needl
   return tree;
 }
 
+NeedleText plan_together(const Tokenizer& model, const NeedleForm& form, const NeedleGrid& grid,
+                         std::size_t length, std::span<const Token> haystack, std::uint64_t seed,
+                         std::size_t sample) {
+  constexpr std::int64_t kDraws = 1000;
+  constexpr std::int64_t kOtherPlace = std::int64_t(1) << 40;  // beyond any place in a text
+  const std::int64_t whole = grid.lengths[length];
+  NeedleText text;
+  text.tokens = head_of(model, form);
+  std::int64_t rest = count(text.tokens) + form.answer_tokens;
+  std::int64_t longest = 0;
+  for (std::size_t d = 0; d < grid.depths.size(); ++d) {
+    NeedleBranch branch;
+    branch.position = std::int64_t(double(whole) * grid.depths[d] / 100);
+    branch.cells = {{length, d, 0}};
+    const auto taken = [&](const Needle& needle) {
+      return std::any_of(text.needles.begin(), text.needles.end(), [&](const NeedleBranch& other) {
+        return other.needle.question == needle.question;
+      });
+    };
+    std::int64_t draw = 0;
+    do {
+      branch.needle = draw_needle(model, form, seed, sample, branch.position + kOtherPlace * draw);
+    } while (taken(branch.needle) && ++draw < kDraws);
+    if (draw == kDraws) {
+      throw Error(ErrorKind::usage,
+                  cat("the form ", form.name, " has too few different questions for ",
+                      grid.depths.size(), " needles in one text"),
+                  "give fewer depths, or a question with {word}");
+    }
+    rest += count(branch.needle.needle);
+    longest = std::max(longest, count(branch.needle.question));
+    text.needles.push_back(std::move(branch));
+  }
+  const std::int64_t room = whole - rest - longest;
+  if (room < 1) {
+    throw Error(ErrorKind::usage,
+                cat("length ", whole, " leaves no haystack: needles, question and answer take ",
+                    rest + longest, " tokens"),
+                cat("give lengths above ", rest + longest));
+  }
+  std::int64_t at = 0;
+  const auto add = [&](std::span<const Token> tokens) {
+    text.tokens.insert(text.tokens.end(), tokens.begin(), tokens.end());
+  };
+  for (NeedleBranch& branch : text.needles) {
+    const std::int64_t asked = std::min(branch.position, room);
+    const auto snapped = snap_back(model, haystack, asked, reach(branch.position));
+    branch.snapped = snapped.has_value() || asked == room;
+    branch.position = std::max(at, asked == room ? room : snapped.value_or(asked));
+    add(haystack.subspan(std::size_t(at), std::size_t(branch.position - at)));
+    add(branch.needle.needle);
+    at = branch.position;
+    branch.cells[0].haystack = room;
+  }
+  add(haystack.subspan(std::size_t(at), std::size_t(room - at)));
+  return text;
+}
+
 }  // namespace mrrope::eval

@@ -67,4 +67,16 @@ std::optional<std::int64_t> snap_back(const Tokenizer& model, std::span<const To
 NeedleTree plan_tree(const Tokenizer& model, const NeedleForm& form, const NeedleGrid& grid,
                      std::span<const Token> haystack, std::uint64_t seed, std::size_t sample);
 
+// All needles of one length in one text.
+struct NeedleText {
+  std::vector<Token> tokens;          // head, haystack and needles
+  std::vector<NeedleBranch> needles;  // by depth, each with its one cell
+};
+
+// The text and the longest question leave room for the answer. Every needle has a word of its own.
+// Throws Error (usage) where a length has no room, or the form has too few different questions.
+NeedleText plan_together(const Tokenizer& model, const NeedleForm& form, const NeedleGrid& grid,
+                         std::size_t length, std::span<const Token> haystack, std::uint64_t seed,
+                         std::size_t sample);
+
 }  // namespace mrrope::eval
