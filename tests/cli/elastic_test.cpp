@@ -73,6 +73,21 @@ TEST_F(ElasticCommand, IsTheDefaultOfGenerate) {
   EXPECT_NEAR(json::parse(fixed.out)["scale"].get<double>(), 1500.0 / 1024, 1e-9);
 }
 
+// Keys of four bits round too much for a near part: they are turned once instead.
+TEST_F(ElasticCommand, FallsBackWhereTheDefaultCannotRun) {
+  const std::string common =
+      "generate " + kModel + " --ctx 1500 -n 2 --json -ctk q4_0 -fa on -f " + folder_.file("a.txt");
+  const CommandResult said = run_command(common);
+  ASSERT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_TRUE(contains(said.err, "keys of type q4_0 would be turned up to")) << said.err;
+  EXPECT_TRUE(contains(said.err, "using elastic:pro (rung_step 2), unchanged up to 1024"))
+      << said.err;
+  EXPECT_EQ(json::parse(said.out)["rung"], 1);
+  const CommandResult named = run_command(common + " --method far:pi");
+  EXPECT_NE(named.exit_code, 0);
+  EXPECT_TRUE(contains(named.err, "give -ctk f16")) << named.err;
+}
+
 TEST_F(ElasticCommand, ResumesASavedSession) {
   const std::string session = folder_.file("session");
   const std::string common = "generate " + kModel + " --ctx 1500 --json -n 4 -f " +

@@ -28,7 +28,7 @@ using test::contains;
 // With several methods each gets the flags that it uses; auto those of what it stands for.
 TEST(PlanCommand, AutoIgnoresFlagsOfOtherMethodsBesideThem) {
   const std::string common =
-      "plan --rotary-dim 64 --rope-freq-base 10000 --train-ctx 1024 --ctx 4k";
+      "plan --rotary-dim 64 --rope-freq-base 10000 --train-ctx 32k --ctx 128k";
   const CommandResult both = run_command(common + " --methods auto,far:pi --near 128");
   EXPECT_EQ(both.exit_code, 0) << both.err;
   EXPECT_TRUE(contains(both.err, "auto is elastic:pro")) << both.err;

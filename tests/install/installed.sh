@@ -29,7 +29,7 @@ mrrope=$work/prefix/bin/mrrope
 "$mrrope" inspect "$prefix/share/mrrope/models/mrrope-tiny.gguf" | grep 1024 >/dev/null || fail "inspect"
 
 # The demo; the evaluation also says where it takes its texts from.
-[ "$demo" = full ] || export MRROPE_TEST_CUT=32,3,64
+[ "$demo" = full ] || export MRROPE_TEST_CUT=32,3,160
 "$mrrope" demo -o "$work/demo" >"$work/demo.txt" || fail "demo"
 grep -q 'Needles found' "$work/demo.txt" || fail "the demo printed: $(cat "$work/demo.txt")"
 [ -s "$work/demo/report.html" ] || fail "the demo wrote no report"

@@ -412,7 +412,8 @@ INSTANTIATE_TEST_SUITE_P(
     KeyTypes, Drift,
     testing::Values(DriftCase{"f32", "pi", 4e-6}, DriftCase{"f32", "pro", 4e-6},
                     DriftCase{"f16", "pi", 4.9e-4}, DriftCase{"f16", "pro", 4.9e-4},
-                    DriftCase{"bf16", "pi", 3.9e-3}, DriftCase{"q8_0", "pi", 1e-2}),
+                    DriftCase{"bf16", "pi", 3.9e-3}, DriftCase{"bf16", "pro", 3.9e-3},
+                    DriftCase{"q8_0", "pi", 1e-2}),
     testing::PrintToStringParamName());
 
 TEST(NearFar, KeyTypesThatWouldDriftTooFarAreRefusedByName) {

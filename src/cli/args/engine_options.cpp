@@ -63,41 +63,38 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::
 }
 
 void use(TimelineModel& model, LadderChoice& choice) {
-  const Ladder& ladder = choice.ladder;
-  const Geometry& geometry = ladder.rungs().front().plan.geometry();
-  const double scale = double(ladder.longest()) / double(geometry.train_length);
-  const bool beyond = choice.ours && scale > 1;
-  if (!beyond) return model.use(ladder);
-  const auto said = [&](const std::string& why) {
-    note(cat(why, choice.name, ", unchanged up to ", geometry.train_length,
-             " tokens, then growing to scale ", significant(scale, 4)));
-  };
-  std::string why;
-  try {
-    model.use(ladder);
-    return said("auto: ");
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::unsupported) throw;
-    why = cat(error.what(), "; using ");
-  }
-  // Keys that cannot be turned often, or layers that need a larger near part.
-  if (ladder.near()) {
+  // Copies: the choice may change below.
+  const Geometry geometry = choice.ladder.rungs().front().plan.geometry();
+  const std::int64_t longest = choice.ladder.longest();
+  const double scale = double(longest) / double(geometry.train_length);
+  if (!choice.ours || scale <= 1) return model.use(choice.ladder);
+  std::string why = "auto: ";
+  const auto try_it = [&] {
     try {
-      ContextRequest request;
-      request.ctx = ladder.longest();
-      request = in_one_rung(geometry, std::move(request));
-      choice = {description(request),
-                std::get<Ladder>(make_context(geometry, request, Spelling::flags)), true};
       model.use(choice.ladder);
-      return said(why);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::unsupported) throw;
+      why = cat(error.what(), "; using ");
+      return false;
     }
+    note(cat(why, choice.name, ", unchanged up to ", geometry.train_length,
+             " tokens, then growing to scale ", significant(scale, 4)));
+    return true;
+  };
+  if (try_it()) return;
+  if (choice.ladder.near()) {
+    // Keys that must not be turned often, or layers that need a larger near part.
+    ContextRequest request;
+    request.ctx = longest;
+    request = in_one_rung(geometry, std::move(request));
+    choice = {description(request),
+              std::get<Ladder>(make_context(geometry, request, Spelling::flags)), true};
+    if (try_it()) return;
   }
   Extension pro;
   pro.method = "pro";
   pro.scale = scale;
-  choice = {pro.method, make_ladder(make_plan(geometry, pro), choice.ladder.longest()), true};
+  choice = {pro.method, make_ladder(make_plan(geometry, pro), longest), true};
   model.use(choice.ladder);
   note(cat(why, "static pro with scale ", significant(scale, 4)));
 }
