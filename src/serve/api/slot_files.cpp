@@ -23,8 +23,8 @@ std::string file_name(const Service& service, std::string_view body) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';
   };
-  if (name.empty() || name.size() > kLongestFileName || name.front() == '.' || name.front() == '-' ||
-      !std::all_of(name.begin(), name.end(), plain)) {
+  if (name.empty() || name.size() > kLongestFileName || name.front() == '.' ||
+      name.front() == '-' || !std::all_of(name.begin(), name.end(), plain)) {
     refuse("filename",
            cat("must be a plain file name of letters, digits, '.', '_' and '-', at most ",
                kLongestFileName, " of them, and begin with none of the signs but '_'"));
