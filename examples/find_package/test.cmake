@@ -20,7 +20,7 @@ if(LIBRARY_ONLY)
   endforeach()
   must(${CMAKE_COMMAND} -S ${ROOT} -B ${BUILD} -G Ninja -D MRROPE_LIBRARY_ONLY=ON
        -D MRROPE_LLAMA_SOURCE=/absent -D MRROPE_NVCC=OFF -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${CXX}
-       -D MRROPE_SANITIZE=${FLAGS} ${absent})
+       -D MRROPE_UNITY=ON -D MRROPE_SANITIZE=${FLAGS} ${absent})
   must(${CMAKE_COMMAND} --build ${BUILD})
 endif()
 file(REMOVE_RECURSE ${BUILD}/outside)

@@ -18,8 +18,6 @@ using test::read_file;
 using test::TempFolder;
 using test::write_file;
 
-const std::string kModel = MRROPE_TINY_MODEL;
-
 using test::contains;
 
 TEST(RulerCommand, RunsRetrievalFromOneToFourThousandTokens) {

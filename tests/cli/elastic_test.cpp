@@ -17,22 +17,12 @@ using test::read_file;
 using test::TempFolder;
 using test::write_file;
 
-const std::string kModel = MRROPE_TINY_MODEL;
-
 using test::contains;
-
-std::string some_text(int lines) {
-  std::string text;
-  for (int i = 0; i < lines; ++i) {
-    text += "Lemma " + std::to_string(i) + ". Let $x$ be an element of the group $G$. Then $x^{" +
-            std::to_string(i * 37 % 101) + "} = 1$ if and only if $x$ is trivial.\n";
-  }
-  return text;
-}
+using test::lemmas;
 
 class ElasticCommand : public testing::Test {
  protected:
-  ElasticCommand() { write_file(folder_.file("a.txt"), some_text(32)); }
+  ElasticCommand() { write_file(folder_.file("a.txt"), lemmas(0, 32)); }
   TempFolder folder_;
 };
 

@@ -18,24 +18,14 @@ using test::write_file;
 
 using nlohmann::json;
 
-const std::string kModel = MRROPE_TINY_MODEL;
-
 using test::contains;
-
-std::string some_text(int lines) {
-  std::string text;
-  for (int i = 0; i < lines; ++i) {
-    text += "Lemma " + std::to_string(i) + ". Let $x$ be an element of the group $G$. Then $x^{" +
-            std::to_string(i * 37 % 101) + "} = 1$ if and only if $x$ is trivial.\n";
-  }
-  return text;
-}
+using test::lemmas;
 
 class EvalCommand : public testing::Test {
  protected:
   EvalCommand() {
-    write_file(folder_.file("a.txt"), some_text(40));
-    write_file(folder_.file("b.txt"), "A second text. " + some_text(40));
+    write_file(folder_.file("a.txt"), lemmas(0, 40));
+    write_file(folder_.file("b.txt"), "A second text. " + lemmas(0, 40));
   }
   CommandResult ppl(const std::string& arguments) {
     return run_command("eval ppl " + kModel + " --text " + folder_.file("a.txt") + " --text " +
@@ -187,7 +177,7 @@ TEST(GenerateCommand, StreamsTextAndObeysStop) {
 
 TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   const TempFolder folder;
-  write_file(folder.file("long.txt"), some_text(60));
+  write_file(folder.file("long.txt"), lemmas(0, 60));
   const CommandResult r = run_command("generate " + kModel + " -f " + folder.file("long.txt"));
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_TRUE(contains(r.err, "do not fit in a context of 1024")) << r.err;

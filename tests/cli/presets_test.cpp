@@ -151,7 +151,7 @@ Case make_case(const char* preset, const char* model, std::int64_t divisor, std:
 
 constexpr const char* kLlama3 = "LLaMA3-8B-Instruct";
 constexpr const char* kQwen = "Qwen2.5-3B-Instruct";
-constexpr const char* kLlama2 = "LLaMA2-7B-chat";
+constexpr const char* kLlama2Chat = "LLaMA2-7B-chat";
 
 class PresetTest : public testing::Test {
  protected:
@@ -332,7 +332,7 @@ TEST_F(PresetTest, PerplexityOfQwen) {
 TEST_F(PresetTest, PerplexityOfLlama2TakesDocumentsOver128K) {
   // Long enough for 64K, not for 128K; without --min-tokens most of the ten would be of these.
   for (int i = 20; i < 60; ++i) add_text(i, 75);
-  const Case c = make_case("ppl-llama2", kLlama2, 64, 1, 0);
+  const Case c = make_case("ppl-llama2", kLlama2Chat, 64, 1, 0);
   const CommandResult r = run(c);
   ASSERT_EQ(r.exit_code, 0) << r.err;
   check_table(c, 10);
@@ -342,7 +342,7 @@ TEST_F(PresetTest, PerplexityOfLlama2TakesDocumentsOver128K) {
 }
 
 TEST_F(PresetTest, PrecisionIsNotedOnceWhereItDiffers) {
-  const Case c = make_case("ppl-llama2", kLlama2, 512, 10, 0);
+  const Case c = make_case("ppl-llama2", kLlama2Chat, 512, 10, 0);
   const CommandResult r = run_command(command(c) + " -ctk f16 -ctv f16 -t 1 -o " + out(),
                                       "export MRROPE_TEST_CUT=512,10;");
   ASSERT_EQ(r.exit_code, 0) << r.err;
@@ -429,7 +429,7 @@ TEST_F(PresetTest, InfinitebenchKeepsAllSixTasks) {
 }
 
 TEST_F(PresetTest, LongbenchOfLlama2AtScale16) {
-  const Case c = make_case("longbench-llama", kLlama2, 64, 1, 0);
+  const Case c = make_case("longbench-llama", kLlama2Chat, 64, 1, 0);
   const CommandResult r = run(c);
   ASSERT_EQ(r.exit_code, 0) << r.err;
   check_table(c, 1);
@@ -476,11 +476,11 @@ TEST_F(PresetTest, SweepsOfTenDocuments) {
 
 TEST_F(PresetTest, TheoryNeedsNoFolder) {
   for (const char* name : {"theory-estimate", "theory-factors", "theory-bound"}) {
-    const CommandResult r = run_command(command(make_case(name, kLlama2, 1, 1, 0)));
+    const CommandResult r = run_command(command(make_case(name, kLlama2Chat, 1, 1, 0)));
     EXPECT_EQ(r.exit_code, 0) << name << r.err;
     EXPECT_FALSE(r.out.empty()) << name;
   }
-  const CommandResult r = run_command(command(make_case("theory-attention", kLlama2, 1, 1, 0)));
+  const CommandResult r = run_command(command(make_case("theory-attention", kLlama2Chat, 1, 1, 0)));
   EXPECT_EQ(r.exit_code, 0) << r.err;
   EXPECT_TRUE(contains(r.err, "reading 16384 tokens under pro")) << r.err;
 }

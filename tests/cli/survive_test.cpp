@@ -27,21 +27,13 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 using test::contains;
-
-std::string some_text(int start) {
-  std::string text;
-  for (int i = start; i < start + 14; ++i) {
-    text += "Lemma " + std::to_string(i) + ". Let $x$ be an element of the group $G$. Then $x^{" +
-            std::to_string(i * 37 % 101) + "} = 1$ if and only if $x$ is trivial.\n";
-  }
-  return text;
-}
+using test::lemmas;
 
 class Survive : public testing::TestWithParam<const char*> {
  protected:
   Survive() {
     for (int i = 0; i < 3; ++i) {
-      write_file(texts_ / (std::to_string(i) + ".txt"), some_text(100 * i));
+      write_file(texts_ / (std::to_string(i) + ".txt"), lemmas(100 * i, 14));
     }
   }
 

@@ -23,24 +23,14 @@ using test::write_file;
 
 using nlohmann::json;
 
-const std::string kModel = MRROPE_TINY_MODEL;
-
 using test::contains;
-
-std::string some_text(int start) {
-  std::string text;
-  for (int i = start; i < start + 12; ++i) {
-    text += "Lemma " + std::to_string(i) + ". Let $x$ be an element of the group $G$. Then $x^{" +
-            std::to_string(i * 37 % 101) + "} = 1$ if and only if $x$ is trivial.\n";
-  }
-  return text;
-}
+using test::lemmas;
 
 class TuneCommand : public testing::Test {
  protected:
   TuneCommand() {
     for (int i = 0; i < 4; ++i) {
-      write_file(folder_.file("texts/" + std::to_string(i) + ".txt"), some_text(100 * i));
+      write_file(folder_.file("texts/" + std::to_string(i) + ".txt"), lemmas(100 * i, 12));
     }
   }
   std::string line(const std::string& arguments, const std::string& ctx = "256",

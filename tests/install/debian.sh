@@ -5,12 +5,8 @@
 # Needs root and mmdebstrap; otherwise it is skipped (exit code 77) and says so.
 set -euo pipefail
 dist=$(cd "${1:?usage: debian.sh DIST}" && pwd)
-skip() {
-  printf '%s\n' "" "########################################################################" \
-    "SKIPPED: the packages were not installed into a bare Debian 12: $1" \
-    "########################################################################" "" >&2
-  exit 77
-}
+. "$(dirname "${BASH_SOURCE[0]}")/../skipped.sh"
+skip() { skipped "the packages were not installed into a bare Debian 12" "$1"; }
 fail() { echo "debian.sh: $*" >&2; exit 1; }
 [ "$(id -u)" -eq 0 ] || skip "this takes root"
 command -v mmdebstrap >/dev/null || skip "mmdebstrap is not installed: apt-get install mmdebstrap"

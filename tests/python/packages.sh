@@ -11,13 +11,10 @@
 with_transformers=(torch,transformers,gguf,safetensors,numpy
   torch==2.6.0 transformers==5.22.2 gguf==0.19.0 safetensors numpy)
 
+. "$(dirname "${BASH_SOURCE[0]}")/../skipped.sh"
 skip() {
-  printf '%s\n' "" "########################################################################" \
-    "SKIPPED: $what: $1" \
-    "To run this test: python3 -m venv V && V/bin/pip install $packages" \
-    "and then MRROPE_PYTHON=V/bin/python ctest -R $test" \
-    "########################################################################" "" >&2
-  exit 77
+  skipped "$what" "$1" "To run this test: python3 -m venv V && V/bin/pip install $packages" \
+    "and then MRROPE_PYTHON=V/bin/python ctest -R $test"
 }
 
 need_packages() {

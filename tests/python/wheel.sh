@@ -8,10 +8,8 @@ source=$(cd "$1" && pwd)
 shift
 work=$(mktemp -d "${TMPDIR:-/tmp}/mrrope-wheel-XXXXXX")
 trap 'rm -rf "$work"' EXIT
-skip() {
-  echo "SKIPPED: the wheel was NOT tried: $1" >&2
-  exit 77
-}
+. "$source/tests/skipped.sh"
+skip() { skipped "the wheel was not tried" "$1"; }
 [ "$(uname -s)" = Linux ] || skip "auditwheel is for Linux"
 wheel=$("$source/tools/make_wheel.sh" "$source/build/wheels")
 echo "$(basename "$wheel"): $(stat -c %s "$wheel") bytes"

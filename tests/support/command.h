@@ -11,6 +11,8 @@
 
 namespace mrrope {
 
+inline const std::string kModel = MRROPE_TINY_MODEL;
+
 struct CommandResult {
   int exit_code = -1;  // 128 + N where signal N ended it, as in a shell
   std::string out;

@@ -8,12 +8,8 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 mrrope=$(realpath "${1:?usage: slurm_test.sh MRROPE}")
-skip() {
-  printf '%s\n' "" "########################################################################" \
-    "SKIPPED: the array job of docs/scale.md did not run under Slurm: $1" \
-    "########################################################################" "" >&2
-  exit 77
-}
+. "$root/tests/skipped.sh"
+skip() { skipped "the array job of docs/scale.md did not run under Slurm" "$1"; }
 fail() { echo "slurm_test.sh: $*" >&2; exit 1; }
 [ "$(id -u)" -eq 0 ] || skip "its daemons need root"
 for program in munged slurmctld slurmd sbatch; do

@@ -12,7 +12,7 @@ namespace mrrope::serve {
 
 namespace {
 
-constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestFileName = 128;
 constexpr std::chrono::milliseconds kPatience{100};
 
 // A plain name: nothing in a request becomes a path.
@@ -23,11 +23,11 @@ std::string file_name(const Service& service, std::string_view body) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';
   };
-  if (name.empty() || name.size() > kLongestName || name.front() == '.' || name.front() == '-' ||
-      !std::all_of(name.begin(), name.end(), plain)) {
+  if (name.empty() || name.size() > kLongestFileName || name.front() == '.' ||
+      name.front() == '-' || !std::all_of(name.begin(), name.end(), plain)) {
     refuse("filename",
            cat("must be a plain file name of letters, digits, '.', '_' and '-', at most ",
-               kLongestName, " of them, and begin with none of the signs but '_'"));
+               kLongestFileName, " of them, and begin with none of the signs but '_'"));
   }
   return name;
 }

@@ -17,7 +17,7 @@ std::string text_field(const ordered_json& item, const char* name, const std::st
 }
 
 // A string, or a list of parts with a text, which becomes a list of text parts of a chat.
-ordered_json read_content(const ordered_json& content, const std::string& field) {
+ordered_json text_parts(const ordered_json& content, const std::string& field) {
   if (content.is_string()) return content;
   if (!content.is_array()) {
     refuse(field, cat("must be a string or a list of text parts, not ", shown(content)));
@@ -56,7 +56,7 @@ void add_item(const ordered_json& item, const std::string& field, ordered_json& 
     messages.push_back(
         {{"role", "tool"},
          {"tool_call_id", text_field(item, "call_id", field)},
-         {"content", read_content(item.value("output", ordered_json()), field + ".output")}});
+         {"content", text_parts(item.value("output", ordered_json()), field + ".output")}});
     return;
   }
   if (type == "reasoning") {
@@ -75,7 +75,7 @@ void add_item(const ordered_json& item, const std::string& field, ordered_json& 
            "unsupported_content");
   }
   const ordered_json content =
-      read_content(item.value("content", ordered_json()), field + ".content");
+      text_parts(item.value("content", ordered_json()), field + ".content");
   const ordered_json role = item.value("role", ordered_json());
   // What follows its thoughts.
   if (role == "assistant" && !messages.empty() && messages.back()["role"] == "assistant" &&
