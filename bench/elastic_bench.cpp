@@ -2,14 +2,14 @@
 // What a context that grows costs over a static one, in one run.
 //
 //   elastic_bench MODEL [--tokens 16384] [--step 1.19] [--repeat 1] [--threads N]
-//     [--cache-type-k TYPE]
+//     [--cache-type-k TYPE] [--turns-only]
 //
 // One row per context: static pro, elastic:pro, far:pi and, for border steps of an eighth, a
 // quarter and half of the window, far:pro.
 //
 // prompt     seconds to read --tokens tokens, and their ratio to static
 // turns      seconds of the turns alone, from rung to rung with the keys there are, in percent of
-//            static
+//            static; --turns-only times those of elastic:pro and nothing else: seconds, not minutes
 // generate   seconds for 32 tokens after the prompt, and their ratio to static
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -61,7 +61,8 @@ std::vector<Row> rows(const Geometry& geometry, std::int64_t tokens, double step
   return out;
 }
 
-void run(const std::string& path, const engine::LocalOptions& options, double step, int repeat) {
+void run(const std::string& path, const engine::LocalOptions& options, double step, int repeat,
+         bool turns_only) {
   const std::int64_t tokens = options.context - kGenerated;
   const auto model = open_local(read_model(path), options);
   auto& local = dynamic_cast<engine::LocalModel&>(*model);
@@ -73,17 +74,22 @@ void run(const std::string& path, const engine::LocalOptions& options, double st
   std::vector<std::int32_t> cells(std::size_t(options.context), 0);
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = std::int32_t(i);
 
-  model->timeline()->append(std::span(text).first(std::min<std::size_t>(512, text.size())));
+  if (!turns_only) {  // the first pass of a process is slow
+    model->timeline()->append(std::span(text).first(std::min<std::size_t>(512, text.size())));
+  }
   std::printf("%lld tokens, window %lld, keys %s, %s\n", (long long)tokens,
               (long long)geometry.train_length, options.type_k.c_str(),
               model->description().c_str());
-  std::printf("%-16s %6s %21s %22s %22s\n", "context", "rungs", "prompt", "turns", "generate");
+  if (!turns_only) {
+    std::printf("%-16s %6s %21s %22s %22s\n", "context", "rungs", "prompt", "turns", "generate");
+  }
   for (int i = 0; i < repeat; ++i) {
     double plain = 0, plain_step = 0;
     for (const Row& row : rows(geometry, options.context, step)) {
+      if (turns_only && row.name != "elastic:pro") continue;
       model->use(row.ladder);
       double prompt = 0, generated = 0;
-      {
+      if (!turns_only) {
         const auto timeline = model->timeline();
         prompt = seconds_of([&] { timeline->append(text); });
         generated = seconds_of([&] {
@@ -98,6 +104,10 @@ void run(const std::string& path, const engine::LocalOptions& options, double st
           local.turn(std::span(cells).first(std::size_t(rungs[r].length)), r, r + 1);
         }
       });
+      if (turns_only) {
+        std::printf("%-16s %6zu turns %9.4f s\n", row.name.c_str(), rungs.size(), turned);
+        continue;
+      }
       if (plain == 0) plain = prompt, plain_step = generated;
       std::printf("%-16s %6zu %9.3f s (x %6.3f) %9.3f s (%7.2f %%) %9.3f s (x %6.3f)\n",
                   row.name.c_str(), rungs.size(), prompt, prompt / plain, turned,
@@ -117,15 +127,17 @@ int main(int argc, char** argv) {
   options.timelines = 1;
   double step = 1.19;
   int repeat = 1;
+  bool turns_only = false;
   app.add_option("model", path)->required();
   app.add_option("--tokens", options.context);
   app.add_option("--step", step);
   app.add_option("--repeat", repeat);
   app.add_option("--threads", options.threads);
   app.add_option("--cache-type-k", options.type_k);
+  app.add_flag("--turns-only", turns_only);
   CLI11_PARSE(app, argc, argv);
   try {
-    run(path, options, step, repeat);
+    run(path, options, step, repeat, turns_only);
   } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of patch(): python bench/patch_bench.py [TOKENS]   (numpy, torch and transformers needed)
+"""The cost of patch(): python bench/patch_bench.py [TOKENS [ELASTIC_BENCH MODEL.gguf]]
 
-A random model of the shape of MrRoPE Tiny, on the CPU. First a pass of one token with and without a
-patch, then the turns of a cache alone. "turns" of build/release/bin/elastic_bench models/mrrope-tiny.gguf
---tokens TOKENS are those of the engine.
+Needs numpy, torch and transformers. A random model of the shape of MrRoPE Tiny, on the CPU. First passes
+with and without a patch, in turns, so that a busy machine slows all of them alike. Then the turns of a
+cache in f16 on the way to TOKENS; with the engine's bench and MrRoPE Tiny also the engine's, in
+alternation.
 """
+import re
 import statistics
+import subprocess
 import sys
 import time
 
@@ -13,38 +16,41 @@ import torch
 import transformers
 
 import mrrope
+from mrrope._growing import turn_layers
 
 
-def seconds(call, times=15):
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
+def seconds(call):
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
 
 
-def main():
-    tokens = int(sys.argv[1]) if len(sys.argv) > 1 else 32768
+def passes(count, rounds, tokens):
     config = transformers.LlamaConfig(
-        vocab_size=256, hidden_size=512, intermediate_size=1024, num_hidden_layers=10,
+        vocab_size=256, hidden_size=512, intermediate_size=1408, num_hidden_layers=10,
         num_attention_heads=4, num_key_value_heads=2, head_dim=128, max_position_embeddings=1024)
     model = transformers.LlamaForCausalLM(config).eval()
-    row = torch.zeros((1, 1), dtype=torch.long)
+    row = torch.zeros((1, count), dtype=torch.long)
 
     def step():
         with torch.no_grad():
             model(row, use_cache=False)
 
-    step()
-    print(f"a pass of one token: {1e3 * seconds(step):.2f} ms unpatched")
-    for method in ("pro", "elastic:pro"):
-        mrrope.patch(model, method, ctx=tokens)
-        print(f"a pass of one token: {1e3 * seconds(step):.2f} ms under {method}")
-        mrrope.unpatch(model)
+    taken = {"unpatched": [], "pro": [], "elastic:pro": []}
+    for _ in range(rounds):
+        for method, times in taken.items():
+            if method != "unpatched":
+                mrrope.patch(model, method, ctx=tokens)
+            step()
+            times.extend(seconds(step) for _ in range(3))
+            if method != "unpatched":
+                mrrope.unpatch(model)
+    for method, times in taken.items():
+        print(f"a pass of {count} tokens, {method}: fastest {1e3 * min(times):.3f} ms, median "
+              f"{1e3 * statistics.median(times):.3f} ms", flush=True)
 
-    from mrrope._growing import turn_layers
 
+def turns_in_python(tokens):
     ladder = mrrope.ladder(mrrope.Geometry(128, 1e4, 1024), "elastic:pro", ctx=tokens)
     layers = [torch.randn(1, 2, tokens, 128).half() for _ in range(10)]
 
@@ -53,8 +59,31 @@ def main():
             turn_layers([keys[:, :, : old.length] for keys in layers], old.plan, new.plan,
                         torch.arange(old.length)[None], torch.get_num_threads())
 
-    print(f"all {len(ladder.rungs) - 1} turns on the way to {tokens} tokens, 10 layers of 2 heads in "
-          f"f16: {seconds(turns, 5):.3f} s")
+    return len(ladder.rungs) - 1, turns
+
+
+def turns_in_engine(program, model, tokens):
+    said = subprocess.run([program, model, "--tokens", str(tokens), "--turns-only", "--threads",
+                           str(torch.get_num_threads())], capture_output=True, text=True, check=True)
+    return float(re.search(r"^elastic:pro .* turns +(\S+) s", said.stdout, re.M)[1])
+
+
+def main():
+    tokens = int(sys.argv[1]) if len(sys.argv) > 1 else 32768
+    for count, rounds in ((1, 20), (512, 5)):
+        passes(count, rounds, tokens)
+    count, turns = turns_in_python(tokens)
+    turns()
+    here, there = [], []
+    for _ in range(5):  # by turns, as above
+        here.append(seconds(turns))
+        if len(sys.argv) > 3:
+            there.append(turns_in_engine(sys.argv[2], sys.argv[3], tokens))
+    print(f"all {count} turns on the way to {tokens} tokens, 10 layers of 2 heads in f16: fastest "
+          f"{min(here):.3f} s, median {statistics.median(here):.3f} s")
+    if there:
+        print(f"the same in the engine: fastest {min(there):.3f} s, median "
+              f"{statistics.median(there):.3f} s")
 
 
 main()

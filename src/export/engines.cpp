@@ -210,13 +210,14 @@ std::string override_obstacle(const EngineQuestion& q) {
 }
 
 // Advice to export a folder first; the caller adds the engine's command for it.
-EngineAdvice by_folder(const EngineQuestion& q, const char* engine, const std::string& why) {
+EngineAdvice by_folder(const EngineQuestion& q, const char* engine, const std::string& why,
+                       const char* flags = "") {
   EngineAdvice advice;
   advice.engine = engine;
   advice.verdict = Advice::needs_file;
   advice.why = why;
-  advice.commands = {cat("mrrope export ", shell_word(checkpoint(q)), " ", q.how, " --to hf -o ",
-                         shell_word(output_name(q, "")))};
+  advice.commands = {cat("mrrope export ", shell_word(checkpoint(q)), " ", q.how, " --to hf", flags,
+                         " -o ", shell_word(output_name(q, "")))};
   return advice;
 }
 
@@ -243,8 +244,7 @@ EngineAdvice transformers_advice(const EngineQuestion& q) {
 
 // Why the longrope class of vLLM and SGLang cannot run this model; empty if it can.
 std::string longrope_obstacle(const EngineQuestion& q) {
-  const Architecture* row = find_architecture(q.model.architecture);
-  if (row && row->huggingface_pairing == Pairing::interleaved) {
+  if (interleaves(q.model)) {
     return "its longrope pairs elements as halves only, and this model interleaves them";
   }
   if (!q.model.mrope_sections.empty()) {
@@ -282,6 +282,15 @@ EngineAdvice vllm_advice(const EngineQuestion& q) {
   const auto command = [&](const std::string& name) {
     return cat("vllm serve ", name, " --max-model-len ", q.length);
   };
+  if (!is_plain(q) && interleaves(q.model) && q.model.mrope_sections.empty() &&
+      !q.model.latent_attention) {
+    EngineAdvice advice =
+        by_folder(q, "vLLM", "longrope pairs elements as halves only; the wheel has a plugin",
+                  " --dialect mrrope");
+    advice.commands.emplace_back("pip install mrrope  # where vLLM is installed");
+    advice.commands.push_back(command(shell_word(output_name(q, ""))));
+    return advice;
+  }
   return server_advice(q, "vLLM", command, "--hf-overrides", q.plan.geometry().train_length);
 }
 

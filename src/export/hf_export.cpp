@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
+#include "formats/architectures.h"
 #include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
 
@@ -310,6 +311,14 @@ ordered_json longrope_parameters(const Plan& plan, std::int64_t length, std::int
           {"long_factor", factors}};
 }
 
+ordered_json plugin_parameters(const Plan& plan) {
+  return {{"rope_type", "mrrope"},
+          {"rope_theta", plan.geometry().base},
+          {"attention_factor", total_attention_scale(plan)},
+          {"original_max_position_embeddings", plan.geometry().train_length},
+          {"factors", total_factors(plan)}};
+}
+
 ordered_json native_parameters(const Plan& plan) {
   const Geometry& g = plan.geometry();
   const Extension& e = plan.extension();
@@ -363,14 +372,19 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   }
   const ordered_json before = rope_of(text);
   const bool per_layer = is_per_layer(before);
-  ordered_json rope = options.native
-                          ? native_parameters(plan)
-                          : longrope_parameters(plan, options.length, plan.geometry().train_length);
+  ordered_json rope;
+  if (options.native) {
+    rope = native_parameters(plan);
+  } else if (options.dialect == Dialect::mrrope) {
+    rope = plugin_parameters(plan);
+  } else {
+    rope = longrope_parameters(plan, options.length, plan.geometry().train_length);
+  }
   keep_model_keys(per_layer ? before.value("full_attention", ordered_json()) : before, rope);
   if (text.contains("partial_rotary_factor") && !rope.contains("partial_rotary_factor")) {
     rope["partial_rotary_factor"] = text["partial_rotary_factor"];
   }
-  if (options.dialect == Dialect::v5) {
+  if (options.dialect != Dialect::v4) {
     write_v5(text, before, rope);
     // Readers of both dialects look here; the values must agree.
     if (text.contains("rope_theta")) text["rope_theta"] = plan.geometry().base;
@@ -382,7 +396,12 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   return out;
 }
 
-std::string hf_caveat(const ordered_json& config, const Model& model) {
+bool interleaves(const Model& model) {
+  const Architecture* row = find_architecture(model.architecture);
+  return row && row->huggingface_pairing == Pairing::interleaved;
+}
+
+std::string hf_caveat(const ordered_json& config, const Model& model, Dialect dialect) {
   ordered_json copy = config;
   const ordered_json& text = text_part(copy);
   const bool windows = std::any_of(model.layers.begin(), model.layers.end(),
@@ -390,6 +409,10 @@ std::string hf_caveat(const ordered_json& config, const Model& model) {
   if (windows && !is_per_layer(rope_of(text)) && !text.contains("rope_local_base_freq")) {
     return "its config has one rotation for all layers, so readers of this folder also change the "
            "sliding-window layers, which the plan leaves unchanged";
+  }
+  if (dialect != Dialect::mrrope && interleaves(model)) {
+    return "vLLM and SGLang cannot run this folder: their longrope pairs elements as halves only, "
+           "and this model interleaves them (vLLM with mrrope's wheel runs --dialect mrrope)";
   }
   return {};
 }

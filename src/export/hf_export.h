@@ -21,8 +21,9 @@
 namespace mrrope::exporting {
 
 enum class Dialect {
-  v5,  // rope_parameters, with rope_theta inside
-  v4,  // rope_scaling, with rope_theta outside it
+  v5,      // rope_parameters, with rope_theta inside
+  v4,      // rope_scaling, with rope_theta outside it
+  mrrope,  // like v5, but rope_type mrrope, for vLLM with the plugin of mrrope's wheel
 };
 
 struct HfOptions {
@@ -43,7 +44,9 @@ double total_attention_scale(const Plan& plan);
 // `original` is the window it declares.
 nlohmann::ordered_json longrope_parameters(const Plan& plan, std::int64_t length,
                                            std::int64_t original);
-// The same by name. Throws Error (usage) if readers have no name for the plan.
+// The same as python/mrrope/_vllm.py reads it.
+nlohmann::ordered_json plugin_parameters(const Plan& plan);
+// By name. Throws Error (usage) if readers have no name for the plan.
 nlohmann::ordered_json native_parameters(const Plan& plan);
 
 // config.json with the plan in it; all other keys stay. Throws Error (unsupported) with the reason
@@ -52,7 +55,10 @@ nlohmann::ordered_json extended_config(const nlohmann::ordered_json& config, con
                                        const Plan& plan, const HfOptions& options);
 
 // How readers of the folder will deviate from the plan, in words; empty if they will not.
-std::string hf_caveat(const nlohmann::ordered_json& config, const Model& model);
+std::string hf_caveat(const nlohmann::ordered_json& config, const Model& model, Dialect dialect);
+
+// Whether checkpoints of this model interleave the elements of a pair.
+bool interleaves(const Model& model);
 
 // Verifies a folder that has no final name yet; throws to reject it.
 using HfVerify = std::function<void(Staging& staging, const std::filesystem::path& folder)>;

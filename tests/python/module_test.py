@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python module: its examples, and its answers against those of the command.
 
-module_test.py    (MRROPE_NATIVE: a build folder; MRROPE_HOME: the sources)
+module_test.py    (an installed module; or MRROPE_NATIVE: a build folder, MRROPE_HOME: the sources)
 """
 import doctest
 import importlib
@@ -13,8 +13,9 @@ import sys
 import tempfile
 
 import mrrope
+from mrrope._library import native_folder
 
-COMMAND = pathlib.Path(os.environ["MRROPE_NATIVE"]) / "bin" / "mrrope"
+COMMAND = native_folder() / "bin" / "mrrope"
 MODEL = mrrope.bundled_model()
 PACKAGE = pathlib.Path(mrrope.__file__).parent
 GEOMETRY = mrrope.Geometry(rotary_dim=64, base=1e5, train_length=8192)

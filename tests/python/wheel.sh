@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # wheel.sh SOURCE [PYTHON...]: builds the wheel and installs it into fresh virtual environments, far
 # from the source tree, where the command and the module must run without a network, a compiler or
-# anything of this build. Then the sdist: it must hold what a build needs. Exit code 77: skipped.
+# anything of this build; and on Debian 13 (newer.sh). Then the sdist: pip builds and installs it, with no
+# file of this tree. Exit code 77: skipped.
 set -euo pipefail
 source=$(cd "$1" && pwd)
 shift
@@ -45,14 +46,25 @@ rows = {(r["method"], r["length"]): r["value"] for r in json.loads(sys.argv[1])[
 print(rows)
 assert rows["none", 2048] > 2 * rows["elastic:pro", 2048], rows' "$said"
     bare mrrope export "$(cat model)" --method pro --ctx 2k -o long.gguf | tail -n 2
+    cp "$source/tests/python/module_test.py" .
+    bare python module_test.py
     if [ -n "${MRROPE_WHEEL_DEMO:-}" ]; then bare mrrope demo; fi
   )
 done
 "$source/build/wheel_venv/bin/python" -m build --sdist --outdir "$work" "$source" >"$work/log" 2>&1 ||
   { tail "$work/log"; exit 1; }
 tar tzf "$work"/mrrope-*.tar.gz | sed 's,^[^/]*/,,' >"$work/names"
+"$source/tests/python/newer.sh" "$wheel" || [ $? -eq 77 ]
 for name in CMakeLists.txt pyproject.toml LICENSE models/mrrope-tiny.gguf python/mrrope/__init__.py \
   tools/fetch_llama.sh src/capi/make.cpp cmake/mrrope_c.map; do
   grep -qx "$name" "$work/names" || { echo "the sdist lacks $name"; exit 1; }
 done
+python3 -m venv "$work/sdist"
+"$work/sdist/bin/pip" install --quiet --disable-pip-version-check "$work"/mrrope-*.tar.gz \
+  >"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
+(
+  cd "$work"
+  env -i HOME="$work" PATH="$work/sdist/bin" LANG=C.UTF-8 python module_test.py
+)
+echo "installed from the sdist"
 echo ok

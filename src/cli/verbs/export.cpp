@@ -348,8 +348,14 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   exporting::HfOptions options;
   options.out = flags.out;
   options.length = job.length;
-  options.dialect = flags.dialect == "v4" ? exporting::Dialect::v4 : exporting::Dialect::v5;
+  const bool for_plugin = flags.dialect == "mrrope";
+  if (flags.dialect == "v4") options.dialect = exporting::Dialect::v4;
+  if (for_plugin) options.dialect = exporting::Dialect::mrrope;
   options.native = flags.native;
+  if (for_plugin && flags.native) {
+    throw Error(ErrorKind::usage, "--native names a method, and --dialect mrrope lists factors",
+                "remove one of them");
+  }
   options.copy = flags.copy;
   options.replace = flags.force;
   proof::HuggingFaceProof proof;
@@ -358,7 +364,8 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   WriteProgress writing(bytes_to_copy(job.model, options));
   const auto verify = [&](Staging& staging, const std::filesystem::path& folder) {
     writing.finish();
-    if (flags.no_verify) return;
+    if (for_plugin) proof.why = "it does not read rope_type mrrope";
+    if (flags.no_verify || for_plugin) return;
     note("verifying with transformers, which takes some seconds to start");
     run_interruptibly(staging, [&] {
       try {
@@ -373,7 +380,7 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   const std::string caveat =
       exporting::hf_caveat(nlohmann::ordered_json::parse(
                                read_json(exporting::hf_folder(job.model) / "config.json").dump()),
-                           job.model);
+                           job.model, options.dialect);
   if (!caveat.empty()) note(caveat);
   if (!proof.ran && !flags.no_verify) note(cat("not verified with transformers: ", proof.why));
   if (flags.json) {
@@ -392,7 +399,8 @@ void export_folder(const ExportFlags& flags, const Job& job) {
     std::cout << out.dump(2) << "\n";
     return;
   }
-  std::cout << flags.out << ": " << (flags.native ? job.plan.extension().method : "longrope")
+  const std::string listed = for_plugin ? "mrrope" : "longrope";
+  std::cout << flags.out << ": " << (flags.native ? job.plan.extension().method : listed)
             << ", dialect " << flags.dialect << ", max_position_embeddings " << job.length
             << ", attention_factor " << significant(exporting::total_attention_scale(job.plan), 6)
             << (flags.copy ? ", files copied\n" : ", files linked\n");
@@ -464,10 +472,12 @@ void add_export(CLI::App& app) {
       "gguf: allow the nearest YaRN where llama.cpp has no exact encoding; prints the error");
   verb->add_flag("--native", flags->native,
                  "Name the method (linear, yarn, llama3) instead of listing factors");
-  verb->add_option("--dialect", flags->dialect,
-                   "hf: config.json for transformers v5 (default) or v4")
+  verb->add_option(
+          "--dialect", flags->dialect,
+          "hf: config.json for transformers v5 (default) or v4, or for vLLM with the plugin of "
+          "the wheel (mrrope)")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"v5", "v4"}));
+      ->check(CLI::IsMember({"v5", "v4", "mrrope"}));
   verb->add_flag("--copy", flags->copy, "hf: copy weights and tokenizer instead of linking them");
   verb->add_flag("--last-rung", flags->last_rung,
                  "Export the last rung of an elastic plan as a static plan");

@@ -322,8 +322,8 @@ void read_yarn(const Keys& rope, Facts& facts) {
 void read_longrope(const Keys& rope, Facts& facts) {
   DeclaredScaling& scaling = facts.model.scaling;
   const int rotary_dim = facts.model.geometry.rotary_dim;
-  scaling.short_factor = rope.reals({"short_factor"});
-  scaling.long_factor = rope.reals({"long_factor"});
+  scaling.short_factor = rope.reals({"short_factor", "factors"});
+  scaling.long_factor = rope.reals({"long_factor", "factors"});
   check_factor_list(rope.where(), "short_factor", scaling.short_factor, rotary_dim);
   check_factor_list(rope.where(), "long_factor", scaling.long_factor, rotary_dim);
   double scale = 1;
@@ -343,7 +343,8 @@ void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
   if (!all.full) return;
   const Keys& rope = *all.full;
   std::string type = rope.text({"rope_type", "type"});
-  if (type == "su") type = "longrope";
+  // mrrope: what mrrope export --dialect mrrope writes, one list in place of two.
+  if (type == "su" || type == "mrrope") type = "longrope";
   if (type.empty() || type == "default" || type == "mrope") type = "none";
   const bool known = type == "none" || type == "linear" || type == "dynamic" || type == "yarn" ||
                      type == "llama3" || type == "longrope" || type == "proportional" ||

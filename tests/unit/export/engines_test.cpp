@@ -86,9 +86,12 @@ TEST(Engines, SaysWhyAnEngineCannot) {
   EXPECT_TRUE(contains(advice.at("llama.cpp").commands.at(0), "mrrope generate"));
   EXPECT_EQ(advice.at("ollama").verdict, Advice::cannot);
   EXPECT_EQ(advice.at("vLLM").verdict, Advice::as_is);
-  // Interleaved in the checkpoint too, which the longrope of vLLM and SGLang does not do.
+  // Interleaved in the checkpoint too, which the longrope of vLLM and SGLang does not do. vLLM has
+  // our plugin.
   const auto cohere = advice_for("command-r", "pro");
-  EXPECT_EQ(cohere.at("vLLM").verdict, Advice::cannot);
+  EXPECT_EQ(cohere.at("vLLM").verdict, Advice::needs_file);
+  EXPECT_TRUE(contains(cohere.at("vLLM").commands.at(0), "--to hf --dialect mrrope -o"));
+  EXPECT_TRUE(contains(cohere.at("vLLM").commands.at(1), "pip install"));
   EXPECT_EQ(cohere.at("SGLang").verdict, Advice::cannot);
   EXPECT_EQ(cohere.at("transformers").verdict, Advice::as_is);
 }

@@ -102,6 +102,35 @@ TEST(HfExport, WritesTheOlderDialect) {
   EXPECT_EQ(trained_theta(read_model(f.folder / "out").geometry), f.plan("uni").theta());
 }
 
+// The plugin of the wheel reads these keys (python/mrrope/_vllm.py), and so do we.
+TEST(HfExport, WritesForThePlugin) {
+  const Folder f(llama_config());
+  HfOptions options = f.options();
+  options.dialect = Dialect::mrrope;
+  const Plan plan = f.plan("pro");
+  const ordered_json rope = f.exported(plan, options)["rope_parameters"];
+  EXPECT_EQ(rope["rope_type"], "mrrope");
+  EXPECT_EQ(rope["rope_theta"], 10000.0);
+  EXPECT_EQ(rope["factors"].get<std::vector<double>>(), plan.factor());
+  EXPECT_EQ(rope["attention_factor"], plan.attention_scale());
+  EXPECT_FALSE(rope.contains("factor")) << "vLLM would multiply the length by it";
+  const Model back = read_model(f.folder / "out");
+  EXPECT_EQ(trained_theta(back.geometry), plan.theta());
+  EXPECT_EQ(back.geometry.trained_attention_scale, plan.attention_scale());
+  EXPECT_EQ(back.geometry.train_length, 4096);
+}
+
+TEST(HfExport, SaysWhereInterleavedPairsCannotRun) {
+  ordered_json config = llama_config();
+  config["model_type"] = "glm";
+  const Folder f(config);
+  EXPECT_TRUE(interleaves(f.model));
+  EXPECT_NE(hf_caveat(config, f.model, Dialect::v5).find("--dialect mrrope"), std::string::npos);
+  EXPECT_EQ(hf_caveat(config, f.model, Dialect::mrrope), "");
+  const Folder halves(llama_config());
+  EXPECT_EQ(hf_caveat(llama_config(), halves.model, Dialect::v5), "");
+}
+
 TEST(HfExport, WritesMethodNamesThatReadersKnow) {
   const Folder f(llama_config());
   EXPECT_EQ(native_parameters(f.plan("pi"))["rope_type"], "linear");
@@ -170,9 +199,9 @@ TEST(HfExport, HandlesNestedTextModelsAndTwoKindsOfLayers) {
   EXPECT_EQ(rope["full_attention"]["rope_theta"], 1e6);
   EXPECT_EQ(rope["sliding_attention"], text["rope_parameters"]["sliding_attention"]);
   EXPECT_EQ(config["text_config"]["max_position_embeddings"], 4096);
-  EXPECT_EQ(hf_caveat({{"text_config", text}}, f.model), "");
+  EXPECT_EQ(hf_caveat({{"text_config", text}}, f.model, Dialect::v5), "");
   text.erase("rope_parameters");
-  EXPECT_NE(hf_caveat({{"text_config", text}}, f.model), "");
+  EXPECT_NE(hf_caveat({{"text_config", text}}, f.model, Dialect::v5), "");
   HfOptions v4 = f.options();
   v4.dialect = Dialect::v4;
   v4.replace = true;

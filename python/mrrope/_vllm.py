@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vLLM's plugin for `rope_type: mrrope`: static plans where its longrope cannot run them.
+
+vLLM calls register() when it starts (entry point vllm.general_plugins). From then on a model whose
+config.json says
+
+    "rope_parameters": {"rope_type": "mrrope", "rope_theta": 10000.0,
+                        "factors": [1.0, ...], "attention_factor": 1.1}
+
+rotates by theta / factors, times attention_factor, whether its pairs are halves or interleaved and
+however few elements of a head it rotates. `mrrope export --to hf --dialect mrrope` writes it. Written
+for vLLM 0.26; other rope types go to vLLM unchanged.
+"""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+ROPE_TYPE = "mrrope"
+
+
+def table(base: float, factors: Any, temperature: float, length: int) -> Any:
+    """vLLM's cache: a row per position, the cosines of all pairs and then their sines, in float32.
+
+    The angles are computed in float64: at position 131072 a float32 angle is off by 0.004.
+    """
+    import torch
+
+    pairs = torch.arange(len(factors), dtype=torch.float64)
+    theta = base ** (-pairs / len(factors)) / torch.tensor(factors, dtype=torch.float64)
+    angles = torch.outer(torch.arange(length, dtype=torch.float64), theta)
+    return (torch.cat((angles.cos(), angles.sin()), dim=-1) * temperature).float()
+
+
+def checked(parameters: dict[str, Any], rotary_dim: int) -> tuple[float, tuple[float, ...], float]:
+    """Base, factors and temperature. ValueError, which stops vLLM with its text, if they are wrong."""
+    factors = parameters.get("factors")
+    if not isinstance(factors, (list, tuple)) or len(factors) != rotary_dim // 2:
+        held = len(factors) if isinstance(factors, (list, tuple)) else "no"
+        raise ValueError(f"rope_type {ROPE_TYPE}: {rotary_dim // 2} factors are needed, one for each pair "
+                         f"that is rotated, and config.json has {held}: export the model again with "
+                         "mrrope export --to hf --dialect mrrope")
+    temperature = parameters.get("attention_factor", 1.0)
+    if not all(isinstance(x, (int, float)) and 0 < x < float("inf") for x in (*factors, temperature)):
+        raise ValueError(f"rope_type {ROPE_TYPE}: factors and attention_factor must be positive numbers")
+    if "mrope_section" in parameters:
+        raise ValueError(f"rope_type {ROPE_TYPE} cannot run multi-dimensional positions (mrope_section): "
+                         "name the method instead, mrrope export --native --method yarn")
+    return float(parameters.get("rope_theta", 10000)), tuple(map(float, factors)), float(temperature)
+
+
+def register() -> None:
+    """Teaches vLLM the rope type. Calling it again changes nothing."""
+    from vllm.model_executor.layers import rotary_embedding as layers
+
+    original = layers.get_rope
+    if getattr(original, "mrrope", False):
+        return
+
+    class PlanRotaryEmbedding(layers.RotaryEmbedding):  # type: ignore[misc, name-defined]
+        def __init__(self, *args: Any, factors: tuple[float, ...], temperature: float):
+            self.factors, self.temperature = factors, temperature  # the constructor makes the cache
+            super().__init__(*args)
+
+        def _compute_cos_sin_cache(self) -> Any:
+            # .to(): vLLM builds models under a default device.
+            import torch
+
+            with torch.device("cpu"):
+                made = table(self.base, self.factors, self.temperature, self.max_position_embeddings)
+            return made.to(torch.get_default_device())
+
+    made: dict[Any, Any] = {}
+
+    def get_rope(head_size: int, max_position: int, is_neox_style: bool = True,
+                 rope_parameters: dict[str, Any] | None = None, dtype: Any = None,
+                 *rest: Any, **more: Any) -> Any:
+        parameters = rope_parameters or {}
+        if parameters.get("rope_type") != ROPE_TYPE:
+            return original(head_size, max_position, is_neox_style, rope_parameters, dtype, *rest, **more)
+        import torch
+
+        dtype = dtype or torch.get_default_dtype()
+        rotary_dim = parameters.get("rope_dim") or int(
+            head_size * parameters.get("partial_rotary_factor", 1.0))
+        base, factors, temperature = checked(parameters, rotary_dim)
+        # Layers share one table, as in vLLM.
+        key = (head_size, rotary_dim, max_position, is_neox_style, dtype, base, factors, temperature)
+        if key not in made:
+            made[key] = PlanRotaryEmbedding(head_size, rotary_dim, max_position, base, is_neox_style,
+                                            dtype, factors=factors, temperature=temperature)
+        return made[key]
+
+    get_rope.mrrope = True  # type: ignore[attr-defined]
+    layers.get_rope = get_rope
+    # Model files that were imported before hold the old function under its name.
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("vllm.") and \
+                module.__dict__.get("get_rope") is original:
+            module.get_rope = get_rope  # type: ignore[attr-defined]

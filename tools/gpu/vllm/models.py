@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The models of pack.sh, by their names there."""
+import json
+import pathlib
+import shutil
+import sys
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def plugin(wheels):
+    """A wheel with the plugin for vLLM alone, for a machine that has no wheel of mrrope."""
+    info = "mrrope-0.dist-info"
+    with zipfile.ZipFile(pathlib.Path(wheels) / "mrrope-0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("mrrope/__init__.py", "")
+        wheel.write(ROOT / "python/mrrope/_vllm.py", "mrrope/_vllm.py")
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: mrrope\nVersion: 0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/entry_points.txt",
+                       "[vllm.general_plugins]\nmrrope = mrrope._vllm:register\n")
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+def glm(folder, tiny):
+    """A random GLM: interleaved pairs, half of a head rotated. Its tokens are Tiny's."""
+    import torch
+    from transformers import GlmConfig, GlmForCausalLM
+
+    torch.manual_seed(5)
+    model = GlmForCausalLM(GlmConfig(
+        vocab_size=8192, hidden_size=256, intermediate_size=512, num_hidden_layers=4,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=64, max_position_embeddings=1024,
+        rms_norm_eps=1e-5, attention_bias=False, tie_word_embeddings=False, bos_token_id=0,
+        eos_token_id=1, pad_token_id=3,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}))
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.dim() < 2:
+                weight.fill_(1)
+                continue
+            width = weight.shape[1]
+            size = 2 if "q_proj" in name or "k_proj" in name else 3 if "lm_head" in name else 1
+            if "embed" in name:
+                size = width ** 0.5
+            weight.copy_((torch.randn(weight.shape) * size / width ** 0.5).half().float())
+    model.half().save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(pathlib.Path(tiny) / name, folder)
+
+
+def score_glm(folder, tokens, out):
+    """transformers in float32, as it is and under mrrope.patch(): GLM-none.json and GLM-pro.json."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    import mrrope
+
+    ids = torch.tensor([json.loads(pathlib.Path(tokens).read_text())["tokens"]])
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    for method in ("none", "pro"):
+        if method != "none":
+            mrrope.patch(model, method, ctx="8k")
+        with torch.no_grad():
+            logits = model(ids).logits[0, :-1].double()
+        scores = logits.log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0].tolist()
+        (pathlib.Path(out) / f"glm-{method}.json").write_text(
+            json.dumps({"tokens": ids[0].tolist(), "scores": scores}))
+
+
+def tiny(folder, file):
+    """The checkpoint's float16 numbers as a GGUF in float32."""
+    import gguf
+    import numpy
+    import safetensors.numpy
+    from checkpoints import to_interleaved, write_gguf
+
+    reader = gguf.GGUFReader(ROOT / "models/mrrope-tiny.gguf")
+    weights = safetensors.numpy.load_file(pathlib.Path(folder) / "model.safetensors")
+    parts = {"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+             "attn_output": "self_attn.o_proj", "attn_norm": "input_layernorm",
+             "ffn_norm": "post_attention_layernorm", "ffn_gate": "mlp.gate_proj",
+             "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+    tensors = {}
+    for tensor in reader.tensors:
+        words = tensor.name.split(".")
+        if words[0] == "blk":
+            name = f"model.layers.{words[1]}.{parts[words[2]]}.weight"
+        else:
+            name = {"token_embd": "model.embed_tokens", "output_norm": "model.norm"}[words[0]] + ".weight"
+        data = weights[name].astype(numpy.float32)
+        if words[-2] in ("attn_q", "attn_k"):
+            data = numpy.ascontiguousarray(to_interleaved(data, 128))
+        # The order of rows must be right: the file holds the same numbers with 8 bits.
+        near = gguf.dequantize(tensor.data, tensor.tensor_type)
+        assert abs(near - data).max() < 0.02 * abs(data).max() + 1e-3, tensor.name
+        tensors[tensor.name] = data
+    write_gguf(reader, tensors, file)
+
+
+{"plugin": plugin, "glm": glm, "score-glm": score_glm, "tiny": tiny}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# pack.sh BUNDLE TINY TEXT: what a GPU machine without a network needs to try vLLM (docs/vllm.md), in pieces
+# of 48 MiB. TINY: MrRoPE Tiny as a Hugging Face folder in float16. TEXT: a text of at least 8191 of its
+# tokens. Needs ./run build with score_tokens, uv, and MRROPE_PYTHON with torch, transformers 5 and gguf. The
+# random model of 1 B takes the engine half an hour on two cores.
+set -euo pipefail
+bundle=${1:?usage: pack.sh BUNDLE TINY TEXT} tiny=$(realpath "$2") text=$(realpath "$3")
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+bin=$root/build/release/bin
+python=${MRROPE_PYTHON:-python3}
+export PYTHONPATH=$root/python:$root/tests/python MRROPE_NATIVE=$root/build/release MRROPE_HOME=$root
+mkdir -p "$bundle/kit"/{wheels,models,refs,home/models,home/data}
+cd "$bundle"
+
+# The versions of the day that vLLM was published, less torch and what serving text does not import.
+echo vllm==0.26.0 >vllm.in
+uv pip compile --quiet vllm.in --python-platform x86_64-manylinux_2_35 --python-version 3.12 \
+  --only-binary :all: --exclude-newer 2026-07-28 -o all.txt
+grep -E '^[a-z]' all.txt | grep -vE "^($(tr -s ' \n' '|' <"$here/left_out.txt" | sed 's/|$//'))==" >wanted.txt
+platforms=()
+for tag in 1 2010 2014 _2_5 _2_12 _2_17 _2_24 _2_26 _2_27 _2_28 _2_31 _2_34 _2_35; do
+  platforms+=(--platform "manylinux${tag}_x86_64")
+done
+"$python" -m pip download --quiet --no-deps "${platforms[@]}" --python-version 3.12 --implementation cp \
+  --abi cp312 --abi abi3 --abi none --only-binary=:all: -d kit/wheels -r wanted.txt gguf==0.19.0
+"$python" "$here/models.py" plugin kit/wheels
+
+# Models, and what mrrope says about them.
+"$python" "$here/models.py" glm glm "$tiny"
+"$python" "$here/models.py" tiny "$tiny" tiny.gguf
+"$python" "$here/random_1b.py" 1b 1b.gguf "$root/models/mrrope-tiny.gguf"
+cp "$tiny"/tokenizer*.json 1b/
+for name in tiny glm 1b; do
+  from=$name
+  [ $name != tiny ] || from=$tiny
+  for dialect in v5 mrrope; do
+    "$bin/mrrope" export "$from" --method pro --ctx 8k --to hf --dialect $dialect --copy --force \
+      -o "kit/models/$name-$dialect"
+  done
+done
+rm kit/models/1b-*/model.safetensors # made there
+cp "$text" kit/refs/text.txt
+for name in tiny 1b; do
+  for method in pro none; do
+    "$bin/mrrope" plan $name.gguf --method $method --ctx 8k -o $name-$method.plan.json
+    "$bin/score_tokens" $name.gguf $name-$method.plan.json "$text" 8191 >kit/refs/$name-$method.json
+  done
+done
+"$python" "$here/models.py" score-glm glm kit/refs/tiny-pro.json kit/refs
+cp "$root/models/mrrope-tiny.gguf" kit/home/models/
+cp -r "$root/data/texts" kit/home/data/
+tar -C kit -cf - wheels models refs home | split -b 48m -d -a 3 - vllm.tar.part-
+sha256sum vllm.tar.part-* >vllm.sums
