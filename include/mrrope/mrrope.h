@@ -138,7 +138,7 @@ int mrrope_load(const char* path, char** out);
 int mrrope_inspect(const char* path, int64_t ctx, char** out);
 /* Accepts NULL. */
 void mrrope_text_free(char* text);
-/* The plan of such a text; of a ladder, that of rung number `rung` from 0 on. */
+/* The plan of such a text; of a ladder, that of number `rung` of its list of rungs, from 0 on. */
 int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out);
 
 #ifdef __cplusplus

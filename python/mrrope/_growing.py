@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contexts that grow, in transformers: a forward pass ends where a rung ends, as in mrrope's engine.
 
-Each cache remembers its rung and the positions of its tokens. Before a part of a pass that belongs
-to another rung, the cached keys are turned to it, in place.
+Each cache remembers its place, that is its rung and border, and the positions of its tokens. Before
+a part of a pass that belongs to another place, the cached keys are turned to it, in place.
+
+With a near part (far:NAME) the model itself stays as shipped: new tokens are always near. Only keys
+before the border are turned, to where the queries see them at the distance of docs/near-far.md.
 """
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ from ._library import Error
 from ._plans import Ladder, Plan
 from ._tensors import Turn
 
+Place = tuple[int, int]  # rung and border
+
 _STATE = "_mrrope_state"
 _serials = itertools.count(1)
 
@@ -32,10 +37,11 @@ def can_turn(layer: Any) -> bool:
 
 
 class _State:
-    """What a cache holds: its rung, and the position of every token, one row or one per sequence."""
+    """What a cache holds: its place, and the position of every token, one row or one per sequence."""
 
     def __init__(self, owner: int):
-        self.owner, self.rung, self.count = owner, 0, 0
+        self.owner, self.count = owner, 0
+        self.place: Place = (0, 0)
         self.parts: list[torch.Tensor] = []
 
     def positions(self) -> torch.Tensor:
@@ -62,29 +68,39 @@ def turn_layers(layers: list[torch.Tensor], old: Plan, new: Plan, positions: tor
     ordered = positions.shape[0] == 1 and torch.equal(positions[0], torch.arange(positions.shape[1]))
     turn = Turn(old, new, None if ordered else positions, threads=threads)
     for keys in layers:
-        if keys.requires_grad:
-            raise _refuse("growing contexts do not train: a turn in place has no gradient",
-                          "run the model under torch.no_grad()")
-        if positions.shape[0] not in (1, keys.shape[0]):
-            raise _refuse("the number of sequences in the cache has changed",
-                          "start a new cache: batches with padding cannot be split or repeated")
+        _check_keys(keys, positions)
         if keys.device.type == "cpu" and keys.dtype != torch.float64:
             turn(keys)
         else:
             turn_by_torch(keys, old, new, positions)
 
 
+def _check_keys(keys: torch.Tensor, positions: torch.Tensor) -> None:
+    if keys.requires_grad:
+        raise _refuse("growing contexts do not train: a turn in place has no gradient",
+                      "run the model under torch.no_grad()")
+    if positions.shape[0] not in (1, keys.shape[0]):
+        raise _refuse("the number of sequences in the cache has changed",
+                      "start a new cache: batches with padding cannot be split or repeated")
+
+
 def turn_by_torch(keys: torch.Tensor, old: Plan, new: Plan, positions: torch.Tensor) -> None:
     """The same with torch's own operations, on the device of the keys."""
-    width = old.geometry.rotary_dim
     theta = torch.tensor(new.theta, dtype=torch.float64) - torch.tensor(old.theta,
                                                                         dtype=torch.float64)
-    angles = positions.double()[:, None, :, None] * theta
-    scale = new.attention_scale / old.attention_scale
+    turn_by_angles(keys, old.geometry, positions.double()[..., None] * theta,
+                   new.attention_scale / old.attention_scale)
+
+
+def turn_by_angles(keys: torch.Tensor, geometry: Any, angles: torch.Tensor,
+                   scale: float | torch.Tensor) -> None:
+    """Turns keys [sequence, head, token, element] in place by angles [sequence, token, pair]."""
+    width = geometry.rotary_dim
+    angles = angles[:, None]
     cosines = (angles.cos() * scale).float().to(keys.device)
     sines = (angles.sin() * scale).float().to(keys.device)
     rotated = keys[..., :width]
-    if old.geometry.pairing == "halves":
+    if geometry.pairing == "halves":
         first, second = rotated[..., : width // 2], rotated[..., width // 2:]
     else:
         first, second = rotated[..., 0::2], rotated[..., 1::2]
@@ -136,6 +152,11 @@ class Growing:
         if sorted(lengths) != lengths or (state.count and lengths[0] < past_length(state)):
             raise _refuse("position_ids go back: several texts in one row cannot grow",
                           "give one text per row, or patch a static method")
+        if self.ladder.near is not None and not torch.equal(
+                positions, positions[:1].expand_as(positions)):
+            raise _refuse(f"{self.ladder.method} needs texts of one length: the border of a batch "
+                          "with padding differs from row to row",
+                          'give texts of one length, or patch "elastic:pro"')
         parts = self._parts(lengths)
         if len(parts) == 1:
             self._enter(cache, state, parts[0][0])
@@ -149,7 +170,7 @@ class Growing:
         return self._run_parts(given, named, cache, state, positions, parts, past)
 
     def _run_parts(self, given: dict[str, Any], named: dict[str, Any], cache: Any, state: _State,
-                   positions: torch.Tensor, parts: list[tuple[int, int, int]], past: int) -> Any:
+                   positions: torch.Tensor, parts: list[tuple[Place, int, int]], past: int) -> Any:
         for name, value in named.items():
             if name in ("output_hidden_states", "output_attentions") and value:
                 raise _refuse(f"{name} cannot be given for a pass over the end of a rung",
@@ -163,8 +184,8 @@ class Growing:
         setattr(cache, _STATE, state)
         total = past + positions.shape[1]
         hidden, out = [], None
-        for rung, start, end in parts:
-            self._enter(cache, state, rung)
+        for place, start, end in parts:
+            self._enter(cache, state, place)
             part = dict(given, past_key_values=cache, use_cache=True)
             for name in ("input_ids", "inputs_embeds", "position_ids"):
                 if name in part:
@@ -205,26 +226,46 @@ class Growing:
         state.crop(past)
         return state
 
-    def _parts(self, lengths: list[int]) -> list[tuple[int, int, int]]:
-        """(rung, first, end) of each run of tokens under one plan."""
-        if self.ladder.rung_at(lengths[0]) == self.ladder.rung_at(lengths[-1]):
-            return [(self.ladder.rung_at(lengths[-1]), 0, len(lengths))]
-        rungs = [self.ladder.rung_at(length) for length in lengths]
+    def _place(self, length: int) -> Place:
+        return self.ladder.rung_at(length), self.ladder.border_at(length)
+
+    def _parts(self, lengths: list[int]) -> list[tuple[Place, int, int]]:
+        """(place, first, end) of each run of tokens in one place."""
+        if self._place(lengths[0]) == self._place(lengths[-1]):
+            return [(self._place(lengths[-1]), 0, len(lengths))]
         out, start = [], 0
-        for rung, run in itertools.groupby(rungs):
+        for place, run in itertools.groupby(map(self._place, lengths)):
             count = len(list(run))
-            out.append((rung, start, start + count))
+            out.append((place, start, start + count))
             start += count
         return out
 
-    def _enter(self, cache: Any, state: _State, rung: int) -> None:
-        """Puts the model under a rung, and turns the keys of the cache to it."""
-        if state.rung != rung and state.count > 0:
-            self._turn(cache, state, rung)
-        state.rung = rung
-        self.rotary.use(self.ladder.rungs[rung].plan)
+    def _enter(self, cache: Any, state: _State, place: Place) -> None:
+        """Puts the model under a rung, and turns the keys of the cache to its place."""
+        if state.place != place and state.count > 0:
+            self._turn(cache, state, place)
+        state.place = place
+        self.rotary.use(self.ladder.rungs[0 if self.ladder.near else place[0]].plan)
 
-    def _turn(self, cache: Any, state: _State, rung: int) -> None:
+    def _far(self, place: Place, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Angles [sequence, token, pair] and lengths of keys in a place, against near ones."""
+        rung, border = place
+        plan, shipped = self.ladder.rungs[rung].plan, self.ladder.rungs[0].plan
+        theta, factor = (torch.tensor(numbers, dtype=torch.float64)
+                         for numbers in (shipped.theta, plan.factor))
+        at = positions.double()[..., None]
+        moved = border * (1 - 1 / factor)
+        if bool((factor == factor[0]).all()):
+            moved = (moved + 0.5).floor()  # one factor for all pairs: a whole shift
+        seen = at / factor
+        if self.ladder.method == "self-extend":
+            seen = seen.floor()
+        is_far = at < border
+        longer = (plan.attention_scale / shipped.attention_scale) ** 2
+        return (torch.where(is_far, seen + moved - at, torch.zeros_like(at)) * theta,
+                torch.where(is_far, longer, 1.0)[:, None])
+
+    def _turn(self, cache: Any, state: _State, place: Place) -> None:
         if getattr(cache, "offloading", False):
             raise _refuse("an offloaded cache cannot be turned", "use DynamicCache or StaticCache")
         layers = [cache.layers[index] for index in self.full if index < len(cache.layers)]
@@ -232,12 +273,20 @@ class Growing:
             if not can_turn(layer):
                 raise _refuse(f"keys in a {type(layer).__name__} cannot be turned",
                               "use DynamicCache or StaticCache")
-        old, new = self.ladder.rungs[state.rung].plan, self.ladder.rungs[rung].plan
         positions = state.positions()
+        filled = [layer.keys[:, :, : state.count] for layer in layers
+                  if layer.is_initialized and layer.keys.numel() > 0]
         with torch.no_grad():
-            turn_layers([layer.keys[:, :, : state.count] for layer in layers
-                         if layer.is_initialized and layer.keys.numel() > 0],
-                        old, new, positions, torch.get_num_threads())
+            if self.ladder.near is None:
+                old, new = self.ladder.rungs[state.place[0]].plan, self.ladder.rungs[place[0]].plan
+                turn_layers(filled, old, new, positions, torch.get_num_threads())
+                return
+            before, length_before = self._far(state.place, positions)
+            after, length_after = self._far(place, positions)
+            for keys in filled:
+                _check_keys(keys, positions)
+                turn_by_angles(keys, self.ladder.geometry, after - before,
+                               length_after / length_before)
 
 
 def past_length(state: _State) -> int:

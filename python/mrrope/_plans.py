@@ -85,7 +85,7 @@ class Plan:
 @dataclass(frozen=True)
 class Rung:
     length: int  # tokens: the plan holds up to and including this length
-    plan: Plan
+    plan: Plan  # with a near part that of far keys alone
 
 
 class Ladder:
@@ -99,13 +99,11 @@ class Ladder:
         self.headroom: float = content["headroom"]
         self.longest: int = content["longest"]
         self.near: dict[str, int] | None = content.get("near")
-        self.rungs: list[Rung] = []
-        if self.near is None:
-            name = self.method.partition(":")[2]
-            shared = {"geometry": content["geometry"], "method": name,
-                      "parameters": content["parameters"]}
-            self.rungs = [Rung(rung["length"], Plan({**shared, **rung}, text, i))
-                          for i, rung in enumerate(content["rungs"])]
+        name = self.method.partition(":")[2] or "pi"  # of self-extend
+        shared = {"geometry": content["geometry"], "method": name,
+                  "parameters": content["parameters"]}
+        self.rungs: list[Rung] = [Rung(rung["length"], Plan({**shared, **rung}, text, i))
+                                  for i, rung in enumerate(content["rungs"])]
 
     def rung_at(self, length: int) -> int:
         """The number of the rung for a sequence of this many tokens, from 0 on.
@@ -115,13 +113,23 @@ class Ladder:
         >>> grows.rung_at(4096), grows.rung_at(4097), len(grows.rungs)
         (0, 1, 17)
         """
-        if not self.rungs:
-            raise Error(f"the rungs of {self.method} have a border too, which this module does not "
-                        "list", "use to_dict()")
         if length > self.longest:
             raise Error(f"{length} tokens are more than the {self.longest} of {self.method}",
                         "make a ladder with a larger ctx")
         return bisect.bisect_left([rung.length for rung in self.rungs], length)
+
+    def border_at(self, length: int) -> int:
+        """With a near part: keys at positions before the border are far in a sequence of `length`.
+
+        >>> import mrrope
+        >>> far = mrrope.ladder(mrrope.Geometry(128, 10000, 4096), "far:pi", ctx="16k")
+        >>> far.near, far.border_at(4096), far.border_at(4097), far.border_at(16384)
+        ({'length': 1024, 'step': 1024}, 0, 3072, 15360)
+        """
+        if self.near is None or length <= self.geometry.train_length:
+            return 0
+        step = self.near["step"]
+        return (length - self.near["length"]) // step * step
 
     def to_dict(self) -> dict[str, Any]:
         """What a plan file holds."""
@@ -187,6 +195,13 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is not a number")
+
+
+def plan_or_ladder(model: str | os.PathLike[str] | Geometry, method: str,
+                   ctx: Length | None = None, *, scale: float | None = None, **options: Any
+                   ) -> Plan | Ladder:
+    """What plan() or ladder() gives, whichever the method is ("auto" is either)."""
+    return _make(model, method, ctx, scale, options)
 
 
 def plan(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | None = None, *,

@@ -13,7 +13,7 @@ import tempfile
 from typing import Any
 
 from ._library import Error
-from ._plans import Geometry, Ladder, Length, Plan, inspect, ladder, load, plan
+from ._plans import Geometry, Ladder, Length, Plan, inspect, load, plan, plan_or_ladder
 
 _ATTRIBUTE = "_mrrope_patch"
 _FULL = "full_attention"
@@ -147,8 +147,7 @@ def _wanted(method: Any, ctx: Length | None, geometry: Geometry, options: dict[s
     if not isinstance(method, str):
         raise Error(f"{type(method).__name__} is neither a method nor a plan",
                     'give "pro", "elastic:pro", a plan file or mrrope.plan(...)')
-    make = ladder if ":" in method else plan
-    return make(geometry, method, ctx, **options)
+    return plan_or_ladder(geometry, method, ctx, **options)
 
 
 def _check_layers(model: Any, facts: dict[str, Any]) -> bool:
@@ -215,8 +214,8 @@ def patch(model: Any, method: str | os.PathLike[str] | Plan | Ladder, ctx: Lengt
           **options: Any) -> Plan | Ladder:
     """Puts a loaded causal model of transformers 5 under a plan or a ladder, and returns it.
 
-    `method` is the name of a method ("pro", with ctx), of a growing context ("elastic:pro"), a plan
-    file, a Plan or a Ladder; options are those of plan() and ladder(). Growing contexts leave the
+    `method` is the name of a method ("pro", with ctx), of a growing context ("elastic:pro",
+    "far:pi"), "auto", a plan file, a Plan or a Ladder; options are those of plan() and ladder(). Growing contexts leave the
     model unchanged inside its window and turn the keys of DynamicCache and StaticCache beyond it.
     unpatch() restores the model.
 
@@ -240,9 +239,6 @@ def patch(model: Any, method: str | os.PathLike[str] | Plan | Ladder, ctx: Lengt
         raise _refuse(f"{type(model).__name__} compresses its keys (MLA): the rotated part is not "
                       "where plans expect it", "run the model as GGUF with mrrope")
     wanted = _wanted(method, ctx, geometry, options)
-    if isinstance(wanted, Ladder) and wanted.near is not None:
-        raise _refuse(f"{wanted.method} rotates near and far keys differently, which patch() cannot "
-                      "do in transformers", 'give "elastic:pro", or use mrrope generate and serve')
     if isinstance(wanted, Ladder) and facts["mrope_sections"]:
         raise _refuse("positions of several dimensions (M-RoPE) cannot grow by rungs",
                       'give a static method, e.g. "pro"')

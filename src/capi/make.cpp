@@ -207,11 +207,12 @@ int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out) {
     PlanOrLadder content =
         mrrope::plan_or_ladder_from_json(mrrope::parse_json(checked(text, "text"), "the plan"));
     const auto* ladder = std::get_if<mrrope::Ladder>(&content);
-    const std::int64_t rungs = ladder ? std::int64_t(ladder->rungs().size()) : 1;
+    const auto listed = ladder ? mrrope::listed_rungs(*ladder) : std::vector<mrrope::Rung>();
+    const std::int64_t rungs = ladder ? std::int64_t(listed.size()) : 1;
     if (rung < 0 || rung >= rungs) {
       refuse(cat("there is no rung ", rung), cat("give 0 to ", rungs - 1));
     }
-    if (ladder) return ladder->rungs()[std::size_t(rung)].plan;
+    if (ladder) return listed[std::size_t(rung)].plan;
     return std::get<mrrope::Plan>(std::move(content));
   });
 }

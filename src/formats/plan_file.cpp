@@ -151,18 +151,6 @@ void check_numbers(const json& in, const Plan& plan) {
   }
 }
 
-// With a near part several rungs share a plan.
-std::vector<Rung> last_of_each_plan(const Ladder& ladder) {
-  std::vector<Rung> out;
-  for (const Rung& rung : ladder.rungs()) {
-    const bool same = ladder.near() && !out.empty() && out.back().border > 0 &&
-                      out.back().plan.extension() == rung.plan.extension();
-    if (same) out.pop_back();
-    out.push_back(rung);
-  }
-  return out;
-}
-
 // A request that make_plan() refuses makes the file corrupt, not the command line wrong.
 template <typename Make>
 auto made(Make make) {
@@ -175,6 +163,17 @@ auto made(Make make) {
 }
 
 }  // namespace
+
+std::vector<Rung> listed_rungs(const Ladder& ladder) {
+  std::vector<Rung> out;
+  for (const Rung& rung : ladder.rungs()) {
+    const bool same = ladder.near() && !out.empty() && out.back().border > 0 &&
+                      out.back().plan.extension() == rung.plan.extension();
+    if (same) out.pop_back();
+    out.push_back(rung);
+  }
+  return out;
+}
 
 ordered_json geometry_json(const Geometry& g) {
   ordered_json out = {{"rotary_dim", g.rotary_dim},
@@ -212,7 +211,7 @@ ordered_json ladder_json(const Ladder& ladder) {
   if (ladder.near())
     out["near"] = {{"length", ladder.near()->length}, {"step", ladder.near()->step}};
   out["rungs"] = ordered_json::array();
-  for (const Rung& rung : last_of_each_plan(ladder)) {
+  for (const Rung& rung : listed_rungs(ladder)) {
     ordered_json r;
     r["length"] = rung.length;
     r["scale"] = rung.plan.extension().scale;
@@ -261,7 +260,7 @@ PlanOrLadder plan_or_ladder_from_json(const json& in) {
   Ladder ladder = made([&] { return make_ladder(g, request); });
 
   const json& rungs = member(in, "rungs");
-  const std::vector<Rung> expected = last_of_each_plan(ladder);
+  const std::vector<Rung> expected = listed_rungs(ladder);
   if (!rungs.is_array() || rungs.size() != expected.size()) {
     refuse(cat("\"rungs\" does not hold the ", expected.size(), " rungs of its request"));
   }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "core/context.h"
 
@@ -15,6 +16,10 @@ namespace mrrope {
 nlohmann::ordered_json geometry_json(const Geometry& geometry);
 nlohmann::ordered_json plan_json(const Plan& plan);
 nlohmann::ordered_json ladder_json(const Ladder& ladder);
+
+// The rungs that ladder_json() lists: with a near part several rungs share a plan, and the last of
+// them stands for all.
+std::vector<Rung> listed_rungs(const Ladder& ladder);
 
 // Throw Error (corrupt) naming the key.
 Plan plan_from_json(const nlohmann::json& json);

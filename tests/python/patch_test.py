@@ -57,11 +57,12 @@ def check_equal(score_tokens, work, text, name, lengths):
     window = model.config.max_position_embeddings
     for length in lengths:
         plain = None
-        for method in ("pro", "elastic:pro"):
+        far = ("far:pi", "far:pro", "self-extend") if name == "tiny" else ("far:pi",)
+        for method in ("pro", "elastic:pro", *far):
             wanted = mrrope.patch(model, method, ctx=length)
             path = work / "plan.json"
             # For the GGUF file the same plan in its own pairing.
-            make = mrrope.ladder if ":" in method else mrrope.plan
+            make = mrrope.plan if method == "pro" else mrrope.ladder
             make(file, method, ctx=length).save(path)
             own = json.loads(run(score_tokens, file, path, text, length))
             tokens = own["tokens"]
@@ -86,7 +87,7 @@ def check_inside(work, name):
     model = load(work / name)
     tokens = torch.randint(5, 8000, (2, 900), generator=torch.Generator().manual_seed(1)).tolist()
     before = [logits_of(model, row) for row in tokens]
-    for method in ("elastic:pro", "elastic:uni"):
+    for method in ("elastic:pro", "elastic:uni", "far:pi", "far:pro", "auto"):
         mrrope.patch(model, method, ctx="8k")
         for row, plain in zip(tokens, before):
             assert torch.equal(logits_of(model, row), plain)
@@ -157,6 +158,37 @@ def check_caches(work):
     check_refused_caches(model, row, cache)
     check_generate(model, row)
     mrrope.unpatch(model)
+
+
+def check_far(work):
+    """Near and far: however a text is cut into passes; cropped caches; what is refused."""
+    model = load(work / "llama")
+    row = torch.randint(5, 8000, (1, 1900), generator=torch.Generator().manual_seed(4))
+    for method, options in (("far:pi", {}), ("far:pro", {"near": 128, "near_step": 64}),
+                            ("far:yarn", {"attn_coef": 0.1}), ("self-extend", {})):
+        ladder = mrrope.patch(model, method, ctx="4k", **options)
+        assert len({ladder.border_at(n) for n in range(1, 1901)}) > 3
+        with torch.no_grad():
+            whole = model(row).logits
+            cache = DynamicCache(config=model.config)
+            out = [model(row[:, start:end], past_key_values=cache).logits
+                   for start, end in ((0, 700), (700, 1024), (1024, 1025), (1025, 1500), (1500, 1900))]
+            assert float((torch.cat(out, 1) - whole).abs().max()) < 2e-3, method
+            cache.crop(-450)
+            again = model(row[:, 1450:], past_key_values=cache).logits
+            assert float((again - whole[:, 1450:]).abs().max()) < 1e-2, method
+            both = model(row.repeat(2, 1)).logits
+            assert float((both - whole).abs().max()) < 2e-3, method
+            places = torch.stack([torch.arange(1900), torch.arange(1900) - 5]).clamp(min=0)
+            refused("texts of one length", model, row.repeat(2, 1), position_ids=places)
+        prompt = row[:, :1270]
+        made = {"max_new_tokens": 30, "min_new_tokens": 30, "do_sample": False, "pad_token_id": 0}
+        plain = model.generate(prompt, **made)
+        with torch.no_grad():
+            assert torch.equal(model(plain).logits[:, 1269:-1].argmax(-1), plain[:, 1270:])
+        assert torch.equal(model.generate(prompt, cache_implementation="static",
+                                          disable_compile=True, **made), plain)
+        mrrope.unpatch(model)
 
 
 def check_refused_caches(model, row, padded):
@@ -235,7 +267,6 @@ def check_plans(work):
     mrrope.unpatch(model)
     refused("another model", mrrope.patch, model, mrrope.plan(work / "qwen2.gguf", "pro", ctx="8k"))
     refused("says how far", mrrope.patch, model, path, 4096)
-    refused("near and far", mrrope.patch, model, "far:pi", 4096)
     refused("neither a method", mrrope.patch, model, 7)
     refused("not a length", mrrope.patch, model, "pro", "x")
     refused("not a model of transformers", mrrope.patch, torch.nn.Linear(2, 2), "pro", 4096)
@@ -347,6 +378,7 @@ def main():
     check_longrope(work)
     check_plans(work)
     check_caches(work)
+    check_far(work)
     for name in ("llama", "qwen2", "tiny"):
         check_inside(work, name)
         check_equal(score_tokens, work, text, name, (4096, 8192))
