@@ -60,7 +60,7 @@ def check_requests():
     refused("absent", mrrope.inspect, "/absent")
     refused("not possible", mrrope.inspect, "/absent", ctx=0)
     refused("more than the", ladder(GEOMETRY, "elastic:pi", ctx=128).rung_at, 129)
-    refused("border", ladder(GEOMETRY, "far:pi", ctx=128).rung_at, 1)
+    refused("more than the 128", ladder(GEOMETRY, "far:pi", ctx=128).rung_at, 129)
     refused("cannot write", PRO.save, "/absent/plan.json")
     refused("transformers", mrrope.patch, 7, "pro", 128)  # is missing, or 7 is no model of it
     refused("not patched", mrrope.unpatch, 7)
