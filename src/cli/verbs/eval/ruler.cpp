@@ -73,6 +73,7 @@ void add_eval_ruler(CLI::App& eval) {
       ->add_option("--questions", flags->options.questions,
                    "niah_multikey: keys asked for in each text, which is read once; RULER asks one")
       ->type_name("N")
+      ->check(CLI::Range(std::size_t(1), eval::kMostRulerQuestions))
       ->capture_default_str();
   ruler->add_option("--seed", flags->sample.seed, "Seed of the built-in samples")
       ->type_name("N")

@@ -45,13 +45,12 @@ std::vector<RulerTask> chosen_tasks(const RulerOptions& options) {
 
 void check(const RulerOptions& options) {
   constexpr std::int64_t kMostTokens = 1 << 20;
-  constexpr std::size_t kMostQuestions = 40;  // depths in a text
   if (options.samples < 1) {
     throw Error(ErrorKind::usage, "no sample per task", "give --samples 20");
   }
-  if (options.questions < 1 || options.questions > kMostQuestions) {
+  if (options.questions < 1 || options.questions > kMostRulerQuestions) {
     throw Error(ErrorKind::usage, cat("--questions ", options.questions, " is not possible"),
-                cat("give 1 to ", kMostQuestions));
+                cat("give 1 to ", kMostRulerQuestions));
   }
   if (options.lengths.empty()) {
     throw Error(ErrorKind::usage, "no length given", "give --lengths 4k,8k,16k,32k");

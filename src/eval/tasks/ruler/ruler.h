@@ -20,6 +20,9 @@ namespace mrrope::eval {
 // A score of at least this counts as reaching a length: that of Llama-2-7B-chat at 4K.
 constexpr double kRulerThreshold = 0.856;
 
+// As many as there are depths in a text.
+constexpr std::size_t kMostRulerQuestions = 40;
+
 struct RulerTask {
   std::string name;
   std::string haystack;  // niah: "noise", "essay", "needle"
