@@ -45,6 +45,9 @@ Ladder growing(const Geometry& geometry, const ContextRequest& request, Extensio
   ladder.longest = longest_of(request, name, geometry.train_length, spelling);
   if (parts.has_near_part()) {
     ladder.near = default_near(geometry.train_length);
+    // So far that the border would move too often, it moves by more at a time.
+    ladder.near->step = std::clamp(ladder.longest / kMostBorders + 1, ladder.near->step,
+                                   std::max(ladder.near->step, geometry.train_length / 2));
     ladder.near->floors = parts.growth == Growth::self_extend;
     ladder.near->length = request.near.value_or(ladder.near->length);
     ladder.near->step = request.near_step.value_or(ladder.near->step);
@@ -58,6 +61,9 @@ double times_the_window(const Geometry& geometry, const ContextRequest& request)
   return request.scale.value_or(0);
 }
 
+// The step of a ladder that reaches so many windows in one rung.
+double one_rung(double times) { return std::max(2.0, times); }
+
 }  // namespace
 
 bool is_auto(std::string_view method) { return lower_case(method) == kAuto; }
@@ -69,15 +75,23 @@ ContextRequest resolve_auto(const Geometry& geometry, ContextRequest request) {
     request.method = "none";
     return request;
   }
-  if (geometry.train_length >= kLongWindow) return in_one_rung(geometry, std::move(request));
   request.method = "far:pi";
-  if (!request.headroom) request.headroom = times > 4 ? kFarHeadroom : 1.25;
+  if (times > kFewWindows) return request;
+  // Far keys are drawn together as little as the length allows, so that a model can still tell them
+  // apart. 256 tokens near is the least that was measured.
+  const std::int64_t window = geometry.train_length;
+  const std::int64_t near =
+      std::max<std::int64_t>({1, window / 32, std::min<std::int64_t>(256, window / 4)});
+  if (!request.near) request.near = near;
+  if (!request.near_step) request.near_step = near;
+  if (!request.headroom) request.headroom = 1;
+  if (!request.rung_step) request.rung_step = one_rung(times);
   return request;
 }
 
 ContextRequest in_one_rung(const Geometry& geometry, ContextRequest request) {
   request.method = "elastic:pro";
-  if (!request.rung_step) request.rung_step = std::max(2.0, times_the_window(geometry, request));
+  if (!request.rung_step) request.rung_step = one_rung(times_the_window(geometry, request));
   return request;
 }
 

@@ -32,10 +32,8 @@ enum class Spelling { flags, keys };
 inline constexpr std::string_view kAuto = "auto";
 bool is_auto(std::string_view method);
 
-// From this window on a model reads on beyond it by itself to some extent, and loses more by far
-// tokens that are drawn together than it gains by exact near ones. Between the windows of the
-// models that docs/defaults.md measures.
-inline constexpr std::int64_t kLongWindow = 16384;
+// Up to so many windows `auto` gives far:pi a short near part, no headroom and one rung.
+inline constexpr double kFewWindows = 4;
 
 // The default as a function of the geometry and the length alone: `auto` becomes a method with its
 // settings, as far as the request does not give them. docs/defaults.md has the evidence. Requests

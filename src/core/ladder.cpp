@@ -16,9 +16,6 @@ namespace {
 // whole cache.
 constexpr double kSmallestStep = 1.01;
 
-// Each is a plan of its own.
-constexpr std::int64_t kMostBorders = 4096;
-
 [[noreturn]] void refuse(const std::string& message, const std::string& hint) {
   throw Error(ErrorKind::usage, message, hint);
 }

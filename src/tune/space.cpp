@@ -78,6 +78,22 @@ Point point_of(const Space& space, const Proposal& c) {
   return point;
 }
 
+// What is used where no method is named.
+Proposal the_default(const Space& space) {
+  const ContextRequest request =
+      resolve_auto(space.geometry, {.method = std::string(kAuto), .ctx = space.ctx});
+  Proposal c;
+  c.name = kAuto;
+  c.origin = "published";
+  c.ladder = std::get<Ladder>(make_context(space.geometry, request, Spelling::flags));
+  c.extension.method = c.ladder.rungs().back().plan.extension().method;
+  c.headroom = c.ladder.headroom();
+  c.rung_step = c.ladder.rung_step();
+  c.near = c.ladder.near();
+  finish(space, c);
+  return c;
+}
+
 }  // namespace
 
 double turns_at(const Geometry& geometry, double pair) {
@@ -119,9 +135,11 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
     axis(1, std::min(last, usual.high + 0.6 * width), 2 * pairs, usual.high / 4.0,
          usual.high + width / 8);
     axis(0, 0.15, 0.02, 0, 0.05);
-    axis(1, 3, 0.2, 1.2, 2);
-    axis(1.05, 1.6, 0.08, 1.1, 1.4);
-    axis(1.0 / 16, 0.5, 1.0 / 16, 0.125, 0.375);
+    axis(1, 3, 0.2, 1, 2);
+    // Up to a few windows one rung may be best.
+    const double times = double(ctx) / double(geometry.train_length);
+    axis(1.05, times <= kFewWindows ? std::max(1.6, times) : 1.6, 0.08, 1.1, 1.4);
+    axis(1.0 / 32, 0.5, 1.0 / 16, 1.0 / 32, 0.375);
     return space;
   }
   axis(std::max(0.0, usual.low - width / 2), usual.low + width / 2, pairs, usual.low - width / 8,
@@ -155,6 +173,7 @@ Proposal proposal_at(const Space& space, Point point, const std::string& origin)
     c.near = default_near(space.geometry.train_length);
     c.near->length =
         std::max<std::int64_t>(1, std::llround(point[kNear] * double(space.geometry.train_length)));
+    c.near->step = std::min(c.near->step, c.near->length);
   }
   finish(space, c);
   c.point = std::move(point);
@@ -191,6 +210,11 @@ std::vector<Proposal> published(const Space& space) {
       if (method_row(method).power) c.point = point_of(space, c);
       out.push_back(std::move(c));
     }
+  }
+  if (space.growth == Growth::far) {
+    Proposal c = the_default(space);
+    const auto same = [&](const Proposal& p) { return p.numbers == c.numbers; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(c));
   }
   return out;
 }

@@ -52,7 +52,10 @@ TEST_F(ElasticCommand, IsTheDefaultOfGenerate) {
   const std::string common = "generate " + kModel + " --ctx 1500 -f " + folder_.file("a.txt");
   const CommandResult said = run_command(common + " -n 12 -v --json");
   ASSERT_EQ(said.exit_code, 0) << said.err;
-  EXPECT_TRUE(contains(said.err, "auto: far:pi (headroom 1.25), unchanged up to 1024")) << said.err;
+  EXPECT_TRUE(contains(
+      said.err,
+      "auto: far:pi (headroom 1, rung_step 2, near 256, near_step 256), unchanged up to 1024"))
+      << said.err;
   EXPECT_TRUE(contains(said.err, "rung ")) << said.err;
   const json answer = json::parse(said.out);
   EXPECT_GT(answer["rung"], 0);

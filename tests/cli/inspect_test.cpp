@@ -39,7 +39,7 @@ TEST(InspectCommand, JsonHasTheSameFacts) {
   EXPECT_EQ(j["scale"], 8);
   EXPECT_EQ(j["geometry"]["pairing"], "halves");
   EXPECT_EQ(j["recommended"]["method"], "pro");
-  EXPECT_EQ(j["default"], "far:pi (headroom 1.6)");
+  EXPECT_EQ(j["default"], "far:pi");
 }
 
 TEST(InspectCommand, InsideTheWindowNothingNeedsToChange) {

@@ -50,7 +50,7 @@ class Api(unittest.TestCase):
         self.assertEqual(get("/health"), (200, {"status": "ok"}))
         props = get("/props")[1]
         self.assertEqual((props["context"], props["window"], props["method"], props["total_slots"]),
-                         (CTX, 1024, "far:pi (headroom 1.25)", 4))
+                         (CTX, 1024, "far:pi (headroom 1, rung_step 4, near 256, near_step 256)", 4))
         self.assertGreater(len(props["rungs"]), 4)
         self.assertEqual(props["rungs"][0], {"length": 1024, "scale": 1})
         models = self.server.client().models.list().data

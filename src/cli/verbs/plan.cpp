@@ -111,10 +111,18 @@ std::vector<TextRow> rungs_of(const Ladder& ladder) {
   std::vector<TextRow> table = {
       {"rung", "up to", "scale", "middle", "attention scale", "last factor"}};
   if (ladder.near()) table[0].insert(table[0].begin() + 2, {"border", "shift"});
-  int number = 0;  // people count from 1, files and the API from 0
-  for (const Rung& rung : ladder.rungs()) {
+  constexpr std::size_t kShown = 8;  // at either end; a border that moves makes hundreds of rungs
+  const std::size_t count = ladder.rungs().size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > 2 * kShown + 4 && i == kShown) {
+      table.push_back({"..."});
+      table.back().resize(table[0].size());
+      i = count - kShown;
+    }
+    const Rung& rung = ladder.rungs()[i];
     const Plan& plan = rung.plan;
-    table.push_back({cat(++number), cat(rung.length), fixed(plan.extension().scale, 4),
+    // people count from 1, files and the API from 0
+    table.push_back({cat(i + 1), cat(rung.length), fixed(plan.extension().scale, 4),
                      cat(plan.boundaries().low, "..", plan.boundaries().high),
                      fixed(plan.attention_scale(), 4), fixed(plan.factor().back(), 4)});
     if (ladder.near()) {

@@ -61,19 +61,33 @@ TEST(Context, AutoIsAFunctionOfGeometryAndLength) {
     const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = window};
     return description(resolve_auto(geometry, {.method = "auto", .ctx = ctx}));
   };
-  EXPECT_EQ(described(8192, 32768), "far:pi (headroom 1.25)");
-  EXPECT_EQ(described(8192, 32769), "far:pi (headroom 1.6)");
-  EXPECT_EQ(described(16383, 65532), "far:pi (headroom 1.25)");
-  EXPECT_EQ(described(16384, 65536), "elastic:pro (rung_step 4)");
-  EXPECT_EQ(described(32768, 32769), "elastic:pro (rung_step 2)");
-  for (const std::int64_t ctx : {32769, 100000, 131072, 1 << 20}) {
+  EXPECT_EQ(described(8192, 32768), "far:pi (headroom 1, rung_step 4, near 256, near_step 256)");
+  EXPECT_EQ(described(8192, 32769), "far:pi");
+  EXPECT_EQ(described(32768, 131072),
+            "far:pi (headroom 1, rung_step 4, near 1024, near_step 1024)");
+  EXPECT_EQ(described(1024, 2000), "far:pi (headroom 1, rung_step 2, near 256, near_step 256)");
+  EXPECT_EQ(described(512, 1024), "far:pi (headroom 1, rung_step 2, near 128, near_step 128)");
+  for (const std::int64_t ctx : {32769, 100000, 131072}) {
     const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = 32768};
     const Ladder one =
         std::get<Ladder>(make_context(geometry, {.method = "auto", .ctx = ctx}, Spelling::keys));
-    ASSERT_EQ(one.rungs().size(), 2u) << ctx;
     EXPECT_EQ(one.longest(), ctx);
-    EXPECT_DOUBLE_EQ(one.rungs()[1].plan.extension().scale, double(ctx) / 32768);
+    EXPECT_EQ(one.rungs()[0].plan.extension().scale, 1);
+    const std::int64_t border = one.rungs().back().border;
+    for (std::size_t i = 1; i < one.rungs().size(); ++i) {  // one scale, the least that will do
+      EXPECT_DOUBLE_EQ(one.rungs()[i].plan.extension().scale,
+                       std::max(1.0, double(border) / (32768 - 2048)));
+    }
   }
+}
+
+TEST(Context, TheBorderMovesByMoreWhereItWouldMoveTooOften) {
+  const auto step = [](std::int64_t ctx) {
+    return std::get<Ladder>(made({.method = "far:pi", .ctx = ctx})).near()->step;
+  };
+  EXPECT_EQ(step(8192 * 1023), 2048);
+  EXPECT_EQ(step(8192 * 1500), 3001);
+  EXPECT_EQ(std::get<Ladder>(made({.method = "auto", .ctx = 8192 * 1500})).longest(), 8192 * 1500);
 }
 
 TEST(Context, DescribesAMethodWithItsSettings) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "formats/digest.h"
 #include "mrrope/error.h"
 #include "support/expect_error.h"
 
@@ -54,6 +55,14 @@ TEST(Space, UniAndProAreMembersBitForBit) {
     if (!p.point) continue;
     EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
   }
+}
+
+TEST(Space, WithANearPartTheDefaultMustBeBeatenToo) {
+  const auto all = published(make_space(tiny(), 4096, Growth::far));
+  ASSERT_EQ(all.size(), 9u);
+  EXPECT_EQ(all.back().name, "auto");
+  const PlanOrLadder used = make_context(tiny(), {.method = "auto", .ctx = 4096}, Spelling::keys);
+  EXPECT_EQ(all.back().plan, ladder_digest(std::get<Ladder>(used)));
 }
 
 TEST(Space, WithANearPartSearchesItsLengthToo) {
