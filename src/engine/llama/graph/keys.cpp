@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numbers>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -36,7 +37,7 @@ struct Graph {
   ggml_tensor* ones = nullptr;       // I32: as many positions of 1
   // Per cache.
   std::vector<ggml_tensor*> keys;
-  std::vector<ggml_tensor*> slopes;     // divisors of theta; null: no such step
+  std::vector<ggml_tensor*> slopes;  // divisors of theta; null: no such step, or those of another
   std::vector<ggml_tensor*> constants;  // the same
   std::vector<ggml_tensor*> mixes;
 };
@@ -52,10 +53,11 @@ ggml_tensor* mixed(ggml_context* c, ggml_tensor* rows, ggml_tensor* mix) {
   return ggml_reshape_2d(c, ggml_mul_mat(c, mix, blocks), rows->ne[0], rows->ne[1]);
 }
 
-// lengths: a factor of the keys' length, per cache.
+// Per cache, lengths: a factor of the keys' length; like: the first cache that turns alike. Layers
+// that turn alike share their divisors: each is a copy to the device that a turn waits for.
 Graph build(const std::vector<KeyCache>& caches, const std::vector<std::size_t>& chosen,
             const std::vector<Rotation>& rotations, std::size_t count, Steps steps,
-            const std::vector<float>& lengths) {
+            const std::vector<float>& lengths, const std::vector<std::size_t>& like) {
   constexpr std::size_t kNodesPerCache = 20;
   const std::size_t nodes = kNodesPerCache * chosen.size() + 8;
   Graph g;
@@ -71,6 +73,11 @@ Graph build(const std::vector<KeyCache>& caches, const std::vector<std::size_t>&
   g.rows = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
   if (steps.slopes) g.positions = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
   if (steps.constants) g.ones = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
+  struct Divisors {
+    ggml_tensor* slope = nullptr;
+    ggml_tensor* constant = nullptr;
+  };
+  std::map<std::size_t, Divisors> shared;  // by what they are like
   for (const std::size_t i : chosen) {
     const KeyCache& cache = caches[i];
     const Rotation& r = rotations[cache.rotation];
@@ -84,15 +91,19 @@ Graph build(const std::vector<KeyCache>& caches, const std::vector<std::size_t>&
     ggml_tensor* rows = mixed(c, ggml_get_rows(c, keys, g.rows), mix);
     ggml_tensor* turned = ggml_reshape_3d(c, rows, r.row, cache.heads, n);
     float length = lengths[i];
-    const auto turn = [&](bool wanted, ggml_tensor* positions) -> ggml_tensor* {
+    // Returns the divisors if they are new.
+    const auto turn = [&](bool wanted, ggml_tensor* positions,
+                          ggml_tensor*& divisors) -> ggml_tensor* {
       if (!wanted) return nullptr;
-      ggml_tensor* divisors = input(ggml_new_tensor_1d(c, GGML_TYPE_F32, r.row / 2));
+      const bool fresh = divisors == nullptr;
+      if (fresh) divisors = input(ggml_new_tensor_1d(c, GGML_TYPE_F32, r.row / 2));
       turned = ggml_rope_ext(c, turned, positions, divisors, r.rotary_dim, pairing_mode(r), 0,
                              r.base, 1, 0, std::exchange(length, 1.0F), 0, 0);
-      return divisors;
+      return fresh ? divisors : nullptr;
     };
-    g.slopes.push_back(turn(steps.slopes, g.positions));
-    g.constants.push_back(turn(steps.constants, g.ones));
+    Divisors& divisors = shared[like[i]];
+    g.slopes.push_back(turn(steps.slopes, g.positions, divisors.slope));
+    g.constants.push_back(turn(steps.constants, g.ones, divisors.constant));
     turned = mixed(c, ggml_reshape_2d(c, turned, rows->ne[0], n), mix);
     ggml_build_forward_expand(g.graph, ggml_set_rows(c, keys, turned, g.rows));
     g.keys.push_back(keys);
@@ -123,6 +134,15 @@ std::vector<float> divisors_of(const Rotation& r, const std::vector<double>& ang
     divisors[i] = static_cast<float>(bare / angles[i]);
   }
   return divisors;
+}
+
+// Whether the same edit makes the same of both.
+bool alike(const Rotation& a, const Rotation& b) {
+  const auto parts = [](const Rotation& r) {
+    return std::tie(r.rotary_dim, r.row, r.mode, r.original_length, r.base, r.scale, r.ext,
+                    r.attention, r.beta_fast, r.beta_slow, r.factors, r.still);
+  };
+  return parts(a) == parts(b);
 }
 
 ggml_backend_dev_t device_of(const ggml_tensor* tensor) {
@@ -174,6 +194,9 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
     : caches_(std::move(caches)), rotations_(rotations) {
   for (std::size_t i = 0; i < caches_.size(); ++i) {
     sites_[device_of(caches_[i].tensor)].caches.push_back(i);
+    std::size_t first = 0;
+    while (!alike(rotations_[caches_[first].rotation], rotations_[caches_[i].rotation])) ++first;
+    first_alike_.push_back(first);
   }
   for (auto& [device, site] : sites_) {
     if (device != nullptr) site.backend.reset(ggml_backend_dev_init(device, nullptr));
@@ -183,7 +206,7 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
     }
     set_threads(site.backend.get(), device, threads);
     const Graph g = build(caches_, site.caches, rotations_, 2, {true, true},
-                          std::vector<float>(caches_.size(), 1.0F));
+                          std::vector<float>(caches_.size(), 1.0F), first_alike_);
     for (int i = 0; i < ggml_graph_n_nodes(g.graph); ++i) {
       const ggml_tensor* node = ggml_graph_node(g.graph, i);
       if (ggml_backend_supports_op(site.backend.get(), node)) continue;
@@ -238,6 +261,14 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
       m = static_cast<std::int32_t>(whole_position(to, m) - whole_position(from, m));
     }
   }
+  const auto same_edits = [&](std::size_t a, std::size_t b) {
+    for (const KeyState* state : {&from, &to}) {
+      for (const RotarySetting* setting : {state->near, state->far}) {
+        if (setting != nullptr && setting->edit_of.at(a) != setting->edit_of.at(b)) return false;
+      }
+    }
+    return true;
+  };
   std::vector<Turn> turns(caches_.size());
   bool moves = false;
   std::size_t row = 1;
@@ -245,6 +276,13 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
     const std::size_t index = caches_[n].rotation;
     const Rotation& r = rotations_[index];
     Turn& turn = turns[n];
+    row = std::max(row, static_cast<std::size_t>(caches_[n].tensor->ne[0]));
+    if (const std::size_t first_n = first_alike_[n];
+        first_n < n && same_edits(caches_[first_n].rotation, index)) {
+      turn = turns[first_n];
+      continue;
+    }
+    turn.like = n;
     turn.slope.assign(static_cast<std::size_t>(r.rotary_dim / 2), 0);
     turn.constant = turn.slope;
     const auto add = [&](const KeyState& state, double sign) -> double {
@@ -275,7 +313,6 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
     // Floats keep few digits of many turns.
     for (double& angle : turn.constant) angle = std::remainder(angle, 2 * std::numbers::pi);
     moves = moves || turn.moves();
-    row = std::max(row, static_cast<std::size_t>(caches_[n].tensor->ne[0]));
   }
   if (!moves) return;
   const auto most =
@@ -293,15 +330,17 @@ void KeyTurner::turn_some(Site& site, std::span<const std::int32_t> cells,
                           std::span<const std::int32_t> positions, const std::vector<Turn>& turns) {
   Steps steps;
   std::vector<float> lengths;
+  std::vector<std::size_t> like;
   for (const Turn& turn : turns) {
     const auto moves = [](double angle) { return angle != 0; };
     steps.slopes = steps.slopes || std::any_of(turn.slope.begin(), turn.slope.end(), moves);
     steps.constants =
         steps.constants || std::any_of(turn.constant.begin(), turn.constant.end(), moves);
     lengths.push_back(static_cast<float>(turn.length));
+    like.push_back(turn.like);
   }
   if (!steps.slopes && !steps.constants) steps.constants = true;  // only the length changes
-  const Graph g = build(caches_, site.caches, rotations_, cells.size(), steps, lengths);
+  const Graph g = build(caches_, site.caches, rotations_, cells.size(), steps, lengths, like);
   for (std::size_t n = 0; n < site.caches.size(); ++n) {
     ggml_tensor* cache = caches_[site.caches[n]].tensor;
     if (ggml_backend_tensor_alloc(cache->buffer, g.keys[n], cache->data) != GGML_STATUS_SUCCESS) {

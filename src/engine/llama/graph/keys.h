@@ -89,6 +89,7 @@ class KeyTurner {
     std::vector<double> slope;
     std::vector<double> constant;
     double length = 1;
+    std::size_t like = 0;  // the first cache with the same turn
     bool moves() const;
   };
   void turn_range(std::span<const std::int32_t> cells, std::int64_t first, std::int64_t end,
@@ -97,6 +98,7 @@ class KeyTurner {
                  std::span<const std::int32_t> positions, const std::vector<Turn>& turns);
 
   std::vector<KeyCache> caches_;
+  std::vector<std::size_t> first_alike_;  // per cache: the first one whose rotation is alike
   const std::vector<Rotation>& rotations_;
   std::map<ggml_backend_dev_t, Site> sites_;
 };
