@@ -33,6 +33,17 @@ TEST(TheoryCommand, Bound) {
   EXPECT_GT(j["least_base"].get<double>(), 10000);
 }
 
+// docs/near-far.md shows the second picture of this command.
+TEST(TheoryCommand, DrawsThePictureOfNearAndFar) {
+  const TempFolder temp;
+  const CommandResult r =
+      run_command("theory distance llama2 --ctx 12k --methods pro,elastic:pro,far:pi --svg " +
+                  temp.file("distance.svg"));
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(read_file(temp / "distance-2.svg"),
+            read_file(std::string(MRROPE_GOLDEN_DIR) + "/../../docs/pictures/near-far.svg"));
+}
+
 TEST(TheoryCommand, FactorsOfThePapersFigure) {
   const json j = json_of("theory factors llama2 --methods yarn,yarn-rotations,uni,pro");
   ASSERT_EQ(j["plans"].size(), 8u);  // scales 16 and 4
