@@ -64,6 +64,11 @@ class Ladder {
   // Far keys keep their rotation while the scale does, and queries are shifted: all pairs share a
   // factor.
   bool shifts() const noexcept { return shifts_; }
+  // Whether sequences on these rungs can be computed together: with a near part queries and new
+  // keys are rotated as shipped on all of them, each for its own shifted position.
+  bool together(std::size_t rung, std::size_t other) const noexcept {
+    return rung == other || near_.has_value();
+  }
 
  private:
   friend Ladder make_ladder(const Geometry&, const LadderRequest&);

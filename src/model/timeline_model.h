@@ -149,10 +149,10 @@ class TimelineModel : public Tokenizer {
   virtual std::size_t batch() const = 0;
 
   // Reads the tokens of several timelines, no two the same, in one computation where the engine
-  // can: batch() tokens in all, and every timeline begins and ends on one and the same rung. The
-  // observer sees, per reading, the logits after its last token, when that timeline has read its
-  // tokens: it may end the timeline or free the tokens. Throws as append(); the timelines are then
-  // as before, unless a key could not be turned.
+  // can: batch() tokens in all, and every timeline begins and ends on one rung, all on the same or
+  // on rungs that go together (Ladder::together). The observer sees, per reading, the logits after
+  // its last token, when that timeline has read its tokens: it may end the timeline or free the
+  // tokens. Throws as append(); the timelines are then as before, unless a key could not be turned.
   virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) = 0;
 
   // One that save() wrote while its keys were on `rung` of the same ladder. Throws Error: corrupt,

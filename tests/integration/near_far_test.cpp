@@ -295,6 +295,34 @@ TEST_P(Forms, TimelinesOnOneRungAreReadTogether) {
   }
 }
 
+// The first inside the window, the others at borders of their own.
+TEST_P(Forms, TimelinesOnDifferentRungsAreReadTogether) {
+  for (const bool unified : {true, false}) {
+    LocalOptions options = small();
+    options.unified = unified;
+    options.timelines = 3;
+    const auto model = open(options);
+    const Rows whole = [&] { return observe(*model->timeline(), tokens_); }();
+    const std::size_t lengths[] = {40, 120, 200};
+    std::vector<std::unique_ptr<Timeline>> timelines;
+    std::vector<Reading> readings;
+    for (const std::size_t length : lengths) {
+      timelines.push_back(model->timeline());
+      timelines.back()->append(std::span(tokens_).first(length));
+      readings.push_back({timelines.back().get(), std::span(tokens_).subspan(length, 1)});
+    }
+    EXPECT_EQ(timelines[0]->rung(), 0u);
+    EXPECT_LT(timelines[1]->rung(), timelines[2]->rung());
+    std::vector<std::vector<float>> rows(3);
+    model->read_together(readings, [&](std::size_t i, std::span<const float> row) {
+      rows[i].assign(row.begin(), row.end());
+    });
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_LE(largest_difference(rows[i], whole[lengths[i]]), kNoise) << lengths[i];
+    }
+  }
+}
+
 // What a turn rounds adds up over the turns that a key gets on its way. Twice what was measured;
 // the logits of this model have a spread of 1.
 TEST_P(Forms, RoundedKeysStayNearTheReference) {

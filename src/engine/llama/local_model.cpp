@@ -70,7 +70,6 @@ void LocalModel::use(const Ladder& ladder) {
     RotarySetting setting =
         make_setting(injector_->rotations(), own, two_lists,
                      ladder.elastic() ? Temperature::on_queries : Temperature::on_both);
-    setting.shift = static_cast<std::int32_t>(rung.shift);
     injector_->add(std::move(setting));
     if (ladder.near()) {
       far_.push_back(
@@ -331,11 +330,17 @@ void LocalModel::give_back(llama_seq_id sequence) { free_sequences_.push_back(se
 void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wanted) {
   tokens_.clear();
   positions_.clear();
+  rotated_positions_.clear();
   sequences_.clear();
+  bool shifted = false;
   for (const Chunk& chunk : chunks) {
+    const std::int64_t shift = ladder_ ? ladder_->rungs().at(chunk.rung).shift : 0;
+    shifted = shifted || shift != 0;
     tokens_.insert(tokens_.end(), chunk.tokens.begin(), chunk.tokens.end());
     for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
-      positions_.push_back(static_cast<llama_pos>(chunk.position + static_cast<std::int64_t>(i)));
+      const std::int64_t position = chunk.position + static_cast<std::int64_t>(i);
+      positions_.push_back(static_cast<llama_pos>(position));
+      rotated_positions_.push_back(static_cast<std::int32_t>(position - shift));
     }
     sequences_.resize(tokens_.size(), chunk.sequence);
   }
@@ -361,7 +366,7 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
   take_llama_log();
   // The positions of the decode before must have been read.
   if (ladder_ && ladder_->shifts()) llama_synchronize(context_.get());
-  injector_->begin(chunks.front().rung, positions_);
+  injector_->begin(chunks.front().rung, rotated_positions_, shifted);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
     throw Error(ErrorKind::usage,
@@ -390,7 +395,8 @@ void LocalModel::read_together(std::span<const Reading> readings, const LogitObs
     auto& timeline = static_cast<LocalTimeline&>(*reading.timeline);
     chunks.push_back(timeline.begin_shared(reading.tokens));
     count += reading.tokens.size();
-    if (chunks.back().rung != chunks.front().rung || count > batch()) {
+    const bool together = !ladder_ || ladder_->together(chunks.front().rung, chunks.back().rung);
+    if (!together || count > batch()) {
       throw Error(
           ErrorKind::usage,
           cat("timelines on rungs ", chunks.front().rung + 1, " and ", chunks.back().rung + 1, ", ",

@@ -60,7 +60,7 @@ class LocalModel final : public TimelineModel {
     std::int64_t position;
     std::size_t rung;
   };
-  // Computes chunks of different timelines, all on one rung and at most ubatch() tokens together,
+  // Computes chunks of different timelines, on rungs that go together and at most ubatch() tokens,
   // numbered from the first token of the first chunk. wanted[i]: the logits that follow token i are
   // kept: row(i) returns them until the next call. Throws Error: usage (the cache is
   // full), failed.
@@ -152,6 +152,7 @@ class LocalModel final : public TimelineModel {
   // The batch being decoded.
   std::vector<Token> tokens_;
   std::vector<llama_pos> positions_;
+  std::vector<std::int32_t> rotated_positions_;
   std::vector<int32_t> sequence_counts_;
   std::vector<llama_seq_id> sequences_;
   std::vector<llama_seq_id*> sequence_lists_;

@@ -295,23 +295,28 @@ std::size_t Scheduler::chunk_of(const Slot& slot, std::size_t most) const {
 
 void Scheduler::round() {
   ++round_;
-  std::map<std::size_t, std::vector<Slot*>> writers;  // by rung
+  // By rung; those on rungs that go together under the first one of them.
+  std::map<std::size_t, std::vector<Slot*>> writers;
+  const auto group_of = [&](const Slot& slot) {
+    const std::size_t rung = rung_of(slot);
+    return ladder_.together(0, rung) ? 0 : rung;
+  };
   std::vector<Slot*> readers;
   for (Slot& slot : slots_) {
     if (!slot.answer || slot.leader != nullptr || slot.put_off) continue;
     if (slot.next) {
-      writers[rung_of(slot)].push_back(&slot);
+      writers[group_of(slot)].push_back(&slot);
     } else {
       readers.push_back(&slot);
     }
   }
-  // The slot that has waited longest reads, and with it those on the same rung.
+  // The slot that has waited longest reads, and with it those of its group.
   std::stable_sort(readers.begin(), readers.end(),
                    [](const Slot* a, const Slot* b) { return a->served < b->served; });
-  std::optional<std::size_t> reading;  // on this rung
+  std::optional<std::size_t> reading;  // this group
   if (!readers.empty()) {
-    reading = rung_of(*readers.front());
-    std::erase_if(readers, [&](const Slot* slot) { return rung_of(*slot) != *reading; });
+    reading = group_of(*readers.front());
+    std::erase_if(readers, [&](const Slot* slot) { return group_of(*slot) != *reading; });
     writers[*reading];
   }
   if (limits_.deterministic) return compute_apart(writers, readers);
@@ -324,8 +329,8 @@ void Scheduler::round() {
     for (const auto& entry : writers) writing += entry.second.size();
     while (share > 1 && !make_room(writing + share)) share = share / 2;
   }
-  for (auto& [rung, slots] : writers) {
-    const bool here = rung == reading;
+  for (auto& [group, slots] : writers) {
+    const bool here = group == reading;
     const std::size_t most = model_.batch();
     for (std::size_t first = 0; first < slots.size() || (here && first == 0); first += most) {
       const auto from = slots.begin() + static_cast<std::ptrdiff_t>(first);

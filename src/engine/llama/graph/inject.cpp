@@ -347,9 +347,10 @@ void Injector::clear() {
   for (auto& entry : divisors_) entry.second.current = false;
 }
 
-void Injector::begin(std::size_t setting, std::span<const std::int32_t> positions) {
+void Injector::begin(std::size_t setting, std::span<const std::int32_t> positions, bool shifted) {
   setting_ = setting;
   batch_positions_.assign(positions.begin(), positions.end());
+  shifted_ = shifted;
   ++decodes_;
   seen_ = 0;
   failure_.clear();
@@ -404,7 +405,7 @@ void Injector::visit(ggml_tensor* node) {
   const ggml_backend_buffer_t buffer = node->view_src ? node->view_src->buffer : node->buffer;
   const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(buffer);
   const bool moved = std::strcmp(node->src[1]->name, kOurPositions) == 0;
-  if (setting.shift != 0 || moved) {
+  if (shifted_ || moved) {
     node->src[1] = positions(static_cast<std::size_t>(node->src[1]->ne[0]), type);
   }
   const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
@@ -479,10 +480,9 @@ ggml_tensor* Injector::positions(std::size_t count, ggml_backend_buffer_type_t t
   }
   if (p.decode != decodes_) {
     std::vector<std::int32_t> values(count, 0);
-    const std::int32_t shift = settings_.at(setting_).shift;
     const std::size_t sections = count == tokens ? 1 : kPositions - 1;
     for (std::size_t i = 0; i < sections * tokens; ++i) {
-      values[i] = batch_positions_[i % tokens] - shift;
+      values[i] = batch_positions_[i % tokens];
     }
     ggml_backend_tensor_set(p.tensor, values.data(), 0, count * sizeof(std::int32_t));
     p.decode = decodes_;

@@ -73,7 +73,6 @@ struct RotaryEdit {
 struct RotarySetting {
   std::vector<std::size_t> edit_of;  // per rotation: index into edits, or kNoEdit
   std::vector<RotaryEdit> edits;
-  std::int32_t shift = 0;  // edited nodes rotate for position - shift; libllama's own stay
 };
 inline constexpr std::size_t kNoEdit = static_cast<std::size_t>(-1);  // plans do not apply here
 
@@ -108,8 +107,9 @@ class Injector {
   void clear();
   const RotarySetting& setting(std::size_t number) const { return settings_.at(number); }
 
-  // positions: of the tokens of this decode.
-  void begin(std::size_t setting, std::span<const std::int32_t> positions);
+  // positions: what edited nodes rotate the tokens of this decode for. shifted: these are not
+  // libllama's own, which stay as they are.
+  void begin(std::size_t setting, std::span<const std::int32_t> positions, bool shifted);
   // Throws Error (failed) unless the decode showed exactly the rotations of the probe.
   void finish();
 
@@ -132,7 +132,7 @@ class Injector {
     bool current = false;  // has the factors of the present settings
   };
 
-  // Where a shifted setting keeps its positions.
+  // Where shifted positions are kept.
   struct Positions {
     LlamaPtr<ggml_context> context;
     LlamaPtr<ggml_backend_buffer> buffer;
@@ -154,6 +154,7 @@ class Injector {
   std::map<std::tuple<std::size_t, std::size_t, ggml_backend_buffer_type_t>, Divisors> divisors_;
   std::map<std::pair<std::size_t, ggml_backend_buffer_type_t>, Positions> positions_;
   std::vector<std::int32_t> batch_positions_;
+  bool shifted_ = false;
   std::size_t decodes_ = 0;
   std::size_t setting_ = 0;
   std::size_t seen_ = 0;

@@ -156,7 +156,7 @@ std::vector<RotatedPair> PairReader::read(const Plan& plan, std::span<const Pair
     const auto count = int(std::min(step, tokens - begin));
     watch.begin = begin;
     watch.next = 0;
-    injector.begin(0, {});
+    injector.begin(0, {}, false);
     const int code =
         llama_decode(context.get(), llama_batch_get_one(loaded.text.data() + begin, count));
     if (code != 0 || !watch.failure.empty()) {
