@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several conversations over one model. One thread owns the model and all timelines: the one that
-// calls work(). In every round each answer being written gains one token, in one computation those on
-// rungs that go together; prompts are read in between, in chunks, in turn.
+// calls work(). In every round each answer being written gains one token, in one computation those
+// on rungs that go together; prompts are read in between, in chunks, in turn.
 //
 // A slot keeps its timeline when its answer is complete. The next prompt with the same prefix goes
 // to that slot, and only the rest is computed. A prefix that another conversation holds, or is

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <thread>
 
+#include "core/context.h"
 #include "serve/api/request.h"
 #include "support/scripted.h"
 #include "unit/serve/schedule/finish.h"
@@ -21,17 +23,23 @@ class UnhurriedModel : public ScriptedModel {
   using ScriptedModel::ScriptedModel;
   void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
     if (unhurried) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::set<std::size_t> rungs;
+    for (const Reading& r : readings) rungs.insert(r.timeline->rung());
+    most_rungs = std::max<std::size_t>(most_rungs, rungs.size());
     ScriptedModel::read_together(readings, observer);
   }
   bool ends_text(Token token) const override {
     return !unhurried && ScriptedModel::ends_text(token);
   }
   std::atomic<bool> unhurried = false;
+  std::atomic<std::size_t> most_rungs = 0;  // of the timelines of one computation
 };
 
 struct Trial {
   explicit Trial(int slots = 3, int queue = 64, const ScriptedOptions& options = {})
-      : model(options), ladder(growing(model.facts().geometry, kContext)) {
+      : Trial(slots, queue, options, growing(ScriptedModel(options).facts().geometry, kContext)) {}
+  Trial(int slots, int queue, const ScriptedOptions& options, Ladder context)
+      : model(options), ladder(std::move(context)) {
     model.use(ladder);
     scheduler = std::make_unique<Scheduler>(model, ladder, SchedulerLimits{slots, queue, kContext});
     worker = std::thread([this] { scheduler->work(); });
@@ -95,6 +103,24 @@ TEST(Scheduler, ParallelAnswersEqualSingleAnswers) {
   EXPECT_EQ(counts.slots_busy, 0);
   EXPECT_EQ(counts.queued, 0);
   EXPECT_LT(counts.computations, alone.scheduler->counts().computations);
+}
+
+TEST(Scheduler, RungsThatGoTogetherAreComputedTogether) {
+  const Geometry geometry = ScriptedModel(ScriptedOptions{}).facts().geometry;
+  const ContextRequest far{.method = "far:pi", .ctx = kContext};
+  Trial near(3, 64, {}, std::get<Ladder>(make_context(geometry, far, Spelling::keys)));
+  Trial elastic(3);
+  for (Trial* trial : {&near, &elastic}) {
+    trial->model.unhurried = true;
+    std::vector<std::shared_ptr<Answer>> answers;
+    for (const int length : {20, 200, 400}) {
+      answers.push_back(
+          trial->scheduler->submit(job(trial->model, std::string(std::size_t(length), 'a'), 60)));
+    }
+    for (const auto& answer : answers) finish(*answer);
+  }
+  EXPECT_GT(near.model.most_rungs, 1u);
+  EXPECT_EQ(elastic.model.most_rungs, 1u);
 }
 
 // What a separate timeline writes, without a scheduler.
