@@ -12,8 +12,8 @@
 
 namespace mrrope::cli {
 
-// The largest number of samples, documents or positions that a flag takes. (CLI11 reads a negative number
-// into an unsigned one without a word, so every such flag has a range.)
+// The largest number of samples, documents or positions that a flag takes. (CLI11 reads a negative
+// number into an unsigned one without a word, so every such flag has a range.)
 constexpr int kMostCounted = 1 << 24;
 
 // "4096", "128k" (131072), "1m" (1048576). Throws Error (usage).
