@@ -73,72 +73,8 @@ function(mrrope_add_llama)
   set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
   add_subdirectory("${MRROPE_LLAMA_SOURCE}" "${PROJECT_BINARY_DIR}/llama.cpp"
                    EXCLUDE_FROM_ALL SYSTEM)
+  add_subdirectory("${PROJECT_SOURCE_DIR}/cmake/llama" "${PROJECT_BINARY_DIR}/llama_parts")
 endfunction()
 mrrope_add_llama()
 
-# Most of a first build is llama.cpp, and most of that is the same headers and templates again and again.
-# So its sources are compiled many at once, in groups whose names do not collide. What computes (ggml, the
-# caches, the graph, the vocabulary, the samplers) keeps its flags; what describes models, reads files and
-# parses answers is compiled at -O1, where g++ needs one more switch to contract floats as at -O3.
-set(light -O1)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  list(APPEND light -fexpensive-optimizations)
-endif()
-
-# mrrope_llama_part(NAME KIND SOURCE...): a library of sources of llama.cpp at -O1.
-function(mrrope_llama_part name kind)
-  add_library(${name} ${kind} EXCLUDE_FROM_ALL ${ARGN})
-  target_compile_options(${name} PRIVATE -w ${light} -g0 -DNDEBUG
-                         -fmacro-prefix-map=${MRROPE_LLAMA_SOURCE}=llama.cpp)
-  target_link_libraries(${name} PRIVATE ggml)
-  set_target_properties(${name} PROPERTIES CXX_STANDARD 17 UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 40)
-endfunction()
-
-# libllama in groups; the builders of its models apart, and quantisation, which only a test uses.
-get_target_property(sources llama SOURCES)
-set(models ${sources})
-list(FILTER models INCLUDE REGEX "/models/")
-# The loader comes first: it specialises templates that the others use.
-list(PREPEND models llama-model-loader.cpp llama-model.cpp llama-model-saver.cpp llama-arch.cpp
-     llama-adapter.cpp)
-list(REMOVE_ITEM sources ${models} llama-quant.cpp)
-foreach(source ${sources})
-  set(group context)
-  if(source MATCHES "llama-(kv-cache|memory)")
-    set(group caches)
-  elseif(source MATCHES "llama-(vocab|grammar|sampler|chat)|unicode")
-    set(group words)
-  endif()
-  set_source_files_properties("${MRROPE_LLAMA_SOURCE}/src/${source}" TARGET_DIRECTORY llama PROPERTIES
-                              UNITY_GROUP ${group} SKIP_UNITY_BUILD_INCLUSION OFF)
-endforeach()
-set_target_properties(llama PROPERTIES SOURCES "${sources}" UNITY_BUILD_MODE GROUP)
-list(TRANSFORM models PREPEND "${MRROPE_LLAMA_SOURCE}/src/" REGEX "^[^/]")
-mrrope_llama_part(llama_models OBJECT ${models})
-target_sources(llama PRIVATE $<TARGET_OBJECTS:llama_models>)
-mrrope_llama_part(llama_quant STATIC "${MRROPE_LLAMA_SOURCE}/src/llama-quant.cpp")
-foreach(part llama_models llama_quant)
-  target_include_directories(${part} PRIVATE $<TARGET_PROPERTY:llama,INCLUDE_DIRECTORIES>)
-endforeach()
-
-# The common library without what only command lines, downloads and tools use.
-get_target_property(sources llama-common SOURCES)
-list(FILTER sources EXCLUDE REGEX
-     "^(arg|console|debug|download|hf-cache|imatrix-loader|preset|subproc)\\.")
-list(FILTER sources INCLUDE REGEX "\\.cpp$")
-list(TRANSFORM sources PREPEND "${MRROPE_LLAMA_SOURCE}/common/" REGEX "^[^/]")
-mrrope_llama_part(llama_chat STATIC ${sources})
-set_target_properties(llama_chat PROPERTIES UNITY_BUILD_BATCH_SIZE 20)
-set(alone ${sources})  # they specialise templates that others have used by then
-list(FILTER alone INCLUDE REGEX "/(json|value)\\.cpp$")
-set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-target_include_directories(llama_chat SYSTEM PUBLIC ${MRROPE_LLAMA_SOURCE}/common)
-target_link_libraries(llama_chat PUBLIC llama llama-common-base vendor::nlohmann vendor::sheredom)
-
-target_compile_options(cpp-httplib PRIVATE -O1)
-target_compile_options(ggml-rpc PRIVATE ${light})
-foreach(source gguf ggml-backend-meta ggml-opt)
-  set_source_files_properties("${MRROPE_LLAMA_SOURCE}/ggml/src/${source}.cpp" TARGET_DIRECTORY ggml-base
-                              PROPERTIES COMPILE_OPTIONS "${light}")
-endforeach()
 message(STATUS "llama.cpp ${MRROPE_LLAMA_VERSION}: ${MRROPE_LLAMA_SOURCE}")

@@ -98,6 +98,12 @@ TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {
   EXPECT_EQ(ppl("--ctx 256 --method none,none").exit_code, 2);     // one name twice
   EXPECT_EQ(ppl("--ctx 256 --method none -ctk q9").exit_code, 2);  // no such type
   EXPECT_EQ(ppl("--ctx 256 --method none -ub 0").exit_code, 2);
+  for (const char* task : {"ppl", "needle", "ruler", "infinitebench", "longbench-v2"}) {
+    const CommandResult r =
+        run_command(std::string("eval ") + task + " " + kModel + " --samples -3");
+    EXPECT_EQ(r.exit_code, 2) << task;
+    EXPECT_TRUE(contains(r.err, "-3 not in range") && contains(r.err, "16777216")) << r.err;
+  }
   EXPECT_EQ(ppl("--ctx 256 --method none -o /proc/nowhere").exit_code, 1);
   EXPECT_EQ(run_command("eval ppl " + kModel + " --ctx 256 --text /absent").exit_code, 1);
   EXPECT_EQ(run_command("eval ppl " + folder_.file("a.txt") + " --ctx 256").exit_code, 4);

@@ -3,8 +3,8 @@
 
 serve_test.py MRROPE MODEL.gguf [REQUESTS [SOAK_SECONDS]]
 
-REQUESTS: how many the load test sends, 32 at a time (default 120). SOAK_SECONDS: how long the same
-load goes on after that (default 0).
+REQUESTS: how many the load test sends, 32 at a time (default 120); if given, nothing else is tested.
+SOAK_SECONDS: how long the same load goes on after that (default 0).
 """
 import collections
 import concurrent.futures
@@ -487,4 +487,4 @@ class Load(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], "-v"])
+    unittest.main(argv=[sys.argv[0], "-v"], defaultTest="Load" if len(sys.argv) > 3 else None)

@@ -8,6 +8,7 @@ TESTS is tools/server/tests in llama.cpp's source. llama_server.py stands in for
 start. Fails unless every test in must_pass.txt passes on mrrope serve, and every test that passes on
 llama-server with this model is either there or in other.txt, under the reason why it is not.
 """
+import concurrent.futures
 import os
 import pathlib
 import socket
@@ -62,7 +63,7 @@ def free_port():
 def run(server, chosen, folder):
     """The outcome of each test: passed, failed or skipped."""
     results = pathlib.Path(folder) / "results.xml"
-    results.unlink(missing_ok=True)
+    results.parent.mkdir()
     environment = dict(os.environ, SUITE_SERVER=server, SUITE_MODEL=MODEL, SUITE_FOLDER=folder,
                        LLAMA_SERVER_BIN_PATH=str(HERE / "llama_server.py"), PORT=str(free_port()),
                        PYTHONDONTWRITEBYTECODE="1")
@@ -86,8 +87,10 @@ def main():
     wanted, others = must_pass(), reasons()
     counted = files(others)
     with tempfile.TemporaryDirectory() as folder:
-        ours, said = run(MRROPE, wanted, folder)
-        theirs, _ = run(LLAMA_SERVER, counted, folder)
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # both at once, each in a folder of its own
+            first = pool.submit(run, MRROPE, wanted, f"{folder}/mrrope")
+            second = pool.submit(run, LLAMA_SERVER, counted, f"{folder}/llama")
+            (ours, said), (theirs, _) = first.result(), second.result()
     bad = [f"{name}: {ours.get(name, 'gone')} on mrrope serve" for name in wanted
            if ours.get(name) != "passed"]
     bad += [f"{name}: passes on llama-server; it belongs in must_pass.txt or, with a reason, in other.txt"

@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARCHIVES = [
     (r"src/libmrrope[a-z_]*\.a$", ""),
     (r"llama\.cpp/vendor/cpp-httplib/", "cpp-httplib"),
-    (r"llama\.cpp/|^libllama_chat\.a$", "llama.cpp"),
+    (r"llama\.cpp/|^llama_parts/", "llama.cpp"),
     (r"/libpthread\.a$", "glibc"),
 ]
 HEADERS = [

@@ -12,6 +12,10 @@
 
 namespace mrrope::cli {
 
+// The largest number of samples, documents or positions that a flag takes. (CLI11 reads a negative
+// number into an unsigned one without a word, so every such flag has a range.)
+constexpr int kMostCounted = 1 << 24;
+
 // "4096", "128k" (131072), "1m" (1048576). Throws Error (usage).
 std::int64_t parse_length(const std::string& text);
 // "1,1.5,2", or @FILE with a JSON list; flag is for the message. Throws Error (usage).

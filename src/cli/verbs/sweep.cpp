@@ -139,7 +139,7 @@ void add_sweep(CLI::App& app) {
       ->type_name("C..D");
   verb->add_option("--step", flags->step, "Step between pairs")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kMostCounted))
       ->capture_default_str();
   verb->add_option("--headroom", flags->headroom, "Extra scale factor, at least 1")
       ->type_name("H")
@@ -153,6 +153,7 @@ void add_sweep(CLI::App& app) {
   verb->add_option("--samples", flags->documents.samples,
                    "Documents to use, of those that are long enough; 0: all")
       ->type_name("N")
+      ->check(CLI::Range(0, kMostCounted))
       ->capture_default_str();
   add_engine(*verb, flags->engine);
   verb->add_option("-o,--out", flags->out, "Folder for the results, the report and the charts")

@@ -229,11 +229,12 @@ void add_tune(CLI::App& app) {
   verb->add_option("--search-documents", flags->search_documents,
                    "Documents for the search, at most half of all")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kMostCounted))
       ->capture_default_str();
   verb->add_option("--proof-documents", flags->proof_documents,
                    "Documents for the proof; 0: all remaining ones")
       ->type_name("N")
+      ->check(CLI::Range(0, kMostCounted))
       ->capture_default_str();
   verb->add_option("--answers", flags->search.planting.answers,
                    "Answers planted in each document of the search")
@@ -248,6 +249,7 @@ void add_tune(CLI::App& app) {
   verb->add_option("--proof-needles", flags->proof_needles,
                    "Needles per depth in the proof, at ten depths; 0: perplexity alone decides")
       ->type_name("N")
+      ->check(CLI::Range(0, kMostCounted))
       ->capture_default_str();
   verb->add_option("--form", flags->form,
                    "planted, completion or chat (default: chat if the model has a template)")

@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kPatience{100};
 // A plain name: nothing in a request becomes a path.
 std::string file_name(const Service& service, std::string_view body) {
   Fields fields(body, service.limits);
-  const std::string name = fields.text("filename").value_or("");
+  std::string name = fields.text("filename").value_or("");
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';

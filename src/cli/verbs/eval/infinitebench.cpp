@@ -73,7 +73,7 @@ void add_eval_infinitebench(CLI::App& eval) {
       ->delimiter(',');
   verb->add_option("--samples", flags->options.samples, "Samples per task, chosen at random")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kMostCounted))
       ->capture_default_str();
   verb->add_option("--seed", flags->sample.seed, "Seed of the random choice, or of the generator")
       ->type_name("N")

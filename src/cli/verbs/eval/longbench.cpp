@@ -75,6 +75,7 @@ void add_eval_longbench(CLI::App& eval) {
       ->capture_default_str();
   verb->add_option("--samples", flags->options.samples, "Number of items, chosen at random; 0: all")
       ->type_name("N")
+      ->check(CLI::Range(0, kMostCounted))
       ->capture_default_str();
   verb->add_option("--seed", flags->sample.seed, "Seed of the random choice")
       ->type_name("N")

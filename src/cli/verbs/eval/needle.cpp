@@ -150,10 +150,10 @@ void add_eval_needle(CLI::App& eval) {
       ->add_option("-n,--predict", flags->answer_tokens,
                    "Maximum tokens of an answer; default 16, for chat and kamradt 50")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostCounted));
   needle->add_option("--samples", flags->samples, "Needles per length and depth")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kMostCounted))
       ->capture_default_str();
   needle->add_option("--seed", flags->seed, "Seed of the words and numbers")
       ->type_name("N")

@@ -110,6 +110,7 @@ void add_eval_ppl(CLI::App& eval) {
          "--samples", flags->documents.samples,
          "Number of documents, among those that reach the longest length; 0: all documents")
       ->type_name("N")
+      ->check(CLI::Range(0, kMostCounted))
       ->capture_default_str();
   ppl->add_option("--min-tokens", flags->least,
                   "Only documents with at least so many tokens, e.g. 128k")
@@ -127,6 +128,7 @@ void add_eval_ppl(CLI::App& eval) {
   ppl->add_option("--kl-positions", flags->kl_positions,
                   "Positions per document at which the KL divergence from none is measured")
       ->type_name("N")
+      ->check(CLI::Range(0, kMostCounted))
       ->capture_default_str();
   add_eval_output(*ppl, flags->eval);
   // An endpoint is refused with the reason, so the help does not offer one.

@@ -67,7 +67,7 @@ void add_eval_ruler(CLI::App& eval) {
       ->add_option("--samples", flags->options.samples,
                    "Samples per task and length; RULER uses 500")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kMostCounted))
       ->capture_default_str();
   ruler
       ->add_option("--questions", flags->options.questions,

@@ -82,22 +82,21 @@ class NeedleUnits {
     const MethodUnderTest& method = methods_[parts_[i].method];
     if (!plan_ || planned_ != sample) plan_ = tree(sample);
     planned_ = sample;
-    ordered_json line = {{"task", kNeedle},  {"method", method.name},
-                         {"sample", sample}, {"haystack", haystack(sample).id},
-                         {"tokens", 0},      {"naive_tokens", plan_->naive_tokens}};
+    std::int64_t tokens = cost_of(*plan_, method);
     // By length, then by depth, whatever order they are computed in.
     std::vector<ordered_json> cells(grid_.lengths.size() * grid_.depths.size());
     target_.timelines()->use(*method.ladder);
-    line["tokens"] = cost_of(*plan_, method);
     if (options_.together) {
-      line["tokens"] = together(sample, *method.ladder, cells, progress);
+      tokens = together(sample, *method.ladder, cells, progress);
     } else if (shares(options_, method)) {
       shared(*plan_, haystack(sample).tokens, cells, progress);
     } else {
       one_by_one(*plan_, haystack(sample).tokens, cells, progress);
     }
-    line["cells"] = cells;
-    return line;
+    return {{"task", kNeedle},  {"method", method.name},
+            {"sample", sample}, {"haystack", haystack(sample).id},
+            {"tokens", tokens}, {"naive_tokens", plan_->naive_tokens},
+            {"cells", cells}};
   }
 
   Question question(std::size_t i) const {
