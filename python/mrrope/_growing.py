@@ -181,7 +181,8 @@ class Growing:
             cache = DynamicCache(config=self.base.config)
         setattr(cache, _STATE, state)
         total = past + positions.shape[1]
-        hidden, out = [], None
+        hidden: list[torch.Tensor] = []
+        out: Any = None
         for place, start, end in parts:
             self._enter(cache, state, place)
             part = dict(given, past_key_values=cache, use_cache=True)
@@ -217,7 +218,7 @@ class Growing:
     def _state(self, cache: Any, past: int) -> _State:
         if cache is None or past == 0:
             return _State(self.serial)
-        state = getattr(cache, _STATE, None)
+        state: _State | None = getattr(cache, _STATE, None)
         if state is None or state.owner != self.serial or state.count < past:
             raise _refuse(f"the cache holds {past} tokens that this patch has not seen",
                           "start a new cache after mrrope.patch()")

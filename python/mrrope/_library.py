@@ -129,7 +129,7 @@ def ask(function: str, *arguments: Any) -> Any:
     out = ctypes.c_void_p()
     check(getattr(library, function)(*arguments, ctypes.byref(out)))
     try:
-        return json.loads(ctypes.string_at(out.value))
+        return json.loads(ctypes.cast(out, _TEXT).value or b"")
     finally:
         library.mrrope_text_free(out)
 

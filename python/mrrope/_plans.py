@@ -64,7 +64,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """What a plan file holds."""
-        return json.loads(self._text)
+        return dict(json.loads(self._text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a plan file, which every verb of the command reads."""
@@ -148,7 +148,7 @@ class Ladder:
 
     def to_dict(self) -> dict[str, Any]:
         """What a plan file holds."""
-        return json.loads(self._text)
+        return dict(json.loads(self._text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a plan file, which every verb of the command reads."""
@@ -282,5 +282,5 @@ def inspect(path: str | os.PathLike[str], ctx: Length | None = None) -> dict[str
     length = tokens(ctx)
     if length is not None and not 1 <= length < 1 << 40:
         raise Error(f"a context of {length} tokens is not possible", "give 1 or more")
-    return ask("mrrope_inspect", path_bytes(path), length or 0)
+    return dict(ask("mrrope_inspect", path_bytes(path), length or 0))
 

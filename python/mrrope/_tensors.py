@@ -240,9 +240,10 @@ class Turn:
         self._positions, self._workers = _Positions(positions, first_position), _workers(threads)
         self._tables: dict[tuple[int, int, int], Table] = {}
 
-    def _table(self, *of: int) -> Table:
+    def _table(self, first: int, end: int, element: int) -> Table:
+        of = first, end, element
         if of not in self._tables:
-            self._tables[of] = Table(self._old, *of, to=self._new)
+            self._tables[of] = Table(self._old, first, end, element, to=self._new)
         return self._tables[of]
 
     def __call__(self, k: Any) -> None:
