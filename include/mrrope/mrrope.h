@@ -119,6 +119,11 @@ void mrrope_cuda_table_free(mrrope_cuda_table* table);
 int mrrope_cuda_rotate(const mrrope_cuda_table* table, const mrrope_batch* batch, void* stream);
 /* Waits for the stream; fails if a position on the device had no row. */
 int mrrope_cuda_check(const mrrope_cuda_table* table, void* stream);
+/* All of it in one call, for other languages: on the default stream of `device`, with positions in
+ * the memory of the host, done when it returns. Any position is allowed, whatever rows the table
+ * has. */
+int mrrope_cuda_rotate_and_wait(const mrrope_table* table, const mrrope_batch* batch,
+                                int32_t device);
 
 /* JSON, for other languages. *out is a text in UTF-8; release it with mrrope_text_free().
  *
@@ -140,6 +145,10 @@ int mrrope_inspect(const char* path, int64_t ctx, char** out);
 void mrrope_text_free(char* text);
 /* The plan of such a text; of a ladder, that of number `rung` of its list of rungs, from 0 on. */
 int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out);
+/* Where the cached keys of such a ladder change on the way to its longest text: a list of
+ * {length: the last one, rung: its number in the list of rungs, border, shift}, the last two as in
+ * mrrope/ladder.h and 0 without a near part. */
+int mrrope_ladder_places(const char* text, char** out);
 
 #ifdef __cplusplus
 }

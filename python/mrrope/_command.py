@@ -48,12 +48,12 @@ def bundled_model() -> str:
     return str(path)
 
 
-def _call(arguments: list[str]) -> Any:
+def _call(arguments: list[str]) -> dict[str, Any]:
     done = subprocess.run([str(_binary()), *arguments], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     said = done.stderr.decode("utf-8", "replace").splitlines()
     if done.returncode == 0:
-        return json.loads(done.stdout)
+        return dict(json.loads(done.stdout))
     for number, line in enumerate(said):
         if line.startswith("mrrope: "):
             hint = " ".join(rest.strip() for rest in said[number + 1:])

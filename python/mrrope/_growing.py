@@ -19,10 +19,8 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, StaticLayer
 
 from ._library import Error
-from ._plans import Ladder, Plan
+from ._plans import Ladder, Place, Plan
 from ._tensors import Turn
-
-Place = tuple[int, int]  # rung and border
 
 _STATE = "_mrrope_state"
 _serials = itertools.count(1)
@@ -41,7 +39,7 @@ class _State:
 
     def __init__(self, owner: int):
         self.owner, self.count = owner, 0
-        self.place: Place = (0, 0)
+        self.place: Place | None = None  # nothing is cached yet
         self.parts: list[torch.Tensor] = []
 
     def positions(self) -> torch.Tensor:
@@ -183,7 +181,8 @@ class Growing:
             cache = DynamicCache(config=self.base.config)
         setattr(cache, _STATE, state)
         total = past + positions.shape[1]
-        hidden, out = [], None
+        hidden: list[torch.Tensor] = []
+        out: Any = None
         for place, start, end in parts:
             self._enter(cache, state, place)
             part = dict(given, past_key_values=cache, use_cache=True)
@@ -219,22 +218,20 @@ class Growing:
     def _state(self, cache: Any, past: int) -> _State:
         if cache is None or past == 0:
             return _State(self.serial)
-        state = getattr(cache, _STATE, None)
+        state: _State | None = getattr(cache, _STATE, None)
         if state is None or state.owner != self.serial or state.count < past:
             raise _refuse(f"the cache holds {past} tokens that this patch has not seen",
                           "start a new cache after mrrope.patch()")
         state.crop(past)
         return state
 
-    def _place(self, length: int) -> Place:
-        return self.ladder.rung_at(length), self.ladder.border_at(length)
-
     def _parts(self, lengths: list[int]) -> list[tuple[Place, int, int]]:
         """(place, first, end) of each run of tokens in one place."""
-        if self._place(lengths[0]) == self._place(lengths[-1]):
-            return [(self._place(lengths[-1]), 0, len(lengths))]
+        last = self.ladder.place_at(lengths[-1])
+        if self.ladder.place_at(lengths[0]) == last:
+            return [(last, 0, len(lengths))]
         out, start = [], 0
-        for place, run in itertools.groupby(map(self._place, lengths)):
+        for place, run in itertools.groupby(map(self.ladder.place_at, lengths)):
             count = len(list(run))
             out.append((place, start, start + count))
             start += count
@@ -242,30 +239,30 @@ class Growing:
 
     def _enter(self, cache: Any, state: _State, place: Place) -> None:
         """Puts the model under a rung, and turns the keys of the cache to its place."""
-        if state.place != place and state.count > 0:
-            self._turn(cache, state, place)
+        if state.place is not None and state.place != place and state.count > 0:
+            self._turn(cache, state, state.place, place)
         state.place = place
-        self.rotary.use(self.ladder.rungs[0 if self.ladder.near else place[0]].plan)
+        self.rotary.use(self.ladder.rungs[0 if self.ladder.near else place.rung].plan)
 
     def _far(self, place: Place, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Angles [sequence, token, pair] and lengths of keys in a place, against near ones."""
-        rung, border = place
-        plan, shipped = self.ladder.rungs[rung].plan, self.ladder.rungs[0].plan
+        plan, shipped = self.ladder.rungs[place.rung].plan, self.ladder.rungs[0].plan
         theta, factor = (torch.tensor(numbers, dtype=torch.float64)
                          for numbers in (shipped.theta, plan.factor))
         at = positions.double()[..., None]
-        moved = border * (1 - 1 / factor)
         if bool((factor == factor[0]).all()):
-            moved = (moved + 0.5).floor()  # one factor for all pairs: a whole shift
+            moved = torch.full_like(factor, place.shift)
+        else:
+            moved = place.border * (1 - 1 / factor)
         seen = at / factor
         if self.ladder.method == "self-extend":
             seen = seen.floor()
-        is_far = at < border
+        is_far = at < place.border
         longer = (plan.attention_scale / shipped.attention_scale) ** 2
         return (torch.where(is_far, seen + moved - at, torch.zeros_like(at)) * theta,
                 torch.where(is_far, longer, 1.0)[:, None])
 
-    def _turn(self, cache: Any, state: _State, place: Place) -> None:
+    def _turn(self, cache: Any, state: _State, old: Place, new: Place) -> None:
         if getattr(cache, "offloading", False):
             raise _refuse("an offloaded cache cannot be turned", "use DynamicCache or StaticCache")
         layers = [cache.layers[index] for index in self.full if index < len(cache.layers)]
@@ -278,11 +275,11 @@ class Growing:
                   if layer.is_initialized and layer.keys.numel() > 0]
         with torch.no_grad():
             if self.ladder.near is None:
-                old, new = self.ladder.rungs[state.place[0]].plan, self.ladder.rungs[place[0]].plan
-                turn_layers(filled, old, new, positions, torch.get_num_threads())
+                turn_layers(filled, self.ladder.rungs[old.rung].plan, self.ladder.rungs[new.rung].plan,
+                            positions, torch.get_num_threads())
                 return
-            before, length_before = self._far(state.place, positions)
-            after, length_after = self._far(place, positions)
+            before, length_before = self._far(old, positions)
+            after, length_after = self._far(new, positions)
             for keys in filled:
                 _check_keys(keys, positions)
                 turn_by_angles(keys, self.ladder.geometry, after - before,

@@ -69,6 +69,7 @@ _SIGNATURES = {
     "mrrope_load": (ctypes.c_int, [_TEXT, _OUT]),
     "mrrope_inspect": (ctypes.c_int, [_TEXT, ctypes.c_int64, _OUT]),
     "mrrope_text_free": (None, [_HANDLE]),
+    "mrrope_ladder_places": (ctypes.c_int, [_TEXT, _OUT]),
     "mrrope_plan_parse": (ctypes.c_int, [_TEXT, ctypes.c_int64, _OUT]),
     "mrrope_plan_free": (None, [_HANDLE]),
     "mrrope_table_create": (ctypes.c_int, [_HANDLE, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32,
@@ -80,6 +81,10 @@ _SIGNATURES = {
     "mrrope_workers_free": (None, [_HANDLE]),
     "mrrope_rotate": (ctypes.c_int, [_HANDLE, ctypes.POINTER(Batch), _HANDLE]),
 }
+# In a library that was built with CUDA.
+_WITH_CUDA = {
+    "mrrope_cuda_rotate_and_wait": (ctypes.c_int, [_HANDLE, ctypes.POINTER(Batch), ctypes.c_int32]),
+}
 
 
 def _open() -> ctypes.CDLL:
@@ -90,7 +95,9 @@ def _open() -> ctypes.CDLL:
         raise ImportError(
             f"the library of mrrope cannot be loaded: {reason} (install the wheel again, or set "
             "MRROPE_NATIVE to a build folder of the sources)") from None
-    for name, (result, arguments) in _SIGNATURES.items():
+    known = dict(_SIGNATURES)
+    known.update((name, types) for name, types in _WITH_CUDA.items() if hasattr(found, name))
+    for name, (result, arguments) in known.items():
         function = getattr(found, name)
         function.restype, function.argtypes = result, arguments
     return found
@@ -117,12 +124,12 @@ def path_bytes(path: str | os.PathLike[str], what: str = "path") -> bytes:
     return out
 
 
-def ask(function: str, *arguments: Any) -> dict[str, Any]:
+def ask(function: str, *arguments: Any) -> Any:
     """Calls a function that answers in JSON."""
     out = ctypes.c_void_p()
     check(getattr(library, function)(*arguments, ctypes.byref(out)))
     try:
-        return json.loads(ctypes.string_at(out.value))
+        return json.loads(ctypes.cast(out, _TEXT).value or b"")
     finally:
         library.mrrope_text_free(out)
 

@@ -64,7 +64,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """What a plan file holds."""
-        return json.loads(self._text)
+        return dict(json.loads(self._text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a plan file, which every verb of the command reads."""
@@ -88,6 +88,14 @@ class Rung:
     plan: Plan  # with a near part that of far keys alone
 
 
+@dataclass(frozen=True)
+class Place:
+    length: int  # tokens: cached keys stay as they are up to and including this length
+    rung: int  # its number in Ladder.rungs
+    border: int  # with a near part: keys at positions before it are far
+    shift: int  # and with one factor for all pairs, by how much far keys come closer
+
+
 class Ladder:
     """Which plan is in force at which length; made by ladder() and load()."""
 
@@ -104,6 +112,19 @@ class Ladder:
                   "parameters": content["parameters"]}
         self.rungs: list[Rung] = [Rung(rung["length"], Plan({**shared, **rung}, text, i))
                                   for i, rung in enumerate(content["rungs"])]
+        self._places: list[Place] = []
+        self._lengths: list[int] = []
+
+    def place_at(self, length: int) -> Place:
+        """The rung and the border for a sequence of this many tokens."""
+        if length > self.longest:
+            raise Error(f"{length} tokens are more than the {self.longest} of {self.method}",
+                        "make a ladder with a larger ctx")
+        if not self._places:
+            self._places = [Place(**place)
+                            for place in ask("mrrope_ladder_places", self._text.encode())]
+            self._lengths = [place.length for place in self._places]
+        return self._places[bisect.bisect_left(self._lengths, length)]
 
     def rung_at(self, length: int) -> int:
         """The number of the rung for a sequence of this many tokens, from 0 on.
@@ -113,10 +134,7 @@ class Ladder:
         >>> grows.rung_at(4096), grows.rung_at(4097), len(grows.rungs)
         (0, 1, 17)
         """
-        if length > self.longest:
-            raise Error(f"{length} tokens are more than the {self.longest} of {self.method}",
-                        "make a ladder with a larger ctx")
-        return bisect.bisect_left([rung.length for rung in self.rungs], length)
+        return self.place_at(length).rung
 
     def border_at(self, length: int) -> int:
         """With a near part: keys at positions before the border are far in a sequence of `length`.
@@ -126,14 +144,11 @@ class Ladder:
         >>> far.near, far.border_at(4096), far.border_at(4097), far.border_at(16384)
         ({'length': 1024, 'step': 1024}, 0, 3072, 15360)
         """
-        if self.near is None or length <= self.geometry.train_length:
-            return 0
-        step = self.near["step"]
-        return (length - self.near["length"]) // step * step
+        return self.place_at(length).border
 
     def to_dict(self) -> dict[str, Any]:
         """What a plan file holds."""
-        return json.loads(self._text)
+        return dict(json.loads(self._text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a plan file, which every verb of the command reads."""
@@ -267,5 +282,5 @@ def inspect(path: str | os.PathLike[str], ctx: Length | None = None) -> dict[str
     length = tokens(ctx)
     if length is not None and not 1 <= length < 1 << 40:
         raise Error(f"a context of {length} tokens is not possible", "give 1 or more")
-    return ask("mrrope_inspect", path_bytes(path), length or 0)
+    return dict(ask("mrrope_inspect", path_bytes(path), length or 0))
 

@@ -25,6 +25,8 @@ _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 _ELEMENTS = {(2, 32): 0, (2, 16): 1, (4, 16): 2}  # f32, f16, bf16 of mrrope.h
 _CPU = (1, 3)  # and pinned memory
+_CUDA = (2, 13)  # and managed memory
+_CUDA_DEFAULT_STREAM = 1  # in DLPack
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 
 
@@ -39,15 +41,26 @@ class View:
             raise Error(f"{what} requires a gradient, which a rotation in place cannot give",
                         "give x.detach()")
         try:
-            device = array.__dlpack_device__()[0]
-            self._capsule = array.__dlpack__() if device in _CPU else None
+            device, number = map(int, array.__dlpack_device__())
+            self.gpu = number if device in _CUDA else None  # of several, which
+            if device in _CPU:
+                self._capsule = array.__dlpack__()
+            elif self.gpu is not None and hasattr(library, "mrrope_cuda_rotate_and_wait"):
+                self._capsule = array.__dlpack__(stream=_CUDA_DEFAULT_STREAM)
+            else:
+                self._capsule = None
         except Exception as reason:  # each library has its own, numpy's for read-only arrays
             raise Error(f"{what} cannot be shared: {reason}", "give a writable array") from None
         if self._capsule is None:
-            raise Error(f"{what} is not in the memory of the CPU (DLPack device {int(device)})",
-                        "move it with .cpu(); libmrrope_cuda rotates on GPUs, from C and C++",
+            raise Error(f"{what} is in the memory of a GPU, and this library of mrrope has no CUDA"
+                        if self.gpu is not None else
+                        f"{what} is not in the memory of the CPU (DLPack device {device})",
+                        "move it with .cpu(), or build mrrope where nvcc is: pip install .",
                         "unsupported")
         held = _DLTensor.from_address(_capsule_pointer(self._capsule, b"dltensor"))
+        if (held.device_type, held.device_id) != (device, number):
+            raise Error(f"{what} says that it is on DLPack device {device}, and holds memory of "
+                        f"{held.device_type}", "give a plain array")
         self.code, self.bits = held.code, held.bits
         self.kind = f"{_CODES.get(held.code, 'type ')}{held.bits}"
         if held.lanes != 1:
@@ -153,7 +166,7 @@ def _run(arrays: dict[str, Any], layout: str, positions: _Positions, make_table:
         raise Error("neither queries nor keys are given", "give q, k or both")
     some = next(iter(heads.values()))
     for other in heads.values():
-        for name in ("kind", "sequences", "tokens", "head_dim"):
+        for name in ("kind", "sequences", "tokens", "head_dim", "gpu"):
             if getattr(other, name) != getattr(some, name):
                 raise Error(f"{' and '.join(heads)} differ in {name}: {getattr(some, name)} and "
                             f"{getattr(other, name)}", "give arrays of one type and length")
@@ -170,6 +183,10 @@ def _run(arrays: dict[str, Any], layout: str, positions: _Positions, make_table:
     if "k" in heads:
         batch.keys = heads["k"].heads
     batch.inverse = bool(inverse)
+    if some.gpu is not None:  # which computes its angles: no rows
+        check(library.mrrope_cuda_rotate_and_wait(make_table(0, 0, some.element).pointer,
+                                                  ctypes.byref(batch), some.gpu))
+        return
     table = make_table(first, last + 1, some.element)
     check(library.mrrope_rotate(table.pointer, ctypes.byref(batch),
                                 workers.pointer if workers else None))
@@ -189,7 +206,8 @@ def rotate(q: Any = None, k: Any = None, *, plan: Plan, positions: Any = None,
     The axes are b (sequence), h (head), t (token) and d (element), in the order of `layout`; an
     array of three axes has no b. Heads may be any distance apart; their elements are contiguous.
     Positions count from `first_position`, or are given: one per token, or per sequence and token.
-    `inverse` undoes the same call.
+    `inverse` undoes the same call. Arrays of a GPU are rotated there, after the work of the current
+    stream, and are done when this returns; that needs a library built with CUDA.
 
     >>> import mrrope, numpy
     >>> tiny = mrrope.Geometry(rotary_dim=4, base=10000, train_length=64)
@@ -222,9 +240,10 @@ class Turn:
         self._positions, self._workers = _Positions(positions, first_position), _workers(threads)
         self._tables: dict[tuple[int, int, int], Table] = {}
 
-    def _table(self, *of: int) -> Table:
+    def _table(self, first: int, end: int, element: int) -> Table:
+        of = first, end, element
         if of not in self._tables:
-            self._tables[of] = Table(self._old, *of, to=self._new)
+            self._tables[of] = Table(self._old, first, end, element, to=self._new)
         return self._tables[of]
 
     def __call__(self, k: Any) -> None:

@@ -38,7 +38,7 @@ class Rotary:
         self._made: dict[Any, Any] = {}
 
     def trained(self) -> list[float]:
-        return self.own[0].double().tolist()
+        return list(self.own[0].double().tolist())
 
     def hold(self) -> None:
         """Keeps transformers from replacing the frequencies by itself (dynamic, longrope)."""

@@ -57,7 +57,7 @@ def register() -> None:
     if getattr(original, "mrrope", False):
         return
 
-    class PlanRotaryEmbedding(layers.RotaryEmbedding):  # type: ignore[misc, name-defined]
+    class PlanRotaryEmbedding(layers.RotaryEmbedding):  # type: ignore[misc]
         def __init__(self, *args: Any, factors: tuple[float, ...], temperature: float):
             self.factors, self.temperature = factors, temperature  # the constructor makes the cache
             super().__init__(*args)

@@ -26,6 +26,11 @@ int mrrope_cuda_rotate(const mrrope_cuda_table* table, const mrrope_batch* batch
   return guarded([&] { rotate(checked(table, "table").table, batch_of(batch), stream); });
 }
 
+int mrrope_cuda_rotate_and_wait(const mrrope_table* table, const mrrope_batch* batch,
+                                int32_t device) {
+  return guarded([&] { rotate_and_wait(checked(table, "table").table, batch_of(batch), device); });
+}
+
 int mrrope_cuda_check(const mrrope_cuda_table* table, void* stream) {
   return guarded([&] { checked(table, "table").table.check(stream); });
 }

@@ -202,6 +202,26 @@ int mrrope_inspect(const char* path, int64_t ctx, char** out) {
 
 void mrrope_text_free(char* text) { delete[] text; }
 
+int mrrope_ladder_places(const char* text, char** out) {
+  return give_text(out, [&] {
+    const PlanOrLadder content =
+        mrrope::plan_or_ladder_from_json(mrrope::parse_json(checked(text, "text"), "the ladder"));
+    const auto* ladder = std::get_if<mrrope::Ladder>(&content);
+    if (!ladder) refuse("this is one plan, not a ladder", "give a ladder, e.g. of elastic:pro");
+    const std::vector<mrrope::Rung> listed = mrrope::listed_rungs(*ladder);
+    auto places = nlohmann::ordered_json::array();
+    std::size_t number = 0;
+    for (const mrrope::Rung& rung : ladder->rungs()) {
+      while (listed[number].length < rung.length) ++number;
+      places.push_back({{"length", rung.length},
+                        {"rung", number},
+                        {"border", rung.border},
+                        {"shift", rung.shift}});
+    }
+    return places;
+  });
+}
+
 int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out) {
   return guarded(out, [&] {
     PlanOrLadder content =

@@ -259,6 +259,28 @@ void properties() {
         trial.judge(pairing, 128, kComputedAngles, turned_unit(plan, other));
     expect(complaint.empty(), "turning: " + complaint);
 
+    // One call, with positions of the host and a table without rows.
+    Trial waited(setup);
+    OnDevice from_q(waited.from[0]), from_k(waited.from[1]), to_q(waited.to[0]), to_k(waited.to[1]);
+    Batch batch = waited.batch;
+    batch.queries.from = setup.in_place ? to_q.data() : from_q.data();
+    batch.queries.to = to_q.data();
+    batch.keys.from = setup.in_place ? to_k.data() : from_k.data();
+    batch.keys.to = to_k.data();
+    rotate_and_wait(RotaryTable(plan, 0, 0), batch, 0);
+    to_q.back();
+    to_k.back();
+    const std::string in_one =
+        waited.judge(pairing, 128, kComputedAngles, rotated_unit(plan, false));
+    expect(in_one.empty(), "in one call: " + in_one);
+    bool refused = false;
+    try {
+      rotate_and_wait(RotaryTable(plan, 0, 0), batch, 1000);
+    } catch (const Error&) {
+      refused = true;
+    }
+    expect(refused, "device 1000 was not refused");
+
     // Inverse undoes, norms stay (up to the attention scale), scores depend on distance only.
     TrialSetup near{.queries = 1, .keys = 1, .tokens = 1, .positions = {700}};
     TrialSetup far{.queries = 1, .keys = 1, .tokens = 1, .positions = {131571}};

@@ -20,6 +20,7 @@ try:
 except ImportError:
     torch = None
 
+HAS_CUDA = hasattr(mrrope._library.library, "mrrope_cuda_rotate_and_wait")
 GEOMETRY = mrrope.Geometry(rotary_dim=8, base=1e4, train_length=64)
 PRO = mrrope.plan(GEOMETRY, "pi", scale=4)
 
@@ -184,9 +185,12 @@ def main():
         refused("", mrrope.rotate, torch.zeros(8).expand(1, 2, 3, 8), plan=PRO)
         refused("cannot be shared", mrrope.rotate, torch.zeros((1, 2, 3, 8), device="meta"),
                 plan=PRO)
-        on_gpu = torch.zeros(1, 2, 3, 8)
-        on_gpu.__class__ = type("OnGpu", (torch.Tensor,), {"__dlpack_device__": lambda self: (2, 0)})
-        refused("not in the memory of the CPU", mrrope.rotate, on_gpu, plan=PRO)
+        for device, part in ((2, "it is on DLPack device 2" if HAS_CUDA else "has no CUDA"),
+                             (10, "not in the memory of the CPU (DLPack device 10)")):
+            there = torch.zeros(1, 2, 3, 8)
+            there.__class__ = type("There", (torch.Tensor,),
+                                   {"__dlpack_device__": lambda self, device=device: (device, 0)})
+            refused(part, mrrope.rotate, there, plan=PRO)
     print("ok", "under the address sanitizer" if os.environ.get("LD_PRELOAD") else "")
 
 

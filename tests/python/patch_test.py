@@ -56,10 +56,14 @@ def check_equal(score_tokens, work, text, name, lengths):
     model = load(folder)
     window = model.config.max_position_embeddings
     for length in lengths:
-        plain = None
-        far = ("far:pi", "far:pro", "self-extend") if name == "tiny" else ("far:pi",)
-        for method in ("pro", "elastic:pro", *far):
+        plain, seen = None, {}
+        for method in ("pro", "elastic:pro", "far:pi", "far:pro", "self-extend", "auto"):
             wanted = mrrope.patch(model, method, ctx=length)
+            same = seen.setdefault(json.dumps(wanted.to_dict()), method)
+            if same != method:
+                print(f"{name} {method} at {length}: the numbers of {same}", flush=True)
+                mrrope.unpatch(model)
+                continue
             path = work / "plan.json"
             # For the GGUF file the same plan in its own pairing.
             make = mrrope.plan if method == "pro" else mrrope.ladder

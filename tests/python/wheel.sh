@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # wheel.sh SOURCE [PYTHON...]: builds the wheel and installs it into fresh virtual environments, far
 # from the source tree, where the command and the module must run without a network, a compiler or
-# anything of this build; and on Debian 13 (newer.sh). Then the sdist: pip builds and installs it, with no
-# file of this tree. Exit code 77: skipped.
+# anything of this build; and on Debian 13 (newer.sh). Then pip installs this tree, and the sdist with no
+# file of it. Exit code 77: skipped.
 set -euo pipefail
 source=$(cd "$1" && pwd)
 shift
@@ -51,6 +51,15 @@ assert rows["none", 2048] > 2 * rows["elastic:pro", 2048], rows' "$said"
     if [ -n "${MRROPE_WHEEL_DEMO:-}" ]; then bare mrrope demo; fi
   )
 done
+# As in a clone: the same build again, by pip.
+python3 -m venv "$work/clone"
+"$work/clone/bin/pip" install --quiet --disable-pip-version-check "$source" >"$work/log" 2>&1 ||
+  { tail -n 40 "$work/log"; exit 1; }
+(
+  cd "$work"
+  env -i HOME="$work" PATH="$work/clone/bin" LANG=C.UTF-8 python module_test.py
+)
+echo "installed from a clone"
 "$source/build/wheel_venv/bin/python" -m build --sdist --outdir "$work" "$source" >"$work/log" 2>&1 ||
   { tail "$work/log"; exit 1; }
 tar tzf "$work"/mrrope-*.tar.gz | sed 's,^[^/]*/,,' >"$work/names"

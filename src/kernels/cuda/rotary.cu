@@ -40,6 +40,21 @@ DeviceArray<T> on_device(const T* data, std::size_t count, const char* what) {
   return array;
 }
 
+// Makes a device current, and the one before it afterwards.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    must(cudaGetDevice(&before_), "no device");
+    must(cudaSetDevice(device), "this device cannot be used");
+  }
+  ~CurrentDevice() { cudaSetDevice(before_); }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 // Radians as a fraction of a full turn, in units of 2^-64.
 std::uint64_t fixed_turns(double theta) {
   const long double turns = theta / (2 * std::numbers::pi_v<long double>);
@@ -163,6 +178,21 @@ void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream) {
     case Element::bf16:
       return must(cuda::launch_best<__nv_bfloat16>(launch, s), failed);
   }
+}
+
+void rotate_and_wait(const RotaryTable& table, const Batch& batch, int device) {
+  const CurrentDevice current(device);
+  const CudaRotaryTable copy(table);
+  Batch there = batch;
+  DeviceArray<std::int32_t> positions;
+  if (batch.positions) {
+    check_batch(batch, 2 * table.pairs());  // the number of positions among other things
+    positions =
+        on_device(batch.positions, std::size_t(batch.sequences * batch.tokens), "positions");
+    there.positions = positions.get();
+  }
+  rotate(copy, there, nullptr);
+  copy.check(nullptr);
 }
 
 }  // namespace mrrope

@@ -109,6 +109,37 @@ TEST(CApiMake, PlansOfTextsAndFiles) {
   mrrope_text_free(nullptr);
 }
 
+// The rungs of the library's own ladder, numbered as the listed ones are.
+TEST(CApiMake, PlacesOfALadder) {
+  for (const char* method : {"elastic:pro", "far:pi", "far:pro", "self-extend"}) {
+    const std::string text = answer(request(method, {{"ctx", 40000}}).dump());
+    const json listed = json::parse(text)["rungs"];
+    const auto content = plan_or_ladder_from_json(json::parse(text));
+    const Ladder& ladder = std::get<Ladder>(content);
+    char* out = nullptr;
+    ASSERT_EQ(mrrope_ladder_places(text.c_str(), &out), 0) << mrrope_last_error();
+    const json places = json::parse(out);
+    mrrope_text_free(out);
+    ASSERT_EQ(places.size(), ladder.rungs().size()) << method;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Rung& rung = ladder.rungs()[i];
+      const json& named = listed[places[i]["rung"].get<std::size_t>()];
+      EXPECT_EQ(places[i]["length"], rung.length);
+      EXPECT_EQ(places[i]["border"], rung.border);
+      EXPECT_EQ(places[i]["shift"], rung.shift);
+      EXPECT_EQ(named["factor"].back(), rung.plan.factor().back()) << method << " " << i;
+      EXPECT_GE(named["length"], rung.length);
+    }
+    EXPECT_EQ(places.size() > listed.size(), ladder.near().has_value()) << method;
+  }
+  char* out = nullptr;
+  EXPECT_EQ(mrrope_ladder_places(answer(request("pro", {{"scale", 2}}).dump()).c_str(), &out), 2);
+  EXPECT_STREQ(mrrope_last_message(), "this is one plan, not a ladder");
+  EXPECT_EQ(mrrope_ladder_places("{}", &out), 4);
+  EXPECT_EQ(mrrope_ladder_places(nullptr, &out), 2);
+  EXPECT_EQ(mrrope_ladder_places("{}", nullptr), 2);
+}
+
 TEST(CApiMake, InspectsModels) {
   char* out = nullptr;
   ASSERT_EQ(mrrope_inspect(kTinyFolder.c_str(), 4096, &out), 0) << mrrope_last_error();

@@ -461,9 +461,8 @@ TEST(Needle, ResultsHaveAllKeysAndErrors) {
 
 TEST(NeedleText, HeatMap) {
   ReadingModel model(roomy(), 600);
-  const NeedleResults r =
-      run_in_memory(model, {method(model, "pro", 4)}, {{"a#1", sentences(2000, 1)}},
-                    planted(model, {512, 1024}, {0, 50, 100}));
+  NeedleResults r = run_in_memory(model, {method(model, "pro", 4)}, {{"a#1", sentences(2000, 1)}},
+                                  planted(model, {512, 1024}, {0, 50, 100}));
   const std::string text = to_text(r);
   EXPECT_NE(text.find("pro, scale 4: ROUGE-1 recall in percent\n"
                       "  depth  512   1k\n"
@@ -475,6 +474,8 @@ TEST(NeedleText, HeatMap) {
   EXPECT_NE(text.find("66.7 +-33.3"), std::string::npos) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_NE(to_text(r, true).find("\x1b[30;48;5;196m    0\x1b[0m"), std::string::npos);
+  r.rows[0].scale = std::nan("");  // behind an endpoint
+  EXPECT_NE(to_text(r).find("pro: ROUGE-1 recall in percent\n"), std::string::npos) << to_text(r);
 }
 
 TEST(NeedleText, SaysWhereNothingCanBeLearned) {

@@ -95,7 +95,9 @@ std::string to_text(const NeedleResults& results, bool shaded) {
                          results.haystacks, results.haystacks == 1 ? " haystack" : " haystacks",
                          " (window ", length_text(results.window), ")\n");
   for (const NeedleRow& row : results.rows) {
-    text += cat("\n", row.method, ", scale ", row.scale, ": ROUGE-1 recall in percent\n",
+    // The plan of a model behind an endpoint is not known.
+    const std::string scale = std::isnan(row.scale) ? "" : cat(", scale ", row.scale);
+    text += cat("\n", row.method, scale, ": ROUGE-1 recall in percent\n",
                 heat_map(results, row, shaded));
   }
   text += "\nROUGE-1 recall in percent, all depths:\n" + means(results, &NeedleScore::rouge);
