@@ -372,9 +372,12 @@ struct DriftCase {
   const char* type;
   const char* method;
   double bound;  // of one turn, as a fraction of the largest element: as in elastic_test.cpp
+  int part = 4;  // the border moves by the window over this
 };
 
-void PrintTo(const DriftCase& c, std::ostream* out) { *out << c.type << "_" << plain(c.method); }
+void PrintTo(const DriftCase& c, std::ostream* out) {
+  *out << c.type << "_" << plain(c.method) << "_" << c.part;
+}
 
 class Drift : public testing::TestWithParam<DriftCase> {};
 
@@ -392,6 +395,7 @@ TEST_P(Drift, StaysBelowTheBoundOfItsTurns) {
   request.headroom = kFarHeadroom;
   request.longest = 16 * kWindow;
   request.near = default_near(kWindow);
+  request.near->step = kWindow / c.part;
   const Ladder ladder = make_ladder(model->facts().geometry, request);
   model->use(ladder);
   const auto timeline = model->timeline();
@@ -440,8 +444,9 @@ INSTANTIATE_TEST_SUITE_P(
     KeyTypes, Drift,
     testing::Values(DriftCase{"f32", "pi", 4e-6}, DriftCase{"f32", "pro", 4e-6},
                     DriftCase{"f16", "pi", 4.9e-4}, DriftCase{"f16", "pro", 4.9e-4},
+                    DriftCase{"f16", "pro", 4.9e-4, 8}, DriftCase{"f16", "pro", 4.9e-4, 2},
                     DriftCase{"bf16", "pi", 3.9e-3}, DriftCase{"bf16", "pro", 3.9e-3},
-                    DriftCase{"q8_0", "pi", 1e-2}),
+                    DriftCase{"bf16", "pro", 3.9e-3, 2}, DriftCase{"q8_0", "pi", 1e-2}),
     testing::PrintToStringParamName());
 
 TEST(NearFar, KeyTypesThatWouldDriftTooFarAreRefusedByName) {

@@ -127,7 +127,7 @@ std::vector<Turned> read_rotations(const Model& facts, llama_model* model, const
   std::vector<Token> tokens = first_tokens(model, "model", some_text(), kTokens);
   for (const bool reading : {false, true}) {
     reader.begin(reading);
-    injector.begin(0, {});
+    injector.begin(0, {}, false);
     llama_memory_clear(llama_get_memory(context.get()), true);
     EXPECT_EQ(llama_decode(context.get(), llama_batch_get_one(tokens.data(), int(kTokens))), 0);
     injector.finish();
