@@ -150,11 +150,10 @@ class Layout(PageCase):
           '.wide svg.lines .series')].map(g => g.dataset.values.split(';').map(v => Number(v.split(',')[1]))))"""))
         self.assertEqual(len(curves), 7)
         self.assertTrue(all(f == 1 for f in curves[0]))
-        # Far tokens: 1.25 (the headroom) x 3840 (the last border) / 512 (what the near part leaves),
-        # so that the shift is whole.
+        # Far tokens: 3840 (the last border) / 512 (what the near part leaves).
         self.assertTrue(all(f == curves[-1][0] for f in curves[-1]))
-        self.assertAlmostEqual(curves[-1][-1], 3840 / int(512 / 1.25), places=3)
-        self.assertEqual(self.count("#ladder tbody tr"), 21)
+        self.assertAlmostEqual(curves[-1][-1], 3840 / 512, places=3)
+        self.assertEqual(self.count("#ladder tbody tr"), 14)
 
     def test_near_and_far_are_drawn(self):
         server = Server(with_template(settings["model"], CHAT, self.folder.name), "--method", "far:pi")
@@ -247,7 +246,7 @@ class Layout(PageCase):
                         self.assertLessEqual(box[3], height, (name, width))
                 self.assertGreaterEqual(self.page.run("log.clientHeight"), 100, width)
             self.page.resize(400, 800)
-            self.assertIn("rung 1 of 21", self.text("brief"))
+            self.assertIn("rung 1 of 14", self.text("brief"))
         finally:
             self.page.resize(1400, 900)
 
