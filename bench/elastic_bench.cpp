@@ -55,14 +55,14 @@ std::vector<Row> rows(const Geometry& geometry, std::int64_t tokens, double step
                           {"elastic:pro", elastic}};
   request.headroom = kFarHeadroom;
   request.extension.method = "pi";
-  request.near = default_near(geometry.train_length);
-  request.near->length = request.near->step = std::max<std::int64_t>(1, geometry.train_length / 32);
+  const std::int64_t part = std::max<std::int64_t>(1, geometry.train_length / 32);
+  request.near = NearPart{part, part};
   out.push_back({cat("far:pi, w ", request.near->step), make_ladder(geometry, request)});
   request.near = default_near(geometry.train_length);
   out.push_back({cat("far:pi, w ", request.near->step), make_ladder(geometry, request)});
   request.extension.method = "pro";
-  for (const int part : {8, 4, 2}) {
-    request.near->step = std::max<std::int64_t>(1, geometry.train_length / part);
+  for (const int parts : {8, 4, 2}) {
+    request.near->step = std::max<std::int64_t>(1, geometry.train_length / parts);
     out.push_back({cat("far:pro, w ", request.near->step), make_ladder(geometry, request), false});
   }
   return out;

@@ -62,15 +62,32 @@ class OnDevice {
   std::size_t shift_ = 0;
 };
 
+// The trial's numbers on the device, and its batch with them.
+struct TrialOnDevice {
+  TrialOnDevice(Trial& trial, const TrialSetup& setup)
+      : from_q(trial.from[0]),
+        from_k(trial.from[1]),
+        to_q(trial.to[0]),
+        to_k(trial.to[1]),
+        batch(trial.batch) {
+    batch.queries.from = setup.in_place ? to_q.data() : from_q.data();
+    batch.queries.to = to_q.data();
+    batch.keys.from = setup.in_place ? to_k.data() : from_k.data();
+    batch.keys.to = to_k.data();
+  }
+  void back() {
+    to_q.back();
+    to_k.back();
+  }
+  OnDevice from_q, from_k, to_q, to_k;
+  Batch batch;
+};
+
 // Rotates the trial's batch on the device and brings the result back; with `times`, through a
 // captured graph that is launched that many times.
 void on_device(const CudaRotaryTable& table, Trial& trial, const TrialSetup& setup, int times = 0) {
-  OnDevice from_q(trial.from[0]), from_k(trial.from[1]), to_q(trial.to[0]), to_k(trial.to[1]);
-  Batch batch = trial.batch;
-  batch.queries.from = setup.in_place ? to_q.data() : from_q.data();
-  batch.queries.to = to_q.data();
-  batch.keys.from = setup.in_place ? to_k.data() : from_k.data();
-  batch.keys.to = to_k.data();
+  TrialOnDevice there(trial, setup);
+  Batch& batch = there.batch;
   std::int32_t* positions = nullptr;
   if (batch.positions) {
     const std::size_t bytes = setup.positions.size() * sizeof(std::int32_t);
@@ -95,8 +112,7 @@ void on_device(const CudaRotaryTable& table, Trial& trial, const TrialSetup& set
     must(cudaGraphDestroy(graph));
   }
   must(cudaStreamSynchronize(stream));
-  to_q.back();
-  to_k.back();
+  there.back();
   must(cudaStreamDestroy(stream));
   cudaFree(positions);
 }
@@ -261,21 +277,15 @@ void properties() {
 
     // One call, with positions of the host and a table without rows.
     Trial waited(setup);
-    OnDevice from_q(waited.from[0]), from_k(waited.from[1]), to_q(waited.to[0]), to_k(waited.to[1]);
-    Batch batch = waited.batch;
-    batch.queries.from = setup.in_place ? to_q.data() : from_q.data();
-    batch.queries.to = to_q.data();
-    batch.keys.from = setup.in_place ? to_k.data() : from_k.data();
-    batch.keys.to = to_k.data();
-    rotate_and_wait(RotaryTable(plan, 0, 0), batch, 0);
-    to_q.back();
-    to_k.back();
+    TrialOnDevice there(waited, setup);
+    rotate_and_wait(RotaryTable(plan, 0, 0), there.batch, 0);
+    there.back();
     const std::string in_one =
         waited.judge(pairing, 128, kComputedAngles, rotated_unit(plan, false));
     expect(in_one.empty(), "in one call: " + in_one);
     bool refused = false;
     try {
-      rotate_and_wait(RotaryTable(plan, 0, 0), batch, 1000);
+      rotate_and_wait(RotaryTable(plan, 0, 0), there.batch, 1000);
     } catch (const Error&) {
       refused = true;
     }

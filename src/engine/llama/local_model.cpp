@@ -64,16 +64,17 @@ void LocalModel::use(const Ladder& ladder) {
   far_.clear();
   injector_->watch_keys(ladder.elastic());
   const bool two_lists = !facts_.scaling.short_factor.empty();
+  const auto setting_of = [&](const Plan& of, Temperature temperature) {
+    return make_setting(injector_->rotations(), of, two_lists, temperature);
+  };
+  const Temperature own = ladder.elastic() ? Temperature::on_queries : Temperature::on_both;
+  // Only far keys are under the plans of a ladder with a near part.
+  if (ladder.near()) injector_->add(setting_of(plan, own));
   for (const Rung& rung : ladder.rungs()) {
-    // Only far keys are under the plan of a ladder with a near part.
-    const Plan& own = ladder.near() ? plan : rung.plan;
-    RotarySetting setting =
-        make_setting(injector_->rotations(), own, two_lists,
-                     ladder.elastic() ? Temperature::on_queries : Temperature::on_both);
-    injector_->add(std::move(setting));
     if (ladder.near()) {
-      far_.push_back(
-          make_setting(injector_->rotations(), rung.plan, two_lists, Temperature::on_keys));
+      far_.push_back(setting_of(rung.plan, Temperature::on_keys));
+    } else {
+      injector_->add(setting_of(rung.plan, own));
     }
   }
   ladder_ = ladder;
@@ -140,7 +141,7 @@ void LocalModel::check_near(const Ladder& ladder) const {
 
 KeyState LocalModel::key_state(std::size_t rung) const {
   KeyState state;
-  state.near = &injector_->setting(rung);
+  state.near = &injector_->setting(setting_of(rung));
   if (far_.empty()) return state;
   const Rung& r = ladder_->rungs().at(rung);
   state.shift = r.shift;
@@ -366,7 +367,7 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
   take_llama_log();
   // The positions of the decode before must have been read.
   if (ladder_ && ladder_->shifts()) llama_synchronize(context_.get());
-  injector_->begin(chunks.front().rung, rotated_positions_, shifted);
+  injector_->begin(setting_of(chunks.front().rung), rotated_positions_, shifted);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
     throw Error(ErrorKind::usage,
