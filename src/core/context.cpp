@@ -173,4 +173,14 @@ PlanOrLadder make_context(const Geometry& geometry, const ContextRequest& asked,
   return make_plan(geometry, e);
 }
 
+Ladder as_ladder(const PlanOrLadder& context, std::int64_t length) {
+  const auto* plan = std::get_if<Plan>(&context);
+  return plan ? make_ladder(*plan, length) : std::get<Ladder>(context);
+}
+
+const Plan& last_plan(const PlanOrLadder& context) {
+  const auto* plan = std::get_if<Plan>(&context);
+  return plan ? *plan : std::get<Ladder>(context).rungs().back().plan;
+}
+
 }  // namespace mrrope

@@ -59,4 +59,10 @@ void check_reach(const ContextRequest& request, Spelling spelling);
 PlanOrLadder make_context(const Geometry& geometry, const ContextRequest& request,
                           Spelling spelling);
 
+// The ladder itself, or one with the plan as its only rung, for `length` tokens.
+Ladder as_ladder(const PlanOrLadder& context, std::int64_t length);
+
+// The plan itself, or that of the last rung.
+const Plan& last_plan(const PlanOrLadder& context);
+
 }  // namespace mrrope

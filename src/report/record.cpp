@@ -63,9 +63,7 @@ std::vector<RecordedMethod> methods_of(const ordered_json& run) {
     method.digest = text_at(entry, "plan");
     method.untouched = entry.contains("untouched") && entry["untouched"] == true;
     try {
-      const auto content = plan_or_ladder_from_json(entry.at("numbers"));
-      const auto* plan = std::get_if<Plan>(&content);
-      method.plan = plan ? *plan : std::get<Ladder>(content).rungs().back().plan;
+      method.plan = last_plan(plan_or_ladder_from_json(entry.at("numbers")));
     } catch (const std::exception&) {
       // Numbers of another version: the chart of plans goes without them.
     }

@@ -224,7 +224,7 @@ Proposal from_plan(const Space& space, const PlanOrLadder& given) {
   c.origin = "given";
   c.name = "given";
   const auto* ladder = std::get_if<Ladder>(&given);
-  const Plan& plan = ladder ? ladder->rungs().back().plan : std::get<Plan>(given);
+  const Plan& plan = last_plan(given);
   const Geometry& g = plan.geometry();
   c.extension = plan.extension();
   const bool list =

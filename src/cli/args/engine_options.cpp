@@ -57,9 +57,7 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::
   }
   const Candidate& c = candidates.front();
   const bool ours = !c.meaning.empty();
-  const auto* plan = std::get_if<Plan>(&c.content);
-  return {ours ? c.meaning : c.name, plan ? make_ladder(*plan, ctx) : std::get<Ladder>(c.content),
-          ours};
+  return {ours ? c.meaning : c.name, as_ladder(c.content, ctx), ours};
 }
 
 void use(TimelineModel& model, LadderChoice& choice) {

@@ -275,9 +275,7 @@ EvalJob prepare_eval(
     candidates.push_back(*vendor);
   }
   for (const Candidate& c : candidates) {
-    const auto* plan = std::get_if<Plan>(&c.content);
-    job.methods.push_back(
-        {c.name, plan ? make_ladder(*plan, job.ctx) : std::get<Ladder>(c.content)});
+    job.methods.push_back({c.name, as_ladder(c.content, job.ctx)});
   }
   cut_for_tests(job);
   return job;

@@ -42,8 +42,7 @@ eval::MethodUnderTest under(const Geometry& geometry, const std::string& method,
   request.ctx = ctx;
   request = resolve_auto(geometry, std::move(request));
   const PlanOrLadder made = make_context(geometry, request, Spelling::flags);
-  const auto* plan = std::get_if<Plan>(&made);
-  return {full_name(request), plan ? make_ladder(*plan, ctx) : std::get<Ladder>(made)};
+  return {full_name(request), as_ladder(made, ctx)};
 }
 
 std::string name_of(const std::string& method) {

@@ -29,12 +29,6 @@ struct PlanFlags {
   std::string out;
 };
 
-// The plan of a candidate; of a ladder, its last rung.
-const Plan& last_plan(const Candidate& c) {
-  if (const auto* plan = std::get_if<Plan>(&c.content)) return *plan;
-  return std::get<Ladder>(c.content).rungs().back().plan;
-}
-
 nlohmann::ordered_json to_json(const Candidate& c) {
   if (const auto* plan = std::get_if<Plan>(&c.content)) return plan_json(*plan);
   return ladder_json(std::get<Ladder>(c.content));
@@ -53,7 +47,7 @@ std::string geometry_line(const Geometry& g) {
 }
 
 std::string plan_line(const Candidate& c) {
-  const Plan& plan = last_plan(c);
+  const Plan& plan = last_plan(c.content);
   const Extension& e = plan.extension();
   const auto [low, high] = plan.boundaries();
   std::string line =
@@ -98,10 +92,10 @@ std::vector<TextRow> one_plan(const Plan& plan) {
 std::vector<TextRow> side_by_side(const std::vector<Candidate>& candidates) {
   std::vector<TextRow> table = {{"pair", "wavelength", "turns"}};
   for (const Candidate& c : candidates) table[0].push_back(c.name);
-  const Plan& first = last_plan(candidates.front());
+  const Plan& first = last_plan(candidates.front().content);
   for (int i = 0; i < pair_count(first.geometry()); ++i) {
     std::vector<std::string> row = pair_cells(first, i);
-    for (const Candidate& c : candidates) row.push_back(fixed(last_plan(c).factor()[i], 6));
+    for (const Candidate& c : candidates) row.push_back(fixed(last_plan(c.content).factor()[i], 6));
     table.push_back(row);
   }
   return table;
@@ -133,9 +127,9 @@ std::vector<TextRow> rungs_of(const Ladder& ladder) {
 }
 
 void check_same_model(const std::vector<Candidate>& candidates) {
-  const Geometry& first = last_plan(candidates.front()).geometry();
+  const Geometry& first = last_plan(candidates.front().content).geometry();
   for (const Candidate& c : candidates) {
-    const Geometry& g = last_plan(c).geometry();
+    const Geometry& g = last_plan(c.content).geometry();
     if (g.rotary_dim != first.rotary_dim) {
       throw Error(ErrorKind::usage,
                   cat(c.name, " has rotary_dim ", g.rotary_dim, ", ", candidates.front().name,
@@ -150,18 +144,19 @@ void print_difference(const Candidate& a, const Candidate& b) {
   double largest = 1;
   int where = 0;
   int differ = 0;
-  for (int i = 0; i < pair_count(last_plan(a).geometry()); ++i) {
+  for (int i = 0; i < pair_count(last_plan(a.content).geometry()); ++i) {
     // Of the angles, so that plans on top of different trained factors compare too.
-    const double ratio = last_plan(a).theta()[i] / last_plan(b).theta()[i];
+    const double ratio = last_plan(a.content).theta()[i] / last_plan(b.content).theta()[i];
     if (ratio != 1) ++differ;
     if (std::abs(std::log(ratio)) > std::abs(std::log(largest))) largest = ratio, where = i;
-    std::vector<std::string> row = pair_cells(last_plan(a), i);
-    row.push_back(fixed(last_plan(a).factor()[i], 6));
-    row.push_back(fixed(last_plan(b).factor()[i], 6));
+    std::vector<std::string> row = pair_cells(last_plan(a.content), i);
+    row.push_back(fixed(last_plan(a.content).factor()[i], 6));
+    row.push_back(fixed(last_plan(b.content).factor()[i], 6));
     row.push_back(significant(ratio, 6));
     table.push_back(row);
   }
-  const double temperature = last_plan(b).attention_scale() / last_plan(a).attention_scale();
+  const double temperature =
+      last_plan(b.content).attention_scale() / last_plan(a.content).attention_scale();
   std::cout << aligned(table, {}) << "\n";
   if (differ == 0) {
     std::cout << "no pair turns differently";
@@ -177,7 +172,7 @@ void print_csv(const std::vector<Candidate>& candidates) {
   std::vector<TextRow> table = {
       {"name", "scale", "pair", "wavelength", "turns", "theta", "lambda", "factor", "region"}};
   for (const Candidate& c : candidates) {
-    const Plan& plan = last_plan(c);
+    const Plan& plan = last_plan(c.content);
     const std::vector<double> lambda = plan.lambda();
     for (int i = 0; i < pair_count(plan.geometry()); ++i) {
       const double theta = plan.theta()[i] * plan.factor()[i];
@@ -192,7 +187,7 @@ void print_csv(const std::vector<Candidate>& candidates) {
 }
 
 void print_tables(const std::vector<Candidate>& candidates) {
-  std::cout << geometry_line(last_plan(candidates.front()).geometry()) << "\n";
+  std::cout << geometry_line(last_plan(candidates.front().content).geometry()) << "\n";
   for (const Candidate& c : candidates) std::cout << plan_line(c) << "\n";
   std::cout << "\n";
   for (const Candidate& c : candidates) {
@@ -203,9 +198,9 @@ void print_tables(const std::vector<Candidate>& candidates) {
         << " rungs; the first is the model as shipped, the pairs below are those of the last\n"
         << aligned(rungs_of(*ladder), {}) << "\n";
   }
-  std::cout << aligned(
-      candidates.size() == 1 ? one_plan(last_plan(candidates.front())) : side_by_side(candidates),
-      {});
+  std::cout << aligned(candidates.size() == 1 ? one_plan(last_plan(candidates.front().content))
+                                              : side_by_side(candidates),
+                       {});
 }
 
 void run_plan(const PlanFlags& flags) {

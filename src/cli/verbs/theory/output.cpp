@@ -130,15 +130,15 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
   const std::vector<Candidate> candidates = resolve(extension, geometry);
   note_auto(candidates);
   for (const Candidate& c : candidates) {
-    const auto* plan = std::get_if<Plan>(&c.content);
-    if (!plan && std::get<Ladder>(c.content).near()) {
+    const auto* ladder = std::get_if<Ladder>(&c.content);
+    if (ladder && ladder->near()) {
       throw Error(ErrorKind::usage,
                   cat(c.name,
                       " rotates near and far keys differently, and this figure is of one "
                       "plan"),
                   "see mrrope theory distance");
     }
-    plans.push_back({c.name, plan ? *plan : std::get<Ladder>(c.content).rungs().back().plan});
+    plans.push_back({c.name, last_plan(c.content)});
     const int dim = plans.back().plan.geometry().rotary_dim;
     if (dim == geometry.rotary_dim) continue;
     throw Error(

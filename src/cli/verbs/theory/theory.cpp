@@ -75,8 +75,7 @@ void run_distance(const TheoryFlags& flags) {
   const std::vector<Candidate> candidates = resolve(extension, g);
   note_auto(candidates);
   for (const Candidate& c : candidates) {
-    const auto* plan = std::get_if<Plan>(&c.content);
-    ladders.push_back({c.name, plan ? make_ladder(*plan, length) : std::get<Ladder>(c.content)});
+    ladders.push_back({c.name, as_ladder(c.content, length)});
   }
   print_theory(flags, distance_figure(g, ladders, length));
 }
