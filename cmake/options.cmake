@@ -15,12 +15,18 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy
+set(CMAKE_OPTIMIZE_DEPENDENCIES ON)  # `ninja mrrope_engine` compiles the engine, not llama.cpp
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Paths inside the build folder are taken as relative, so that builds of other presets find llama.cpp.
-  set(CMAKE_C_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_BINARY_DIR} ${CCACHE})
+  # Paths inside the build folder are taken as relative, so that builds of other presets find what was compiled
+  # with the same flags. With g++ also what uses a precompiled header; clang compares the times of its files.
+  set(CMAKE_C_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_BINARY_DIR})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND CMAKE_C_COMPILER_LAUNCHER CCACHE_SLOPPINESS=pch_defines,time_macros)
+  endif()
+  list(APPEND CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
 endif()
 
