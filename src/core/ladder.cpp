@@ -42,10 +42,13 @@ void check_near(const NearPart& near, const Geometry& geometry, const LadderRequ
            hint);
   }
   if (request.longest / near.step > kMostBorders) {
+    const std::int64_t step = request.longest / kMostBorders + 1;
     refuse(
         cat("the border would move ", request.longest / near.step, " times by ", near.step,
             " tokens on the way to ", request.longest, "; at most ", kMostBorders, " are possible"),
-        cat("give --near-step ", request.longest / kMostBorders + 1, " or more"));
+        step < window - near.length
+            ? cat("give --near-step ", step, " or more")
+            : cat("give --ctx ", kMostBorders * near.step, " or less, or a static method"));
   }
   const Method& row = method_row(request.extension.method);
   if (!has_far_form(row.info.name)) {

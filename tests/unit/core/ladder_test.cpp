@@ -196,5 +196,23 @@ TEST(NearPart, RefusesWhatDoesNotFit) {
   }
 }
 
+// What to type instead is possible.
+TEST(NearPart, HintsOfTooManyBordersCanBeFollowed) {
+  const auto hint = [](std::int64_t longest, NearPart near) -> std::string {
+    LadderRequest r = near_request("pi", near);
+    r.longest = longest;
+    try {
+      make_ladder(kTiny, r);
+    } catch (const Error& error) {
+      return error.hint();
+    }
+    return "made";
+  };
+  EXPECT_EQ(hint(1 << 20, {256, 64}), "give --near-step 257 or more");
+  EXPECT_EQ(hint(1 << 20, {256, 257}), "made");
+  EXPECT_EQ(hint(1 << 22, {256, 512}), "give --ctx 2097152 or less, or a static method");
+  EXPECT_EQ(hint(2097152, {256, 512}), "made");
+}
+
 }  // namespace
 }  // namespace mrrope
