@@ -12,6 +12,7 @@ trap 'rm -rf "$work"' EXIT
 . "$source/tests/skipped.sh"
 skip() { skipped "the wheel was not tried" "$1"; }
 [ "$(uname -s)" = Linux ] || skip "auditwheel is for Linux"
+export CC=${CC:-cc} CXX=${CXX:-c++}  # as in the other builds, so that ccache knows the files
 wheel=$("$source/tools/make_wheel.sh" "$source/build/wheels")
 echo "$(basename "$wheel"): $(stat -c %s "$wheel") bytes"
 case $(basename "$wheel") in
