@@ -3,7 +3,7 @@
 # wheel.sh SOURCE [PYTHON...]: builds the wheel and installs it into fresh virtual environments, far
 # from the source tree, where the command and the module must run without a network, a compiler or
 # anything of this build; and on Debian 13 (newer.sh). Then pip installs this tree, and the sdist with no
-# file of it. Exit code 77: skipped.
+# file of it. The demo runs in its short form, with MRROPE_TEST_LONG whole. Exit code 77: skipped.
 set -euo pipefail
 source=$(cd "$1" && pwd)
 shift
@@ -49,7 +49,7 @@ assert rows["none", 2048] > 2 * rows["elastic:pro", 2048], rows' "$said"
     bare mrrope export "$(cat model)" --method pro --ctx 2k -o long.gguf | tail -n 2
     cp "$source/tests/python/module_test.py" .
     bare python module_test.py
-    if [ -n "${MRROPE_WHEEL_DEMO:-}" ]; then bare mrrope demo; fi
+    if [ -n "${MRROPE_TEST_LONG:-}" ]; then bare mrrope demo; else bare MRROPE_TEST_CUT=32,3,160 mrrope demo; fi
   )
 done
 # As in a clone: the same build again, by pip.
