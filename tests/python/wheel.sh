@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # wheel.sh SOURCE [PYTHON...]: builds the wheel and installs it into fresh virtual environments, far
 # from the source tree, where the command and the module must run without a network, a compiler or
-# anything of this build; and on Debian 13 (newer.sh). Then pip installs this tree, and the sdist with no
-# file of it. The demo runs in its short form, with MRROPE_TEST_LONG whole. Exit code 77: skipped.
+# anything of this build; and on Debian 13 (newer.sh). Then pip installs this tree, and the sdist is made.
+# With MRROPE_TEST_LONG the whole demo runs instead of its short form, and pip installs the sdist with no file of
+# this tree. Exit code 77: skipped.
 set -euo pipefail
 source=$(cd "$1" && pwd)
 shift
@@ -69,12 +70,14 @@ for name in CMakeLists.txt pyproject.toml LICENSE models/mrrope-tiny.gguf python
   tools/fetch_llama.sh src/capi/make.cpp cmake/mrrope_c.map; do
   grep -qx "$name" "$work/names" || { echo "the sdist lacks $name"; exit 1; }
 done
-python3 -m venv "$work/sdist"
-"$work/sdist/bin/pip" install --quiet --disable-pip-version-check "$work"/mrrope-*.tar.gz \
-  >"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
-(
-  cd "$work"
-  env -i HOME="$work" PATH="$work/sdist/bin" LANG=C.UTF-8 python module_test.py
-)
-echo "installed from the sdist"
+if [ -n "${MRROPE_TEST_LONG:-}" ]; then  # compiles everything once more
+  python3 -m venv "$work/sdist"
+  "$work/sdist/bin/pip" install --quiet --disable-pip-version-check "$work"/mrrope-*.tar.gz \
+    >"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
+  (
+    cd "$work"
+    env -i HOME="$work" PATH="$work/sdist/bin" LANG=C.UTF-8 python module_test.py
+  )
+  echo "installed from the sdist"
+fi
 echo ok
