@@ -27,7 +27,7 @@ if len(sys.argv) > 2 and not pathlib.Path(sys.argv[2]).exists():
 # differently. Logits of the same model computed in two ways differed by up to 0.59, so below this gap
 # either token may win.
 TIE = 0.6
-STALL = 20  # seconds without a reply after which a request is retried
+STALL = 10  # seconds without a reply after which a request is retried
 NEEDLE = ["eval", "needle", "--form", "planted", "--lengths", "512,1k", "--depths",
           "0,25,50,75,100", "--samples", "4"]
 # In this vocabulary, words have other tokens inside a text than alone. Samples are counted word by word,
