@@ -45,6 +45,16 @@ class TuneCommand : public testing::Test {
   TempFolder folder_;
 };
 
+TEST_F(TuneCommand, DryRunPrintsTheCost) {
+  const CommandResult whole = tune("--dry-run");
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_TRUE(contains(whole.out, "proof: 2 documents")) << whole.out;
+  EXPECT_TRUE(contains(whole.out, " to search, ")) << whole.out;
+  const CommandResult search = tune("--dry-run --no-proof");
+  EXPECT_TRUE(contains(search.out, " to search\n")) << search.out;
+  EXPECT_FALSE(contains(search.out, "proof")) << search.out;
+}
+
 TEST_F(TuneCommand, FindsAPlanAndReportsTheProof) {
   const std::string out = folder_.file("plan.json");
   const CommandResult r = tune("--budget 7 --proof-needles 1 --json -o " + out);

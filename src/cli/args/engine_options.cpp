@@ -105,24 +105,38 @@ std::string memory_text(const Model& model, const engine::LocalOptions& options)
              bytes_text(double(plan.available)), " available");
 }
 
-double estimate_seconds(TimelineModel& model, const std::vector<std::int64_t>& lengths) {
-  const std::int64_t chunk = std::min<std::int64_t>(512, model.context_length() / 3);
+ReadingSpeed reading_speed(const Model& model, std::int64_t chunk, double second, double third) {
+  double products = 0;  // of attention, for a token and one before it
+  for (const Layer& layer : model.layers) {
+    if (layer.kind == LayerKind::windowed || layer.kind == LayerKind::recurrent) continue;
+    products += double(model.heads) * (model.key_length + model.value_length);
+  }
+  // One of them takes at most as long as those of 8 bytes of weights.
+  const double n = double(chunk);
+  const double most =
+      second / n * 8 * products / double(std::max<std::uint64_t>(model.weight_bytes, 1));
+  const double slope = std::clamp((third - second) / (n * n), 0.0, most);
+  return {std::max(second / n - slope * 1.5 * n, second / n / 10), slope};
+}
+
+ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model) {
+  const std::int64_t chunk = std::min<std::int64_t>(512, timelines.context_length() / 3);
   if (chunk < 1) throw Error(ErrorKind::usage, "the context is too short to estimate the time");
-  const std::vector<Token> tokens(std::size_t(chunk), model.bos().value_or(0));
-  const auto timeline = model.timeline();
-  double seconds[3] = {};
+  const std::vector<Token> tokens(std::size_t(chunk), timelines.bos().value_or(0));
+  const auto timeline = timelines.timeline();
+  double seconds[3] = {};  // the first one warms up
   for (double& s : seconds) {
     const auto start = std::chrono::steady_clock::now();
     timeline->append_scored(tokens);
     s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
-  // The first chunk warms up; the next two are `chunk` apart.
-  const double n = double(chunk);
-  const double slope = std::max(0.0, (seconds[2] - seconds[1]) / (n * n));
-  const double start = std::max(seconds[1] / n - slope * 1.5 * n, seconds[1] / n / 10);
+  return reading_speed(model, chunk, seconds[1], seconds[2]);
+}
+
+double seconds_to_read(const ReadingSpeed& speed, const std::vector<std::int64_t>& lengths) {
   double total = 0;
   for (const std::int64_t length : lengths) {
-    total += double(length) * (start + slope * double(length) / 2);
+    total += double(length) * (speed.start + speed.slope * double(length) / 2);
   }
   return total;
 }

@@ -30,8 +30,19 @@ void use(TimelineModel& model, LadderChoice& choice);
 // For --dry-run: the memory that the model needs, in words.
 std::string memory_text(const Model& model, const engine::LocalOptions& options);
 
-// Seconds to read a sequence of each of these lengths: three chunks are timed on the loaded model,
-// and the time per token is taken to grow linearly with its position.
-double estimate_seconds(TimelineModel& model, const std::vector<std::int64_t>& lengths);
+// How fast a model reads: seconds for a token at the start of a text, and what every token before
+// it adds.
+struct ReadingSpeed {
+  double start = 0;
+  double slope = 0;
+};
+// From the seconds of two neighbouring chunks, the second and third of a text. Other work on the
+// machine can make the third look slow, and a long text multiplies that: the slope is at most what
+// attention can cost.
+ReadingSpeed reading_speed(const Model& model, std::int64_t chunk, double second, double third);
+// Times three chunks on the loaded model.
+ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model);
+// Seconds to read a text of each of these lengths.
+double seconds_to_read(const ReadingSpeed& speed, const std::vector<std::int64_t>& lengths);
 
 }  // namespace mrrope::cli

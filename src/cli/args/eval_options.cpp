@@ -286,8 +286,8 @@ void print_local_cost(const EvalJob& job, const eval::Target& target,
   if (target.timelines() == nullptr) return;
   std::cout << memory_text(job.model, job.engine) << "\n";
   target.timelines()->use(*job.methods.front().ladder);
-  std::cout << "about " << duration_text(estimate_seconds(*target.timelines(), passes)) << ending
-            << "\n";
+  const ReadingSpeed speed = measure_speed(*target.timelines(), job.model);
+  std::cout << "about " << duration_text(seconds_to_read(speed, passes)) << ending << "\n";
 }
 
 void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,

@@ -194,10 +194,12 @@ void print_once(Conversation& conversation, const SessionFile& session, const La
   if (g.finish == "cancelled") throw Error(ErrorKind::interrupted, "interrupted");
 }
 
-void print_dry_run(TimelineModel& model, const std::string& prompt, int answer) {
+void print_dry_run(TimelineModel& model, const Model& facts, const std::string& prompt,
+                   int answer) {
   const auto tokens = std::int64_t(model.tokenize(prompt, true, true).size());
   std::cout << tokens << " tokens to read, up to " << answer << " to write\n"
-            << "about " << duration_text(estimate_seconds(model, {tokens})) << " to read them\n";
+            << "about " << duration_text(seconds_to_read(measure_speed(model, facts), {tokens}))
+            << " to read them\n";
 }
 
 void converse(TimelineModel& model, Conversation& conversation, const SessionFile& session,
@@ -260,7 +262,7 @@ void run_generate(GenerateFlags flags) {
   const auto model = open_local(facts, engine);
   use(*model, choice);
   const Ladder& ladder = choice.ladder;
-  if (flags.dry_run) return print_dry_run(*model, prompt, flags.generate.max_tokens);
+  if (flags.dry_run) return print_dry_run(*model, facts, prompt, flags.generate.max_tokens);
   SessionFile session;
   if (!flags.session.empty()) {
     session = {flags.session,

@@ -91,16 +91,20 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
   const auto search = std::int64_t(flags.search.budget * double(set.pass));
   std::cout << "search: " << split.search.size() << " documents of " << length_text(ctx) << " with "
             << flags.search.planting.answers << " planted answers each, at most "
-            << flags.search.budget << " passes of " << set.pass << " tokens\n"
-            << "proof: " << split.held_out.size() << " documents, " << rows << " plans, "
-            << 10 * flags.proof_needles << " needles each: about " << proof << " tokens\n"
-            << memory_text(facts, engine) << "\n";
+            << flags.search.budget << " passes of " << set.pass << " tokens\n";
+  if (!flags.no_proof) {
+    std::cout << "proof: " << split.held_out.size() << " documents, " << rows << " plans, "
+              << 10 * flags.proof_needles << " needles each: about " << proof << " tokens\n";
+  }
+  std::cout << memory_text(facts, engine) << "\n";
+  const ReadingSpeed speed = measure_speed(model, facts);
   const auto minutes = [&](std::int64_t tokens) {
     return duration_text(
-        estimate_seconds(model, std::vector<std::int64_t>(std::size_t(tokens / ctx + 1), ctx)));
+        seconds_to_read(speed, std::vector<std::int64_t>(std::size_t(tokens / ctx + 1), ctx)));
   };
-  std::cout << "about " << minutes(search) << " to search, " << minutes(flags.no_proof ? 0 : proof)
-            << " to prove\n";
+  std::cout << "about " << minutes(search) << " to search";
+  if (!flags.no_proof) std::cout << ", " << minutes(proof) << " to prove";
+  std::cout << "\n";
 }
 
 void run_tune(const TuneFlags& flags) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "cli/args/engine_options.h"
 #include "mrrope/error.h"
 #include "support/temp_folder.h"
 
@@ -91,6 +92,33 @@ TEST(DeclaredPlan, AppliesTheFilesScalingToItsPlainGeometry) {
   EXPECT_EQ(yarn.geometry().train_length, 32768);
   EXPECT_EQ(plan(R"({"type": "linear", "factor": 8})").extension().method, "pi");
   EXPECT_THROW(declared_plan(config("null")), Error);
+}
+
+Model small_model() {
+  Model m;
+  m.heads = 4;
+  m.key_length = m.value_length = 256;
+  m.layers.resize(18);
+  for (std::size_t i = 0; i < 15; ++i) m.layers[i].kind = LayerKind::windowed;
+  m.weight_bytes = 235'000'000;
+  return m;
+}
+
+TEST(ReadingSpeed, IsExactForALinearCost) {
+  // 1 ms and 50 ns for every token before: chunk k costs 512 (1e-3 + 50e-9 (k + 1/2) 512).
+  const auto chunk = [](int k) { return 512 * (1e-3 + 50e-9 * (k + 0.5) * 512); };
+  const ReadingSpeed speed = reading_speed(small_model(), 512, chunk(1), chunk(2));
+  EXPECT_NEAR(speed.start, 1e-3, 1e-12);
+  EXPECT_NEAR(speed.slope, 50e-9, 1e-16);
+  EXPECT_NEAR(seconds_to_read(speed, {1000, 1000}), 2 * (1.0 + 50e-9 * 5e5), 1e-9);
+}
+
+TEST(ReadingSpeed, ADisturbedChunkDoesNotMakeHoursOfMinutes) {
+  // The third chunk waited for another program. 16 texts of 128K take 35 minutes without attention.
+  const ReadingSpeed speed = reading_speed(small_model(), 512, 0.5, 5.0);
+  const std::vector<std::int64_t> texts(16, 131072);
+  EXPECT_LT(seconds_to_read(speed, texts), 20 * 35 * 60);
+  EXPECT_EQ(reading_speed(small_model(), 512, 0.5, 0.4).slope, 0) << "the second one waited";
 }
 
 }  // namespace
