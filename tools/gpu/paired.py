@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs runs of the same samples under different methods, one run folder each.
+"""Pairs runs of the same samples under different methods.
 
-    paired.py RUN RUN...
+    paired.py RUN RUN...          one run folder for each method
+    paired.py A,A2 B,B2...        several: shards, or other seeds
 
 Every later run is compared with the first one at every length, over the documents (perplexity), or the
 samples or texts (needles, RULER) that both have. Prints Markdown: the value of each run, how much the
@@ -52,6 +53,17 @@ def values_of(folder):
     return run["task"], run["model"]["train_length"], values
 
 
+def joined(folders):
+    """What several runs of one method have together."""
+    joint = collections.defaultdict(dict)
+    for folder in folders:
+        task, window, values = values_of(folder)
+        seed = json.loads((folder / "run.json").read_text())["seed"]
+        for length, by_key in values.items():
+            joint[length].update({(seed, key): value for key, value in by_key.items()})
+    return task, window, joint
+
+
 def mean_and_error(numbers):
     mean = sum(numbers) / len(numbers)
     if len(numbers) < 2:
@@ -63,7 +75,8 @@ def mean_and_error(numbers):
 def main(folders):
     if len(folders) < 2:
         sys.exit(__doc__.strip())
-    runs = [(folder, *values_of(folder)) for folder in map(pathlib.Path, folders)]
+    parts = [[pathlib.Path(part) for part in folder.split(",")] for folder in folders]
+    runs = [(part[0], *joined(part)) for part in parts]
     first, task, window, ours = runs[0]
     perplexity = task == "ppl"
     print(f"| run | length | {'perplexity' if perplexity else 'found'} | "
