@@ -310,6 +310,22 @@ TEST(Elastic, CanReadAPromptUnderItsLastPlan) {
   }
 }
 
+TEST(Elastic, ForksOfAnEmptyTimelineClimbApart) {
+  const RandomModel file(small_model("llama"), 5);
+  LocalOptions options = small("f32");
+  options.climb_last = true;
+  const auto model = open_local(read_model(file.path()), options);
+  model->use(growing(model->facts().geometry, "pro", 500));
+  const std::vector<Token> tokens = words(500);
+  const auto first = model->timeline();
+  const auto second = first->fork();
+  first->append(std::span(tokens).first(90));
+  const std::size_t rung = first->rung();
+  second->append(std::span(tokens).first(400));
+  EXPECT_EQ(first->rung(), rung);
+  EXPECT_GT(second->rung(), rung);
+}
+
 // Boundaries: exactly at one, one past it, back below it, and generation across it.
 TEST(Elastic, TurnsExactlyWhereARungEnds) {
   const RandomModel file(small_model("qwen2"), 5);

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
 
 #include "engine/llama/graph/score.h"
@@ -256,6 +257,19 @@ TEST_P(MemoryKinds, ObserversOfSeveralReadingsMayEndThem) {
   EXPECT_EQ(timelines[1]->tokens(), std::vector<Token>(tokens_.begin() + 1, tokens_.begin() + 20));
 }
 
+TEST_P(MemoryKinds, GoesOnAfterAnObserverThrew) {
+  const auto timeline = model_->timeline();
+  timeline->append(tokens(0, 120));
+  const std::size_t third[] = {3};
+  EXPECT_THROW(timeline->append_observed(tokens(300, 10), third,
+                                         [](auto...) { throw std::runtime_error("enough"); }),
+               std::runtime_error);
+  EXPECT_EQ(timeline->length(), 120);
+  const auto fork = timeline->fork();
+  expect_close(timeline->append_scored(tokens(120, 50)), fresh(tokens(0, 120), tokens(120, 50)));
+  expect_close(fork->append_scored(tokens(150, 50)), fresh(tokens(0, 120), tokens(150, 50)));
+}
+
 TEST_P(MemoryKinds, SavedSequenceIsRestored) {
   const test::TempFolder folder;
   std::size_t rung = 0;
@@ -265,6 +279,8 @@ TEST_P(MemoryKinds, SavedSequenceIsRestored) {
     rung = timeline->rung();
     timeline->save(folder / "state");
   }
+  // A session goes on after the state.
+  std::ofstream(folder / "state", std::ios::app | std::ios::binary) << "messages";
   const auto back = model_->restore(folder / "state", rung);
   EXPECT_EQ(back->tokens(), std::vector<Token>(tokens_.begin(), tokens_.begin() + 150));
   expect_close(back->append_scored(tokens(150, 50)), fresh(tokens(0, 150), tokens(150, 50)));

@@ -179,7 +179,9 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
   add(llama_sampler_init_top_p(static_cast<float>(sampling.top_p), 1));
   add(llama_sampler_init_min_p(static_cast<float>(sampling.min_p), 1));
   add(llama_sampler_init_temp(static_cast<float>(sampling.temperature)));
-  add(llama_sampler_init_dist(sampling.seed));
+  // To libllama this one number means a random seed.
+  const bool mark = sampling.seed == LLAMA_DEFAULT_SEED;
+  add(llama_sampler_init_dist(mark ? sampling.seed - 1 : sampling.seed));
 }
 
 Chooser::~Chooser() = default;

@@ -118,7 +118,7 @@ std::string chat_prompt(const llama_model* model, const std::string& file,
   const std::optional<ChatTemplate> own = chat_template_of(model);
   if (!own) {
     throw Error(ErrorKind::unsupported, cat(file, " has no chat template"),
-                "remove --chat, or use an instruct model");
+                "leave out --chat or --form chat, or use an instruct model");
   }
   try {
     return chat_renderer().render(*own, messages, kTemplateLimit);

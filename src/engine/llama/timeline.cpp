@@ -85,15 +85,20 @@ void LocalTimeline::check_token(Token token) const {
 }
 
 void LocalTimeline::climb(std::int64_t length) {
+  catch_up();
   const std::size_t rung = model_.rung_at(length);
   if (rung == past_->rung) return;
-  if (!tokens_.empty() && past_.use_count() > 1) leave_shared_keys();
+  if (past_.use_count() > 1) leave_shared_keys();
   if (!cells_.empty()) model_.turn(cells_, past_->rung, rung);
   past_->rung = rung;
 }
 
 // The others stay where they are.
 void LocalTimeline::leave_shared_keys() {
+  if (tokens_.empty()) {
+    past_ = std::make_shared<Past>();
+    return;
+  }
   if (auto cells = model_.copy_cells(sequence_, cells_)) {
     past_ = std::make_shared<Past>(*past_);
     cells_ = std::move(*cells);
@@ -135,7 +140,15 @@ void LocalTimeline::end_shared(std::span<const Token> tokens, std::span<const st
 }
 
 void LocalTimeline::drop_unkept() {
-  llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
+  // A recurrent state cannot go back.
+  ahead_ = !llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
+}
+
+void LocalTimeline::catch_up() {
+  if (!ahead_) return;
+  const std::vector<Token> again = tokens_;
+  forget();
+  append(again);
 }
 
 void LocalTimeline::forget() {
@@ -144,6 +157,7 @@ void LocalTimeline::forget() {
   cells_.clear();
   last_logits_.clear();
   past_ = std::make_shared<Past>();
+  ahead_ = false;
 }
 
 void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& compute) {
@@ -267,6 +281,7 @@ void LocalTimeline::append_observed(std::span<const Token> given,
 }
 
 std::unique_ptr<Timeline> LocalTimeline::fork() {
+  catch_up();
   auto other = std::make_unique<LocalTimeline>(model_);
   other->tokens_ = tokens_;
   if (model_.unified()) {
@@ -347,6 +362,10 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
 }
 
 void LocalTimeline::save(const std::filesystem::path& path) const {
+  if (ahead_) {
+    throw Error(ErrorKind::failed, "a sequence whose last tokens failed cannot be saved",
+                "continue it first");
+  }
   // Restored cells are taken to lie in the order of their positions.
   if (!std::is_sorted(cells_.begin(), cells_.end())) {
     throw Error(ErrorKind::unsupported,
@@ -397,14 +416,14 @@ void LocalTimeline::check_recurrent_state(std::span<const std::uint8_t> state,
     return found;
   };
   const bool one_cell =
-      state.size() == expected && recurrent >= 3 * sizeof count &&
+      state.size() >= expected && recurrent >= 3 * sizeof count &&
       (count == 0 ? number(at) == 0
                   : number(at) == 1 && number(at + 4) == count - 1 && number(at + 8) == 0) &&
       (at == 0 || (at >= (streams + 1) * sizeof count && number(0) == streams && cells() == count));
   if (one_cell) return;
   throw Error(ErrorKind::corrupt,
               cat("the state of ", count, " tokens does not fit this model: ", state.size(),
-                  " bytes, expected ", expected),
+                  " bytes, at least ", expected, " are needed"),
               "delete the session to start again");
 }
 

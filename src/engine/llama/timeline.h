@@ -63,7 +63,7 @@ class LocalTimeline final : public Timeline {
   void extend(const std::vector<Token>& tokens, const Compute& compute);
   // Puts the keys on the rung of this length before the next token is read.
   void climb(std::int64_t length);
-  // Before keys are turned that forks share: copies them, or computes them again.
+  // Before the rung changes of keys that forks share: copies them, or computes them again.
   void leave_shared_keys();
   // After a decode: the tokens are part of the timeline.
   void keep(std::span<const Token> tokens, std::span<const std::int32_t> cells);
@@ -71,6 +71,8 @@ class LocalTimeline final : public Timeline {
   void number_cells(std::size_t count);
   // After a failed decode: the cache may hold some of its tokens, the timeline does not.
   void drop_unkept();
+  // If the cache still holds them: computes the timeline again.
+  void catch_up();
   // Empties the timeline, cache included.
   void forget();
   // Computes one more token without keeping its logits: they are valid until the next decode.
@@ -86,6 +88,7 @@ class LocalTimeline final : public Timeline {
   std::vector<Token> tokens_;
   std::shared_ptr<Past> past_;
   std::vector<std::int32_t> cells_;  // under a ladder that grows: the cell of each token
+  bool ahead_ = false;               // the cache holds tokens that the timeline does not
   std::vector<float> last_logits_;   // empty: not known
 };
 

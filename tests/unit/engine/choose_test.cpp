@@ -151,6 +151,13 @@ TEST_F(GrammarChooser, EveryAnswerMatches) {
   }
 }
 
+TEST_F(GrammarChooser, EverySeedRepeats) {
+  for (const std::uint32_t seed :
+       {0U, 0xfffffffeU, 0xffffffffU}) {  // the last is libllama's mark of a random one
+    EXPECT_EQ(write({}, 1, seed).text, write({}, 1, seed).text) << seed;
+  }
+}
+
 TEST_F(GrammarChooser, ALazyOneWaitsForItsTrigger) {
   Grammar grammar;
   grammar.text = "root ::= \"never written\"";
