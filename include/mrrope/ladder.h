@@ -56,6 +56,9 @@ class Ladder {
   // The rung in force for a sequence of this many tokens. Throws Error (usage) past the last rung.
   std::size_t rung_at(std::int64_t length) const;
 
+  // What was asked for. The rungs beyond the window have it, each with a scale of its own.
+  const Extension& extension() const noexcept { return extension_; }
+
   // 0 for a ladder made from one plan.
   double rung_step() const noexcept { return rung_step_; }
   double headroom() const noexcept { return headroom_; }
@@ -75,6 +78,7 @@ class Ladder {
   friend Ladder make_ladder(const Plan&, std::int64_t longest);
 
   std::vector<Rung> rungs_;
+  Extension extension_;
   double rung_step_ = 0;
   double headroom_ = 0;
   std::optional<NearPart> near_;

@@ -139,14 +139,18 @@ PlanOrLadder make_context(const Geometry& geometry, const ContextRequest& asked,
   const MethodName parts = split_method_name(request.method);
   const Method& row = method_row(parts.method);
   const std::string name = full_name(request);
+  const auto instead = [&](const char* usual, Growth growth) {
+    if (is_auto(asked.method)) return std::string("leave it out: auto is none inside the window");
+    return method_to_give(row.reach == Reach::unchanged ? usual : row.info.name, growth, spelling);
+  };
   if (!parts.has_near_part() && (request.near || request.near_step)) {
     refuse(cat(flags ? "--near and --near-step" : "near and near_step",
                " are for contexts with a near part, not for ", name),
-           method_to_give(row.info.name, Growth::far, spelling));
+           instead("pi", Growth::far));
   }
   if (!parts.grows() && request.rung_step) {
     refuse(cat(flags ? "--rung-step" : "rung_step", " is for contexts that grow, not for ", name),
-           method_to_give(row.info.name, Growth::elastic, spelling));
+           instead("pro", Growth::elastic));
   }
 
   Extension e;

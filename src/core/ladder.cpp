@@ -128,6 +128,7 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
 
   Extension untouched;
   Ladder ladder;
+  ladder.extension_ = request.extension;
   ladder.rung_step_ = request.rung_step;
   ladder.headroom_ = request.headroom;
   const std::int64_t window = geometry.train_length;
@@ -166,6 +167,7 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
 Ladder make_ladder(const Plan& plan, std::int64_t longest) {
   if (longest < 1) refuse(cat("a ladder of ", longest, " tokens is not possible"), "give --ctx");
   Ladder ladder;
+  ladder.extension_ = plan.extension();
   ladder.rungs_.push_back({longest, plan});
   return ladder;
 }

@@ -199,12 +199,14 @@ ordered_json plan_json(const Plan& plan) {
 
 ordered_json ladder_json(const Ladder& ladder) {
   const Plan& last = ladder.rungs().back().plan;
+  // A ladder that ends inside the window has the untouched plan alone.
+  const Extension& extension = ladder.elastic() ? last.extension() : ladder.extension();
   ordered_json out;
   out["geometry"] = geometry_json(last.geometry());
-  out["method"] = join_method_name(last.extension().method,
-                                   ladder.near() ? growth_of(ladder) : Growth::elastic);
-  out["scale"] = last.extension().scale;
-  out["parameters"] = parameters_json(last.extension().parameters);
+  out["method"] =
+      join_method_name(extension.method, ladder.near() ? growth_of(ladder) : Growth::elastic);
+  out["scale"] = extension.scale;
+  out["parameters"] = parameters_json(extension.parameters);
   out["rung_step"] = ladder.rung_step();
   out["headroom"] = ladder.headroom();
   out["longest"] = ladder.longest();

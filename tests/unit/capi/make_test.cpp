@@ -74,6 +74,8 @@ TEST(CApiMake, RefusalsHaveAMessageAndAHint) {
   EXPECT_TRUE(has(answer(request("pro", {{"scale", "x"}}).dump()), "scale is not a number"));
   EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"near", 8}}).dump()), "far:pro"));
   EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"rung_step", 2}}).dump()), "elastic:pro"));
+  EXPECT_TRUE(has(answer(request("none", {{"ctx", 4096}, {"near", 8}}).dump()), "far:pi"));
+  EXPECT_TRUE(has(answer(request("auto", {{"ctx", 4096}, {"near", 8}}).dump()), "leave it out"));
   EXPECT_TRUE(has(answer(request("elastic:pro", json::object()).dump()), "no context length"));
   EXPECT_TRUE(has(answer(request("elastic:pro", {{"scale", 1e300}}).dump()), "not possible"));
   EXPECT_TRUE(has(answer(request("custom", {{"factors", {1, "a"}}}).dump()), "list of numbers"));
@@ -138,6 +140,17 @@ TEST(CApiMake, PlacesOfALadder) {
   EXPECT_EQ(mrrope_ladder_places("{}", &out), 4);
   EXPECT_EQ(mrrope_ladder_places(nullptr, &out), 2);
   EXPECT_EQ(mrrope_ladder_places("{}", nullptr), 2);
+}
+
+// Nothing changes there, and what was asked for is still named.
+TEST(CApiMake, LaddersThatEndInsideTheWindowCanBeRead) {
+  for (const char* method :
+       {"elastic:pro", "elastic:dynamic-ntk", "far:pi", "far:pro", "self-extend"}) {
+    const std::string text = answer(request(method, {{"ctx", 4096}}).dump());
+    EXPECT_EQ(json::parse(text)["method"], method);
+    const auto ladder = std::get<Ladder>(plan_or_ladder_from_json(json::parse(text)));
+    EXPECT_EQ(ladder_json(ladder).dump(), text);
+  }
 }
 
 TEST(CApiMake, InspectsModels) {
