@@ -81,6 +81,22 @@ SafetensorsTensor read_tensor(const std::string& file, const std::string& name, 
   return tensor;
 }
 
+// Where the file may lie besides its folder. An exported folder links to the weights of the folder
+// it was made from, which has a config.json; the Hugging Face cache links each file of a snapshot
+// to ../../blobs.
+std::filesystem::path linked_folder(const std::filesystem::path& folder, const std::string& name) {
+  std::error_code error;
+  std::filesystem::path from = folder;
+  const auto target = std::filesystem::read_symlink(folder / name, error);
+  if (!error && target.filename() == name) {
+    const auto other = (folder / target).parent_path();
+    if (std::filesystem::is_regular_file(other / "config.json", error)) from = other;
+  }
+  from = std::filesystem::canonical(from, error);
+  if (from.parent_path().filename() != "snapshots") return from;
+  return from.parent_path().parent_path() / "blobs";
+}
+
 }  // namespace
 
 Safetensors read_safetensors(const Source& source) {
@@ -154,14 +170,9 @@ Weights find_weights(const std::filesystem::path& folder) {
              std::filesystem::exists(index, error)) {
     names = read_safetensors_index(Source::open(index));
   }
-  // The Hugging Face cache links each file of a snapshot to ../../blobs.
-  const auto home = std::filesystem::canonical(folder, error);
-  const auto blobs = home.parent_path().filename() == "snapshots"
-                         ? home.parent_path().parent_path() / "blobs"
-                         : std::filesystem::path();
   std::string missing;
   for (const std::string& name : names) {
-    const auto path = plain_file_in(folder, name, blobs);
+    const auto path = plain_file_in(folder, name, linked_folder(folder, name));
     if (!std::filesystem::exists(path, error)) {
       if (missing.empty()) missing = path.string();
       continue;

@@ -157,5 +157,23 @@ TEST(Weights, MayBeInTheHubCache) {
   EXPECT_ERROR(find_weights(snapshot), corrupt, "leads out");
 }
 
+TEST(Weights, MayBeThoseOfTheFolderAnExportWasMadeFrom) {
+  const TempFolder folder;
+  folder.write("in/model.safetensors", file(kGood, 22));
+  folder.write("out/config.json", "{}");
+  std::filesystem::create_symlink("../in/model.safetensors", folder / "out/model.safetensors");
+  EXPECT_ERROR(find_weights(folder / "out"), corrupt, "leads out");
+  folder.write("in/config.json", "{}");
+  EXPECT_EQ(find_weights(folder / "out").bytes, 22u);
+  // From the Hub's cache, whose files are links themselves.
+  folder.write("a/blobs/123", file(kGood, 22));
+  folder.write("a/snapshots/abc/config.json", "{}");
+  const auto snapshot = folder / "a/snapshots/abc";
+  std::filesystem::create_symlink("../../blobs/123", snapshot / "model.safetensors");
+  std::filesystem::remove(folder / "out/model.safetensors");
+  std::filesystem::create_symlink(snapshot / "model.safetensors", folder / "out/model.safetensors");
+  EXPECT_EQ(find_weights(folder / "out").bytes, 22u);
+}
+
 }  // namespace
 }  // namespace mrrope
