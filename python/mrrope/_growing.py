@@ -169,13 +169,18 @@ class Growing:
 
     def _run_parts(self, given: dict[str, Any], named: dict[str, Any], cache: Any, state: _State,
                    positions: torch.Tensor, parts: list[tuple[Place, int, int]], past: int) -> Any:
-        for name, value in named.items():
-            if name in ("output_hidden_states", "output_attentions") and value:
+        for name in ("output_hidden_states", "output_attentions"):
+            asked = named.get(name, given.get(name))
+            if getattr(self.base.config, name, False) if asked is None else asked:
                 raise _refuse(f"{name} cannot be given for a pass over the end of a rung",
                               f"end the pass at token {past + parts[0][2]} and call again")
+        for name, value in named.items():
             if isinstance(value, torch.Tensor) and name != "cache_position":
                 raise _refuse(f"the argument {name} cannot be cut at the end of a rung",
                               f"end the pass at token {past + parts[0][2]} and call again")
+        as_dict = named.get("return_dict", given.get("return_dict"))
+        if as_dict is None:
+            as_dict = getattr(self.base.config, "return_dict", True)
         keep = cache is not None or self._uses_cache(given)
         if cache is None:
             cache = DynamicCache(config=self.base.config)
@@ -192,6 +197,8 @@ class Growing:
             if "attention_mask" in part:
                 part["attention_mask"] = _cut_mask(part["attention_mask"], start, end, past, total)
             more = dict(named)
+            if not as_dict:
+                (part if "return_dict" in part else more)["return_dict"] = True
             if more.get("cache_position") is not None:
                 more["cache_position"] = more["cache_position"][start:end]
             out = self._forward(**part, **more)
@@ -199,7 +206,7 @@ class Growing:
             hidden.append(out.last_hidden_state)
         out.last_hidden_state = torch.cat(hidden, 1)
         out.past_key_values = cache if keep else None
-        return out
+        return out if as_dict else out.to_tuple()
 
     # ---- its pieces
 

@@ -41,8 +41,8 @@ def _geometry(stated: dict[str, Any]) -> Geometry:
 class Plan:
     """The numbers of one extension of one model; made by plan() and load()."""
 
-    def __init__(self, content: dict[str, Any], text: str, rung: int = 0):
-        self._text, self._rung = text, rung
+    def __init__(self, content: dict[str, Any], text: str):
+        self._text = text
         self.geometry: Geometry = _geometry(content["geometry"])
         self.method: str = content["method"]
         self.scale: float = content["scale"]
@@ -59,7 +59,7 @@ class Plan:
         """The mrrope_plan of mrrope.h, owned by this object."""
         if self._handle is None:
             self._handle = Handle("mrrope_plan_free", "mrrope_plan_parse",
-                                  self._text.encode(), self._rung)
+                                  self._text.encode(), 0)
         return self._handle.pointer
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,6 +96,18 @@ class Place:
     shift: int  # and with one factor for all pairs, by how much far keys come closer
 
 
+def _plan_of(ladder: dict[str, Any], rung: dict[str, Any]) -> Plan:
+    own: dict[str, Any] = {"geometry": ladder["geometry"], "method": "none", "parameters": {}}
+    if rung["length"] > ladder["geometry"]["train_length"]:
+        own["method"] = ladder["method"].partition(":")[2] or "pi"  # of self-extend
+        own["parameters"] = ladder["parameters"]
+        if own["method"] == "dynamic-ntk":
+            own["length"] = round(ladder["headroom"] * rung["length"])
+    own.update((key, value) for key, value in rung.items()
+               if key not in ("length", "border", "shift"))
+    return Plan(own, json.dumps(own))
+
+
 class Ladder:
     """Which plan is in force at which length; made by ladder() and load()."""
 
@@ -107,11 +119,8 @@ class Ladder:
         self.headroom: float = content["headroom"]
         self.longest: int = content["longest"]
         self.near: dict[str, int] | None = content.get("near")
-        name = self.method.partition(":")[2] or "pi"  # of self-extend
-        shared = {"geometry": content["geometry"], "method": name,
-                  "parameters": content["parameters"]}
-        self.rungs: list[Rung] = [Rung(rung["length"], Plan({**shared, **rung}, text, i))
-                                  for i, rung in enumerate(content["rungs"])]
+        self.rungs: list[Rung] = [Rung(rung["length"], _plan_of(content, rung))
+                                  for rung in content["rungs"]]
         self._places: list[Place] = []
         self._lengths: list[int] = []
 
@@ -197,6 +206,11 @@ def _make(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | N
         request["geometry"] = asdict(model)
     else:
         request["model"] = os.fsdecode(path_bytes(model, "the model"))
+        try:
+            request["model"].encode()
+        except UnicodeEncodeError:
+            raise Error(f"the path {request['model']!r} is not UTF-8",
+                        "rename the file, or give a mrrope.Geometry") from None
     try:
         text = json.dumps(request, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as reason:

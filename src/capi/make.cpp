@@ -173,7 +173,7 @@ int give_text(char** out, Make make) noexcept {
   return guarded([&] {
     if (!out) throw Error(ErrorKind::usage, "the out pointer is null");
     *out = nullptr;
-    const std::string text = make().dump();
+    const std::string text = mrrope::json_text(make());  // a path need not be UTF-8
     auto* copy = new char[text.size() + 1];
     std::memcpy(copy, text.c_str(), text.size() + 1);
     *out = copy;

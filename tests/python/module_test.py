@@ -107,6 +107,12 @@ def check_files(work):
         command("plan", "--plan", path, "--json")
     assert mrrope.load(work / "content.json").rungs[-1].plan == pro
     assert hash(grows.rungs[-1].plan) == hash(pro) and pro != mrrope.plan(GEOMETRY, "uni", scale=4)
+    for method in ("elastic:yarn", "elastic:dynamic-ntk", "far:pro", "self-extend"):
+        for rung in mrrope.ladder(GEOMETRY, method, ctx="32k").rungs:
+            rung.plan.save(path)
+            assert mrrope.load(path) == rung.plan, (method, rung.length)
+    inside = mrrope.ladder(GEOMETRY, "far:pi", ctx=512)
+    assert inside.method == "far:pi" and inside.place_at(512).rung == 0
     assert "pro" in repr(pro) and "elastic:pro" in repr(grows)
     facts = json.loads(command("inspect", MODEL, "--ctx", "4k", "--json"))
     mine = mrrope.inspect(MODEL, ctx="4k")

@@ -209,6 +209,10 @@ def check_refused_caches(model, row, padded):
                 position_ids=torch.cat([torch.arange(20), torch.arange(20)])[None])
         refused("more than the 4096", model, torch.zeros((1, 4097), dtype=torch.long))
         refused("output_attentions", model, row, output_attentions=True)
+        model.config.output_hidden_states = True
+        refused("output_hidden_states", model, row)
+        model.config.output_hidden_states = False
+        assert torch.equal(model.model(row, return_dict=False)[0], model.model(row)[0])
         filled = DynamicCache(config=model.config)
         mrrope.unpatch(model)
         model(row[:, :10], past_key_values=filled)
