@@ -133,18 +133,17 @@ struct ApiServer::State {
     const auto stream = std::make_shared<EventStream>(
         std::move(replies), format_of(service, request, number()),
         [this](const Outcome& outcome) { return failure_of(service, outcome); });
-    const bool comments = request.dialect != Dialect::ollama;
+    // What may stand between two events: a comment, or between lines of JSON a blank.
+    const char* const nothing = request.dialect == Dialect::ollama ? " " : ": waiting\n\n";
     ++streams;
     response.set_header("Cache-Control", "no-store");
     response.set_chunked_content_provider(
         stream->type(),
-        [stream, comments](std::size_t, httplib::DataSink& sink) {
+        [stream, nothing](std::size_t, httplib::DataSink& sink) {
           std::string out;
           const bool complete = stream->next(out, kLook);
           // A client that has closed its sending side may still read, or be gone: writing tells.
-          if (out.empty() && comments && HttpServer::client_is_half_closed()) {
-            out = ": waiting\n\n";
-          }
+          if (out.empty() && HttpServer::client_is_half_closed()) out = nothing;
           if (out.empty() ? !sink.is_writable() : !sink.write(out.data(), out.size())) {
             stream->cancel();
             return false;
@@ -160,6 +159,15 @@ struct ApiServer::State {
 
   // One job for each answer.
   std::vector<Reply> submit(const std::vector<Order>& orders, int answers) {
+    const ServerSettings& s = service.settings;
+    const std::size_t wanted = orders.size() * static_cast<std::size_t>(answers);
+    if (wanted > static_cast<std::size_t>(s.parallel) + static_cast<std::size_t>(s.queue)) {
+      throw ApiError(400,
+                     cat("the request asks for ", wanted, " answers, and this server has ",
+                         s.parallel, " slots and a queue of ", s.queue,
+                         ": ask for fewer at a time, or start it with a larger --queue"),
+                     answers > 1 ? "n" : "prompt");
+    }
     std::vector<Reply> replies;
     try {
       for (const Order& order : orders) {
@@ -183,6 +191,11 @@ struct ApiServer::State {
     {
       const Body held = std::move(body);  // its share of memory, up to here
       request = parse_request(service, held.text, route);
+      if (request.only_loads) {
+        check_model(service, request.model);
+        reply(response, format_of(service, request, number())->whole({}));
+        return;
+      }
       const auto seed = static_cast<std::uint32_t>(number());
       if (!request.has_seed) request.sampling.seed = seed;  // for answers that name it
       replies = submit(

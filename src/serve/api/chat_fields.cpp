@@ -151,12 +151,12 @@ ordered_json read_tool(const ordered_json& tool, const std::string& field) {
 
 // The name in {"type": "function", "function": {"name": ...}}.
 std::string chosen_tool(const ordered_json& choice) {
-  if (choice.value("type", ordered_json()) == "function" && choice.contains("function") &&
-      choice["function"].is_object()) {
+  if (choice.is_object() && choice.value("type", ordered_json()) == "function" &&
+      choice.contains("function") && choice["function"].is_object()) {
     return read_name(choice["function"], "tool_choice.function");
   }
-  refuse("tool_choice", R"(must be auto, none, required or {"type": "function", "function": )"
-                        R"({"name": ...}})");
+  refuse("tool_choice", cat(R"(must be auto, none, required or {"type": "function", "function": )",
+                            R"({"name": ...}}, not )", shown(choice)));
 }
 
 }  // namespace

@@ -107,6 +107,7 @@ void read_common(Fields& fields, CompletionRequest& request, const Sampling& usu
   read_schema(fields, request);
   request.length = read_length(fields, "max_tokens");
   // llama-server's name for it.
+  if (const auto length = read_length(fields, "max_completion_tokens")) request.length = length;
   if (const auto length = read_length(fields, "n_predict")) {
     if (!request.length) request.length = length;
   }
@@ -179,7 +180,6 @@ CompletionRequest parse_chat(std::string_view body, const BodyLimits& limits) {
   read_messages(fields, request.conversation);
   read_common(fields, request, openai_sampling());
   read_chat_options(fields, request);
-  if (const auto length = read_length(fields, "max_completion_tokens")) request.length = length;
   const auto top = fields.whole("top_logprobs", 0, kMostLogprobs);
   if (fields.flag("logprobs")) {
     request.logprobs = static_cast<int>(top.value_or(0));

@@ -55,6 +55,7 @@ struct CompletionRequest {
   Dialect dialect = Dialect::openai;
   bool chat = false;
   bool single_turn = false;                      // ollama's generate: a chat whose answer is a text
+  bool only_loads = false;                       // ollama's: an empty prompt loads the model
   std::string model;                             // empty: not given
   std::vector<std::vector<PromptPart>> prompts;  // of a completion, each with its own answers
   ChatRequest conversation;                      // of a chat

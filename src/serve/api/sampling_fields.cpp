@@ -108,8 +108,8 @@ void read_sampling(Fields& fields, CompletionRequest& request, const Sampling& u
   }
   if (const auto seed = fields.whole("seed", std::numeric_limits<std::int32_t>::min(),
                                      std::numeric_limits<std::uint32_t>::max())) {
-    s.seed = static_cast<std::uint32_t>(*seed);
-    request.has_seed = true;
+    request.has_seed = *seed != -1;  // llama-server's way to ask for any
+    if (request.has_seed) s.seed = static_cast<std::uint32_t>(*seed);
   }
   s.ignore_end = fields.flag("ignore_eos");
   read_bias(fields, request);

@@ -20,9 +20,21 @@ std::string time_text(std::int64_t seconds) {
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(1e9 * seconds); }
 
 // ollama's calls have no parts: arguments are an object.
+ordered_json arguments_of(const engine::ToolCall& call) {
+  if (call.arguments.empty()) return ordered_json::object();
+  return ordered_json::parse(call.arguments, nullptr, false);
+}
+
+// Of an answer that was cut off, the last call may not be whole.
+void drop_unfinished(std::vector<engine::ToolCall>& calls, const Outcome& outcome) {
+  std::erase_if(calls, [&](const engine::ToolCall& call) {
+    const bool cut = call.arguments.empty() && outcome.end == Outcome::End::length;
+    return cut || !arguments_of(call).is_object();
+  });
+}
+
 ordered_json call_json(const engine::ToolCall& call) {
-  ordered_json arguments = ordered_json::parse(call.arguments, nullptr, false);
-  if (!arguments.is_object()) arguments = ordered_json::object();
+  const ordered_json arguments = arguments_of(call);
   return {{"id", call.id}, {"function", {{"name", call.name}, {"arguments", arguments}}}};
 }
 
@@ -49,11 +61,8 @@ class OllamaFormat final : public AnswerFormat {
   void progress(std::string&, int, const Answer::Part&) override {}
 
   void closing(std::string& out, int, const Outcome& outcome, bool) override {
-    if (!calls_.empty()) {
-      Delta said;
-      for (const engine::ToolCall& call : calls_) said.calls.push_back({said.calls.size(), call});
-      line(out, head(said, false));
-    }
+    drop_unfinished(calls_, outcome);
+    if (!calls_.empty()) line(out, head(calling(), false));
     line(out, last({}, outcome));
   }
 
@@ -63,10 +72,25 @@ class OllamaFormat final : public AnswerFormat {
   void end(std::string&, const std::vector<Outcome>&) override {}
 
   ordered_json whole(const std::vector<WholeAnswer>& answers) override {
-    return last(answers.front().said, answers.front().outcome);
+    if (answers.empty()) {  // the model is loaded
+      ordered_json out = head({}, true);
+      out["done_reason"] = "load";
+      return out;
+    }
+    Delta said = answers.front().said;
+    for (const auto& [index, call] : said.calls) calls_.push_back(call);
+    drop_unfinished(calls_, answers.front().outcome);
+    said.calls = calling().calls;
+    return last(said, answers.front().outcome);
   }
 
  private:
+  Delta calling() const {
+    Delta said;
+    for (const engine::ToolCall& call : calls_) said.calls.push_back({said.calls.size(), call});
+    return said;
+  }
+
   static void line(std::string& out, const ordered_json& value) { out += to_text(value) + "\n"; }
 
   ordered_json head(const Delta& said, bool done) const {

@@ -96,6 +96,9 @@ CompletionRequest parse_ollama_chat(std::string_view body, const BodyLimits& lim
   Fields fields(body, limits);
   CompletionRequest request = read_common(fields, context);
   request.chat = true;
+  const ordered_json* messages = fields.find("messages");
+  request.only_loads = messages == nullptr || *messages == ordered_json::array();
+  if (request.only_loads) return request;
   read_messages(fields, request.conversation);
   read_tools(fields, request.conversation);
   if (!request.conversation.tools.empty() && !request.schema.empty()) {
@@ -111,7 +114,8 @@ CompletionRequest parse_ollama_generate(std::string_view body, const BodyLimits&
   Fields fields(body, limits);
   CompletionRequest request = read_common(fields, context);
   const auto prompt = fields.text("prompt");
-  if (!prompt) refuse("prompt", "is missing: give the text to answer");
+  request.only_loads = !prompt || prompt->empty();
+  if (request.only_loads) return request;
   const auto system = fields.text("system");
   fields.only("suffix", "", "text can only be continued at its end");
   fields.only("template", "", "chats use the model's template as it is");

@@ -46,10 +46,13 @@ void allow_origin(const AccessRules& rules, const httplib::Request& request,
                   httplib::Response& response) {
   if (!is_allowed_origin(rules, request)) return;
   response.set_header("Access-Control-Allow-Origin", rules.cors);
-  response.set_header("Vary", "Origin");
+  response.set_header("Vary", "Origin, Access-Control-Request-Headers");
   if (!asks_before(request)) return;
   response.set_header("Access-Control-Allow-Methods", "GET, POST");
-  response.set_header("Access-Control-Allow-Headers", "Authorization, Content-Type");
+  // Clients add headers of their own, and "*" would leave out Authorization.
+  const std::string wanted = request.get_header_value("Access-Control-Request-Headers");
+  response.set_header("Access-Control-Allow-Headers",
+                      wanted.empty() ? "Authorization, Content-Type" : wanted);
   response.set_header("Access-Control-Max-Age", "600");
 }
 

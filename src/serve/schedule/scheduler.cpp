@@ -113,10 +113,11 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
     if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
     const int free = counts_.slots - counts_.slots_busy;
     if (static_cast<int>(queue_.size()) >= limits_.queue + free) {
-      throw ApiError(429,
-                     cat("all ", counts_.slots, " slots are busy and ", queue_.size(),
-                         " requests are waiting: try again later"),
-                     {}, "queue_full");
+      throw ApiError(
+          429,
+          cat(free > 0 ? std::string() : cat("all ", counts_.slots, " slots are busy and "),
+              queue_.size(), " requests are waiting: try again later"),
+          {}, "queue_full");
     }
     queue_.push_back({std::move(job), answer});
     counts_.queued = static_cast<int>(queue_.size());

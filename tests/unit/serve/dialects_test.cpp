@@ -338,6 +338,31 @@ TEST(Ollama, ChatsAndToolCalls) {
   EXPECT_TRUE(calls[1]["function"]["arguments"].is_object());
   EXPECT_TRUE(list[2]["done"].get<bool>());
   EXPECT_EQ(list[2]["created_at"], "1970-01-01T00:00:00Z");
+
+  // An answer that was cut off inside a call makes none.
+  for (const char* written : {"", "{\"at\":"}) {
+    outcome.end = Outcome::End::length;
+    Delta cut;
+    cut.calls = {{0, {"c1", "look", "{}"}}, {1, {"c2", "go", written}}};
+    const ordered_json whole = make_format(facts, request)->whole({{cut, {}, outcome}});
+    ASSERT_EQ(whole["message"]["tool_calls"].size(), 1U) << written;
+    EXPECT_EQ(whole["message"]["tool_calls"][0]["function"]["name"], "look");
+  }
+}
+
+TEST(Ollama, AnEmptyPromptLoadsTheModel) {
+  Served s;
+  for (const char* body : {R"({"prompt": ""})", "{}"}) {
+    const CompletionRequest request = parse_request(s.service, body, Route::ollama_generate);
+    EXPECT_TRUE(request.only_loads) << body;
+    const ordered_json said = format_of(s.service, request, 7)->whole({});
+    EXPECT_EQ(said["response"], "");
+    EXPECT_EQ(said["done_reason"], "load");
+  }
+  const CompletionRequest chat =
+      parse_request(s.service, R"({"messages": []})", Route::ollama_chat);
+  EXPECT_TRUE(chat.only_loads);
+  EXPECT_EQ(format_of(s.service, chat, 7)->whole({})["message"]["content"], "");
 }
 
 TEST(Ollama, ReadsRequests) {

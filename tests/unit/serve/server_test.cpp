@@ -39,6 +39,7 @@ struct Running {
     ServerSettings s;
     s.port = 0;
     s.parallel = 2;
+    s.queue = 20;
     s.context = 4000;
     s.key = key;
     s.cors = cors;
@@ -139,6 +140,9 @@ TEST(Server, HasTheRoutesOfLlamaServerAndOllama) {
   EXPECT_TRUE(has(s.ask(post_request("/apply-template", chat)), "no chat template"));
   EXPECT_TRUE(has(s.ask(post_request("/api/chat", chat)), "{\"error\":\"scripted has no chat"));
   EXPECT_TRUE(has(s.ask(post_request("/api/show", R"({"model": "x"})")), "404 Not Found"));
+  const std::string loaded = s.ask(post_request("/api/generate", R"({"model": "scripted"})"));
+  EXPECT_TRUE(has(loaded, "200 OK") && has(loaded, "\"done_reason\":\"load\"")) << loaded;
+  EXPECT_TRUE(has(s.ask(post_request("/api/generate", R"({"model": "x"})")), "404 Not Found"));
   EXPECT_TRUE(has(s.ask(get_request("/nothing")), "there are: GET /"));
   EXPECT_TRUE(has(s.ask(get_request("/nothing")), "POST /v1/chat/completions"));
 }
@@ -163,6 +167,11 @@ TEST(Server, PagesOfTheGivenOriginMayUseIt) {
   const std::string asked =
       s.ask("OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\n" + origin + "\r\n");
   EXPECT_TRUE(has(asked, "204") && has(asked, "Allow-Headers: Authorization")) << asked;
+  // Clients send headers of their own.
+  const std::string more = "Access-Control-Request-Headers: authorization,x-stainless-lang\r\n";
+  EXPECT_TRUE(
+      has(s.ask("OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\n" + origin + more + "\r\n"),
+          "Allow-Headers: authorization,x-stainless-lang"));
   const std::string got =
       s.ask(get_request("/v1/models", origin + "Authorization: Bearer sesame\r\n"));
   EXPECT_TRUE(has(got, "200 OK") && has(got, "Allow-Origin: http://app.example")) << got;
@@ -200,6 +209,29 @@ TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {
     EXPECT_EQ(s.metric("answers_total{end=\"cancelled\"}"), before + 1) << stream;
     s.model.slow = false;
   }
+}
+
+// Lines of JSON have no comments: a blank tells whether the client still reads.
+TEST(Server, NoticesThatAClientOfOllamasRoutesIsGone) {
+  Running s;
+  s.model.held = true;
+  RawClient client(s.server->port());
+  client.send(post_request("/api/generate", R"({"prompt": "abc", "options": {"num_predict": 3}})"));
+  client.read_until("\r\n\r\n");
+  client.close();
+  while (s.metric("slots_busy") == 0) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // the server looks several times
+  s.model.held = false;
+  while (s.metric("slots_busy") > 0) std::this_thread::yield();
+  EXPECT_EQ(s.metric("answers_total{end=\"cancelled\"}"), 1);
+}
+
+TEST(Server, RefusesMoreAnswersThanItCanHold) {
+  Running s;
+  const std::string said =
+      s.ask(post_request("/v1/completions", R"({"prompt": ["a", "b"], "n": 16})"));
+  EXPECT_TRUE(has(said, "400 Bad Request") && has(said, "32 answers") && has(said, "--queue"))
+      << said;
 }
 
 // A client that reads nothing must not delay a server that is shutting down.

@@ -63,6 +63,10 @@ TEST(Request, HasOpenAisDefaults) {
   EXPECT_EQ(r.sampling.min_p, 0);
   EXPECT_FALSE(r.length || r.has_seed || r.logprobs || r.stream);
   EXPECT_TRUE(r.ignored.empty());
+  const CompletionRequest more =
+      parse_completion(R"({"prompt": "x", "max_completion_tokens": 3, "seed": -1})", kLargest);
+  EXPECT_EQ(more.length, 3);
+  EXPECT_FALSE(more.has_seed) << "-1 is any";
 }
 
 TEST(Request, AcceptsPromptsInEveryFormClientsSend) {
@@ -183,6 +187,8 @@ TEST(Request, ReadsTools) {
             "tools[1].function.name");
   EXPECT_EQ(bad(R"("tool_choice": "required")"), "tool_choice");
   EXPECT_EQ(bad(tools + R"(, "tool_choice": "any")"), "tool_choice");
+  EXPECT_EQ(bad(tools + R"(, "tool_choice": 5)"), "tool_choice");
+  EXPECT_EQ(bad(tools + R"(, "tool_choice": [1])"), "tool_choice");
   EXPECT_EQ(bad(tools + R"(, "tool_choice": {"type": "function"})"), "tool_choice");
   EXPECT_EQ(bad(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "h"}})"),
             "tool_choice");
