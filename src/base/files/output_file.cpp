@@ -42,6 +42,14 @@ int retry_open(const fs::path& path, int flags) {
 
 void refuse_special(const fs::path& path) {
   std::error_code ignored;
+  // Behind a link such as /dev/stdout there may be a regular file, and the link would be replaced.
+  if (fs::is_symlink(fs::symlink_status(path, ignored))) {
+    const std::string target = fs::read_symlink(path, ignored).string();
+    if (target.starts_with("/proc/") || target.starts_with("/dev/")) {
+      throw Error(ErrorKind::usage, cat(shown(path.string()), " is a link to ", target),
+                  "give the name of a file; - means standard output");
+    }
+  }
   const fs::file_status status = fs::status(path, ignored);
   if (!fs::exists(status) || fs::is_regular_file(status)) return;
   throw Error(ErrorKind::usage, cat(shown(path.string()), " is not a regular file"),

@@ -119,6 +119,10 @@ TEST(WriteAtomically, RefusesFoldersAndPipes) {
   EXPECT_ERROR(write_atomically(folder / "d", "x"), usage, "not a regular file");
   EXPECT_ERROR(write_atomically(folder / "pipe", "x"), usage, "not a regular file");
   EXPECT_TRUE(fs::is_fifo(folder / "pipe"));
+  // As /dev/stdout is, where output goes to a file.
+  fs::create_symlink("/proc/self/fd/1", folder / "stdout");
+  EXPECT_ERROR(write_atomically(folder / "stdout", "x"), usage, "/proc/self/fd/1");
+  EXPECT_TRUE(fs::is_symlink(folder / "stdout"));
 }
 
 TEST(Inputs, AreRecognisedUnderEveryName) {
