@@ -198,6 +198,12 @@ TEST(GenerateCommand, RefusesWhatDoesNotFit) {
       run_command("generate " + kModel + " --ctx 512m --method pro -p x --dry-run");
   EXPECT_EQ(huge.exit_code, 0) << huge.err;
   EXPECT_TRUE(contains(huge.out, "does not fit")) << huge.out;
+  // Lengths that llama.cpp rounds up.
+  EXPECT_EQ(run_command("generate " + kModel + " --ctx 1500 -p x -n 20 --dry-run").exit_code, 0);
+  EXPECT_EQ(run_command("generate " + kModel + " --ctx 100 -p 'Let n' -n 200").exit_code, 2);
+  const CommandResult no_file = run_command("generate " + kModel + " -f /tmp -p x -n 3");
+  EXPECT_EQ(no_file.exit_code, 1);
+  EXPECT_TRUE(contains(no_file.err, "it is a folder")) << no_file.err;
   const CommandResult dry = run_command("generate " + kModel + " --ctx 2k -p 'a b c' --dry-run");
   EXPECT_EQ(dry.exit_code, 0) << dry.err;
   EXPECT_TRUE(contains(dry.out, "tokens to read")) << dry.out;

@@ -105,6 +105,10 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   ASSERT_EQ(page.exit_code, 0) << page.err;
   const CommandResult same =
       run_command("report " + folder_.file("whole") + " --json -o " + folder_.file("b.html"));
+  const CommandResult over =
+      run_command("report " + folder_.file("whole") + " -o " + folder_.file("whole/run.json"));
+  EXPECT_EQ(over.exit_code, 2);
+  EXPECT_TRUE(contains(over.err, "is part of the run")) << over.err;
   json a = json::parse(page.out);
   json b = json::parse(same.out);
   ASSERT_EQ(a["runs"].size(), 1u) << page.out;

@@ -119,8 +119,10 @@ ReadingSpeed reading_speed(const Model& model, std::int64_t chunk, double second
   return {std::max(second / n - slope * 1.5 * n, second / n / 10), slope};
 }
 
-ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model) {
-  const std::int64_t chunk = std::min<std::int64_t>(512, timelines.context_length() / 3);
+ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model, std::int64_t longest) {
+  // llama.cpp rounds contexts up.
+  const std::int64_t chunk =
+      std::min<std::int64_t>(512, std::min(longest, timelines.context_length()) / 3);
   if (chunk < 1) throw Error(ErrorKind::usage, "the context is too short to estimate the time");
   const std::vector<Token> tokens(std::size_t(chunk), timelines.bos().value_or(0));
   const auto timeline = timelines.timeline();

@@ -40,8 +40,8 @@ struct ReadingSpeed {
 // machine can make the third look slow, and a long text multiplies that: the slope is at most what
 // attention can cost.
 ReadingSpeed reading_speed(const Model& model, std::int64_t chunk, double second, double third);
-// Times three chunks on the loaded model.
-ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model);
+// Times three chunks on the loaded model, of a text of at most `longest` tokens.
+ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model, std::int64_t longest);
 // Seconds to read a text of each of these lengths.
 double seconds_to_read(const ReadingSpeed& speed, const std::vector<std::int64_t>& lengths);
 

@@ -286,7 +286,8 @@ void print_local_cost(const EvalJob& job, const eval::Target& target,
   if (target.timelines() == nullptr) return;
   std::cout << memory_text(job.model, job.engine) << "\n";
   target.timelines()->use(*job.methods.front().ladder);
-  const ReadingSpeed speed = measure_speed(*target.timelines(), job.model);
+  const ReadingSpeed speed =
+      measure_speed(*target.timelines(), job.model, job.methods.front().ladder->longest());
   std::cout << "about " << duration_text(seconds_to_read(speed, passes)) << ending << "\n";
 }
 

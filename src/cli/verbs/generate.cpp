@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -56,8 +59,12 @@ std::string read_prompt(const GenerateFlags& flags) {
     text << std::cin.rdbuf();
   } else {
     std::ifstream in(flags.file, std::ios::binary);
-    if (!in) {
-      throw Error(ErrorKind::failed, cat("cannot read ", flags.file), "give another file with -f");
+    const bool folder = std::filesystem::is_directory(flags.file);
+    if (!in || folder) {
+      throw Error(
+          ErrorKind::failed,
+          cat("cannot read ", flags.file, ": ", folder ? "it is a folder" : std::strerror(errno)),
+          "give another file with -f");
     }
     text << in.rdbuf();
   }
@@ -69,9 +76,10 @@ class Conversation {
  public:
   // in_parts: the prompt may be read in several appends. on_rung: called when the keys have moved
   // to another rung.
-  Conversation(TimelineModel& model, std::unique_ptr<Timeline> timeline, bool in_parts,
-               std::function<void(std::size_t)> on_rung)
+  Conversation(TimelineModel& model, std::int64_t longest, std::unique_ptr<Timeline> timeline,
+               bool in_parts, std::function<void(std::size_t)> on_rung)
       : model_(model),
+        longest_(std::min(longest, model.context_length())),
         timeline_(std::move(timeline)),
         in_parts_(in_parts),
         on_rung_(std::move(on_rung)) {
@@ -84,10 +92,10 @@ class Conversation {
     if (wanted.empty()) {
       throw Error(ErrorKind::usage, "the prompt is empty", "give -p TEXT or -f FILE");
     }
-    if (needed > model_.context_length()) {
+    if (needed > longest_) {
       throw Error(ErrorKind::usage,
                   cat("a prompt of ", wanted.size(), " tokens and an answer of up to ",
-                      options.max_tokens, " do not fit in a context of ", model_.context_length()),
+                      options.max_tokens, " do not fit in a context of ", longest_),
                   cat("give --ctx ", needed, " or more, or a smaller -n"));
     }
     std::size_t same =
@@ -137,6 +145,7 @@ class Conversation {
   }
 
   TimelineModel& model_;
+  std::int64_t longest_;
   std::unique_ptr<Timeline> timeline_;
   bool in_parts_;
   std::function<void(std::size_t)> on_rung_;
@@ -194,11 +203,13 @@ void print_once(Conversation& conversation, const SessionFile& session, const La
   if (g.finish == "cancelled") throw Error(ErrorKind::interrupted, "interrupted");
 }
 
-void print_dry_run(TimelineModel& model, const Model& facts, const std::string& prompt,
-                   int answer) {
+void print_dry_run(TimelineModel& model, const Model& facts, const Ladder& ladder,
+                   const std::string& prompt, int answer) {
   const auto tokens = std::int64_t(model.tokenize(prompt, true, true).size());
   std::cout << tokens << " tokens to read, up to " << answer << " to write\n"
-            << "about " << duration_text(seconds_to_read(measure_speed(model, facts), {tokens}))
+            << "about "
+            << duration_text(
+                   seconds_to_read(measure_speed(model, facts, ladder.longest()), {tokens}))
             << " to read them\n";
 }
 
@@ -225,7 +236,7 @@ void converse(TimelineModel& model, Conversation& conversation, const SessionFil
     messages.push_back({"assistant", g.text});
     session.save(conversation.timeline(), messages);
     if (terminal) {
-      std::cerr << "[" << conversation.length() << " of " << model.context_length() << " tokens]\n";
+      std::cerr << "[" << conversation.length() << " of " << ladder.longest() << " tokens]\n";
     }
   }
 }
@@ -262,14 +273,14 @@ void run_generate(GenerateFlags flags) {
   const auto model = open_local(facts, engine);
   use(*model, choice);
   const Ladder& ladder = choice.ladder;
-  if (flags.dry_run) return print_dry_run(*model, facts, prompt, flags.generate.max_tokens);
+  if (flags.dry_run) return print_dry_run(*model, facts, ladder, prompt, flags.generate.max_tokens);
   SessionFile session;
   if (!flags.session.empty()) {
     session = {flags.session,
                {model_digest(facts.files), ladder_digest(ladder), engine.type_k, engine.type_v}};
   }
   engine::Session begun = session.begin(*model);
-  Conversation conversation(*model, std::move(begun.timeline), !engine.climb_last,
+  Conversation conversation(*model, ladder.longest(), std::move(begun.timeline), !engine.climb_last,
                             [&](std::size_t rung) {
                               if (flags.verbose) note(rung_text(ladder, rung));
                             });

@@ -54,6 +54,18 @@ void write_svgs(const std::vector<report::Figure>& figures, const std::string& f
   note(cat("wrote ", written, " charts to ", folder));
 }
 
+// A page named like a file of a run that it shows would replace that.
+void refuse_files_of_runs(const std::string& out, const std::vector<report::RunRecord>& records) {
+  for (const report::RunRecord& r : records) {
+    for (const char* name : {"run.json", "journal.jsonl", "results.json"}) {
+      std::error_code ignored;
+      if (!fs::equivalent(out, fs::path(r.folder) / name, ignored)) continue;
+      throw Error(ErrorKind::usage, cat(out, " is part of the run in ", r.folder),
+                  "give the page another name, e.g. -o report.html");
+    }
+  }
+}
+
 void run_report(const ReportFlags& flags) {
   const std::vector<report::RunRecord> records = report::read_records(flags.folders);
   for (const report::RunRecord& r : records) {
@@ -64,6 +76,7 @@ void run_report(const ReportFlags& flags) {
     out = flags.folders.size() == 1 ? (fs::path(flags.folders[0]) / "report.html").string()
                                     : "report.html";
   }
+  refuse_files_of_runs(out, records);
   const std::vector<report::Figure> figures = figures_of(records);
   if (!flags.svg.empty()) write_svgs(figures, flags.svg);
   write_output(out, report_page(records));

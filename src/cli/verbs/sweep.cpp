@@ -87,7 +87,7 @@ void run_sweep_command(const SweepFlags& flags) {
     std::cout << points.size() << " plans x " << set.documents.size() << " documents, "
               << std::int64_t(units) * request.tokens << " tokens\n"
               << memory_text(facts, engine) << "\nabout "
-              << duration_text(seconds_to_read(measure_speed(*model, facts),
+              << duration_text(seconds_to_read(measure_speed(*model, facts, request.tokens),
                                                std::vector<std::int64_t>(units, request.tokens)))
               << "\n";
     return;

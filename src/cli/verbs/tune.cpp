@@ -97,7 +97,7 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
               << 10 * flags.proof_needles << " needles each: about " << proof << " tokens\n";
   }
   std::cout << memory_text(facts, engine) << "\n";
-  const ReadingSpeed speed = measure_speed(model, facts);
+  const ReadingSpeed speed = measure_speed(model, facts, ctx);
   const auto minutes = [&](std::int64_t tokens) {
     return duration_text(
         seconds_to_read(speed, std::vector<std::int64_t>(std::size_t(tokens / ctx + 1), ctx)));

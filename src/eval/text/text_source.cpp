@@ -31,12 +31,12 @@ class Input {
   explicit Input(const std::filesystem::path& path) : path_(path.string()) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) {
-      throw Error(ErrorKind::failed, path_ + " is a directory, not a text", "give --text a file");
+      throw Error(ErrorKind::failed, path_ + " is a directory, not a text", "give a file");
     }
     file_.reset(std::fopen(path_.c_str(), "rb"));
     if (!file_) {
       throw Error(ErrorKind::failed, cat("cannot open ", path_, ": ", std::strerror(errno)),
-                  "check the name given to --text");
+                  "check its name and permissions");
     }
     remember_input(fileno(file_.get()));
     fill();
