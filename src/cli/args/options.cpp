@@ -301,13 +301,20 @@ Candidate declared_plan(const std::string& model_path) {
     }
   } else if (list) {
     e.method = "custom";
-    e.scale = 1;
     p.factors = s.long_factor;
   } else {
     refuse(cat(model_path, " declares no fixed scaling (", s.type.empty() ? "none" : s.type, ")"),
            "make a plan for it: --method pro --ctx 128k");
   }
-  return {cat("from ", model.path.filename().string()), make_plan(model.geometry, e)};
+  Plan plan = make_plan(model.geometry, e);
+  // A temperature that the file states for itself.
+  const double declared = read_model(model_path).geometry.trained_attention_scale /
+                          model.geometry.trained_attention_scale;
+  if (declared != 1 && e.scale > 1 && std::abs(declared - plan.attention_scale()) > 1e-6) {
+    p.attn_coef = (declared - 1) / std::log(e.scale);
+    plan = make_plan(model.geometry, e);
+  }
+  return {cat("from ", model.path.filename().string()), std::move(plan)};
 }
 
 }  // namespace mrrope::cli

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope serve: a model under a ladder for every client of OpenAI's API.
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -48,6 +50,10 @@ std::string read_key(const std::string& path) {
                 "give the name of a file, or remove --api-key-file to need no key");
   }
   std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    throw Error(ErrorKind::usage, cat("cannot read ", path, ": ", std::strerror(errno)),
+                "give --api-key-file a file with the key on its first line");
+  }
   std::string key;
   std::getline(in, key);
   while (!key.empty() && (key.back() == '\r' || key.back() == ' ')) key.pop_back();

@@ -143,10 +143,12 @@ CompletionRequest parse_completion(std::string_view body, const BodyLimits& limi
   CompletionRequest request;
   read_prompts(fields, request);
   read_common(fields, request, openai_sampling());
-  for (const char* name : {"logprobs", "n_probs"}) {
-    const auto top = fields.whole(name, 0, kMostLogprobs);
-    if (top && !request.logprobs) request.logprobs = static_cast<int>(*top);
+  if (const auto top = fields.whole("logprobs", 0, kMostLogprobs)) {
+    request.logprobs = static_cast<int>(*top);
   }
+  // llama-server's name, where 0 is none.
+  const auto top = fields.whole("n_probs", 0, kMostLogprobs);
+  if (top && *top > 0 && !request.logprobs) request.logprobs = static_cast<int>(*top);
   request.echo = fields.flag("echo");
   if (request.echo && request.logprobs) {
     refuse("echo", "is true and 'logprobs' is given: those of the prompt are not computed");

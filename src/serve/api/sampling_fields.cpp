@@ -140,7 +140,7 @@ void read_schema(Fields& fields, CompletionRequest& request) {
       schema = own.is_null() ? ordered_json::object() : own;
     } else if (type == "json_schema") {
       const ordered_json named = given("json_schema");
-      if (!named.is_object() || !named.contains("schema")) {
+      if (!named.is_object() || !named.contains("schema") || named["schema"].is_null()) {
         refuse("response_format.json_schema", "must be an object with a schema");
       }
       schema = named["schema"];

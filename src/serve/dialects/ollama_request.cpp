@@ -55,6 +55,9 @@ void read_format(Fields& fields, CompletionRequest& request) {
   if (!request.sampling.grammar.text.empty()) {
     refuse("format", "is given beside a grammar: give one of them");
   }
+  if (request.sampling.ignore_end) {
+    refuse("options.ignore_eos", "is true, but an answer with a format ends where that does");
+  }
 }
 
 // true, false, or how much.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/text.h"
 #include "cli/args/engine_options.h"
 #include "mrrope/error.h"
@@ -90,6 +92,10 @@ TEST(DeclaredPlan, AppliesTheFilesScalingToItsPlainGeometry) {
   EXPECT_EQ(yarn.extension().method, "yarn");
   EXPECT_EQ(yarn.extension().parameters.beta_fast, 16);
   EXPECT_EQ(yarn.geometry().train_length, 32768);
+  EXPECT_NEAR(yarn.attention_scale(), 1 + 0.1 * std::log(4), 1e-12);
+  const Plan warmer = plan(R"({"rope_type": "yarn", "factor": 4, "attention_factor": 1.5,
+      "original_max_position_embeddings": 32768})");
+  EXPECT_NEAR(warmer.attention_scale(), 1.5, 1e-12);
   EXPECT_EQ(plan(R"({"type": "linear", "factor": 8})").extension().method, "pi");
   EXPECT_THROW(declared_plan(config("null")), Error);
 }

@@ -409,16 +409,18 @@ TEST(Ollama, RefusalsNameTheField) {
     }
     return "";
   };
-  const char* chats[][2] = {{"options.num_ctx", R"("options": {"num_ctx": 8192})"},
-                            {"options.num_predict", R"("options": {"num_predict": 0})"},
-                            {"options.temperature", R"("options": {"temperature": "hot"})"},
-                            {"options.mirostat", R"("options": {"mirostat": 1})"},
-                            {"options", R"("options": 5)"},
-                            {"format", R"("format": "xml")"},
-                            {"think", R"("think": 5)"},
-                            {"stream", R"("stream": "no")"},
-                            {"logprobs", R"("logprobs": true)"},
-                            {"tools", R"("tools": 5)"}};
+  const char* chats[][2] = {
+      {"options.num_ctx", R"("options": {"num_ctx": 8192})"},
+      {"options.num_predict", R"("options": {"num_predict": 0})"},
+      {"options.temperature", R"("options": {"temperature": "hot"})"},
+      {"options.mirostat", R"("options": {"mirostat": 1})"},
+      {"options", R"("options": 5)"},
+      {"format", R"("format": "xml")"},
+      {"options.ignore_eos", R"("format": "json", "options": {"ignore_eos": true})"},
+      {"think", R"("think": 5)"},
+      {"stream", R"("stream": "no")"},
+      {"logprobs", R"("logprobs": true)"},
+      {"tools", R"("tools": 5)"}};
   for (const auto& [name, more] : chats) EXPECT_EQ(field(more, true), name) << more;
   const char* texts[][2] = {{"context", R"("context": [1, 2])"},
                             {"template", R"("template": "x")"},

@@ -67,6 +67,7 @@ TEST(Request, HasOpenAisDefaults) {
       parse_completion(R"({"prompt": "x", "max_completion_tokens": 3, "seed": -1})", kLargest);
   EXPECT_EQ(more.length, 3);
   EXPECT_FALSE(more.has_seed) << "-1 is any";
+  EXPECT_FALSE(parse_completion(R"({"prompt": "x", "n_probs": 0})", kLargest).logprobs);
 }
 
 TEST(Request, AcceptsPromptsInEveryFormClientsSend) {
@@ -251,6 +252,8 @@ TEST(Request, ReadsSchemas) {
   EXPECT_EQ(bad(R"("response_format": {"type": "xml"})"), "response_format");
   EXPECT_EQ(bad(R"("response_format": {"type": "json_schema"})"), "response_format.json_schema");
   EXPECT_EQ(bad(R"("response_format": {"type": "json_object", "schema": 5})"), "response_format");
+  EXPECT_EQ(bad(R"("response_format": {"type": "json_schema", "json_schema": {"schema": null}})"),
+            "response_format.json_schema");
   EXPECT_EQ(bad(R"("json_schema": [])"), "json_schema");
   EXPECT_EQ(bad(R"("json_schema": {}, "response_format": {"type": "json_object"})"), "json_schema");
   EXPECT_EQ(bad(R"("json_schema": {}, "grammar": "root ::= [a-z]")"), "grammar");
