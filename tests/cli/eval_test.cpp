@@ -203,6 +203,11 @@ TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   EXPECT_EQ(run_command("generate " + kModel + " --ctx 100 -p 'Let n' -n 200").exit_code, 2);
   const CommandResult no_file = run_command("generate " + kModel + " -f /tmp -p x -n 3");
   EXPECT_EQ(no_file.exit_code, 1);
+  EXPECT_EQ(run_command("generate " + kModel + " -p x -n 3 --system y").exit_code, 2);
+  const CommandResult nowhere =
+      run_command("generate " + kModel + " -p x -n 3 --session " + folder.file("no/such/session"));
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_TRUE(contains(nowhere.err, "mkdir -p")) << nowhere.err;
   EXPECT_TRUE(contains(no_file.err, "it is a folder")) << no_file.err;
   const CommandResult dry = run_command("generate " + kModel + " --ctx 2k -p 'a b c' --dry-run");
   EXPECT_EQ(dry.exit_code, 0) << dry.err;

@@ -53,6 +53,8 @@ TEST_F(TuneCommand, DryRunPrintsTheCost) {
   const CommandResult search = tune("--dry-run --no-proof");
   EXPECT_TRUE(contains(search.out, " to search\n")) << search.out;
   EXPECT_FALSE(contains(search.out, "proof")) << search.out;
+  EXPECT_EQ(tune("--dry-run --budget 1e9").exit_code, 0);
+  EXPECT_EQ(tune("--dry-run --json").exit_code, 2);
 }
 
 TEST_F(TuneCommand, FindsAPlanAndReportsTheProof) {

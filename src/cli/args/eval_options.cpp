@@ -219,7 +219,8 @@ void add_eval_output(CLI::App& task, EvalFlags& flags) {
       ->check(CLI::IsMember({"text", "json", "csv", "lm-eval"}))
       ->capture_default_str()
       ->excludes(json);
-  task.add_flag("--dry-run", flags.dry_run, "Print what the run would cost, and stop");
+  task.add_flag("--dry-run", flags.dry_run, "Print what the run would cost, and stop")
+      ->excludes(json);
 }
 
 OpenModel open_model(const EvalJob& job) {

@@ -147,8 +147,8 @@ Subject resolve(const SubjectFlags& flags) {
   } else {
     if (!flags.rotary_dim || !flags.base || flags.train_ctx.empty()) {
       refuse("no model given",
-             "give a file or folder, or all of --rotary-dim 128 --rope-freq-base 10000 "
-             "--train-ctx 4096");
+             "give a GGUF file or a Hugging Face folder; plan, inspect and theory also take "
+             "--rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096");
     }
     subject.geometry.rotary_dim = *flags.rotary_dim;
     subject.geometry.base = *flags.base;

@@ -260,8 +260,15 @@ void run_generate(GenerateFlags flags) {
   engine::LocalOptions engine = flags.engine;
   engine.context = ctx;
   engine.timelines = 1;
-  if (!flags.session.empty())
-    engine::session_exists(flags.session);  // refuse another file before loading
+  if (!flags.session.empty()) {  // refused before the work
+    engine::session_exists(flags.session);
+    const std::filesystem::path folder = folder_of(flags.session);
+    if (!std::filesystem::is_directory(folder)) {
+      throw Error(ErrorKind::usage,
+                  cat("--session ", flags.session, ": there is no folder ", folder.string()),
+                  cat("create it: mkdir -p ", folder.string()));
+    }
+  }
   if (flags.dry_run) {
     std::cout << memory_text(facts, engine) << "\n";
     const engine::MemoryPlan memory = plan_memory(facts, engine);
@@ -306,8 +313,10 @@ void add_generate(CLI::App& app) {
   verb->add_option("-f,--file", flags->file,
                    "Read text from a file and put it before -p; - is standard input")
       ->type_name("FILE");
-  verb->add_flag("--chat", flags->chat, "Chat, with the model's own template");
-  verb->add_option("--system", flags->system, "With --chat: the system message")->type_name("TEXT");
+  auto* chat = verb->add_flag("--chat", flags->chat, "Chat, with the model's own template");
+  verb->add_option("--system", flags->system, "With --chat: the system message")
+      ->type_name("TEXT")
+      ->needs(chat);
   verb->add_option("--session", flags->session,
                    "Save the conversation with its cache to this file, and resume from it")
       ->type_name("FILE");
@@ -343,8 +352,9 @@ void add_generate(CLI::App& app) {
   add_engine(*verb, flags->engine);
   add_climb(*verb, flags->engine);
   verb->add_flag("-v,--verbose", flags->verbose, "Print the rung of the ladder in use");
-  verb->add_flag("--json", flags->json, "Print the answer as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop");
+  auto* json = verb->add_flag("--json", flags->json, "Print the answer as JSON");
+  verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop")
+      ->excludes(json);
   verb->footer(
       "Examples:\n"
       "  mrrope generate model.gguf -p 'Theorem 1.' -n 64\n"

@@ -159,8 +159,8 @@ void add_sweep(CLI::App& app) {
   verb->add_option("-o,--out", flags->out, "Folder for the results, the report and the charts")
       ->type_name("DIR");
   verb->add_flag("--csv", flags->csv, "Print CSV");
-  verb->add_flag("--json", flags->json, "Print results as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Print the estimated cost, and stop");
+  auto* json = verb->add_flag("--json", flags->json, "Print results as JSON");
+  verb->add_flag("--dry-run", flags->dry_run, "Print the estimated cost, and stop")->excludes(json);
   verb->footer(
       "Examples:\n"
       "  mrrope sweep model.gguf --ctx 8k --methods yarn,uni,pro --low 5..15 -o lows\n"

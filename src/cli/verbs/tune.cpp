@@ -88,7 +88,7 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
   // A needle's unit: the trunk once, and from each of ten depths on average half of it again.
   const std::int64_t needles = std::int64_t(rows * flags.proof_needles) * 6 * ctx;
   const std::int64_t proof = std::int64_t((rows + 1) * split.held_out.size()) * ctx + needles;
-  const auto search = std::int64_t(flags.search.budget * double(set.pass));
+  const double search = flags.search.budget * double(set.pass);
   std::cout << "search: " << split.search.size() << " documents of " << length_text(ctx) << " with "
             << flags.search.planting.answers << " planted answers each, at most "
             << flags.search.budget << " passes of " << set.pass << " tokens\n";
@@ -98,12 +98,11 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
   }
   std::cout << memory_text(facts, engine) << "\n";
   const ReadingSpeed speed = measure_speed(model, facts, ctx);
-  const auto minutes = [&](std::int64_t tokens) {
-    return duration_text(
-        seconds_to_read(speed, std::vector<std::int64_t>(std::size_t(tokens / ctx + 1), ctx)));
+  const auto minutes = [&](double tokens) {
+    return duration_text(tokens / double(ctx) * seconds_to_read(speed, {ctx}));
   };
   std::cout << "about " << minutes(search) << " to search";
-  if (!flags.no_proof) std::cout << ", " << minutes(proof) << " to prove";
+  if (!flags.no_proof) std::cout << ", " << minutes(double(proof)) << " to prove";
   std::cout << "\n";
 }
 
@@ -273,8 +272,8 @@ void add_tune(CLI::App& app) {
   verb->add_option("--folder", flags->folder,
                    "Folder for the search and its proof (default: FILE with .tune)")
       ->type_name("DIR");
-  verb->add_flag("--json", flags->json, "Print results as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Print the estimated cost, and stop");
+  auto* json = verb->add_flag("--json", flags->json, "Print results as JSON");
+  verb->add_flag("--dry-run", flags->dry_run, "Print the estimated cost, and stop")->excludes(json);
   verb->footer(
       "Examples:\n"
       "  mrrope tune model.gguf --ctx 128k --text docs/ -o plan.json\n"
