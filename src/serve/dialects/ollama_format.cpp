@@ -26,11 +26,9 @@ ordered_json arguments_of(const engine::ToolCall& call) {
 }
 
 // Of an answer that was cut off, the last call may not be whole.
-void drop_unfinished(std::vector<engine::ToolCall>& calls, const Outcome& outcome) {
-  std::erase_if(calls, [&](const engine::ToolCall& call) {
-    const bool cut = call.arguments.empty() && outcome.end == Outcome::End::length;
-    return cut || !arguments_of(call).is_object();
-  });
+bool is_unfinished(const engine::ToolCall& call, const Outcome& outcome) {
+  const bool cut = call.arguments.empty() && outcome.end == Outcome::End::length;
+  return cut || !arguments_of(call).is_object();
 }
 
 ordered_json call_json(const engine::ToolCall& call) {
@@ -61,8 +59,11 @@ class OllamaFormat final : public AnswerFormat {
   void progress(std::string&, int, const Answer::Part&) override {}
 
   void closing(std::string& out, int, const Outcome& outcome, bool) override {
-    drop_unfinished(calls_, outcome);
-    if (!calls_.empty()) line(out, head(calling(), false));
+    Delta said;
+    for (const engine::ToolCall& call : calls_) {
+      if (!is_unfinished(call, outcome)) said.calls.push_back({said.calls.size(), call});
+    }
+    if (!said.calls.empty()) line(out, head(said, false));
     line(out, last({}, outcome));
   }
 
@@ -78,19 +79,12 @@ class OllamaFormat final : public AnswerFormat {
       return out;
     }
     Delta said = answers.front().said;
-    for (const auto& [index, call] : said.calls) calls_.push_back(call);
-    drop_unfinished(calls_, answers.front().outcome);
-    said.calls = calling().calls;
-    return last(said, answers.front().outcome);
+    const Outcome& outcome = answers.front().outcome;
+    std::erase_if(said.calls, [&](const Delta::Call& c) { return is_unfinished(c.call, outcome); });
+    return last(said, outcome);
   }
 
  private:
-  Delta calling() const {
-    Delta said;
-    for (const engine::ToolCall& call : calls_) said.calls.push_back({said.calls.size(), call});
-    return said;
-  }
-
   static void line(std::string& out, const ordered_json& value) { out += to_text(value) + "\n"; }
 
   ordered_json head(const Delta& said, bool done) const {
