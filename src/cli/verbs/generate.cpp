@@ -59,11 +59,13 @@ std::string read_prompt(const GenerateFlags& flags) {
     text << std::cin.rdbuf();
   } else {
     std::ifstream in(flags.file, std::ios::binary);
-    const bool folder = std::filesystem::is_directory(flags.file);
+    const int code = errno;
+    std::error_code ignored;
+    const bool folder = std::filesystem::is_directory(flags.file, ignored);
     if (!in || folder) {
       throw Error(
           ErrorKind::failed,
-          cat("cannot read ", flags.file, ": ", folder ? "it is a folder" : std::strerror(errno)),
+          cat("cannot read ", flags.file, ": ", folder ? "it is a folder" : std::strerror(code)),
           "give another file with -f");
     }
     text << in.rdbuf();
@@ -263,7 +265,8 @@ void run_generate(GenerateFlags flags) {
   if (!flags.session.empty()) {  // refused before the work
     engine::session_exists(flags.session);
     const std::filesystem::path folder = folder_of(flags.session);
-    if (!std::filesystem::is_directory(folder)) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder, ignored)) {
       throw Error(ErrorKind::usage,
                   cat("--session ", flags.session, ": there is no folder ", folder.string()),
                   cat("create it: mkdir -p ", folder.string()));
