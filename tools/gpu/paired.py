@@ -50,18 +50,17 @@ def values_of(folder):
                 by_text[(unit["group"] * group + i) // sets.get("questions", 1)].append(score)
             for key, scores in by_text.items():
                 values[sets["length"]][unit["set"], key] = sum(scores) / len(scores)
-    return run["task"], run["model"]["train_length"], values
+    return run, values
 
 
 def joined(folders):
     """What several runs of one method have together."""
     joint = collections.defaultdict(dict)
     for folder in folders:
-        task, window, values = values_of(folder)
-        seed = json.loads((folder / "run.json").read_text())["seed"]
+        run, values = values_of(folder)
         for length, by_key in values.items():
-            joint[length].update({(seed, key): value for key, value in by_key.items()})
-    return task, window, joint
+            joint[length].update({(run["seed"], key): value for key, value in by_key.items()})
+    return run["task"], run["model"]["train_length"], joint
 
 
 def mean_and_error(numbers):
