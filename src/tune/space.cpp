@@ -94,6 +94,10 @@ Proposal the_default(const Space& space) {
   return c;
 }
 
+// Far keys are scaled by how short the near part is, so the other methods start with that of the
+// default.
+std::optional<NearPart> usual_near(const Space& space) { return the_default(space).near; }
+
 }  // namespace
 
 double turns_at(const Geometry& geometry, double pair) {
@@ -192,12 +196,16 @@ Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ct
 std::vector<Proposal> published(const Space& space) {
   std::vector<Proposal> out;
   const Published rows = published_of(space.growth);
+  const bool far = space.growth == Growth::far;
+  const std::optional<NearPart> near = far ? usual_near(space) : std::nullopt;
+  const bool named = near && *near != default_near(space.geometry.train_length);
   for (const char* method : rows.methods) {
     for (const double headroom : rows.headrooms) {
       Proposal c;
       c.name = join_method_name(method, space.growth);
       if (headroom != rows.usual) c.name += cat(" x", headroom);
-      if (space.growth == Growth::far) c.near = default_near(space.geometry.train_length);
+      if (named) c.name += cat(" near ", near->length);
+      c.near = near;
       c.origin = "published";
       c.extension.method = method;
       c.headroom = headroom;
@@ -211,7 +219,7 @@ std::vector<Proposal> published(const Space& space) {
       out.push_back(std::move(c));
     }
   }
-  if (space.growth == Growth::far) {
+  if (far) {
     Proposal c = the_default(space);
     const auto same = [&](const Proposal& p) { return p.numbers == c.numbers; };
     if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(c));
@@ -243,7 +251,7 @@ Proposal from_plan(const Space& space, const PlanOrLadder& given) {
   const bool far = ladder && ladder->near();
   if (space.growth == Growth::far) {
     const bool same = far && g.train_length == space.geometry.train_length;
-    c.near = same ? *ladder->near() : default_near(space.geometry.train_length);
+    c.near = same ? ladder->near() : usual_near(space);
     c.headroom = kFarHeadroom;
   }
   if (far != (space.growth == Growth::far)) {

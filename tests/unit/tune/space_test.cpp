@@ -65,6 +65,24 @@ TEST(Space, WithANearPartTheDefaultMustBeBeatenToo) {
   EXPECT_EQ(all.back().plan, ladder_digest(std::get<Ladder>(used)));
 }
 
+TEST(Space, MethodsForFarKeysStartWithTheNearPartOfTheDefault) {
+  Geometry g = tiny();
+  g.base = 1e6;
+  g.train_length = 32768;
+  const Space space = make_space(g, 131072, Growth::far);
+  const auto all = published(space);
+  ASSERT_EQ(all.size(), 9u);
+  for (const Proposal& p : all) {
+    EXPECT_EQ(p.ladder.near(), (NearPart{1024, 1024})) << p.name;
+    if (p.point) {
+      EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
+    }
+  }
+  EXPECT_EQ(all[0].name, "far:pi x1.25 near 1024");
+  EXPECT_EQ(all[1].name, "far:pi near 1024");
+  EXPECT_EQ(all.back().name, "auto");
+}
+
 TEST(Space, WithANearPartSearchesItsLengthToo) {
   const Space space = make_space(tiny(), 8192, Growth::far);
   const auto all = published(space);
