@@ -128,8 +128,8 @@ struct ApiServer::State {
     reply(response, format_of(service, request, number())->whole(answers));
   }
 
-  void answer_in_chunks(const CompletionRequest& request, std::vector<Reply> replies,
-                        httplib::Response& response) {
+  void answer_in_chunks(const httplib::Request& from, const CompletionRequest& request,
+                        std::vector<Reply> replies, httplib::Response& response) {
     const auto stream = std::make_shared<EventStream>(
         std::move(replies), format_of(service, request, number()),
         [this](const Outcome& outcome) { return failure_of(service, outcome); });
@@ -137,24 +137,27 @@ struct ApiServer::State {
     const char* const nothing = request.dialect == Dialect::ollama ? " " : ": waiting\n\n";
     ++streams;
     response.set_header("Cache-Control", "no-store");
-    response.set_chunked_content_provider(
-        stream->type(),
-        [stream, nothing](std::size_t, httplib::DataSink& sink) {
-          std::string out;
-          const bool complete = stream->next(out, kLook);
-          // A client that has closed its sending side may still read, or be gone: writing tells.
-          if (out.empty() && HttpServer::client_is_half_closed()) out = nothing;
-          if (out.empty() ? !sink.is_writable() : !sink.write(out.data(), out.size())) {
-            stream->cancel();
-            return false;
-          }
-          if (complete) sink.done();
-          return true;
-        },
-        [this, stream](bool) {
-          stream->cancel();
-          --streams;
-        });
+    // HTTP/1.0 has no chunks: there the end of the connection is the end of the answer.
+    const bool chunks = from.version != "HTTP/1.0";
+    const auto more = [stream, nothing, chunks](std::size_t, httplib::DataSink& sink) {
+      std::string out;
+      const bool complete = stream->next(out, kLook);
+      // A client that has closed its sending side may still read, or be gone: writing tells.
+      if (out.empty() && HttpServer::client_is_half_closed()) out = nothing;
+      if (out.empty() ? !sink.is_writable() : !sink.write(out.data(), out.size())) {
+        stream->cancel();
+        return false;
+      }
+      if (complete) sink.done();
+      return chunks || !complete;
+    };
+    const auto end = [this, stream](bool) {
+      stream->cancel();
+      --streams;
+    };
+    if (chunks) return response.set_chunked_content_provider(stream->type(), more, end);
+    response.set_header("Connection", "close");
+    response.set_content_provider(stream->type(), more, end);
   }
 
   // One job for each answer.
@@ -204,7 +207,7 @@ struct ApiServer::State {
       request.prompts.assign(request.prompts.size(), {});  // their number is still needed
       request.conversation = {};
     }
-    if (request.stream) return answer_in_chunks(request, std::move(replies), response);
+    if (request.stream) return answer_in_chunks(from, request, std::move(replies), response);
     answer_whole(from, request, std::move(replies), response);
   }
 

@@ -146,6 +146,8 @@ class Api(unittest.TestCase):
         answer = self.server.complete(TEXT, 8, logprobs=3)["choices"][0]
         logprobs = answer["logprobs"]
         self.assertEqual("".join(logprobs["tokens"]), answer["text"])
+        for token, offset in zip(logprobs["tokens"], logprobs["text_offset"]):
+            self.assertTrue(answer["text"][offset:].startswith(token))
         for token, value, top in zip(logprobs["tokens"], logprobs["token_logprobs"],
                                      logprobs["top_logprobs"]):
             self.assertLessEqual(value, 0)
@@ -189,13 +191,16 @@ class Api(unittest.TestCase):
         self.assertEqual(self.server.post("/detokenize", {"tokens": [1 << 30]})[0], 400)
 
     def test_curl(self):
-        out = subprocess.run(["curl", "-sN", f"http://127.0.0.1:{self.server.port}/v1/completions", "-d",
-                              json.dumps({"prompt": TEXT, "max_tokens": 6, "stream": True})],
-                             capture_output=True, text=True, check=True).stdout
-        events = out.strip().split("\n\n")
-        self.assertEqual(events[-1], "data: [DONE]")
-        for event in events[:-1]:
-            self.assertEqual(json.loads(event.removeprefix("data: "))["object"], "text_completion")
+        # HTTP/1.0 has no chunks; --raw would show their lengths.
+        for flags in ([], ["--http1.0", "--raw"], ["--http1.0", "--raw", "-H", "Connection: keep-alive"]):
+            out = subprocess.run(["curl", "-sN", "-m", "60", *flags,
+                                  f"http://127.0.0.1:{self.server.port}/v1/completions", "-d",
+                                  json.dumps({"prompt": TEXT, "max_tokens": 6, "stream": True})],
+                                 capture_output=True, text=True, check=True).stdout
+            events = out.strip().split("\n\n")
+            self.assertEqual(events[-1], "data: [DONE]")
+            for event in events[:-1]:
+                self.assertEqual(json.loads(event.removeprefix("data: "))["object"], "text_completion")
 
     def test_errors_through_the_openai_package(self):
         client = self.server.client()

@@ -22,6 +22,9 @@ using Clock = std::chrono::steady_clock;
 // For one token. An ambiguous grammar takes longer with every character, and everyone waits.
 constexpr std::chrono::seconds kGrammarLimit{2};
 
+// Logits divided by less overflow a float. The limit is the likeliest token.
+constexpr double kColdest = 1e-30;
+
 bool has_penalties(const Sampling& s) {
   return s.repeat_last_n != 0 &&
          (s.repeat_penalty != 1 || s.frequency_penalty != 0 || s.presence_penalty != 0);
@@ -139,7 +142,7 @@ struct Chooser::Chain {
 };
 
 Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
-  const bool random = sampling.temperature > 0;
+  const bool random = sampling.temperature >= kColdest;
   const bool plain = is_plain(sampling);
   if (!random && plain) return;
   chain_ = std::make_unique<Chain>();

@@ -16,6 +16,13 @@ ordered_json bytes_of(const std::string& piece) {
   return list;
 }
 
+// Offsets count characters. One may be spread over several tokens; it counts where it begins.
+std::size_t characters(const std::string& piece) {
+  return static_cast<std::size_t>(std::count_if(piece.begin(), piece.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
 ordered_json calls_json(const Delta& delta, bool in_chunks) {
   ordered_json calls = ordered_json::array();
   for (const auto& [index, call] : delta.calls) {
@@ -207,7 +214,7 @@ class OpenAiFormat final : public AnswerFormat {
       names.push_back(piece);
       values.push_back(chosen.logprob);
       offsets.push_back(offset);
-      offset += piece.size();
+      offset += characters(piece);
       ordered_json top = ordered_json::object();
       for (const auto& [token, logprob] : chosen.top) top[facts_.model.piece(token)] = logprob;
       tops.push_back(std::move(top));

@@ -35,12 +35,28 @@ ordered_json text_parts(const ordered_json& content, const std::string& field) {
   return parts;
 }
 
-// Calls belong to the message of the assistant before them.
-void add_call(const ordered_json& item, const std::string& field, ordered_json& messages) {
-  if (messages.empty() || messages.back()["role"] != "assistant") {
-    messages.push_back({{"role", "assistant"}, {"content", nullptr}});
+// The messages of a chat, and for refusals where each came from.
+struct Messages {
+  ordered_json list = ordered_json::array();
+  struct Origin {
+    std::string field;
+    std::vector<std::string> calls = {};
+  };
+  std::vector<Origin> origins = {};
+
+  void add(ordered_json message, const std::string& field) {
+    list.push_back(std::move(message));
+    origins.push_back({field});
   }
-  messages.back()["tool_calls"].push_back(
+};
+
+// Calls belong to the message of the assistant before them.
+void add_call(const ordered_json& item, const std::string& field, Messages& messages) {
+  if (messages.list.empty() || messages.list.back()["role"] != "assistant") {
+    messages.add({{"role", "assistant"}, {"content", nullptr}}, field);
+  }
+  messages.origins.back().calls.push_back(field);
+  messages.list.back()["tool_calls"].push_back(
       {{"id", text_field(item, "call_id", field)},
        {"type", "function"},
        {"function",
@@ -48,15 +64,15 @@ void add_call(const ordered_json& item, const std::string& field, ordered_json& 
          {"arguments", text_field(item, "arguments", field)}}}});
 }
 
-void add_item(const ordered_json& item, const std::string& field, ordered_json& messages) {
+void add_item(const ordered_json& item, const std::string& field, Messages& messages) {
   if (!item.is_object()) refuse(field, cat("must be an object, not ", shown(item)));
   const ordered_json type = item.value("type", ordered_json("message"));
   if (type == "function_call") return add_call(item, field, messages);
   if (type == "function_call_output") {
-    messages.push_back(
-        {{"role", "tool"},
-         {"tool_call_id", text_field(item, "call_id", field)},
-         {"content", text_parts(item.value("output", ordered_json()), field + ".output")}});
+    messages.add({{"role", "tool"},
+                  {"tool_call_id", text_field(item, "call_id", field)},
+                  {"content", text_parts(item.value("output", ordered_json()), field + ".output")}},
+                 field);
     return;
   }
   if (type == "reasoning") {
@@ -64,7 +80,7 @@ void add_item(const ordered_json& item, const std::string& field, ordered_json& 
     if (content.is_null() || content.empty()) return;  // it was only a summary
     std::string text;
     for (const ordered_json& part : content) text += text_field(part, "text", field + ".content");
-    messages.push_back({{"role", "assistant"}, {"content", nullptr}, {"reasoning_content", text}});
+    messages.add({{"role", "assistant"}, {"content", nullptr}, {"reasoning_content", text}}, field);
     return;
   }
   if (type != "message") {
@@ -78,23 +94,25 @@ void add_item(const ordered_json& item, const std::string& field, ordered_json& 
       text_parts(item.value("content", ordered_json()), field + ".content");
   const ordered_json role = item.value("role", ordered_json());
   // What follows its thoughts.
-  if (role == "assistant" && !messages.empty() && messages.back()["role"] == "assistant" &&
-      messages.back()["content"].is_null() && !messages.back().contains("tool_calls")) {
-    messages.back()["content"] = content;
-    return;
+  if (role == "assistant" && !messages.list.empty()) {
+    ordered_json& last = messages.list.back();
+    if (last["role"] == "assistant" && last["content"].is_null() && !last.contains("tool_calls")) {
+      last["content"] = content;
+      return;
+    }
   }
-  messages.push_back({{"role", role}, {"content", content}});
+  messages.add({{"role", role}, {"content", content}}, field);
 }
 
-ordered_json read_input(Fields& fields) {
-  ordered_json messages = ordered_json::array();
+Messages read_input(Fields& fields) {
+  Messages messages;
   if (const auto text = fields.text("instructions")) {
-    messages.push_back({{"role", "system"}, {"content", *text}});
+    messages.add({{"role", "system"}, {"content", *text}}, "instructions");
   }
   const ordered_json* input = fields.find("input");
   if (input == nullptr) refuse("input", "is missing: give a text or a list of items");
   if (input->is_string()) {
-    messages.push_back({{"role", "user"}, {"content", *input}});
+    messages.add({{"role", "user"}, {"content", *input}}, "input");
     return messages;
   }
   if (!input->is_array() || input->empty()) {
@@ -128,7 +146,12 @@ ordered_json read_functions(Fields& fields) {
 ordered_json read_choice(Fields& fields) {
   const ordered_json* choice = fields.find("tool_choice");
   if (choice == nullptr) return nullptr;
-  if (!choice->is_object() || choice->value("type", ordered_json()) != "function") return *choice;
+  if (choice->is_string()) return *choice;
+  if (!choice->is_object() || choice->value("type", ordered_json()) != "function") {
+    refuse("tool_choice",
+           cat(R"(must be auto, none, required or {"type": "function", "name": ...}, not )",
+               shown(*choice)));
+  }
   return {{"type", "function"}, {"function", {{"name", choice->value("name", ordered_json())}}}};
 }
 
@@ -142,6 +165,40 @@ ordered_json read_format(Fields& fields) {
   if (format == nullptr) return nullptr;
   if (format->value("type", ordered_json()) != "json_schema") return *format;
   return {{"type", "json_schema"}, {"json_schema", *format}};
+}
+
+// What a field of a chat is called in a response.
+std::string own_name(const std::string& field, const Messages& messages) {
+  for (std::size_t i = 0; i < messages.origins.size(); ++i) {
+    const std::string message = cat("messages[", i, "]");
+    if (!field.starts_with(message)) continue;
+    const Messages::Origin& origin = messages.origins[i];
+    for (std::size_t k = 0; k < origin.calls.size(); ++k) {
+      const std::string call = cat(message, ".tool_calls[", k, "].function");
+      if (field.starts_with(call)) return origin.calls[k] + field.substr(call.size());
+    }
+    return origin.field + field.substr(message.size());
+  }
+  if (field == "messages") return "input";
+  if (field == "reasoning_effort") return "reasoning.effort";
+  if (field.starts_with("response_format")) return "text.format";
+  const std::size_t function = field.find(".function");
+  if (function == std::string::npos) return field;
+  return field.substr(0, function) + field.substr(function + std::string(".function").size());
+}
+
+void read_as_chat(ordered_json chat, const Messages& messages, CompletionRequest& request) {
+  Fields fields(std::move(chat), "");
+  try {
+    read_schema(fields, request);
+    read_messages(fields, request.conversation);
+    read_chat_options(fields, request);
+  } catch (const ApiError& error) {
+    const std::string start = cat("'", error.param, "' ");
+    const std::string what = error.what();
+    if (error.param.empty() || !what.starts_with(start)) throw;
+    refuse(own_name(error.param, messages), what.substr(start.size()), error.code);
+  }
 }
 
 void refuse_what_is_kept(Fields& fields) {
@@ -164,7 +221,8 @@ CompletionRequest parse_responses(std::string_view body, const BodyLimits& limit
   request.dialect = Dialect::responses;
   request.chat = true;
   request.model = fields.text("model").value_or("");
-  ordered_json chat = {{"messages", read_input(fields)},
+  const Messages messages = read_input(fields);
+  ordered_json chat = {{"messages", messages.list},
                        {"tools", read_functions(fields)},
                        {"tool_choice", read_choice(fields)},
                        {"response_format", read_format(fields)}};
@@ -181,10 +239,7 @@ CompletionRequest parse_responses(std::string_view body, const BodyLimits& limit
   usual.top_k = 0;
   read_sampling(fields, request, usual);
   read_stop(fields, request);
-  Fields inner(std::move(chat), "");
-  read_schema(inner, request);
-  read_messages(inner, request.conversation);
-  read_chat_options(inner, request);
+  read_as_chat(std::move(chat), messages, request);
   request.length = fields.whole("max_output_tokens", 1, kMostTokens);
   request.cache_prompt = fields.flag("cache_prompt", true);
   request.stream = fields.flag("stream");

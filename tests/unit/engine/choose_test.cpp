@@ -41,6 +41,14 @@ TEST(Chooser, IsGreedyWithoutAnythingElse) {
   EXPECT_EQ(c.next(3), (std::vector<Token>{0, 0, 0}));
 }
 
+TEST(Chooser, IsGreedyAtTemperaturesThatOverflow) {
+  for (const double temperature : {1e-31, 1e-38, 1e-40, 1e-300}) {
+    Sampling s;
+    s.temperature = temperature;
+    EXPECT_EQ(Chosen{s}.next(3), (std::vector<Token>{0, 0, 0})) << temperature;
+  }
+}
+
 TEST(Chooser, BiasMovesAndBans) {
   Sampling s;
   s.bias = {{3, 50.0F}};

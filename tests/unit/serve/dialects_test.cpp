@@ -236,6 +236,22 @@ TEST(LlamaServer, PromptThatDoesNotFitIsRefusedWithItsNumbers) {
   EXPECT_FALSE(error_json(ApiError(400, "x"))["error"].contains("n_ctx"));
 }
 
+TEST(OpenAi, OffsetsCountCharacters) {
+  ScriptedModel model{ScriptedOptions{}};
+  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
+  CompletionRequest request;
+  request.logprobs = 0;
+  WholeAnswer answer;
+  for (const char byte : std::string("\u00e9\u20acx")) {  // 2, 3 and 1 bytes, a token each
+    ChosenToken chosen;
+    chosen.token = static_cast<unsigned char>(byte);
+    answer.tokens.push_back(chosen);
+  }
+  const ordered_json whole =
+      make_format({model, ladder, "cmpl-1", "scripted", 5, 2000}, request)->whole({answer});
+  EXPECT_EQ(whole["choices"][0]["logprobs"]["text_offset"], ordered_json({0, 1, 1, 2, 2, 2}));
+}
+
 TEST(LlamaServer, CompletionHasItsFields) {
   Served s;
   const ordered_json whole =
