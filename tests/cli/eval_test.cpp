@@ -89,6 +89,16 @@ TEST_F(EvalCommand, DryRunPrintsTheCost) {
   for (const char* part : {"2 documents x 2 methods", "2048 tokens", "KV cache", "about "}) {
     EXPECT_TRUE(contains(r.out, part)) << r.out;
   }
+  EXPECT_EQ(ppl("--methods pro,pro --ctx 512 --dry-run").exit_code, 2);
+
+  const std::string run = folder_.file("run");
+  const CommandResult shard = ppl("--method pro --ctx 512 --dry-run --shard 1/3 -o " + run);
+  EXPECT_EQ(shard.exit_code, 0) << shard.err;
+  EXPECT_TRUE(contains(shard.err, "all 3 shards")) << shard.err;
+  EXPECT_FALSE(std::filesystem::exists(run));
+  EXPECT_EQ(ppl("--method pro --ctx 512 -o " + run).exit_code, 0);
+  const CommandResult again = ppl("--method pro --ctx 512 --dry-run -o " + run);
+  EXPECT_TRUE(contains(again.err, "the cost is that of a new run")) << again.err;
 }
 
 TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {

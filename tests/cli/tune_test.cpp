@@ -167,6 +167,13 @@ TEST_F(TuneCommand, RefusesBadInput) {
   const CommandResult model = tune("", "256", learned);
   EXPECT_EQ(model.exit_code, 3) << model.err;
 
+  // Found out before the search, not after it.
+  const CommandResult out =
+      tune("--folder " + folder_.file("kept") + " -o " + folder_.file("no-such-folder/plan.json"));
+  EXPECT_EQ(out.exit_code, 1) << out.err;
+  EXPECT_TRUE(contains(out.err, "no-such-folder")) << out.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("kept/found.json")));
+
   const CommandResult weight = tune("--weight -1");
   EXPECT_EQ(weight.exit_code, 2);
 }

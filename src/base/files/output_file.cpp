@@ -87,6 +87,11 @@ void refuse_input(const fs::path& path) {
               "give the output another name: inputs are never changed");
 }
 
+void check_writable(const fs::path& path) {
+  refuse_input(path);
+  OutputFile(fresh_name(path), path);  // removed at once
+}
+
 void write_atomically(const fs::path& path, std::string_view content) {
   refuse_special(path);
   const fs::path temporary = fresh_name(path);

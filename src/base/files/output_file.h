@@ -21,6 +21,10 @@ namespace mrrope {
 // or if `path` names a folder, device or pipe.
 void refuse_input(const std::filesystem::path& path);
 
+// Throws what refuse_input() and write_atomically() would throw, before the work that `path` is
+// for. The file itself is left alone.
+void check_writable(const std::filesystem::path& path);
+
 // Writes a file in full or not at all; an existing file is replaced. Throws Error: failed, and
 // usage if `path` names a folder, device or pipe.
 void write_atomically(const std::filesystem::path& path, std::string_view content);

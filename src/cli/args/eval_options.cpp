@@ -239,7 +239,13 @@ OpenModel open_model(const EvalJob& job) {
 EvalJob prepare_eval(
     const EvalFlags& flags,
     const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths) {
-  chosen_shard(flags);  // refuses a bad one before anything is loaded
+  const eval::Shard shard = chosen_shard(flags);  // refuses a bad one before anything is loaded
+  if (flags.dry_run && shard.part()) note(cat("the cost is that of all ", shard.count, " shards"));
+  std::error_code none;
+  if (flags.dry_run && !flags.out.empty() &&
+      std::filesystem::exists(std::filesystem::path(flags.out) / "journal.jsonl", none)) {
+    note(cat("the cost is that of a new run: what ", flags.out, " has already is not run again"));
+  }
   if (!flags.remote.url.empty()) return prepare_served(flags, usual_lengths);
   Subject subject = resolve(flags.subject);
   if (!subject.model) {

@@ -151,6 +151,7 @@ void run_tune(const TuneFlags& flags) {
   catch_interrupts();
   eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
   eval::RunFolder folder(home / "search", info);
+  check_writable(flags.out);  // the folder may have made its parents
   const tune::SearchResult result =
       run_search(*model, space, set, first, options, folder, progress);
   for (const std::string& line : folder.notes()) note(line);

@@ -79,14 +79,16 @@ void run_ppl(const PplFlags& flags) {
     note(cat("only ", set.documents.size(), " of the ", choice.samples,
              " requested documents: no others have ", needed, " tokens or more"));
   }
-  if (flags.eval.dry_run) return print_dry_run(job, *model, set);
-
   eval::PerplexityOptions options;
   options.lengths = job.lengths;
   options.stride = flags.stride;
   options.kl_positions = flags.kl_positions;
   options.min_tokens = least;
   options.random = choice.select == eval::Select::random;
+  if (flags.eval.dry_run) {
+    check_perplexity(*model, job.methods, options);
+    return print_dry_run(job, *model, set);
+  }
   run_eval(flags.eval, job, *model, choice.seed,
            [&](eval::RunFolder& folder, eval::Progress& progress) {
              return task_results(

@@ -26,24 +26,6 @@ struct Prepared {
 // Sees the logits after position `position` of a document.
 using PositionObserver = std::function<void(std::size_t k, std::span<const float> logits)>;
 
-void check(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
-           const PerplexityOptions& options) {
-  const auto refuse = [](const std::string& message, const std::string& hint) {
-    throw Error(ErrorKind::usage, message, hint);
-  };
-  check_methods(model, methods, options.lengths, options.batch);
-  if (options.lengths.front() < 2) {
-    refuse(cat("length ", options.lengths.front(), " leaves no token to score"),
-           "give lengths of 2 tokens or more");
-  }
-  if (options.kl_positions < 0) refuse("the number of KL positions is negative", "0 turns it off");
-  if (options.stride < 0 || options.stride >= options.lengths.front()) {
-    refuse(cat("a stride of ", options.stride, " does not fit windows of ", options.lengths.front(),
-               " tokens"),
-           "give a stride below the shortest length");
-  }
-}
-
 std::vector<Prepared> prepare(const TimelineModel& model, const std::vector<Document>& documents,
                               const PerplexityOptions& options) {
   std::vector<Prepared> prepared;
@@ -365,13 +347,32 @@ class PerplexityUnits {
 
 }  // namespace
 
+void check_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
+                      PerplexityOptions options) {
+  options.lengths = sorted_lengths(options.lengths);
+  const auto refuse = [](const std::string& message, const std::string& hint) {
+    throw Error(ErrorKind::usage, message, hint);
+  };
+  check_methods(model, methods, options.lengths, options.batch);
+  if (options.lengths.front() < 2) {
+    refuse(cat("length ", options.lengths.front(), " leaves no token to score"),
+           "give lengths of 2 tokens or more");
+  }
+  if (options.kl_positions < 0) refuse("the number of KL positions is negative", "0 turns it off");
+  if (options.stride < 0 || options.stride >= options.lengths.front()) {
+    refuse(cat("a stride of ", options.stride, " does not fit windows of ", options.lengths.front(),
+               " tokens"),
+           "give a stride below the shortest length");
+  }
+}
+
 PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                                  const std::vector<Document>& documents,
                                  const PerplexityOptions& requested, RunFolder& folder,
                                  Progress& progress) {
   PerplexityOptions options = requested;
   options.lengths = sorted_lengths(options.lengths);
-  check(model, methods, options);
+  check_perplexity(model, methods, options);
   std::vector<Prepared> prepared = prepare(model, documents, options);
   ordered_json run = identity(model, methods, prepared, options);
   PerplexityUnits units(model, methods, std::move(prepared), options);

@@ -44,6 +44,10 @@ struct PerplexityOptions {
   std::int64_t min_tokens = 0;
 };
 
+// What run_perplexity() checks first. Throws Error (usage).
+void check_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
+                      PerplexityOptions options);
+
 // Runs the units (document and method) that the folder's journal does not have yet; for each
 // document the untouched model comes first. Then writes results.json. Throws Error: usage (options,
 // or a length beyond the context or a ladder) and what run_units() throws; NaN is a failure of the
