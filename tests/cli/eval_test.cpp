@@ -101,6 +101,19 @@ TEST_F(EvalCommand, DryRunPrintsTheCost) {
   EXPECT_TRUE(contains(again.err, "the cost is that of a new run")) << again.err;
 }
 
+TEST_F(EvalCommand, FilesThatAreNotOfARunAreNotReplaced) {
+  for (const char* name : {"results.json", "report.html"}) {
+    const std::filesystem::path folder = folder_.file(std::string("of-") + name);
+    std::filesystem::create_directories(folder);
+    write_file(folder / name, "mine");
+    const CommandResult r = ppl("--method none --ctx 256 -o " + folder.string());
+    EXPECT_EQ(r.exit_code, 2) << name;
+    EXPECT_TRUE(contains(r.err, name)) << r.err;
+    EXPECT_EQ(test::read_file(folder / name), "mine");
+    EXPECT_FALSE(std::filesystem::exists(folder / "journal.jsonl"));
+  }
+}
+
 TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {
   EXPECT_EQ(ppl("").exit_code, 2);                                 // no length
   EXPECT_EQ(ppl("--ctx 256 --lengths 512").exit_code, 2);          // past the context

@@ -106,6 +106,19 @@ void make_folder(const fs::path& folder) {
   }
 }
 
+// A run replaces its own files only.
+void refuse_foreign_files(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder / kRun, error)) return;
+  for (const char* name : {kResults, "report.html"}) {
+    if (!fs::exists(folder / name, error)) continue;
+    throw Error(ErrorKind::usage,
+                cat(folder.string(), " has a ", name, " but no ", kRun,
+                    ": it is not of a run, and would be replaced"),
+                "give another --out folder");
+  }
+}
+
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -120,6 +133,7 @@ std::string utc_now() {
 RunFolder::RunFolder(fs::path folder, RunInfo info)
     : folder_(std::move(folder)), info_(std::move(info)) {
   make_folder(folder_);
+  refuse_foreign_files(folder_);
   journal_ = std::make_unique<Journal>(folder_ / kJournal);
 }
 
@@ -275,6 +289,7 @@ std::string run_difference(const ordered_json& there, const ordered_json& now) {
 
 void write_recorded(const fs::path& folder, const RecordedRun& recorded) {
   make_folder(folder);
+  refuse_foreign_files(folder);
   std::error_code error;
   if (fs::exists(folder / kRun, error)) {
     const std::string why = run_difference(read_run_json(folder / kRun), recorded.run);

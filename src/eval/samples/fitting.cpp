@@ -27,10 +27,12 @@ class Fitter {
         counter_(counter) {
     const std::int64_t smallest = least_tokens(count) + answer_tokens;
     if (length < smallest) {
+      // Other lengths draw other words, which may take a few tokens more.
+      const std::int64_t enough = (smallest + smallest / 8 + 63) / 64 * 64;
       throw Error(ErrorKind::usage,
                   cat(task_, " cannot be made at ", length, " tokens: with this model's tokenizer ",
-                      "and prompt it takes ", smallest, " at least"),
-                  cat("give --lengths of ", smallest, " or more, or choose other --tasks"));
+                      "and prompt it takes about ", smallest),
+                  cat("give --lengths of ", enough, " or more, or choose other --tasks"));
     }
   }
 
