@@ -418,6 +418,11 @@ double start_cost(const SearchSet& set, std::size_t proposals, bool rescue) {
 }
 
 void check_budget(const SearchSet& set, std::size_t published, double budget) {
+  constexpr double kMost = 1e18;  // tokens; they are counted in 64 bits
+  if (!(budget * double(set.pass) <= kMost)) {
+    throw Error(ErrorKind::usage, cat("a budget of ", budget, " passes is too large"),
+                "40 is usual");
+  }
   const double least = start_cost(set, published, false);
   if (budget >= least) return;
   throw Error(ErrorKind::usage,

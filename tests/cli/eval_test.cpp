@@ -90,14 +90,22 @@ TEST_F(EvalCommand, DryRunPrintsTheCost) {
     EXPECT_TRUE(contains(r.out, part)) << r.out;
   }
   EXPECT_EQ(ppl("--methods pro,pro --ctx 512 --dry-run").exit_code, 2);
+  // With a stride each window is read.
+  const CommandResult strided = ppl("--methods none --lengths 256 --stride 32 --dry-run");
+  const CommandResult run =
+      ppl("--methods none --lengths 256 --stride 32 -o " + folder_.file("strided"));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto read = nlohmann::json::parse(test::read_file(folder_.file("strided/run.json")));
+  const double estimated = std::stod(strided.out.substr(strided.out.find(", ") + 2));
+  EXPECT_NEAR(estimated / read["measured"]["tokens"].get<double>(), 1, 0.05) << strided.out;
 
-  const std::string run = folder_.file("run");
-  const CommandResult shard = ppl("--method pro --ctx 512 --dry-run --shard 1/3 -o " + run);
+  const std::string out = folder_.file("run");
+  const CommandResult shard = ppl("--method pro --ctx 512 --dry-run --shard 1/3 -o " + out);
   EXPECT_EQ(shard.exit_code, 0) << shard.err;
   EXPECT_TRUE(contains(shard.err, "all 3 shards")) << shard.err;
-  EXPECT_FALSE(std::filesystem::exists(run));
-  EXPECT_EQ(ppl("--method pro --ctx 512 -o " + run).exit_code, 0);
-  const CommandResult again = ppl("--method pro --ctx 512 --dry-run -o " + run);
+  EXPECT_FALSE(std::filesystem::exists(out));
+  EXPECT_EQ(ppl("--method pro --ctx 512 -o " + out).exit_code, 0);
+  const CommandResult again = ppl("--method pro --ctx 512 --dry-run -o " + out);
   EXPECT_TRUE(contains(again.err, "the cost is that of a new run")) << again.err;
 }
 

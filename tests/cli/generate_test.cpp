@@ -52,6 +52,49 @@ TEST_F(GenerateChat, SurvivesHostileChatTemplates) {
   }
 }
 
+TEST_F(GenerateChat, ASessionStaysWhatItIs) {
+  const std::string line =
+      "generate " +
+      model_with("{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}") +
+      " -n 2 -t 1 --session " + folder_.file("s.ses");
+  ASSERT_EQ(run_command(line + " --chat -p Hi --system Pirate").exit_code, 0);
+  EXPECT_EQ(run_command(line + " --chat -p Hi --system Pirate").exit_code, 0);
+  const CommandResult other = run_command(line + " --chat -p Hi --system Lawyer");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(contains(other.err, "another system message")) << other.err;
+  const CommandResult plain = run_command(line + " -p The");
+  EXPECT_EQ(plain.exit_code, 2);
+  EXPECT_TRUE(contains(plain.err, "holds a chat of 5 messages")) << plain.err;
+}
+
+TEST_F(GenerateChat, WithoutALengthTheMethodSaysHowFarItReaches) {
+  const std::string text = folder_.file("long.txt");
+  std::string words;
+  for (int i = 0; i < 400; ++i) words += "lemma " + std::to_string(i) + ": ";
+  test::write_file(text, words);
+  const std::string plan = folder_.file("ladder.json");
+  const std::string model = MRROPE_TINY_MODEL;
+  ASSERT_EQ(run_command("plan " + model + " --method elastic:pro --ctx 4k -o " + plan).exit_code,
+            0);
+  for (const std::string& flags :
+       {std::string("--scale 4"), "--plan " + plan, std::string("--method pro --scale 4")}) {
+    const CommandResult r =
+        run_command("generate " + model + " -t 2 -n 1 -f " + text + " " + flags);
+    EXPECT_EQ(r.exit_code, 0) << flags << r.err;
+  }
+  EXPECT_EQ(run_command("generate " + model + " -n 1 -f " + text).exit_code, 2);
+}
+
+TEST_F(GenerateChat, FlagsStayWhereAnotherMethodTakesThePlaceOfAuto) {
+  const CommandResult r =
+      run_command(std::string("generate ") + MRROPE_TINY_MODEL +
+                  " -p Let -n 1 -t 1 --ctx 4k -ctk q4_0 --headroom 1.25 --rung-step 1.5");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "elastic:pro (headroom 1.25, rung_step 1.5)")) << r.err;
+  EXPECT_EQ(
+      run_command(std::string("generate ") + MRROPE_TINY_MODEL + " -p x --temp nan").exit_code, 2);
+}
+
 TEST_F(GenerateChat, RefusesMoreThreadsThanPossible) {
   const std::string line = std::string("generate ") + MRROPE_TINY_MODEL + " -p Hi -n 1 -t ";
   const CommandResult many = run_command(line + "600");

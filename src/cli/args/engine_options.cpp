@@ -46,10 +46,22 @@ void add_climb(CLI::App& verb, engine::LocalOptions& flags) {
       ->default_str("each");
 }
 
-LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::int64_t ctx,
-                           const char* verb) {
+namespace {
+
+// How many tokens a method was made for where no --ctx says it.
+std::int64_t reach_of(const PlanOrLadder& content, const ExtensionFlags& flags) {
+  if (const auto* ladder = std::get_if<Ladder>(&content)) return ladder->longest();
+  const Plan& plan = std::get<Plan>(content);
+  const double scale = flags.scale.value_or(plan.extension().scale);
+  const std::int64_t window = plan.geometry().train_length;
+  return std::max(window, std::int64_t(std::llround(scale * double(window))));
+}
+
+}  // namespace
+
+LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb) {
   if (flags.methods.empty() && flags.plan_files.empty()) flags.methods = {std::string(kAuto)};
-  if (flags.ctx.empty() && !flags.scale) flags.scale = 1;
+  if (flags.ctx.empty() && !flags.scale && flags.plan_files.empty()) flags.scale = 1;
   const std::vector<Candidate> candidates = resolve(flags, geometry);
   if (candidates.size() != 1) {
     throw Error(ErrorKind::usage, cat(verb, " runs one method, not ", candidates.size()),
@@ -57,7 +69,13 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::
   }
   const Candidate& c = candidates.front();
   const bool ours = !c.meaning.empty();
-  return {ours ? c.meaning : c.name, as_ladder(c.content, ctx), ours};
+  const std::int64_t ctx = flags.ctx.empty() ? reach_of(c.content, flags) : parse_length(flags.ctx);
+  return {ours ? c.meaning : c.name,
+          as_ladder(c.content, ctx),
+          ours,
+          ctx,
+          flags.headroom,
+          flags.rung_step};
 }
 
 void use(TimelineModel& model, LadderChoice& choice) {
@@ -76,7 +94,7 @@ void use(TimelineModel& model, LadderChoice& choice) {
       return false;
     }
     note(cat(why, choice.name, ", unchanged up to ", geometry.train_length,
-             " tokens, then growing to scale ", significant(scale, 4)));
+             " tokens, then growing to ", significant(scale, 4), " windows"));
     return true;
   };
   if (try_it()) return;
@@ -84,17 +102,20 @@ void use(TimelineModel& model, LadderChoice& choice) {
     // Keys that must not be turned often, or layers that need a larger near part.
     ContextRequest request;
     request.ctx = longest;
+    request.headroom = choice.headroom;
+    request.rung_step = choice.rung_step;
     request = in_one_rung(geometry, std::move(request));
-    choice = {description(request),
-              std::get<Ladder>(make_context(geometry, request, Spelling::flags)), true};
+    choice.name = description(request);
+    choice.ladder = std::get<Ladder>(make_context(geometry, request, Spelling::flags));
     if (try_it()) return;
   }
   Extension pro;
   pro.method = "pro";
-  pro.scale = scale;
-  choice = {pro.method, make_ladder(make_plan(geometry, pro), longest), true};
+  pro.scale = scale * choice.headroom.value_or(1);
+  choice.name = pro.method;
+  choice.ladder = make_ladder(make_plan(geometry, pro), longest);
   model.use(choice.ladder);
-  note(cat(why, "static pro with scale ", significant(scale, 4)));
+  note(cat(why, "static pro with scale ", significant(pro.scale, 4)));
 }
 
 std::string memory_text(const Model& model, const engine::LocalOptions& options) {

@@ -19,10 +19,13 @@ void add_climb(CLI::App& verb, engine::LocalOptions& flags);
 struct LadderChoice {
   std::string name;  // that of the method, with settings where auto chose them
   Ladder ladder;
-  bool ours = false;  // chosen here, not by the user
+  bool ours = false;     // chosen here, not by the user
+  std::int64_t ctx = 0;  // --ctx; without it what the method was made for
+  // Given by the user; used also where another method takes the place of auto.
+  std::optional<double> headroom = std::nullopt;
+  std::optional<double> rung_step = std::nullopt;
 };
-LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, std::int64_t ctx,
-                           const char* verb);
+LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb);
 // Applies it to the model. If the choice was ours and the keys of this model cannot be turned, it
 // becomes static; either way a note says what is used.
 void use(TimelineModel& model, LadderChoice& choice);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -220,6 +221,12 @@ void converse(TimelineModel& model, Conversation& conversation, const SessionFil
               const GenerateFlags& flags) {
   const bool terminal = isatty(0) != 0;
   if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});
+  if (!flags.system.empty() &&
+      (messages.front().role != "system" || messages.front().content != flags.system)) {
+    throw Error(ErrorKind::usage,
+                cat("the chat in ", session.path, " began with another system message, or none"),
+                "leave out --system, or give another --session");
+  }
   if (terminal) {
     std::cerr << "Type a message. An empty line or Ctrl-D ends the chat.\n";
   }
@@ -243,6 +250,15 @@ void converse(TimelineModel& model, Conversation& conversation, const SessionFil
   }
 }
 
+// CLI::Range lets it pass.
+CLI::Validator not_nan() {
+  return {[](std::string& text) {
+            return std::isnan(std::strtod(text.c_str(), nullptr)) ? cat(text, " is not a number")
+                                                                  : std::string();
+          },
+          ""};
+}
+
 void run_generate(GenerateFlags flags) {
   Subject subject = resolve(flags.subject);
   if (!subject.model) {
@@ -250,9 +266,7 @@ void run_generate(GenerateFlags flags) {
   }
   Model facts = *subject.model;
   facts.geometry = subject.geometry;
-  const std::int64_t window = facts.geometry.train_length;
-  const std::int64_t ctx = flags.extension.ctx.empty() ? window : parse_length(flags.extension.ctx);
-  LadderChoice choice = choose_ladder(flags.extension, facts.geometry, ctx, "generate");
+  LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "generate");
   const std::string prompt = read_prompt(flags);
   if (prompt.empty() && !flags.chat) {
     throw Error(ErrorKind::usage, "no prompt given",
@@ -260,7 +274,7 @@ void run_generate(GenerateFlags flags) {
   }
 
   engine::LocalOptions engine = flags.engine;
-  engine.context = ctx;
+  engine.context = choice.ctx;
   engine.timelines = 1;
   if (!flags.session.empty()) {  // refused before the work
     engine::session_exists(flags.session);
@@ -290,6 +304,12 @@ void run_generate(GenerateFlags flags) {
                {model_digest(facts.files), ladder_digest(ladder), engine.type_k, engine.type_v}};
   }
   engine::Session begun = session.begin(*model);
+  if (!flags.chat && !begun.messages.empty()) {
+    throw Error(
+        ErrorKind::usage,
+        cat("--session ", flags.session, " holds a chat of ", begun.messages.size(), " messages"),
+        "give --chat to go on with it, or another --session");
+  }
   Conversation conversation(*model, ladder.longest(), std::move(begun.timeline), !engine.climb_last,
                             [&](std::size_t rung) {
                               if (flags.verbose) note(rung_text(ladder, rung));
@@ -331,7 +351,7 @@ void add_generate(CLI::App& app) {
   Sampling& s = flags->generate.sampling;
   verb->add_option("--temp", s.temperature, "Sampling temperature; 0 is greedy")
       ->type_name("T")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(CLI::Range(0.0, 100.0) & not_nan())
       ->capture_default_str();
   verb->add_option("--top-k", s.top_k, "Sample from the K most likely tokens; 0: all")
       ->type_name("K")
@@ -340,11 +360,11 @@ void add_generate(CLI::App& app) {
   verb->add_option("--top-p", s.top_p,
                    "Sample from the most likely tokens with total probability P")
       ->type_name("P")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(CLI::Range(0.0, 1.0) & not_nan())
       ->capture_default_str();
   verb->add_option("--min-p", s.min_p, "Drop tokens below P x the top probability")
       ->type_name("P")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(CLI::Range(0.0, 1.0) & not_nan())
       ->capture_default_str();
   verb->add_option("--seed", s.seed, "Random seed for sampling")
       ->type_name("N")

@@ -125,9 +125,8 @@ void run_serve(ServeFlags flags) {
   if (!subject.model) throw Error(ErrorKind::usage, "no model given", "give a GGUF file");
   Model facts = *subject.model;
   facts.geometry = subject.geometry;
-  const std::int64_t window = facts.geometry.train_length;
-  const std::int64_t ctx = flags.extension.ctx.empty() ? window : parse_length(flags.extension.ctx);
-  LadderChoice choice = choose_ladder(flags.extension, facts.geometry, ctx, "serve");
+  LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "serve");
+  const std::int64_t ctx = choice.ctx;
   serve::ServerSettings& server = flags.server;
   if (flags.has_key) server.key = read_key(flags.key_file);
   if (flags.has_cors) check_origin(server.cors);

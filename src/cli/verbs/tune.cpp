@@ -2,6 +2,7 @@
 // mrrope tune: a better plan than any published one for a given model, tested on texts that the
 // search never saw.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -57,8 +58,9 @@ struct TuneFlags {
 
 double weight_of(const TuneFlags& flags) {
   if (flags.weight) {
-    if (!(*flags.weight >= 0)) {
-      throw Error(ErrorKind::usage, cat("--weight ", *flags.weight, " is not 0 or more"),
+    if (!(*flags.weight >= 0) || !std::isfinite(*flags.weight)) {
+      throw Error(ErrorKind::usage,
+                  cat("--weight ", *flags.weight, " is not a number of 0 or more"),
                   "0 counts perplexity only, 0.05 is balanced");
     }
     return *flags.weight;
@@ -174,8 +176,10 @@ void run_tune(const TuneFlags& flags) {
   tune::ProofOptions proving;
   proving.needles = flags.proof_needles;
   proving.form = options.form;
-  eval::RunFolder ppl(home / "ppl", info);
-  eval::RunFolder needle(home / "needle", info);
+  // A longer search may find another plan, which has a proof of its own.
+  const fs::path proof_home = home / cat("proof-", found.plan.substr(0, 8));
+  eval::RunFolder ppl(proof_home / "ppl", info);
+  eval::RunFolder needle(proof_home / "needle", info);
   const tune::Proof proof =
       prove(*model, found, rivals, split.held_out, proving, weight, ppl, needle, progress);
   results["proof"] = to_json(proof);
@@ -193,7 +197,8 @@ void run_tune(const TuneFlags& flags) {
             "published one is ",
             proof.recommended),
         cat("wrote ", proof.recommended, " to ", flags.out, " and the plan found to ",
-            (home / "found.json").string(), "; a larger --budget or more --text may help"));
+            (home / "found.json").string(),
+            "; a larger --budget may help, or more --text with another -o"));
   }
   if (!flags.json) {
     std::cout << "\nBetter than every published method on held-out text: " << what << "\n";

@@ -51,7 +51,7 @@ void check_methods(const Target& target, const std::vector<MethodUnderTest>& met
     if (method.ladder && longest > method.ladder->longest()) {
       refuse(cat("length ", longest, " is beyond the last rung of ", method.name, ", ",
                  method.ladder->longest()),
-             cat("give --ctx ", longest));
+             cat("give --ctx ", longest, "; a plan file must be made again for that length"));
     }
   }
 }

@@ -95,7 +95,8 @@ PairedDifference paired(std::span<const double> a, std::span<const double> b) {
   if (d.n < 2) {
     result.p = kNan;
   } else if (d.error == 0) {
-    result.p = d.value == 0 ? 1 : 0;
+    // All differences are equal, and t is not defined: how rarely random signs would all agree.
+    result.p = d.value == 0 ? 1 : std::ldexp(1.0, 1 - int(std::min<std::size_t>(d.n, 1000)));
   } else {
     result.p = student_two_sided(d.value / d.error, double(d.n - 1));
   }

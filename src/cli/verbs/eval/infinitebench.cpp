@@ -27,6 +27,10 @@ void run_infinitebench(InfiniteFlags& flags) {
   options.samples = cut_samples(options.samples);
   options.seed = flags.sample.seed;
   options.length = job.longest;
+  if (flags.data.empty() && (!flags.least.empty() || !flags.most.empty())) {
+    throw Error(ErrorKind::usage, "--min-tokens and --max-tokens choose items of --data",
+                "give --data FOLDER; samples made here have the --lengths you give");
+  }
   if (!flags.least.empty()) options.least = cut_length(parse_length(flags.least));
   if (!flags.most.empty()) options.most = cut_length(parse_length(flags.most));
   if (options.least > options.most) {

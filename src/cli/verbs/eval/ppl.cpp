@@ -36,12 +36,32 @@ std::vector<std::int64_t> usual_lengths(std::int64_t window, std::int64_t ctx) {
   return out;
 }
 
-void print_dry_run(const EvalJob& job, TimelineModel& model, const eval::DocumentSet& set) {
+// Tokens of each pass over a document: one that ends at the longest length it has, or with a stride
+// all windows of each length.
+std::vector<std::int64_t> passes_over(std::int64_t tokens, const std::vector<std::int64_t>& lengths,
+                                      std::int64_t stride) {
+  std::vector<std::int64_t> passes;
+  std::int64_t reached = 0;
+  for (const std::int64_t length : lengths) {
+    if (length > tokens) continue;
+    reached = std::max(reached, length);
+    if (stride == 0) continue;
+    const std::int64_t windows = 1 + (tokens - length + stride - 1) / stride;
+    passes.insert(passes.end(), std::size_t(windows), length);
+  }
+  if (stride == 0 && reached > 0) passes.push_back(reached);
+  return passes;
+}
+
+void print_dry_run(const EvalJob& job, TimelineModel& model, const eval::DocumentSet& set,
+                   std::int64_t stride) {
   std::vector<std::int64_t> passes;
   for (const eval::Document& d : set.documents) {
     const auto tokens = std::int64_t(model.tokenize(d.text, true, false).size());
-    for (std::size_t i = 0; i < job.methods.size(); ++i)
-      passes.push_back(std::min(tokens, job.longest));
+    const std::vector<std::int64_t> once = passes_over(tokens, job.lengths, stride);
+    for (std::size_t i = 0; i < job.methods.size(); ++i) {
+      passes.insert(passes.end(), once.begin(), once.end());
+    }
   }
   std::int64_t total = 0;
   for (const std::int64_t n : passes) total += n;
@@ -87,7 +107,7 @@ void run_ppl(const PplFlags& flags) {
   options.random = choice.select == eval::Select::random;
   if (flags.eval.dry_run) {
     check_perplexity(*model, job.methods, options);
-    return print_dry_run(job, *model, set);
+    return print_dry_run(job, *model, set, options.stride);
   }
   run_eval(flags.eval, job, *model, choice.seed,
            [&](eval::RunFolder& folder, eval::Progress& progress) {

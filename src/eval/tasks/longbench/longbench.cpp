@@ -123,6 +123,12 @@ SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame, con
   }
   const int answer_tokens = letters ? 1 : kAnswerTokens;
   const std::int64_t room = options.length - answer_tokens;
+  if (room < 1) {
+    throw Error(ErrorKind::usage,
+                cat(options.length, " tokens leave no room for a prompt: an answer takes up to ",
+                    answer_tokens),
+                "give a longer --ctx");
+  }
   const Prompt prompt = options.prompts.at("longbench-v2/" + options.mode);
   auto items = std::make_shared<std::vector<Item>>();
   std::set<std::string> ids;
@@ -160,7 +166,7 @@ SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame, con
   if (items->empty()) {
     throw Error(ErrorKind::usage,
                 cat("no item of ", seen, " fits into ", options.length, " tokens"),
-                "give a longer --max-tokens, or --longer truncate");
+                "give a longer --ctx, or --longer truncate");
   }
   ordered_json chosen_ids = ordered_json::array();
   for (const Item& item : *items) chosen_ids.push_back(item.id);
