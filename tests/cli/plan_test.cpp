@@ -344,5 +344,28 @@ TEST(PlanCommand, UnwritableOutputIsNamed) {
   EXPECT_TRUE(contains(unwritable.err, "/proc/nowhere/plan.json")) << unwritable.err;
 }
 
+TEST(PlanCommand, FlagsThatNothingUsesAreRefused) {
+  const std::string model = MRROPE_TINY_MODEL;
+  for (const char* flag :
+       {"--power 2", "--near 100", "--near-step 100", "--rung-step 2", "--low 3"}) {
+    const CommandResult r = run_command("plan " + model + " --methods pi,ntk --ctx 2k " + flag);
+    EXPECT_EQ(r.exit_code, 2) << flag;
+    EXPECT_TRUE(test::contains(r.err, "none of these methods uses")) << r.err;
+  }
+  // One of them does.
+  EXPECT_EQ(run_command("plan " + model + " --methods yarn,power --ctx 2k --power 2").exit_code, 0);
+
+  const test::TempFolder folder;
+  const std::string plan = folder.file("p.json");
+  ASSERT_EQ(run_command("plan " + model + " --method pro --ctx 2k -o " + plan).exit_code, 0);
+  for (const char* flag :
+       {"--power 2", "--near 100", "--headroom 2", "--scale 3", "--attn-coef 0"}) {
+    const CommandResult r =
+        run_command("generate " + model + " -p x -n 1 --plan " + plan + " " + flag);
+    EXPECT_EQ(r.exit_code, 2) << flag;
+    EXPECT_TRUE(test::contains(r.err, "does not change a plan file")) << r.err;
+  }
+}
+
 }  // namespace
 }  // namespace mrrope

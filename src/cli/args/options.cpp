@@ -81,6 +81,38 @@ ContextRequest request_of(const std::string& method, const ExtensionFlags& flags
   return request;
 }
 
+// Flags that no method takes. Plan files have all numbers of their own.
+void refuse_unused(const ExtensionFlags& flags, const std::vector<ContextRequest>& requests) {
+  const auto check = [&](const char* name, bool given, const auto& taken) {
+    if (!given || std::any_of(requests.begin(), requests.end(), taken)) return;
+    if (requests.empty()) {
+      refuse(cat(name, " does not change a plan file, which has its own numbers"),
+             cat("leave it out, or make the plan again with ", name));
+    }
+    refuse(cat("none of these methods uses ", name), cat("leave out ", name));
+  };
+  using Request = const ContextRequest&;
+  const Parameters& p = flags.parameters;
+  check("--beta-fast", p.beta_fast.has_value(),
+        [](Request r) { return r.parameters.beta_fast.has_value(); });
+  check("--beta-slow", p.beta_slow.has_value(),
+        [](Request r) { return r.parameters.beta_slow.has_value(); });
+  check("--low", p.low.has_value(), [](Request r) { return r.parameters.low.has_value(); });
+  check("--high", p.high.has_value(), [](Request r) { return r.parameters.high.has_value(); });
+  check("--power", p.power.has_value(), [](Request r) { return r.parameters.power.has_value(); });
+  check("--factors", !flags.factors.empty(),
+        [](Request r) { return !r.parameters.factors.empty(); });
+  check("--lambdas", !flags.lambdas.empty(),
+        [](Request r) { return !r.parameters.lambdas.empty(); });
+  check("--attn-coef", p.attn_coef.has_value(), [](Request) { return true; });
+  check("--scale", flags.scale.has_value(), [](Request) { return true; });
+  check("--headroom", flags.headroom.has_value(), [](Request) { return true; });
+  check("--rung-step", flags.rung_step.has_value(),
+        [](Request r) { return r.rung_step.has_value(); });
+  check("--near", !flags.near.empty(), [](Request r) { return r.near.has_value(); });
+  check("--near-step", !flags.near_step.empty(), [](Request r) { return r.near_step.has_value(); });
+}
+
 Candidate make_candidate(const ContextRequest& asked, const Geometry& geometry) {
   const ContextRequest request = resolve_auto(geometry, asked);
   const std::string name = full_name(request);
@@ -241,11 +273,17 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
       note(cat(ctx, " tokens are inside the trained window of ", geometry->train_length,
                ": scale 1, nothing changes"));
     }
+    std::vector<ContextRequest> requests;
     for (const std::string& name : flags.methods) {
       const bool alone = flags.methods.size() == 1;
-      out.push_back(
-          make_candidate(request_of(name, flags, parameters, *geometry, alone), *geometry));
+      requests.push_back(request_of(name, flags, parameters, *geometry, alone));
     }
+    refuse_unused(flags, requests);
+    for (const ContextRequest& request : requests) {
+      out.push_back(make_candidate(request, *geometry));
+    }
+  } else if (!flags.plan_files.empty()) {
+    refuse_unused(flags, {});
   }
   for (const std::string& file : flags.plan_files) out.push_back({file, read_plan_file(file)});
   return out;
