@@ -80,7 +80,9 @@ std::optional<double> smallest(double from, double most, const std::function<boo
 // The least position whose product with theta has a floor of at least k, by the arithmetic of
 // digits_of(): a quotient alone may be off by one.
 std::int64_t first_position(double theta, double k) {
-  auto m = std::int64_t(std::ceil(k / theta));
+  const double about = std::ceil(k / theta);
+  if (about >= kMostPosition) return std::int64_t(kMostPosition);
+  auto m = std::int64_t(about);
   while (m > 0 && std::floor(double(m - 1) * theta) >= k) --m;
   while (std::floor(double(m) * theta) < k) ++m;
   return m;

@@ -446,6 +446,15 @@ void export_huggingface(const Model& model, const Plan& plan, const HfOptions& o
                 "make the plan from this folder: mrrope plan FOLDER ...");
   }
   const fs::path from = hf_folder(model);
+  std::error_code missing;
+  const std::string name = model.path.filename().string();
+  if (!fs::is_directory(model.path, missing) && name != "config.json" &&
+      name != "model.safetensors.index.json") {
+    throw Error(ErrorKind::usage,
+                cat(shown(model.path.string()),
+                    " is only a config; the weights beside it may belong ", "to another model"),
+                "give a folder whose config.json it is");
+  }
   const fs::path out = named(options.out);
   const std::vector<fs::path> files = files_to_bring(from);
   check_output(from, out, files, options.replace);

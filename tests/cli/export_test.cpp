@@ -109,6 +109,22 @@ TEST(Export, RefusesLadders) {
   EXPECT_EQ(read_gguf(folder / "o.gguf").rope_factors("rope_freqs.weight").back(), 4);
 }
 
+TEST(Export, HeadroomIsScaleNotLength) {
+  const TempFolder folder;
+  const std::string ladder = folder.file("ladder.json");
+  ASSERT_EQ(
+      run_command("plan " + kTiny + " --method elastic:pro --ctx 4k --headroom 1.25 -o " + ladder)
+          .exit_code,
+      0);
+  for (const std::string& flags :
+       {std::string("--method pro --scale 4 --headroom 1.5"),
+        std::string("--method pro --ctx 4k --headroom 1.5"), "--last-rung --plan " + ladder}) {
+    const CommandResult r = run_command("export " + kTiny + " --to commands " + flags);
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_TRUE(contains(r.out, "-c 4096")) << flags << r.out;
+  }
+}
+
 TEST(Export, ApproximatesOtherArchitecturesOnlyOnRequest) {
   const TempFolder folder;
   const std::string model = small(folder, "qwen3");
@@ -192,6 +208,13 @@ TEST(Export, WritesAHuggingFaceFolder) {
   EXPECT_EQ(json["max_position_embeddings"], 4096);
   const auto config = nlohmann::json::parse(read_file(folder / "out" / "config.json"));
   EXPECT_EQ(config["rope_parameters"]["rope_type"], "longrope");
+  // A config of another name may be of another model than the weights.
+  fs::copy(folder / "in" / "config.json", folder / "in" / "other.json");
+  const CommandResult other =
+      run_command("export " + folder.file("in/other.json") +
+                  " --method pro --ctx 4k --to hf --no-verify -o " + folder.file("out2"));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(contains(other.err, "is only a config")) << other.err;
   const CommandResult gguf = run_command("export " + folder.file("in") +
                                          " --method pro --ctx 4k -o " + folder.file("o.gguf"));
   EXPECT_EQ(gguf.exit_code, 2);

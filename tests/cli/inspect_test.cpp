@@ -68,5 +68,24 @@ TEST(InspectCommand, SaysWhatIsWrongWithAFile) {
   EXPECT_EQ(code("config.json", R"({"model_type": "bloom"})", "ALiBi"), 3);
 }
 
+TEST(InspectCommand, WhatToTypeNextHasQuotesAndTheFlagsOfTheGeometry) {
+  const TempFolder folder;
+  const std::string path = folder.file("a b.gguf");
+  std::filesystem::copy_file(MRROPE_TINY_MODEL, path);
+  const CommandResult r = run_command("inspect '" + path + "' --train-ctx 512 --ctx 4k");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "mrrope plan '" + path + "' --train-ctx 512 --method pro")) << r.out;
+  EXPECT_TRUE(contains(r.out, "--ctx 4k --train-ctx 512 --to gguf")) << r.out;
+}
+
+TEST(InspectCommand, NamesThatAreNotUtf8) {
+  const TempFolder folder;
+  const std::string path = folder.file("bad\xff.gguf");
+  std::filesystem::copy_file(MRROPE_TINY_MODEL, path);
+  const CommandResult r = run_command("inspect '" + path + "' --ctx 4k --json");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(json::parse(r.out)["layers"], 10);
+}
+
 }  // namespace
 }  // namespace mrrope

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -365,6 +366,20 @@ TEST(PlanCommand, FlagsThatNothingUsesAreRefused) {
     EXPECT_EQ(r.exit_code, 2) << flag;
     EXPECT_TRUE(test::contains(r.err, "does not change a plan file")) << r.err;
   }
+}
+
+TEST(PlanCommand, FromTakesATemperatureOfOne) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "qwen");
+  write_file(folder / "qwen" / "config.json",
+             R"({"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 896,
+                 "num_attention_heads": 14, "num_key_value_heads": 2, "num_hidden_layers": 2,
+                 "intermediate_size": 512, "vocab_size": 1000, "max_position_embeddings": 32768,
+                 "rope_theta": 1000000.0, "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+                 "attention_factor": 1.0, "original_max_position_embeddings": 32768}})");
+  const CommandResult r = run_command("plan --from " + folder.file("qwen"));
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(test::contains(r.out, "attention scale 1.0000")) << r.out;
 }
 
 }  // namespace

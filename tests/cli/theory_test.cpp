@@ -239,5 +239,27 @@ TEST(TheoryCommand, RefusesBadInput) {
   }
 }
 
+TEST(TheoryCommand, DistanceOfPlanFiles) {
+  const test::TempFolder folder;
+  const std::string plan = folder.file("plan.json");
+  const std::string model = MRROPE_TINY_MODEL;
+  ASSERT_EQ(run_command("plan " + model + " --method elastic:pro --ctx 4k -o " + plan).exit_code,
+            0);
+  const CommandResult own = run_command("theory distance " + model + " --plan " + plan);
+  EXPECT_EQ(own.exit_code, 0) << own.err;  // as far as it reaches
+  EXPECT_TRUE(contains(own.out, "4095")) << own.out;
+  const CommandResult other = run_command(
+      "theory distance --rotary-dim 64 --rope-freq-base 1e4 --train-ctx 1k --plan " + plan);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(contains(other.err, "is for rotary_dim 128")) << other.err;
+}
+
+TEST(TheoryCommand, DigitsOfAHugeBaseEnd) {
+  const CommandResult r = run_command(
+      "theory digits --rotary-dim 8 --rope-freq-base 1e38 --train-ctx 4k --methods none");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "too many positions")) << r.err;
+}
+
 }  // namespace
 }  // namespace mrrope

@@ -348,7 +348,7 @@ Candidate declared_plan(const std::string& model_path) {
   // A temperature that the file states for itself.
   const double declared = read_model(model_path).geometry.trained_attention_scale /
                           model.geometry.trained_attention_scale;
-  if (declared != 1 && e.scale > 1 && std::abs(declared - plan.attention_scale()) > 1e-6) {
+  if (e.scale > 1 && std::abs(declared - plan.attention_scale()) > 1e-6) {
     p.attn_coef = (declared - 1) / std::log(e.scale);
     plan = make_plan(model.geometry, e);
   }

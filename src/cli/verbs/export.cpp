@@ -106,7 +106,12 @@ Job resolve_job(ExportFlags& flags) {
   const Extension& e = plan.extension();
   const std::int64_t reach = std::max(
       {length, e.length, static_cast<std::int64_t>(std::llround(e.scale * double(window)))});
-  length = ctx > 0 ? ctx : reach;
+  // Headroom is extra scale, not extra length.
+  const std::optional<double>& scale = flags.extension.scale;
+  const std::int64_t asked = length > 0 ? length
+                             : scale    ? std::int64_t(std::llround(*scale * double(window)))
+                                        : reach;
+  length = ctx > 0 ? ctx : asked;
   if (length > reach && method_row(e.method).reach != Reach::numbers) {
     note(cat("the plan extends the window to ", reach, " tokens; the files will declare ", length));
   }
@@ -338,7 +343,7 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   write_export(
       exported, flags.force, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
   if (flags.json) {
-    std::cout << to_json(exported, job, proof).dump(2) << "\n";
+    std::cout << json_text(to_json(exported, job, proof), 2) << "\n";
   } else {
     print(exported, job, proof);
   }
@@ -396,7 +401,7 @@ void export_folder(const ExportFlags& flags, const Job& job) {
                       {"largest", proof.largest},
                       {"temperature", proof.temperature}};
     }
-    std::cout << out.dump(2) << "\n";
+    std::cout << json_text(out, 2) << "\n";
     return;
   }
   const std::string listed = for_plugin ? "mrrope" : "longrope";
@@ -427,7 +432,7 @@ void print_commands(const ExportFlags& flags, const Job& job) {
                      {"why", a.why},
                      {"commands", a.commands}});
     }
-    std::cout << out.dump(2) << "\n";
+    std::cout << json_text(out, 2) << "\n";
     return;
   }
   for (const exporting::EngineAdvice& a : advice) {

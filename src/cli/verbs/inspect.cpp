@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
@@ -28,6 +29,7 @@ struct InspectFlags {
 struct Advice {
   std::string method;  // "none" where nothing needs to change
   std::string why;
+  std::string flags = {};  // that commands need besides: " --train-ctx 512"
 };
 
 const char* to_string(FactorSupport support) {
@@ -71,8 +73,9 @@ std::vector<exporting::EngineAdvice> engines_of(const Model& model, std::int64_t
   request.method = advice.method;
   request.scale = scale;
   const Plan plan = make_plan(model.geometry, request);
-  return exporting::engine_advice({model, gguf ? &*gguf : nullptr, plan, ctx,
-                                   cat("--method ", advice.method, " --ctx ", length_text(ctx))});
+  return exporting::engine_advice(
+      {model, gguf ? &*gguf : nullptr, plan, ctx,
+       cat("--method ", advice.method, " --ctx ", length_text(ctx), advice.flags)});
 }
 
 void print_engines(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
@@ -84,7 +87,7 @@ void print_engines(const Model& model, std::int64_t ctx, double scale, const Adv
     for (const std::string& command : a.commands) {
       if (command.size() > kWidest) {  // with all the numbers in it
         std::cout << "    mrrope export " << shell_word(model.path.string()) << " --method "
-                  << advice.method << " --ctx " << length_text(ctx)
+                  << advice.method << " --ctx " << length_text(ctx) << advice.flags
                   << " --to commands   (prints its command)\n";
         break;
       }
@@ -163,7 +166,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   row("first plan", cat(advice.method, ": ", advice.why));
   print_engines(model, ctx, scale, advice);
 
-  const std::string path = model.path.string();
+  const std::string path = shell_word(model.path.string()) + advice.flags;
   const std::string length = length_text(ctx);
   std::cout << "\nNext:\n";
   if (scale <= 1) {
@@ -195,9 +198,11 @@ void run_inspect(const InspectFlags& flags) {
   const std::int64_t window = model.geometry.train_length;
   const std::int64_t ctx = flags.ctx.empty() ? window : parse_length(flags.ctx);
   const double scale = std::max(1.0, double(ctx) / double(window));
-  const Advice advice = advise(model.geometry, scale);
+  Advice advice = advise(model.geometry, scale);
+  if (!flags.subject.train_ctx.empty()) advice.flags += " --train-ctx " + flags.subject.train_ctx;
+  if (flags.subject.replace_scaling) advice.flags += " --replace-scaling";
   if (flags.json) {
-    std::cout << to_json(model, ctx, scale, advice).dump(2) << "\n";
+    std::cout << json_text(to_json(model, ctx, scale, advice), 2) << "\n";
   } else {
     print(model, ctx, scale, advice);
   }

@@ -125,7 +125,9 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
     extension.methods = {"none", "pi", "ntk", "yarn", "yarn-rotations", "regressive", "uni", "pro"};
   }
   check_reach(extension);
-  if (!extension.scale && extension.ctx.empty()) extension.scale = usual_scale;
+  if (!extension.scale && extension.ctx.empty() && !extension.methods.empty()) {
+    extension.scale = usual_scale;
+  }
   std::vector<theory::NamedPlan> plans;
   const std::vector<Candidate> candidates = resolve(extension, geometry);
   note_auto(candidates);
@@ -138,15 +140,18 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
                       "plan"),
                   "see mrrope theory distance");
     }
+    check_geometry(c, geometry);
     plans.push_back({c.name, last_plan(c.content)});
-    const int dim = plans.back().plan.geometry().rotary_dim;
-    if (dim == geometry.rotary_dim) continue;
-    throw Error(
-        ErrorKind::usage,
-        cat(c.name, " is for rotary_dim ", dim, ", but the model has ", geometry.rotary_dim),
-        "give plans of this model");
   }
   return plans;
+}
+
+void check_geometry(const Candidate& c, const Geometry& geometry) {
+  const int dim = last_plan(c.content).geometry().rotary_dim;
+  if (dim == geometry.rotary_dim) return;
+  throw Error(ErrorKind::usage,
+              cat(c.name, " is for rotary_dim ", dim, ", but the model has ", geometry.rotary_dim),
+              "give plans of this model");
 }
 
 void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) {

@@ -28,6 +28,8 @@ Subject theory_subject(const SubjectFlags& flags);
 // usual ones. Of a ladder, its last rung.
 std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
                                             double usual_scale);
+// Throws Error (usage) if a plan file is for another rotary_dim.
+void check_geometry(const Candidate& candidate, const Geometry& geometry);
 void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& figure);
 
 void add_theory_attention(CLI::App& theory);

@@ -67,13 +67,23 @@ void run_distance(const TheoryFlags& flags) {
     extension.methods = {"none", "pro", "elastic:pro", "far:pro", "far:pi"};
   }
   check_reach(extension);
-  if (!extension.scale && extension.ctx.empty()) extension.scale = kUsualScale;
-  const std::int64_t length = extension.ctx.empty()
-                                  ? std::llround(*extension.scale * double(g.train_length))
-                                  : parse_length(extension.ctx);
+  if (!extension.scale && extension.ctx.empty() && !extension.methods.empty()) {
+    extension.scale = kUsualScale;
+  }
   std::vector<theory::NamedLadder> ladders;
   const std::vector<Candidate> candidates = resolve(extension, g);
   note_auto(candidates);
+  std::int64_t length =
+      std::llround(extension.scale.value_or(kUsualScale) * double(g.train_length));
+  if (!extension.ctx.empty()) length = parse_length(extension.ctx);
+  for (const Candidate& c : candidates) {
+    check_geometry(c, g);
+    // Files alone are shown as far as all of them reach.
+    const auto* ladder = std::get_if<Ladder>(&c.content);
+    if (ladder && extension.methods.empty() && extension.ctx.empty()) {
+      length = std::min(length, ladder->longest());
+    }
+  }
   for (const Candidate& c : candidates) {
     ladders.push_back({c.name, as_ladder(c.content, length)});
   }
