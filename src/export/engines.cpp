@@ -190,8 +190,12 @@ std::string checkpoint(const EngineQuestion& q) {
 // rope_parameters with `original` as the declared window; empty if nothing changes.
 ordered_json overrides(const EngineQuestion& q, std::int64_t original) {
   if (is_plain(q)) return ordered_json::object();
-  return {{"max_position_embeddings", q.length},
-          {"rope_parameters", longrope_parameters(q.plan, q.length, original)}};
+  ordered_json rope = longrope_parameters(q.plan, q.length, original);
+  const int dim = q.plan.geometry().rotary_dim;
+  if (dim < q.model.key_length && !q.model.latent_attention) {
+    rope["partial_rotary_factor"] = double(dim) / q.model.key_length;
+  }
+  return {{"max_position_embeddings", q.length}, {"rope_parameters", std::move(rope)}};
 }
 
 // Overrides replace keys of the outermost level, and one rotation for all layers. A model that

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "core/context.h"
 #include "core/methods.h"
 #include "eval/stats/comparison.h"
 #include "report/charts/axis.h"
@@ -59,32 +60,73 @@ Best best_of(const RunGroup& group) {
   return best;
 }
 
-// The model as the recorded command names it, so that the next command can be typed as it is.
-std::string model_argument(const RunRecord& record) {
-  const std::string command = text_at(record.run, "command");
+// The words of the recorded command, with their quotes.
+std::vector<std::string> command_words(const RunRecord& record) {
+  std::vector<std::string> words;
   std::string word;
   bool quoted = false;
-  for (const char c : command + " ") {
+  for (const char c : text_at(record.run, "command") + " ") {
     if (c == '\'') quoted = !quoted;
     if (c != ' ' || quoted) {
       word += c;
-      continue;
+    } else if (!word.empty()) {
+      words.push_back(std::move(word));
+      word.clear();
     }
-    if (word.find(".gguf") != std::string::npos) return word;
-    word.clear();
+  }
+  return words;
+}
+
+// " --low 12" if the recorded command has this flag.
+std::string flag_of(const std::vector<std::string>& words, const std::string& flag) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].starts_with(flag + "=")) return " " + words[i];
+    if (words[i] == flag && i + 1 < words.size()) return cat(" ", flag, " ", words[i + 1]);
+  }
+  return {};
+}
+
+// The model as the recorded command names it, with the flags of its geometry, so that the next
+// command can be typed as it is.
+std::string model_argument(const RunRecord& record) {
+  const std::vector<std::string> words = command_words(record);
+  for (const std::string& word : words) {
+    if (word.find(".gguf") == std::string::npos) continue;
+    const bool replaced = std::find(words.begin(), words.end(), "--replace-scaling") != words.end();
+    return word + flag_of(words, "--train-ctx") + (replaced ? " --replace-scaling" : "");
   }
   return "MODEL.gguf";
 }
 
+// The flags of the recorded command that changed this method.
+std::string settings_argument(const RunRecord& record, const std::string& name) {
+  const std::vector<std::string> words = command_words(record);
+  const MethodName parts = split_method_name(name);
+  const MethodInfo& info = find_method(parts.method);
+  std::string text = flag_of(words, "--attn-coef") + flag_of(words, "--headroom");
+  const auto add = [&](bool used, std::initializer_list<const char*> flags) {
+    for (const char* flag : flags) text += used ? flag_of(words, flag) : "";
+  };
+  add(info.takes_betas, {"--beta-fast", "--beta-slow"});
+  add(info.takes_borders, {"--low", "--high"});
+  add(info.takes_power, {"--power"});
+  add(info.takes_lists, {"--factors", "--lambdas"});
+  add(parts.grows(), {"--rung-step"});
+  add(parts.has_near_part(), {"--near", "--near-step"});
+  return text;
+}
+
 // "pro x1.25" is pro with headroom 1.25. Empty if the name is not that of a method: a plan file.
-std::string method_argument(const std::string& name) {
+std::string method_argument(const RunRecord& record, const std::string& name) {
+  if (is_auto(name)) return "--method auto";
   const std::size_t at = name.rfind(" x");
   const std::string method = name.substr(0, at);
   const std::string plain = split_method_name(method).method;
   for (const MethodInfo& info : methods()) {
     if (info.name != plain) continue;
-    return cat("--method ", method,
-               at == std::string::npos ? "" : " --headroom " + name.substr(at + 2));
+    if (at != std::string::npos)
+      return cat("--method ", method, " --headroom ", name.substr(at + 2));
+    return cat("--method ", method, settings_argument(record, method));
   }
   return {};
 }
@@ -191,13 +233,13 @@ std::vector<std::string> failed_inside_window(const std::vector<RunRecord>& reco
 
 void add_next_steps(VerdictWords& words, const Best& best, const eval::Verdict& verdict) {
   const std::string model = model_argument(*best.run);
-  const std::string method = method_argument(words.method);
+  const std::string method = method_argument(*best.run, words.method);
   const std::string ctx = length_text(words.good_to);
   if (method.empty()) {
     words.next.push_back({"Use it", cat("mrrope serve ", model, " --plan PLAN.json --ctx ", ctx)});
     return;
   }
-  if (is_elastic(words.method)) {
+  if (is_elastic(words.method) || is_auto(words.method)) {
     words.next.push_back({"Use it", cat("mrrope serve ", model, " ", method, " --ctx ", ctx)});
   } else {
     words.next.push_back({"Use it", cat("mrrope export ", model, " ", method, " --ctx ", ctx,
@@ -296,10 +338,11 @@ VerdictWords words_without_perplexity(const RunRecord& record,
   if (record.sweep) {
     words.headline = sweep_words(*record.sweep);
     if (const auto* best = sweep_best(*record.sweep)) {
-      words.next.push_back({"Measure it at every length",
-                            cat("mrrope eval ppl ", model_argument(record), " --method ",
-                                best->method, " --low ", best->low, " --high ", best->high,
-                                " --ctx ", length_text(record.sweep->length), " -o ppl")});
+      words.next.push_back(
+          {"Measure it at every length",
+           cat("mrrope eval ppl ", model_argument(record), " --method ", best->method, " --low ",
+               best->low, " --high ", best->high, flag_of(command_words(record), "--headroom"),
+               " --ctx ", length_text(record.sweep->length), " -o ppl")});
     }
     return words;
   }

@@ -109,6 +109,17 @@ TEST_F(EvalCommand, DryRunPrintsTheCost) {
   EXPECT_TRUE(contains(again.err, "the cost is that of a new run")) << again.err;
 }
 
+TEST_F(EvalCommand, TheReportNamesThePlanThatWasMeasured) {
+  const std::string run = folder_.file("low");
+  const CommandResult r =
+      ppl("--train-ctx 128 --ctx 512 --lengths 128,512 --methods none,pro --low 12 --high 50 -o " +
+          run);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const CommandResult report = run_command("report " + run + " --json");
+  const auto next = nlohmann::json::parse(report.out).dump();
+  EXPECT_TRUE(contains(next, "--train-ctx 128 --method pro --low 12 --high 50")) << next;
+}
+
 TEST_F(EvalCommand, FilesThatAreNotOfARunAreNotReplaced) {
   for (const char* name : {"results.json", "report.html"}) {
     const std::filesystem::path folder = folder_.file(std::string("of-") + name);

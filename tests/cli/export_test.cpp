@@ -109,6 +109,19 @@ TEST(Export, RefusesLadders) {
   EXPECT_EQ(read_gguf(folder / "o.gguf").rope_factors("rope_freqs.weight").back(), 4);
 }
 
+TEST(Export, CommandsKeepThePartOfAHeadThatRotates) {
+  const TempFolder folder;
+  folder.write("config.json",
+               R"({"model_type": "stablelm", "architectures": ["StableLmForCausalLM"],
+      "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4,
+      "num_hidden_layers": 2, "intermediate_size": 512, "vocab_size": 1000,
+      "max_position_embeddings": 4096, "rope_theta": 10000, "partial_rotary_factor": 0.25})");
+  const CommandResult r =
+      run_command("export " + folder.file("config.json") + " --method pro --scale 4 --to commands");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, R"("partial_rotary_factor":0.25)")) << r.out;
+}
+
 TEST(Export, HeadroomIsScaleNotLength) {
   const TempFolder folder;
   const std::string ladder = folder.file("ladder.json");

@@ -368,6 +368,18 @@ TEST(PlanCommand, FlagsThatNothingUsesAreRefused) {
   }
 }
 
+TEST(PlanCommand, OutputsThatExcludeEachOther) {
+  const TempFolder folder;
+  const std::string model = MRROPE_TINY_MODEL;
+  EXPECT_EQ(run_command("plan " + model + " --method pro --ctx 2k --csv -o " + folder.file("f.csv"))
+                .exit_code,
+            2);
+  EXPECT_EQ(run_command("plan " + model + " --methods yarn,pro --ctx 2k --diff --json").exit_code,
+            2);
+  EXPECT_EQ(run_command("plan " + model + " --methods yarn,pro --ctx 2k --diff --csv").exit_code,
+            2);
+}
+
 TEST(PlanCommand, FromTakesATemperatureOfOne) {
   const TempFolder folder;
   std::filesystem::create_directory(folder / "qwen");

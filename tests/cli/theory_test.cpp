@@ -254,6 +254,13 @@ TEST(TheoryCommand, DistanceOfPlanFiles) {
   EXPECT_TRUE(contains(other.err, "is for rotary_dim 128")) << other.err;
 }
 
+TEST(TheoryCommand, PartsOfAGeometryAreNotIgnored) {
+  EXPECT_EQ(run_command("theory factors --rope-freq-base 5e5 --method pro").exit_code, 2);
+  const CommandResult example = run_command("theory factors llama2 --train-ctx 8k --method pro");
+  EXPECT_EQ(example.exit_code, 2);
+  EXPECT_TRUE(contains(example.err, "llama2 is an example")) << example.err;
+}
+
 TEST(TheoryCommand, DigitsOfAHugeBaseEnd) {
   const CommandResult r = run_command(
       "theory digits --rotary-dim 8 --rope-freq-base 1e38 --train-ctx 4k --methods none");

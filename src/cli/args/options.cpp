@@ -165,7 +165,10 @@ void add_subject(CLI::App& verb, SubjectFlags& flags) {
                 "Ignore the vendor's own scaling: start from the plain base and window");
 }
 
-bool given(const SubjectFlags& flags) { return !flags.model.empty() || flags.rotary_dim; }
+bool given(const SubjectFlags& flags) {
+  return !flags.model.empty() || flags.rotary_dim || flags.base || !flags.train_ctx.empty() ||
+         !flags.pairing.empty() || flags.replace_scaling;
+}
 
 Subject resolve(const SubjectFlags& flags) {
   Subject subject;

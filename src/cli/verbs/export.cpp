@@ -446,6 +446,10 @@ void print_commands(const ExportFlags& flags, const Job& job) {
 void run_export(ExportFlags flags) {
   const Job job = resolve_job(flags);
   if (flags.to == "commands") return print_commands(flags, job);
+  if (flags.out == "-") {
+    throw Error(ErrorKind::usage, "an export cannot be printed",
+                "give the name of a file or folder: -o extended.gguf");
+  }
   if (flags.out.empty()) {
     throw Error(ErrorKind::usage, "no output path given",
                 flags.to == "hf" ? "give -o FOLDER" : "give -o FILE.gguf");

@@ -256,11 +256,14 @@ void add_plan(CLI::App& app) {
   add_extension(*verb, flags->extension);
   verb->add_option("--from", flags->from, "The scaling that this model's own files declare")
       ->type_name("MODEL");
-  verb->add_flag("--diff", flags->diff, "Compare two plans pair by pair");
-  auto* json = verb->add_flag("--json", flags->json, "Print JSON");
-  verb->add_flag("--csv", flags->csv, "Print CSV, one line per plan and pair")->excludes(json);
+  auto* diff = verb->add_flag("--diff", flags->diff, "Compare two plans pair by pair");
+  auto* json = verb->add_flag("--json", flags->json, "Print JSON")->excludes(diff);
+  auto* csv = verb->add_flag("--csv", flags->csv, "Print CSV, one line per plan and pair")
+                  ->excludes(json)
+                  ->excludes(diff);
   verb->add_option("-o,--out", flags->out, "Write a plan file instead of printing")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->excludes(csv);
   verb->footer(
       "Examples:\n"
       "  mrrope plan model.gguf --method pro --ctx 128k\n"

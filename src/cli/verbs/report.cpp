@@ -76,6 +76,10 @@ void run_report(const ReportFlags& flags) {
     out = flags.folders.size() == 1 ? (fs::path(flags.folders[0]) / "report.html").string()
                                     : "report.html";
   }
+  if (out == "-" && flags.json) {
+    throw Error(ErrorKind::usage, "-o - and --json both print to standard output",
+                "give one of them, or -o FILE");
+  }
   refuse_files_of_runs(out, records);
   const std::vector<report::Figure> figures = figures_of(records);
   if (!flags.svg.empty()) write_svgs(figures, flags.svg);

@@ -158,8 +158,8 @@ void add_sweep(CLI::App& app) {
   add_engine(*verb, flags->engine);
   verb->add_option("-o,--out", flags->out, "Folder for the results, the report and the charts")
       ->type_name("DIR");
-  verb->add_flag("--csv", flags->csv, "Print CSV");
-  auto* json = verb->add_flag("--json", flags->json, "Print results as JSON");
+  auto* csv = verb->add_flag("--csv", flags->csv, "Print CSV");
+  auto* json = verb->add_flag("--json", flags->json, "Print results as JSON")->excludes(csv);
   verb->add_flag("--dry-run", flags->dry_run, "Print the estimated cost, and stop")->excludes(json);
   verb->footer(
       "Examples:\n"

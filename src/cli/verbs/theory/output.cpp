@@ -108,7 +108,14 @@ Subject theory_subject(const SubjectFlags& flags) {
   std::error_code error;
   if (!flags.model.empty() && !std::filesystem::exists(flags.model, error)) {
     for (const Example& e : examples()) {
-      if (flags.model == e.name) return {std::nullopt, e.geometry};
+      if (flags.model != e.name) continue;
+      SubjectFlags others = flags;
+      others.model.clear();
+      if (given(others)) {
+        throw Error(ErrorKind::usage, cat(e.name, " is an example with a geometry of its own"),
+                    "give --rotary-dim, --rope-freq-base and --train-ctx without it");
+      }
+      return {std::nullopt, e.geometry};
     }
   }
   if (!given(flags)) {
