@@ -380,6 +380,26 @@ TEST(PlanCommand, OutputsThatExcludeEachOther) {
             2);
 }
 
+TEST(PlanCommand, FromTakesARampThatIsNotRounded) {
+  const TempFolder folder;
+  write_file(folder / "config.json",
+             R"({"model_type": "gpt_oss", "hidden_size": 2880, "num_attention_heads": 64,
+                 "num_key_value_heads": 8, "head_dim": 64, "num_hidden_layers": 2,
+                 "max_position_embeddings": 131072, "rope_theta": 150000, "vocab_size": 1000,
+                 "sliding_window": 128, "layer_types": ["sliding_attention", "full_attention"],
+                 "rope_scaling": {"beta_fast": 32.0, "beta_slow": 1.0, "factor": 32.0,
+                 "original_max_position_embeddings": 4096, "rope_type": "yarn",
+                 "truncate": false}})");
+  const std::string path = folder.file("config.json");
+  const CommandResult r = run_command("plan --from " + path + " --json");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const json own = json::parse(run_command("inspect " + path + " --json").out);
+  const json factors = json::parse(r.out)["factor"];
+  ASSERT_EQ(factors.size(), 32u);
+  EXPECT_NEAR(factors[9].get<double>(), 1.1043, 1e-4) << own["geometry"];
+  EXPECT_NEAR(factors[13].get<double>(), 2.0445, 1e-4);
+}
+
 TEST(PlanCommand, FromTakesATemperatureOfOne) {
   const TempFolder folder;
   std::filesystem::create_directory(folder / "qwen");

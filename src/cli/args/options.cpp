@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/args/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -348,9 +350,19 @@ Candidate declared_plan(const std::string& model_path) {
            "make a plan for it: --method pro --ctx 128k");
   }
   Plan plan = make_plan(model.geometry, e);
+  const Geometry stated = read_model(model_path).geometry;
+  // A rule of its own: gpt-oss does not round the borders of YaRN's ramp.
+  const std::vector<double>& own = stated.trained_factor;
+  const auto differs = [](double a, double b) { return std::abs(a / b - 1) > 1e-6; };
+  if (model.geometry.trained_factor.empty() && own.size() == plan.factor().size() &&
+      !std::equal(own.begin(), own.end(), plan.factor().begin(), std::not_fn(differs))) {
+    e.method = "custom";
+    p = {};
+    p.factors = own;
+    plan = make_plan(model.geometry, e);
+  }
   // A temperature that the file states for itself.
-  const double declared = read_model(model_path).geometry.trained_attention_scale /
-                          model.geometry.trained_attention_scale;
+  const double declared = stated.trained_attention_scale / model.geometry.trained_attention_scale;
   if (e.scale > 1 && std::abs(declared - plan.attention_scale()) > 1e-6) {
     p.attn_coef = (declared - 1) / std::log(e.scale);
     plan = make_plan(model.geometry, e);

@@ -430,9 +430,9 @@ void LocalTimeline::check_recurrent_state(std::span<const std::uint8_t> state,
 void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   take_llama_log();
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::corrupt,
-                cat("cannot restore a sequence from ", path.string(), ": ", why),
-                "give a larger --ctx, or another --session");
+    throw Error(
+        ErrorKind::corrupt, cat("cannot restore a sequence from ", path.string(), ": ", why),
+        "give the flags it was saved with (-fa, -ub), a larger --ctx, or another --session");
   };
   // Not through libllama's own reader of files, which aborts on a file that ends early.
   const MappedFile file(path);
