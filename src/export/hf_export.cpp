@@ -446,10 +446,8 @@ void export_huggingface(const Model& model, const Plan& plan, const HfOptions& o
                 "make the plan from this folder: mrrope plan FOLDER ...");
   }
   const fs::path from = hf_folder(model);
-  std::error_code missing;
-  const std::string name = model.path.filename().string();
-  if (!fs::is_directory(model.path, missing) && name != "config.json" &&
-      name != "model.safetensors.index.json") {
+  // read_model() found nothing but this file: not config.json, nor the weights of a folder.
+  if (model.files == std::vector{model.path} && model.path.filename() != "config.json") {
     throw Error(ErrorKind::usage,
                 cat(shown(model.path.string()),
                     " is only a config; the weights beside it may belong ", "to another model"),

@@ -221,6 +221,15 @@ TEST(Export, WritesAHuggingFaceFolder) {
   EXPECT_EQ(json["max_position_embeddings"], 4096);
   const auto config = nlohmann::json::parse(read_file(folder / "out" / "config.json"));
   EXPECT_EQ(config["rope_parameters"]["rope_type"], "longrope");
+  // A file of the folder stands for it.
+  fs::remove(folder / "in" / "pytorch_model.bin");
+  folder.write("in/model.safetensors", std::string("\2\0\0\0\0\0\0\0{}", 10));
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    const CommandResult file = run_command("export " + folder.file("in/") + name +
+                                           " --method pro --ctx 4k --to hf --no-verify -o " +
+                                           folder.file(std::string("by-") + name));
+    EXPECT_EQ(file.exit_code, 0) << file.err;
+  }
   // A config of another name may be of another model than the weights.
   fs::copy(folder / "in" / "config.json", folder / "in" / "other.json");
   const CommandResult other =

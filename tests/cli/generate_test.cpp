@@ -76,8 +76,11 @@ TEST_F(GenerateChat, WithoutALengthTheMethodSaysHowFarItReaches) {
   const std::string model = MRROPE_TINY_MODEL;
   ASSERT_EQ(run_command("plan " + model + " --method elastic:pro --ctx 4k -o " + plan).exit_code,
             0);
-  for (const std::string& flags :
-       {std::string("--scale 4"), "--plan " + plan, std::string("--method pro --scale 4")}) {
+  const std::string dynamic = folder_.file("dynamic.json");
+  ASSERT_EQ(run_command("plan " + model + " --method dynamic-ntk --ctx 4k -o " + dynamic).exit_code,
+            0);
+  for (const std::string& flags : {std::string("--scale 4"), "--plan " + plan, "--plan " + dynamic,
+                                   std::string("--method pro --scale 4")}) {
     const CommandResult r =
         run_command("generate " + model + " -t 2 -n 1 -f " + text + " " + flags);
     EXPECT_EQ(r.exit_code, 0) << flags << r.err;

@@ -68,10 +68,15 @@ TEST(InspectCommand, SaysWhatIsWrongWithAFile) {
   EXPECT_EQ(code("config.json", R"({"model_type": "bloom"})", "ALiBi"), 3);
 }
 
+// The tiny model under another name.
+std::string tiny_as(const TempFolder& folder, const std::string& name) {
+  std::filesystem::copy_file(MRROPE_TINY_MODEL, folder / name);
+  return folder.file(name);
+}
+
 TEST(InspectCommand, WhatToTypeNextHasQuotesAndTheFlagsOfTheGeometry) {
   const TempFolder folder;
-  const std::string path = folder.file("a b.gguf");
-  std::filesystem::copy_file(MRROPE_TINY_MODEL, path);
+  const std::string path = tiny_as(folder, "a b.gguf");
   const CommandResult r = run_command("inspect '" + path + "' --train-ctx 512 --ctx 4k");
   EXPECT_EQ(r.exit_code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "mrrope plan '" + path + "' --train-ctx 512 --method pro")) << r.out;
@@ -80,8 +85,7 @@ TEST(InspectCommand, WhatToTypeNextHasQuotesAndTheFlagsOfTheGeometry) {
 
 TEST(InspectCommand, NamesThatAreNotUtf8) {
   const TempFolder folder;
-  const std::string path = folder.file("bad\xff.gguf");
-  std::filesystem::copy_file(MRROPE_TINY_MODEL, path);
+  const std::string path = tiny_as(folder, "bad\xff.gguf");
   const CommandResult r = run_command("inspect '" + path + "' --ctx 4k --json");
   EXPECT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(json::parse(r.out)["layers"], 10);

@@ -46,19 +46,6 @@ void add_climb(CLI::App& verb, engine::LocalOptions& flags) {
       ->default_str("each");
 }
 
-namespace {
-
-// How many tokens a method was made for where no --ctx says it.
-std::int64_t reach_of(const PlanOrLadder& content, const ExtensionFlags& flags) {
-  if (const auto* ladder = std::get_if<Ladder>(&content)) return ladder->longest();
-  const Plan& plan = std::get<Plan>(content);
-  const double scale = flags.scale.value_or(plan.extension().scale);
-  const std::int64_t window = plan.geometry().train_length;
-  return std::max(window, std::int64_t(std::llround(scale * double(window))));
-}
-
-}  // namespace
-
 LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb) {
   if (flags.methods.empty() && flags.plan_files.empty()) flags.methods = {std::string(kAuto)};
   if (flags.ctx.empty() && !flags.scale && flags.plan_files.empty()) flags.scale = 1;
@@ -69,7 +56,7 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const
   }
   const Candidate& c = candidates.front();
   const bool ours = !c.meaning.empty();
-  const std::int64_t ctx = flags.ctx.empty() ? reach_of(c.content, flags) : parse_length(flags.ctx);
+  const std::int64_t ctx = length_asked_for(flags, c.content);
   return {ours ? c.meaning : c.name,
           as_ladder(c.content, ctx),
           ours,

@@ -294,6 +294,23 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
   return out;
 }
 
+std::int64_t length_asked_for(const ExtensionFlags& flags, const PlanOrLadder& content) {
+  if (!flags.ctx.empty()) return parse_length(flags.ctx);
+  if (const auto* ladder = std::get_if<Ladder>(&content)) return ladder->longest();
+  const Plan& plan = std::get<Plan>(content);
+  const Extension& e = plan.extension();
+  const std::int64_t window = plan.geometry().train_length;
+  const double scale = flags.scale.value_or(e.scale);
+  return std::max({window, e.length, std::int64_t(std::llround(scale * double(window)))});
+}
+
+std::string geometry_words(const SubjectFlags& flags) {
+  std::string text;
+  if (flags.replace_scaling) text += " --replace-scaling";
+  if (!flags.train_ctx.empty()) text += " --train-ctx " + flags.train_ctx;
+  return text;
+}
+
 void note_auto(const std::vector<Candidate>& candidates) {
   for (const Candidate& c : candidates) {
     if (!c.meaning.empty()) note(cat("auto is ", c.meaning));

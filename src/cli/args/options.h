@@ -72,6 +72,13 @@ void check_reach(const ExtensionFlags& flags);
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry);
 
+// --ctx; without it how many tokens the plan or ladder was made for. Headroom is extra scale, not
+// extra length.
+std::int64_t length_asked_for(const ExtensionFlags& flags, const PlanOrLadder& content);
+
+// The flags that give the geometry of a model file again: " --train-ctx 512", or nothing.
+std::string geometry_words(const SubjectFlags& flags);
+
 // The row "vendor" of a comparison: the scaling that the model's own files recommend for `ctx`
 // tokens, unless `none` includes it already. Absent for most models.
 std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int64_t ctx);

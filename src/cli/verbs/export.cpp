@@ -55,12 +55,10 @@ struct Job {
 };
 
 // A ladder turns the keys in the cache when it changes rung, which no file can express.
-const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags,
-                        std::int64_t& length) {
+const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
   if (const auto* plan = std::get_if<Plan>(&candidate.content)) return *plan;
   const auto& ladder = std::get<Ladder>(candidate.content);
   const Rung& last = ladder.rungs().back();
-  length = last.length;
   if (ladder.near()) {
     throw Error(
         ErrorKind::unsupported,
@@ -87,9 +85,8 @@ Job resolve_job(ExportFlags& flags) {
   Model model = *subject.model;
   model.geometry = subject.geometry;
   const std::int64_t window = model.geometry.train_length;
-  const std::int64_t ctx = flags.extension.ctx.empty() ? 0 : parse_length(flags.extension.ctx);
   if (flags.extension.methods.empty() && flags.extension.plan_files.empty()) {
-    if (ctx == 0 && !flags.extension.scale) {
+    if (flags.extension.ctx.empty() && !flags.extension.scale) {
       throw Error(ErrorKind::usage, "no method or plan given",
                   "give --plan FILE, or --method pro --ctx 128k");
     }
@@ -101,17 +98,11 @@ Job resolve_job(ExportFlags& flags) {
     throw Error(ErrorKind::usage, cat("export takes one plan, not ", candidates.size()),
                 "give one --method or one --plan");
   }
-  std::int64_t length = 0;
-  const Plan& plan = static_plan(candidates.front(), flags, length);
+  const Plan& plan = static_plan(candidates.front(), flags);
   const Extension& e = plan.extension();
-  const std::int64_t reach = std::max(
-      {length, e.length, static_cast<std::int64_t>(std::llround(e.scale * double(window)))});
-  // Headroom is extra scale, not extra length.
-  const std::optional<double>& scale = flags.extension.scale;
-  const std::int64_t asked = length > 0 ? length
-                             : scale    ? std::int64_t(std::llround(*scale * double(window)))
-                                        : reach;
-  length = ctx > 0 ? ctx : asked;
+  const std::int64_t reach =
+      std::max(e.length, std::int64_t(std::llround(e.scale * double(window))));
+  const std::int64_t length = length_asked_for(flags.extension, candidates.front().content);
   if (length > reach && method_row(e.method).reach != Reach::numbers) {
     note(cat("the plan extends the window to ", reach, " tokens; the files will declare ", length));
   }
@@ -139,8 +130,7 @@ std::string how(const ExportFlags& flags, std::int64_t length) {
   if (!e.lambdas.empty()) add("--lambdas ", shell_word(e.lambdas));
   add_set("--headroom ", e.headroom);
   if (e.rung_step) add("--rung-step ", *e.rung_step);
-  if (flags.subject.replace_scaling) text += " --replace-scaling";
-  if (!flags.subject.train_ctx.empty()) add("--train-ctx ", flags.subject.train_ctx);
+  text += geometry_words(flags.subject);
   if (flags.last_rung) text += " --last-rung";
   add("--ctx ", length_text(length));
   return text.substr(1);

@@ -199,8 +199,7 @@ void run_inspect(const InspectFlags& flags) {
   const std::int64_t ctx = flags.ctx.empty() ? window : parse_length(flags.ctx);
   const double scale = std::max(1.0, double(ctx) / double(window));
   Advice advice = advise(model.geometry, scale);
-  if (!flags.subject.train_ctx.empty()) advice.flags += " --train-ctx " + flags.subject.train_ctx;
-  if (flags.subject.replace_scaling) advice.flags += " --replace-scaling";
+  advice.flags = geometry_words(flags.subject);
   if (flags.json) {
     std::cout << json_text(to_json(model, ctx, scale, advice), 2) << "\n";
   } else {
