@@ -211,6 +211,7 @@ TEST(Arguments, EveryVerbShowsItsOwnExamples) {
     const std::vector<std::string> help = lines_of(run_command(verb + " --help").out);
     const auto examples = std::find(help.begin(), help.end(), "Examples:");
     ASSERT_NE(examples, help.end()) << verb;
+    for (const std::string& line : help) EXPECT_FALSE(line.ends_with("Excludes: ")) << verb;
     std::size_t own = 0;
     std::size_t others = 0;
     for (auto line = examples + 1; line != help.end(); ++line) {

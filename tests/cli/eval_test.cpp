@@ -133,6 +133,27 @@ TEST_F(EvalCommand, FilesThatAreNotOfARunAreNotReplaced) {
   }
 }
 
+TEST_F(EvalCommand, AReportReplacesOnlyReports) {
+  const std::string run = folder_.file("runs/one");
+  ASSERT_EQ(ppl("--method none --ctx 256 -o " + run).exit_code, 0);
+  const std::string runs = folder_.file("runs");
+  EXPECT_EQ(run_command("report " + runs).exit_code, 0);
+  EXPECT_EQ(run_command("report " + runs).exit_code, 0);  // its own page
+  write_file(runs + "/report.html", "mine");
+  const CommandResult other = run_command("report " + runs);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(contains(other.err, "mrrope did not write it")) << other.err;
+  EXPECT_EQ(test::read_file(runs + "/report.html"), "mine");
+}
+
+TEST_F(EvalCommand, AShardPrintsNoTable) {
+  const std::string line = "--method none --ctx 256 --shard 1/2 --format csv -o ";
+  const CommandResult r = ppl(line + folder_.file("shard"));
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.out, "");
+  EXPECT_TRUE(contains(r.err, "run: mrrope merge")) << r.err;
+}
+
 TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {
   EXPECT_EQ(ppl("").exit_code, 2);                                 // no length
   EXPECT_EQ(ppl("--ctx 256 --lengths 512").exit_code, 2);          // past the context

@@ -204,6 +204,17 @@ TEST(Export, PrintsCommandsForEveryEngine) {
   }
 }
 
+TEST(Export, FlagsOfAnotherTargetAreRefused) {
+  const std::string line = "export " MRROPE_GOLDEN_DIR "/tiny_config --method pro --ctx 4k --to ";
+  for (const char* flags :
+       {"hf --split", "hf --approximate", "hf --verify full", "hf -t 2", "hf -ngl 0", "gguf --copy",
+        "gguf --dialect v4", "commands --native", "commands -o x"}) {
+    const CommandResult r = run_command(line + flags);
+    EXPECT_EQ(r.exit_code, 2) << flags;
+    EXPECT_TRUE(contains(r.err, " does nothing with --to ")) << flags << ": " << r.err;
+  }
+}
+
 TEST(Export, WritesAHuggingFaceFolder) {
   const TempFolder folder;
   fs::create_directory(folder / "in");

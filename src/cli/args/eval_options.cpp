@@ -133,9 +133,10 @@ void print_results(const EvalFlags& flags, const eval::RunFolder& folder,
     if (flags.json || flags.format == "json") {
       std::cout << nlohmann::ordered_json{{"shard", folder.run().at("shard")}}.dump() << "\n";
     } else {
-      std::cout << "shard " << to_text(shard) << ": " << folder.run().at("shard").at("units")
-                << " units in " << flags.out << "; when all " << shard.count
-                << " are done, run: mrrope merge DIR... -o WHOLE\n";
+      std::ostream& out = flags.format == "text" ? std::cout : std::cerr;
+      out << "shard " << to_text(shard) << ": " << folder.run().at("shard").at("units")
+          << " units in " << flags.out << "; when all " << shard.count
+          << " are done, run: mrrope merge DIR... -o WHOLE\n";
     }
     return check_answers(flags, results.json);
   }

@@ -2,6 +2,7 @@
 // mrrope export: writes a plan into files for another engine and verifies them.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -433,6 +434,20 @@ void print_commands(const ExportFlags& flags, const Job& job) {
   }
 }
 
+// What --to WHAT does not read is refused.
+void refuse_flags_of_others(const CLI::App& verb, const std::string& to) {
+  const std::pair<const char*, std::vector<std::string>> readers[] = {
+      {"--out", {"gguf", "hf"}},       {"--force", {"gguf", "hf"}}, {"--native", {"gguf", "hf"}},
+      {"--no-verify", {"gguf", "hf"}}, {"--split", {"gguf"}},       {"--approximate", {"gguf"}},
+      {"--verify", {"gguf"}},          {"--threads", {"gguf"}},     {"--gpu-layers", {"gguf"}},
+      {"--dialect", {"hf"}},           {"--copy", {"hf"}}};
+  for (const auto& [flag, targets] : readers) {
+    if (verb.count(flag) == 0 || std::ranges::count(targets, to) > 0) continue;
+    throw Error(ErrorKind::usage, cat(flag, " does nothing with --to ", to),
+                cat("remove it, or give --to ", targets.front()));
+  }
+}
+
 void run_export(ExportFlags flags) {
   const Job job = resolve_job(flags);
   if (flags.to == "commands") return print_commands(flags, job);
@@ -500,7 +515,10 @@ void add_export(CLI::App& app) {
       "  mrrope export qwen3.gguf --method pro --ctx 128k --approximate -o qwen3-128k.gguf\n"
       "  mrrope export path/to/huggingface-folder --method pro --ctx 128k --to hf -o out-folder\n"
       "  mrrope export model.gguf --method yarn --ctx 128k --to commands");
-  verb->callback([flags] { run_export(*flags); });
+  verb->callback([flags, verb] {
+    refuse_flags_of_others(*verb, flags->to);
+    run_export(*flags);
+  });
 }
 
 }  // namespace mrrope::cli

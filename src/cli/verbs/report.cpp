@@ -3,6 +3,7 @@
 #include "report/report.h"
 
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 
@@ -14,6 +15,7 @@
 #include "mrrope/error.h"
 #include "report/charts/svg.h"
 #include "report/figures.h"
+#include "report/page/html_page.h"
 
 namespace mrrope::cli {
 
@@ -66,6 +68,17 @@ void refuse_files_of_runs(const std::string& out, const std::vector<report::RunR
   }
 }
 
+// Without -o the name was not chosen, so a page of another tool stays.
+void refuse_other_pages(const std::string& out) {
+  std::ifstream page(out, std::ios::binary);
+  if (!page) return;
+  std::string head(4096, '\0');
+  page.read(head.data(), std::streamsize(head.size()));
+  if (head.find(report::kPageMark) != std::string::npos) return;
+  throw Error(ErrorKind::usage, cat(out, " exists, and mrrope did not write it"),
+              "give the page another name, e.g. -o mrrope-report.html");
+}
+
 void run_report(const ReportFlags& flags) {
   const std::vector<report::RunRecord> records = report::read_records(flags.folders);
   for (const report::RunRecord& r : records) {
@@ -75,6 +88,7 @@ void run_report(const ReportFlags& flags) {
   if (out.empty()) {
     out = flags.folders.size() == 1 ? (fs::path(flags.folders[0]) / "report.html").string()
                                     : "report.html";
+    refuse_other_pages(out);
   }
   if (out == "-" && flags.json) {
     throw Error(ErrorKind::usage, "-o - and --json both print to standard output",

@@ -63,9 +63,9 @@ std::string to_page(const PageParts& parts) {
       policy_digest(style), "; script-src ", policy_digest(script),
       "; base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
-      escaped(parts.title), "</title>\n<style>", style, "</style>\n</head>\n<body>\n",
-      "<div class=\"page\">\n<header><p><b>mrrope</b> ", parts.lead,
+      "<meta name=\"color-scheme\" content=\"light dark\">\n",
+      kPageMark, "\n<title>", escaped(parts.title), "</title>\n<style>", style,
+      "</style>\n</head>\n<body>\n", "<div class=\"page\">\n<header><p><b>mrrope</b> ", parts.lead,
       "</p><button id=\"theme\" type=\"button\" hidden>Theme: auto</button></header>\n<main>\n",
       parts.body, "</main>\n<footer>Made by mrrope ", escaped(version()),
       ". This file is complete: it loads nothing.</footer>\n</div>\n"

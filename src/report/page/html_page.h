@@ -17,6 +17,9 @@ struct PageParts {
   std::string body;  // HTML
 };
 
+// In the head of every page.
+constexpr const char* kPageMark = "<meta name=\"generator\" content=\"mrrope\">";
+
 std::string to_page(const PageParts& parts);
 
 // A chart with its caption, its table and its table as a download. `file` names the download.

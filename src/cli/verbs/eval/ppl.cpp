@@ -157,6 +157,8 @@ void add_eval_ppl(CLI::App& eval) {
   for (const char* name : {"--endpoint", "--api", "--parallel", "--timeout", "--vocab"}) {
     ppl->get_option(name)->group("");
   }
+  CLI::Option* endpoint = ppl->get_option("--endpoint");
+  for (CLI::Option* option : ppl->get_options()) option->remove_excludes(endpoint);
   ppl->footer(
       "Examples:\n"
       "  mrrope eval ppl model.gguf --methods none,yarn,uni,pro --ctx 8k --text docs/ -o run1\n"

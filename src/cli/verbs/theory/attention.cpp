@@ -79,9 +79,6 @@ void run_attention(const AttentionFlags& flags) {
   if (!subject.model) {
     throw Error(ErrorKind::usage, "this figure needs a model", "give a GGUF file");
   }
-  if (flags.pairs < 2) {
-    throw Error(ErrorKind::usage, cat(flags.pairs, " pairs give no spread"), "give --pairs 50");
-  }
   const Geometry& g = subject.geometry;
   const std::int64_t tokens = flags.tokens.empty() ? std::min<std::int64_t>(1024, g.train_length)
                                                    : parse_length(flags.tokens);
@@ -118,6 +115,7 @@ void add_theory_attention(CLI::App& theory) {
       ->type_name("LENGTH");
   a->add_option("--pairs", flags->pairs, "Token pairs per distance")
       ->type_name("N")
+      ->check(CLI::Range(2, kMostCounted))
       ->capture_default_str();
   a->add_option("--seed", flags->seed, "Seed for drawing the pairs")
       ->type_name("N")
