@@ -87,7 +87,7 @@ bool has_llama_name(const EngineQuestion& q) {
   const Geometry& g = q.plan.geometry();
   const bool plain = g.trained_factor.empty() && g.trained_attention_scale == 1 &&
                      q.model.scaling.type == "none" && !e.parameters.low && !e.parameters.high;
-  if (!q.gguf || !row || row->scale_in_scores || !plain) return false;
+  if (!row || row->scale_in_scores || !plain) return false;
   const bool apart = has_windows_apart(q.model);
   const std::string_view rule = method_row(e.method).native;
   const double own = rule == "yarn" ? yarn_temperature(e.scale) : 1;
@@ -108,7 +108,9 @@ LlamaWay file_way(const EngineQuestion& q) {
     const Architecture* row = find_architecture(q.model.architecture);
     const bool reads = row && (row->factors == FactorSupport::used ||
                                row->factors == FactorSupport::long_short || row->like_llama);
-    if (reads) return {Advice::needs_file, "convert the checkpoint to GGUF, then export that"};
+    const bool keys = has_llama_name(q) && !(has_windows_apart(q.model) && row->keys_reach_windows);
+    if (reads || keys || (row && is_plain(q)))
+      return {Advice::needs_file, "convert the checkpoint to GGUF"};
     return {Advice::cannot, cat("llama.cpp does not read factors for ", q.model.architecture)};
   }
   try {
@@ -125,6 +127,18 @@ LlamaWay file_way(const EngineQuestion& q) {
   }
 }
 
+// The commands that make `out`.
+std::vector<std::string> file_commands(const EngineQuestion& q, const std::string& out) {
+  if (q.gguf) return {export_command(q, "gguf", out)};
+  const auto convert = [&](const std::string& to) {
+    return cat("python convert_hf_to_gguf.py ", shell_word(hf_folder(q.model).string()),
+               " --outfile ", shell_word(to));
+  };
+  if (is_plain(q)) return {convert(out)};
+  return {convert("model.gguf"),
+          cat("mrrope export model.gguf ", q.how, " --to gguf -o ", shell_word(out))};
+}
+
 EngineAdvice llama_advice(const EngineQuestion& q) {
   EngineAdvice advice;
   advice.engine = "llama.cpp";
@@ -135,7 +149,7 @@ EngineAdvice llama_advice(const EngineQuestion& q) {
     advice.commands = {cat("llama-server -m ", model, " -c ", length)};
     return advice;
   }
-  if (has_llama_name(q)) {
+  if (q.gguf && has_llama_name(q)) {
     advice.verdict = Advice::as_is;
     advice.commands = {cat("llama-server -m ", model, " -c ", length, llama_flags(q)),
                        cat("llama-cli -m ", model, " -c ", length, llama_flags(q))};
@@ -149,12 +163,7 @@ EngineAdvice llama_advice(const EngineQuestion& q) {
     return advice;
   }
   const std::string out = output_name(q, ".gguf");
-  if (!q.gguf) {
-    advice.commands = {cat("python convert_hf_to_gguf.py ", model, " --outfile model.gguf"),
-                       cat("mrrope export model.gguf ", q.how, " --to gguf -o ", shell_word(out))};
-  } else {
-    advice.commands = {export_command(q, "gguf", out)};
-  }
+  advice.commands = file_commands(q, out);
   advice.commands.push_back(cat("llama-server -m ", shell_word(out), " -c ", length));
   return advice;
 }
@@ -171,8 +180,8 @@ EngineAdvice ollama_advice(const EngineQuestion& q) {
     advice.verdict = way.verdict;
     advice.why = way.why;
     if (way.verdict == Advice::cannot) return advice;
+    advice.commands = file_commands(q, output_name(q, ".gguf"));
     file = "./" + output_name(q, ".gguf");
-    if (q.gguf) advice.commands = {export_command(q, "gguf", output_name(q, ".gguf"))};
   }
   advice.commands.push_back(cat("printf 'FROM %s\\nPARAMETER num_ctx ", q.length, "\\n' ",
                                 shell_word(file), " > Modelfile"));

@@ -125,6 +125,36 @@ TEST(Engines, NeedsAFolderIfOverridesAreNotEnough) {
   EXPECT_TRUE(contains(nested[0].commands[0], "convert_hf_to_gguf.py"));
 }
 
+// llama.cpp reads no factors for qwen3, but has keys for YaRN.
+TEST(Engines, ACheckpointIsConvertedFirst) {
+  const TempFolder folder;
+  const nlohmann::json config = {
+      {"model_type", "qwen3"},    {"hidden_size", 512},
+      {"num_attention_heads", 4}, {"num_hidden_layers", 2},
+      {"num_key_value_heads", 2}, {"max_position_embeddings", 1024},
+      {"rope_theta", 10000.0},    {"vocab_size", 64},
+      {"head_dim", 128},          {"architectures", {"Qwen3ForCausalLM"}}};
+  folder.write("model/config.json", config.dump());
+  const Model model = read_model(folder / "model");
+  const auto advice = [&](const std::string& method, std::int64_t length) {
+    Extension extension;
+    extension.method = method;
+    extension.scale = double(length) / 1024;
+    const Plan plan = make_plan(model.geometry, extension);
+    return engine_advice({model, nullptr, plan, length, "--method " + method});
+  };
+  const std::string convert = "python convert_hf_to_gguf.py " + folder.file("model");
+  const auto yarn = advice("yarn", 4096);
+  for (const std::size_t i : {0u, 1u}) {  // llama.cpp, ollama
+    ASSERT_EQ(yarn[i].verdict, Advice::needs_file) << yarn[i].why;
+    EXPECT_EQ(yarn[i].commands.at(0), convert + " --outfile model.gguf");
+    EXPECT_EQ(yarn[i].commands.at(1),
+              "mrrope export model.gguf --method yarn --to gguf -o model-4k.gguf");
+  }
+  EXPECT_EQ(advice("pro", 4096)[0].verdict, Advice::cannot);
+  EXPECT_EQ(advice("none", 1024)[0].commands.at(0), convert + " --outfile model-1k.gguf");
+}
+
 TEST(Engines, OverridesAreShellQuotedJson) {
   const auto advice = advice_for("llama", "pro");
   const std::string vllm = advice.at("vLLM").commands.at(0);
