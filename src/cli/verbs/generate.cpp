@@ -107,7 +107,8 @@ class Conversation {
     same = std::min(same, wanted.size() - 1);  // at least one token must be read for its logits
     timeline_->truncate(std::int64_t(same));
     read(std::span(wanted).subspan(same));
-    read_ = std::int64_t(wanted.size() - same);
+    prompt_ = std::int64_t(wanted.size());
+    kept_ = std::int64_t(same);
     tell_rung();
     options.on_text = [this, print = options.on_text](std::string_view piece) {
       const bool go_on = !print || print(piece);
@@ -121,7 +122,9 @@ class Conversation {
   }
 
   std::int64_t length() const { return timeline_->length(); }
-  std::int64_t tokens_read() const { return read_; }
+  // Of the last prompt: all tokens, and those that were not computed again.
+  std::int64_t prompt_tokens() const { return prompt_; }
+  std::int64_t cached_tokens() const { return kept_; }
   std::size_t rung() const { return timeline_->rung(); }
   const Timeline& timeline() const { return *timeline_; }
 
@@ -154,7 +157,8 @@ class Conversation {
   std::function<void(std::size_t)> on_rung_;
   std::size_t told_ = std::numeric_limits<std::size_t>::max();
   std::vector<Token> tokens_;
-  std::int64_t read_ = 0;
+  std::int64_t prompt_ = 0;
+  std::int64_t kept_ = 0;
 };
 
 // Text as it comes, unless JSON is wanted; Ctrl-C ends the answer.
@@ -191,7 +195,8 @@ void print_answer(const Generation& g, const Conversation& conversation, const L
   const nlohmann::ordered_json out = {
       {"text", g.text},
       {"finish", g.finish},
-      {"prompt_tokens", conversation.tokens_read()},
+      {"prompt_tokens", conversation.prompt_tokens()},
+      {"cached_tokens", conversation.cached_tokens()},
       {"completion_tokens", g.tokens.size()},
       {"rung", conversation.rung()},
       {"scale", ladder.rungs()[conversation.rung()].plan.extension().scale}};
