@@ -97,7 +97,7 @@ TEST_F(ElasticCommand, ResumesASavedSession) {
   EXPECT_EQ(json::parse(second.out)["cached_tokens"], tokens - 1);  // the last one is read again
   const CommandResult other = run_command(common + " --method pro");
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_TRUE(contains(other.err, "belongs to another plan")) << other.err;
+  EXPECT_TRUE(contains(other.err, "was saved with plan")) << other.err;
 }
 
 TEST_F(ElasticCommand, ResumesASessionWithANearPart) {
@@ -113,7 +113,7 @@ TEST_F(ElasticCommand, ResumesASessionWithANearPart) {
             json::parse(second.out)["prompt_tokens"].get<int>() - 1);
   const CommandResult other = run_command(common + " --method far:pi --near 300");
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_TRUE(contains(other.err, "belongs to another plan")) << other.err;
+  EXPECT_TRUE(contains(other.err, "was saved with plan")) << other.err;
   const CommandResult last = run_command(common + " --method far:pi --climb last");
   EXPECT_EQ(last.exit_code, 2);
   EXPECT_TRUE(contains(last.err, "--climb last")) << last.err;

@@ -132,9 +132,10 @@ Session load_session(const fs::path& path, const SessionOwner& owner, TimelineMo
       const auto saved = named ? about.at(key).get<std::string>() : SessionOwner().layout;
       if (saved == value) continue;
       throw Error(ErrorKind::usage,
-                  cat("session ", path.string(), " belongs to another ", key, " (", shown(saved),
-                      ", not ", value, ")"),
-                  "give the model and flags it was saved with, or another --session");
+                  cat("session ", path.string(), " was saved with ", key, " ", shown(saved),
+                      ", not ", shown(value)),
+                  "give the model and flags it was saved with (--method, --ctx, -ctk), or another "
+                  "--session");
     }
     file.seekg(0);
     if (about.at("checksum").get<std::uint64_t>() != checksum(file, tail->state)) {

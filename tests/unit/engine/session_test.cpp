@@ -91,7 +91,7 @@ TEST_F(SessionTest, BelongsToOneModelAndPlan) {
   save("Theorem 1.");
   SessionOwner other = kOwner;
   other.plan = "another";
-  EXPECT_ERROR(load_session(path_, other, *model_), usage, "belongs to another plan", "another");
+  EXPECT_ERROR(load_session(path_, other, *model_), usage, "was saved with plan", "another");
 }
 
 TEST_F(SessionTest, DetectsDamage) {
