@@ -326,6 +326,33 @@ TEST(Elastic, ForksOfAnEmptyTimelineClimbApart) {
   EXPECT_GT(second->rung(), rung);
 }
 
+// The cache has no room for a second copy of the past.
+TEST(Elastic, AForkThatFindsNoRoomKeepsItsPast) {
+  const RandomModel file(small_model("llama"), 5);
+  const auto model = open_local(read_model(file.path()), small("f32"));
+  const Ladder ladder = growing(model->facts().geometry, "pro", 1000);
+  model->use(ladder);
+  const std::vector<Token> tokens = words(1000);
+  const Rows whole = observe(*model->timeline(), tokens);
+  const auto border = std::size_t(ladder.rungs()[ladder.rung_at(700)].length);
+  ASSERT_GT(2 * border, 1024U);
+  auto timeline = model->timeline();
+  timeline->append(std::span(tokens).first(border));
+  const auto fork = timeline->fork();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THROW(fork->append(std::span(tokens).subspan(border, 1)), Error);
+    EXPECT_EQ(fork->length(), std::int64_t(border));
+    EXPECT_EQ(fork->tokens(), std::vector(tokens.begin(), tokens.begin() + border));
+  }
+  EXPECT_EQ(timeline->length(), std::int64_t(border));
+  EXPECT_THROW(fork->save("never"), Error);
+  timeline.reset();
+  const Rows rest = observe(*fork, std::span(tokens).subspan(border));
+  for (std::size_t i = border; i < tokens.size(); ++i) {
+    ASSERT_LE(largest_difference(rest[i - border], whole[i]), noise(5e-4)) << i;
+  }
+}
+
 // Boundaries: exactly at one, one past it, back below it, and generation across it.
 TEST(Elastic, TurnsExactlyWhereARungEnds) {
   const RandomModel file(small_model("qwen2"), 5);

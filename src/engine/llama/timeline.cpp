@@ -104,9 +104,7 @@ void LocalTimeline::leave_shared_keys() {
     cells_ = std::move(*cells);
     return;
   }
-  const std::vector<Token> again = tokens_;
-  forget();
-  append(again);
+  read_again(tokens_);
 }
 
 void LocalTimeline::keep(std::span<const Token> tokens, std::span<const std::int32_t> cells) {
@@ -141,14 +139,24 @@ void LocalTimeline::end_shared(std::span<const Token> tokens, std::span<const st
 
 void LocalTimeline::drop_unkept() {
   // A recurrent state cannot go back.
-  ahead_ = !llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
+  stale_ = !llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
 }
 
 void LocalTimeline::catch_up() {
-  if (!ahead_) return;
-  const std::vector<Token> again = tokens_;
+  if (!stale_) return;
+  read_again(tokens_);
+}
+
+void LocalTimeline::read_again(std::vector<Token> tokens) {
   forget();
-  append(again);
+  try {
+    append(tokens);
+  } catch (...) {
+    forget();
+    tokens_ = std::move(tokens);
+    stale_ = true;
+    throw;
+  }
 }
 
 void LocalTimeline::forget() {
@@ -157,7 +165,7 @@ void LocalTimeline::forget() {
   cells_.clear();
   last_logits_.clear();
   past_ = std::make_shared<Past>();
-  ahead_ = false;
+  stale_ = false;
 }
 
 void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& compute) {
@@ -317,9 +325,7 @@ void LocalTimeline::truncate(std::int64_t length) {
     if (!cells_.empty()) cells_.resize(tokens_.size());
     return;
   }
-  const std::vector<Token> kept(tokens_.begin(), tokens_.begin() + length);
-  forget();
-  append(kept);
+  read_again({tokens_.begin(), tokens_.begin() + length});
 }
 
 Generation LocalTimeline::generate(const GenerateOptions& options) {
@@ -362,7 +368,7 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
 }
 
 void LocalTimeline::save(const std::filesystem::path& path) const {
-  if (ahead_) {
+  if (stale_) {
     throw Error(ErrorKind::failed, "a sequence whose last tokens failed cannot be saved",
                 "continue it first");
   }
@@ -489,6 +495,8 @@ void LocalTimeline::ensure_logits() {
   if (tokens_.empty()) {
     throw Error(ErrorKind::usage, "there is no token to predict from", "append a token first");
   }
+  catch_up();
+  if (!last_logits_.empty()) return;
   const Token last = tokens_.back();
   truncate(length() - 1);
   append(std::span(&last, 1));

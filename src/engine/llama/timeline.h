@@ -71,8 +71,11 @@ class LocalTimeline final : public Timeline {
   void number_cells(std::size_t count);
   // After a failed decode: the cache may hold some of its tokens, the timeline does not.
   void drop_unkept();
-  // If the cache still holds them: computes the timeline again.
+  // Computes the timeline again if the cache does not hold it.
   void catch_up();
+  // Replaces what the timeline holds. If that fails it has these tokens, and catch_up() tries
+  // again.
+  void read_again(std::vector<Token> tokens);
   // Empties the timeline, cache included.
   void forget();
   // Computes one more token without keeping its logits: they are valid until the next decode.
@@ -88,7 +91,7 @@ class LocalTimeline final : public Timeline {
   std::vector<Token> tokens_;
   std::shared_ptr<Past> past_;
   std::vector<std::int32_t> cells_;  // under a ladder that grows: the cell of each token
-  bool ahead_ = false;               // the cache holds tokens that the timeline does not
+  bool stale_ = false;               // the cache does not hold these tokens, or others too
   std::vector<float> last_logits_;   // empty: not known
 };
 
