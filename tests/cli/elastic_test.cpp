@@ -95,6 +95,10 @@ TEST_F(ElasticCommand, ResumesASavedSession) {
   EXPECT_EQ(json::parse(first.out)["cached_tokens"], 0);
   EXPECT_EQ(json::parse(second.out)["prompt_tokens"], tokens);
   EXPECT_EQ(json::parse(second.out)["cached_tokens"], tokens - 1);  // the last one is read again
+  EXPECT_FALSE(contains(second.err, "is another text than")) << second.err;
+  const CommandResult text =
+      run_command("generate " + kModel + " --ctx 1500 -n 1 -p Hi --session " + session);
+  EXPECT_TRUE(contains(text.err, "is another text than")) << text.err;
   const CommandResult other = run_command(common + " --method pro");
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_TRUE(contains(other.err, "was saved with plan")) << other.err;

@@ -13,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "base/files/output_file.h"
@@ -101,10 +102,8 @@ class Conversation {
                       options.max_tokens, " do not fit in a context of ", longest_),
                   cat("give --ctx ", needed, " or more, or a smaller -n"));
     }
-    std::size_t same =
-        std::mismatch(wanted.begin(), wanted.end(), tokens_.begin(), tokens_.end()).first -
-        wanted.begin();
-    same = std::min(same, wanted.size() - 1);  // at least one token must be read for its logits
+    // At least one token must be read for its logits.
+    const std::size_t same = std::min(in_common(wanted), wanted.size() - 1);
     timeline_->truncate(std::int64_t(same));
     read(std::span(wanted).subspan(same));
     prompt_ = std::int64_t(wanted.size());
@@ -121,6 +120,14 @@ class Conversation {
     return g;
   }
 
+  // Where the prompt parts from the text that is there; nothing if one begins with the other.
+  std::optional<std::size_t> parts_at(const std::string& prompt) const {
+    const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
+    const std::size_t same = in_common(wanted);
+    if (same == std::min(wanted.size(), tokens_.size())) return std::nullopt;
+    return same;
+  }
+
   std::int64_t length() const { return timeline_->length(); }
   // Of the last prompt: all tokens, and those that were not computed again.
   std::int64_t prompt_tokens() const { return prompt_; }
@@ -129,6 +136,12 @@ class Conversation {
   const Timeline& timeline() const { return *timeline_; }
 
  private:
+  std::size_t in_common(const std::vector<Token>& wanted) const {
+    const auto [end, other] =
+        std::mismatch(wanted.begin(), wanted.end(), tokens_.begin(), tokens_.end());
+    return static_cast<std::size_t>(end - wanted.begin());
+  }
+
   // With progress. Parts of a whole batch are computed exactly as in one append.
   void read(std::span<const Token> tokens) {
     eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
@@ -205,6 +218,10 @@ void print_answer(const Generation& g, const Conversation& conversation, const L
 
 void print_once(Conversation& conversation, const SessionFile& session, const Ladder& ladder,
                 const std::string& prompt, const GenerateFlags& flags) {
+  if (const auto at = conversation.parts_at(prompt)) {
+    note(cat("the prompt is another text than ", session.path, " from token ", *at,
+             " on, and replaces it from there"));
+  }
   const Generation g = conversation.answer(prompt, streaming(flags));
   session.save(conversation.timeline(), {});
   print_answer(g, conversation, ladder, flags.json);
@@ -346,7 +363,8 @@ void add_generate(CLI::App& app) {
       ->type_name("TEXT")
       ->needs(chat);
   verb->add_option("--session", flags->session,
-                   "Save the conversation with its cache to this file, and resume from it")
+                   "Save the conversation with its cache to this file, and resume from it; without "
+                   "--chat a prompt that begins with the saved text is read from its end on")
       ->type_name("FILE");
   verb->add_option("-n,--predict", flags->generate.max_tokens,
                    "Maximum number of tokens to generate")

@@ -115,6 +115,11 @@ bool session_exists(const fs::path& path) {
 }
 
 Session load_session(const fs::path& path, const SessionOwner& owner, TimelineModel& model) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw Error(ErrorKind::usage, cat(path.string(), " is not a file"), "give a saved session");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("read", path, errno);
   const std::optional<Tail> tail = tail_of(file, fs::file_size(path));

@@ -3,6 +3,7 @@
 // clients skip) that report the progress of reading a long prompt.
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "serve/dialects/dialects.h"
 
@@ -14,6 +15,18 @@ ordered_json bytes_of(const std::string& piece) {
   ordered_json list = ordered_json::array();
   for (const char c : piece) list.push_back(static_cast<unsigned char>(c));
   return list;
+}
+
+// Parts of a character are told apart as OpenAI does: bytes:\xf0\x9f.
+std::string name_of(const std::string& piece) {
+  if (valid_utf8(piece) == piece) return piece;
+  std::string name = "bytes:";
+  for (const char c : piece) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(c);
+    name += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return name;
 }
 
 // Offsets count characters. One may be spread over several tokens; it counts where it begins.
@@ -211,12 +224,14 @@ class OpenAiFormat final : public AnswerFormat {
     std::size_t& offset = offsets_[static_cast<std::size_t>(index)];
     for (const ChosenToken& chosen : tokens) {
       const std::string piece = facts_.model.piece(chosen.token);
-      names.push_back(piece);
+      names.push_back(name_of(piece));
       values.push_back(chosen.logprob);
       offsets.push_back(offset);
       offset += characters(piece);
       ordered_json top = ordered_json::object();
-      for (const auto& [token, logprob] : chosen.top) top[facts_.model.piece(token)] = logprob;
+      for (const auto& [token, logprob] : chosen.top) {
+        top[name_of(facts_.model.piece(token))] = logprob;
+      }
       tops.push_back(std::move(top));
     }
     return {{"tokens", names},

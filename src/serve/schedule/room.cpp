@@ -63,6 +63,9 @@ std::size_t Scheduler::rung_after(std::size_t tokens) const {
 std::size_t Scheduler::usable(const Slot& slot, const Job& job) const {
   if (!job.reuse || slot.turned > kTurnsPerRung * ladder_.rungs().size()) return 0;
   const std::size_t same = std::min(common_prefix(slot.tokens, job.prompt), job.prompt.size() - 1);
+  // Back inside the window a context with a near part reads its tokens again: as a prompt, part by
+  // part, and counted as one.
+  if (ladder_.near() && slot.rung > 0 && rung_after(same) == 0) return 0;
   if (!limits_.deterministic) return same;
   // Only what was read in the same parts and turned in the same steps as it would be without a
   // cache.
@@ -74,18 +77,25 @@ std::size_t Scheduler::usable(const Slot& slot, const Job& job) const {
 // Keeps what the slot holds of its prompt, or copies what another one holds.
 void Scheduler::take_prefix(Slot& slot) {
   std::size_t same = usable(slot, slot.job);
+  std::size_t most = same + kWorthCopying - 1;
   Slot* donor = nullptr;
   for (Slot& other : slots_) {
     if (&other == &slot || !model_.forgets()) continue;
     const std::size_t more = usable(other, slot.job);
-    if (more < same + kWorthCopying || kMostCopied * more < other.tokens.size() ||
-        other.rung != rung_after(more) || !make_room(other.tokens.size(), &other)) {
+    if (more <= most || kMostCopied * more < other.tokens.size() ||
+        other.rung != rung_after(more)) {
       continue;
     }
-    same = more;
+    most = more;
     donor = &other;
   }
+  // A copy takes the place of what the slot holds.
+  const std::size_t room =
+      donor == nullptr ? 0
+                       : donor->tokens.size() - std::min(donor->tokens.size(), slot.tokens.size());
+  if (donor != nullptr && !make_room(room, donor)) donor = nullptr;
   if (donor != nullptr) {
+    same = most;
     slot.timeline.reset();
     try {
       slot.timeline = donor->timeline->fork();
@@ -200,16 +210,18 @@ bool Scheduler::fits(std::size_t prompt, const Slot* besides) const {
 }
 
 // Idle conversations are forgotten until there is room for so many more tokens, those unused for
-// the longest time first.
+// the longest time first. If all of them would not be enough, none is.
 bool Scheduler::make_room(std::size_t more, const Slot* keep) {
   if (limits_.pool == 0) return true;
+  std::size_t stays = more;
+  for (const Slot& slot : slots_) stays += slot.answer || &slot == keep ? slot.tokens.size() : 0;
+  if (stays > static_cast<std::size_t>(limits_.pool)) return false;
   while (held() + more > static_cast<std::size_t>(limits_.pool)) {
     Slot* oldest = nullptr;
     for (Slot& slot : slots_) {
       if (slot.answer || slot.tokens.empty() || &slot == keep) continue;
       if (oldest == nullptr || slot.used < oldest->used) oldest = &slot;
     }
-    if (oldest == nullptr) return false;
     forget(*oldest);
     note(*oldest);
   }

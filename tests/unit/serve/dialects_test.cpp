@@ -7,6 +7,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/json.h"
 #include "serve/api/event_stream.h"
 #include "serve/api/service.h"
 #include "serve/dialects/ollama_replies.h"
@@ -250,6 +251,17 @@ TEST(OpenAi, OffsetsCountCharacters) {
   const ordered_json whole =
       make_format({model, ladder, "cmpl-1", "scripted", 5, 2000}, request)->whole({answer});
   EXPECT_EQ(whole["choices"][0]["logprobs"]["text_offset"], ordered_json({0, 1, 1, 2, 2, 2}));
+}
+
+// Keys of one object must differ, and two pieces that are no characters would both be U+FFFD.
+TEST(OpenAi, PartsOfCharactersHaveNames) {
+  Served s;
+  const ordered_json whole =
+      s.whole(R"({"prompt": "Where?", "temperature": 0, "logprobs": 2, "max_tokens": 1,
+                  "logit_bias": {"240": 100}})",
+              Route::completion);
+  const ordered_json& said = whole["choices"][0]["logprobs"];
+  EXPECT_EQ(said["tokens"][0], "bytes:\\xf0") << json_text(whole);
 }
 
 TEST(LlamaServer, CompletionHasItsFields) {

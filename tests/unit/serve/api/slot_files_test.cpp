@@ -3,6 +3,7 @@
 #include "serve/api/slot_files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <thread>
@@ -145,6 +146,10 @@ TEST_F(SlotFiles, ForeignFilesAreRefused) {
   write("not a session");
   EXPECT_EQ(status("1", "restore", "bad"), 400);
   EXPECT_EQ(status("1", "save", "bad"), 400);  // it is not ours to replace
+  std::filesystem::create_directory(folder_ / "folder");
+  EXPECT_EQ(status("1", "restore", "folder"), 400);
+  ASSERT_EQ(mkfifo(folder_.file("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(status("1", "restore", "pipe"), 400);  // and nobody waits for its other end
   write(good.substr(0, good.size() / 2));
   EXPECT_EQ(status("1", "restore", "bad"), 400);
   std::string damaged = good;

@@ -43,9 +43,19 @@ ScriptedOptions windowed() {
   return options;
 }
 
+Ladder with_near_part(const Geometry& geometry) {
+  LadderRequest request;
+  request.extension.method = "pi";
+  request.longest = kContext;
+  request.near = NearPart{64, 64, false};
+  return make_ladder(geometry, request);
+}
+
 struct Trial {
-  explicit Trial(SchedulerLimits limits, bool can_forget = true)
-      : model(windowed()), ladder(growing(model.facts().geometry, kContext)) {
+  explicit Trial(SchedulerLimits limits, bool can_forget = true, bool near = false)
+      : model(windowed()),
+        ladder(near ? with_near_part(model.facts().geometry)
+                    : growing(model.facts().geometry, kContext)) {
     model.can_forget = can_forget;
     model.use(ladder);
     limits.context = kContext;
@@ -144,6 +154,30 @@ TEST(SharedPrefix, OutlivesAReaderThatIsCancelled) {
   s.model.held = false;
   EXPECT_EQ(finish(*first).outcome.end, Outcome::End::cancelled);
   EXPECT_EQ(finish(*second).tokens, alone(prompt, 5));
+}
+
+// Tokens that such a context would read again inside the window are read, and counted, as a prompt.
+TEST(NearPart, NothingIsKeptBackInsideTheWindow) {
+  for (const bool near : {false, true}) {
+    Trial s({.slots = 1}, true, near);
+    const std::string prompt(300, 'p');
+    finish(*s.submit(prompt));
+    EXPECT_EQ(finish(*s.submit(prompt.substr(0, 280))).outcome.cached, 280);
+    EXPECT_EQ(finish(*s.submit(prompt.substr(0, 200))).outcome.cached, near ? 0 : 200);
+    EXPECT_EQ(finish(*s.submit(prompt.substr(0, 150))).outcome.cached, 150);
+  }
+}
+
+// The conversation with most in common is too long to be copied.
+TEST(Pool, NoConversationIsForgottenInVain) {
+  Trial s({.slots = 3, .pool = 400});
+  const std::string first(60, 's');
+  const std::string both = first + std::string(90, 't');
+  finish(*s.submit(first + std::string(40, 'A')));
+  finish(*s.submit(both + std::string(90, 'B')));
+  const Said said = finish(*s.submit(both + "C"));
+  EXPECT_EQ(said.outcome.end, Outcome::End::length) << said.outcome.message;
+  EXPECT_EQ(said.tokens, alone(both + "C"));
 }
 
 // One cache for all: a long chat takes the room of idle ones.
