@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans from a geometry.
+#include <cmath>
+
 #include "capi/guard.h"
+#include "core/methods.h"
 #include "mrrope/version.h"
 
 using mrrope::Error;
@@ -37,6 +40,14 @@ int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, doub
     mrrope::Extension e;
     e.method = checked(method, "method");
     e.scale = scale;
+    if (mrrope::method_row(e.method).reach == mrrope::Reach::length) {
+      if (!(scale >= 1 && scale <= 1e6)) {
+        throw Error(ErrorKind::usage, mrrope::cat("scale ", scale, " is not possible"),
+                    "give 1 or more");
+      }
+      e.scale = 1;
+      e.length = std::llround(scale * double(g.train_length));
+    }
     return make_plan(g, e);
   });
 }

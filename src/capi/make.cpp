@@ -125,12 +125,16 @@ Geometry subject_of(const json& in) {
   }
   Geometry g;
   if (path) {
+    if (path->find('\0') != std::string::npos) {
+      refuse(cat("the path ", shown(*path), " has a null character in it"), "give a path");
+    }
     const json* replace = given(in, "replace_scaling");
     if (replace && !replace->is_boolean())
       refuse("replace_scaling is not true or false", "give true or false");
     g = mrrope::read_model(*path, replace && replace->get<bool>()).geometry;
   } else {
-    if (given(in, "replace_scaling"))
+    const json* replace = given(in, "replace_scaling");
+    if (replace && *replace != json(false))
       refuse("replace_scaling needs a model", "remove it: a geometry states its own scaling");
     g = geometry_of(*stated);
   }

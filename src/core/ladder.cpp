@@ -20,11 +20,22 @@ constexpr double kSmallestStep = 1.01;
   throw Error(ErrorKind::usage, message, hint);
 }
 
+// " far:pi, far:ntk, ..."
+std::string far_names() {
+  std::string names;
+  for (const MethodInfo& m : methods()) {
+    if (has_far_form(m.name)) names += cat(names.empty() ? " far:" : ", far:", m.name);
+  }
+  return names;
+}
+
 void check_near(const NearPart& near, const Geometry& geometry, const LadderRequest& request) {
   const std::int64_t window = geometry.train_length;
   const NearPart usual = default_near(window);
   const std::string hint =
-      cat("give --near ", usual.length, " --near-step ", usual.step, ", or leave them out");
+      window - usual.length - usual.step < 1
+          ? "give a static method, e.g. --method pro"
+          : cat("give --near ", usual.length, " --near-step ", usual.step, ", or leave them out");
   if (near.length < 1 || near.step < 1) {
     refuse(cat("a near part of ", near.length, " tokens with steps of ", near.step,
                " is not possible: both are at least 1"),
@@ -54,7 +65,7 @@ void check_near(const NearPart& near, const Geometry& geometry, const LadderRequ
   if (!has_far_form(row.info.name)) {
     refuse(cat("far:", row.info.name, " is not possible: the factors of ", row.info.name,
                " do not follow from a scale"),
-           "the far methods are far:pi, far:uni, far:pro, far:yarn and far:power");
+           cat("the far methods are", far_names()));
   }
 }
 

@@ -84,10 +84,16 @@ Boundaries boundaries_of(const Method& m, const Geometry& g, const Parameters& p
   }
   const std::string window =
       cat("window ", g.train_length, ", base ", g.base, ", rotary_dim ", g.rotary_dim);
+  if (m.needs_middle && b.low >= b.high && (p.low || p.high)) {
+    refuse(cat("there is no middle to extend from pair ", b.low, " to pair ", b.high, " (", window,
+               ")"),
+           b.high > 0 ? cat("give --low ", b.high - 1, " or less, or a larger --high")
+                      : "give a larger --high");
+  }
   if (m.needs_middle && b.low >= b.high) {
     refuse(cat("there is no middle to extend: the first pair that makes at most ", slow,
-               " turns in the window is ", b.high, ", the last that makes ", fast, " is ", b.low,
-               " (", window, ")"),
+               " turns in the window is ", std::max(b.high, 0), ", the last that makes ", fast,
+               " is ", b.low, " (", window, ")"),
            "set the boundaries with --low and --high, or use --method ntk or pi");
   }
   if (b.low > b.high) {

@@ -333,6 +333,7 @@ const char* to_string(Advice verdict) noexcept {
 }
 
 std::vector<EngineAdvice> engine_advice(const EngineQuestion& q) {
+  check_made_for(q.plan, q.model);
   return {llama_advice(q), ollama_advice(q), transformers_advice(q), vllm_advice(q),
           sglang_advice(q)};
 }

@@ -53,15 +53,7 @@ Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const Ggu
     throw Error(ErrorKind::usage, cat(shown(model.path.string()), " is not a GGUF file"),
                 "export it with --to hf, or convert it with llama.cpp's convert_hf_to_gguf.py");
   }
-  if (plan.geometry() != model.geometry) {
-    throw Error(ErrorKind::usage,
-                cat("the plan was made for rotary_dim ", plan.geometry().rotary_dim, ", base ",
-                    plan.geometry().base, ", window ", plan.geometry().train_length,
-                    "; this model has ", model.geometry.rotary_dim, ", ", model.geometry.base, ", ",
-                    model.geometry.train_length),
-                "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
-                "both or on neither)");
-  }
+  check_made_for(plan, model);
   Case c{gguf, model, plan, options, *architecture, finish_model(gguf_facts(gguf), false)};
   const Geometry& now = plan.geometry();
   const Geometry& then = c.shipped.geometry;
@@ -390,6 +382,18 @@ const char* to_string(GgufWay way) noexcept {
       return "approximate";
   }
   return "";
+}
+
+void check_made_for(const Plan& plan, const Model& model) {
+  const Geometry& then = plan.geometry();
+  const Geometry& now = model.geometry;
+  if (then == now) return;
+  throw Error(ErrorKind::usage,
+              cat("the plan was made for rotary_dim ", then.rotary_dim, ", base ", then.base,
+                  ", window ", then.train_length, "; this model has ", now.rotary_dim, ", ",
+                  now.base, ", ", now.train_length),
+              "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
+              "both or on neither)");
 }
 
 GgufWay gguf_way(const Gguf& gguf, const Model& model, const Plan& plan,

@@ -48,6 +48,9 @@ struct GgufExport {
   double temperature_error = 0;      // approximate only: |written / wanted - 1|
 };
 
+// Throws Error (usage) if the plan is of another geometry.
+void check_made_for(const Plan& plan, const Model& model);
+
 // Only the encoding, for advice: throws as plan_gguf_export().
 GgufWay gguf_way(const Gguf& gguf, const Model& model, const Plan& plan,
                  const GgufOptions& options);

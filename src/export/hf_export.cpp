@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
+#include "export/gguf_export.h"
 #include "formats/architectures.h"
 #include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
@@ -441,10 +442,7 @@ void export_huggingface(const Model& model, const Plan& plan, const HfOptions& o
     throw Error(ErrorKind::usage, cat(shown(model.path.string()), " is not a Hugging Face folder"),
                 "export it with --to gguf, or give the folder that it was converted from");
   }
-  if (plan.geometry() != model.geometry) {
-    throw Error(ErrorKind::usage, "the plan was made for a model with a different geometry",
-                "make the plan from this folder: mrrope plan FOLDER ...");
-  }
+  check_made_for(plan, model);
   const fs::path from = hf_folder(model);
   // read_model() found nothing but this file: not config.json, nor the weights of a folder.
   if (model.files == std::vector{model.path} && model.path.filename() != "config.json") {

@@ -281,7 +281,14 @@ PlanOrLadder plan_or_ladder_from_json(const json& in) {
 }
 
 PlanOrLadder read_plan_file(const std::filesystem::path& path) {
-  return plan_or_ladder_from_json(read_json(path));
+  nlohmann::json content;
+  try {
+    content = read_json(path);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::corrupt) throw;
+    throw Error(error.kind(), error.what(), "give a file that mrrope plan -o or mrrope tune wrote");
+  }
+  return plan_or_ladder_from_json(content);
 }
 
 }  // namespace mrrope

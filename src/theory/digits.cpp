@@ -15,7 +15,8 @@ using nlohmann::ordered_json;
 double reach_of(const Geometry& g, const std::vector<NamedPlan>& plans) {
   double reach = double(g.train_length);
   for (const NamedPlan& c : plans) {
-    reach = std::max(reach, c.plan.extension().scale * double(g.train_length));
+    const Extension& e = c.plan.extension();
+    reach = std::max({reach, e.scale * double(g.train_length), double(e.length)});
   }
   return reach;
 }

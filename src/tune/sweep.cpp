@@ -131,7 +131,7 @@ std::vector<eval::MethodUnderTest> sweep_methods(const Geometry& geometry,
   };
   std::vector<eval::MethodUnderTest> rows;
   for (const std::string& method : request.methods) {
-    if (!find_method(method).takes_borders) {
+    if (method.find(':') != std::string::npos || !find_method(method).takes_borders) {
       throw Error(ErrorKind::usage, cat("method ", method, " has no boundaries to sweep"),
                   "give yarn, regressive, uni, pro or power");
     }

@@ -400,6 +400,56 @@ TEST(PlanCommand, FromTakesARampThatIsNotRounded) {
   EXPECT_NEAR(factors[13].get<double>(), 2.0445, 1e-4);
 }
 
+// The window times the factor is half of what Llama 3.1 was trained for.
+TEST(PlanCommand, FromTakesTheDeclaredLength) {
+  const TempFolder folder;
+  folder.write("llama/config.json",
+               R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4,
+                   "num_hidden_layers": 2, "max_position_embeddings": 131072,
+                   "rope_theta": 500000.0, "vocab_size": 64, "rope_scaling": {"factor": 8.0,
+                   "high_freq_factor": 4.0, "low_freq_factor": 1.0, "rope_type": "llama3",
+                   "original_max_position_embeddings": 8192}})");
+  const std::string model = folder.file("llama");
+  const std::string plan = folder.file("plan.json");
+  const CommandResult r = run_command("plan --from " + model);
+  EXPECT_TRUE(test::contains(r.out, "(131072 tokens)")) << r.out;
+  ASSERT_EQ(run_command("plan --from " + model + " -o " + plan).exit_code, 0);
+  const CommandResult commands =
+      run_command("export " + model + " --replace-scaling --to commands --plan " + plan);
+  EXPECT_TRUE(test::contains(commands.out, "-c 131072")) << commands.out << commands.err;
+  // A plan of another geometry has no commands.
+  const CommandResult other = run_command("export " + model + " --to commands --plan " + plan);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(test::contains(other.err, "the plan was made for")) << other.err;
+}
+
+TEST(PlanCommand, WhatNothingReadsIsRefused) {
+  const TempFolder folder;
+  const std::string plan = folder.file("plan.json");
+  const std::string other = "--rotary-dim 128 --rope-freq-base 1e4 --train-ctx 2k ";
+  ASSERT_EQ(run_command("plan " + other + "--method pro --scale 2 -o " + plan).exit_code, 0);
+  for (const std::string& line :
+       {"plan --plan " + plan + " --ctx 8k", "plan --plan " + plan + " --scale 8",
+        std::string("plan --from x --scale 3"), std::string("plan --from x --beta-fast 3"),
+        "plan " MRROPE_TINY_MODEL " --plan " + plan}) {
+    const CommandResult r = run_command(line);
+    EXPECT_EQ(r.exit_code, 2) << line;
+    EXPECT_TRUE(test::contains(r.err, "its own numbers") || test::contains(r.err, "was made for"))
+        << r.err;
+  }
+  // The remedy works when it is typed.
+  const CommandResult none = run_command("plan --from " MRROPE_TINY_MODEL);
+  EXPECT_TRUE(test::contains(none.err, "mrrope plan " MRROPE_TINY_MODEL " --method pro --ctx 128k"))
+      << none.err;
+  const CommandResult model = run_command("plan --plan " MRROPE_TINY_MODEL);
+  EXPECT_TRUE(test::contains(model.err, "give a file that mrrope plan -o")) << model.err;
+  const CommandResult low =
+      run_command("plan " MRROPE_TINY_MODEL " --method pro --ctx 4k --low 20 --high 20");
+  EXPECT_TRUE(test::contains(low.err, "from pair 20 to pair 20") &&
+              test::contains(low.err, "give --low 19 or less"))
+      << low.err;
+}
+
 TEST(PlanCommand, FromTakesATemperatureOfOne) {
   const TempFolder folder;
   std::filesystem::create_directory(folder / "qwen");

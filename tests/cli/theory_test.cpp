@@ -251,7 +251,33 @@ TEST(TheoryCommand, DistanceOfPlanFiles) {
   const CommandResult other = run_command(
       "theory distance --rotary-dim 64 --rope-freq-base 1e4 --train-ctx 1k --plan " + plan);
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_TRUE(contains(other.err, "is for rotary_dim 128")) << other.err;
+  EXPECT_TRUE(contains(other.err, "was made for rotary_dim 128")) << other.err;
+}
+
+// A file has its own geometry and its own reach.
+TEST(TheoryCommand, FiguresOfPlanFilesAlone) {
+  const test::TempFolder folder;
+  const std::string plan = folder.file("plan.json");
+  const std::string geometry = "--rotary-dim 64 --rope-freq-base 5e5 --train-ctx 8k ";
+  ASSERT_EQ(run_command("plan " + geometry + "--method pro --scale 4 -o " + plan).exit_code, 0);
+  const CommandResult bound = run_command("theory bound --plan " + plan);
+  EXPECT_TRUE(contains(bound.out, "base 5e+05, window 8192")) << bound.out;
+  EXPECT_EQ(bound.err, "");
+  const CommandResult distance = run_command("theory distance --plan " + plan);
+  EXPECT_TRUE(contains(distance.out, "32768 tokens")) << distance.out;
+  const CommandResult factors = run_command("theory factors --json --plan " + plan);
+  const std::string text = factors.out;
+  ASSERT_EQ(factors.exit_code, 0) << factors.err;
+  EXPECT_EQ(text.find("plan.json"), text.rfind("plan.json")) << text;
+  const CommandResult other = run_command("theory bound llama3 --plan " + plan);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(contains(other.err, "was made for")) << other.err;
+}
+
+TEST(TheoryCommand, DynamicNtkReachesItsLength) {
+  const CommandResult r = run_command("theory bound llama2 --methods dynamic-ntk --ctx 16k");
+  EXPECT_TRUE(contains(r.out, "16384")) << r.out;
+  EXPECT_EQ(run_command("theory digits llama2 --positions 0,4096").exit_code, 0);
 }
 
 TEST(TheoryCommand, PartsOfAGeometryAreNotIgnored) {

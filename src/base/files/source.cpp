@@ -97,7 +97,7 @@ Source Source::open(const std::filesystem::path& path) {
   }
   if (!S_ISREG(status.st_mode)) {
     throw Error(ErrorKind::failed, cat(shown(name), " is not a regular file"),
-                "give a GGUF file, a Hugging Face folder or its config.json");
+                "give the name of a file; what a command prints must be in one first");
   }
   source.size_ = static_cast<std::uint64_t>(status.st_size);
   remember_input(file);

@@ -274,7 +274,7 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
     parameters.factors = parse_list(flags.factors, "--factors");
     parameters.lambdas = parse_list(flags.lambdas, "--lambdas");
     const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
-    if (ctx > 0 && ctx <= geometry->train_length && !flags.scale) {
+    if (ctx > 0 && ctx <= geometry->train_length && !flags.scale && flags.factors.empty()) {
       note(cat(ctx, " tokens are inside the trained window of ", geometry->train_length,
                ": scale 1, nothing changes"));
     }
@@ -364,10 +364,15 @@ Candidate declared_plan(const std::string& model_path) {
     p.factors = s.long_factor;
   } else {
     refuse(cat(model_path, " declares no fixed scaling (", s.type.empty() ? "none" : s.type, ")"),
-           "make a plan for it: --method pro --ctx 128k");
+           cat("make a plan for it: mrrope plan ", shell_word(model_path),
+               " --method pro --ctx 128k"));
+  }
+  const Geometry stated = read_model(model_path).geometry;
+  // Of Llama 3.1 the window times the factor is less than the length it was trained for.
+  if (double(stated.train_length) > e.scale * double(model.geometry.train_length)) {
+    e.length = stated.train_length;
   }
   Plan plan = make_plan(model.geometry, e);
-  const Geometry stated = read_model(model_path).geometry;
   // A rule of its own: gpt-oss does not round the borders of YaRN's ramp.
   const std::vector<double>& own = stated.trained_factor;
   const auto differs = [](double a, double b) { return std::abs(a / b - 1) > 1e-6; };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope plan: the numbers of one or more extensions, as a table, JSON, CSV or a plan file.
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -61,7 +62,7 @@ std::string plan_line(const Candidate& c) {
                near.length, " to ", near.length + near.step - 1,
                " tokens are near, at their true distance");
   }
-  const double tokens = e.scale * double(plan.geometry().train_length);
+  const double tokens = std::max(e.scale * double(plan.geometry().train_length), double(e.length));
   const bool by_length = method_row(e.method).reach == Reach::length;
   if (!by_length) line += cat(" (", fixed(tokens, 0), " tokens)");
   if (by_length && e.length > 0) line += cat(" at ", e.length, " tokens");
@@ -126,14 +127,23 @@ std::vector<TextRow> rungs_of(const Ladder& ladder) {
   return table;
 }
 
-void check_same_model(const std::vector<Candidate>& candidates) {
-  const Geometry& first = last_plan(candidates.front().content).geometry();
+void check_same_model(const std::vector<Candidate>& candidates,
+                      const std::optional<Geometry>& model) {
+  const Geometry first = model.value_or(last_plan(candidates.front().content).geometry());
   for (const Candidate& c : candidates) {
     const Geometry& g = last_plan(c.content).geometry();
+    // Of one model plans for other windows may be compared.
+    if (model && candidates.size() == 1 && g != first) {
+      throw Error(ErrorKind::usage,
+                  cat(c.name, " was made for rotary_dim ", g.rotary_dim, ", base ", g.base,
+                      ", window ", g.train_length, "; this model has ", first.rotary_dim, ", ",
+                      first.base, ", ", first.train_length),
+                  "leave out the model, or make a plan for it with --method");
+    }
     if (g.rotary_dim != first.rotary_dim) {
       throw Error(ErrorKind::usage,
-                  cat(c.name, " has rotary_dim ", g.rotary_dim, ", ", candidates.front().name,
-                      " has ", first.rotary_dim),
+                  cat(c.name, " has rotary_dim ", g.rotary_dim, ", ",
+                      model ? "the model" : candidates.front().name, " has ", first.rotary_dim),
                   "compare plans of models with the same rotary_dim");
     }
   }
@@ -203,6 +213,21 @@ void print_tables(const std::vector<Candidate>& candidates) {
                        {});
 }
 
+// Without a method nothing reads these.
+void refuse_unread(const CLI::App& verb, const PlanFlags& flags) {
+  if (!flags.extension.methods.empty()) return;
+  if (flags.from.empty() && flags.extension.plan_files.empty()) return;
+  const char* source = flags.from.empty() ? "a plan file" : "the plan of --from";
+  for (const char* flag : {"--ctx", "--scale", "--beta-fast", "--beta-slow", "--low", "--high",
+                           "--power", "--attn-coef", "--factors", "--lambdas", "--rung-step",
+                           "--headroom", "--near", "--near-step"}) {
+    if (verb.count(flag) == 0) continue;
+    throw Error(ErrorKind::usage,
+                cat(flag, " does not change ", source, ", which has its own numbers"),
+                cat("leave it out, or make a plan with --method and ", flag));
+  }
+}
+
 void run_plan(const PlanFlags& flags) {
   check_reach(flags.extension);
   std::optional<Geometry> geometry;
@@ -214,7 +239,7 @@ void run_plan(const PlanFlags& flags) {
     throw Error(ErrorKind::usage, "no method or plan given",
                 "give --method pro --ctx 128k, or --plan FILE, or --from MODEL");
   }
-  check_same_model(candidates);
+  check_same_model(candidates, geometry);
   if (flags.diff && candidates.size() != 2) {
     throw Error(ErrorKind::usage, cat("--diff compares two plans, not ", candidates.size()),
                 "e.g. mrrope plan MODEL --methods yarn,pro --ctx 32k --diff");
@@ -273,7 +298,10 @@ void add_plan(CLI::App& app) {
       "  mrrope plan --from llama-3.1-8b.gguf\n"
       "  mrrope plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method pro "
       "--scale 16");
-  verb->callback([flags] { run_plan(*flags); });
+  verb->callback([flags, verb] {
+    refuse_unread(*verb, *flags);
+    run_plan(*flags);
+  });
 }
 
 }  // namespace mrrope::cli

@@ -37,6 +37,13 @@ TEST(CApi, MakesThePlanThatTheLibraryMakes) {
   EXPECT_EQ(mrrope_plan_high(plan), 46);
   mrrope_plan_free(plan);
   EXPECT_STREQ(mrrope_version(), MRROPE_VERSION);
+  ASSERT_EQ(mrrope_plan_create(&kLlama2, "dynamic-ntk", 4, &plan), 0) << mrrope_last_error();
+  e.method = "dynamic-ntk";
+  e.scale = 1;
+  e.length = 4 * 4096;
+  EXPECT_EQ(mrrope_plan_factor(plan)[63], make_plan(same.geometry(), e).factor()[63]);
+  EXPECT_GT(mrrope_plan_factor(plan)[63], 3.9);
+  mrrope_plan_free(plan);
 }
 
 TEST(CApi, ReadsModelsAndPlanFiles) {
@@ -67,6 +74,7 @@ TEST(CApi, ReadsModelsAndPlanFiles) {
 TEST(CApi, EveryFailureIsAStatusAndAMessage) {
   mrrope_plan* plan = reinterpret_cast<mrrope_plan*>(1);
   EXPECT_EQ(mrrope_plan_create(&kLlama2, "pro", 0.5, &plan), 2);
+  EXPECT_EQ(mrrope_plan_create(&kLlama2, "dynamic-ntk", 0.5, &plan), 2);
   EXPECT_EQ(plan, nullptr);
   EXPECT_TRUE(last_error_has("0.5"));
   EXPECT_EQ(mrrope_plan_create(&kLlama2, "pro", std::nan(""), &plan), 2);

@@ -125,6 +125,14 @@ Subject theory_subject(const SubjectFlags& flags) {
   return resolve(flags);
 }
 
+Geometry theory_geometry(const TheoryFlags& flags) {
+  const std::vector<std::string>& files = flags.extension.plan_files;
+  if (!given(flags.subject) && !files.empty()) {
+    return last_plan(read_plan_file(files.front())).geometry();
+  }
+  return theory_subject(flags.subject).geometry;
+}
+
 std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
                                             double usual_scale) {
   ExtensionFlags extension = flags.extension;
@@ -154,11 +162,14 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
 }
 
 void check_geometry(const Candidate& c, const Geometry& geometry) {
-  const int dim = last_plan(c.content).geometry().rotary_dim;
-  if (dim == geometry.rotary_dim) return;
+  Geometry own = last_plan(c.content).geometry();
+  own.pairing = geometry.pairing;  // no figure depends on it
+  if (own == geometry) return;
   throw Error(ErrorKind::usage,
-              cat(c.name, " is for rotary_dim ", dim, ", but the model has ", geometry.rotary_dim),
-              "give plans of this model");
+              cat(c.name, " was made for rotary_dim ", own.rotary_dim, ", base ", own.base,
+                  ", window ", own.train_length, "; this figure has ", geometry.rotary_dim, ", ",
+                  geometry.base, ", ", geometry.train_length),
+              "give plans of one model (with --replace-scaling on all or on none)");
 }
 
 void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) {

@@ -24,11 +24,14 @@ void add_theory_output(CLI::App& figure, TheoryFlags& flags);
 // is given, llama2 with a note.
 Subject theory_subject(const SubjectFlags& flags);
 
+// Of the first plan file, if nothing is given but files.
+Geometry theory_geometry(const TheoryFlags& flags);
+
 // The plans of --methods and --plan at --scale, --ctx or `usual_scale`; without --methods the
 // usual ones. Of a ladder, its last rung.
 std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
                                             double usual_scale);
-// Throws Error (usage) if a plan file is for another rotary_dim.
+// Throws Error (usage) if a plan file is of another model.
 void check_geometry(const Candidate& candidate, const Geometry& geometry);
 void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& figure);
 

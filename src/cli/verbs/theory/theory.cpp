@@ -23,14 +23,16 @@ struct DigitsFlags : TheoryFlags {
 };
 
 void run_digits(const DigitsFlags& flags) {
-  const Geometry g = theory_subject(flags.subject).geometry;
+  const Geometry g = theory_geometry(flags);
   if (!flags.digits.empty()) {
     print_theory(flags, position_figure(g, theory_plans(flags, g, kUsualScale),
                                         parse_list(flags.digits, "--digits")));
     return;
   }
   std::vector<std::int64_t> positions;
-  for (const std::string& text : flags.positions) positions.push_back(parse_length(text));
+  for (const std::string& text : flags.positions) {
+    positions.push_back(text == "0" ? 0 : parse_length(text));
+  }
   print_theory(flags, digits_figure(g, theory_plans(flags, g, kUsualScale), positions));
 }
 
@@ -41,16 +43,17 @@ struct EstimateFlags : TheoryFlags {
 };
 
 void run_estimate(const EstimateFlags& flags) {
-  const Geometry g = theory_subject(flags.subject).geometry;
+  const Geometry g = theory_geometry(flags);
   const std::int64_t length =
       flags.length.empty() ? 4 * g.train_length : parse_length(flags.length);
   print_theory(flags, theory::estimate_figure(g, flags.bases, length, flags.bound));
 }
 
 void run_factors(const TheoryFlags& flags) {
-  const Geometry g = theory_subject(flags.subject).geometry;
+  const Geometry g = theory_geometry(flags);
   std::vector<theory::PlanGroup> groups;
-  if (flags.extension.scale || !flags.extension.ctx.empty()) {
+  const bool files = flags.extension.methods.empty() && !flags.extension.plan_files.empty();
+  if (flags.extension.scale || !flags.extension.ctx.empty() || files) {
     groups.push_back({"", theory_plans(flags, g, 0)});
   } else {
     for (const double scale : {16.0, 4.0}) {
@@ -61,7 +64,7 @@ void run_factors(const TheoryFlags& flags) {
 }
 
 void run_distance(const TheoryFlags& flags) {
-  const Geometry g = theory_subject(flags.subject).geometry;
+  const Geometry g = theory_geometry(flags);
   ExtensionFlags extension = flags.extension;
   if (extension.methods.empty() && extension.plan_files.empty()) {
     extension.methods = {"none", "pro", "elastic:pro", "far:pro", "far:pi"};
@@ -73,15 +76,15 @@ void run_distance(const TheoryFlags& flags) {
   std::vector<theory::NamedLadder> ladders;
   const std::vector<Candidate> candidates = resolve(extension, g);
   note_auto(candidates);
+  for (const Candidate& c : candidates) check_geometry(c, g);
   std::int64_t length =
       std::llround(extension.scale.value_or(kUsualScale) * double(g.train_length));
-  if (!extension.ctx.empty()) length = parse_length(extension.ctx);
-  for (const Candidate& c : candidates) {
-    check_geometry(c, g);
-    // Files alone are shown as far as all of them reach.
-    const auto* ladder = std::get_if<Ladder>(&c.content);
-    if (ladder && extension.methods.empty() && extension.ctx.empty()) {
-      length = std::min(length, ladder->longest());
+  if (!extension.ctx.empty()) {
+    length = parse_length(extension.ctx);
+  } else if (extension.methods.empty()) {  // files alone are shown as far as all of them reach
+    length = length_asked_for(extension, candidates.front().content);
+    for (const Candidate& c : candidates) {
+      length = std::min(length, length_asked_for(extension, c.content));
     }
   }
   for (const Candidate& c : candidates) {
@@ -140,7 +143,7 @@ void run_roots(const BoundFlags& flags, const Geometry& g) {
 }
 
 void run_bound(const BoundFlags& flags) {
-  const Geometry g = theory_subject(flags.subject).geometry;
+  const Geometry g = theory_geometry(flags);
   if (!flags.scales.empty()) {
     run_roots(flags, g);
     return;
