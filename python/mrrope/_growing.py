@@ -140,7 +140,7 @@ class Growing:
         named = dict(given.pop("kwargs", {}))
         given = {name: value for name, value in given.items() if value is not None}
         tokens = given.get("input_ids", given.get("inputs_embeds"))
-        if tokens is None:
+        if tokens is None or tokens.shape[1] == 0:
             return self._forward(**given, **named)  # its own message
         cache = given.get("past_key_values")
         past = int(cache.get_seq_length()) if cache is not None else 0

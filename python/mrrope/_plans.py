@@ -5,14 +5,17 @@ from __future__ import annotations
 import bisect
 import ctypes
 import json
+import operator
 import os
 import pathlib
+import threading
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ._library import Error, Handle, ask, path_bytes
 
 Length = int | str
+_making = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,17 @@ class Plan:
     def pointer(self) -> ctypes.c_void_p:
         """The mrrope_plan of mrrope.h, owned by this object."""
         if self._handle is None:
-            self._handle = Handle("mrrope_plan_free", "mrrope_plan_parse",
-                                  self._text.encode(), 0)
+            with _making:
+                if self._handle is None:
+                    self._handle = Handle("mrrope_plan_free", "mrrope_plan_parse",
+                                          self._text.encode(), 0)
         return self._handle.pointer
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles: what belongs to the library is made again."""
+        state = dict(self.__dict__, _handle=None)
+        state.pop("_tables", None)
+        return state
 
     def to_dict(self) -> dict[str, Any]:
         """What a plan file holds."""
@@ -177,10 +188,23 @@ def _save(path: str | os.PathLike[str], text: str) -> None:
                     ) from None
 
 
+def whole(value: Any) -> int | None:
+    """A whole number of Python, numpy or torch; None if it is none."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
 def tokens(length: Length | None, what: str = "ctx") -> int | None:
     """4096, or "128k" for 131072, or "1m"."""
-    if length is None or (isinstance(length, int) and not isinstance(length, bool)):
-        return length
+    if length is None:
+        return None
+    number = whole(length)
+    if number is not None:
+        return number
     units = {"k": 1024, "m": 1024 * 1024}
     if isinstance(length, str) and length:
         unit = units.get(length[-1].lower(), 1)

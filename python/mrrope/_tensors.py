@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from ._library import Batch, Error, Handle, Heads, Strides, check, library
-from ._plans import Plan
+from ._plans import Plan, whole
 
 _MOST_ROWS = 1 << 26  # of a table: 16 GiB at rotary_dim 64
 
@@ -105,9 +105,10 @@ class _Positions:
     """Positions of tokens; those of one shape of batch are converted once."""
 
     def __init__(self, stated: Any, first: int = 0):
-        if not isinstance(first, int) or not 0 <= first < 1 << 31:
+        number = whole(first)
+        if number is None or not 0 <= number < 1 << 31:
             raise Error(f"first_position {first!r} is not a position", "give 0 or more")
-        self._stated, self._first = stated, first
+        self._stated, self._first = stated, number
         self._made: dict[tuple[int, int], tuple[Any, int, int]] = {}
 
     def of(self, sequences: int, count: int) -> tuple[Any, int, int]:
@@ -120,15 +121,20 @@ class _Positions:
 
     def _convert(self, sequences: int, count: int) -> tuple[Any, int, int]:
         stated = self._stated.tolist() if hasattr(self._stated, "tolist") else self._stated
-        flat: list[int] = []
-        for entry in stated:
-            flat.extend(entry if isinstance(entry, (list, tuple)) else [entry])
+        try:
+            given = [item for entry in stated
+                     for item in (entry if isinstance(entry, (list, tuple)) else [entry])]
+        except TypeError:
+            raise Error(f"positions {stated!r} is not a list", "give one position per token") from None
+        flat = [number for number in map(whole, given) if number is not None]
+        if len(flat) != len(given):
+            raise Error("positions must be whole numbers from 0 to 2^31 - 1", "give integers")
         if len(flat) == count and sequences > 1:
             flat = flat * sequences
         if len(flat) != sequences * count:
             raise Error(f"{len(flat)} positions for {sequences} x {count} tokens",
                         "give one per token, or one per sequence and token")
-        if not all(isinstance(p, int) and 0 <= p < 1 << 31 for p in flat):
+        if not all(0 <= position < 1 << 31 for position in flat):
             raise Error("positions must be whole numbers from 0 to 2^31 - 1", "give integers")
         return (ctypes.c_int32 * len(flat))(*flat), min(flat), max(flat)
 
@@ -221,9 +227,10 @@ def rotate(q: Any = None, k: Any = None, *, plan: Plan, positions: Any = None,
     def table(first: int, end: int, element: int) -> Table:
         kept: dict[int, Table] = plan.__dict__.setdefault("_tables", {})
         old = kept.get(element)
-        if old is None or not (old.first <= first and end <= old.end):
-            kept[element] = Table(plan, first, end, element)
-        return kept[element]
+        if old is not None and old.first <= first and end <= old.end:
+            return old
+        made = kept[element] = Table(plan, first, end, element)
+        return made  # another thread may have put its own there since
 
     _run({"q": q, "k": k}, layout, _Positions(positions, first_position), table,
          _workers(threads), inverse)

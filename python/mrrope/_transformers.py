@@ -37,6 +37,11 @@ class Rotary:
         self._torch = torch
         self._made: dict[Any, Any] = {}
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A copy of a patched model would not be under the plan, or share it with the first."""
+        raise Error("a patched model can be neither copied nor pickled",
+                    "call mrrope.unpatch(model) first; model.save_pretrained() works as it is")
+
     def trained(self) -> list[float]:
         return list(self.own[0].double().tolist())
 
@@ -155,7 +160,9 @@ def _check_layers(model: Any, facts: dict[str, Any]) -> bool:
     text = model.config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
     nested = isinstance(rope.get(_FULL), dict)
-    if "windowed" in facts["layer_kinds"] and not nested:
+    types = set(getattr(text, "layer_types", None) or ())
+    mixed = "windowed" in facts["layer_kinds"] or {"sliding_attention", _FULL} <= types
+    if mixed and not nested:
         raise _refuse(f"{type(model).__name__} rotates its sliding-window layers, which plans leave "
                       "alone, with the same module as the others",
                       "convert the model to GGUF, where layers are told apart")
@@ -215,9 +222,10 @@ def patch(model: Any, method: str | os.PathLike[str] | Plan | Ladder, ctx: Lengt
     """Puts a loaded causal model of transformers 5 under a plan or a ladder, and returns it.
 
     `method` is the name of a method ("pro", with ctx), of a growing context ("elastic:pro",
-    "far:pi"), "auto", a plan file, a Plan or a Ladder; options are those of plan() and ladder(). Growing contexts leave the
-    model unchanged inside its window and turn the keys of DynamicCache and StaticCache beyond it.
-    unpatch() restores the model.
+    "far:pi"), "auto", a plan file, a Plan or a Ladder; options are those of plan() and ladder() that
+    do not replace what the model says about itself. Growing contexts leave the model unchanged inside
+    its window and turn the keys of DynamicCache and StaticCache beyond it. unpatch() restores the
+    model. A patched model can be saved (save_pretrained), but not copied.
 
         mrrope.patch(model, "elastic:pro", ctx="32k")
         model.generate(**inputs, max_new_tokens=100)

@@ -3,11 +3,14 @@
 
 module_test.py    (an installed module; or MRROPE_NATIVE: a build folder, MRROPE_HOME: the sources)
 """
+import concurrent.futures
+import copy
 import doctest
 import importlib
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -121,6 +124,31 @@ def check_files(work):
     assert (PACKAGE / "py.typed").exists()
 
 
+def check_copies():
+    """A plan that was used is copied, pickled and shared by threads like any other."""
+    pro = mrrope.plan(GEOMETRY, "pro", scale=4)
+    pro.pointer()
+    for twin in (copy.deepcopy(pro), pickle.loads(pickle.dumps(pro))):
+        assert twin == pro and twin.to_dict() == pro.to_dict()
+        twin.pointer()
+    if not importable("numpy"):
+        print("SKIPPED: threads: numpy is not installed")
+        return
+    import numpy
+
+    def rotate(thread):
+        for turn in range(200):
+            mine = numpy.ones((1, 3, 64), numpy.float32)
+            mrrope.rotate(k=mine, plan=pro, first_position=numpy.int64(1000 * ((thread + turn) % 8)))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(rotate, range(8)))
+    pickle.loads(pickle.dumps(pro)).pointer()
+    assert mrrope.plan(GEOMETRY, "pro", ctx=numpy.int64(32768)) == pro
+    for bad in (3, numpy.array(3), [0.5, 1, 2], "abc"):
+        refused(mrrope.rotate, k=numpy.ones((1, 3, 64), numpy.float32), plan=pro, positions=bad)
+
+
 def check_results(work):
     run = work / "run"
     command("eval", "ppl", MODEL, "--methods", "none", "--ctx", "256", "--lengths", "128,256",
@@ -178,6 +206,7 @@ def main():
         check_examples()
         check_plans()
         check_files(work)
+        check_copies()
         check_results(work)
         check_export(work)
         check_script()

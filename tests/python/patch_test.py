@@ -103,6 +103,7 @@ def check_inside(work, name):
             assert torch.equal(logits_of(model, row), plain)
             assert torch.equal(logits_of(model, row, use_cache=False), plain)
         refused("patched already", mrrope.patch, model, "pro", 2048)
+        refused("neither copied nor pickled", copy.deepcopy, model)
         mrrope.unpatch(model)
         assert torch.equal(logits_of(model, tokens[0]), before[0])
     mrrope.patch(model, "pro", ctx=1000)  # a static plan inside the window changes nothing
@@ -329,6 +330,9 @@ def check_others():
         mrrope.unpatch(model)
     # One rotation for windowed and other layers; no rotation at all; rounded frequencies.
     refused("sliding-window layers", mrrope.patch, make(config_of("gemma2", sliding_window=32)),
+            "pi", 1024)
+    refused("sliding-window layers", mrrope.patch,
+            make(config_of("qwen2", use_sliding_window=True, sliding_window=32, max_window_layers=1)),
             "pi", 1024)
     refused("DynamicSlidingWindowLayer", mrrope.patch,
             make(config_of("mistral", sliding_window=32)), "elastic:pi", 1024)
