@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace mrrope {
@@ -30,6 +31,9 @@ struct Geometry {
 
 // Throws Error (usage) unless every field is in range and trained_factor fits rotary_dim.
 void validate(const Geometry& geometry);
+
+// "rotary_dim 128, base 10000, window 4096, pairing halves".
+std::string describe(const Geometry& geometry);
 
 // rotary_dim / 2.
 int pair_count(const Geometry& geometry) noexcept;

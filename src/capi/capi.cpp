@@ -41,7 +41,7 @@ int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, doub
     e.method = checked(method, "method");
     e.scale = scale;
     if (mrrope::method_row(e.method).reach == mrrope::Reach::length) {
-      if (!(scale >= 1 && scale <= 1e6)) {
+      if (!(scale >= 1 && scale * double(g.train_length) < 1e15)) {
         throw Error(ErrorKind::usage, mrrope::cat("scale ", scale, " is not possible"),
                     "give 1 or more");
       }

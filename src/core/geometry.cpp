@@ -56,6 +56,13 @@ void validate(const Geometry& g) {
   }
 }
 
+std::string describe(const Geometry& g) {
+  std::string text = cat("rotary_dim ", g.rotary_dim, ", base ", g.base, ", window ",
+                         g.train_length, ", pairing ", to_string(g.pairing));
+  if (!g.trained_factor.empty()) text += ", on top of the vendor's own factors";
+  return text;
+}
+
 int pair_count(const Geometry& g) noexcept { return g.rotary_dim / 2; }
 
 std::vector<double> trained_theta(const Geometry& g) {

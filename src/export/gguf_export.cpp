@@ -385,13 +385,10 @@ const char* to_string(GgufWay way) noexcept {
 }
 
 void check_made_for(const Plan& plan, const Model& model) {
-  const Geometry& then = plan.geometry();
-  const Geometry& now = model.geometry;
-  if (then == now) return;
+  if (plan.geometry() == model.geometry) return;
   throw Error(ErrorKind::usage,
-              cat("the plan was made for rotary_dim ", then.rotary_dim, ", base ", then.base,
-                  ", window ", then.train_length, "; this model has ", now.rotary_dim, ", ",
-                  now.base, ", ", now.train_length),
+              cat("the plan was made for ", describe(plan.geometry()), "; this model has ",
+                  describe(model.geometry)),
               "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
               "both or on neither)");
 }

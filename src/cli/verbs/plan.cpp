@@ -40,13 +40,6 @@ std::string region(const Plan& plan, int pair) {
   return pair < low ? "fast" : pair < high ? "middle" : "slow";
 }
 
-std::string geometry_line(const Geometry& g) {
-  std::string line = cat("rotary_dim ", g.rotary_dim, ", base ", g.base, ", window ",
-                         g.train_length, ", pairing ", to_string(g.pairing));
-  if (!g.trained_factor.empty()) line += ", on top of the vendor's own factors";
-  return line;
-}
-
 std::string plan_line(const Candidate& c) {
   const Plan& plan = last_plan(c.content);
   const Extension& e = plan.extension();
@@ -135,9 +128,7 @@ void check_same_model(const std::vector<Candidate>& candidates,
     // Of one model plans for other windows may be compared.
     if (model && candidates.size() == 1 && g != first) {
       throw Error(ErrorKind::usage,
-                  cat(c.name, " was made for rotary_dim ", g.rotary_dim, ", base ", g.base,
-                      ", window ", g.train_length, "; this model has ", first.rotary_dim, ", ",
-                      first.base, ", ", first.train_length),
+                  cat(c.name, " was made for ", describe(g), "; this model has ", describe(first)),
                   "leave out the model, or make a plan for it with --method");
     }
     if (g.rotary_dim != first.rotary_dim) {
@@ -197,7 +188,7 @@ void print_csv(const std::vector<Candidate>& candidates) {
 }
 
 void print_tables(const std::vector<Candidate>& candidates) {
-  std::cout << geometry_line(last_plan(candidates.front().content).geometry()) << "\n";
+  std::cout << describe(last_plan(candidates.front().content).geometry()) << "\n";
   for (const Candidate& c : candidates) std::cout << plan_line(c) << "\n";
   std::cout << "\n";
   for (const Candidate& c : candidates) {

@@ -165,11 +165,10 @@ void check_geometry(const Candidate& c, const Geometry& geometry) {
   Geometry own = last_plan(c.content).geometry();
   own.pairing = geometry.pairing;  // no figure depends on it
   if (own == geometry) return;
-  throw Error(ErrorKind::usage,
-              cat(c.name, " was made for rotary_dim ", own.rotary_dim, ", base ", own.base,
-                  ", window ", own.train_length, "; this figure has ", geometry.rotary_dim, ", ",
-                  geometry.base, ", ", geometry.train_length),
-              "give plans of one model (with --replace-scaling on all or on none)");
+  throw Error(
+      ErrorKind::usage,
+      cat(c.name, " was made for ", describe(own), "; this figure is of ", describe(geometry)),
+      "give plans of one model (with --replace-scaling on all or on none)");
 }
 
 void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) {
