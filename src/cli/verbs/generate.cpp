@@ -122,6 +122,7 @@ class Conversation {
 
   // Where the prompt parts from the text that is there; nothing if one begins with the other.
   std::optional<std::size_t> parts_at(const std::string& prompt) const {
+    if (tokens_.empty()) return std::nullopt;
     const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
     const std::size_t same = in_common(wanted);
     if (same == std::min(wanted.size(), tokens_.size())) return std::nullopt;
