@@ -83,13 +83,15 @@ ContextRequest request_of(const std::string& method, const ExtensionFlags& flags
   return request;
 }
 
-// Flags that no method takes. Plan files have all numbers of their own.
-void refuse_unused(const ExtensionFlags& flags, const std::vector<ContextRequest>& requests) {
+// Flags that no method takes. Without a method there is only `source`, which has all numbers of its
+// own.
+void refuse_unused(const ExtensionFlags& flags, const std::vector<ContextRequest>& requests,
+                   const char* source) {
   const auto check = [&](const char* name, bool given, const auto& taken) {
     if (!given || std::any_of(requests.begin(), requests.end(), taken)) return;
     if (requests.empty()) {
-      refuse(cat(name, " does not change a plan file, which has its own numbers"),
-             cat("leave it out, or make the plan again with ", name));
+      refuse(cat(name, " does not change ", source, ", which has its own numbers"),
+             cat("leave it out, or make a plan with --method and ", name));
     }
     refuse(cat("none of these methods uses ", name), cat("leave out ", name));
   };
@@ -255,6 +257,10 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
       ->take_all();
 }
 
+void refuse_without_method(const ExtensionFlags& flags, const char* source) {
+  refuse_unused(flags, {}, source);
+}
+
 void check_reach(const ExtensionFlags& flags) {
   if (flags.ctx.empty()) return;
   for (const std::string& method : flags.methods) {
@@ -283,12 +289,12 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
       const bool alone = flags.methods.size() == 1;
       requests.push_back(request_of(name, flags, parameters, *geometry, alone));
     }
-    refuse_unused(flags, requests);
+    refuse_unused(flags, requests, "");
     for (const ContextRequest& request : requests) {
       out.push_back(make_candidate(request, *geometry));
     }
   } else if (!flags.plan_files.empty()) {
-    refuse_unused(flags, {});
+    refuse_without_method(flags, "a plan file");
   }
   for (const std::string& file : flags.plan_files) out.push_back({file, read_plan_file(file)});
   return out;

@@ -72,6 +72,10 @@ void check_reach(const ExtensionFlags& flags);
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry);
 
+// Throws Error (usage) for flags that change the plan of a method, where there is only `source`: a
+// plan file or --from.
+void refuse_without_method(const ExtensionFlags& flags, const char* source);
+
 // --ctx; without it how many tokens the plan or ladder was made for. Headroom is extra scale, not
 // extra length.
 std::int64_t length_asked_for(const ExtensionFlags& flags, const PlanOrLadder& content);

@@ -204,22 +204,20 @@ void print_tables(const std::vector<Candidate>& candidates) {
                        {});
 }
 
-// Without a method nothing reads these.
-void refuse_unread(const CLI::App& verb, const PlanFlags& flags) {
-  if (!flags.extension.methods.empty()) return;
-  if (flags.from.empty() && flags.extension.plan_files.empty()) return;
+// Without a method nothing reads them.
+void refuse_unread(const PlanFlags& flags) {
+  const ExtensionFlags& e = flags.extension;
+  if (!e.methods.empty() || (flags.from.empty() && e.plan_files.empty())) return;
   const char* source = flags.from.empty() ? "a plan file" : "the plan of --from";
-  for (const char* flag : {"--ctx", "--scale", "--beta-fast", "--beta-slow", "--low", "--high",
-                           "--power", "--attn-coef", "--factors", "--lambdas", "--rung-step",
-                           "--headroom", "--near", "--near-step"}) {
-    if (verb.count(flag) == 0) continue;
-    throw Error(ErrorKind::usage,
-                cat(flag, " does not change ", source, ", which has its own numbers"),
-                cat("leave it out, or make a plan with --method and ", flag));
-  }
+  refuse_without_method(e, source);
+  if (e.ctx.empty()) return;
+  throw Error(ErrorKind::usage,
+              cat("--ctx does not change ", source, ", which has its own numbers"),
+              "leave it out, or make a plan with --method and --ctx");
 }
 
 void run_plan(const PlanFlags& flags) {
+  refuse_unread(flags);
   check_reach(flags.extension);
   std::optional<Geometry> geometry;
   if (given(flags.subject)) geometry = resolve(flags.subject).geometry;
@@ -289,10 +287,7 @@ void add_plan(CLI::App& app) {
       "  mrrope plan --from llama-3.1-8b.gguf\n"
       "  mrrope plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method pro "
       "--scale 16");
-  verb->callback([flags, verb] {
-    refuse_unread(*verb, *flags);
-    run_plan(*flags);
-  });
+  verb->callback([flags] { run_plan(*flags); });
 }
 
 }  // namespace mrrope::cli
