@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/app.h"
 
+#include <unistd.h>
+
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -148,6 +153,34 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   return make(e.what(), "");
 }
 
+std::map<int, std::string> last_words;  // by signal
+
+// A crash says which signal it was and, if it was an instruction that the processor does not have, what to type.
+void explain_crashes() {
+  const std::map<int, const char*> names = {{SIGILL, "SIGILL"},
+                                            {SIGSEGV, "SIGSEGV"},
+                                            {SIGBUS, "SIGBUS"},
+                                            {SIGFPE, "SIGFPE"},
+                                            {SIGABRT, "SIGABRT"}};
+  for (const auto& [signal, name] : names) {
+    struct sigaction current {};
+    sigaction(signal, nullptr, &current);
+    if (current.sa_handler != SIG_DFL) continue;  // a sanitizer says more
+    last_words[signal] = cat("mrrope: ended by signal ", signal, " (", name, ")\n");
+    std::signal(signal, [](int crash) {
+      const std::string& words = last_words.find(crash)->second;
+      [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
+      std::signal(crash, SIG_DFL);
+      std::raise(crash);
+    });
+  }
+  const char* command = std::getenv("MRROPE_COMMAND");  // ./run sets it
+  if (command && *command && !std::strstr(command, " --")) {
+    last_words[SIGILL] += cat("  To build without the newest instructions of this processor: ",
+                              command, " --portable", as_typed.substr(std::strlen("mrrope")), "\n");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> verb_names(const CLI::App& app) {
@@ -172,8 +205,15 @@ const std::string& command_line() { return as_typed; }
 void catch_interrupts() {
   for (const int stop : {SIGINT, SIGTERM}) {
     std::signal(stop, [](int signal) {
-      request_interrupt();
-      std::signal(signal, SIG_DFL);
+      static std::chrono::steady_clock::time_point asked;
+      const auto now = std::chrono::steady_clock::now();
+      if (!interrupt_requested()) {
+        asked = now;
+        request_interrupt();
+      } else if (now - asked > std::chrono::milliseconds(200)) {
+        std::signal(signal, SIG_DFL);
+        std::raise(signal);
+      }
     });
   }
 }
@@ -187,6 +227,7 @@ int run(int argc, char** argv) {
     as_typed += cat(" ", shell_word(argv[i]));
     arguments.push_back(usual_name(argv[i]));
   }
+  explain_crashes();
 
   CLI::App app("Longer context for RoPE language models, without training.", "mrrope");
   app.set_version_flag("--version", cat("mrrope ", version()));
