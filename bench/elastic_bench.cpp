@@ -58,7 +58,7 @@ std::vector<Row> rows(const Geometry& geometry, std::int64_t tokens, double step
   const std::int64_t part = std::max<std::int64_t>(1, geometry.train_length / 32);
   request.near = NearPart{part, part};
   out.push_back({cat("far:pi, w ", request.near->step), make_ladder(geometry, request)});
-  request.near = default_near(geometry.train_length);
+  request.near = far_defaults(geometry.train_length, 16 * geometry.train_length).near;
   out.push_back({cat("far:pi, w ", request.near->step), make_ladder(geometry, request)});
   request.extension.method = "pro";
   for (const int parts : {8, 4, 2}) {

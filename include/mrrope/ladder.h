@@ -94,13 +94,19 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request);
 // Throws Error (usage) below 1.
 void check_headroom(double headroom);
 
-// The headroom of ladders with a near part where none is given: of 1.25, 1.6 and 2 it found the
-// most needles on MrRoPE Tiny, for 0.6 % in perplexity.
-inline constexpr double kFarHeadroom = 1.6;
 // Each place of the border is a rung with a plan of its own.
 inline constexpr std::int64_t kMostBorders = 4096;
-// W and w where none are given: a quarter of the window each.
-NearPart default_near(std::int64_t window);
+
+// Up to so many windows far:NAME has a short near part, no headroom and one rung.
+inline constexpr double kFewWindows = 4;
+// Its headroom beyond: of 1.25, 1.6 and 2 it found the most needles on MrRoPE Tiny, for 0.6 % in
+// perplexity.
+inline constexpr double kFarHeadroom = 1.6;
+// The near part, headroom and rung step of far:NAME where none are given, for this window and
+// length. docs/defaults.md has the evidence.
+LadderRequest far_defaults(std::int64_t window, std::int64_t longest);
+// The rung step that reaches so many windows in one rung.
+double one_rung(double windows);
 
 // One rung that holds up to `longest` tokens.
 Ladder make_ladder(const Plan& plan, std::int64_t longest);

@@ -162,7 +162,7 @@ class Ladder:
         >>> import mrrope
         >>> far = mrrope.ladder(mrrope.Geometry(128, 10000, 4096), "far:pi", ctx="16k")
         >>> far.near, far.border_at(4096), far.border_at(4097), far.border_at(16384)
-        ({'length': 1024, 'step': 1024}, 0, 3072, 15360)
+        ({'length': 256, 'step': 256}, 0, 3840, 16128)
         """
         return self.place_at(length).border
 
@@ -209,7 +209,7 @@ def tokens(length: Length | None, what: str = "ctx") -> int | None:
     if isinstance(length, str) and length:
         unit = units.get(length[-1].lower(), 1)
         digits = length[:-1] if unit > 1 else length
-        if digits.isascii() and digits.isdigit():
+        if digits.isascii() and digits.isdigit() and len(digits) < 20:
             return int(digits) * unit
     raise Error(f"{what} {length!r} is not a length",
                 'write tokens as 4096, or "128k" for 131072, or "1m"')

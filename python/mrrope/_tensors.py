@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 from ._library import Batch, Error, Handle, Heads, Strides, check, library
@@ -43,21 +44,20 @@ class View:
         try:
             device, number = map(int, array.__dlpack_device__())
             self.gpu = number if device in _CUDA else None  # of several, which
-            if device in _CPU:
-                self._capsule = array.__dlpack__()
-            elif self.gpu is not None and hasattr(library, "mrrope_cuda_rotate_and_wait"):
-                self._capsule = array.__dlpack__(stream=_CUDA_DEFAULT_STREAM)
-            else:
-                self._capsule = None
+            held = None
+            if device in _CPU or (self.gpu is not None
+                                  and hasattr(library, "mrrope_cuda_rotate_and_wait")):
+                stream = {} if self.gpu is None else {"stream": _CUDA_DEFAULT_STREAM}
+                self._capsule = array.__dlpack__(**stream)
+                held = _DLTensor.from_address(_capsule_pointer(self._capsule, b"dltensor"))
         except Exception as reason:  # each library has its own, numpy's for read-only arrays
             raise Error(f"{what} cannot be shared: {reason}", "give a writable array") from None
-        if self._capsule is None:
+        if held is None:
             raise Error(f"{what} is in the memory of a GPU, and this library of mrrope has no CUDA"
                         if self.gpu is not None else
                         f"{what} is not in the memory of the CPU (DLPack device {device})",
                         "move it with .cpu(), or build mrrope where nvcc is: pip install .",
                         "unsupported")
-        held = _DLTensor.from_address(_capsule_pointer(self._capsule, b"dltensor"))
         if (held.device_type, held.device_id) != (device, number):
             raise Error(f"{what} says that it is on DLPack device {device}, and holds memory of "
                         f"{held.device_type}", "give a plain array")
@@ -92,7 +92,12 @@ class _Heads(View):
         at = {axis: i for i, axis in enumerate(axes)}
         size = {axis: self.shape[i] for axis, i in at.items()}
         step = {axis: self.strides[i] for axis, i in at.items()}
-        if size["d"] > 1 and step["d"] != 1:
+        for axis, of in (("h", "heads"), ("d", "elements of a head")):
+            if size[axis] >= 1 << 31:
+                raise Error(f"{what} has {size[axis]} {of}, shape {tuple(self.shape)}",
+                            f'give the order of its axes, e.g. layout="{layout}"')
+        self.empty = 0 in (size.get("b"), size["h"], size["t"])  # then its strides mean nothing
+        if size["d"] > 1 and step["d"] != 1 and not self.empty:
             raise Error(f"the elements of a head of {what} are {step['d']} apart, not contiguous",
                         "give x.contiguous(), or another layout")
         self.sequences, self.count = size.get("b", 1), size["h"]
@@ -121,11 +126,10 @@ class _Positions:
 
     def _convert(self, sequences: int, count: int) -> tuple[Any, int, int]:
         stated = self._stated.tolist() if hasattr(self._stated, "tolist") else self._stated
-        try:
-            given = [item for entry in stated
-                     for item in (entry if isinstance(entry, (list, tuple)) else [entry])]
-        except TypeError:
-            raise Error(f"positions {stated!r} is not a list", "give one position per token") from None
+        if not isinstance(stated, Sequence) or isinstance(stated, (str, bytes, bytearray)):
+            raise Error(f"positions {stated!r} is not a list", "give one position per token")
+        given = [item for entry in stated
+                 for item in (entry if isinstance(entry, (list, tuple)) else [entry])]
         flat = [number for number in map(whole, given) if number is not None]
         if len(flat) != len(given):
             raise Error("positions must be whole numbers from 0 to 2^31 - 1", "give integers")
@@ -176,7 +180,7 @@ def _run(arrays: dict[str, Any], layout: str, positions: _Positions, make_table:
             if getattr(other, name) != getattr(some, name):
                 raise Error(f"{' and '.join(heads)} differ in {name}: {getattr(some, name)} and "
                             f"{getattr(other, name)}", "give arrays of one type and length")
-    if some.sequences == 0 or some.tokens == 0:
+    if all(array.empty for array in heads.values()):
         return
     batch = Batch(some.element, some.head_dim, some.sequences, some.tokens)
     held, first, last = positions.of(some.sequences, some.tokens)

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_release.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 
@@ -29,6 +30,15 @@ class Builder {
   Builder(const std::string& name, const JsonLimits& limits, std::string_view inside,
           const JsonMember* member)
       : name_(name), limits_(limits), inside_(inside), member_(member) {}
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+  ~Builder() {
+    for (Frame& frame : stack_) {
+      release(frame.value);
+      for (auto& member : frame.members) release(member.second);
+    }
+    release(result_);
+  }
 
   bool null() { return value(nullptr); }
   bool boolean(bool v) { return value(v); }
@@ -78,7 +88,10 @@ class Builder {
     std::string key;        // of the current member
     bool streamed = false;  // members are handed over, not kept
     std::unordered_set<std::string> seen{};
+    // Of an ordered object until it is complete: as it grew, it would copy each of them.
+    std::vector<std::pair<std::string, Json>> members{};
   };
+  static_assert(std::is_nothrow_move_constructible_v<Frame>);
 
   bool open(Json container) {
     if (static_cast<int>(stack_.size()) >= limits_.depth) {
@@ -95,12 +108,30 @@ class Builder {
   }
 
   bool close() {
-    Json done = std::move(stack_.back().value);
+    Frame& frame = stack_.back();
+    if constexpr (kOrdered) {
+      if (frame.value.is_object()) {
+        auto& object = frame.value.template get_ref<typename Json::object_t&>();
+        auto& list = static_cast<typename Json::object_t::Container&>(object);
+        list.reserve(frame.members.size());
+        for (auto& [key, v] : frame.members) list.emplace_back(std::move(key), std::move(v));
+      }
+    }
+    Json done = std::move(frame.value);
     stack_.pop_back();
     return value(std::move(done));
   }
 
   bool value(Json v) {
+    try {
+      return add(v);
+    } catch (...) {
+      release(v);
+      throw;
+    }
+  }
+
+  bool add(Json& v) {
     if (++values_ > limits_.values) {
       throw Error(ErrorKind::corrupt, cat(name_, ": more than ", limits_.values, " values"),
                   "the file is damaged or is something else: fetch it again");
@@ -115,9 +146,7 @@ class Builder {
       return true;
     }
     if constexpr (kOrdered) {
-      auto& members = frame.value.template get_ref<typename Json::object_t&>();
-      static_cast<typename Json::object_t::Container&>(members).emplace_back(frame.key,
-                                                                             std::move(v));
+      frame.members.emplace_back(frame.key, std::move(v));
     } else if (frame.streamed) {
       (*member_)(frame.key, std::move(v));
     } else {

@@ -64,7 +64,10 @@ std::string cat(const Parts&... parts) {
 
 // 42 s, 3 min 05 s, 2 h 07 min.
 inline std::string duration_text(double seconds) {
-  if (!(seconds < 1e9)) return "unknown";
+  constexpr double kYear = 365.25 * 24 * 3600;
+  if (!std::isfinite(seconds)) return "unknown";
+  if (seconds >= 1000 * kYear) return "over 1000 years";
+  if (seconds >= kYear) return cat(significant(seconds / kYear, 2), " years");
   const auto two = [](std::int64_t value) { return cat(value < 10 ? "0" : "", value); };
   const auto s = std::int64_t(std::ceil(seconds));
   if (s < 60) return cat(s, " s");

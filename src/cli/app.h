@@ -20,7 +20,8 @@ void write_output(const std::string& path, const std::string& content);
 const std::string& command_line();
 
 // From here on the first Ctrl-C or SIGTERM asks for a stop (base/interrupt.h), the second one ends
-// the process.
+// the process. One that comes at once is the first again: sent to a process group, and passed on by
+// ./run.
 void catch_interrupts();
 
 // The folder with models/ and data/: MRROPE_HOME if set, else share/mrrope of the installation or

@@ -80,7 +80,10 @@ Values values_of(const CLI::Option& o) {
 // The ladders of these methods (not all have one with a near part), and auto.
 std::vector<std::string> ladders_of(const std::vector<std::string>& names) {
   std::vector<std::string> out;
-  for (const std::string& name : names) out.push_back(join_method_name(name, Growth::elastic));
+  for (const std::string& name : names) {
+    if (method_row(name).reach == Reach::unchanged) continue;
+    out.push_back(join_method_name(name, Growth::elastic));
+  }
   for (const std::string& name : names) {
     if (has_far_form(name)) out.push_back(join_method_name(name, Growth::far));
   }
@@ -193,7 +196,11 @@ std::string bash_cases(const CLI::App& app, const std::string& path) {
                                   cat("words ", joined(values.words, " ")),
                                   cat("list ", joined(values.words, " "))};
     if (values.kind == Values::Kind::none) continue;
-    takes += cat("        ", joined(names, "|"), ") takes='", action[int(values.kind)], "' ;;\n");
+    takes += cat("        ", joined(names, "|"), ") takes='", action[int(values.kind)]);
+    if (values.kind == Values::Kind::methods) {
+      takes += cat(" + ", joined(ladders_of(values.words), " "));
+    }
+    takes += "' ;;\n";
   }
   std::string out =
       cat("    '", path, "') words='", joined(words, " "), "'", leaf ? " files=yes" : "", "\n");
@@ -220,9 +227,9 @@ std::string bash_paths(const CLI::App& app, const std::string& path) {
 std::string bash(const CLI::App& app) {
   return cat(R"(# bash completion for mrrope
 _mrrope() {
-  local word="${COMP_WORDS[COMP_CWORD]}" at=$((COMP_CWORD - 1)) path= words= files= takes= i
+  local word="${COMP_WORDS[COMP_CWORD]}" at=$((COMP_CWORD - 1)) path= words= files= takes= grows= i
   if [[ "$word" == [:=] ]]; then word=; else [[ "${COMP_WORDS[at]}" == [:=] ]] && ((at--)); fi
-  [[ "${COMP_WORDS[at]}" == @(elastic|far) ]] && ((at--))
+  [[ "${COMP_WORDS[at]}" == @(elastic|far) ]] && { ((at--)); grows=yes; }
   local flag="${COMP_WORDS[at]}"
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${path:+$path }${COMP_WORDS[i]}" in
@@ -239,9 +246,11 @@ _mrrope() {
     folders) COMPREPLY=($(compgen -d -- "$word")) ;;
     words*) COMPREPLY=($(compgen -W "${takes#words }" -- "$word")) ;;
     list*)
-      local before=
+      local before= list="${takes#list }"
+      [[ -n "$grows" ]] && list="${list%% + *}"
+      list="${list/ + / }"
       [[ "$word" == *,* ]] && before="${word%,*},"
-      COMPREPLY=($(compgen -P "$before" -W "${takes#list }" -- "${word##*,}")) ;;
+      COMPREPLY=($(compgen -P "$before" -W "$list" -- "${word##*,}")) ;;
     *)
       if [[ "$word" == -* || -z "$files" ]]; then
         COMPREPLY=($(compgen -W "$words" -- "$word"))

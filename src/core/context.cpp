@@ -39,19 +39,16 @@ std::int64_t longest_of(const ContextRequest& request, const std::string& name, 
 Ladder growing(const Geometry& geometry, const ContextRequest& request, Extension extension,
                const MethodName& parts, const std::string& name, Spelling spelling) {
   LadderRequest ladder;
-  ladder.extension = std::move(extension);
-  ladder.rung_step = request.rung_step.value_or(ladder.rung_step);
-  ladder.headroom = request.headroom.value_or(parts.has_near_part() ? kFarHeadroom : 1);
   ladder.longest = longest_of(request, name, geometry.train_length, spelling);
   if (parts.has_near_part()) {
-    ladder.near = default_near(geometry.train_length);
-    // So far that the border would move too often, it moves by more at a time.
-    ladder.near->step = std::clamp(ladder.longest / kMostBorders + 1, ladder.near->step,
-                                   std::max(ladder.near->step, geometry.train_length / 2));
+    ladder = far_defaults(geometry.train_length, ladder.longest);
     ladder.near->floors = parts.growth == Growth::self_extend;
     ladder.near->length = request.near.value_or(ladder.near->length);
     ladder.near->step = request.near_step.value_or(ladder.near->step);
   }
+  ladder.extension = std::move(extension);
+  ladder.rung_step = request.rung_step.value_or(ladder.rung_step);
+  ladder.headroom = request.headroom.value_or(ladder.headroom);
   return make_ladder(geometry, ladder);
 }
 
@@ -61,9 +58,6 @@ double times_the_window(const Geometry& geometry, const ContextRequest& request)
   return request.scale.value_or(0);
 }
 
-// The step of a ladder that reaches so many windows in one rung.
-double one_rung(double times) { return std::max(2.0, times); }
-
 }  // namespace
 
 bool is_auto(std::string_view method) { return lower_case(method) == kAuto; }
@@ -71,22 +65,20 @@ bool is_auto(std::string_view method) { return lower_case(method) == kAuto; }
 ContextRequest resolve_auto(const Geometry& geometry, ContextRequest request) {
   if (!is_auto(request.method)) return request;
   const double times = times_the_window(geometry, request);
-  if (times > 0 && times <= 1) {
-    request.method = "none";
-    return request;
-  }
-  request.method = "far:pi";
-  if (times > kFewWindows) return request;
-  // Far keys are drawn together as little as the length allows, so that a model can still tell them
-  // apart. 256 tokens near is the least that was measured.
-  const std::int64_t window = geometry.train_length;
-  const std::int64_t near =
-      std::max<std::int64_t>({1, window / 32, std::min<std::int64_t>(256, window / 4)});
-  if (!request.near) request.near = near;
-  if (!request.near_step) request.near_step = near;
-  if (!request.headroom) request.headroom = 1;
-  if (!request.rung_step) request.rung_step = one_rung(times);
+  request.method = times > 0 && times <= 1 ? "none" : "far:pi";
   return request;
+}
+
+std::string static_method(const Geometry& geometry, double scale) {
+  Extension pro;
+  pro.method = "pro";
+  pro.scale = scale;
+  try {
+    make_plan(geometry, pro);
+  } catch (const Error&) {
+    return "ntk";  // no pair makes between 1 and 32 turns, so there is no middle to extend
+  }
+  return pro.method;
 }
 
 ContextRequest in_one_rung(const Geometry& geometry, ContextRequest request) {
@@ -96,22 +88,22 @@ ContextRequest in_one_rung(const Geometry& geometry, ContextRequest request) {
 }
 
 std::string description(const ContextRequest& request) {
-  std::string settings;
-  const auto add = [&](const char* name, const auto& value) {
-    if (value) settings += cat(settings.empty() ? "" : ", ", name, " ", *value);
+  std::string text = full_name(request);
+  const auto add = [&](const char* flag, const auto& value) {
+    if (value) text += cat(" ", flag, "=", *value);
   };
   const Parameters& p = request.parameters;
-  add("beta_fast", p.beta_fast);
-  add("beta_slow", p.beta_slow);
-  add("low", p.low);
-  add("high", p.high);
-  add("power", p.power);
-  add("attn_coef", p.attn_coef);
-  add("headroom", request.headroom);
-  add("rung_step", request.rung_step);
-  add("near", request.near);
-  add("near_step", request.near_step);
-  return settings.empty() ? full_name(request) : cat(full_name(request), " (", settings, ")");
+  add("--beta-fast", p.beta_fast);
+  add("--beta-slow", p.beta_slow);
+  add("--low", p.low);
+  add("--high", p.high);
+  add("--power", p.power);
+  add("--attn-coef", p.attn_coef);
+  add("--headroom", request.headroom);
+  add("--rung-step", request.rung_step);
+  add("--near", request.near);
+  add("--near-step", request.near_step);
+  return text;
 }
 
 std::string full_name(const ContextRequest& request) {

@@ -32,19 +32,20 @@ enum class Spelling { flags, keys };
 inline constexpr std::string_view kAuto = "auto";
 bool is_auto(std::string_view method);
 
-// Up to so many windows `auto` gives far:pi a short near part, no headroom and one rung.
-inline constexpr double kFewWindows = 4;
-
-// The default as a function of the geometry and the length alone: `auto` becomes a method with its
-// settings, as far as the request does not give them. docs/defaults.md has the evidence. Requests
-// for other methods come back unchanged.
+// The default as a function of the geometry and the length alone: inside the window `auto` becomes
+// none, beyond it far:pi. docs/defaults.md has the evidence. Requests for other methods come back
+// unchanged.
 ContextRequest resolve_auto(const Geometry& geometry, ContextRequest request);
+
+// The static method that takes the place of `auto` where a context cannot grow: pro, and ntk for a
+// geometry that pro cannot extend.
+std::string static_method(const Geometry& geometry, double scale);
 
 // elastic:pro with one rung beyond the window, for the whole length: the model as shipped, then
 // static pro.
 ContextRequest in_one_rung(const Geometry& geometry, ContextRequest request);
 
-// "elastic:pro", or "elastic:power (power 0, headroom 1.25)".
+// What to type after --method for this request: "elastic:pro", or "elastic:power --power=0".
 std::string description(const ContextRequest& request);
 
 // The name of the method in lower case, without aliases. Throws Error (usage) if it is unknown.

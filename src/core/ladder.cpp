@@ -31,7 +31,7 @@ std::string far_names() {
 
 void check_near(const NearPart& near, const Geometry& geometry, const LadderRequest& request) {
   const std::int64_t window = geometry.train_length;
-  const NearPart usual = default_near(window);
+  const NearPart usual = *far_defaults(window, request.longest).near;
   const std::string hint =
       window - usual.length - usual.step < 1
           ? "give a static method, e.g. --method pro"
@@ -105,9 +105,25 @@ Plan far_plan(const Geometry& geometry, const LadderRequest& request, std::int64
 
 }  // namespace
 
-NearPart default_near(std::int64_t window) {
-  const std::int64_t quarter = std::max<std::int64_t>(1, window / 4);
-  return {quarter, quarter};
+double one_rung(double windows) { return std::max(2.0, windows); }
+
+LadderRequest far_defaults(std::int64_t window, std::int64_t longest) {
+  const double times = double(longest) / double(window);
+  LadderRequest far;
+  far.longest = longest;
+  std::int64_t near = std::max<std::int64_t>(1, window / 4);
+  if (times <= kFewWindows) {
+    // Far keys are drawn together as little as the length allows, so that a model can still tell
+    // them apart. 256 tokens near is the least that was measured.
+    near = std::max({std::int64_t(1), window / 32, std::min<std::int64_t>(256, window / 4)});
+    far.rung_step = one_rung(times);
+  } else {
+    far.headroom = kFarHeadroom;
+  }
+  far.near = NearPart{near, near};
+  // So far that the border would move too often, it moves by more at a time.
+  far.near->step = std::clamp(longest / kMostBorders + 1, near, std::max(near, window / 2));
+  return far;
 }
 
 void check_headroom(double headroom) {
@@ -137,13 +153,21 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
            "give --ctx, e.g. 128k");
   }
 
+  const Reach reach = method_row(request.extension.method).reach;
+  if (!request.near && reach == Reach::unchanged) {
+    const std::string& name = request.extension.method;
+    refuse(cat(join_method_name(name, Growth::elastic), " is not possible: ", name,
+               " is the same at every length"),
+           "give --method none, or a method that grows, e.g. --method elastic:pro");
+  }
+
   Extension untouched;
   Ladder ladder;
   ladder.extension_ = request.extension;
   ladder.rung_step_ = request.rung_step;
   ladder.headroom_ = request.headroom;
   const std::int64_t window = geometry.train_length;
-  const bool by_length = method_row(request.extension.method).reach == Reach::length;
+  const bool by_length = reach == Reach::length;
   ladder.rungs_.push_back({window, make_plan(geometry, untouched)});
   if (request.near) {
     check_near(*request.near, geometry, request);

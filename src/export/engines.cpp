@@ -48,7 +48,8 @@ std::string export_command(const EngineQuestion& q, const char* to, const std::s
 // ---- llama.cpp --------------------------------------------------------------------------------
 
 // Flags for a plan that llama.cpp supports by name. No flag for the temperature or the length
-// always works: --yarn-attn-factor is not read under YaRN, and servers cap at context_length.
+// always works: --yarn-attn-factor is not read under YaRN, and servers cap at context_length (under
+// YaRN at the original length times the scale).
 std::string llama_flags(const EngineQuestion& q) {
   const Plan& plan = q.plan;
   const Extension& e = plan.extension();

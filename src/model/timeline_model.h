@@ -18,8 +18,6 @@
 #include "mrrope/ladder.h"
 #include "mrrope/model.h"
 
-struct llama_vocab;
-
 namespace mrrope {
 
 // The engine computed NaN logits: a property of the plan and the precision, not a fault of the
@@ -95,6 +93,12 @@ struct ChatTemplate {
   bool add_bos = false;
 };
 
+// The bytes of all tokens, those of control tokens included. Tokens that end a text have none.
+struct TokenTexts {
+  std::vector<std::string> text;  // by token
+  std::vector<Token> sorted;      // by text, without those that have none
+};
+
 // The tokens that a timeline reads next.
 struct Reading {
   Timeline* timeline;
@@ -129,8 +133,8 @@ class TimelineModel : public Tokenizer {
   virtual std::string piece(Token token) const = 0;
   virtual bool ends_text(Token token) const = 0;
 
-  // What libllama's samplers need to apply a grammar; null where the engine is another.
-  virtual const llama_vocab* llama_vocabulary() const { return nullptr; }
+  // What is needed to follow a grammar; null where the engine does not know. From any thread.
+  virtual const TokenTexts* token_texts() const { return nullptr; }
 
   // Every timeline made from now on runs under this ladder. No timeline may exist. Throws Error
   // (unsupported) on a ladder that grows if the model's keys cannot be turned.

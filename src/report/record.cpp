@@ -62,6 +62,7 @@ std::vector<RecordedMethod> methods_of(const ordered_json& run) {
     method.name = text_at(entry, "method");
     method.digest = text_at(entry, "plan");
     method.untouched = entry.contains("untouched") && entry["untouched"] == true;
+    method.grows = entry.contains("numbers") && entry["numbers"].contains("rungs");
     try {
       method.plan = last_plan(plan_or_ladder_from_json(entry.at("numbers")));
     } catch (const std::exception&) {
@@ -86,20 +87,6 @@ void read_facts(RunRecord& record, ordered_json run) {
   record.methods = methods_of(record.run);
 }
 
-// The losses that a sweep compares, from the perplexity run below its folder. Without that run the
-// points have their estimates alone.
-void add_losses(RecordedSweep& sweep, const fs::path& folder) {
-  try {
-    const eval::RecordedRun recorded = eval::read_run(folder);
-    const eval::PerplexityResults ppl = eval::perplexity_results(recorded.run, recorded.units);
-    if (ppl.rows.size() != sweep.points.size() || ppl.lengths != std::vector{sweep.length}) return;
-    for (std::size_t i = 0; i < ppl.rows.size(); ++i) {  // both in the order of the run
-      sweep.points[i].loss = ppl.rows[i].cells.front().loss;
-    }
-  } catch (const Error&) {
-  }
-}
-
 void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) {
   read_facts(record, std::move(recorded.run));
   record.units =
@@ -122,7 +109,6 @@ void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) 
       record.search = search_from_json(results);
     } else if (record.task == "sweep") {
       record.sweep = sweep_from_json(results);
-      add_losses(*record.sweep, fs::path(record.folder) / "ppl");
     } else {
       record.rows = rows_of(results);
     }

@@ -31,6 +31,7 @@ struct RecordedMethod {
   std::string digest;
   bool untouched = false;
   std::optional<Plan> plan;  // of a ladder its last rung; absent where the numbers make no plan
+  bool grows = false;        // untouched inside the window
 };
 
 // The search of mrrope tune, as search_part.h reads it.
@@ -73,22 +74,10 @@ struct RecordedSweep {
     int low = 0, high = 0;
     std::string beta_fast, beta_slow;  // intervals, as text
     eval::Estimate perplexity;
-    std::vector<double> loss{};  // per document, if the journal below the folder has it
   };
   std::int64_t length = 0;
   std::size_t documents = 0;
   std::vector<Point> points;
-};
-
-// What mrrope theory attention --json says of each plan.
-struct RecordedAttention {
-  struct Line {
-    std::string method;
-    double falls_until = 0;  // distance
-    double ks = 0;           // from the original's scores inside the window
-  };
-  std::vector<Line> lines;
-  std::size_t past = 0;  // scores past the window behind each ks
 };
 
 struct RunRecord {
@@ -112,7 +101,6 @@ struct RunRecord {
   std::optional<eval::NeedleResults> needle;
   std::optional<RecordedSearch> search;
   std::optional<RecordedSweep> sweep;
-  std::optional<RecordedAttention> attention;  // not of a folder: claims.h reads it
   std::vector<eval::RecordedAnswer> answers;
   std::vector<std::string> notes;
 };

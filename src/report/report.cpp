@@ -354,11 +354,11 @@ std::string report_page(const std::vector<RunRecord>& records) {
   const std::vector<DataTable> printed = compared_with_paper(records);
   if (!printed.empty()) {
     body +=
-        "<h2>Compared with the paper</h2>\n<p>The same model in the MrRoPE paper. Numbers of yours "
-        "are comparable if window, scale, length, tasks and number of samples are those of the "
-        "paper; otherwise the last column says what differs. Different texts, prompts and "
-        "precision give different numbers all the same, so compare the order of the methods, not "
-        "the values.</p>\n";
+        "<h2>Compared with the paper</h2>\n<p>The numbers that the MrRoPE paper prints for this "
+        "model, with yours beside them. The last column names every difference of setting that a "
+        "run "
+        "records, the caption what neither the paper nor a run says. Different texts and prompts "
+        "give different numbers, so compare the order of the methods, not the values.</p>\n";
     for (const DataTable& t : printed) body += table_html(t);
   }
   body += cat("<h2>Speed and memory</h2>\n", to_html(cost_table(records)),

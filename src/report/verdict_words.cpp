@@ -195,15 +195,6 @@ std::string reason_of(const eval::PerplexityResults& r) {
   return r.stride > 0 ? "sliding windows have no bands to judge" : "nothing was measured";
 }
 
-// Scores are fractions or percentages; the largest one tells which.
-double largest_score(const RunRecord& record, const std::string& metric) {
-  double largest = 0;
-  for (const ResultRow& row : record.rows) {
-    if (row.metric == metric && row.estimate.value > largest) largest = row.estimate.value;
-  }
-  return largest;
-}
-
 // Tasks that the untouched model fails inside its own window: they cannot show what an extension
 // is worth.
 std::vector<std::string> failed_inside_window(const std::vector<RunRecord>& records,
@@ -213,13 +204,12 @@ std::vector<std::string> failed_inside_window(const std::vector<RunRecord>& reco
     if (record.model_digest != model_digest || record.perplexity || record.search) continue;
     std::map<std::string, double> best;  // by task
     for (const ResultRow& row : record.rows) {
-      const bool untouched =
-          std::any_of(record.methods.begin(), record.methods.end(),
-                      [&](const auto& m) { return m.untouched && m.name == row.method; });
+      const bool untouched = std::any_of(
+          record.methods.begin(), record.methods.end(),
+          [&](const auto& m) { return (m.untouched || m.grows) && m.name == row.method; });
       if (!untouched || row.depth || row.length > record.window || row.estimate.n == 0) continue;
-      const double whole = largest_score(record, row.metric) > 1 ? 100 : 1;
       double& value = best.emplace(row.task, 0).first->second;
-      value = std::max(value, row.estimate.value / whole);
+      value = std::max(value, row.estimate.value);
     }
     for (const auto& [task, value] : best) {
       if (value >= kFailed) continue;
@@ -255,8 +245,13 @@ void add_next_steps(VerdictWords& words, const Best& best, const eval::Verdict& 
 VerdictWords words_without_best(VerdictWords words, const RunRecord& first,
                                 const std::string& so_far) {
   const eval::PerplexityResults& r = *first.perplexity;
-  const bool judged = std::any_of(r.verdicts.begin(), r.verdicts.end(),
-                                  [](const eval::Verdict& v) { return v.judged; });
+  bool judged = false;  // an extension, or the untouched model where nothing else was asked for
+  bool extended = false;
+  for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
+    if (r.rows[i].untouched && extended) continue;
+    if (!r.rows[i].untouched && !std::exchange(extended, true)) judged = false;
+    judged |= r.verdicts[i].judged;
+  }
   const std::string model = model_argument(first);
   if (!judged) {
     words.headline = so_far + "no verdict.";

@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "base/json_release.h"
 #include "base/net.h"
 #include "base/text.h"
 #include "mrrope/error.h"
@@ -19,6 +20,7 @@
 #include "serve/http/access.h"
 #include "serve/http/body.h"
 #include "serve/http/http_server.h"
+#include "serve/memory_reserve.h"
 #include "serve/page/page.h"
 
 namespace mrrope::serve {
@@ -35,15 +37,29 @@ constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-void reply(httplib::Response& response, const ordered_json& body, int status = 200) {
+void reply(httplib::Response& response, ordered_json body, int status = 200) {
+  const Releaser end{body};
   response.status = status;
   response.set_content(to_text(body), "application/json");
 }
 
+bool is_ollama(const httplib::Request& request) { return request.path.rfind("/api/", 0) == 0; }
+
 // In OpenAI's shape; ollama's errors are only a message.
 void refuse(const httplib::Request& from, httplib::Response& response, const ApiError& error) {
-  const bool ollama = from.path.rfind("/api/", 0) == 0;
-  reply(response, ollama ? ordered_json{{"error", error.what()}} : error_json(error), error.status);
+  if (error.status == 429 || error.status == 503) response.set_header("Retry-After", "1");
+  reply(response, is_ollama(from) ? ordered_json{{"error", error.what()}} : error_json(error),
+        error.status);
+}
+
+// Without a JSON value: each needs memory.
+void refuse_for_memory(const httplib::Request& from, httplib::Response& response) {
+  response.status = 503;
+  response.set_header("Retry-After", "1");
+  response.set_content(is_ollama(from) ? R"({"error":"out of memory: try again later"})"
+                                       : R"({"error":{"message":"out of memory: try again later",)"
+                                         R"("type":"server_error","param":null,"code":"busy"}})",
+                       "application/json");
 }
 
 // Every failure becomes an error for the client.
@@ -54,7 +70,12 @@ void guarded(const httplib::Request& from, httplib::Response& response, const Ac
   } catch (const ApiError& error) {
     refuse(from, response, error);
   } catch (const Error& error) {
-    refuse(from, response, ApiError(error.kind() == ErrorKind::usage ? 400 : 500, error.what()));
+    const int status = error.kind() == ErrorKind::usage           ? 400
+                       : error.kind() == ErrorKind::out_of_memory ? 503
+                                                                  : 500;
+    refuse(from, response, ApiError(status, error.what()));
+  } catch (const std::bad_alloc&) {
+    refuse_for_memory(from, response);
   } catch (const std::exception& error) {
     refuse(from, response, ApiError(500, error.what()));
   }
@@ -66,9 +87,9 @@ struct ApiServer::State {
   const Service service;
   Scheduler scheduler;
   BodyBudget bodies;
-  HttpServer http;
-  AccessRules access;
-  int port = 0;
+  const Listener listener;
+  HttpServer& http;
+  const AccessRules access;
   const Clock::time_point started = Clock::now();
   std::atomic<int> streams = 0;  // being sent
   std::string routes;            // for those who ask for others
@@ -77,11 +98,14 @@ struct ApiServer::State {
   std::map<int, std::uint64_t> responses;
   std::mt19937_64 random{std::random_device{}()};
 
-  State(TimelineModel& m, const Ladder& l, engine::ChatRenderer& r, const ServerSettings& s)
+  State(TimelineModel& m, const Ladder& l, engine::ChatRenderer& r, const ServerSettings& s,
+        Listener bound)
       : service(make_service(m, l, r, s)),
         scheduler(m, l, limits(service)),
         bodies(std::max(kBodies, 2 * service.limits.bytes)),
-        http(static_cast<std::size_t>(s.parallel + s.queue + kSpareConnections)) {}
+        listener(std::move(bound)),
+        http(*listener.http),
+        access{is_loopback_host(http.bound_address()), s.key, s.cors} {}
 
   static SchedulerLimits limits(const Service& service) {
     const ServerSettings& s = service.settings;
@@ -305,8 +329,9 @@ struct ApiServer::State {
     get("/api/version", [](httplib::Response& r) { reply(r, ollama_version_reply()); });
     add_answers();
     post("/apply-template",
-         [this](const httplib::Request&, const Body& body, httplib::Response& r) {
-           reply(r, apply_template_reply(service, body.text));
+         [this](const httplib::Request& from, const Body& body, httplib::Response& r) {
+           reply(r, apply_template_reply(service, body.text,
+                                         [&] { return HttpServer::client_is_gone(from); }));
          });
     post("/api/show", [this](const httplib::Request&, const Body& body, httplib::Response& r) {
       reply(r, ollama_show_reply(service, body.text));
@@ -349,42 +374,42 @@ struct ApiServer::State {
       const std::lock_guard lock(mutex);
       ++responses[response.status];
     });
-    // A port that another server uses is not shared with it.
-    http.set_socket_options(
-        [](socket_t socket) { httplib::set_socket_opt(socket, SOL_SOCKET, SO_REUSEADDR, 1); });
-  }
-
-  void bind() {
-    const ServerSettings& s = service.settings;
-    if (s.port == 0) {
-      port = http.bind_to_any_port(s.host);
-    } else if (http.bind_to_port(s.host, s.port)) {
-      port = s.port;
-    }
-    if (port <= 0) {
-      throw Error(ErrorKind::failed, cat("cannot listen on ", s.host, " port ", s.port),
-                  "the port may be in use: give another --port (0 for any free one) or --host");
-    }
-    access = {is_loopback_host(http.bound_address()), s.key, s.cors};
   }
 };
 
+Listener listen_on(const ServerSettings& s) {
+  Listener listener{std::make_shared<HttpServer>(
+      static_cast<std::size_t>(s.parallel + s.queue + kSpareConnections))};
+  HttpServer& http = *listener.http;
+  // A port that another server uses is not shared with it.
+  http.set_socket_options(
+      [](socket_t socket) { httplib::set_socket_opt(socket, SOL_SOCKET, SO_REUSEADDR, 1); });
+  if (s.port == 0) {
+    listener.port = http.bind_to_any_port(s.host);
+  } else if (http.bind_to_port(s.host, s.port)) {
+    listener.port = s.port;
+  }
+  if (listener.port > 0) return listener;
+  throw Error(ErrorKind::failed, cat("cannot listen on ", s.host, " port ", s.port),
+              "the port may be in use: give another --port (0 for any free one) or --host");
+}
+
 ApiServer::ApiServer(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
-                     const ServerSettings& settings)
-    : state_(std::make_unique<State>(model, ladder, renderer, settings)) {
+                     const ServerSettings& settings, Listener listener)
+    : state_(std::make_unique<State>(model, ladder, renderer, settings, std::move(listener))) {
   state_->configure();
   state_->add_routes();
-  state_->bind();
 }
 
 ApiServer::~ApiServer() = default;
 
-int ApiServer::port() const { return state_->port; }
+int ApiServer::port() const { return state_->listener.port; }
 bool ApiServer::loopback() const { return state_->access.loopback; }
 const std::string& ApiServer::chat_trouble() const { return state_->service.chat_trouble; }
 
 void ApiServer::run(const std::function<bool()>& enough) {
   State& s = *state_;
+  install_memory_reserve();
   std::thread listener([&] { s.http.listen_after_bind(); });
   std::thread watch([&] {
     while (!enough()) std::this_thread::sleep_for(kPause);

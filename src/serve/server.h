@@ -13,12 +13,23 @@
 
 namespace mrrope::serve {
 
+class HttpServer;
+
+// A port that is bound. Clients wait there until ApiServer::run().
+struct Listener {
+  std::shared_ptr<HttpServer> http;
+  int port = 0;
+};
+// Binds host and port of these settings, which can be long before a model is loaded. Throws Error
+// (failed).
+Listener listen_on(const ServerSettings& settings);
+
 class ApiServer {
  public:
   // The model is under the ladder, has room for `parallel` timelines of `context` tokens and is not
-  // used by anything else. Binds the port. Throws Error (failed).
+  // used by anything else. The listener is that of the same settings.
   ApiServer(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
-            const ServerSettings& settings);
+            const ServerSettings& settings, Listener listener);
   ~ApiServer();
 
   int port() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of the paper: each builder turns plans (or recorded runs) into text, charts, tables
+// The figures of the paper: each builder turns plans into text, charts, tables
 // and JSON. Nothing here reads flags, opens a model or prints.
 #pragma once
 
@@ -104,7 +104,7 @@ TheoryFigure attention_run_figure(const Geometry& geometry, const std::vector<Na
                                   const std::vector<RotatedPair>& inside,
                                   const AttentionRequest& request);
 
-// The claims of the paper, checked one by one; `runs` may have measured some.
-TheoryFigure claims_figure(const std::vector<report::RunRecord>& runs);
+// The claims of the paper with our verdicts, from data/paper.json.
+TheoryFigure claims_figure();
 
 }  // namespace mrrope::theory

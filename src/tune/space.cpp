@@ -17,14 +17,12 @@ namespace {
 
 struct Published {
   std::vector<const char*> methods;
-  std::vector<double> headrooms;  // the usual one has no mark in names
-  double usual;
+  std::vector<double> headrooms;
 };
 
 Published published_of(Growth growth) {
-  if (growth == Growth::far)
-    return {{"pi", "yarn", "uni", "pro"}, {1.25, kFarHeadroom}, kFarHeadroom};
-  return {{"yarn", "yarn-rotations", "uni", "pro"}, {1, 1.25}, 1};
+  if (growth == Growth::far) return {{"pi", "yarn", "uni", "pro"}, {1.25, kFarHeadroom}};
+  return {{"yarn", "yarn-rotations", "uni", "pro"}, {1, 1.25}};
 }
 
 [[noreturn]] void refuse(const std::string& message, const std::string& hint) {
@@ -80,8 +78,7 @@ Point point_of(const Space& space, const Proposal& c) {
 
 // What is used where no method is named.
 Proposal the_default(const Space& space) {
-  const ContextRequest request =
-      resolve_auto(space.geometry, {.method = std::string(kAuto), .ctx = space.ctx});
+  const ContextRequest request{.method = std::string(kAuto), .ctx = space.ctx};
   Proposal c;
   c.name = kAuto;
   c.origin = "published";
@@ -93,10 +90,6 @@ Proposal the_default(const Space& space) {
   finish(space, c);
   return c;
 }
-
-// Far keys are scaled by how short the near part is, so the other methods start with that of the
-// default.
-std::optional<NearPart> usual_near(const Space& space) { return the_default(space).near; }
 
 }  // namespace
 
@@ -174,10 +167,10 @@ Proposal proposal_at(const Space& space, Point point, const std::string& origin)
   c.headroom = rounded(point[kHeadroom]);
   if (space.growth != Growth::none) c.rung_step = rounded(point[kRungStep]);
   if (space.growth == Growth::far) {
-    c.near = default_near(space.geometry.train_length);
-    c.near->length =
-        std::max<std::int64_t>(1, std::llround(point[kNear] * double(space.geometry.train_length)));
-    c.near->step = std::min(c.near->step, c.near->length);
+    const std::int64_t window = space.geometry.train_length;
+    const std::int64_t near =
+        std::max<std::int64_t>(1, std::llround(point[kNear] * double(window)));
+    c.near = NearPart{near, std::min(near, std::max<std::int64_t>(1, window / 4))};
   }
   finish(space, c);
   c.point = std::move(point);
@@ -197,15 +190,16 @@ std::vector<Proposal> published(const Space& space) {
   std::vector<Proposal> out;
   const Published rows = published_of(space.growth);
   const bool far = space.growth == Growth::far;
-  const std::optional<NearPart> near = far ? usual_near(space) : std::nullopt;
-  const bool named = near && *near != default_near(space.geometry.train_length);
+  // "far:pi x1.25" is what --method far:pi --headroom 1.25 gives.
+  Proposal usual;
+  if (far) usual = the_default(space);
   for (const char* method : rows.methods) {
     for (const double headroom : rows.headrooms) {
       Proposal c;
       c.name = join_method_name(method, space.growth);
-      if (headroom != rows.usual) c.name += cat(" x", headroom);
-      if (named) c.name += cat(" near ", near->length);
-      c.near = near;
+      if (headroom != usual.headroom) c.name += cat(" x", headroom);
+      c.near = usual.near;
+      c.rung_step = usual.rung_step;
       c.origin = "published";
       c.extension.method = method;
       c.headroom = headroom;
@@ -220,9 +214,8 @@ std::vector<Proposal> published(const Space& space) {
     }
   }
   if (far) {
-    Proposal c = the_default(space);
-    const auto same = [&](const Proposal& p) { return p.numbers == c.numbers; };
-    if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(c));
+    const auto same = [&](const Proposal& p) { return p.numbers == usual.numbers; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(usual));
   }
   return out;
 }
@@ -251,8 +244,10 @@ Proposal from_plan(const Space& space, const PlanOrLadder& given) {
   const bool far = ladder && ladder->near();
   if (space.growth == Growth::far) {
     const bool same = far && g.train_length == space.geometry.train_length;
-    c.near = same ? ladder->near() : usual_near(space);
-    c.headroom = kFarHeadroom;
+    const Proposal usual = the_default(space);
+    c.near = same ? ladder->near() : usual.near;
+    c.headroom = usual.headroom;
+    c.rung_step = usual.rung_step;
   }
   if (far != (space.growth == Growth::far)) {
     // Headroom and temperature of all keys are not those of far keys.

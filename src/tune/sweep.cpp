@@ -173,7 +173,7 @@ SweepResults run_sweep(TimelineModel& model, const SweepRequest& request,
   eval::RunFolder ppl = open(std::filesystem::path(folder) / "ppl");
   sweep.begin(identity_of(model, request, documents));
   eval::PerplexityOptions options;
-  options.lengths = {request.length()};
+  options.lengths = {request.ctx};
   options.kl_positions = 0;
   const eval::PerplexityResults measured =
       run_perplexity(model, rows, documents, options, ppl, progress);
@@ -195,7 +195,7 @@ const SweepPoint* SweepResults::at(const std::string& method, std::optional<int>
 
 ordered_json to_json(const SweepResults& results) {
   ordered_json out = {{"task", "sweep"},
-                      {"length", results.request.length()},
+                      {"length", results.request.ctx},
                       {"headroom", results.request.headroom},
                       {"documents", results.documents},
                       {"points", ordered_json::array()}};
@@ -273,7 +273,7 @@ std::string table_of_one(const SweepResults& results) {
 std::string to_text(const SweepResults& results) {
   const SweepRequest& r = results.request;
   std::string text =
-      cat("Perplexity of the first ", length_text(r.length()), " tokens, ", results.documents,
+      cat("Perplexity of the first ", length_text(r.ctx), " tokens, ", results.documents,
           " documents (window ", length_text(results.window), "):\n");
   if (r.low.empty() || r.high.empty()) return text + table_of_one(results);
   for (const std::string& method : r.methods) text += table_of_both(results, method);

@@ -17,10 +17,8 @@ struct SweepRequest {
   std::vector<std::string> methods;
   // Pairs. Empty: the method's own boundary. At least one of the two is given.
   std::vector<int> low, high;
-  std::int64_t ctx = 0;  // what the plans are made for
+  std::int64_t ctx = 0;  // what the plans are made for, and the tokens read of each document
   double headroom = 1;
-  std::int64_t tokens = 0;  // of every document; 0: ctx
-  std::int64_t length() const noexcept { return tokens > 0 ? tokens : ctx; }
 };
 
 // "5..15" or one number, every `step` pairs. Empty text: no pairs. Throws Error (usage).

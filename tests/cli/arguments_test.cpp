@@ -134,7 +134,7 @@ TEST(Arguments, PresetWithOtherListsStillFindsTheModel) {
         "ruler-qwen --tasks vt,cwe", "needle-llama3 --depths 0,50",
         "sweep-llama3-high --text a.txt --ctx 64k --high 33..34",
         "sweep-qwen-low --text a.txt --ctx 64k --low 19..20", "infinitebench --tasks passkey",
-        "longbench-llama --data a.json --methods yarn,pro"}) {
+        "longbench-llama3 --data a.json --methods yarn,pro"}) {
     const CommandResult r = run_command(std::string("--preset paper/") + preset + " " + kAbsent);
     EXPECT_TRUE(contains(r.err, kCannotOpen)) << preset << "\n" << r.err;
   }

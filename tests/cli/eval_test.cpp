@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real command on the real tiny model.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -86,8 +87,13 @@ TEST_F(EvalCommand, UsesTheBundledTextsByDefaultAndSaysSo) {
 TEST_F(EvalCommand, DryRunPrintsTheCost) {
   const CommandResult r = ppl("--methods none,pro --ctx 512 --dry-run");
   EXPECT_EQ(r.exit_code, 0) << r.err;
-  for (const char* part : {"2 documents x 2 methods", "2048 tokens", "KV cache", "about "}) {
+  for (const char* part :
+       {"2 documents x 2 methods", "2048 tokens", "KV cache", "about ", " tokens/s (timed just now",
+        "fewer --methods, --lengths or --samples"}) {
     EXPECT_TRUE(contains(r.out, part)) << r.out;
+  }
+  for (const char* part : {"loading the model", "timing the model on "}) {
+    EXPECT_TRUE(contains(r.err, part)) << r.err;
   }
   EXPECT_EQ(ppl("--methods pro,pro --ctx 512 --dry-run").exit_code, 2);
   // With a stride each window is read.
@@ -107,6 +113,28 @@ TEST_F(EvalCommand, DryRunPrintsTheCost) {
   EXPECT_EQ(ppl("--method pro --ctx 512 -o " + out).exit_code, 0);
   const CommandResult again = ppl("--method pro --ctx 512 --dry-run -o " + out);
   EXPECT_TRUE(contains(again.err, "the cost is that of a new run")) << again.err;
+}
+
+// What takes its place in generate is what is measured.
+TEST_F(EvalCommand, MeasuresWhatTakesThePlaceOfTheDefault) {
+  const std::string flags = "--lengths 64 --ctx 1500 -ctk q4_0 -fa on --method ";
+  const std::string out = folder_.file("instead");
+  const CommandResult r = ppl(flags + "auto -o " + out);
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "auto: elastic:pro --rung-step=2, unchanged")) << r.err;
+  ASSERT_EQ(ppl(flags + "elastic:pro --rung-step=2 -o " + out + "-typed").exit_code, 0);
+  EXPECT_EQ(json::parse(test::read_file(out + "/run.json"))["methods"][0]["plan"],
+            json::parse(test::read_file(out + "-typed/run.json"))["methods"][0]["plan"]);
+}
+
+// Flags that the help does not offer have names all the same.
+TEST_F(EvalCommand, NamesTheFlagsOfAnEndpoint) {
+  for (const char* flag : {"--parallel 3", "--api chat", "--timeout 5", "--vocab x.gguf"}) {
+    const CommandResult r = ppl(std::string("--ctx 2k ") + flag);
+    EXPECT_EQ(r.exit_code, 2) << r.err;
+    const std::string name(flag, std::string_view(flag).find(' '));
+    EXPECT_TRUE(contains(r.err, name + " is for an endpoint")) << r.err;
+  }
 }
 
 TEST_F(EvalCommand, TheReportNamesThePlanThatWasMeasured) {
@@ -184,6 +212,50 @@ TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {
             0);
 }
 
+TEST_F(EvalCommand, JudgesNothingWithoutData) {
+  write_file(folder_.file("short.txt"), "Twenty-six bytes of text.\n");
+  for (const char* more : {"", " --dry-run"}) {
+    const CommandResult r =
+        run_command("eval ppl " + kModel + " --ctx 2k --methods none,pro -o " +
+                    folder_.file("out") + " --text " + folder_.file("short.txt") + more);
+    EXPECT_EQ(r.exit_code, 2) << r.err;
+    EXPECT_TRUE(contains(r.err, " tokens, and 512 are needed")) << r.err;
+    EXPECT_EQ(r.out, "");
+  }
+  // Enough for the window and no more.
+  write_file(folder_.file("some.txt"), lemmas(0, 20));
+  const CommandResult r =
+      run_command("eval ppl " + kModel + " --lengths 64,8k --methods none,pro" + " -o " +
+                  folder_.file("out2") + " --text " + folder_.file("some.txt"));
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "pro: no verdict, no document was measured to 8k")) << r.out;
+  EXPECT_TRUE(contains(read_file(folder_.file("out2/report.html")), "no verdict"));
+  // A run that has measured nothing yet.
+  std::filesystem::resize_file(folder_.file("out2/journal.jsonl"),
+                               read_file(folder_.file("out2/journal.jsonl")).find('\n') + 1);
+  const CommandResult report = run_command("report " + folder_.file("out2"));
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_TRUE(contains(report.out, "So far: no verdict.")) << report.out;
+  EXPECT_FALSE(contains(report.out, "holds beyond")) << report.out;
+}
+
+TEST_F(EvalCommand, APipeInARunFolderHangsNothing) {
+  const std::string line = "--lengths 64 --methods none -o " + folder_.file("run");
+  ASSERT_EQ(ppl(line).exit_code, 0);
+  for (const std::string name : {"run.json", "journal.jsonl", "report.html"}) {
+    std::filesystem::rename(folder_ / ("run/" + name), folder_ / "kept");
+    ASSERT_EQ(mkfifo((folder_ / ("run/" + name)).c_str(), 0600), 0);
+    for (const std::string& command :
+         {"report " + folder_.file("run"),
+          "merge " + folder_.file("run") + " -o " + folder_.file("m")}) {
+      EXPECT_NE(run_command(command, "timeout 60").exit_code % 124, 0) << command;
+    }
+    EXPECT_NE(ppl(line).exit_code, 0) << name;
+    std::filesystem::remove(folder_ / ("run/" + name));
+    std::filesystem::rename(folder_ / "kept", folder_ / ("run/" + name));
+  }
+}
+
 TEST_F(EvalCommand, FindsNeedles) {
   const std::string out = folder_.file("needles");
   const std::string line = "eval needle " + kModel + " --form planted --methods none,pro " +
@@ -259,8 +331,9 @@ TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   EXPECT_EQ(chat.exit_code, 3) << chat.err;  // the tiny model has no chat template
   const CommandResult huge =
       run_command("generate " + kModel + " --ctx 512m --method pro -p x --dry-run");
-  EXPECT_EQ(huge.exit_code, 0) << huge.err;
-  EXPECT_TRUE(contains(huge.out, "does not fit")) << huge.out;
+  EXPECT_EQ(huge.exit_code, 1) << huge.err;
+  EXPECT_TRUE(contains(huge.out, "KV cache")) << huge.out;
+  EXPECT_TRUE(contains(huge.err, "does not fit")) << huge.err;
   // Lengths that llama.cpp rounds up.
   EXPECT_EQ(run_command("generate " + kModel + " --ctx 1500 -p x -n 20 --dry-run").exit_code, 0);
   EXPECT_EQ(run_command("generate " + kModel + " --ctx 100 -p 'Let n' -n 200").exit_code, 2);
@@ -275,6 +348,13 @@ TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   const CommandResult dry = run_command("generate " + kModel + " --ctx 2k -p 'a b c' --dry-run");
   EXPECT_EQ(dry.exit_code, 0) << dry.err;
   EXPECT_TRUE(contains(dry.out, "tokens to read")) << dry.out;
+  EXPECT_TRUE(contains(dry.out, " tokens/s (timed just now")) << dry.out;
+  EXPECT_TRUE(contains(dry.err, "loading the model")) << dry.err;
+  // Without a prompt there is nothing to time.
+  const CommandResult memory = run_command("generate " + kModel + " --ctx 2k --dry-run");
+  EXPECT_EQ(memory.exit_code, 0) << memory.err;
+  EXPECT_TRUE(contains(memory.out, "KV cache")) << memory.out;
+  EXPECT_FALSE(contains(memory.out + memory.err, "tokens/s")) << memory.out;
   const CommandResult too_big = run_command("generate " + kModel + " --ctx 512m --method pro -p x");
   EXPECT_EQ(too_big.exit_code, 5) << too_big.err;
   EXPECT_TRUE(contains(too_big.err, "q8_0")) << too_big.err;

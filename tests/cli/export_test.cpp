@@ -191,6 +191,19 @@ TEST(Export, RefusesBadCommands) {
   }
 }
 
+TEST(Export, TakesAStaticPlanWhereAutoCannotBeHeld) {
+  const TempFolder folder;
+  const std::string model = small(folder);
+  for (const char* method : {"", " --method auto"}) {
+    const CommandResult r = run_command("export " + model + method + " --ctx 16k --no-verify -o " +
+                                        folder.file("o.gguf") + " --force");
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_TRUE(contains(r.err, "auto is a growing context, which a file cannot hold; using pro"))
+        << r.err;
+    EXPECT_TRUE(contains(r.out, "context_length 16384")) << r.out;
+  }
+}
+
 TEST(Export, PrintsCommandsForEveryEngine) {
   const TempFolder folder;
   const CommandResult r =

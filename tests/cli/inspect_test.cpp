@@ -26,7 +26,8 @@ TEST(InspectCommand, ReadsAHuggingFaceFolder) {
   EXPECT_EQ(r.exit_code, 0) << r.err;
   for (const char* part : {"architecture llama", "10 full", "4 query, 2 key-value", "base 10000",
                            "1024 tokens", "scaling         none", "At 8192 tokens",
-                           "80.0 MiB in f16", "42.5 MiB in q8_0", "pro: ", "mrrope plan"}) {
+                           "80.0 MiB in f16", "42.5 MiB in q8_0", "recommended     auto (far:pi): ",
+                           "Other engines, with pro at 8192 tokens (auto is", "--method auto"}) {
     EXPECT_TRUE(contains(r.out, part)) << part << "\n" << r.out;
   }
 }
@@ -38,13 +39,14 @@ TEST(InspectCommand, JsonHasTheSameFacts) {
   EXPECT_EQ(j["kv_bytes"]["f16"], 80 << 20);
   EXPECT_EQ(j["scale"], 8);
   EXPECT_EQ(j["geometry"]["pairing"], "halves");
-  EXPECT_EQ(j["recommended"]["method"], "pro");
-  EXPECT_EQ(j["default"], "far:pi");
+  EXPECT_EQ(j["recommended"]["method"], "auto");
+  EXPECT_EQ(j["recommended"]["meaning"], "far:pi");
+  EXPECT_FALSE(j.contains("default"));
 }
 
 TEST(InspectCommand, InsideTheWindowNothingNeedsToChange) {
   const CommandResult r = run_command("inspect " + kTinyFolder);
-  EXPECT_TRUE(contains(r.out, "none: the wanted length is inside")) << r.out;
+  EXPECT_TRUE(contains(r.out, "auto (none): the wanted length is inside")) << r.out;
 }
 
 TEST(InspectCommand, SaysWhatIsWrongWithAFile) {
@@ -79,7 +81,7 @@ TEST(InspectCommand, WhatToTypeNextHasQuotesAndTheFlagsOfTheGeometry) {
   const std::string path = tiny_as(folder, "a b.gguf");
   const CommandResult r = run_command("inspect '" + path + "' --train-ctx 512 --ctx 4k");
   EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "mrrope plan '" + path + "' --train-ctx 512 --method pro")) << r.out;
+  EXPECT_TRUE(contains(r.out, "mrrope plan '" + path + "' --train-ctx 512 --method auto")) << r.out;
   EXPECT_TRUE(contains(r.out, "--ctx 4k --train-ctx 512 --to gguf")) << r.out;
 }
 

@@ -91,7 +91,12 @@ TEST(Manual, BashCompletesVerbsFlagsMethodsPresetsAndFiles) {
   EXPECT_EQ(offers("theory cl"), "claims");
   EXPECT_EQ(offers("plan --method un"), "uni");
   EXPECT_EQ(offers("plan --methods yarn,un"), "yarn,uni");
+  EXPECT_EQ(offers("plan --method au"), "auto");
+  EXPECT_EQ(offers("plan --methods pro,elastic:un"), "pro,elastic:uni");
+  EXPECT_EQ(offers("plan --method far:un"), "far:uni");
+  EXPECT_EQ(offers("plan --method elastic:no"), "");
   EXPECT_EQ(offers("plan --method elastic : un"), "uni");
+  EXPECT_EQ(offers("plan --method elastic : au"), "");
   EXPECT_EQ(offers("plan --method far : un"), "uni");
   EXPECT_EQ(offers("generate ti"), "tiny.gguf");
   EXPECT_EQ(offers("eval ppl tiny.gguf --text te"), "texts");

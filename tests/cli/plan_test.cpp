@@ -33,7 +33,9 @@ TEST(PlanCommand, AutoIgnoresFlagsOfOtherMethodsBesideThem) {
   const CommandResult both = run_command(common + " --methods auto,far:pi --near 128");
   EXPECT_EQ(both.exit_code, 0) << both.err;
   EXPECT_TRUE(contains(both.err, "auto is none")) << both.err;
-  EXPECT_EQ(run_command(common + " --method auto --near 128").exit_code, 2);
+  const CommandResult alone = run_command(common + " --method auto --near 128");
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_TRUE(contains(alone.err, "leave it out: auto is none inside the window")) << alone.err;
 }
 
 TEST(PlanCommand, PrintsATableOfPairs) {

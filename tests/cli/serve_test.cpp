@@ -31,6 +31,14 @@ TEST(ServeCommand, OriginsAndNamesAreChecked) {
   }
 }
 
+TEST(ServeCommand, ADryRunThatDoesNotFitFails) {
+  const CommandResult r =
+      run_command("serve " MRROPE_TINY_MODEL " --dry-run --ctx 512m --method pro --parallel 2");
+  EXPECT_EQ(r.exit_code, 1) << r.err;
+  EXPECT_NE(r.out.find("KV cache"), std::string::npos) << r.out;
+  EXPECT_NE(r.err.find("does not fit"), std::string::npos) << r.err;
+}
+
 TEST(ServeCommand, FlagsThatExcludeEachOtherAreNamed) {
   const std::string serve = "serve " MRROPE_TINY_MODEL " --dry-run --ctx 4k --parallel 3 ";
   for (const char* bad : {"--slot-save-path no-such-folder", "--slot-save-path ''",

@@ -37,7 +37,7 @@ TEST(TheoryCommand, Bound) {
 TEST(TheoryCommand, DrawsThePictureOfNearAndFar) {
   const TempFolder temp;
   const CommandResult r =
-      run_command("theory distance llama2 --ctx 12k --methods pro,elastic:pro,far:pi --svg " +
+      run_command("theory distance llama2 --ctx 20k --methods pro,elastic:pro,far:pi --svg " +
                   temp.file("distance.svg"));
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(read_file(temp / "distance-2.svg"),
@@ -83,31 +83,15 @@ TEST(TheoryCommand, RefusesALengthAndAScaleThatDisagree) {
 
 TEST(TheoryCommand, Claims) {
   const json j = json_of("theory claims");
-  EXPECT_GE(j["claims"].size(), 25u);
-  EXPECT_TRUE(j["paper"].contains("tables"));
+  EXPECT_GE(j["claims"].size(), 50u);
   const CommandResult text = run_command("theory claims");
-  EXPECT_TRUE(contains(text.out, "yarn-regressive: holds"));
+  EXPECT_TRUE(contains(text.out, "yarn-regressive: holds in part"));
   EXPECT_TRUE(contains(text.out, "yarn-regressive-index: does not hold"));
   EXPECT_TRUE(contains(text.out, "qwen-32k: misprint"));
-  EXPECT_TRUE(contains(text.out, "recall-85: needs a model"));
-  EXPECT_TRUE(contains(text.out, "  decided by: paired difference of log perplexity")) << text.out;
-}
-
-TEST(TheoryCommand, RunsOfOtherModelsAreShownAndDecideNothing) {
-  const TempFolder temp;
-  const std::string model = MRROPE_TINY_MODEL;
-  const CommandResult run =
-      run_command("eval ppl " + model + " --ctx 512 --lengths 256,512 --methods yarn,pro " +
-                  "--scale 4 --samples 2 -t 2 -o " + temp.file("run"));
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  const json j = json_of("theory claims --results " + temp.file("run"));
-  for (const json& claim : j["claims"]) {
-    EXPECT_TRUE(claim["measured"].is_null()) << claim;
-    if (claim["id"] != "pro-below-yarn-qwen") continue;  // its scale is 4 too
-    const auto other = claim["other_settings"].get<std::string>();
-    EXPECT_TRUE(contains(other, "(paper: Qwen2.5-3B-Instruct)")) << other;
-    EXPECT_TRUE(contains(other, "512 (")) << other;
-  }
+  EXPECT_TRUE(contains(text.out, "recall-85: open"));
+  EXPECT_TRUE(contains(text.out, "  command: mrrope --preset paper/ppl-qwen ")) << text.out;
+  // Runs are not judged.
+  EXPECT_EQ(run_command("theory claims --results run1").exit_code, 2);
 }
 
 TEST(TheoryCommand, AttentionOfARealModel) {
@@ -228,8 +212,6 @@ TEST(TheoryCommand, RefusesBadInput) {
            {"theory attention " MRROPE_TINY_MODEL " --method pro --tokens 1m", 2,
             "--tokens asks for 1048576"},
            {"theory attention " MRROPE_TINY_MODEL " --method pro --tokens 0", 2, "0"},
-           {"theory claims --results nosuch", 1, "nosuch"},
-           {"theory claims --results " MRROPE_TINY_MODEL, 4, "mrrope-tiny.gguf"},
            {"theory claims --svg x.svg", 2, "chart"},
            {"report nosuch", 1, "nosuch"},
            {"report", 2, "folders"}}) {

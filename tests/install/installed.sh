@@ -13,7 +13,7 @@ fail() { echo "installed.sh: $*" >&2; exit 1; }
 prefix=$work/prefix
 
 DESTDIR='' "$cmake" --install "$build" --prefix "$prefix" --strip >/dev/null
-cp -r "$root/examples/find_package" "$root/tests/golden/tiny_config" "$work"
+cp -r "$root/examples/find_package" "$root/tests/golden/tiny_config" "$root/tests/install/short_window.sh" "$work"
 
 # No installed file names a folder of this machine.
 for folder in "$root" "$build" "$llama"; do
@@ -28,12 +28,17 @@ mrrope=$work/prefix/bin/mrrope
 "$mrrope" --version
 "$mrrope" inspect "$prefix/share/mrrope/models/mrrope-tiny.gguf" | grep 1024 >/dev/null || fail "inspect"
 
-# The demo; the evaluation also says where it takes its texts from.
-[ "$demo" = full ] || export MRROPE_TEST_CUT=32,3,160
+# The demo, on a copy of the model with a window of 192 tokens unless it is the full one; the evaluation
+# also says where it takes its texts from.
+if [ "$demo" != full ]; then
+  cp -r "$prefix/share/mrrope" "$work/home"
+  "$work/short_window.sh" "$work/home/models/mrrope-tiny.gguf"
+  export MRROPE_HOME=$work/home
+fi
 "$mrrope" demo -o "$work/demo" >"$work/demo.txt" || fail "demo"
 grep -q 'Needles found' "$work/demo.txt" || fail "the demo printed: $(cat "$work/demo.txt")"
 [ -s "$work/demo/report.html" ] || fail "the demo wrote no report"
-unset MRROPE_TEST_CUT
+unset MRROPE_HOME
 "$mrrope" eval ppl "$prefix/share/mrrope/models/mrrope-tiny.gguf" --lengths 64 --samples 1 \
   --method none --kl-positions 0 >"$work/eval.txt" 2>&1 || fail "eval: $(cat "$work/eval.txt")"
 grep -qF "$prefix/share/mrrope/data/texts" "$work/eval.txt" ||

@@ -209,10 +209,12 @@ TEST(Relabelled, Qwen2WithBiasesInQ8AndF16) {
     const Plan plan = plan_for(read_model(source), "pi");
     const Result result = export_and_compare(source, plan);
     EXPECT_EQ(result.way, GgufWay::relabelled);
-    // Both round activations, to 8 bits or to half floats: a sum in another order sometimes rounds
-    // the other way.
-    EXPECT_LT(result.apart, 2e-2);
-    EXPECT_GT(result.signal, 0.5);
+    // Both types round activations, and a sum in another order sometimes rounds the other way. Each
+    // time that is one step of the type, so all of it stays below what the type costs against f32.
+    const double rounding =
+        apart(injected(folder / "f32.gguf", plan, false), injected(source, plan, false));
+    EXPECT_LT(result.apart, rounding);
+    EXPECT_GT(result.signal, 5 * rounding) << "the test cannot fail";
     RecordProperty(name, std::to_string(result.apart));
   }
 }

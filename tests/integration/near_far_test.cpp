@@ -394,8 +394,7 @@ TEST_P(Drift, StaysBelowTheBoundOfItsTurns) {
   request.extension.method = c.method;
   request.headroom = kFarHeadroom;
   request.longest = 16 * kWindow;
-  request.near = default_near(kWindow);
-  request.near->step = kWindow / c.part;
+  request.near = NearPart{kWindow / 4, kWindow / c.part};
   const Ladder ladder = make_ladder(model->facts().geometry, request);
   model->use(ladder);
   const auto timeline = model->timeline();
@@ -458,7 +457,7 @@ TEST(NearFar, KeyTypesThatWouldDriftTooFarAreRefusedByName) {
     LadderRequest request;
     request.extension.method = method;
     request.longest = 16 * kWindow;
-    request.near = default_near(kWindow);
+    request.near = NearPart{kWindow / 4, kWindow / 4};
     EXPECT_ERROR(model->use(make_ladder(model->facts().geometry, request)), unsupported, type,
                  word);
   };

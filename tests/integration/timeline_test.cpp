@@ -13,6 +13,7 @@
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/error.h"
+#include "support/expect_error.h"
 #include "support/gguf_edit.h"
 #include "support/observe.h"
 #include "support/random_model.h"
@@ -317,6 +318,53 @@ TEST_P(MemoryKinds, ForgedStateDoesNotAbort) {
     }
   }
   EXPECT_GE(tried, 20U);
+}
+
+// libllama never removes a cell at a negative position, and whatever is read there later attends to
+// it.
+TEST_P(MemoryKinds, ForgedPositionsAreRefusedAndLeaveNothing) {
+  const test::TempFolder folder;
+  constexpr std::uint32_t kTokens = 37;
+  std::size_t rung = 0;
+  {
+    const auto timeline = model_->timeline();
+    timeline->append(tokens(0, kTokens));
+    rung = timeline->rung();
+    timeline->save(folder / "state");
+  }
+  const std::string good = test::read_file(folder / "state");
+  const auto word = [&](std::size_t at) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, good.data() + at, sizeof value);
+    return value;
+  };
+  // A cell is a position, the number of its sequences and the first of them.
+  std::vector<std::size_t> cells;
+  for (std::size_t at = (3 + kTokens) * 4; at + 12 <= good.size(); at += 4) {
+    if (word(at) < kTokens && word(at + 4) == 1 && word(at + 8) == 0) cells.push_back(at);
+  }
+  ASSERT_GE(cells.size(), kTokens);
+  const auto expected = fresh(tokens(0, 50), tokens(50, 20));
+  const auto try_forged = [&](std::size_t first, std::size_t last, std::uint32_t mask) {
+    std::string bad = good;
+    for (std::size_t i = first; i < last; ++i) {
+      const std::uint32_t forged = word(cells[i]) ^ mask;
+      std::memcpy(bad.data() + cells[i], &forged, sizeof forged);
+    }
+    test::write_file(folder / "state", bad);
+    EXPECT_THROW(model_->restore(folder / "state", rung), Error) << first << " to " << last;
+    EXPECT_EQ(fresh(tokens(0, 50), tokens(50, 20)), expected) << first << " to " << last;
+  };
+  for (const std::uint32_t mask : {0x80000000U, 0xffffffffU, 1U}) {
+    try_forged(0, 1, mask);
+    try_forged(cells.size() - 1, cells.size(), mask);
+    try_forged(kTokens / 2, kTokens / 2 + 1, mask);
+  }
+  try_forged(0, cells.size(), 0x80000000U);
+  test::write_file(folder / "state", "");
+  EXPECT_ERROR(model_->restore(folder / "state", rung), failed, "it is empty");
+  test::write_file(folder / "state", good);
+  EXPECT_EQ(model_->restore(folder / "state", rung)->length(), kTokens);
 }
 
 TEST_P(MemoryKinds, ForksAreIndependent) {

@@ -4,6 +4,8 @@
 Runs with python3 alone; with numpy and torch where they can be imported. Also under the address
 sanitizer (tests/CMakeLists.txt).
 """
+import array
+import ctypes
 import math
 import os
 import pathlib
@@ -44,6 +46,7 @@ def check_requests():
     refused("has no key", plan, GEOMETRY, "pi", scale=2, colour=3)
     refused("not a length", plan, GEOMETRY, "pi", ctx="12x")
     refused("not a length", plan, GEOMETRY, "pi", ctx=12.5)
+    refused("not a length", plan, GEOMETRY, "pi", ctx="9" * 5000)  # more digits than int() takes
     refused("not a length", plan, GEOMETRY, "pi", ctx=True)
     refused("not possible", plan, GEOMETRY, "pi", ctx=-1)
     refused("not a whole number", plan, GEOMETRY, "pi", ctx=1 << 80)
@@ -157,8 +160,59 @@ def check_bad_arrays(zeros):
                   positions=[(1 << 31) - 1] * 3)
 
 
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype = ctypes.py_object
+new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+class Shared:
+    """An array of float32 without numpy: it shares `values`, or `capsule` as if it were one."""
+
+    def __init__(self, shape, values=(), strides=None, capsule=None, name=b"dltensor"):
+        self.values = (ctypes.c_float * len(values))(*values)
+        counts = ctypes.c_int64 * len(shape)
+        self.held = mrrope._tensors._DLTensor(
+            data=ctypes.addressof(self.values), device_type=1, ndim=len(shape), code=2, bits=32, lanes=1,
+            shape=counts(*shape), strides=counts(*strides) if strides else None)
+        self.name = name  # which the capsule points to
+        self.capsule = capsule or new_capsule(ctypes.addressof(self.held), self.name, None)
+
+    def __dlpack__(self):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def check_shared():
+    """Arrays of no library."""
+    for positions in (range(3), (0, 1, 2), [[0, 1, 2]], array.array("i", [0, 1, 2])):
+        queries = Shared((1, 1, 3, 8), [math.sin(i) for i in range(24)])
+        mrrope.rotate(queries, plan=PRO, positions=positions)
+        wanted = reference([math.sin(i) for i in range(16, 24)], 2, PRO)
+        assert max(abs(x - y) for x, y in zip(queries.values[16:], wanted)) < 1e-6, positions
+    for positions in (b"abc", bytearray(b"abc"), "123", {1, 2, 3}, {0: 1, 1: 2, 2: 3}, 3):
+        refused("is not a list", mrrope.rotate, Shared((1, 1, 3, 8), [0] * 24), plan=PRO, positions=positions)
+    refused("whole numbers", mrrope.rotate, Shared((1, 1, 3, 8), [0] * 24), plan=PRO, positions=[b"abc"])
+    # Of nothing there is nothing to do, whatever its strides say; numpy's are 0.
+    keys = Shared((1, 1, 3, 8), [1] * 24)
+    for shape in ((1, 2, 0, 8), (0, 2, 3, 8), (1, 0, 3, 8), (2, 0, 8), (0, 3, 8)):
+        for strides in (None, [0] * len(shape)):
+            mrrope.rotate(Shared(shape, strides=strides), plan=PRO)
+    mrrope.rotate(Shared((1, 0, 3, 8), strides=[0] * 4), keys, plan=PRO, first_position=1)
+    assert abs(keys.values[0] - reference([1] * 8, 1, PRO)[0]) < 1e-6
+    refused("heads of 0 elements", mrrope.rotate, Shared((1, 2, 3, 0)), plan=PRO)
+    # More than fits into an int32 of mrrope.h.
+    refused("4294967424 elements of a head", mrrope.rotate, Shared((1, 1, 1, (1 << 32) + 128)), plan=PRO)
+    refused("4294967297 heads", mrrope.rotate, Shared((1, (1 << 32) + 1, 1, 8)), plan=PRO)
+    refused("2147483648 heads", mrrope.rotate, Shared((1, 1 << 31, 1, 8)), plan=PRO)
+    refused("cannot be shared", mrrope.rotate, Shared((1, 1, 3, 8), capsule="no capsule"), plan=PRO)
+    refused("cannot be shared", mrrope.rotate, Shared((1, 1, 3, 8), name=b"used_dltensor"), plan=PRO)
+
+
 def main():
     check_requests()
+    check_shared()
     with tempfile.TemporaryDirectory(prefix="mrrope-bad-") as folder:
         check_files(pathlib.Path(folder))
     if numpy is None:

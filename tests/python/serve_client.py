@@ -102,6 +102,21 @@ class Server:
         return int(re.search(r"RssAnon:\s+(\d+) kB", status).group(1)) * 1024
 
 
+def gap_where_they_differ(answer, other):
+    """None if two choices with logprobs are the same; else the gap of the two most likely tokens at the first
+    difference, in the answer that is less sure."""
+    a, b = answer["logprobs"], other["logprobs"]
+    if "content" in a:  # a chat
+        a, b = ({"tokens": [t["token"] for t in side["content"]],
+                 "top_logprobs": [{i: top["logprob"] for i, top in enumerate(t["top_logprobs"])}
+                                  for t in side["content"]]} for side in (a, b))
+    for i, (x, y) in enumerate(zip(a["tokens"], b["tokens"])):
+        if x != y:
+            top_two = [sorted(side["top_logprobs"][i].values(), reverse=True)[:2] for side in (a, b)]
+            return min(first - second for first, second in top_two)
+    return None
+
+
 def generate(prompt, length, folder, *flags):
     """What the local engine writes."""
     path = pathlib.Path(folder) / "prompt.txt"

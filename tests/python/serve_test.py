@@ -24,7 +24,7 @@ import unittest
 import openai
 
 from chat_model import CHAT, with_template
-from serve_client import COMMAND, CTX, MODEL, NAME, TEXT, TIE, Server, generate
+from serve_client import COMMAND, CTX, MODEL, NAME, TEXT, TIE, Server, gap_where_they_differ, generate
 
 REQUESTS = int(sys.argv[3]) if len(sys.argv) > 3 else 120
 SOAK = float(sys.argv[4]) if len(sys.argv) > 4 else 0
@@ -50,9 +50,11 @@ class Api(unittest.TestCase):
         self.assertEqual(get("/health"), (200, {"status": "ok"}))
         props = get("/props")[1]
         self.assertEqual((props["context"], props["window"], props["method"], props["total_slots"]),
-                         (CTX, 1024, "far:pi (headroom 1, rung_step 4, near 256, near_step 256)", 4))
+                         (CTX, 1024, "far:pi", 4))
         self.assertGreater(len(props["rungs"]), 4)
         self.assertEqual(props["rungs"][0], {"length": 1024, "scale": 1})
+        with Server("--method", props["method"]) as typed:  # what is named can be typed
+            self.assertEqual(typed.send("GET", "/props")[1]["rungs"], props["rungs"])
         models = self.server.client().models.list().data
         self.assertEqual([m.id for m in models], ["chatty"])
         text = get("/metrics")[1]
@@ -60,12 +62,16 @@ class Api(unittest.TestCase):
             self.assertRegex(line, r'^(# (HELP|TYPE) mrrope_\w+ .+|mrrope_\w+(\{\w+="\w+"\})? [0-9.e+-]+)$')
 
     def test_completion_matches_the_local_engine(self):
-        for repeats, rung in ((3, 0), (70, 2)):
-            prompt = TEXT * repeats
-            with Server("--parallel", "1") as server:  # alone in its cache: equal to the last bit
+        for repeats, rung in ((20, 0), (70, 2)):
+            prompt = "let x = 1; let y = 2; let z = 3;\n" * repeats
+            with Server("--parallel", "1") as server:
                 answer = server.client().completions.create(model=NAME, prompt=prompt, max_tokens=24,
-                                                            temperature=0)
+                                                            temperature=0, logprobs=5)
             local = generate(prompt, 24, self.folder.name, "-t", "2")
+            # A text that is sure at every token: batches of another shape round differently.
+            for top in answer.choices[0].logprobs.top_logprobs:
+                first, second = sorted(top.values(), reverse=True)[:2]
+                self.assertGreater(first - second, TIE)
             self.assertEqual(answer.choices[0].text, local["text"])
             self.assertEqual(answer.usage.prompt_tokens, local["prompt_tokens"])
             self.assertEqual(answer.usage.total_tokens, local["prompt_tokens"] + 24)
@@ -170,17 +176,17 @@ class Api(unittest.TestCase):
                                                temperature=0)
         messages += [{"role": "assistant", "content": first.choices[0].message.content},
                      {"role": "user", "content": "And then?"}]
-        second = client.chat.completions.create(model=self.model, messages=messages, max_tokens=30,
-                                                temperature=0)
+        ask = lambda client: client.chat.completions.create(model=self.model, messages=messages, max_tokens=30,
+                                                            temperature=0, logprobs=True, top_logprobs=5)
+        second = ask(client)
         kept = second.usage.prompt_tokens_details.cached_tokens
         self.assertGreaterEqual(kept, first.usage.prompt_tokens)
         self.assertLess(second.usage.prompt_tokens - kept, 60)
         # The same answer as when everything is read at once.
         with Server("--parallel", "1", model=self.chat_model) as other:
-            alone = other.client().chat.completions.create(model=self.model, messages=messages,
-                                                           max_tokens=30, temperature=0)
+            alone = ask(other.client())
         self.assertEqual(alone.usage.prompt_tokens_details.cached_tokens, 0)
-        self.assertEqual(alone.choices[0].message.content, second.choices[0].message.content)
+        self.assertLess(gap_where_they_differ(alone.choices[0].to_dict(), second.choices[0].to_dict()) or 0, TIE)
 
     def test_tokens(self):
         tokens = self.server.post("/tokenize", {"content": TEXT})[1]["tokens"]
@@ -234,7 +240,8 @@ class Api(unittest.TestCase):
             '{"prompt": "a", "logprobs": 500}': 400, '{"prompt": "a", "stream": 1}': 400,
             '{"prompt": "a", "logit_bias": {"99999999": 1}}': 400, '{"prompt": [1, -5]}': 400,
             '{"prompt": "a", "grammar": "root ::= nothing"}': 400,
-            '{"prompt": "a", "grammar": "root ::= \\"a\\" root \\"b\\" | \\"a\\" root \\"c\\" | \\"x\\""}': 400,
+            '{"prompt": "a", "grammar": "root ::= root \\"a\\" | \\"b\\""}': 400,
+            '{"prompt": "a", "grammar": "root ::= <[300]>", "logit_bias": {"300": false}}': 400,
             '{"prompt": "a", "json_schema": {"$ref": "#/nowhere"}}': 400,
             '{"prompt": "a", "dry_multiplier": 0.8}': 400, '{"prompt": "a", "min_tokens": 5}': 400,
             '{"prompt": [999999999]}': 400, '{"prompt": [1.5]}': 400,
@@ -367,7 +374,9 @@ class Limits(unittest.TestCase):
             stream = server.client().completions.create(model=NAME, prompt=TEXT, max_tokens=600,
                                                         temperature=0, stream=True)
             parts = [next(stream)]
-            server.process.send_signal(signal.SIGTERM)
+            for _ in range(2):  # to its process group, and once more by ./run
+                server.process.send_signal(signal.SIGTERM)
+                time.sleep(0.01)
             try:  # the signal takes some time to arrive; until then requests are served
                 while server.post("/v1/completions", {"prompt": "x", "max_tokens": 1})[0] != 503:
                     pass
@@ -407,18 +416,6 @@ class Load(unittest.TestCase):
         sizes = (12, 40, 80, 120, 160, 210, 260, 320)  # bytes
         return [texts[i % len(texts)].read_text()[500 * i:500 * i + sizes[i % 8]] for i in range(24)]
 
-    def differs(self, alone, now):
-        """None if they are the same; else the gap of the two most likely tokens at the first difference."""
-        a, b = alone["logprobs"], now["logprobs"]
-        for i, (x, y) in enumerate(zip(a["tokens"], b["tokens"])):
-            if x != y:
-                gaps = []
-                for side in (a, b):
-                    top = sorted(side["top_logprobs"][i].values(), reverse=True)
-                    gaps.append(top[0] - top[1])
-                return min(gaps)
-        return None
-
     def test_load(self):
         # With a window of 32, a few tokens cross ten rungs.
         with Server("--parallel", "8", "--queue", "64", "--train-ctx", "32", ctx=224) as server:
@@ -450,12 +447,12 @@ class Load(unittest.TestCase):
                     text = "".join(p.choices[0].text for p in parts)
                     if text != alone[i]["text"]:
                         kind = "stream that differs"  # judged below, with logprobs
-                        gap = self.differs(alone[i], ask(i))
+                        gap = gap_where_they_differ(alone[i], ask(i))
                         with lock:
                             ties.append(gap if gap is not None else 0)
                 else:
                     answer = ask(i)
-                    gap = self.differs(alone[i], answer)
+                    gap = gap_where_they_differ(alone[i], answer)
                     if gap is not None:
                         with lock:
                             ties.append(gap)

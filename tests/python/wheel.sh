@@ -50,7 +50,14 @@ assert rows["none", 2048] > 2 * rows["elastic:pro", 2048], rows' "$said"
     bare mrrope export "$(cat model)" --method pro --ctx 2k -o long.gguf | tail -n 2
     cp "$source/tests/python/module_test.py" .
     bare python module_test.py
-    if [ -n "${MRROPE_TEST_LONG:-}" ]; then bare mrrope demo; else bare MRROPE_TEST_CUT=32,3,160 mrrope demo; fi
+    if [ -n "${MRROPE_TEST_LONG:-}" ]; then
+      bare mrrope demo
+    else
+      cp -r "$(dirname "$(cat model)")/.." home
+      "$source/tests/install/short_window.sh" home/models/mrrope-tiny.gguf
+      bare MRROPE_HOME="$work/home" mrrope demo
+      rm -rf home
+    fi
   )
 done
 # As in a clone: the same build again, by pip.

@@ -13,7 +13,7 @@ mkdir -p "$bundle"
 
 if [ ! -f "$bundle/llama.tar.xz" ]; then
   source=$("$here/../fetch_llama.sh")
-  tar -C "$source" -cf - CMakeLists.txt LICENSE ggml src include common vendor cmake licenses |
+  tar -C "$source" -cf - CMakeLists.txt LICENSE ggml src include common vendor cmake licenses models/templates |
     xz -T0 -3 >"$bundle/llama.tar.xz"
 fi
 

@@ -94,12 +94,11 @@ def main():
     shutil.rmtree(out, ignore_errors=True)
     pages.mkdir(parents=True)
     environment = dict(os.environ, PATH=f"{mrrope.parent}:{os.environ['PATH']}")
-    cut = dict(environment, MRROPE_TEST_CUT="4")
     shutil.copytree(ROOT / "docs/pictures", pages / "pictures")
     for file in sorted((ROOT / "docs").glob("*.md")):
         text = file.read_text()
         if file.name in RUN:
-            check_commands(file.name, text, cut)
+            check_commands(file.name, text, environment)
         if file.name == "theory.md":
             text = with_pictures(text, pages, environment)
         (pages / file.name).write_text(for_site(text))

@@ -92,6 +92,20 @@ void check_writable(const fs::path& path) {
   OutputFile(fresh_name(path), path);  // removed at once
 }
 
+void check_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::path there = folder;
+  while (!there.empty() && !fs::exists(there, error)) there = there.parent_path();
+  if (there.empty()) there = ".";
+  if (!fs::is_directory(there, error)) {
+    throw Error(ErrorKind::failed,
+                cat("cannot make the folder ", shown(folder.string()), ": ", shown(there.string()),
+                    " is not a folder"),
+                "give a folder that can be written to");
+  }
+  OutputFile(fresh_name(there / "mrrope"), folder);  // removed at once
+}
+
 void write_atomically(const fs::path& path, std::string_view content) {
   refuse_special(path);
   const fs::path temporary = fresh_name(path);

@@ -25,6 +25,9 @@ void refuse_input(const std::filesystem::path& path);
 // for. The file itself is left alone.
 void check_writable(const std::filesystem::path& path);
 
+// Throws Error (failed) if this folder cannot be made, or nothing written into it. Leaves nothing.
+void check_folder(const std::filesystem::path& folder);
+
 // Writes a file in full or not at all; an existing file is replaced. Throws Error: failed, and
 // usage if `path` names a folder, device or pipe.
 void write_atomically(const std::filesystem::path& path, std::string_view content);

@@ -54,6 +54,19 @@ std::set<FileId>& inputs() {
 
 }  // namespace
 
+void check_readable(const std::filesystem::path& path) {
+  std::error_code error;
+  const bool folder = std::filesystem::is_directory(path, error);
+  if (::access(path.c_str(), folder ? R_OK | X_OK : R_OK) != 0) {
+    throw Error(ErrorKind::failed, cat("cannot read ", shown(path.string()), ": ", reason(errno)),
+                "check the path and its permissions");
+  }
+  if (folder && std::filesystem::is_empty(path, error)) {
+    throw Error(ErrorKind::usage, cat(shown(path.string()), " has no file"),
+                "give a folder with files, or a file");
+  }
+}
+
 void remember_input(int file) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return;

@@ -44,6 +44,10 @@ class Source {
   std::string name_;
 };
 
+// Throws Error (failed) for a file or folder that is missing or may not be read, and for a folder
+// with nothing in it. Reads nothing, so that it may be a pipe.
+void check_readable(const std::filesystem::path& path);
+
 // The inputs of this process: files that Source::open opened, or that were remembered by hand. They
 // are known by device and inode, so that every name of an input is recognised.
 void remember_input(int file);  // a descriptor

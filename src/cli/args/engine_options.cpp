@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <iostream>
 
+#include "base/files/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "engine/llama/memory.h"
@@ -65,22 +68,51 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const
           flags.rung_step};
 }
 
+void check_before_loading(const Model& model, const std::vector<const Ladder*>& ladders,
+                          const Places& places) {
+  for (const std::string& path : places.reads) {
+    if (!path.empty()) check_readable(path);
+  }
+  for (const Ladder* ladder : ladders) engine::check_fits(model, *ladder);
+  for (const std::string& path : places.folders) {
+    if (!path.empty()) check_folder(path);
+  }
+  for (const std::string& path : places.writes) {
+    if (path.empty() || path == "-") continue;
+    const std::filesystem::path folder = folder_of(path);
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder, ignored)) {
+      throw Error(ErrorKind::usage,
+                  cat("cannot write ", path, ": there is no folder ", folder.string()),
+                  cat("create it: mkdir -p ", shell_word(folder.string())));
+    }
+    check_writable(path);
+  }
+}
+
+std::unique_ptr<TimelineModel> open_checked(const Model& model, const engine::LocalOptions& options,
+                                            const std::vector<const Ladder*>& ladders,
+                                            const Places& places) {
+  check_before_loading(model, ladders, places);
+  return open_local(model, options);
+}
+
 void use(TimelineModel& model, LadderChoice& choice) {
   // Copies: the choice may change below.
   const Geometry geometry = choice.ladder.rungs().front().plan.geometry();
   const std::int64_t longest = choice.ladder.longest();
   const double scale = double(longest) / double(geometry.train_length);
   if (!choice.ours || scale <= 1) return model.use(choice.ladder);
-  std::string why = "auto: ";
+  std::string why;
   const auto try_it = [&] {
     try {
       model.use(choice.ladder);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::unsupported) throw;
-      why = cat(error.what(), "; using ");
+      why = cat(error.what(), "; ");
       return false;
     }
-    note(cat(why, choice.name, ", unchanged up to ", geometry.train_length,
+    note(cat(why, "auto: ", choice.name, ", unchanged up to ", geometry.train_length,
              " tokens, then growing to ", significant(scale, 4), " windows"));
     return true;
   };
@@ -96,21 +128,27 @@ void use(TimelineModel& model, LadderChoice& choice) {
     choice.ladder = std::get<Ladder>(make_context(geometry, request, Spelling::flags));
     if (try_it()) return;
   }
-  Extension pro;
-  pro.method = "pro";
-  pro.scale = scale * choice.headroom.value_or(1);
-  choice.name = pro.method;
-  choice.ladder = make_ladder(make_plan(geometry, pro), longest);
+  Extension fixed;
+  fixed.method = static_method(geometry, scale);
+  fixed.scale = scale * choice.headroom.value_or(1);
+  choice.name = fixed.method;
+  choice.ladder = make_ladder(make_plan(geometry, fixed), longest);
   model.use(choice.ladder);
-  note(cat(why, "static pro with scale ", significant(pro.scale, 4)));
+  note(cat(why, "auto: static ", fixed.method, " with scale ", significant(fixed.scale, 4)));
 }
 
-std::string memory_text(const Model& model, const engine::LocalOptions& options) {
+void print_memory(const Model& model, const engine::LocalOptions& options) {
   const engine::MemoryPlan plan = plan_memory(model, options);
-  return cat("memory ", bytes_text(double(plan.total())), " (weights ",
-             bytes_text(double(plan.weights)), ", KV cache ", bytes_text(double(plan.kv)),
-             ", compute about ", bytes_text(double(plan.compute)), ") of ",
-             bytes_text(double(plan.available)), " available");
+  std::cout << "memory " << bytes_text(double(plan.total())) << " (weights "
+            << bytes_text(double(plan.weights)) << ", KV cache " << bytes_text(double(plan.kv))
+            << ", compute about " << bytes_text(double(plan.compute)) << ") of "
+            << bytes_text(double(plan.available)) << " available\n"
+            << std::flush;
+  try {
+    check_memory(model, options);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::failed, cat("does not fit: ", error.what()), error.hint());
+  }
 }
 
 ReadingSpeed reading_speed(const Model& model, std::int64_t chunk, double second, double third) {
@@ -132,6 +170,7 @@ ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model, std::in
   const std::int64_t chunk =
       std::min<std::int64_t>(512, std::min(longest, timelines.context_length()) / 3);
   if (chunk < 1) throw Error(ErrorKind::usage, "the context is too short to estimate the time");
+  note(cat("timing the model on ", 3 * chunk, " tokens"));
   const std::vector<Token> tokens(std::size_t(chunk), timelines.bos().value_or(0));
   const auto timeline = timelines.timeline();
   double seconds[3] = {};  // the first one warms up
@@ -149,6 +188,16 @@ double seconds_to_read(const ReadingSpeed& speed, const std::vector<std::int64_t
     total += double(length) * (speed.start + speed.slope * double(length) / 2);
   }
   return total;
+}
+
+std::string time_text(const ReadingSpeed& speed, const std::vector<std::int64_t>& lengths,
+                      const char* ending) {
+  const double seconds = seconds_to_read(speed, lengths);
+  double tokens = 0;
+  for (const std::int64_t length : lengths) tokens += double(length);
+  return cat("about ", duration_text(seconds), ending, ", at ",
+             significant(seconds > 0 ? tokens / seconds : 1 / speed.start, 3),
+             " tokens/s (timed just now; other work on this machine makes it slower)");
 }
 
 }  // namespace mrrope::cli

@@ -15,7 +15,6 @@
 #include "cli/args/precision.h"
 #include "cli/args/presets.h"
 #include "cli/args/report_file.h"
-#include "cli/args/test_cut.h"
 #include "engine/remote/http.h"
 #include "eval/run/result_formats.h"
 #include "eval/run/shard.h"
@@ -80,6 +79,8 @@ EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths
            "to use only its vocabulary, give --vocab " + subject.model);
   }
   EvalJob job;
+  job.places.folders = {flags.out};
+  job.places.reads = {flags.remote.vocabulary};
   job.remote = flags.remote;
   job.remote.model = subject.model;
   job.remote.key = key_from_environment(flags.remote.url);
@@ -98,13 +99,6 @@ EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths
   job.remote.context = job.ctx;
   job.methods = {eval::served_method()};
   return job;
-}
-
-// After the plans are made.
-void cut_for_tests(EvalJob& job) {
-  for (std::int64_t& length : job.lengths) length = cut_length(length);
-  job.longest = cut_length(job.longest);
-  job.ctx = job.engine.context = cut_length(job.ctx);
 }
 
 eval::RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
@@ -126,7 +120,15 @@ bool shaded_output() {
          term != nullptr && std::string(term) != "dumb";
 }
 
-void print_results(const EvalFlags& flags, const eval::RunFolder& folder,
+// The paper's table under the results, if a preset is in use.
+std::string paper_text(const EvalJob& job, nlohmann::ordered_json run,
+                       const nlohmann::ordered_json& results) {
+  if (chosen_preset() == nullptr) return {};
+  if (!job.served()) run["precision"] = precision_of(job.model, job.engine);
+  return preset_table(run, results);
+}
+
+void print_results(const EvalFlags& flags, const EvalJob& job, const eval::RunFolder& folder,
                    const eval::TaskResults& results) {
   for (const std::string& line : folder.notes()) note(line);
   if (const eval::Shard& shard = folder.info().shard; shard.part()) {
@@ -144,7 +146,7 @@ void print_results(const EvalFlags& flags, const eval::RunFolder& folder,
   std::string printed =
       flags.json || flags.format == "json"
           ? eval::results_text(results.json)
-          : results.text(shaded_output()) + preset_table(folder.run(), results.json);
+          : results.text(shaded_output()) + paper_text(job, folder.run(), results.json);
   std::string file;
   if (flags.format == "csv") {
     file = "results.csv";
@@ -224,8 +226,22 @@ void add_eval_output(CLI::App& task, EvalFlags& flags) {
       ->excludes(json);
 }
 
-OpenModel open_model(const EvalJob& job) {
-  if (!job.served()) return {open_local(job.model, job.engine), nullptr};
+OpenModel open_model(EvalJob& job) {
+  std::vector<const Ladder*> ladders;
+  for (const eval::MethodUnderTest& m : job.methods) {
+    if (m.ladder) ladders.push_back(&*m.ladder);
+  }
+  if (!job.served()) {
+    OpenModel model{open_checked(job.model, job.engine, ladders, job.places), nullptr};
+    if (job.automatic) {
+      use(*model.local, *job.automatic);
+      for (eval::MethodUnderTest& m : job.methods) {
+        if (is_auto(m.name)) m.ladder = job.automatic->ladder;
+      }
+    }
+    return model;
+  }
+  check_before_loading(job.model, {}, job.places);
   auto model = open_remote(job.remote);
   if (job.longest > model->context_length()) {
     throw Error(ErrorKind::usage,
@@ -253,6 +269,7 @@ EvalJob prepare_eval(
     throw Error(ErrorKind::usage, "no model given", "give a GGUF file");
   }
   EvalJob job;
+  job.places.folders = {flags.out};
   job.model = *subject.model;
   job.model.geometry = subject.geometry;
   for (const std::string& text : flags.lengths) job.lengths.push_back(parse_length(text));
@@ -266,6 +283,12 @@ EvalJob prepare_eval(
     throw Error(ErrorKind::usage, "no context length given",
                 "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
   }
+  for (const std::int64_t length : job.lengths) {
+    if (length < 2) {
+      throw Error(ErrorKind::usage, cat("length ", length, " leaves no token to score"),
+                  "give --lengths of 2 tokens or more");
+    }
+  }
   job.engine = flags.engine;
   job.engine.context = job.ctx;
   if (job.lengths.empty()) job.lengths = usual_lengths(subject.geometry.train_length, job.ctx);
@@ -275,28 +298,32 @@ EvalJob prepare_eval(
                 "give a larger --ctx, or shorter --lengths");
   }
   if (extension.methods.empty() && extension.plan_files.empty()) {
-    extension.methods = {"none", "yarn", "uni", "pro"};
+    extension.methods = {"none", "yarn", "pro", std::string(kAuto)};
   }
   std::vector<Candidate> candidates = resolve(extension, job.model.geometry);
-  note_auto(candidates);
   if (auto vendor = vendor_plan(job.model, flags.subject.replace_scaling, job.ctx)) {
     candidates.push_back(*vendor);
   }
   for (const Candidate& c : candidates) {
     job.methods.push_back({c.name, as_ladder(c.content, job.ctx)});
+    if (c.meaning.empty()) continue;
+    job.automatic = {c.meaning, *job.methods.back().ladder, true,
+                     job.ctx,   extension.headroom,         extension.rung_step};
   }
-  cut_for_tests(job);
+  eval::check_names(job.methods);
+  if (flags.dry_run) note("loading the model, to count tokens and to time it");
   return job;
 }
 
 void print_local_cost(const EvalJob& job, const eval::Target& target,
                       const std::vector<std::int64_t>& passes, const char* ending) {
   if (target.timelines() == nullptr) return;
-  std::cout << memory_text(job.model, job.engine) << "\n";
+  print_memory(job.model, job.engine);
   target.timelines()->use(*job.methods.front().ladder);
   const ReadingSpeed speed =
       measure_speed(*target.timelines(), job.model, job.methods.front().ladder->longest());
-  std::cout << "about " << duration_text(seconds_to_read(speed, passes)) << ending << "\n";
+  std::cout << time_text(speed, passes, ending)
+            << "\nfor less, give fewer --methods, --lengths or --samples\n";
 }
 
 void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
@@ -305,7 +332,7 @@ void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& ta
   eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
   eval::RunFolder folder = open_folder(flags, job, target, seed);
   const eval::TaskResults results = run(folder, progress);
-  print_results(flags, folder, results);
+  print_results(flags, job, folder, results);
 }
 
 std::vector<std::string> default_texts() {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/args/engine_options.h"
 #include "cli/args/options.h"
-#include "engine/llama/local.h"
 #include "engine/remote/remote.h"
 #include "eval/run/method_under_test.h"
 #include "eval/run/progress.h"
@@ -47,6 +47,8 @@ struct EvalJob {
   std::vector<std::int64_t> lengths;
   std::int64_t longest = 0;
   std::vector<eval::MethodUnderTest> methods;
+  std::optional<LadderChoice> automatic;  // the method that is auto
+  Places places;                          // a task adds what it reads
   engine::RemoteOptions remote;
   bool served() const noexcept { return !remote.url.empty(); }
 };
@@ -62,7 +64,9 @@ struct OpenModel {
   std::unique_ptr<PromptModel> served;
   eval::Target target() const { return served ? eval::Target(*served) : eval::Target(*local); }
 };
-OpenModel open_model(const EvalJob& job);
+// Checks everything that needs no model first. Where this model cannot run auto, what takes its
+// place is measured, as generate and serve would use it.
+OpenModel open_model(EvalJob& job);
 
 // Runs a task into the --out folder, or in memory, and prints its results in the format asked for.
 // run: runs it and returns its results. Throws Error (failed) if prompts got no answer.

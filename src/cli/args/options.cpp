@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/json.h"
+#include "base/parse_double.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "core/context.h"
@@ -23,12 +24,10 @@ namespace {
 }
 
 double parse_number(const std::string& text, const char* what) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
+  const std::optional<double> value = parse_double(text);
+  if (!value)
     refuse(cat("'", text, "' in ", what, " is not a number"), "write numbers as 1.5,2,2.5");
-  }
-  return value;
+  return *value;
 }
 
 }  // namespace
@@ -118,15 +117,15 @@ void refuse_unused(const ExtensionFlags& flags, const std::vector<ContextRequest
 }
 
 Candidate make_candidate(const ContextRequest& asked, const Geometry& geometry) {
-  const ContextRequest request = resolve_auto(geometry, asked);
-  const std::string name = full_name(request);
-  const MethodName parts = split_method_name(name);
-  if (parts.grows() && method_row(parts.method).reach != Reach::length && request.ctx > 0 &&
-      request.scale && *request.scale != 1) {
-    note(cat(name, " grows with the sequence: --scale ", *request.scale, " does not apply to it"));
+  Candidate made{full_name(asked), make_context(geometry, asked, Spelling::flags)};
+  const auto* ladder = std::get_if<Ladder>(&made.content);
+  if (ladder && method_row(ladder->extension().method).reach != Reach::length && asked.ctx > 0 &&
+      asked.scale && *asked.scale != 1) {
+    note(cat(made.name, " grows with the sequence: --scale ", *asked.scale,
+             " does not apply to it"));
   }
-  return {full_name(asked), make_context(geometry, request, Spelling::flags),
-          is_auto(asked.method) ? description(request) : ""};
+  if (is_auto(asked.method)) made.meaning = description(resolve_auto(geometry, asked));
+  return made;
 }
 
 }  // namespace
@@ -208,7 +207,7 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   verb.add_option("--method,--methods", flags.methods,
                   cat("Method, or a list where several are compared: ", names,
                       "; elastic:NAME grows with the sequence; far:NAME does too, and changes far "
-                      "keys alone; auto is the default of generate and serve"))
+                      "keys alone; auto, the default, is none inside the window and far:pi beyond"))
       ->type_name("NAME,...")
       ->delimiter(',');
   verb.add_option("--scale", flags.scale, "Extend the window by this factor")->type_name("S");
@@ -236,20 +235,24 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   verb.add_option("--lambdas", flags.lambdas,
                   "custom: one lambda per digit, or @FILE with a JSON list")
       ->type_name("L0,L1,...");
-  verb.add_option("--rung-step", flags.rung_step,
-                  cat("elastic, far: ratio between the lengths of neighbouring rungs (default ",
-                      LadderRequest{}.rung_step, ")"))
+  verb.add_option(
+          "--rung-step", flags.rung_step,
+          cat("elastic, far: ratio between the lengths of neighbouring rungs (default ",
+              LadderRequest{}.rung_step, "; far: one rung up to ", kFewWindows, " windows)"))
       ->type_name("STEP");
   verb.add_option("--headroom", flags.headroom,
-                  cat("Extra scale factor, at least 1 (default 1; far: ", kFarHeadroom, ")"))
+                  cat("Extra scale factor, at least 1 (default 1; far beyond ", kFewWindows,
+                      " windows: ", kFarHeadroom, ")"))
       ->type_name("H");
-  verb.add_option("--near", flags.near,
-                  "far: tokens that are always near, at their true distance (default: a quarter of "
-                  "the window)")
+  verb.add_option(
+          "--near", flags.near,
+          cat("far: tokens that are always near, at their true distance (default: 1/32 of the "
+              "window, at least 256, beyond ",
+              kFewWindows, " windows 1/4)"))
       ->type_name("LENGTH");
   verb.add_option("--near-step", flags.near_step,
-                  "far: tokens by which the border between near and far moves (default: a quarter "
-                  "of the window)")
+                  "far: tokens by which the border between near and far moves (default: that of "
+                  "--near)")
       ->type_name("LENGTH");
   verb.add_option("--plan", flags.plan_files,
                   "Plan file written by mrrope plan or tune; repeatable")

@@ -15,7 +15,7 @@ struct Preset {
   std::string name;      // "paper/ppl-llama3"
   std::string what;      // which table or figure, of which model
   std::string needs;     // what is typed after the name: "MODEL --text DATA"; may be empty
-  std::string command;   // verbs, then flags with one value each
+  std::string command;   // verbs, then flags with one value or none
   std::string notes{};   // how it follows the paper; whole lines
   bool float32 = false;  // the paper says that it measured in float32
 };
@@ -23,9 +23,10 @@ struct Preset {
 const std::vector<Preset>& presets();
 
 // The arguments with --preset NAME replaced; `app` knows the verbs. Throws Error (usage) if there
-// is no such preset or another verb was typed. Remembers the preset for preset_table().
-std::vector<std::string> with_preset(const CLI::App& app,
-                                     const std::vector<std::string>& arguments);
+// is no such preset or another verb was typed. Remembers the preset, one of `known`, for
+// preset_table().
+std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std::string>& arguments,
+                                     const std::vector<Preset>& known = presets());
 
 // The preset of this command, or nullptr.
 const Preset* chosen_preset();
@@ -33,8 +34,8 @@ const Preset* chosen_preset();
 // What a preset runs and how that follows the paper.
 std::string preset_help(const Preset& preset);
 
-// The paper's numbers with those of results.json under them, if they are comparable, and what
-// differs if not; empty if no preset is in use or the paper prints no numbers. run: run.json.
+// The paper's numbers with those of results.json under them and what differs in the setting; empty
+// if no preset is in use or the paper prints no numbers. run: run.json.
 std::string preset_table(const nlohmann::ordered_json& run, const nlohmann::ordered_json& results);
 
 // Two lines per preset, for --presets: what it is, and the command to type.

@@ -6,15 +6,11 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
+#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
 namespace {
-
-EvalJob one_timeline(EvalJob job) {
-  job.engine.timelines = 1;
-  return job;
-}
 
 // The first prompt of every set, between separator lines.
 void show_prompts(const eval::SampleSuite& suite) {
@@ -42,7 +38,7 @@ void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::S
             << job.methods.size() << (job.methods.size() == 1 ? " method, " : " methods, ")
             << passes.size() << " prompts, at most " << total
             << " tokens (shared prefixes are computed once)\n";
-  print_local_cost(one_timeline(job), target, passes, " at most");
+  print_local_cost(job, target, passes, " at most");
 }
 
 }  // namespace
@@ -76,12 +72,23 @@ eval::FrameOptions frame_options(const SampleFlags& flags) {
   return options;
 }
 
-eval::Prompts chosen_prompts(SampleFlags& flags) {
+eval::Prompts chosen_prompts(SampleFlags& flags, const std::string& used) {
   if (flags.prompts.empty()) return eval::builtin_prompts();
-  return eval::read_prompts(flags.prompts, &flags.prompts_digest);
+  eval::Prompts prompts = eval::read_prompts(flags.prompts, &flags.prompts_digest);
+  if (prompts_identity(prompts, used) == prompts_identity(eval::builtin_prompts(), used)) {
+    throw Error(ErrorKind::usage,
+                cat("--prompts ", flags.prompts, " changes nothing: this run uses prompts named ",
+                    used, ", and the file replaces none of them"),
+                cat("give the file a prompt of that name, or leave out --prompts"));
+  }
+  return prompts;
 }
 
-OpenModel open_for_samples(const EvalJob& job) { return open_model(one_timeline(job)); }
+OpenModel open_for_samples(EvalJob& job, const std::vector<std::string>& reads) {
+  job.places.reads.insert(job.places.reads.end(), reads.begin(), reads.end());
+  job.engine.timelines = 1;
+  return open_model(job);
+}
 
 void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target& target,
                const eval::SampleSuite& suite) {

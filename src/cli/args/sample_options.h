@@ -30,15 +30,18 @@ struct SampleFlags {
 void add_sample_flags(CLI::App& task, SampleFlags& flags);
 
 eval::FrameOptions frame_options(const SampleFlags& flags);
-eval::Prompts chosen_prompts(SampleFlags& flags);
+// Those of --prompts, or the built-in ones. used: how the names of the prompts begin that the run
+// reads. Throws Error (usage) if the file changes none of these.
+eval::Prompts chosen_prompts(SampleFlags& flags, const std::string& used);
 
 // The default of --lengths: only --ctx.
 inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) {
   return {ctx};
 }
 
-// The engine for this job: one timeline is enough.
-OpenModel open_for_samples(const EvalJob& job);
+// The engine for this job: one timeline is enough. reads: the files that the task was given; names
+// may be empty.
+OpenModel open_for_samples(EvalJob& job, const std::vector<std::string>& reads);
 
 // Shows prompts, prints the cost, or runs the suite and prints the results.
 void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target& target,

@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/app.h"
+#include "cli/args/engine_options.h"
 #include "cli/args/report_file.h"
-#include "cli/args/test_cut.h"
 #include "core/context.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
@@ -40,9 +40,8 @@ eval::MethodUnderTest under(const Geometry& geometry, const std::string& method,
   ContextRequest request;
   request.method = method;
   request.ctx = ctx;
-  request = resolve_auto(geometry, std::move(request));
   const PlanOrLadder made = make_context(geometry, request, Spelling::flags);
-  return {full_name(request), as_ladder(made, ctx)};
+  return {full_name(resolve_auto(geometry, request)), as_ladder(made, ctx)};
 }
 
 std::string name_of(const std::string& method) {
@@ -114,12 +113,18 @@ std::string side_by_side(TimelineModel& model, const eval::Document& document,
                          const eval::MethodUnderTest& untouched,
                          const eval::MethodUnderTest& extended) {
   const std::vector<Token> tokens = model.tokenize(document.text, true, false);
-  const auto length = std::size_t(cut_length(2 * model.facts().geometry.train_length));
+  const auto length = std::size_t(2 * model.facts().geometry.train_length);
+  const std::string name = document.id.substr(0, document.id.find('#'));
+  if (tokens.size() < length) {
+    throw Error(ErrorKind::failed,
+                cat(name, " has ", tokens.size(), " tokens, and ", length, " are needed"),
+                "install data/texts as they come with mrrope, or set MRROPE_HOME to them");
+  }
   const auto prompt = std::span(tokens).first(length);
-  const auto rest = std::span(tokens).subspan(length, kContinuation);
+  const auto rest = std::span(tokens).subspan(
+      length, std::min<std::size_t>(kContinuation, tokens.size() - length));
   const std::string text = model.detokenize(prompt);
-  return cat("The first ", length, " tokens of ", document.id.substr(0, document.id.find('#')),
-             ", continued by both. They end:\n",
+  return cat("The first ", length, " tokens of ", name, ", continued by both. They end:\n",
              indented(text.substr(text.size() - std::min(text.size(), kPromptEnd))),
              "The untouched model continues:\n",
              indented(continuation(model, *untouched.ladder, prompt)), extended.name,
@@ -141,8 +146,9 @@ void run_demo(const DemoFlags& flags) {
   engine.context = ctx;
   engine.threads = flags.threads;
   engine.timelines = 8;
-  const auto model = open_local(facts, engine);
-  const eval::DocumentSet set = eval::read_documents({home / "data" / "texts"}, {});
+  const std::string texts_folder = (home / "data" / "texts").string();
+  const auto model = open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
+  const eval::DocumentSet set = eval::read_documents({texts_folder}, {});
   std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads up to "
             << ctx << ",\nas it is (untouched) and extended without training (auto: "
             << methods.back().name << ").\n\n"
@@ -156,16 +162,18 @@ void run_demo(const DemoFlags& flags) {
   eval::PerplexityOptions options;
   // Reading 8 times the window takes four times as long as half of it.
   const std::int64_t longest = flags.full ? ctx : ctx / 2;
-  for (std::int64_t n = window / 2; n <= longest; n *= 2) options.lengths.push_back(cut_length(n));
-  const auto texts = std::span(set.documents).first(flags.full ? set.documents.size() : kTexts);
+  for (std::int64_t n = window / 2; n <= longest; n *= 2) options.lengths.push_back(n);
+  const auto texts =
+      std::span(set.documents)
+          .first(flags.full ? set.documents.size() : std::min(kTexts, set.documents.size()));
   const eval::PerplexityResults results =
       run_perplexity(*model, methods, {texts.begin(), texts.end()}, options, folder, progress);
   std::cout << perplexity_text(results) << "\n" << std::flush;
 
   eval::NeedleOptions needles;
-  needles.lengths = {cut_length(window), cut_length(ctx)};
+  needles.lengths = {window, ctx};
   needles.depths = {10, 30, 50, 70, 90};
-  needles.samples = cut_samples(flags.full ? 4 : 1);
+  needles.samples = flags.full ? 4 : 1;
   needles.together = true;
   needles.form = eval::make_form(*model, "planted", std::nullopt, 0);
   eval::RunFolder needle_folder(flags.out + "/needle", info);

@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
-#include "cli/args/test_cut.h"
 #include "core/methods.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"
@@ -91,8 +90,18 @@ Job resolve_job(ExportFlags& flags) {
       throw Error(ErrorKind::usage, "no method or plan given",
                   "give --plan FILE, or --method pro --ctx 128k");
     }
-    flags.extension.methods = {"pro"};
-    note("no --method given: using pro");
+    flags.extension.methods = {std::string(kAuto)};
+  }
+  if (flags.extension.methods.size() == 1 && is_auto(flags.extension.methods.front())) {
+    const std::string& ctx = flags.extension.ctx;
+    const double scale = ctx.empty() ? flags.extension.scale.value_or(1)
+                                     : double(parse_length(ctx)) / double(window);
+    flags.extension.methods = {static_method(model.geometry, std::max(1.0, scale))};
+    if (scale > 1) {
+      note(cat("auto is a growing context, which ",
+               flags.to == "commands" ? "other engines" : "a file", " cannot hold; using ",
+               flags.extension.methods.front(), ", a static plan (mrrope serve runs auto)"));
+    }
   }
   const std::vector<Candidate> candidates = resolve(flags.extension, model.geometry);
   if (candidates.size() != 1) {
@@ -306,8 +315,7 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   options.approximate = flags.approximate;
   options.native = flags.native;
   const exporting::GgufExport exported = plan_gguf_export(gguf, job.model, job.plan, options);
-  const std::int64_t tokens =
-      cut_length(proof::proof_length(job.model, job.length, flags.verify == "full"));
+  const std::int64_t tokens = proof::proof_length(job.model, job.length, flags.verify == "full");
   engine::LocalOptions engine;
   if (!flags.no_verify) engine = with_devices(proof::proof_options(job.model, tokens), flags);
   std::uint64_t total = 0;

@@ -14,7 +14,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "base/files/output_file.h"
 #include "base/interrupt.h"
@@ -54,11 +53,26 @@ std::string rung_text(const Ladder& ladder, std::size_t index) {
              " tokens, scale ", significant(rung.plan.extension().scale, 4));
 }
 
+// A pipe is read as well, so its size is not known before.
+std::string read_all(std::istream& in, const std::string& name) {
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  std::string text;
+  std::string block(1 << 16, '\0');
+  while (in.read(block.data(), std::streamsize(block.size())) || in.gcount() > 0) {
+    text.append(block, 0, std::size_t(in.gcount()));
+    if (text.size() > kMost) {
+      throw Error(ErrorKind::usage, cat("the prompt in ", name, " has more than ", kMost, " bytes"),
+                  "give a shorter file with -f");
+    }
+  }
+  return text;
+}
+
 std::string read_prompt(const GenerateFlags& flags) {
   if (flags.file.empty()) return flags.prompt;
-  std::ostringstream text;
+  std::string text;
   if (flags.file == "-") {
-    text << std::cin.rdbuf();
+    text = read_all(std::cin, "standard input");
   } else {
     std::ifstream in(flags.file, std::ios::binary);
     const int code = errno;
@@ -70,9 +84,9 @@ std::string read_prompt(const GenerateFlags& flags) {
           cat("cannot read ", flags.file, ": ", folder ? "it is a folder" : std::strerror(code)),
           "give another file with -f");
     }
-    text << in.rdbuf();
+    text = read_all(in, flags.file);
   }
-  return text.str() + flags.prompt;
+  return text + flags.prompt;
 }
 
 // A sequence that knows its own tokens, so that a chat computes only what is new.
@@ -189,13 +203,14 @@ GenerateOptions streaming(const GenerateFlags& flags) {
 struct SessionFile {
   std::string path;
   engine::SessionOwner owner;
+  std::string salt = {};  // of a server's saved slot
 
   engine::Session begin(TimelineModel& model) const {
     if (path.empty() || !engine::session_exists(path)) return {model.timeline(), {}};
     return load_session(path, owner, model);
   }
   void save(const Timeline& timeline, const std::vector<ChatMessage>& messages) const {
-    if (!path.empty()) save_session(path, owner, timeline, messages);
+    if (!path.empty()) save_session(path, owner, timeline, messages, salt);
   }
 };
 
@@ -233,10 +248,8 @@ void print_dry_run(TimelineModel& model, const Model& facts, const Ladder& ladde
                    const std::string& prompt, int answer) {
   const auto tokens = std::int64_t(model.tokenize(prompt, true, true).size());
   std::cout << tokens << " tokens to read, up to " << answer << " to write\n"
-            << "about "
-            << duration_text(
-                   seconds_to_read(measure_speed(model, facts, ladder.longest()), {tokens}))
-            << " to read them\n";
+            << time_text(measure_speed(model, facts, ladder.longest()), {tokens}, " to read them")
+            << "\n";
 }
 
 void converse(TimelineModel& model, Conversation& conversation, const SessionFile& session,
@@ -291,7 +304,7 @@ void run_generate(GenerateFlags flags) {
   facts.geometry = subject.geometry;
   LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "generate");
   const std::string prompt = read_prompt(flags);
-  if (prompt.empty() && !flags.chat) {
+  if (prompt.empty() && !flags.chat && !flags.dry_run) {
     throw Error(ErrorKind::usage, "no prompt given",
                 "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
   }
@@ -299,34 +312,28 @@ void run_generate(GenerateFlags flags) {
   engine::LocalOptions engine = flags.engine;
   engine.context = choice.ctx;
   engine.timelines = 1;
-  if (!flags.session.empty()) {  // refused before the work
-    engine::session_exists(flags.session);
-    const std::filesystem::path folder = folder_of(flags.session);
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(folder, ignored)) {
-      throw Error(ErrorKind::usage,
-                  cat("--session ", flags.session, ": there is no folder ", folder.string()),
-                  cat("create it: mkdir -p ", folder.string()));
-    }
+  Places places;
+  engine::SessionOwner owner{{}, {}, engine.type_k, engine.type_v};
+  if (!flags.session.empty()) {
+    places.writes = {flags.session};
+    owner.model = model_digest(facts.files);
+    if (!choice.ours) owner.plan = ladder_digest(choice.ladder);
+    if (engine::session_exists(flags.session)) check_session(flags.session, owner);
   }
   if (flags.dry_run) {
-    std::cout << memory_text(facts, engine) << "\n";
-    const engine::MemoryPlan memory = plan_memory(facts, engine);
-    if (memory.total() > memory.available) {
-      std::cout << "does not fit\n";
-      return;
-    }
+    check_before_loading(facts, {&choice.ladder}, places);
+    print_memory(facts, engine);
+    if (prompt.empty()) return;
+    note("loading the model, to count the tokens of the prompt and to time it");
   }
-  const auto model = open_local(facts, engine);
+  const auto model = open_checked(facts, engine, {&choice.ladder}, places);
   use(*model, choice);
   const Ladder& ladder = choice.ladder;
   if (flags.dry_run) return print_dry_run(*model, facts, ladder, prompt, flags.generate.max_tokens);
-  SessionFile session;
-  if (!flags.session.empty()) {
-    session = {flags.session,
-               {model_digest(facts.files), ladder_digest(ladder), engine.type_k, engine.type_v}};
-  }
+  owner.plan = ladder_digest(ladder);
+  SessionFile session{flags.session, owner};
   engine::Session begun = session.begin(*model);
+  session.salt = begun.salt;
   if (!flags.chat && !begun.messages.empty()) {
     throw Error(
         ErrorKind::usage,
@@ -400,7 +407,8 @@ void add_generate(CLI::App& app) {
   add_climb(*verb, flags->engine);
   verb->add_flag("-v,--verbose", flags->verbose, "Print the rung of the ladder in use");
   auto* json = verb->add_flag("--json", flags->json, "Print the answer as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop")
+  verb->add_flag("--dry-run", flags->dry_run,
+                 "Print the memory that would be needed, with a prompt also the time, and stop")
       ->excludes(json);
   verb->footer(
       "Examples:\n"

@@ -27,9 +27,11 @@ struct InspectFlags {
 };
 
 struct Advice {
-  std::string method;  // "none" where nothing needs to change
+  std::string method = std::string(kAuto);
+  std::string meaning;  // what it is for this model and length: "none", "far:pi"
   std::string why;
-  std::string flags = {};  // that commands need besides: " --train-ctx 512"
+  std::string fixed;  // for engines whose context cannot grow
+  std::string flags;  // that commands need besides: " --train-ctx 512"
 };
 
 const char* to_string(FactorSupport support) {
@@ -46,48 +48,44 @@ const char* to_string(FactorSupport support) {
   return "";
 }
 
-Advice advise(const Geometry& g, double scale) {
-  if (scale <= 1) return {"none", "the wanted length is inside the trained window"};
-  try {
-    Extension pro;
-    pro.method = "pro";
-    pro.scale = scale;
-    make_plan(g, pro);
-  } catch (const Error&) {
-    return {"ntk",
-            "no pair makes between 1 and 32 turns in the window, so there is no middle to "
-            "extend; NTK spreads the scale over all pairs"};
-  }
-  return {"pro",
-          "keeps fast pairs unchanged and scales slow ones in full; the paper's best method "
-          "without training. Which method is best depends on the model: measure uni, yarn "
-          "and pro on yours"};
+Advice advise(const Geometry& g, std::int64_t ctx, double scale) {
+  Advice advice;
+  advice.meaning = description(resolve_auto(g, {std::string(kAuto), {}, std::nullopt, ctx}));
+  advice.why = "the wanted length is inside the trained window";
+  advice.fixed = "none";
+  if (scale <= 1) return advice;
+  advice.why =
+      "the model as shipped inside its window, and beyond it a context that grows; generate, serve "
+      "and eval use it by default";
+  advice.fixed = static_method(g, scale);
+  return advice;
 }
 
-// What each engine can do with the recommended plan.
+// What each engine can do with the static plan: auto is for mrrope itself.
 std::vector<exporting::EngineAdvice> engines_of(const Model& model, std::int64_t ctx, double scale,
                                                 const Advice& advice) {
   std::optional<Gguf> gguf;
   if (model.format == "gguf") gguf = read_gguf(model.path);
   Extension request;
-  request.method = advice.method;
+  request.method = advice.fixed;
   request.scale = scale;
   const Plan plan = make_plan(model.geometry, request);
   return exporting::engine_advice(
       {model, gguf ? &*gguf : nullptr, plan, ctx,
-       cat("--method ", advice.method, " --ctx ", length_text(ctx), advice.flags)});
+       cat("--method ", advice.fixed, " --ctx ", length_text(ctx), advice.flags)});
 }
 
 void print_engines(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
   constexpr std::size_t kWidest = 160;
-  std::cout << "\nEngines, with " << advice.method << " at " << ctx << " tokens:\n";
+  std::cout << "\nOther engines, with " << advice.fixed << " at " << ctx << " tokens"
+            << (scale > 1 ? " (auto is a growing context, which they cannot hold)" : "") << ":\n";
   for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
     std::cout << "  " << a.engine << ": " << to_string(a.verdict)
               << (a.why.empty() ? "" : cat(" (", a.why, ")")) << "\n";
     for (const std::string& command : a.commands) {
       if (command.size() > kWidest) {  // with all the numbers in it
         std::cout << "    mrrope export " << shell_word(model.path.string()) << " --method "
-                  << advice.method << " --ctx " << length_text(ctx) << advice.flags
+                  << advice.fixed << " --ctx " << length_text(ctx) << advice.flags
                   << " --to commands   (prints its command)\n";
         break;
       }
@@ -106,16 +104,11 @@ std::string scaling_text(const Model& model) {
   return text;
 }
 
-// What auto is for this model and length.
-std::string default_text(const Geometry& geometry, std::int64_t ctx) {
-  return description(resolve_auto(geometry, {std::string(kAuto), {}, std::nullopt, ctx}));
-}
-
 nlohmann::ordered_json to_json(const Model& model, std::int64_t ctx, double scale,
                                const Advice& advice) {
   nlohmann::ordered_json out = model_json(model, ctx);
-  out["default"] = default_text(model.geometry, ctx);
-  out["recommended"] = {{"method", advice.method}, {"why", advice.why}};
+  out["recommended"] = {
+      {"method", advice.method}, {"meaning", advice.meaning}, {"why", advice.why}};
   out["engines"] = nlohmann::ordered_json::array();
   for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
     out["engines"].push_back({{"engine", a.engine},
@@ -162,8 +155,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   row("scale", significant(scale, 6));
   row("KV cache", cat(bytes_text(double(kv_bytes(model, ctx, kBitsF16))), " in f16, ",
                       bytes_text(double(kv_bytes(model, ctx, kBitsQ8))), " in q8_0"));
-  row("default", cat(default_text(g, ctx), ", what generate and serve use"));
-  row("first plan", cat(advice.method, ": ", advice.why));
+  row("recommended", cat(advice.method, " (", advice.meaning, "): ", advice.why));
   print_engines(model, ctx, scale, advice);
 
   const std::string path = shell_word(model.path.string()) + advice.flags;
@@ -177,9 +169,9 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   std::cout << "  mrrope plan " << path << " --method " << advice.method << " --ctx " << length
             << "\n";
   if (model.format == "gguf") {
-    std::cout << "  mrrope eval ppl " << path << " --methods none,yarn,uni,pro --ctx " << length
-              << " --text YOUR-TEXTS -o run1\n  mrrope generate " << path << " --method "
-              << advice.method << " --ctx " << length << " -f PROMPT.txt\n";
+    std::cout << "  mrrope eval ppl " << path << " --ctx " << length
+              << " --text YOUR-TEXTS -o run1\n  mrrope generate " << path << " --ctx " << length
+              << " -f PROMPT.txt\n";
   } else {
     std::cout
         << "  python convert_hf_to_gguf.py FOLDER --outfile model.gguf   (of llama.cpp, to run "
@@ -198,7 +190,7 @@ void run_inspect(const InspectFlags& flags) {
   const std::int64_t window = model.geometry.train_length;
   const std::int64_t ctx = flags.ctx.empty() ? window : parse_length(flags.ctx);
   const double scale = std::max(1.0, double(ctx) / double(window));
-  Advice advice = advise(model.geometry, scale);
+  Advice advice = advise(model.geometry, ctx, scale);
   advice.flags = geometry_words(flags.subject);
   if (flags.json) {
     std::cout << json_text(to_json(model, ctx, scale, advice), 2) << "\n";

@@ -226,7 +226,7 @@ void run_plan(const PlanFlags& flags) {
   if (!flags.from.empty()) candidates.push_back(declared_plan(flags.from));
   if (candidates.empty()) {
     throw Error(ErrorKind::usage, "no method or plan given",
-                "give --method pro --ctx 128k, or --plan FILE, or --from MODEL");
+                "give --method auto --ctx 128k, or --plan FILE, or --from MODEL");
   }
   check_same_model(candidates, geometry);
   if (flags.diff && candidates.size() != 2) {

@@ -70,8 +70,9 @@ void refuse_files_of_runs(const std::string& out, const std::vector<report::RunR
 
 // Without -o the name was not chosen, so a page of another tool stays.
 void refuse_other_pages(const std::string& out) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(out, ignored)) return;  // whatever else it is: never written to
   std::ifstream page(out, std::ios::binary);
-  if (!page) return;
   std::string head(4096, '\0');
   page.read(head.data(), std::streamsize(head.size()));
   if (head.find(report::kPageMark) != std::string::npos) return;

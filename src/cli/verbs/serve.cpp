@@ -2,7 +2,6 @@
 // mrrope serve: a model under a ladder for every client of OpenAI's API.
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -54,8 +53,9 @@ std::string read_key(const std::string& path) {
     throw Error(ErrorKind::usage, cat("cannot read ", path, ": ", std::strerror(errno)),
                 "give --api-key-file a file with the key on its first line");
   }
-  std::string key;
-  std::getline(in, key);
+  char line[4096];  // a longer one is no key, nor is /dev/zero
+  in.getline(line, sizeof line);
+  std::string key = line;
   while (!key.empty() && (key.back() == '\r' || key.back() == ' ')) key.pop_back();
   if (!in || key.empty()) {
     throw Error(ErrorKind::usage, cat("no API key on the first line of ", path),
@@ -113,13 +113,6 @@ int usual_parallel(const Model& facts, const engine::LocalOptions& engine, std::
   return 1;
 }
 
-void stop_on(int signal) {
-  std::signal(signal, [](int number) {
-    request_interrupt();
-    std::signal(number, SIG_DFL);  // a second one ends the process at once
-  });
-}
-
 void run_serve(ServeFlags flags) {
   const Subject subject = resolve(flags.subject);
   if (!subject.model) throw Error(ErrorKind::usage, "no model given", "give a GGUF file");
@@ -149,13 +142,14 @@ void run_serve(ServeFlags flags) {
     server.slot_folder = std::filesystem::canonical(flags.slot_folder);
   }
   if (flags.dry_run) {
-    std::cout << memory_text(facts, engine) << "\n"
-              << server.parallel << " conversations of " << ctx
+    std::cout << server.parallel << " conversations of " << ctx
               << (engine.unified ? " tokens together\n" : " tokens each\n");
-    return;
+    check_before_loading(facts, {&choice.ladder}, {{}, {flags.slot_folder}});
+    return print_memory(facts, engine);
   }
 
-  const auto model = open_local(facts, engine);
+  serve::Listener listener = serve::listen_on(server);
+  const auto model = open_checked(facts, engine, {&choice.ladder}, {{}, {flags.slot_folder}});
   use(*model, choice);
   server.context = std::min(ctx, choice.ladder.longest());
   if (engine.unified) server.pool = server.context;
@@ -163,9 +157,8 @@ void run_serve(ServeFlags flags) {
   server.method = choice.name;
   server.model_name = flags.alias.empty() ? facts.path.stem().string() : flags.alias;
   server.log = [](const std::string& line) { std::cerr << cat(line, "\n") << std::flush; };
-  serve::ApiServer api(*model, choice.ladder, engine::chat_renderer(), server);
-  stop_on(SIGINT);
-  stop_on(SIGTERM);
+  serve::ApiServer api(*model, choice.ladder, engine::chat_renderer(), server, std::move(listener));
+  catch_interrupts();
   const std::string address =
       cat("http://",
           server.host.find(':') == std::string::npos ? server.host : cat("[", server.host, "]"),

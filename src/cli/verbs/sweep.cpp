@@ -13,7 +13,6 @@
 #include "cli/args/precision.h"
 #include "cli/args/report_file.h"
 #include "cli/args/terminal_output.h"
-#include "cli/args/test_cut.h"
 #include "eval/text/documents.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
@@ -34,6 +33,7 @@ struct SweepFlags {
   double headroom = 1;
   std::vector<std::string> text;
   eval::DocumentOptions documents;
+  std::string select = "first";
   std::string out;
   bool csv = false;
   bool json = false;
@@ -71,25 +71,27 @@ void run_sweep_command(const SweepFlags& flags) {
 
   const std::vector<std::string> texts = flags.text.empty() ? default_texts() : flags.text;
   engine::LocalOptions engine = flags.engine;
-  request.tokens = engine.context = cut_length(request.ctx);
+  engine.context = request.ctx;
   engine.timelines = 1;
   note_precision(facts, engine);
-  const auto model = open_local(facts, engine);
+  if (flags.dry_run) note("loading the model, to count tokens and to time it");
+  const auto model = open_checked(facts, engine, {}, {texts, {flags.out}});
   eval::DocumentOptions choice = flags.documents;
-  choice.samples = cut_samples(choice.samples);
-  choice.keep = [&](const eval::Document& d) {
-    return std::int64_t(model->tokenize(d.text, true, false).size()) >= request.tokens;
+  choice.select = flags.select == "random" ? eval::Select::random : eval::Select::first;
+  choice.least = request.ctx;
+  choice.tokens = [&](const eval::Document& d) {
+    return std::int64_t(model->tokenize(d.text, true, false).size());
   };
   const eval::DocumentSet set = read_documents({texts.begin(), texts.end()}, choice);
   for (const std::string& line : set.notes()) note(line);
   if (flags.dry_run) {
     const std::size_t units = points.size() * set.documents.size();
     std::cout << points.size() << " plans x " << set.documents.size() << " documents, "
-              << std::int64_t(units) * request.tokens << " tokens\n"
-              << memory_text(facts, engine) << "\nabout "
-              << duration_text(seconds_to_read(measure_speed(*model, facts, request.tokens),
-                                               std::vector<std::int64_t>(units, request.tokens)))
-              << "\n";
+              << std::int64_t(units) * request.ctx << " tokens\n";
+    print_memory(facts, engine);
+    std::cout << time_text(measure_speed(*model, facts, request.ctx),
+                           std::vector<std::int64_t>(units, request.ctx))
+              << "\nfor less, give fewer --methods or --samples, or a larger --step\n";
     return;
   }
 
@@ -97,7 +99,8 @@ void run_sweep_command(const SweepFlags& flags) {
   eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
   const tune::SweepResults results = run_sweep(
       *model, request, set.documents, flags.out,
-      {command_line(), model_digest(facts.files), 1, {}, precision_of(facts, engine)}, progress);
+      {command_line(), model_digest(facts.files), choice.seed, {}, precision_of(facts, engine)},
+      progress);
   for (const std::string& line : results.notes) note(line);
   const report::Figure picture = report::sweep_figure(report::sweep_from_json(to_json(results)));
   if (!flags.out.empty()) {
@@ -154,6 +157,13 @@ void add_sweep(CLI::App& app) {
                    "Documents to use, of those that are long enough; 0: all")
       ->type_name("N")
       ->check(CLI::Range(0, kMostCounted))
+      ->capture_default_str();
+  verb->add_option("--select", flags->select, "Which of them to use: first or random")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"first", "random"}))
+      ->capture_default_str();
+  verb->add_option("--seed", flags->documents.seed, "Seed of the random choice")
+      ->type_name("N")
       ->capture_default_str();
   add_engine(*verb, flags->engine);
   verb->add_option("-o,--out", flags->out, "Folder for the results, the report and the charts")

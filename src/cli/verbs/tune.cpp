@@ -98,14 +98,16 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
     std::cout << "proof: " << split.held_out.size() << " documents, " << rows << " plans, "
               << 10 * flags.proof_needles << " needles each: about " << proof << " tokens\n";
   }
-  std::cout << memory_text(facts, engine) << "\n";
+  print_memory(facts, engine);
   const ReadingSpeed speed = measure_speed(model, facts, ctx);
   const auto minutes = [&](double tokens) {
     return duration_text(tokens / double(ctx) * seconds_to_read(speed, {ctx}));
   };
-  std::cout << "about " << minutes(search) << " to search";
+  std::cout << "a pass over one text takes " << time_text(speed, {ctx}) << "\nabout "
+            << minutes(search) << " to search";
   if (!flags.no_proof) std::cout << ", " << minutes(double(proof)) << " to prove";
-  std::cout << "\n";
+  std::cout << "\nfor less, give a smaller --budget or --search-documents"
+            << (flags.no_proof ? "\n" : ", or fewer --proof-needles\n");
 }
 
 void run_tune(const TuneFlags& flags) {
@@ -128,7 +130,13 @@ void run_tune(const TuneFlags& flags) {
   engine::LocalOptions engine = flags.engine;
   engine.context = space.ctx;
   engine.timelines = 3;
-  const auto model = open_local(facts, engine);
+  const fs::path home = flags.folder.empty() ? fs::path(flags.out).replace_extension(".tune")
+                                             : fs::path(flags.folder);
+  if (flags.dry_run) note("loading the model, to count tokens and to time it");
+  for (const fs::path& path : {fs::path(flags.out), home / "found.json"}) refuse_input(path);
+  // The search's folder may make the parents of the plan file.
+  const auto model =
+      open_checked(facts, engine, {}, {texts, {home.string(), folder_of(flags.out).string()}});
   const eval::DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
   for (const std::string& line : read.notes()) note(line);
   const tune::Split split =
@@ -146,9 +154,6 @@ void run_tune(const TuneFlags& flags) {
     return print_dry_run(flags, facts, engine, *model, split, set, rivals.size() + 1);
   }
 
-  const fs::path home = flags.folder.empty() ? fs::path(flags.out).replace_extension(".tune")
-                                             : fs::path(flags.folder);
-  for (const fs::path& path : {fs::path(flags.out), home / "found.json"}) refuse_input(path);
   const eval::RunInfo info{command_line(), model_digest(facts.files), flags.search.seed};
   catch_interrupts();
   eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());

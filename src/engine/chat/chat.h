@@ -7,13 +7,20 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/timeline_model.h"
+#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -58,6 +65,12 @@ struct ParsedAnswer {
   std::vector<ToolCall> calls;
 };
 
+// Too many requests are waiting. Nothing is wrong with this one.
+class ChatBusy : public Error {
+ public:
+  using Error::Error;
+};
+
 // Works in child processes, which are killed when they take too long or too much memory.
 class ChatRenderer {
  public:
@@ -67,23 +80,49 @@ class ChatRenderer {
   ChatRenderer(const ChatRenderer&) = delete;
   ChatRenderer& operator=(const ChatRenderer&) = delete;
 
-  // All may be called from any thread; one works at a time. All throw Error (failed).
+  // All may be called from any thread; a few work at a time, and the rest wait in line. All throw
+  // Error: failed, out_of_memory (no process can be started), interrupted (see GiveUp); ChatBusy.
   using Limit = std::chrono::milliseconds;
+  // Called a few times per second while the request waits. It may throw; true gives up.
+  using GiveUp = std::function<bool()>;
 
   std::string render(const ChatTemplate& chat, std::span<const ChatMessage> messages, Limit limit);
-  ChatPrompt prepare(const ChatTemplate& chat, const ChatInputs& inputs, Limit limit);
-  // What an answer says, or its beginning.
-  ParsedAnswer parse(const std::string& syntax, const std::string& text, bool partial, Limit limit);
+  ChatPrompt prepare(const ChatTemplate& chat, const ChatInputs& inputs, Limit limit,
+                     const GiveUp& give_up = {});
+  // What an answer says, or its beginning. Waits for other answers only.
+  ParsedAnswer parse(const std::string& syntax, const std::string& text, bool partial, Limit limit,
+                     const GiveUp& give_up = {});
 
   // Throws unless the grammar can be read and followed in reasonable time.
-  void check_grammar(const std::string& grammar, Limit limit);
+  void check_grammar(const std::string& grammar, Limit limit, const GiveUp& give_up = {});
   // The grammar of a JSON schema, checked.
-  std::string schema_grammar(const std::string& schema, Limit limit);
+  std::string schema_grammar(const std::string& schema, Limit limit, const GiveUp& give_up = {});
 
  private:
-  std::string ask(const std::vector<std::string>& request);
+  // Where requests wait for a worker, first come, first served.
+  struct Line {
+    int free = 0;  // workers
+    std::size_t most_waiting = 0;
+    std::mutex mutex = {};
+    std::condition_variable changed = {};
+    std::set<std::uint64_t> waiting = {};
+    std::uint64_t last = 0;
 
-  std::mutex mutex_;
+    void enter(const GiveUp& give_up);
+    void leave();
+  };
+
+  std::string ask(Line& line, const std::vector<std::string>& request, Limit limit,
+                  const GiveUp& give_up);
+  std::pair<int, pid_t> hire(Limit limit);
+  bool died(pid_t keeper);
+  void start_keeper();
+  void end_keeper();
+
+  // What clients send takes its time; answers that are being written must not wait for it.
+  Line others_{.free = 3, .most_waiting = 128};
+  Line answers_{.free = 2, .most_waiting = std::numeric_limits<std::size_t>::max()};
+  std::mutex keeper_mutex_;
   int socket_ = -1;
   pid_t keeper_ = -1;
 };

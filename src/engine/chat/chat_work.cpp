@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -253,7 +254,44 @@ std::string schema(const Strings& request) {
   return grammar;
 }
 
+template <typename Read>
+auto read_reply(const std::string& reply, const Read& read) {
+  try {
+    return read(ordered_json::parse(reply));
+  } catch (const ordered_json::exception& error) {
+    throw Error(ErrorKind::failed, cat("the worker's reply cannot be read: ", error.what()));
+  }
+}
+
 }  // namespace
+
+ChatPrompt read_chat_prompt(const std::string& reply) {
+  return read_reply(reply, [](const ordered_json& made) {
+    ChatPrompt prompt;
+    made.at("prompt").get_to(prompt.prompt);
+    made.at("grammar").get_to(prompt.grammar);
+    made.at("lazy").get_to(prompt.lazy);
+    made.at("words").get_to(prompt.trigger_words);
+    made.at("patterns").get_to(prompt.trigger_patterns);
+    made.at("begun").get_to(prompt.begun);
+    made.at("shown").get_to(prompt.shown);
+    made.at("stops").get_to(prompt.stops);
+    made.at("syntax").get_to(prompt.syntax);
+    return prompt;
+  });
+}
+
+ParsedAnswer read_answer(const std::string& reply) {
+  return read_reply(reply, [](const ordered_json& said) {
+    ParsedAnswer answer;
+    said.at("content").get_to(answer.content);
+    said.at("reasoning").get_to(answer.reasoning);
+    for (const ordered_json& call : said.at("calls")) {
+      answer.calls.push_back({call.at("id"), call.at("name"), call.at("arguments")});
+    }
+    return answer;
+  });
+}
 
 std::string do_chat_work(const Strings& request) {
   const std::string& kind = request.at(0);

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grammars, tried before they are used. libllama follows all readings of a text at once; with an
-// ambiguous grammar their number doubles with every character. No rule tells such grammars from
-// others, so some texts are tried: those that lead to the most readings.
+// Grammars, read where nothing is lost by a crash or a long wait.
 #include <llama-grammar.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <memory>
-#include <set>
 #include <stdexcept>
 
 #include "base/text.h"
@@ -17,14 +14,8 @@ namespace mrrope::engine {
 
 namespace {
 
-constexpr std::size_t kMostReadings = 2000;
-constexpr int kCharacters = 24;     // of a text that is tried
-constexpr std::size_t kTried = 24;  // different characters
 constexpr std::size_t kMostElements = 200'000;
-
-struct FreeGrammar {
-  void operator()(llama_grammar* g) const noexcept { llama_grammar_free_impl(g); }
-};
+constexpr int kDeepest = 200;  // libllama's parser takes stack for each
 
 // libllama prints why it cannot read a grammar.
 class PrintedReason {
@@ -61,20 +52,34 @@ class PrintedReason {
   int before_;
 };
 
-std::set<std::uint32_t> characters_of(const llama_grammar_rules& rules) {
-  std::set<std::uint32_t> characters = {' ', 'a'};
-  for (const auto& rule : rules) {
-    for (const llama_grammar_element& element : rule) {
-      const bool one = element.type == LLAMA_GRETYPE_CHAR || element.type == LLAMA_GRETYPE_CHAR_ALT;
-      if (one && characters.size() < kTried) characters.insert(element.value);
+// How deep its parentheses are nested, outside of quotes, classes and comments.
+int depth_of(const std::string& grammar) {
+  int depth = 0;
+  int deepest = 0;
+  char end = '\0';  // of what nothing counts in
+  for (std::size_t i = 0; i < grammar.size(); ++i) {
+    const char c = grammar[i];
+    if (end != '\0') {
+      if (c == '\\' && end != '\n') ++i;
+      if (c == end || (c == '\r' && end == '\n')) end = '\0';
+    } else if (c == '"' || c == '[' || c == '#') {
+      end = c == '"' ? '"' : c == '[' ? ']' : '\n';
+    } else if (c == '(') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ')') {
+      --depth;
     }
   }
-  return characters;
+  return deepest;
 }
 
 }  // namespace
 
 void check_gbnf(const std::string& grammar) {
+  if (const int depth = depth_of(grammar); depth > kDeepest) {
+    throw std::runtime_error(cat("its parentheses are nested ", depth, " deep, at most ", kDeepest,
+                                 " are allowed: give parts of it a rule of their own"));
+  }
   const PrintedReason reason;
   llama_grammar_parser parser;
   if (!parser.parse(grammar.c_str()) || parser.rules.empty()) {
@@ -90,27 +95,6 @@ void check_gbnf(const std::string& grammar) {
   if (elements > kMostElements) {
     throw std::runtime_error(
         cat("it is too large: ", elements, " elements, at most ", kMostElements));
-  }
-  const std::unique_ptr<llama_grammar, FreeGrammar> made(
-      llama_grammar_init_impl(nullptr, grammar.c_str(), "root", false, nullptr, 0, nullptr, 0));
-  if (!made) throw std::runtime_error("a rule begins with itself, which is not supported");
-
-  llama_grammar_stacks& readings = llama_grammar_get_stacks(made.get());
-  const std::set<std::uint32_t> characters = characters_of(parser.rules);
-  for (int length = 1; length <= kCharacters; ++length) {
-    const llama_grammar_stacks before = readings;
-    llama_grammar_stacks most;
-    for (const std::uint32_t character : characters) {
-      readings = before;
-      llama_grammar_accept(made.get(), character);
-      if (readings.size() > most.size()) most = readings;
-    }
-    if (most.empty()) return;
-    if (most.size() > kMostReadings) {
-      throw std::runtime_error(cat("it is too ambiguous: a text of ", length,
-                                   " characters can be read in ", most.size(), " ways"));
-    }
-    readings = most;
   }
 }
 

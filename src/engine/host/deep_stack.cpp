@@ -63,7 +63,7 @@ class Stack {
   explicit Stack(std::size_t bytes) : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
     size_ = (bytes + page_ - 1) / page_ * page_ + page_;
     base_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base_ == MAP_FAILED || mprotect(base_, page_, PROT_NONE) != 0) {
       const int error = errno;
       release();

@@ -2,12 +2,14 @@
 #include "engine/llama/choose.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <regex>
 #include <vector>
 
 #include "base/text.h"
+#include "engine/chat/grammar.h"
 #include "engine/llama/graph/score.h"
 #include "engine/llama/llama_api.h"
 #include "model/timeline_model.h"
@@ -17,10 +19,9 @@ namespace mrrope::engine {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// For one token. An ambiguous grammar takes longer with every character, and everyone waits.
-constexpr std::chrono::seconds kGrammarLimit{2};
+// The end of an answer in which triggers are looked for. The standard library's expressions take
+// stack for every character.
+constexpr std::size_t kTriggerBytes = 2048;
 
 // Logits divided by less overflow a float. The limit is the likeliest token.
 constexpr double kColdest = 1e-30;
@@ -46,39 +47,6 @@ std::vector<llama_logit_bias> biases(const Sampling& sampling, const TimelineMod
   return list;
 }
 
-LlamaPtr<llama_sampler> grammar_sampler(const Grammar& grammar, const TimelineModel& model) {
-  const llama_vocab* vocab = model.llama_vocabulary();
-  if (vocab == nullptr) {
-    throw Error(ErrorKind::unsupported, "this engine cannot constrain an answer to a grammar",
-                "leave the grammar out");
-  }
-  LlamaPtr<llama_sampler> sampler;
-  if (grammar.lazy) {
-    std::vector<const char*> patterns;
-    for (const std::string& pattern : grammar.patterns) patterns.push_back(pattern.c_str());
-    sampler.reset(llama_sampler_init_grammar_lazy_patterns(
-        vocab, grammar.text.c_str(), "root", patterns.data(), patterns.size(),
-        grammar.tokens.data(), grammar.tokens.size()));
-  } else {
-    sampler.reset(llama_sampler_init_grammar(vocab, grammar.text.c_str(), "root"));
-  }
-  if (!sampler) {
-    throw Error(ErrorKind::usage, "the grammar cannot be read: " + take_llama_log(),
-                "write it in GBNF, with a rule named root");
-  }
-  if (!grammar.lazy) {
-    for (const Token token : grammar.begun) {
-      // libllama would abort.
-      if (model.ends_text(token)) {
-        throw Error(ErrorKind::failed, "the prompt ends with the end of a text",
-                    "this chat template cannot be used with a grammar");
-      }
-      llama_sampler_accept(sampler.get(), token);
-    }
-  }
-  return sampler;
-}
-
 bool is_possible(const llama_token_data_array& list) {
   return std::any_of(list.data, list.data + list.size,
                      [](const llama_token_data& c) { return std::isfinite(c.logit); });
@@ -86,11 +54,116 @@ bool is_possible(const llama_token_data_array& list) {
 
 }  // namespace
 
+// A grammar, and whether the answer has come to where it holds.
+class Constraint {
+ public:
+  Constraint(const Grammar& grammar, const TimelineModel& model)
+      : texts_(texts_of(model)),
+        model_(model),
+        reader_(grammar.text),
+        waiting_(grammar.lazy),
+        triggers_(grammar.tokens),
+        patterns_(grammar.patterns.begin(), grammar.patterns.end()) {
+    if (waiting_) return;
+    for (const Token token : grammar.begun) {
+      if (model.ends_text(token)) {
+        throw Error(ErrorKind::failed, "the prompt ends with the end of a text",
+                    "this chat template cannot be used with a grammar");
+      }
+      reader_.accept(token, text(token));
+    }
+  }
+
+  void begin_token() { reader_.grant_work(); }
+
+  bool allows(Token token) {
+    if (waiting_) return true;
+    return model_.ends_text(token) ? reader_.may_end() : reader_.allows(token, text(token));
+  }
+
+  void apply(llama_token_data_array& list) {
+    if (waiting_) return;
+    const std::vector<bool> allowed = reader_.allowed(texts_);
+    for (llama_token_data& one : std::span(list.data, list.size)) {
+      const bool fits =
+          model_.ends_text(one.id) ? reader_.may_end() : allowed[static_cast<std::size_t>(one.id)];
+      if (!fits) one.logit = -std::numeric_limits<float>::infinity();
+    }
+  }
+
+  void accept(Token token) {
+    if (waiting_) return wait(token);
+    if (!model_.ends_text(token)) reader_.accept(token, text(token));
+  }
+
+ private:
+  static const TokenTexts& texts_of(const TimelineModel& model) {
+    if (const TokenTexts* texts = model.token_texts()) return *texts;
+    throw Error(ErrorKind::unsupported, "this engine cannot constrain an answer to a grammar",
+                "leave the grammar out");
+  }
+
+  const std::string& text(Token token) const {
+    return texts_.text.at(static_cast<std::size_t>(token));
+  }
+
+  // Where what a pattern matches begins in the text, or its first group.
+  static std::optional<std::size_t> begin_of(const std::regex& pattern, const std::string& text,
+                                             bool whole) {
+    std::smatch match;
+    const auto flags =
+        whole ? std::regex_constants::match_default : std::regex_constants::match_not_bol;
+    if (!std::regex_search(text, match, pattern, flags)) return std::nullopt;
+    std::size_t group = 1;
+    while (group < match.size() && match.length(group) == 0) ++group;
+    return static_cast<std::size_t>(match.position(group < match.size() ? group : 0));
+  }
+
+  void wait(Token token) {
+    written_.push_back(token);
+    if (std::find(triggers_.begin(), triggers_.end(), token) != triggers_.end()) {
+      return start(text(token).size());
+    }
+    std::string end;
+    auto first = written_.end();
+    while (first != written_.begin() && end.size() < kTriggerBytes) end.insert(0, text(*--first));
+    const bool whole = !cut_ && first == written_.begin();
+    cut_ = !whole;
+    written_.erase(written_.begin(), first);
+    for (const std::regex& pattern : patterns_) {
+      if (const auto at = begin_of(pattern, end, whole)) return start(end.size() - *at);
+    }
+  }
+
+  // The last bytes of the answer are the first that the grammar describes.
+  void start(std::size_t bytes) {
+    waiting_ = false;
+    std::size_t first = written_.size();
+    std::size_t held = 0;
+    while (first > 0 && held < bytes) held += text(written_[--first]).size();
+    for (; first < written_.size(); ++first) {
+      const std::string& whole = text(written_[first]);
+      const std::size_t skipped = held > bytes ? held - bytes : 0;
+      held -= skipped;
+      reader_.accept(written_[first], std::string_view(whole).substr(skipped));
+    }
+  }
+
+  const TokenTexts& texts_;
+  const TimelineModel& model_;
+  GrammarReader reader_;
+  bool waiting_;  // for a trigger
+  std::vector<Token> triggers_;
+  std::vector<std::regex> patterns_;
+  std::vector<Token> written_;  // the last ones
+  bool cut_ = false;            // there were more
+};
+
 struct Chooser::Chain {
   LlamaPtr<llama_sampler> samplers;
-  LlamaPtr<llama_sampler> grammar;  // may be null
-  int counted = 0;                  // of the last tokens, by penalties
-  bool plain = true;                // nothing can leave it without a token to choose
+  std::unique_ptr<Constraint> grammar;  // may be null
+  int counted = 0;                      // of the last tokens, by penalties
+  bool plain = true;                    // nothing can leave it without a token to choose
   // Greedy, and all that differs from the logits is that these cannot be chosen.
   bool only_bans = false;
   std::vector<Token> banned;
@@ -102,13 +175,6 @@ struct Chooser::Chain {
       candidates[i] = {static_cast<llama_token>(i), logits[i], 0};
     }
     return {candidates.data(), candidates.size(), -1, false};
-  }
-
-  bool fits(Token token) {
-    llama_token_data one{token, 1, 0};
-    llama_token_data_array list{&one, 1, -1, false};
-    llama_sampler_apply(grammar.get(), &list);
-    return std::isfinite(one.logit);
   }
 
   // The token that the samplers choose; -1 where none is left.
@@ -123,20 +189,15 @@ struct Chooser::Chain {
   // Few tokens are tried against a grammar, for most of the time the first one fits: only if it
   // does not, the whole vocabulary is.
   Token constrained(std::span<const float> logits) {
-    const auto start = Clock::now();
+    grammar->begin_token();
     llama_token_data_array all = list(logits);
     Token token = sample(all);
-    if (token < 0 || !fits(token)) {
+    if (token < 0 || !grammar->allows(token)) {
       all = list(logits);
-      llama_sampler_apply(grammar.get(), &all);
+      grammar->apply(all);
       token = sample(all);
     }
-    if (token >= 0) llama_sampler_accept(grammar.get(), token);
-    if (Clock::now() - start > kGrammarLimit) {
-      throw Error(ErrorKind::failed,
-                  cat("the grammar took more than ", kGrammarLimit.count(), " s for one token"),
-                  "make it less ambiguous: no two alternatives should begin alike");
-    }
+    if (token >= 0) grammar->accept(token);
     return token;
   }
 };
@@ -164,7 +225,9 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
                                        static_cast<float>(sampling.frequency_penalty),
                                        static_cast<float>(sampling.presence_penalty)));
     }
-    if (!sampling.grammar.text.empty()) chain_->grammar = grammar_sampler(sampling.grammar, model);
+    if (!sampling.grammar.text.empty()) {
+      chain_->grammar = std::make_unique<Constraint>(sampling.grammar, model);
+    }
   }
   if (!random) {
     add(llama_sampler_init_greedy());
@@ -215,8 +278,8 @@ Chooser::Choice Chooser::choose(std::span<const float> logits, std::int64_t posi
     token = chain_->sample(list);
   }
   if (token < 0) {
-    throw Error(ErrorKind::failed, cat("no token is left to choose from after position ", position),
-                "the grammar and logit_bias exclude all of them: allow some");
+    throw Error(ErrorKind::usage, cat("no token is left to choose from after position ", position),
+                "the grammar, logit_bias and ignore_eos exclude all of them: allow some");
   }
   llama_sampler_accept(chain_->samplers.get(), token);
   return {token, top.gap};

@@ -12,8 +12,8 @@ namespace mrrope::engine {
 
 class Chooser {
  public:
-  // Throws Error: unsupported (a grammar, where the engine is not libllama), usage (a grammar that
-  // cannot be read).
+  // From any thread. Throws Error: unsupported (a grammar, where the model's tokens are not known),
+  // usage (a grammar that cannot be read or is too ambiguous).
   Chooser(const Sampling& sampling, const TimelineModel& model);
   ~Chooser();
   Chooser(Chooser&&) noexcept;
@@ -29,8 +29,8 @@ class Chooser {
     Token token;
     float gap;  // the top logit less the next one
   };
-  // The logits follow `position`, for the message. Throws Error (failed) where one is NaN, where
-  // no token is left, and where the grammar takes too long.
+  // The logits follow `position`, for the message. Throws NanLogits, or Error (usage) where no
+  // token is left and where the grammar is too ambiguous.
   Choice choose(std::span<const float> logits, std::int64_t position);
 
  private:

@@ -50,14 +50,7 @@ void LocalModel::use(const Ladder& ladder) {
     throw Error(ErrorKind::usage, "a model cannot change its plan while it has timelines");
   }
   const Plan& plan = ladder.rungs().front().plan;
-  if (plan.geometry() != facts_.geometry) {
-    throw Error(ErrorKind::usage,
-                cat("the plan was made for rotary_dim ", plan.geometry().rotary_dim, ", base ",
-                    plan.geometry().base, ", window ", plan.geometry().train_length,
-                    "; this model has ", facts_.geometry.rotary_dim, ", ", facts_.geometry.base,
-                    ", ", facts_.geometry.train_length),
-                "make the plan from this model: mrrope plan MODEL ...");
-  }
+  check_fits(facts_, ladder);
   if (ladder.near()) check_near(ladder);
   if (ladder.elastic() && !turner_) find_keys();
   injector_->clear();
@@ -254,7 +247,9 @@ std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, boo
 
 std::optional<std::vector<Token>> LocalModel::tokenize_unless(
     std::string_view text, bool add_bos, bool special, const std::function<bool()>& give_up) const {
-  auto tokens = tokens_in_pieces(vocab_, facts_.path.filename().string(), text, special, give_up);
+  const std::string file = facts_.path.filename().string();
+  check_runs(model_.get(), file, text);
+  auto tokens = tokens_in_pieces(vocab_, file, text, special, give_up);
   const std::optional<Token> first = bos();
   if (tokens && add_bos && first) tokens->insert(tokens->begin(), *first);
   return tokens;
@@ -267,6 +262,20 @@ std::string LocalModel::detokenize(std::span<const Token> tokens) const {
 std::string LocalModel::piece(Token token) const {
   if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
   return piece_of(vocab_, token, false);
+}
+
+const TokenTexts* LocalModel::token_texts() const {
+  if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return nullptr;
+  std::call_once(texts_made_, [&] {
+    for (Token token = 0; token < vocabulary_; ++token) {
+      texts_.text.push_back(ends_text(token) ? std::string() : piece_of(vocab_, token, true));
+      if (!texts_.text.back().empty()) texts_.sorted.push_back(token);
+    }
+    std::sort(texts_.sorted.begin(), texts_.sorted.end(), [&](Token a, Token b) {
+      return texts_.text[static_cast<std::size_t>(a)] < texts_.text[static_cast<std::size_t>(b)];
+    });
+  });
+  return &texts_;
 }
 
 std::optional<Token> LocalModel::bos() const { return bos_of(vocab_); }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,7 +39,7 @@ class LocalModel final : public TimelineModel {
   bool tokenizer_is_remote() const override { return false; }
   std::string piece(Token token) const override;
   bool ends_text(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
-  const llama_vocab* llama_vocabulary() const override { return vocab_; }
+  const TokenTexts* token_texts() const override;
   void use(const Ladder& ladder) override;
   std::int64_t context_length() const override;
   std::unique_ptr<Timeline> timeline() override;
@@ -139,6 +140,8 @@ class LocalModel final : public TimelineModel {
   LlamaPtr<llama_model> model_;
   const llama_vocab* vocab_;
   int vocabulary_;
+  mutable std::once_flag texts_made_;
+  mutable TokenTexts texts_;
   int ubatch_;
   std::unique_ptr<Injector> injector_;  // outlives the context
   LlamaPtr<llama_context> context_;

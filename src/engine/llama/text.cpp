@@ -21,7 +21,47 @@ void check_vocabulary(const llama_vocab* vocab, const std::string& file) {
               "convert the model again, with its tokenizer files in the same folder");
 }
 
+// The bytes of the white space that begins a text.
+std::size_t blank_at(std::string_view text) {
+  for (const std::string_view blank :
+       {" ", "\t", "\v", "\f", "\xC2\x85", "\xC2\xA0", "\xE1\x9A\x80", "\xE2\x80\xA8",
+        "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE3\x80\x80"}) {
+    if (text.substr(0, blank.size()) == blank) return blank.size();
+  }
+  return text.size() > 2 && text.substr(0, 2) == "\xE2\x80" && text[2] <= '\x8A' ? 3 : 0;
+}
+
 }  // namespace
+
+void check_runs(const llama_model* model, const std::string& file, std::string_view text) {
+  constexpr std::size_t kShort = 32;
+  constexpr std::size_t kMostWork = 4'000'000;  // half a second
+  char pre[32] = "";
+  llama_model_meta_val_str(model, "tokenizer.ggml.pre", pre, sizeof pre);
+  const bool digits = std::string_view(pre) == "superbpe";
+  if (!digits && std::string_view(pre) != "deepseek-llm") return;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t work = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::size_t run = 0;
+    const auto step = [&] {
+      return at == text.size() ? 0
+             : digits          ? std::size_t{is_digit(text[at])}
+                               : blank_at(text.substr(at));
+    };
+    for (std::size_t bytes = step(); bytes > 0; bytes = step(), ++run) at += bytes;
+    // Blanks before most characters belong to those.
+    if (run <= kShort || (at == text.size() && !digits)) continue;
+    if (!digits && !is_digit(text[at]) && static_cast<unsigned char>(text[at]) < 0x80) continue;
+    work += run * run;
+    if (work > kMostWork) {
+      throw Error(ErrorKind::usage,
+                  cat("a text with ", run, digits ? " digits" : " blanks",
+                      " in a row takes the tokenizer of ", file, " (", pre, ") too long"),
+                  "break or shorten such runs: 2000 in a row are possible once");
+    }
+  }
+}
 
 std::string piece_of(const llama_vocab* vocab, Token token, bool special) {
   std::string piece(64, '\0');

@@ -17,6 +17,9 @@ namespace mrrope::engine {
 
 std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
                              std::string_view text, bool special);  // without BOS
+// Throws Error (usage) for a text that would take the tokenizer too long: with two of libllama's
+// the time grows with the square of a run of digits, or of blanks.
+void check_runs(const llama_model* model, const std::string& file, std::string_view text);
 std::string text_of(const llama_vocab* vocab, const std::string& file,
                     std::span<const Token> tokens);
 // The bytes of one token; special: also of a control token.

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 
 #include "base/text.h"
 #include "base/text_stream.h"
@@ -46,14 +47,13 @@ class MappedFile {
   explicit MappedFile(const std::filesystem::path& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat about {};
-    if (file >= 0 && ::fstat(file, &about) == 0 && about.st_size > 0) {
-      size_ = static_cast<std::size_t>(about.st_size);
-      data_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-    }
-    const int error = errno;
+    const bool opened = file >= 0 && ::fstat(file, &about) == 0;
+    size_ = static_cast<std::size_t>(about.st_size);
+    if (size_ > 0) data_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    const std::string why = opened && size_ == 0 ? "it is empty" : strerror(errno);
     if (file >= 0) ::close(file);
     if (data_ == MAP_FAILED) {
-      throw Error(ErrorKind::failed, cat("cannot read ", path.string(), ": ", strerror(error)),
+      throw Error(ErrorKind::failed, cat("cannot read ", path.string(), ": ", why),
                   "give another --session");
     }
   }
@@ -66,6 +66,32 @@ class MappedFile {
  private:
   void* data_ = MAP_FAILED;
   std::size_t size_ = 0;
+};
+
+// What a state says about its cells, each cache in its turn. Throws std::out_of_range where it ends
+// early.
+class StateReader {
+ public:
+  explicit StateReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  template <typename T = std::uint32_t>
+  T number() {
+    T value{};
+    std::memcpy(&value, take(sizeof value), sizeof value);
+    return value;
+  }
+  const std::uint8_t* take(std::size_t size) {
+    if (size > bytes_.size()) throw std::out_of_range("it ends early");
+    const std::uint8_t* const begin = bytes_.data();
+    bytes_ = bytes_.subspan(size);
+    return begin;
+  }
+  void skip_rows(std::size_t count, std::size_t size) {
+    if (size > 0 && count > bytes_.size() / size) throw std::out_of_range("it ends early");
+    take(count * size);
+  }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
 };
 
 }  // namespace
@@ -433,6 +459,69 @@ void LocalTimeline::check_recurrent_state(std::span<const std::uint8_t> state,
               "delete the session to start again");
 }
 
+// libllama takes the positions of cells as they are, and never removes one at a negative position:
+// all that are read later would attend to it. Returns why a state cannot be that of so many tokens.
+std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> state,
+                                              std::size_t tokens) const try {
+  const std::size_t streams = model_.unified() ? 1 : static_cast<std::size_t>(model_.timelines());
+  char text[64];
+  llama_model_meta_val_str(model_.llama(), "general.architecture", text, sizeof text);
+  const std::string latent = cat(text, ".attention.key_length_mla");
+  const bool keys_only =
+      llama_model_meta_val_str(model_.llama(), latent.c_str(), text, sizeof text) > 0;
+  const auto rope = llama_model_rope_type(model_.llama());
+  const bool planar = rope == LLAMA_ROPE_TYPE_MROPE || rope == LLAMA_ROPE_TYPE_IMROPE;
+  const auto size = [&](llama_state_seq_flags flags) {
+    return llama_state_seq_get_size_ext(model_.context(), sequence_, flags);
+  };
+  // Of an empty sequence every cache says only that its streams have no cells. Recurrent states
+  // come last.
+  const std::size_t after =
+      model_.recurrent() ? size(LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY) : kStateMark;
+  const std::size_t caches = (size(0) - after) / (4 * (1 + streams));
+  StateReader reader(state);
+  for (std::size_t cache = 0; cache < caches; ++cache) {
+    if (reader.number() != streams) return "it is of another number of sequences";
+    std::size_t cells = 0;
+    for (std::size_t stream = 0; stream < streams; ++stream) {
+      const std::size_t own = reader.number();
+      if (own == 0) continue;
+      if (cells > 0) return "it has cells of several sequences";
+      cells = own;
+      // A sliding window keeps the last ones only.
+      if (cells > tokens || (cache == 0 && cells < tokens)) return "it has other cells than tokens";
+      std::vector<bool> seen(cells);
+      for (std::size_t cell = 0; cell < cells; ++cell) {
+        const auto position = reader.number<std::int32_t>();
+        const std::int64_t index = position - std::int64_t(tokens - cells);
+        if (index < 0 || index >= std::int64_t(cells) || seen[std::size_t(index)]) {
+          return cat("a cell is at position ", position);
+        }
+        seen[std::size_t(index)] = true;
+        if (reader.number() != 1) return "a cell is of several sequences";
+        if (planar) reader.take(3 * sizeof(std::int32_t));
+        reader.number();  // the sequence it was
+      }
+      if (cache + 1 == caches && stream + 1 == streams) return {};
+      const bool turned = reader.number() != 0;  // values by row, not by cell
+      const std::size_t layers = reader.number();
+      for (std::size_t i = 0; i < (keys_only ? 1 : 2) * layers; ++i) {
+        reader.number();  // type
+        if (turned && i >= layers) {
+          const std::size_t bytes = reader.number();
+          reader.skip_rows(cells * reader.number(), bytes);
+        } else {
+          reader.skip_rows(cells, reader.number<std::uint64_t>());
+        }
+      }
+    }
+    if (cache == 0 && cells < tokens) return "it has fewer cells than tokens";
+  }
+  return {};
+} catch (const std::out_of_range& error) {
+  return error.what();
+}
+
 void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   take_llama_log();
   const auto refuse = [&](const std::string& why) {
@@ -470,6 +559,7 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   // The mark and the number are those of an empty sequence. They take the place of what was read
   // last.
   if (model_.recurrent()) check_recurrent_state(rest, tokens);
+  if (const std::string why = trouble_with_cells(rest, count); !why.empty()) refuse(why);
   std::vector<std::uint8_t> empty(llama_state_seq_get_size(model_.context(), sequence_));
   llama_state_seq_get_data(model_.context(), empty.data(), empty.size(), sequence_);
   std::uint8_t* const state = rest.data() - kStateMark;
@@ -477,8 +567,9 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   if (llama_state_seq_set_data(model_.context(), state, rest.size() + kStateMark, sequence_) == 0) {
     refuse(take_llama_log());
   }
+  const auto begin = llama_memory_seq_pos_min(model_.memory(), sequence_);
   const auto end = llama_memory_seq_pos_max(model_.memory(), sequence_);
-  if (end + 1 != static_cast<llama_pos>(count)) {
+  if (end + 1 != static_cast<llama_pos>(count) || (count > 0 && begin < 0)) {
     llama_memory_seq_rm(model_.memory(), sequence_, -1, -1);
     throw Error(ErrorKind::corrupt,
                 cat(path.string(), " has ", count, " tokens and a cache of ", end + 1),

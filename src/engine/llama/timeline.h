@@ -85,6 +85,7 @@ class LocalTimeline final : public Timeline {
   void check_token(Token token) const;
   // For load(): throws where libllama would abort. The timeline is empty before and after.
   void check_recurrent_state(std::span<const std::uint8_t> state, std::span<const Token> tokens);
+  std::string trouble_with_cells(std::span<const std::uint8_t> state, std::size_t tokens) const;
 
   LocalModel& model_;
   llama_seq_id sequence_;

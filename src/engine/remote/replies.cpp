@@ -4,11 +4,11 @@
 #include <time.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "base/files/source.h"
 #include "base/json.h"
+#include "base/parse_double.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 
@@ -161,15 +161,12 @@ std::string error_words(const std::string& body) {
 }
 
 double retry_after_seconds(const std::string& header, std::int64_t now) {
-  if (header.empty()) return 0;
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(header.data(), header.data() + header.size(), seconds);
-  if (error != std::errc() || end != header.data() + header.size()) {
-    std::tm parts{};
-    const char* rest = strptime(header.c_str(), "%a, %d %b %Y %H:%M:%S", &parts);
-    seconds = rest != nullptr ? double(timegm(&parts) - now) : 0;
+  std::optional<double> seconds = parse_double(header);
+  std::tm parts{};
+  if (!seconds && strptime(header.c_str(), "%a, %d %b %Y %H:%M:%S", &parts) != nullptr) {
+    seconds = double(timegm(&parts) - now);
   }
-  return seconds > 0 ? std::min(seconds, kLongestWait) : 0;  // not for NaN either
+  return std::clamp(seconds.value_or(0), 0.0, kLongestWait);
 }
 
 }  // namespace mrrope::engine

@@ -114,36 +114,65 @@ bool session_exists(const fs::path& path) {
               "give --session a new file name");
 }
 
-Session load_session(const fs::path& path, const SessionOwner& owner, TimelineModel& model) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw Error(ErrorKind::usage, cat(path.string(), " is not a file"), "give a saved session");
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("read", path, errno);
-  const std::optional<Tail> tail = tail_of(file, fs::file_size(path));
-  if (!tail) corrupt(path, "is damaged");
-  std::string text(tail->json, '\0');
-  file.seekg(std::streamoff(tail->state));
+namespace {
+
+// What a session says about itself.
+json about_of(std::ifstream& file, const fs::path& path, const Tail& tail) {
+  std::string text(tail.json, '\0');
+  file.seekg(std::streamoff(tail.state));
   if (!file.read(text.data(), std::streamsize(text.size()))) corrupt(path, "is damaged");
-  const json about = parse_json(text, "session " + path.string(), {.bytes = kMostJson});
-  Session session;
-  std::size_t rung = 0;
+  return parse_json(text, "session " + path.string(), {.bytes = kMostJson});
+}
+
+void check_parts(const fs::path& path, const json& about, const SessionOwner& owner) {
   try {
     for (const auto& [key, value] : parts_of(owner)) {
       // Sessions of earlier versions name no layout.
       const bool named = about.contains(key) || std::string_view(key) != "layout";
       const auto saved = named ? about.at(key).get<std::string>() : SessionOwner().layout;
-      if (saved == value) continue;
+      if (saved == value || value.empty()) continue;
       throw Error(ErrorKind::usage,
                   cat("session ", path.string(), " was saved with ", key, " ", shown(saved),
                       ", not ", shown(value)),
                   "give the model and flags it was saved with (--method, --ctx, -ctk), or another "
                   "--session");
     }
+  } catch (const json::exception&) {
+    corrupt(path, "has no usable description");
+  }
+}
+
+Tail open_session(std::ifstream& file, const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw Error(ErrorKind::usage, cat(path.string(), " is not a file"), "give a saved session");
+  }
+  file.open(path, std::ios::binary);
+  if (!file) fail("read", path, errno);
+  const std::optional<Tail> tail = tail_of(file, fs::file_size(path));
+  if (!tail) corrupt(path, "is damaged");
+  return *tail;
+}
+
+}  // namespace
+
+void check_session(const fs::path& path, const SessionOwner& owner) {
+  std::ifstream file;
+  const Tail tail = open_session(file, path);
+  check_parts(path, about_of(file, path, tail), owner);
+}
+
+Session load_session(const fs::path& path, const SessionOwner& owner, TimelineModel& model) {
+  std::ifstream file;
+  const Tail tail = open_session(file, path);
+  const json about = about_of(file, path, tail);
+  check_parts(path, about, owner);
+  Session session;
+  std::size_t rung = 0;
+  try {
     file.seekg(0);
-    if (about.at("checksum").get<std::uint64_t>() != checksum(file, tail->state)) {
+    if (about.at("checksum").get<std::uint64_t>() != checksum(file, tail.state)) {
       corrupt(path, "is damaged");
     }
     for (const json& m : about.at("messages")) {
@@ -151,6 +180,7 @@ Session load_session(const fs::path& path, const SessionOwner& owner, TimelineMo
           {m.at("role").get<std::string>(), m.at("content").get<std::string>()});
     }
     rung = about.at("rung").get<std::size_t>();
+    session.salt = about.value("salt", std::string());
   } catch (const json::exception&) {
     corrupt(path, "has no usable description");
   }
@@ -159,7 +189,7 @@ Session load_session(const fs::path& path, const SessionOwner& owner, TimelineMo
 }
 
 void save_session(const fs::path& path, const SessionOwner& owner, const Timeline& timeline,
-                  const std::vector<ChatMessage>& messages) {
+                  const std::vector<ChatMessage>& messages, const std::string& salt) {
   session_exists(path);
   Staging staging(path, 0);
   const fs::path draft = staging.path(path.filename());
@@ -172,6 +202,7 @@ void save_session(const fs::path& path, const SessionOwner& owner, const Timelin
   }
   about["rung"] = timeline.rung();
   about["tokens"] = timeline.length();
+  if (!salt.empty()) about["salt"] = salt;
   about["messages"] = json::array();
   for (const ChatMessage& m : messages) {
     json message;

@@ -24,10 +24,15 @@ struct SessionOwner {
 struct Session {
   std::unique_ptr<Timeline> timeline;
   std::vector<ChatMessage> messages;  // of a chat
+  std::string salt = {};              // of a server's slot: who may share it; empty: those without
 };
 
 // Whether there is a session. Throws Error (usage) if the path names anything else.
 bool session_exists(const std::filesystem::path& path);
+
+// Throws Error (corrupt, failed, usage) if there is no session, or one of another owner. Needs no
+// model; what is not known yet is empty.
+void check_session(const std::filesystem::path& path, const SessionOwner& owner);
 
 // Throws Error: corrupt, failed, usage (the owner differs, or TimelineModel::restore() refuses).
 Session load_session(const std::filesystem::path& path, const SessionOwner& owner,
@@ -35,6 +40,7 @@ Session load_session(const std::filesystem::path& path, const SessionOwner& owne
 
 // Replaces an earlier session, and no other file. Throws Error: usage, failed.
 void save_session(const std::filesystem::path& path, const SessionOwner& owner,
-                  const Timeline& timeline, const std::vector<ChatMessage>& messages);
+                  const Timeline& timeline, const std::vector<ChatMessage>& messages,
+                  const std::string& salt = {});
 
 }  // namespace mrrope::engine

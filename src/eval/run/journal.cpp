@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/files/output_file.h"
+#include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "mrrope/error.h"
@@ -47,7 +48,8 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
-// A line longer than this is not one of ours.
+// A journal or a line longer than this is not one of ours.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 constexpr JsonLimits kLineLimits{.bytes = std::uint64_t{64} << 20, .depth = 32};
 
 // null where the line is not a JSON object.
@@ -84,6 +86,10 @@ ParsedJournal parse_journal(const std::string& content, const std::string& name)
   return parsed;
 }
 
+ParsedJournal read_journal(const fs::path& path) {
+  return parse_journal(read_text(Source::open(path), {.bytes = kMostBytes}), path.string());
+}
+
 Journal::Journal(const fs::path& path) : path_(path) {
   file_ = retry_open(path, O_RDWR | O_CREAT | O_NOFOLLOW);
   if (file_ < 0) cannot("open", path, errno);
@@ -93,7 +99,7 @@ Journal::Journal(const fs::path& path) : path_(path) {
       throw Error(ErrorKind::failed, cat("another run is writing to ", path.string()),
                   "wait for it, or give another --out folder");
     }
-    parsed_ = parse_journal(read_all(), path.string());
+    parsed_ = read_journal(path);
   } catch (...) {
     ::close(file_);
     throw;
@@ -105,19 +111,16 @@ Journal::~Journal() {
   if (file_ >= 0) ::close(file_);
 }
 
-std::string Journal::read_all() const {
-  std::string content;
-  std::string block(1 << 16, '\0');
-  for (;;) {
-    const ssize_t got = ::read(file_, block.data(), block.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) cannot("read", path_, errno);
-    if (got == 0) return content;
-    content.append(block, 0, std::size_t(got));
-  }
+void Journal::append(const ordered_json& line) { write(line, true); }
+
+void Journal::append_unflushed(const ordered_json& line) { write(line, false); }
+
+void Journal::clear() {
+  if (::ftruncate(file_, 0) != 0) cannot("write", path_, errno);
+  parsed_ = {};
 }
 
-void Journal::append(const ordered_json& line) {
+void Journal::write(const ordered_json& line, bool flush) {
   const std::string bytes = line.dump() + "\n";
   int code = 0;
   if (::ftruncate(file_, off_t(parsed_.size)) != 0 ||
@@ -125,7 +128,7 @@ void Journal::append(const ordered_json& line) {
     code = errno;
   }
   if (code == 0) code = write_all(file_, bytes);
-  if (code == 0 && ::fsync(file_) != 0) code = errno;
+  if (code == 0 && flush && ::fsync(file_) != 0) code = errno;
   if (code != 0) {
     // If this fails too, the half line is cut off when the journal is read again.
     [[maybe_unused]] const int ignored = ::ftruncate(file_, off_t(parsed_.size));

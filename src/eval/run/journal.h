@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The journal: one JSON object per line, one line per finished unit of work, append-only. A line
-// counts once its line feed is on the disk, so a run killed at any moment loses only the unit that
-// it was computing.
+// counts once its line feed is on the disk, so a run killed at any moment loses only what it was
+// computing.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,10 @@ struct ParsedJournal {
 // Throws Error (corrupt) on a broken line before the last; `name` is for the message.
 ParsedJournal parse_journal(const std::string& content, const std::string& name);
 
+// The same of a file. Throws Error: failed (missing, or not a regular file), corrupt (larger than
+// 1 GiB, unread).
+ParsedJournal read_journal(const std::filesystem::path& path);
+
 class Journal {
  public:
   // Opens or creates the file, locks it, and reads what is there. An incomplete line at the end
@@ -36,9 +40,13 @@ class Journal {
 
   // One write() and one flush to the disk. After a failure the file is as it was before.
   void append(const nlohmann::ordered_json& line);
+  // Without the flush: what the process wrote survives its end, but not a power cut.
+  void append_unflushed(const nlohmann::ordered_json& line);
+  // Removes all lines.
+  void clear();
 
  private:
-  std::string read_all() const;
+  void write(const nlohmann::ordered_json& line, bool flush);
 
   std::filesystem::path path_;
   int file_ = -1;

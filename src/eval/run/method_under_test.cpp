@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/json.h"
@@ -22,12 +23,60 @@ bool MethodUnderTest::untouched() const {
          std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
 }
 
+bool same_model(const MethodUnderTest& a, const MethodUnderTest& b, std::int64_t longest) {
+  if (!a.ladder || !b.ladder) return false;
+  for (std::int64_t length = 0; length < longest;) {
+    const Rung& one = a.ladder->rungs()[a.ladder->rung_at(length + 1)];
+    const Rung& other = b.ladder->rungs()[b.ladder->rung_at(length + 1)];
+    const bool near = one.border > 0 || other.border > 0;
+    if (!one.plan.same_numbers(other.plan) || one.border != other.border ||
+        one.shift != other.shift || (near && a.ladder->near() != b.ladder->near())) {
+      return false;
+    }
+    length = std::min(one.length, other.length);
+  }
+  return true;
+}
+
+std::optional<std::size_t> same_before(const std::vector<MethodUnderTest>& methods, std::size_t m,
+                                       std::int64_t longest) {
+  for (std::size_t i = 0; i < m; ++i) {
+    if (same_model(methods[i], methods[m], longest)) return i;
+  }
+  return std::nullopt;
+}
+
+std::string same_models_text(const std::vector<MethodUnderTest>& methods, std::int64_t longest) {
+  std::map<std::size_t, std::string> names;
+  for (std::size_t m = 0; m < methods.size(); ++m) {
+    if (const auto first = same_before(methods, m, longest)) {
+      std::string& list = names[*first];
+      list += cat(list.empty() ? "" : ", ", methods[m].name);
+    }
+  }
+  std::string text;
+  for (const auto& [first, list] : names) {
+    text += cat(text.empty() ? "" : "; ", "the same model as ", methods[first].name, " up to ",
+                length_text(longest), ", so measured once: ", list);
+  }
+  return text;
+}
+
 MethodUnderTest served_method() { return {"served", std::nullopt}; }
 
 std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths) {
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   return lengths;
+}
+
+void check_names(const std::vector<MethodUnderTest>& methods) {
+  std::set<std::string> names;
+  for (const MethodUnderTest& method : methods) {
+    if (names.insert(method.name).second) continue;
+    throw Error(ErrorKind::usage, cat("method ", method.name, " is given twice"),
+                "name each method once");
+  }
 }
 
 void check_methods(const Target& target, const std::vector<MethodUnderTest>& methods,
@@ -43,11 +92,8 @@ void check_methods(const Target& target, const std::vector<MethodUnderTest>& met
     refuse(cat("length ", longest, " does not fit the context of ", target.context_length()),
            cat("give --ctx ", longest));
   }
-  std::set<std::string> names;
+  check_names(methods);
   for (const MethodUnderTest& method : methods) {
-    if (!names.insert(method.name).second) {
-      refuse(cat("method ", method.name, " is given twice"), "name each method once");
-    }
     if (method.ladder && longest > method.ladder->longest()) {
       refuse(cat("length ", longest, " is beyond the last rung of ", method.name, ", ",
                  method.ladder->longest()),
@@ -81,7 +127,8 @@ ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {
 MethodRow read_method_row(const ordered_json& entry) {
   const ordered_json& scale = entry.at("scale");
   return {entry.at("method").get<std::string>(), entry.at("plan").get<std::string>(),
-          scale.is_null() ? std::nan("") : scale.get<double>(), entry.value("untouched", false)};
+          scale.is_null() ? std::nan("") : scale.get<double>(), entry.value("untouched", false),
+          entry.contains("numbers") && entry["numbers"].contains("rungs")};
 }
 
 ordered_json result_row(const std::string& task, const MethodRow& row, std::int64_t length,

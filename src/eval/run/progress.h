@@ -27,6 +27,8 @@ class Progress {
   // What is being worked on, e.g. "pro  document 3 of 10".
   void label(std::string text);
   void advance(std::int64_t amount);
+  // Part of the job that an earlier run did.
+  void skip(std::int64_t amount) { before_ += amount; }
   // Clears the bar, or writes the last line where lines were written.
   void finish();
 

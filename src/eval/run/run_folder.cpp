@@ -5,8 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
-#include <sstream>
+#include <utility>
 
 #include "base/files/output_file.h"
 #include "base/json.h"
@@ -24,6 +23,7 @@ namespace {
 
 constexpr const char* kRun = "run.json";
 constexpr const char* kJournal = "journal.jsonl";
+constexpr const char* kParts = "parts.jsonl";
 constexpr const char* kResults = "results.json";
 
 // A run of 100,000 documents fits.
@@ -72,17 +72,9 @@ std::string first_difference(const ordered_json& there, const ordered_json& now,
   return cat(at, " is ", shortened(there), " there and ", shortened(now), " now");
 }
 
-std::string read_whole(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  if (in.peek() != std::ifstream::traits_type::eof()) content << in.rdbuf();
-  if (!in && !in.eof())
-    throw Error(ErrorKind::failed, cat("cannot read ", path.string()), "check its permissions");
-  return content.str();
-}
-
 ordered_json read_run_json(const fs::path& path) {
-  ordered_json run = parse_ordered_json(read_whole(path), path.string(), kRunLimits);
+  ordered_json run =
+      parse_ordered_json(read_text(Source::open(path), kRunLimits), path.string(), kRunLimits);
   if (!run.is_object()) {
     throw Error(ErrorKind::corrupt, cat(path.string(), " is not a JSON object"),
                 "give another --out folder");
@@ -175,9 +167,18 @@ void RunFolder::begin(const ordered_json& identity, std::size_t units) {
   if (!units_.empty()) {
     notes_.push_back(cat("resuming: ", units_.size(), " units already done in ", folder_.string()));
   }
+  if (fs::exists(fs::symlink_status(folder_ / kParts, error))) open_parts();
   write_atomically(folder_ / kRun, results_text(run_));
   cost_saved_ = std::chrono::steady_clock::now();
   if (lines.empty()) journal_->append({{"journal", 1}, {"run", digest(run_)}});
+}
+
+void RunFolder::open_parts() {
+  parts_ = std::make_unique<Journal>(folder_ / kParts);
+  const std::vector<ordered_json>& lines = parts_->lines();
+  if (!lines.empty() && lines.front().value("run", ordered_json()) != digest(run_)) {
+    refuse_folder(folder_, cat("its ", kParts, " is not of this run"));
+  }
 }
 
 RunFolder::~RunFolder() {
@@ -189,7 +190,29 @@ RunFolder::~RunFolder() {
 
 void RunFolder::append(const ordered_json& unit, const RunCost& so_far) {
   if (journal_) journal_->append(unit);
+  if (parts_) parts_->clear();
   units_.push_back(unit);
+  set_cost(so_far);
+  if (std::chrono::steady_clock::now() - cost_saved_ >= kCostInterval) save_cost();
+}
+
+std::vector<ordered_json> RunFolder::parts(const UnitPlace& place) const {
+  if (!parts_ || parts_->lines().empty()) return {};
+  const std::vector<ordered_json>& lines = parts_->lines();
+  if (lines.front().value("unit", ordered_json()) != ordered_json(place)) return {};
+  return {lines.begin() + 1, lines.end()};
+}
+
+void RunFolder::append_part(const UnitPlace& place, const ordered_json& part,
+                            const RunCost& so_far) {
+  if (in_memory()) return;
+  if (!parts_) open_parts();
+  const std::vector<ordered_json>& lines = parts_->lines();
+  if (lines.empty() || lines.front().value("unit", ordered_json()) != ordered_json(place)) {
+    parts_->clear();  // of a unit that the journal has
+    parts_->append_unflushed({{"journal", 1}, {"run", digest(run_)}, {"unit", place}});
+  }
+  parts_->append_unflushed(part);
   set_cost(so_far);
   if (std::chrono::steady_clock::now() - cost_saved_ >= kCostInterval) save_cost();
 }
@@ -198,6 +221,8 @@ void RunFolder::finish(const std::string& results, const RunCost& cost) {
   if (!in_memory() && !info_.shard.part()) write_atomically(folder_ / kResults, results);
   set_cost(cost);
   save_cost();
+  std::error_code ignored;
+  if (std::exchange(parts_, nullptr)) fs::remove(folder_ / kParts, ignored);
 }
 
 void RunFolder::read_cost(const ordered_json& run) {
@@ -236,14 +261,13 @@ void RunFolder::save_cost() {
   cost_saved_ = std::chrono::steady_clock::now();
 }
 
-Error RunFolder::interrupted(std::size_t units_done, std::size_t units) const {
+Error RunFolder::interrupted(std::size_t units_done, std::size_t units, std::size_t parts) const {
+  std::string done = cat("interrupted after ", units_done, " of ", units, " units");
   if (in_memory()) {
-    return {ErrorKind::interrupted, cat("interrupted after ", units_done, " of ", units, " units"),
-            "give --out FOLDER to keep finished work"};
+    return {ErrorKind::interrupted, done, "give --out FOLDER to keep finished work"};
   }
-  return {ErrorKind::interrupted,
-          cat("interrupted after ", units_done, " of ", units, " units, which are kept in ",
-              folder_.string()),
+  if (parts > 0) done += cat(" and ", parts, " parts of the next");
+  return {ErrorKind::interrupted, cat(done, ", which are kept in ", folder_.string()),
           "resume with: " + info_.command};
 }
 
@@ -255,8 +279,7 @@ RecordedRun read_run(const fs::path& folder) {
   }
   RecordedRun recorded;
   recorded.run = read_run_json(folder / kRun);
-  ParsedJournal journal =
-      parse_journal(read_whole(folder / kJournal), (folder / kJournal).string());
+  ParsedJournal journal = read_journal(folder / kJournal);
   if (!journal.lines.empty()) {
     const auto tag = journal.lines.front().find("run");
     if (tag == journal.lines.front().end() || *tag != digest(recorded.run)) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder of one run: run.json (what was asked for, and its cost), journal.jsonl (finished
-// units), results.json. The same command resumes where the journal ends; results are always made
-// from journal lines alone, so they do not depend on interruptions.
+// units), parts.jsonl (finished parts of the unit that is being computed), results.json. The same
+// command resumes where journal and parts end; results are always made from journal lines alone, so
+// they do not depend on interruptions.
 #pragma once
 
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "eval/run/journal.h"
+#include "eval/run/task.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -63,6 +65,12 @@ class RunFolder {
   // end: a call that is killed loses the cost since the last time.
   void append(const nlohmann::ordered_json& unit, const RunCost& so_far = {});
 
+  // Finished parts of the unit at this place, which an earlier call did not finish, oldest first.
+  std::vector<nlohmann::ordered_json> parts(const UnitPlace& place) const;
+  // They are kept until the unit is appended.
+  void append_part(const UnitPlace& place, const nlohmann::ordered_json& part,
+                   const RunCost& so_far);
+
   // Writes results.json and the cost; for a shard the cost alone, since its results are a part.
   void finish(const std::string& results, const RunCost& cost);
 
@@ -73,10 +81,11 @@ class RunFolder {
   const std::vector<std::string>& notes() const noexcept { return notes_; }
   void add_note(std::string text) { notes_.push_back(std::move(text)); }
 
-  // The Error (interrupted) to throw, with the command to resume.
-  Error interrupted(std::size_t units_done, std::size_t units) const;
+  // The Error (interrupted) to throw, with the command to resume. parts: of the next unit.
+  Error interrupted(std::size_t units_done, std::size_t units, std::size_t parts = 0) const;
 
  private:
+  void open_parts();
   void read_cost(const nlohmann::ordered_json& run);
   void set_cost(const RunCost& so_far);
   void save_cost();
@@ -84,6 +93,7 @@ class RunFolder {
   std::filesystem::path folder_;
   RunInfo info_;
   std::unique_ptr<Journal> journal_;
+  std::unique_ptr<Journal> parts_;  // null: no file; the first line names run and unit
   nlohmann::ordered_json run_;
   std::string started_;
   RunCost earlier_;  // of calls before this one

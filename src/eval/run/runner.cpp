@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/run/runner.h"
 
-#include <set>
+#include <map>
 
 #include "base/interrupt.h"
 #include "base/json.h"
@@ -27,6 +27,15 @@ ordered_json compute_named(const UnitJob& job, std::size_t i, UnitProgress& prog
   }
 }
 
+// The line of a unit whose model and text are those of an earlier one.
+ordered_json same_line(const UnitJob& job, std::size_t i, ordered_json line) {
+  line["same_as"] = line.at("method");
+  line["method"] = job.units[i].method;
+  if (line.contains("tokens")) line["tokens"] = 0;
+  if (job.same) job.same(i, line);
+  return line;
+}
+
 void ask_units(PromptModel& model, const UnitJob& job, const std::vector<std::size_t>& left,
                RunFolder& folder, Progress& progress, UnitProgress& report) {
   AskJob ask;
@@ -49,7 +58,18 @@ void ask_units(PromptModel& model, const UnitJob& job, const std::vector<std::si
 }  // namespace
 
 void UnitProgress::check() const {
-  if (interrupt_requested()) throw folder_.interrupted(done_, units_);
+  if (interrupt_requested()) throw folder_.interrupted(done_, units_, parts_.size());
+}
+
+void UnitProgress::begin(const Unit& unit) {
+  progress_.label(unit.label);
+  place_ = unit.place;
+  parts_ = folder_.parts(place_);
+}
+
+void UnitProgress::part_done(ordered_json part) {
+  folder_.append_part(place_, part, so_far());
+  parts_.push_back(std::move(part));
 }
 
 void UnitProgress::advance(std::int64_t cost, std::int64_t tokens) {
@@ -60,19 +80,21 @@ void UnitProgress::advance(std::int64_t cost, std::int64_t tokens) {
 RunCost run_units(const Target& target, const UnitJob& job, RunFolder& folder, Progress& progress) {
   std::vector<std::int64_t> costs;
   for (const Unit& unit : job.units) costs.push_back(unit.cost);
-  const std::vector<bool> mine = assign_shard(costs, folder.info().shard);
+  std::vector<bool> mine = assign_shard(costs, folder.info().shard);
+  for (std::size_t i = 0; i < job.units.size(); ++i) {
+    if (job.units[i].same_as) mine[i] = mine[*job.units[i].same_as];
+  }
   std::vector<std::size_t> own;
   for (std::size_t i = 0; i < job.units.size(); ++i) {
     if (mine[i]) own.push_back(i);
   }
   folder.begin(job.identity, own.size());
 
-  std::vector<ordered_json> finished;  // without an answer a unit is not done
-  for (const ordered_json& unit : folder.units()) {
-    if (!unit.contains("no_answer")) finished.push_back(unit);
+  const std::vector<UnitPlace> places = unit_places(job.places, folder.run(), folder.units());
+  std::map<UnitPlace, std::size_t> done;             // the line of each
+  for (std::size_t i = 0; i < places.size(); ++i) {  // without an answer a unit is not done
+    if (!folder.units()[i].contains("no_answer")) done[places[i]] = i;
   }
-  const std::vector<UnitPlace> places = unit_places(job.places, folder.run(), finished);
-  const std::set<UnitPlace> done(places.begin(), places.end());
   UnitProgress report(folder, progress, own.size());
   std::int64_t total = 0;
   std::int64_t before = 0;
@@ -87,12 +109,22 @@ RunCost run_units(const Target& target, const UnitJob& job, RunFolder& folder, P
     }
   }
   progress.start(total, before);
+  const std::size_t parts = left.empty() ? 0 : folder.parts(job.units[left.front()].place).size();
+  if (parts > 0) {
+    folder.add_note(
+        cat("resuming: ", parts, " parts of a unit already done in ", folder.folder().string()));
+  }
   if (target.prompts() != nullptr) {
     ask_units(*target.prompts(), job, left, folder, progress, report);
   } else {
     for (const std::size_t i : left) {
-      progress.label(job.units[i].label);
-      folder.append(compute_named(job, i, report), report.so_far());
+      const Unit& unit = job.units[i];
+      report.begin(unit);
+      const auto same = unit.same_as ? done.find(job.units[*unit.same_as].place) : done.end();
+      folder.append(same == done.end() ? compute_named(job, i, report)
+                                       : same_line(job, i, folder.units()[same->second]),
+                    report.so_far());
+      done[unit.place] = folder.units().size() - 1;
       report.unit_done();
     }
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct Unit {
   std::int64_t cost = 0;  // tokens, for shards and progress
   std::string label;      // for progress: "pro  document 3 of 10"
   std::string where;      // for errors: "method pro, document a.txt"
+  std::string method{};   // of the line
+  // An earlier unit: the same model on the same text. It is in the same shard, and this one gets
+  // its line.
+  std::optional<std::size_t> same_as{};
 };
 
 // What a unit reports while it is computed.
@@ -31,18 +36,31 @@ class UnitProgress {
   UnitProgress(RunFolder& folder, Progress& progress, std::size_t units)
       : folder_(folder), progress_(progress), units_(units) {}
 
+  void begin(const Unit& unit);
+  // A unit that takes long has parts, one per answer, so that a stop loses little. Those that an
+  // earlier call finished, in the order in which they were computed.
+  const std::vector<nlohmann::ordered_json>& parts() const noexcept { return parts_; }
+  void part_done(nlohmann::ordered_json part);
+  // cost: the share of the unit's cost that its finished parts save.
+  void skip(std::int64_t cost) { progress_.skip(cost); }
+
   // Between batches. Throws Error (interrupted) after Ctrl-C.
   void check() const;
   // cost: its share of the unit's cost; tokens: what was computed, for the speed in run.json.
   void advance(std::int64_t cost, std::int64_t tokens);
 
-  void unit_done() { ++done_; }
+  void unit_done() {
+    ++done_;
+    parts_.clear();
+  }
   RunCost so_far() const { return {progress_.seconds(), tokens_}; }
 
  private:
   RunFolder& folder_;
   Progress& progress_;
   std::size_t units_;
+  UnitPlace place_;
+  std::vector<nlohmann::ordered_json> parts_;
   std::size_t done_ = 0;
   std::int64_t tokens_ = 0;
 };
@@ -59,6 +77,8 @@ struct UnitJob {
   std::vector<Unit> units;  // of the whole run, in the order in which they are computed
   // The journal line of units[i], on a local engine.
   std::function<nlohmann::ordered_json(std::size_t i, UnitProgress& progress)> compute;
+  // Changes what it has from the unit that it is the same as, where a task must.
+  std::function<void(std::size_t i, nlohmann::ordered_json& line)> same{};
   // Behind an endpoint a unit is one prompt. Prompts are made in order, shortly before they are
   // sent; answers arrive in any order.
   std::function<Question(std::size_t i)> question{};
@@ -69,8 +89,8 @@ struct UnitJob {
   std::function<nlohmann::ordered_json(std::size_t i)> unanswered{};
 };
 
-// A job of an object with units() and compute() and, for a task that can ask an endpoint,
-// question(), answered() and unanswered(). The object must outlive the job.
+// A job of an object with units() and compute(), perhaps same() and, for a task that can ask an
+// endpoint, question(), answered() and unanswered(). The object must outlive the job.
 template <typename Units>
 UnitJob make_job(Units& units, nlohmann::ordered_json identity, MakePlaceOf places) {
   UnitJob job;
@@ -78,6 +98,9 @@ UnitJob make_job(Units& units, nlohmann::ordered_json identity, MakePlaceOf plac
   job.places = std::move(places);
   job.units = units.units();
   job.compute = [&](std::size_t i, UnitProgress& progress) { return units.compute(i, progress); };
+  if constexpr (requires { &Units::same; }) {
+    job.same = [&](std::size_t i, nlohmann::ordered_json& line) { units.same(i, line); };
+  }
   if constexpr (requires { &Units::question; }) {
     job.question = [&](std::size_t i) { return units.question(i); };
     job.answered = [&](std::size_t i, const WholePrompt& prompt, const Generation& said) {

@@ -2,8 +2,10 @@
 #include "eval/samples/sample_run.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "base/interrupt.h"
 #include "base/json.h"
@@ -70,7 +72,12 @@ class SampleUnits {
                          cat(methods_[m].name, "  ", set.task, " at ", length_text(set.length),
                              "  ", first, " of ", set.count),
                          cat("method ", methods_[m].name, ", ", set.task, " at ", set.length,
-                             ", samples from ", first)});
+                             ", samples from ", first),
+                         methods_[m].name});
+          if (const auto same = same_before(methods_, m, set.length)) {
+            all.back().same_as = all.size() - 1 - m + *same;
+            all.back().cost = 0;
+          }
         }
       }
     }
@@ -151,9 +158,13 @@ class SampleUnits {
     target_.timelines()->use(*method.ladder);
     auto timeline = target_.timelines()->timeline();
     const std::vector<Token>* last = nullptr;
+    std::int64_t end = 0;  // of the timeline, after the last answer
+    const std::vector<ordered_json> parts = progress.parts();
+    std::vector<Reading> earlier;
     Answers answers;
     answers.records.resize(samples_.size());
-    for (const std::size_t i : order) {
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const std::size_t i = order[k];
       const std::vector<Token>& prompt = samples_[i].prompt;
       if (prompt.empty()) {
         throw Error(ErrorKind::failed, cat("sample ", samples_[i].id, " has an empty prompt"));
@@ -161,7 +172,7 @@ class SampleUnits {
       std::size_t kept = 0;
       if (last != nullptr && options_.share) {
         kept = common_start(*last, prompt);
-        if (turned_since(*method.ladder, kept, timeline->length())) kept = 0;
+        if (turned_since(*method.ladder, kept, end)) kept = 0;
       }
       if (last != nullptr && kept == 0) {
         timeline.reset();
@@ -169,21 +180,61 @@ class SampleUnits {
       }
       // At least one token is computed: the answer begins with its logits.
       kept = std::min(kept, prompt.size() - 1);
-      timeline->truncate(std::int64_t(kept));
       const std::span<const Token> rest = std::span(prompt).subspan(kept);
+      answers.tokens += std::int64_t(rest.size());
+      answers.naive += std::int64_t(prompt.size());
+      last = &prompt;
+      if (k < parts.size()) {
+        read_recorded([&] {
+          answers.records[i] = parts[k].at("record");
+          end = whole<std::int64_t>(parts[k].at("end"));
+        });
+        earlier.push_back({kept, rest});
+        progress.skip(set.length);
+        continue;
+      }
+      if (k == parts.size()) read_again(*timeline, earlier, kept, !set.letters.empty(), progress);
+      timeline->truncate(std::int64_t(kept));
       answers.records[i] = set.letters.empty()
                                ? generate(*timeline, set, samples_[i], rest, progress)
                                : choose(*timeline, set, samples_[i], rest, progress);
-      answers.tokens += std::int64_t(rest.size());
-      answers.naive += std::int64_t(prompt.size());
+      end = timeline->length();
       progress.advance(set.length, std::int64_t(rest.size()));
-      last = &prompt;
+      progress.part_done({{"end", end}, {"record", answers.records[i]}});
     }
     return answers;
   }
 
-  void append(Timeline& timeline, std::span<const Token> tokens, const UnitProgress& progress) {
-    while (!tokens.empty()) {
+  // A prompt that an earlier call read after the first `kept` tokens of the one before.
+  struct Reading {
+    std::size_t kept = 0;
+    std::span<const Token> rest;
+  };
+
+  // The first `shared` tokens as these left them, from the same batches: others round differently.
+  void read_again(Timeline& timeline, const std::vector<Reading>& readings, std::size_t shared,
+                  bool letters, const UnitProgress& progress) {
+    std::vector<std::size_t> needed(readings.size());  // that later prompts have not replaced
+    for (std::size_t k = readings.size(); k-- > 0;) {
+      needed[k] = shared;
+      shared = std::min(shared, readings[k].kept);
+    }
+    for (std::size_t k = 0; k < readings.size(); ++k) {
+      const auto& [kept, rest] = readings[k];
+      if (needed[k] <= kept) continue;
+      timeline.truncate(std::int64_t(kept));
+      const std::size_t one = letters ? 1 : 0;  // the last token was a batch of its own
+      const std::span<const Token> first = rest.first(rest.size() - one);
+      append(timeline, first, progress, needed[k] - kept);
+      if (needed[k] - kept > first.size()) append(timeline, rest.last(one), progress);
+    }
+  }
+
+  // Ends after the batch with the last of the tokens that are needed.
+  void append(Timeline& timeline, std::span<const Token> tokens, const UnitProgress& progress,
+              std::size_t needed = std::numeric_limits<std::size_t>::max()) {
+    const std::size_t all = tokens.size();
+    while (!tokens.empty() && all - tokens.size() < needed) {
       progress.check();
       const std::size_t size = options_.whole_prompts
                                    ? tokens.size()
@@ -302,6 +353,11 @@ SampleResults run_samples(const Target& target, const std::vector<MethodUnderTes
     options.share = false;
   }
   check_samples(target, methods, suite, options);
+  std::set<std::string> same;
+  for (const SampleSet& set : suite.sets) same.insert(same_models_text(methods, set.length));
+  for (const std::string& text : same) {
+    if (!text.empty()) folder.add_note(text);
+  }
   SampleUnits units(target, methods, suite, options);
   const UnitJob job = make_job(units, identity(target, methods, suite, options), sample_places);
   return run_job(target, job, folder, progress,

@@ -91,8 +91,9 @@ std::string to_text(const SampleResults& results) {
 }
 
 std::string hopeless_text(const SampleResults& results) {
-  const auto untouched = std::find_if(results.rows.begin(), results.rows.end(),
-                                      [](const MethodRow& row) { return row.untouched; });
+  const auto untouched =
+      std::find_if(results.rows.begin(), results.rows.end(),
+                   [](const MethodRow& row) { return row.untouched || row.grows; });
   if (untouched == results.rows.end()) return {};
   std::string names;
   for (std::size_t t = 0; t < results.own_tasks; ++t) {

@@ -28,7 +28,9 @@ Verdict judge(const VerdictInput& in) {
   Verdict verdict;
   verdict.method = in.method;
   if (in.untouched.empty()) {
-    verdict.reason = "the untouched model was not measured (add none to --methods)";
+    verdict.reason =
+        "the untouched model was not measured (add none to --methods, or a method that grows, such "
+        "as auto)";
     return verdict;
   }
   if (in.reference_length == 0) {
@@ -42,7 +44,7 @@ Verdict judge(const VerdictInput& in) {
         cat("no length beyond the window of ", length_text(in.window), " was measured");
     return verdict;
   }
-  verdict.judged = true;
+  verdict.judged = in.failed;
   verdict.good_to = in.is_untouched ? in.reference_length : 0;
   for (std::size_t i = 0; i < in.lengths.size(); ++i) {
     if (in.lengths[i] <= in.window) continue;
@@ -51,6 +53,7 @@ Verdict judge(const VerdictInput& in) {
       verdict.reason = cat("no document was measured to ", length_text(in.lengths[i]));
       return verdict;
     }
+    verdict.judged = true;
     PairedDifference step;  // above the lowest band before this one
     std::size_t lowest = i;
     for (std::size_t j = 0; j < i; ++j) {

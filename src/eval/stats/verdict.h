@@ -36,6 +36,7 @@ struct Verdict {
   PairedDifference cost;     // inside the window, against the untouched model
 };
 
+// No verdict without data: the band after the window must have been measured, or have failed.
 // Losses per document as in PerplexityCell. untouched: the untouched model's loss over its window;
 // own: this method's at the same length; bands[i]: this method's band that ends at lengths[i].
 struct VerdictInput {
@@ -45,8 +46,9 @@ struct VerdictInput {
   std::vector<std::int64_t> lengths;
   std::vector<std::vector<double>> bands;
   std::int64_t reference_length = 0;  // 0: no measured length is inside the window
-  std::vector<double> untouched;      // empty: not among the methods
+  std::vector<double> untouched;      // empty: not among the methods, nor any that grows
   std::vector<double> own;
+  bool failed = false;  // a token had probability 0: missing bands are no lack of data
 };
 
 Verdict judge(const VerdictInput& input);

@@ -26,7 +26,7 @@ struct TextFile {
   std::string label;  // what the id shows
 };
 
-// Hidden files and folders are not texts.
+// Hidden files and folders are not texts, nor are settings and tables in .json.
 void walk(const fs::path& folder, const std::string& prefix, std::vector<TextFile>& files) {
   std::vector<fs::directory_entry> entries;
   std::error_code error;
@@ -44,7 +44,7 @@ void walk(const fs::path& folder, const std::string& prefix, std::vector<TextFil
     const std::string label = prefix + entry.path().filename().string();
     if (entry.is_directory(error) && !entry.is_symlink(error)) {
       walk(entry.path(), label + "/", files);
-    } else if (entry.is_regular_file(error)) {
+    } else if (entry.is_regular_file(error) && entry.path().extension() != ".json") {
       files.push_back({entry.path(), label});
     }
   }
@@ -55,11 +55,17 @@ std::vector<TextFile> list_files(const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
     std::error_code error;
     if (fs::is_directory(path, error)) {
+      if (fs::exists(path / "config.json", error)) {
+        throw Error(ErrorKind::usage,
+                    path.string() + " is the folder of a model (it has config.json), not of texts",
+                    "give a folder with texts, or name the files to read");
+      }
       const std::size_t before = files.size();
       walk(path, "", files);
       if (files.size() == before) {
-        throw Error(ErrorKind::usage, path.string() + " has no file",
-                    "give --text a folder with texts, or files");
+        throw Error(ErrorKind::usage, path.string() + " has no file with text",
+                    "give a folder with texts, or name the files to read; .json is not taken for "
+                    "text in a folder");
       }
     } else {
       files.push_back({path, path.filename().string()});
@@ -91,6 +97,16 @@ std::uint64_t repair_utf8(std::string& text) {
   }
   text = std::move(repaired);
   return replaced;
+}
+
+// Whether it has too few tokens; then it is recorded as skipped.
+bool too_short(const Document& document, const DocumentOptions& options, DocumentSet& set) {
+  if (options.least == 0) return false;
+  const std::int64_t tokens = options.tokens(document);
+  if (tokens >= options.least) return false;
+  set.skipped.push_back(document.id);
+  set.longest_skipped = std::max(set.longest_skipped, tokens);
+  return true;
 }
 
 class DocumentReader {
@@ -175,10 +191,7 @@ class DocumentReader {
       return true;
     }
     ++set_.seen;
-    if (options_.select == Select::first && options_.keep && !options_.keep(document)) {
-      set_.skipped.push_back(document.id);
-      return true;
-    }
+    if (options_.select == Select::first && too_short(document, options_, set_)) return true;
     set_.documents.push_back(std::move(document));
     return options_.select != Select::first || options_.samples == 0 ||
            set_.documents.size() < options_.samples;
@@ -198,11 +211,7 @@ void choose_at_random(const DocumentOptions& options, DocumentSet& set) {
   std::vector<std::size_t> chosen;
   for (const std::size_t i : order) {
     if (options.samples != 0 && chosen.size() == options.samples) break;
-    if (options.keep && !options.keep(set.documents[i])) {
-      set.skipped.push_back(set.documents[i].id);
-    } else {
-      chosen.push_back(i);
-    }
+    if (!too_short(set.documents[i], options, set)) chosen.push_back(i);
   }
   std::sort(chosen.begin(), chosen.end());
   std::vector<Document> documents;
@@ -256,8 +265,11 @@ DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOpt
   if (set.documents.empty()) {
     std::string why = "no document to evaluate on";
     for (const std::string& note : set.notes()) why += "; " + note;
-    throw Error(ErrorKind::usage, why,
-                options.keep ? "give longer texts, or ask for fewer tokens" : "give other texts");
+    if (set.skipped.empty()) throw Error(ErrorKind::usage, why, "give other texts");
+    throw Error(ErrorKind::usage,
+                cat(why, "; the longest has ", set.longest_skipped, " tokens, and ", options.least,
+                    " are needed"),
+                "give longer texts, or ask for fewer tokens");
   }
   return set;
 }

@@ -28,9 +28,10 @@ struct DocumentOptions {
   std::size_t samples = 0;  // 0: all
   Select select = Select::first;
   std::uint64_t seed = 1;
-  // If set, documents for which it is false are skipped; --samples counts the others. (The paper
-  // uses the first 10 documents that reach the longest length.)
-  std::function<bool(const Document&)> keep;
+  // Documents with fewer tokens are skipped; --samples counts the others. (The paper uses the first
+  // 10 documents that reach the longest length.)
+  std::int64_t least = 0;
+  std::function<std::int64_t(const Document&)> tokens{};  // for that
   std::uint64_t max_document_bytes = std::uint64_t(256) << 20;
   std::uint64_t max_total_bytes = std::uint64_t(4) << 30;  // after decompression
 };
@@ -41,7 +42,8 @@ struct DocumentSet {
   std::uint64_t replaced_bytes = 0;
   std::size_t duplicates = 0;
   std::vector<std::string> empty;    // ids
-  std::vector<std::string> skipped;  // ids: keep() returned false
+  std::vector<std::string> skipped;  // ids: fewer tokens than the least
+  std::int64_t longest_skipped = 0;  // tokens
 
   // One line for each thing that the user should know.
   std::vector<std::string> notes() const;

@@ -7,9 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "base/files/source.h"
@@ -28,21 +27,9 @@ constexpr int kZstdWindowLog = 29;
 // The compressed file, in pieces.
 class Input {
  public:
-  explicit Input(const std::filesystem::path& path) : path_(path.string()) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) {
-      throw Error(ErrorKind::failed, path_ + " is a directory, not a text", "give a file");
-    }
-    file_.reset(std::fopen(path_.c_str(), "rb"));
-    if (!file_) {
-      throw Error(ErrorKind::failed, cat("cannot open ", path_, ": ", std::strerror(errno)),
-                  "check its name and permissions");
-    }
-    remember_input(fileno(file_.get()));
-    fill();
-  }
+  explicit Input(const std::filesystem::path& path) : source_(Source::open(path)) { fill(); }
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return source_.name(); }
   std::string_view rest() const { return {buffer_.data() + at_, size_ - at_}; }
   void consume(std::size_t bytes) { at_ += bytes; }
 
@@ -53,25 +40,19 @@ class Input {
   }
 
   [[noreturn]] void corrupt(const std::string& what) const {
-    throw Error(ErrorKind::corrupt, path_ + ": " + what, "fetch or compress the file again");
+    throw Error(ErrorKind::corrupt, path() + ": " + what, "fetch or compress the file again");
   }
 
  private:
   void fill() {
     at_ = 0;
-    size_ = std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
-    if (size_ == 0 && std::ferror(file_.get())) {
-      throw Error(ErrorKind::failed, cat("cannot read ", path_, ": ", std::strerror(errno)),
-                  "check the file given to --text");
-    }
+    size_ = std::size_t(std::min<std::uint64_t>(buffer_.size(), source_.size() - offset_));
+    source_.read(offset_, std::as_writable_bytes(std::span(buffer_).first(size_)));
+    offset_ += size_;
   }
 
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  Source source_;
+  std::uint64_t offset_ = 0;  // of what comes after the buffer
   std::array<char, kInput> buffer_;
   std::size_t at_ = 0;
   std::size_t size_ = 0;

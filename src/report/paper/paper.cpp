@@ -55,8 +55,23 @@ const ordered_json* model_of(const ordered_json& table) {
 }
 
 template <typename A, typename B>
-std::string differs(const char* what, const A& here, const B& there) {
+std::string differs(const std::string& what, const A& here, const B& there) {
   return cat(what, " ", here, " (paper: ", there, ")");
+}
+
+std::string stated_text(const ordered_json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// What it prints in one column of a method's row, with a misprint marked.
+std::string paper_cell(const ordered_json& table, const ordered_json& row, std::size_t column) {
+  const ordered_json& value = row.at("values").at(column);
+  std::string text = value.is_number() ? number(value.get<double>()) : value.get<std::string>();
+  if (const ordered_json* m =
+          misprint_at(table, row.at("method").get<std::string>(), table.at("columns").at(column))) {
+    text += cat(" (misprint; ", number(m->at("meant").get<double>()), " meant)");
+  }
+  return text;
 }
 
 // Tasks of a mean that a run has at one length.
@@ -73,10 +88,12 @@ std::vector<std::string> tasks_of_mean(const RunRecord& record, const ResultRow&
   return tasks;
 }
 
-// The row of a run that comes closest to a column: of the paper's length if it has that.
+// The row of a run that comes closest to a column: of the paper's length if it has that. A column
+// that is a number is a length, any other one a task.
 const ResultRow* row_for(const RunRecord& record, const ordered_json& table,
                          const std::string& method, const ordered_json& column) {
-  const std::string task = paper_task(table, column);
+  auto task = table.at("task").get<std::string>();
+  if (!column.is_number() && column != "average") task += "/" + column.get<std::string>();
   const std::int64_t length =
       column.is_number() ? column.get<std::int64_t>() : table.value("length", std::int64_t(0));
   const ResultRow* found = nullptr;
@@ -98,6 +115,87 @@ std::string joined(const std::vector<std::string>& parts) {
   return out;
 }
 
+// In what the model of a run differs from a table's: name, base or chat, window.
+void add_model_differences(std::vector<std::string>& out, const RunRecord& record,
+                           const ordered_json& model) {
+  const auto name = model.at("name").get<std::string>();
+  const auto tuned = model.at("tuned").get<std::string>();
+  if (model_named(record) != &model || plain(record.model).find(tuned) == std::string::npos) {
+    out.push_back(differs("model", record.model, name));
+  }
+  const auto window = model.at("window").get<std::int64_t>();
+  if (window != record.window) {
+    out.push_back(differs("window", length_text(record.window), length_text(window)));
+  }
+}
+
+// Base, scale and parameters of a method.
+void add_plan_differences(std::vector<std::string>& out, const RunRecord& record,
+                          const ordered_json& table, const ordered_json& model,
+                          const std::string& method) {
+  for (const RecordedMethod& m : record.methods) {
+    if (m.name != method || !m.plan || model_named(record) != &model) continue;
+    const Geometry& g = m.plan->geometry();
+    if (g.base != model.at("base").get<double>()) {
+      out.push_back(differs("base", g.base, model.at("base").get<double>()));
+    }
+    try {
+      Extension plain_one;
+      plain_one.method = m.plan->extension().method;
+      plain_one.scale = m.plan->extension().scale;
+      if (plain_one.method != method || !m.plan->same_numbers(make_plan(g, plain_one))) {
+        out.push_back(cat("different parameters of ", method, " (paper: its defaults)"));
+      }
+    } catch (const Error&) {
+      out.push_back(cat("a plan of its own under the name ", method));
+    }
+  }
+  for (const ResultRow& row : record.rows) {
+    if (row.method != method) continue;
+    const auto scale = table.at("scale").get<double>();
+    if (row.scale != scale) out.push_back(differs("scale", row.scale, scale));
+    break;
+  }
+}
+
+// What the paper says of a task's data and precision, against run.json.
+void add_stated_differences(std::vector<std::string>& out, const RunRecord& record,
+                            const std::string& task) {
+  for (const ordered_json& stated : paper().at("stated").at(task)) {
+    const ordered_json::json_pointer at(stated.at("at").get<std::string>());
+    const ordered_json& here = record.run.contains(at) ? record.run.at(at) : stated.at("otherwise");
+    if (here == stated.at("value")) continue;
+    out.push_back(differs(stated.at("name").get<std::string>(), stated_text(here),
+                          stated_text(stated.at("value"))));
+  }
+}
+
+// Lengths and numbers of tasks and samples behind one number.
+void add_cell_differences(std::vector<std::string>& out, const RunRecord& record,
+                          const ordered_json& table, const ordered_json& column,
+                          const ResultRow& row) {
+  const std::int64_t length = table.value("length", row.length);
+  if (!column.is_number() && row.length != length) {
+    out.push_back(differs("length", length_text(row.length), length_text(length)));
+  }
+  std::size_t tasks = 1;
+  if (table.contains("tasks") && row.task == table.at("task").get<std::string>()) {
+    auto wanted = table.at("tasks").get<std::vector<std::string>>();
+    std::sort(wanted.begin(), wanted.end());
+    tasks = wanted.size();
+    const std::vector<std::string> own = tasks_of_mean(record, row);
+    if (own.size() != wanted.size()) {
+      out.push_back(differs("mean of", cat(own.size(), " tasks"), wanted.size()));
+    } else if (own != wanted) {
+      out.emplace_back("mean of different tasks");
+    }
+  }
+  if (table.at("samples").is_number()) {
+    const std::size_t n = tasks * table.at("samples").get<std::size_t>();
+    if (row.estimate.n != n) out.push_back(cat(row.estimate.n, " samples (paper: ", n, ")"));
+  }
+}
+
 }  // namespace
 
 const ordered_json& paper() {
@@ -105,139 +203,23 @@ const ordered_json& paper() {
   return parsed;
 }
 
-const ordered_json* paper_table(const std::string& id, const ordered_json& of) {
-  for (const char* list : {"tables", "figures"}) {
-    for (const ordered_json& table : of.at(list)) {
-      if (table.at("id") == id) return &table;
-    }
+const ordered_json* paper_table(const std::string& id) {
+  for (const ordered_json& table : paper().at("tables")) {
+    if (table.at("id") == id) return &table;
   }
   return nullptr;
 }
 
-std::string paper_cell(const ordered_json& table, const ordered_json& row, std::size_t column) {
-  const ordered_json& value = row.at("values").at(column);
-  std::string text = value.is_number() ? number(value.get<double>()) : value.get<std::string>();
-  if (const ordered_json* m =
-          misprint_at(table, row.at("method").get<std::string>(), table.at("columns").at(column))) {
-    text += cat(" (misprint; ", number(m->at("meant").get<double>()), " meant)");
-  }
-  return text;
-}
-
-std::string paper_task(const ordered_json& table, const ordered_json& column) {
-  auto task = table.at("task").get<std::string>();
-  if (column.is_number() || column == "average") return task;
-  return cat(task, "/", column.get<std::string>());
-}
-
-std::optional<double> paper_value(const ordered_json& table, const std::string& method,
-                                  const ordered_json& column, bool as_printed) {
-  if (!table.contains("rows")) return std::nullopt;
-  const ordered_json& columns = table.at("columns");
-  const auto at = std::find(columns.begin(), columns.end(), column);
-  if (at == columns.end()) return std::nullopt;
-  for (const ordered_json& row : table.at("rows")) {
-    if (row.at("method") != method) continue;
-    const ordered_json* misprint = misprint_at(table, method, column);
-    if (misprint != nullptr && !as_printed) return misprint->at("meant").get<double>();
-    const ordered_json& value = row.at("values").at(std::size_t(at - columns.begin()));
-    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-std::string paper_model(const RunRecord& record) {
-  const ordered_json* model = model_named(record);
-  if (model == nullptr || model->at("window").get<std::int64_t>() != record.window) return {};
-  return model->at("name").get<std::string>();
-}
-
-std::vector<std::string> setting_differences(const RunRecord& record, const ordered_json& table,
-                                             const std::string& method) {
-  std::vector<std::string> out;
-  const ordered_json* model = model_of(table);
-  const bool other_model = model != nullptr && model_named(record) != model;
-  if (other_model) {
-    out.push_back(differs("model", record.model, model->at("name").get<std::string>()));
-  } else if (model != nullptr && model->at("window").get<std::int64_t>() != record.window) {
-    out.push_back(differs("window", length_text(record.window),
-                          length_text(model->at("window").get<std::int64_t>())));
-  }
-  for (const RecordedMethod& m : record.methods) {
-    if (m.name != method || !m.plan || model == nullptr || other_model) continue;
-    const Geometry& g = m.plan->geometry();
-    if (g.base != model->at("base").get<double>()) {
-      out.push_back(differs("base", g.base, model->at("base").get<double>()));
-    }
-    try {
-      Extension usual;
-      usual.method = m.plan->extension().method;
-      usual.scale = m.plan->extension().scale;
-      if (usual.method != method || !m.plan->same_numbers(make_plan(g, usual))) {
-        out.push_back(cat("other parameters of ", method, " (paper: its defaults)"));
-      }
-    } catch (const Error&) {
-      out.push_back(cat("a plan of its own under the name ", method));
-    }
-  }
-  for (const ResultRow& row : record.rows) {
-    if (row.method != method || !table.contains("scale")) continue;
-    const double scale = table.at("scale").get<double>();
-    if (row.scale != scale) out.push_back(differs("scale", row.scale, scale));
-    break;
-  }
-  if (record.sweep && table.contains("length")) {
-    const auto length = table.at("length").get<std::int64_t>();
-    if (record.sweep->length != length) {
-      out.push_back(differs("length", length_text(record.sweep->length), length_text(length)));
-    }
-  }
-  if (table.contains("form") && record.needle) {
-    const auto form = table.at("form").get<std::string>();
-    if (record.needle->form != form) out.push_back(differs("form", record.needle->form, form));
-  }
-  return out;
-}
-
-std::optional<OwnCell> own_cell(const RunRecord& record, const ordered_json& table,
-                                const std::string& method, const ordered_json& column) {
-  const ResultRow* row = row_for(record, table, method, column);
-  if (row == nullptr) return std::nullopt;
-  OwnCell cell{row->estimate, setting_differences(record, table, method), ""};
-  const std::int64_t length = table.value("length", row->length);
-  if (!column.is_number() && row->length != length) {
-    cell.differences.push_back(differs("length", length_text(row->length), length_text(length)));
-  }
-  std::size_t tasks = 1;
-  if (table.contains("tasks") && row->task == table.at("task").get<std::string>()) {
-    auto wanted = table.at("tasks").get<std::vector<std::string>>();
-    std::sort(wanted.begin(), wanted.end());
-    tasks = wanted.size();
-    const std::vector<std::string> own = tasks_of_mean(record, *row);
-    if (own.size() != wanted.size()) {
-      cell.differences.push_back(differs("mean of", cat(own.size(), " tasks"), wanted.size()));
-    } else if (own != wanted) {
-      cell.differences.push_back("mean of other tasks");
-    }
-  }
-  if (table.contains("samples") && table.at("samples").is_number()) {
-    const std::size_t n = tasks * table.at("samples").get<std::size_t>();
-    if (row->estimate.n != n) {
-      cell.samples = cat(row->estimate.n, " samples (paper: ", n, ")");
-    }
-  }
-  return cell;
-}
-
 DataTable compared_with_table(const ordered_json& table,
                               const std::vector<const RunRecord*>& records) {
+  const auto task = table.at("task").get<std::string>();
+  const ordered_json& model = *model_of(table);
   DataTable shown;
-  const bool stated = table.contains("samples") && table.at("samples").is_number();
   shown.caption =
-      cat(table.at("model").get<std::string>(), ", ", table.at("task").get<std::string>(), " (",
+      cat(model.at("name").get<std::string>(), ", ", task, " (",
           table.at("metric").get<std::string>(), "), scale ", table.at("scale").get<double>(),
           "; the paper's ", table.at("place").get<std::string>(),
-          stated ? "" : "; the paper does not say how many samples it took");
+          "; not known: ", paper().at("not_known").at(task).get<std::string>());
   shown.header = {"method", "from"};
   shown.text_columns = 2;
   for (const ordered_json& column : table.at("columns")) {
@@ -245,44 +227,48 @@ DataTable compared_with_table(const ordered_json& table,
                                               : column.get<std::string>());
   }
   const std::size_t columns = table.at("columns").size();
+  shown.header.emplace_back("differs in");
+  shown.text_at_end = true;
   const double unit = table.value("percent", false) ? 100 : 1;
-  std::vector<std::string> notes;  // of each row: what differs
+  const auto add_row = [&](const std::string& method, const std::string& from,
+                           const std::vector<std::string>& cells, const std::string& difference) {
+    shown.rows.push_back({method, from});
+    shown.rows.back().insert(shown.rows.back().end(), cells.begin(), cells.end());
+    shown.rows.back().push_back(difference);
+  };
   for (const ordered_json& row : table.at("rows")) {
     const auto method = row.at("method").get<std::string>();
-    std::vector<std::string> printed = {method, "paper"};
+    std::vector<std::string> printed;
     for (std::size_t i = 0; i < columns; ++i) printed.push_back(paper_cell(table, row, i));
-    shown.rows.push_back(std::move(printed));
-    notes.emplace_back();
+    add_row(method, "paper", printed, "");
     for (const RunRecord* record : records) {
+      std::vector<std::string> of_run;
+      add_model_differences(of_run, *record, model);
+      add_plan_differences(of_run, *record, table, model, method);
+      add_stated_differences(of_run, *record, task);
       // One line for each set of differences: lengths may have different numbers of samples.
       std::vector<std::pair<std::string, std::vector<std::string>>> lines;
       for (std::size_t i = 0; i < columns; ++i) {
-        std::optional<OwnCell> cell = own_cell(*record, table, method, table.at("columns")[i]);
-        if (!cell) continue;
-        if (!cell->samples.empty()) cell->differences.push_back(cell->samples);
-        const std::string why = joined(cell->differences);
+        const ordered_json& column = table.at("columns")[i];
+        const ResultRow* own = row_for(*record, table, method, column);
+        if (own == nullptr) continue;
+        std::vector<std::string> differences = of_run;
+        add_cell_differences(differences, *record, table, column, *own);
+        const std::string why = differences.empty() ? "nothing known" : joined(differences);
         auto line = std::find_if(lines.begin(), lines.end(),
                                  [&](const auto& entry) { return entry.first == why; });
         if (line == lines.end()) {
           lines.emplace_back(why, std::vector<std::string>(columns));
           line = std::prev(lines.end());
         }
-        cell->value.value *= unit;
-        cell->value.error *= unit;
-        line->second[i] = estimate_text(cell->value);
+        eval::Estimate value = own->estimate;
+        value.value *= unit;
+        value.error *= unit;
+        line->second[i] = estimate_text(value);
       }
-      for (const auto& [why, cells] : lines) {
-        const std::string name = record->name.empty() ? "" : cat(" (", record->name, ")");
-        shown.rows.push_back({method, cat(why.empty() ? "yours" : "not alike", name)});
-        shown.rows.back().insert(shown.rows.back().end(), cells.begin(), cells.end());
-        notes.push_back(why);
-      }
+      const std::string from = record->name.empty() ? "yours" : cat("yours (", record->name, ")");
+      for (const auto& [why, cells] : lines) add_row(method, from, cells, why);
     }
-  }
-  if (std::any_of(notes.begin(), notes.end(), [](const auto& n) { return !n.empty(); })) {
-    shown.header.push_back("differs in");
-    shown.text_at_end = true;
-    for (std::size_t i = 0; i < notes.size(); ++i) shown.rows[i].push_back(notes[i]);
   }
   return shown;
 }

@@ -120,21 +120,26 @@ AnswerReader::AnswerReader(engine::ChatRenderer& renderer, AnswerSyntax syntax,
     : renderer_(renderer), syntax_(std::move(syntax)), number_(number) {}
 
 // An answer that was cut, or that is not what its template writes, is read as far as possible; the
-// last resort is its text.
+// last resort is its text. One that cannot be read for want of a process fails.
 engine::ParsedAnswer AnswerReader::parse(bool last) {
-  try {
-    return renderer_.parse(syntax_.syntax, text_, !last, kParseLimit);
-  } catch (const Error&) {
-    if (!last) return said_;
-  }
-  try {
-    return renderer_.parse(syntax_.syntax, text_, true, kParseLimit);
-  } catch (const Error&) {
-    engine::ParsedAnswer whole = said_;
-    const bool nothing = said_.content.empty() && said_.reasoning.empty() && said_.calls.empty();
-    if (nothing) whole.content = text_;
-    return whole;
-  }
+  const auto attempt = [&](bool partial) -> std::optional<engine::ParsedAnswer> {
+    // What is not the end can be read again later.
+    const auto until = std::chrono::steady_clock::now() + kParseLimit;
+    const auto give_up = [&] { return !last && std::chrono::steady_clock::now() > until; };
+    try {
+      return renderer_.parse(syntax_.syntax, text_, partial, kParseLimit, give_up);
+    } catch (const Error& error) {
+      if (last && error.kind() == ErrorKind::out_of_memory) throw;
+      return std::nullopt;
+    }
+  };
+  if (const auto now = attempt(!last)) return *now;
+  if (!last) return said_;
+  if (const auto now = attempt(true)) return *now;
+  engine::ParsedAnswer whole = said_;
+  const bool nothing = said_.content.empty() && said_.reasoning.empty() && said_.calls.empty();
+  if (nothing) whole.content = text_;
+  return whole;
 }
 
 Delta AnswerReader::add(const std::string& text, bool last) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json_release.h"
 #include "base/text.h"
 
 namespace mrrope::serve {
@@ -136,17 +137,21 @@ ordered_json read_tool(const ordered_json& tool, const std::string& field) {
   }
   const ordered_json& function = tool["function"];
   ordered_json read = {{"name", read_name(function, field + ".function")}};
+  const Releaser end{read};
   const ordered_json description = function.value("description", ordered_json());
   if (!description.is_null() && !description.is_string()) {
     refuse(field + ".function.description", cat("must be a string, not ", shown(description)));
   }
   read["description"] = description.is_string() ? description : ordered_json("");
-  const ordered_json parameters = function.value("parameters", ordered_json());
-  if (!parameters.is_null() && !parameters.is_object()) {
-    refuse(field + ".function.parameters", cat("must be a JSON schema, not ", shown(parameters)));
+  read["parameters"] = ordered_json::object();
+  if (const auto given = function.find("parameters");
+      given != function.end() && !given->is_null()) {
+    if (!given->is_object()) {
+      refuse(field + ".function.parameters", cat("must be a JSON schema, not ", shown(*given)));
+    }
+    read["parameters"] = *given;
   }
-  read["parameters"] = parameters.is_object() ? parameters : ordered_json::object();
-  return {{"type", "function"}, {"function", read}};
+  return {{"type", "function"}, {"function", std::move(read)}};
 }
 
 // The name in {"type": "function", "function": {"name": ...}}.
@@ -169,6 +174,7 @@ void read_messages(Fields& fields, ChatRequest& chat) {
            cat("must be a list of 1 to ", kMostMessages, " messages, not ", shown(*messages)));
   }
   ordered_json read = ordered_json::array();
+  const Releaser end{read};
   for (std::size_t i = 0; i < messages->size(); ++i) {
     read.push_back(read_message((*messages)[i], cat("messages[", i, "]")));
   }
@@ -177,6 +183,7 @@ void read_messages(Fields& fields, ChatRequest& chat) {
 
 void read_tools(Fields& fields, ChatRequest& chat) {
   ordered_json tools = ordered_json::array();
+  const Releaser end{tools};
   if (const ordered_json* list = fields.find("tools")) {
     if (!list->is_array() || list->size() > kMostTools) {
       refuse("tools", cat("must be a list of up to ", kMostTools, " tools, not ", shown(*list)));
@@ -238,6 +245,7 @@ void read_chat_options(Fields& fields, CompletionRequest& request) {
     refuse("ignore_eos", "is true, but an answer with tool calls ends after them");
   }
   ordered_json variables = ordered_json::object();
+  const Releaser end{variables};
   if (const ordered_json* given = fields.object("chat_template_kwargs")) variables = *given;
   const ordered_json thinking = variables.value("enable_thinking", ordered_json(true));
   if (!thinking.is_boolean()) {

@@ -25,7 +25,7 @@ void EventStream::cancel() noexcept {
   for (State& state : states_) state.reply.answer->cancel();
 }
 
-bool EventStream::next_of(int index, std::string& out, std::chrono::milliseconds patience) {
+void EventStream::next_of(int index, std::string& out, std::chrono::milliseconds patience) {
   State& state = states_[static_cast<std::size_t>(index)];
   AnswerReader& reader = state.reply.reader;
   if (reader.parses()) std::this_thread::sleep_until(state.parsed + kBetweenParses);
@@ -41,15 +41,9 @@ bool EventStream::next_of(int index, std::string& out, std::chrono::milliseconds
   }
   std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(state.tokens));
   const bool news = !part.text.empty() || !state.tokens.empty() || state.complete;
-  if (!news) return part.prefill.has_value();
+  if (!news) return;
   if (state.complete) {
-    const auto failure = failure_(state.reply.answer->outcome());
-    if (failure) {
-      format_->failure(out, *failure);
-      failed_ = true;
-      cancel();
-      return true;
-    }
+    if (const auto failure = failure_(state.reply.answer->outcome())) throw ApiError(*failure);
   }
   const Delta delta = reader.add(part.text, state.complete);
   state.parsed = std::chrono::steady_clock::now();
@@ -61,26 +55,36 @@ bool EventStream::next_of(int index, std::string& out, std::chrono::milliseconds
   if (state.complete) {
     format_->closing(out, index, state.reply.answer->outcome(), reader.has_calls());
   }
-  return true;
 }
 
-bool EventStream::next(std::string& out, std::chrono::milliseconds patience) {
+bool EventStream::advance(std::string& out, std::chrono::milliseconds patience) {
   const int count = static_cast<int>(states_.size());
   if (!opened_) {
     for (int i = 0; i < count; ++i) format_->opening(out, i);
   }
   opened_ = true;
-  for (int i = 0; i < count && !failed_; ++i) {
+  for (int i = 0; i < count; ++i) {
     if (states_[static_cast<std::size_t>(i)].complete) continue;
     next_of(i, out, count == 1 ? patience : std::min(patience, kTurn));
   }
-  if (failed_) return true;
   std::vector<Outcome> outcomes;
   for (const State& state : states_) {
     if (!state.complete) return false;
     outcomes.push_back(state.reply.answer->outcome());
   }
   format_->end(out, outcomes);
+  return true;
+}
+
+bool EventStream::next(std::string& out, std::chrono::milliseconds patience) {
+  try {
+    return advance(out, patience);
+  } catch (const ApiError& error) {
+    format_->failure(out, error);
+  } catch (const std::exception& error) {
+    format_->failure(out, ApiError(500, error.what(), {}, "generation_failed"));
+  }
+  cancel();
   return true;
 }
 

@@ -28,7 +28,8 @@ class EventStream {
 
   const char* type() const { return format_->stream_type(); }
 
-  // Waits for new output and appends it to `out`. True once the end has been appended.
+  // Waits for new output and appends it to `out`. True once the end has been appended; where
+  // anything fails, that is an error.
   bool next(std::string& out, std::chrono::milliseconds patience);
   void cancel() noexcept;
 
@@ -40,14 +41,13 @@ class EventStream {
     std::chrono::steady_clock::time_point parsed = {};
   };
 
-  // False if nothing was new.
-  bool next_of(int index, std::string& out, std::chrono::milliseconds patience);
+  bool advance(std::string& out, std::chrono::milliseconds patience);
+  void next_of(int index, std::string& out, std::chrono::milliseconds patience);
 
   std::vector<State> states_;
   std::unique_ptr<AnswerFormat> format_;
   Failure failure_;
   bool opened_ = false;
-  bool failed_ = false;
 };
 
 }  // namespace mrrope::serve

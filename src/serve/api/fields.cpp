@@ -3,17 +3,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <memory>
+#include <new>
 
 #include "base/json.h"
+#include "base/json_release.h"
 #include "base/text.h"
 #include "mrrope/error.h"
+#include "serve/memory_reserve.h"
 
 namespace mrrope::serve {
 
 namespace {
 
 constexpr int kBad = 400;
+
+// What the readers of a body need while and after it is parsed: copies of parts of it, and what
+// nlohmann allocates to destroy these.
+std::size_t spare_for(std::size_t body) { return (std::size_t{1} << 20) + 16 * body; }
 
 }  // namespace
 
@@ -28,7 +37,13 @@ std::string shown(const ordered_json& value) {
   return value.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
 }
 
-Fields::Fields(std::string_view body, const BodyLimits& limits) {
+// Complete before it has a value, so that its destructor runs whatever is thrown.
+Fields::Fields(std::string_view body, const BodyLimits& limits) : Fields(ordered_json(), {}) {
+  // Where memory is short the request fails here, not when it can no longer fail. malloc() leaves
+  // the reserve alone.
+  const std::unique_ptr<void, decltype(&std::free)> spare(std::malloc(spare_for(body.size())),
+                                                          &std::free);
+  if (!spare || !fill_memory_reserve()) throw std::bad_alloc();
   JsonLimits json_limits;
   json_limits.bytes = limits.bytes;
   json_limits.values = limits.values;
@@ -45,6 +60,8 @@ Fields::Fields(std::string_view body, const BodyLimits& limits) {
 
 Fields::Fields(ordered_json object, std::string path)
     : root_(std::move(object)), path_(std::move(path)) {}
+
+Fields::~Fields() { release(root_); }
 
 void Fields::bad(const std::string& name, const std::string& why, const std::string& code) const {
   refuse(path_ + name, why, code);
@@ -116,15 +133,11 @@ std::vector<std::string> Fields::ignored() const {
   return names;
 }
 
-std::vector<Token> token_list(const ordered_json& list, const char* field) {
-  std::vector<Token> tokens;
-  for (const ordered_json& entry : list) {
-    if (!entry.is_number_integer() || entry < 0 || entry > std::numeric_limits<Token>::max()) {
-      refuse(field, cat("must list tokens as whole numbers from 0, not ", shown(entry)));
-    }
-    tokens.push_back(entry.get<Token>());
+Token token_of(const ordered_json& value, const char* field) {
+  if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<Token>::max()) {
+    refuse(field, cat("must list tokens as whole numbers from 0, not ", shown(value)));
   }
-  return tokens;
+  return value.get<Token>();
 }
 
 }  // namespace mrrope::serve

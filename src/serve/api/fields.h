@@ -32,6 +32,9 @@ class Fields {
   Fields(std::string_view body, const BodyLimits& limits);
   // Those of an object inside a body; `path` precedes names in messages.
   Fields(ordered_json object, std::string path);
+  Fields(const Fields&) = delete;
+  Fields& operator=(const Fields&) = delete;
+  ~Fields();
 
   // Null counts as absent: many clients send it for a field that is not set.
   const ordered_json* find(const char* name);
@@ -58,6 +61,6 @@ class Fields {
   std::set<std::string, std::less<>> asked_;
 };
 
-std::vector<Token> token_list(const ordered_json& list, const char* field);
+Token token_of(const ordered_json& value, const char* field);
 
 }  // namespace mrrope::serve

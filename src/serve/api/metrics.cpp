@@ -23,11 +23,9 @@ std::string metrics_text(const SchedulerCounts& counts,
   }
   head("answers_total", "counter", "Answers by how they ended.");
   static constexpr std::pair<Outcome::End, const char*> kEnds[] = {
-      {Outcome::End::stop, "stop"},
-      {Outcome::End::length, "length"},
-      {Outcome::End::cancelled, "cancelled"},
-      {Outcome::End::timeout, "timeout"},
-      {Outcome::End::failed, "failed"}};
+      {Outcome::End::stop, "stop"},           {Outcome::End::length, "length"},
+      {Outcome::End::cancelled, "cancelled"}, {Outcome::End::timeout, "timeout"},
+      {Outcome::End::refused, "refused"},     {Outcome::End::failed, "failed"}};
   for (const auto& [end, name] : kEnds) {
     const auto it = counts.ended.find(end);
     out += cat("mrrope_answers_total{end=\"", name, "\"} ",

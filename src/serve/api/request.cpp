@@ -30,20 +30,14 @@ std::vector<PromptPart> one_prompt(const ordered_json& prompt) {
     refuse("prompt", cat("must be a string or a list of tokens, not ", shown(prompt)));
   }
   std::vector<PromptPart> parts;
-  ordered_json tokens = ordered_json::array();
-  const auto end_tokens = [&] {
-    if (!tokens.empty()) parts.push_back({{}, token_list(tokens, "prompt")});
-    tokens = ordered_json::array();
-  };
   for (const ordered_json& part : prompt) {
     if (part.is_string()) {
-      end_tokens();
       parts.push_back({part.get<std::string>(), {}});
     } else {
-      tokens.push_back(part);
+      if (parts.empty() || parts.back().tokens.empty()) parts.emplace_back();
+      parts.back().tokens.push_back(token_of(part, "prompt"));
     }
   }
-  end_tokens();
   return parts;
 }
 
@@ -111,7 +105,7 @@ void read_common(Fields& fields, CompletionRequest& request, const Sampling& usu
   if (const auto length = read_length(fields, "n_predict")) {
     if (!request.length) request.length = length;
   }
-  request.cache_prompt = fields.flag("cache_prompt", true);
+  read_cache(fields, request);
   read_stop(fields, request);
   request.stream = fields.flag("stream");
   request.return_progress = fields.flag("return_progress");
@@ -211,7 +205,9 @@ std::vector<Token> parse_detokenize(std::string_view body, const BodyLimits& lim
   const ordered_json* tokens = fields.find("tokens");
   if (tokens == nullptr) refuse("tokens", "is missing: give a list of tokens");
   if (!tokens->is_array()) refuse("tokens", cat("must be a list, not ", shown(*tokens)));
-  return token_list(*tokens, "tokens");
+  std::vector<Token> list;
+  for (const ordered_json& token : *tokens) list.push_back(token_of(token, "tokens"));
+  return list;
 }
 
 }  // namespace mrrope::serve

@@ -70,6 +70,7 @@ struct CompletionRequest {
   std::optional<int> logprobs;  // how many of the most likely tokens to list with the chosen one
   bool echo = false;            // the answer begins with the prompt
   bool cache_prompt = true;     // use a prefix that is cached
+  std::string cache_salt;       // vLLM's: only by requests of the same salt; empty: of none
   bool stream = false;
   bool stream_usage = false;
   bool return_progress = false;      // of reading the prompt, in the stream

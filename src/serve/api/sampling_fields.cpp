@@ -133,26 +133,30 @@ void read_schema(Fields& fields, CompletionRequest& request) {
   }
   if (const ordered_json* format = fields.object("response_format")) {
     const ordered_json type = format->value("type", ordered_json("text"));
-    const auto given = [&](const char* name) { return format->value(name, ordered_json()); };
-    ordered_json schema;
+    const auto member = [](const ordered_json* of, const char* name) -> const ordered_json* {
+      if (of == nullptr || !of->is_object()) return nullptr;
+      const auto found = of->find(name);
+      return found == of->end() || found->is_null() ? nullptr : &*found;
+    };
+    static const ordered_json any = ordered_json::object();
+    const ordered_json* schema = nullptr;
     if (type == "json_object") {
-      const ordered_json own = given("schema");
-      schema = own.is_null() ? ordered_json::object() : own;
+      const ordered_json* own = member(format, "schema");
+      schema = own == nullptr ? &any : own;
     } else if (type == "json_schema") {
-      const ordered_json named = given("json_schema");
-      if (!named.is_object() || !named.contains("schema") || named["schema"].is_null()) {
+      schema = member(member(format, "json_schema"), "schema");
+      if (schema == nullptr) {
         refuse("response_format.json_schema", "must be an object with a schema");
       }
-      schema = named["schema"];
     } else if (type != "text") {
       refuse("response_format",
              cat("is of type ", shown(type), ": choose text, json_object or json_schema"));
     }
-    if (!schema.is_null()) {
+    if (schema != nullptr) {
       if (!request.schema.empty()) {
         refuse("json_schema", "is given beside 'response_format': give one of them");
       }
-      request.schema = schema_text(schema, "response_format");
+      request.schema = schema_text(*schema, "response_format");
       request.schema_field = "response_format";
     }
   }
@@ -168,18 +172,26 @@ void read_schema(Fields& fields, CompletionRequest& request) {
 void read_stop(Fields& fields, CompletionRequest& request) {
   const ordered_json* stop = fields.find("stop");
   if (stop == nullptr) return;
-  const ordered_json list = stop->is_array() ? *stop : ordered_json::array({*stop});
-  if (list.size() > kMostStops) {
-    fields.bad("stop", cat("lists ", list.size(), " strings: at most ", kMostStops));
-  }
-  for (const ordered_json& entry : list) {
+  const auto add = [&](const ordered_json& entry) {
     if (!entry.is_string()) fields.bad("stop", cat("must hold strings, not ", shown(entry)));
     request.stop.push_back(entry.get<std::string>());
     const std::size_t size = request.stop.back().size();
     if (size == 0 || size > kLongestStop) {
       fields.bad("stop", cat("holds a string of ", size, " bytes: 1 to ", kLongestStop));
     }
+  };
+  if (!stop->is_array()) return add(*stop);
+  if (stop->size() > kMostStops) {
+    fields.bad("stop", cat("lists ", stop->size(), " strings: at most ", kMostStops));
   }
+  for (const ordered_json& entry : *stop) add(entry);
+}
+
+void read_cache(Fields& fields, CompletionRequest& request) {
+  request.cache_prompt = fields.flag("cache_prompt", true);
+  const auto salt = fields.text("cache_salt");
+  if (salt && salt->empty()) fields.bad("cache_salt", "is empty: give some text, or leave it out");
+  request.cache_salt = salt.value_or("");
 }
 
 }  // namespace mrrope::serve

@@ -18,6 +18,9 @@ void read_schema(Fields& fields, CompletionRequest& request);
 
 void read_stop(Fields& fields, CompletionRequest& request);
 
+// cache_prompt and cache_salt.
+void read_cache(Fields& fields, CompletionRequest& request);
+
 // An object that has to be a JSON schema, as text.
 std::string schema_text(const ordered_json& schema, const std::string& field);
 

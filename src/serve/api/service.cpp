@@ -6,6 +6,7 @@
 #include <semaphore>
 
 #include "base/json.h"
+#include "base/json_release.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
@@ -74,13 +75,17 @@ void check_token(const Service& service, Token token, const char* field) {
                  field);
 }
 
+ApiError gone() {
+  return ApiError(499, "the request ended while its prompt was prepared", {}, "cancelled");
+}
+
 // give_up, and an error when the time for the answer is over.
 std::function<bool()> with_deadline(const Service& service, Clock::time_point deadline,
                                     const std::function<bool()>& give_up) {
   return [&service, deadline, give_up] {
     if (Clock::now() > deadline) {
       throw ApiError(504,
-                     cat("the text was not tokenized within ", service.settings.timeout.count(),
+                     cat("the prompt was not ready within ", service.settings.timeout.count(),
                          " s; start the server with a larger --timeout"),
                      {}, "timeout");
     }
@@ -91,8 +96,7 @@ std::function<bool()> with_deadline(const Service& service, Clock::time_point de
 std::vector<Token> tokens_of_text(const Service& service, const std::string& text, bool add_bos,
                                   bool special, const std::function<bool()>& give_up) {
   auto tokens = service.model.tokenize_unless(text, add_bos, special, give_up);
-  if (!tokens)
-    throw ApiError(499, "the request ended while its prompt was tokenized", {}, "cancelled");
+  if (!tokens) throw gone();
   return std::move(*tokens);
 }
 
@@ -124,28 +128,30 @@ template <typename Act>
 auto about(const char* field, const char* what, const char* code, const Act& act) {
   try {
     return act();
+  } catch (const engine::ChatBusy& busy) {
+    throw ApiError(429, busy.what(), {}, "queue_full");
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::interrupted) throw gone();
+    if (error.kind() == ErrorKind::out_of_memory) throw;
     throw ApiError(400, cat(what, ": ", error.what()), field, code);
   }
 }
 
-std::string schema_grammar(const Service& service, const CompletionRequest& request) {
-  return about(request.schema_field.c_str(), "the JSON schema cannot be used", "invalid_schema",
-               [&] { return service.renderer.schema_grammar(request.schema, kTemplateLimit); });
+std::string schema_grammar(const Service& service, const CompletionRequest& request,
+                           const std::function<bool()>& give_up) {
+  return about(
+      request.schema_field.c_str(), "the JSON schema cannot be used", "invalid_schema",
+      [&] { return service.renderer.schema_grammar(request.schema, kTemplateLimit, give_up); });
 }
 
-void check_grammar(const Service& service, const std::string& grammar) {
-  about("grammar", "the grammar cannot be used", "invalid_grammar",
-        [&] { service.renderer.check_grammar(grammar, kTemplateLimit); });
-}
-
-engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& request) {
+engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& request,
+                               const std::function<bool()>& give_up) {
   if (!service.chat_trouble.empty()) {
     throw ApiError(400, service.chat_trouble, "messages", "no_chat_template");
   }
   const ChatRequest& c = request.conversation;
   const bool calls = !c.tools.empty() && c.tool_choice != "none";
-  if (!request.schema.empty()) schema_grammar(service, request);  // for a reason that names it
+  if (!request.schema.empty()) schema_grammar(service, request, give_up);  // for its reason
   return about(
       calls ? "tools" : "messages", "the model's chat template cannot be applied",
       "chat_template_failed", [&] {
@@ -153,7 +159,7 @@ engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& 
             c.messages,     c.tools,          c.tool_choice,           c.parallel_tool_calls,
             request.schema, c.variables,      c.add_generation_prompt, c.continue_final,
             c.thinking,     c.split_reasoning};
-        return service.renderer.prepare(*service.chat, inputs, kTemplateLimit);
+        return service.renderer.prepare(*service.chat, inputs, kTemplateLimit, give_up);
       });
 }
 
@@ -221,16 +227,20 @@ void use_bias(const Service& service, const CompletionRequest& request, Sampling
   }
 }
 
-Sampling sampling_of(const Service& service, const CompletionRequest& request, std::uint32_t seed) {
+Sampling sampling_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
+                     const std::function<bool()>& give_up) {
   Sampling sampling = request.sampling;
   if (!request.has_seed) sampling.seed = seed;
   const auto context = static_cast<int>(std::min<std::int64_t>(service.settings.context, 1 << 30));
   sampling.repeat_last_n =
       sampling.repeat_last_n < 0 ? context : std::min(sampling.repeat_last_n, context);
   use_bias(service, request, sampling);
-  if (!sampling.grammar.text.empty()) check_grammar(service, sampling.grammar.text);
+  if (!sampling.grammar.text.empty()) {
+    about("grammar", "the grammar cannot be used", "invalid_grammar",
+          [&] { service.renderer.check_grammar(sampling.grammar.text, kTemplateLimit, give_up); });
+  }
   if (!request.chat && !request.schema.empty()) {
-    sampling.grammar.text = schema_grammar(service, request);
+    sampling.grammar.text = schema_grammar(service, request, give_up);
   }
   return sampling;
 }
@@ -295,17 +305,18 @@ std::vector<Order> orders_of(const Service& service, const CompletionRequest& re
   Order order;
   Job& job = order.job;
   job.deadline = Clock::now() + service.settings.timeout;
-  job.sampling = sampling_of(service, request, seed);
+  const auto enough = with_deadline(service, job.deadline, give_up);
+  job.sampling = sampling_of(service, request, seed, enough);
   job.length = request.length.value_or(request.chat ? service.settings.context : kCompletionLength);
   job.stop = request.stop;
   job.logprobs = request.logprobs;
   job.reuse = request.cache_prompt;
+  job.salt = request.cache_salt;
   job.progress = request.return_progress;
   job.list_tokens = request.return_tokens;
-  const auto enough = with_deadline(service, job.deadline, give_up);
   std::vector<Order> orders;
   if (request.chat) {
-    const engine::ChatPrompt chat = chat_prompt(service, request);
+    const engine::ChatPrompt chat = chat_prompt(service, request, enough);
     use_template(service, chat, job);
     order.syntax.syntax = chat.syntax;
     order.syntax.continues = request.conversation.continue_final;
@@ -319,7 +330,7 @@ std::vector<Order> orders_of(const Service& service, const CompletionRequest& re
     orders.back().job.prompt = tokens_of_prompt(service, prompt, enough);
     if (request.echo) orders.back().syntax.echo = text_of_prompt(service, prompt);
   }
-  if (!job.sampling.grammar.text.empty() && service.model.llama_vocabulary() == nullptr) {
+  if (!job.sampling.grammar.text.empty() && service.model.token_texts() == nullptr) {
     throw ApiError(400, "this model's answers cannot be constrained to a grammar", "grammar",
                    "unsupported_parameter");
   }
@@ -338,6 +349,8 @@ std::unique_ptr<AnswerFormat> format_of(const Service& service, const Completion
 
 std::optional<ApiError> failure_of(const Service& service, const Outcome& outcome) {
   switch (outcome.end) {
+    case Outcome::End::refused:
+      return ApiError(400, outcome.message, {}, "generation_refused");
     case Outcome::End::failed:
       return ApiError(500, outcome.message, {}, "generation_failed");
     case Outcome::End::timeout:
@@ -361,6 +374,7 @@ ordered_json tokenize_reply(const Service& service, std::string_view body,
                      with_deadline(service, deadline, give_up));
   if (!request.with_pieces) return {{"tokens", tokens}};
   ordered_json list = ordered_json::array();
+  const Releaser end{list};
   for (const Token token : tokens) {
     list.push_back({{"id", token}, {"piece", piece_json(service.model.piece(token))}});
   }
@@ -403,10 +417,13 @@ ordered_json props_reply(const Service& service) {
       {"build_info", cat("mrrope ", version())}};
 }
 
-ordered_json apply_template_reply(const Service& service, std::string_view body) {
+ordered_json apply_template_reply(const Service& service, std::string_view body,
+                                  const std::function<bool()>& give_up) {
   const CompletionRequest request = parse_request(service, body, Route::chat);
   check_model(service, request.model);
-  return {{"prompt", chat_prompt(service, request).prompt}};
+  const auto deadline = Clock::now() + service.settings.timeout;
+  return {
+      {"prompt", chat_prompt(service, request, with_deadline(service, deadline, give_up)).prompt}};
 }
 
 ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots) {

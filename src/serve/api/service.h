@@ -46,8 +46,9 @@ struct Order {
   AnswerSyntax syntax;
 };
 
-// give_up is called while a long prompt is being tokenized; where it returns true, ApiError (499)
-// is thrown. seed: for a request that gives none.
+// give_up is called while the request waits for its template, schema or grammar, and while a long
+// prompt is being tokenized; where it returns true, ApiError (499) is thrown. seed: for a request
+// that gives none.
 std::vector<Order> orders_of(const Service& service, const CompletionRequest& request,
                              std::uint32_t seed, const std::function<bool()>& give_up);
 
@@ -62,7 +63,8 @@ ordered_json tokenize_reply(const Service& service, std::string_view body,
 ordered_json detokenize_reply(const Service& service, std::string_view body);
 ordered_json props_reply(const Service& service);
 ordered_json models_reply(const Service& service);
-ordered_json apply_template_reply(const Service& service, std::string_view body);
+ordered_json apply_template_reply(const Service& service, std::string_view body,
+                                  const std::function<bool()>& give_up);
 ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots);
 
 // Throws ApiError (404) unless this is the name of the model here.

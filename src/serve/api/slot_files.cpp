@@ -94,7 +94,7 @@ ordered_json slot_action_reply(const Service& service, Scheduler& scheduler,
     const auto erased = std::make_shared<std::int64_t>(0);
     done(service,
          scheduler.visit(number,
-                         [erased](std::unique_ptr<Timeline>& timeline) {
+                         [erased](std::unique_ptr<Timeline>& timeline, std::string&) {
                            *erased = timeline->length();
                            timeline->truncate(0);
                          }),
@@ -110,16 +110,20 @@ ordered_json slot_action_reply(const Service& service, Scheduler& scheduler,
   if (!saves && !std::filesystem::exists(path)) {
     throw ApiError(404, cat("there is no saved slot ", name), "filename");
   }
-  const std::int64_t length =
-      done(service,
-           scheduler.visit(number,
-                           [&service, path, saves](std::unique_ptr<Timeline>& timeline) {
-                             const engine::SessionOwner& owner = service.settings.slot_owner;
-                             if (saves) return engine::save_session(path, owner, *timeline, {});
-                             timeline.reset();
-                             timeline = engine::load_session(path, owner, service.model).timeline;
-                           }),
-           give_up);
+  const std::int64_t length = done(
+      service,
+      scheduler.visit(number,
+                      [&service, path, saves](auto& timeline, std::string& salt) {
+                        const engine::SessionOwner& owner = service.settings.slot_owner;
+                        if (saves) {
+                          return engine::save_session(path, owner, *timeline, {}, salt);
+                        }
+                        timeline.reset();
+                        engine::Session saved = engine::load_session(path, owner, service.model);
+                        timeline = std::move(saved.timeline);
+                        salt = saved.salt;
+                      }),
+      give_up);
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   return {{"id_slot", number},

@@ -241,7 +241,7 @@ CompletionRequest parse_responses(std::string_view body, const BodyLimits& limit
   read_stop(fields, request);
   read_as_chat(std::move(chat), messages, request);
   request.length = fields.whole("max_output_tokens", 1, kMostTokens);
-  request.cache_prompt = fields.flag("cache_prompt", true);
+  read_cache(fields, request);
   request.stream = fields.flag("stream");
   request.return_progress = fields.flag("return_progress");
   refuse_what_is_kept(fields);

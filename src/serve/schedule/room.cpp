@@ -31,14 +31,14 @@ std::size_t common_prefix(const std::vector<Token>& a, const std::vector<Token>&
 
 // The free slot with the longest common prefix, if that is at least half of the prompt or of what
 // the slot holds; else an empty one; else the one that has been unused for the longest time.
-Scheduler::Slot* Scheduler::slot_for(const std::vector<Token>& prompt) {
+Scheduler::Slot* Scheduler::slot_for(const Job& job) {
   Slot* best = nullptr;
   Slot* oldest = nullptr;
   std::size_t most = 0;
   for (Slot& slot : slots_) {
     if (slot.answer) continue;
-    const std::size_t same = common_prefix(slot.tokens, prompt);
-    if (same > most && 2 * same >= std::min(slot.tokens.size(), prompt.size())) {
+    const std::size_t same = slot.salt == job.salt ? common_prefix(slot.tokens, job.prompt) : 0;
+    if (same > most && 2 * same >= std::min(slot.tokens.size(), job.prompt.size())) {
       most = same;
       best = &slot;
     }
@@ -61,7 +61,8 @@ std::size_t Scheduler::rung_after(std::size_t tokens) const {
 // How many tokens of a job's prompt the slot holds such that they can be used. At least one token
 // must be read, for the logits that follow it.
 std::size_t Scheduler::usable(const Slot& slot, const Job& job) const {
-  if (!job.reuse || slot.turned > kTurnsPerRung * ladder_.rungs().size()) return 0;
+  if (!job.reuse || slot.salt != job.salt) return 0;
+  if (slot.turned > kTurnsPerRung * ladder_.rungs().size()) return 0;
   const std::size_t same = std::min(common_prefix(slot.tokens, job.prompt), job.prompt.size() - 1);
   // Back inside the window a context with a near part reads its tokens again: as a prompt, part by
   // part, and counted as one.
@@ -111,6 +112,7 @@ void Scheduler::take_prefix(Slot& slot) {
   if (same == 0) slot.turned = 0;
   slot.timeline->truncate(static_cast<std::int64_t>(same));
   slot.tokens.resize(same);
+  slot.salt = slot.job.salt;
   slot.exact = std::min(slot.exact, same);
   if (same == 0) slot.rung = 0;
   slot.so_far.cached = static_cast<std::int64_t>(same);
@@ -126,6 +128,7 @@ void Scheduler::find_leader(Slot& slot) {
   for (const Slot& other : slots_) most = std::max(most, usable(other, slot.job) + kWorthCopying);
   for (Slot& other : slots_) {
     if (&other == &slot || !other.answer || other.next || other.leader != nullptr) continue;
+    if (other.job.salt != slot.job.salt) continue;
     const std::size_t same =
         std::min(common_prefix(other.job.prompt, slot.job.prompt), slot.job.prompt.size() - 1);
     if (same < most || kMostCopied * same < other.job.prompt.size()) continue;
@@ -169,7 +172,7 @@ void Scheduler::run_errands() {
     Slot& slot = slots_[visit.slot];
     std::exception_ptr failure;
     try {
-      visit.errand(slot.timeline);
+      visit.errand(slot.timeline, slot.salt);
     } catch (...) {
       failure = std::current_exception();
     }

@@ -22,6 +22,9 @@ double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
 }
 
+// Of an error that the client can act upon.
+std::string with_hint(const Error& error) { return cat(error.what(), ": ", error.hint()); }
+
 ChosenToken chosen_token(std::span<const float> logits, Token token, int top) {
   ChosenToken chosen{token, engine::log_probability(logits, static_cast<std::size_t>(token)), {}};
   std::vector<Token> order(logits.size());
@@ -108,6 +111,15 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
   job.length = std::min(job.length, limits_.context - size);
   auto answer = std::make_shared<Answer>();
   answer->all_progress_ = job.progress;
+  std::optional<engine::Chooser> chooser;
+  try {
+    chooser.emplace(job.sampling, model_);  // here, for reading a large grammar takes long
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::usage) throw;
+    throw ApiError(400, with_hint(error), {}, "generation_refused");
+  }
+  chooser->read(job.prompt);
+  job.sampling = {};
   {
     const std::lock_guard lock(mutex_);
     if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
@@ -119,7 +131,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
               queue_.size(), " requests are waiting: try again later"),
           {}, "queue_full");
     }
-    queue_.push_back({std::move(job), answer});
+    queue_.push_back({std::move(job), answer, std::move(chooser)});
     counts_.queued = static_cast<int>(queue_.size());
   }
   wake_.notify_all();
@@ -188,12 +200,20 @@ void Scheduler::work() {
       if (stopping_) break;
     }
     const auto start = Clock::now();
-    sweep();
-    follow();
-    run_errands();
-    admit();
-    settle_room();
-    round();
+    try {
+      sweep();
+      follow();
+      run_errands();
+      admit();
+      settle_room();
+      round();
+    } catch (const std::exception& error) {  // no memory: what was being written is lost
+      for (Slot& slot : slots_) {
+        if (!slot.answer) continue;
+        reset(slot);
+        end(slot, Outcome::End::failed, error.what());
+      }
+    }
     const std::lock_guard lock(mutex_);
     counts_.busy_seconds += seconds_between(start, Clock::now());
   }
@@ -243,7 +263,7 @@ void Scheduler::admit() {
     {
       const std::lock_guard lock(mutex_);
       if (queue_.empty()) return;
-      slot = slot_for(queue_.front().job.prompt);
+      slot = slot_for(queue_.front().job);
       if (slot == nullptr || !fits(queue_.front().job.prompt.size())) return;
       waiting = std::move(queue_.front());
       queue_.pop_front();
@@ -257,6 +277,7 @@ void Scheduler::admit() {
 void Scheduler::begin(Slot& slot, Waiting waiting) {
   slot.answer = std::move(waiting.answer);
   slot.job = std::move(waiting.job);
+  slot.chooser = std::move(waiting.chooser);
   slot.next.reset();
   slot.served = 0;
   slot.number = ++admitted_;
@@ -265,8 +286,6 @@ void Scheduler::begin(Slot& slot, Waiting waiting) {
   slot.so_far.prompt = static_cast<std::int64_t>(slot.job.prompt.size());
   slot.began = slot.first_token = slot.reported = Clock::now();
   try {
-    slot.chooser.emplace(slot.job.sampling, model_);
-    slot.chooser->read(slot.job.prompt);
     slot.text.emplace(slot.job.stop);
     find_leader(slot);
     if (slot.leader == nullptr) take_prefix(slot);
@@ -390,7 +409,11 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
   }
   // What went wrong, per slot. Acted upon when the computation is over: a timeline must not be
   // destroyed while it is being computed.
-  std::vector<std::optional<std::string>> failures(slots.size(), "not computed");
+  struct Failure {
+    std::string message;
+    Outcome::End how = Outcome::End::failed;
+  };
+  std::vector<std::optional<Failure>> failures(slots.size(), Failure{"not computed"});
   try {
     model_.read_together(readings, [&](std::size_t i, std::span<const float> logits) {
       Slot& slot = *slots[i];
@@ -407,19 +430,24 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       if (!slot.next && slot.tokens.size() < slot.job.prompt.size()) return;
       try {
         choose(slot, logits);
+      } catch (const Error& error) {
+        failures[i] = {error.what()};
+        if (error.kind() == ErrorKind::usage) {
+          failures[i] = {with_hint(error), Outcome::End::refused};
+        }
       } catch (const std::exception& error) {
-        failures[i] = error.what();
+        failures[i] = {error.what()};
       }
     });
   } catch (const std::exception& error) {
     for (auto& failure : failures) {
-      if (failure) failure = error.what();
+      if (failure) failure = {error.what()};
     }
   }
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (failures[i]) {
       reset(*slots[i]);
-      end(*slots[i], Outcome::End::failed, *failures[i]);
+      end(*slots[i], failures[i]->how, failures[i]->message);
     }
     note(*slots[i]);
   }

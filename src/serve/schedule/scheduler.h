@@ -5,7 +5,7 @@
 //
 // A slot keeps its timeline when its answer is complete. The next prompt with the same prefix goes
 // to that slot, and only the rest is computed. A prefix that another conversation holds, or is
-// about to read, is copied from there.
+// about to read, is copied from there. Prompts of different salts share nothing.
 #pragma once
 
 #include <atomic>
@@ -38,6 +38,7 @@ struct Job {
   std::vector<std::string> stop;
   std::optional<int> logprobs;  // how many of the most likely tokens to list
   bool reuse = true;            // a prefix that a slot holds; else all of the prompt is computed
+  std::string salt;             // a prefix is shared with jobs of the same salt only
   bool progress = false;        // report every part of the prompt that was read
   bool list_tokens = false;     // give the tokens of the answer, without logprobs
   std::map<Token, std::string> shown;  // control tokens that have a text in this answer
@@ -52,9 +53,9 @@ struct ChosenToken {
 };
 
 struct Outcome {
-  enum class End { stop, length, cancelled, timeout, failed };
+  enum class End { stop, length, cancelled, timeout, refused, failed };
   End end = End::failed;
-  std::string message;           // of a failure
+  std::string message;           // of a failure, or of what the client asked for and cannot be
   std::string stop_string = {};  // that ended it; empty: the model's end of text, or the length
   std::int64_t prompt = 0;
   std::int64_t cached = 0;  // of the prompt: not computed again
@@ -173,15 +174,15 @@ class Scheduler {
   void work();
   void stop();
 
-  // From any thread. Throws ApiError: 400 (the prompt does not fit), 429 (the queue is full), 503
-  // (shutting down).
+  // From any thread. Throws ApiError: 400 (the prompt does not fit, the grammar is too ambiguous),
+  // 429 (the queue is full), 503 (shutting down).
   std::shared_ptr<Answer> submit(Job job);
 
   // From any thread: calls the errand with what a slot holds, in work(), as soon as it writes no
   // answer. The errand may change the timeline or put another in its place; if it throws, the slot
   // is empty unless it still has its timeline. The result is the length of the conversation
   // afterwards, or what was thrown.
-  using Errand = std::function<void(std::unique_ptr<Timeline>&)>;
+  using Errand = std::function<void(std::unique_ptr<Timeline>&, std::string& salt)>;
   std::future<std::int64_t> visit(int slot, Errand errand);
 
   // Refuses every later submit() and visit().
@@ -196,10 +197,12 @@ class Scheduler {
   struct Waiting {
     Job job;
     std::shared_ptr<Answer> answer;
+    std::optional<engine::Chooser> chooser;
   };
   struct Slot {
     std::unique_ptr<Timeline> timeline;
     std::vector<Token> tokens;  // what the timeline holds
+    std::string salt;           // of the job that it was read for
     std::size_t rung = 0;
     std::size_t turned = 0;  // how often, since it was empty
     std::size_t exact = 0;   // of its tokens, read as a prompt in whole parts
@@ -223,7 +226,7 @@ class Scheduler {
 
   void run_errands();
   void admit();
-  Slot* slot_for(const std::vector<Token>& prompt);
+  Slot* slot_for(const Job& job);
   void begin(Slot& slot, Waiting waiting);
   std::size_t rung_after(std::size_t tokens) const;
   std::size_t usable(const Slot& slot, const Job& job) const;

@@ -49,7 +49,7 @@ TEST(CApiMake, AnswersAreThoseOfTheLibrary) {
             plan_json(make_plan(kGeometry, e)).dump());
   EXPECT_EQ(answer(request("elastic:pro", {{"ctx", 32768}, {"rung_step", 1.5}}).dump()),
             ladder_json(make_ladder(kGeometry, {e, 1.5, 1, 32768})).dump());
-  LadderRequest far{e, 1.19, kFarHeadroom, 32768, NearPart{1000, 2048}};
+  LadderRequest far{e, 4, 1, 32768, NearPart{1000, 256}};
   EXPECT_EQ(answer(request("far:pro", {{"ctx", 32768}, {"near", 1000}}).dump()),
             ladder_json(make_ladder(kGeometry, far)).dump());
   e.scale = 5;

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/args/engine_options.h"
+#include "cli/args/presets.h"
 #include "mrrope/error.h"
 #include "support/temp_folder.h"
 
@@ -125,6 +126,25 @@ TEST(ReadingSpeed, ADisturbedChunkDoesNotMakeHoursOfMinutes) {
   const std::vector<std::int64_t> texts(16, 131072);
   EXPECT_LT(seconds_to_read(speed, texts), 20 * 35 * 60);
   EXPECT_EQ(reading_speed(small_model(), 512, 0.5, 0.4).slope, 0) << "the second one waited";
+}
+
+// Flags of a preset have a value or none; typed ones take their place.
+TEST(WithPreset, SwitchesShiftNothing) {
+  CLI::App app;
+  app.add_subcommand("sweep");
+  const std::vector<Preset> known = {
+      {"x/y", "", "", "sweep --csv --ctx 4k --json --methods yarn,pro --dry-run"}};
+  const auto expanded = [&](const std::vector<std::string>& arguments) {
+    std::string text;
+    for (const std::string& word : with_preset(app, arguments, known)) text += word + " ";
+    return text;
+  };
+  EXPECT_EQ(expanded({"--preset", "x/y", "m.gguf"}),
+            "sweep --csv --ctx 4k --json --methods yarn,pro --dry-run m.gguf ");
+  EXPECT_EQ(expanded({"--preset", "x/y", "m.gguf", "-c", "8k", "--json"}),
+            "sweep --csv --methods yarn,pro --dry-run m.gguf -c 8k --json ");
+  EXPECT_EQ(expanded({"--preset=x/y", "--method=pi"}),
+            "sweep --csv --ctx 4k --json --dry-run --method=pi ");
 }
 
 }  // namespace

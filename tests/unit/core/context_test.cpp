@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <tuple>
+
+#include "base/text.h"
 #include "support/expect_error.h"
 
 namespace mrrope {
@@ -38,8 +42,8 @@ TEST(Context, AContextThatGrowsIsALadder) {
   EXPECT_EQ(ladder.longest(), 32768);
   EXPECT_EQ(ladder.headroom(), 1);
   const Ladder far = std::get<Ladder>(made({.method = "far:pi", .ctx = 32768, .near = 1024}));
-  EXPECT_EQ(far.near(), (NearPart{1024, default_near(8192).step}));
-  EXPECT_EQ(far.headroom(), kFarHeadroom);
+  EXPECT_EQ(far.near(), (NearPart{1024, 256}));
+  EXPECT_EQ(far.headroom(), 1);
   EXPECT_TRUE(std::get<Ladder>(made({.method = "self-extend", .ctx = 32768})).near()->floors);
 }
 
@@ -57,16 +61,6 @@ TEST(Context, AutoIsAFunctionOfGeometryAndLength) {
   EXPECT_EQ(ladder.longest(), 32768);
   EXPECT_EQ(ladder.headroom(), 1.5);
 
-  const auto described = [](std::int64_t window, std::int64_t ctx) {
-    const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = window};
-    return description(resolve_auto(geometry, {.method = "auto", .ctx = ctx}));
-  };
-  EXPECT_EQ(described(8192, 32768), "far:pi (headroom 1, rung_step 4, near 256, near_step 256)");
-  EXPECT_EQ(described(8192, 32769), "far:pi");
-  EXPECT_EQ(described(32768, 131072),
-            "far:pi (headroom 1, rung_step 4, near 1024, near_step 1024)");
-  EXPECT_EQ(described(1024, 2000), "far:pi (headroom 1, rung_step 2, near 256, near_step 256)");
-  EXPECT_EQ(described(512, 1024), "far:pi (headroom 1, rung_step 2, near 128, near_step 128)");
   for (const std::int64_t ctx : {32769, 100000, 131072}) {
     const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = 32768};
     const Ladder one =
@@ -77,6 +71,43 @@ TEST(Context, AutoIsAFunctionOfGeometryAndLength) {
     for (std::size_t i = 1; i < one.rungs().size(); ++i) {  // one scale, the least that will do
       EXPECT_DOUBLE_EQ(one.rungs()[i].plan.extension().scale,
                        std::max(1.0, double(border) / (32768 - 2048)));
+    }
+  }
+}
+
+TEST(Context, TheDefaultsOfFarMethodsFollowTheLength) {
+  const auto far = [](std::int64_t window, std::int64_t ctx) {
+    const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = window};
+    const Ladder ladder =
+        std::get<Ladder>(make_context(geometry, {.method = "far:pro", .ctx = ctx}, Spelling::keys));
+    return std::tuple(ladder.near()->length, ladder.near()->step, ladder.headroom(),
+                      ladder.rung_step());
+  };
+  EXPECT_EQ(far(8192, 32768), std::tuple(256, 256, 1.0, 4.0));
+  EXPECT_EQ(far(8192, 32769), std::tuple(2048, 2048, 1.6, 1.19));
+  EXPECT_EQ(far(32768, 131072), std::tuple(1024, 1024, 1.0, 4.0));
+  EXPECT_EQ(far(1024, 2000), std::tuple(256, 256, 1.0, 2.0));
+  EXPECT_EQ(far(512, 1024), std::tuple(128, 128, 1.0, 2.0));
+}
+
+// What a note names can be typed: --method far:pi is the plan of auto at every length.
+TEST(Context, AutoIsTheMethodThatItNames) {
+  for (const std::int64_t window : {16, 512, 8192, 131072}) {
+    const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = window};
+    for (const double times : {0.5, 1.0, 1.001, 1.5, 2.0, 3.9, 4.0, 4.01, 5.0, 16.0, 1500.0}) {
+      const ContextRequest asked{.method = "auto", .ctx = std::llround(times * double(window))};
+      const std::string name = description(resolve_auto(geometry, asked));
+      const ContextRequest typed{.method = name, .ctx = asked.ctx};
+      const auto digest = [&](const ContextRequest& request) {
+        const PlanOrLadder made = make_context(geometry, request, Spelling::flags);
+        std::string text;
+        for (const Rung& rung : as_ladder(made, asked.ctx).rungs()) {
+          text += cat(rung.length, " ", rung.border, " ", rung.shift);
+          for (const double factor : rung.plan.factor()) text += cat(" ", factor);
+        }
+        return text;
+      };
+      EXPECT_EQ(digest(asked), digest(typed)) << name << " at " << asked.ctx;
     }
   }
 }
@@ -94,7 +125,7 @@ TEST(Context, DescribesAMethodWithItsSettings) {
   EXPECT_EQ(description({.method = "elastic:PRO", .ctx = 32768}), "elastic:pro");
   ContextRequest request{.method = "elastic:power", .headroom = 1.25};
   request.parameters.power = 0;
-  EXPECT_EQ(description(request), "elastic:power (power 0, headroom 1.25)");
+  EXPECT_EQ(description(request), "elastic:power --power=0 --headroom=1.25");
 }
 
 void expect_refused(const ContextRequest& request, const std::string& word,
@@ -110,6 +141,8 @@ TEST(Context, RefusesWhatAMethodDoesNotUse) {
   expect_refused({.method = "elastic:pro", .ctx = 32768, .near = 9}, "not for elastic:pro");
   expect_refused({.method = "elastic:pro", .scale = 1e300}, "1e+300");
   expect_refused({.method = "elastic:pro"}, "no context length");
+  expect_refused({.method = "elastic:none", .ctx = 32768}, "elastic:none is not possible");
+  expect_refused({.method = "elastic:NONE", .ctx = 512}, "same at every length");
   expect_refused({.method = "auto"}, "no context length");
   expect_refused({.method = "auto", .scale = 4, .ctx = 32768}, "both set how far auto");
   expect_refused({.method = "auto", .ctx = 4096, .rung_step = 1.5}, "not for none");

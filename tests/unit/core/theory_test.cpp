@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <ctime>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -91,18 +90,6 @@ TEST(Theory, AgreesWithTheGenerator) {
     EXPECT_EQ(linear_range(position_estimate(theta, file["fit"]), file["bound"]).length,
               c["length"]);
   }
-}
-
-TEST(Theory, AMillionPositionsTakeWellUnderASecond) {
-  const Plan plan = plan_of(llama2(), "pro", 16);
-  const std::clock_t start = std::clock();  // of the processor: others may be busy
-  const std::vector<double> sum = cosine_sum(plan.theta(), 1000000);
-  const double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
-  EXPECT_EQ(sum.size(), 1000000u);
-#ifdef NDEBUG
-  EXPECT_LT(seconds, 0.8);
-#endif
-  RecordProperty("seconds", std::to_string(seconds));
 }
 
 // Position 0 is all zeros; a plan without stretching is the paper's beta-radix.

@@ -5,11 +5,15 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "engine/chat/chat_work.h"
 #include "engine/llama/vocabulary.h"
 #include "mrrope/error.h"
 #include "support/byte_vocabulary.h"
+#include "support/crowd.h"
 #include "support/temp_folder.h"
 
 namespace mrrope::engine {
@@ -20,6 +24,9 @@ using std::chrono::milliseconds;
 constexpr const char* kPlain =
     "{{ bos_token }}{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}";
+
+constexpr const char* kEndless =
+    "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}";
 
 std::string render(ChatRenderer& renderer, const std::string& source,
                    const std::string& content = "Hi", milliseconds limit = milliseconds(60000)) {
@@ -66,12 +73,77 @@ TEST(ChatRenderer, SurvivesTemplatesThatCrash) {
 
 TEST(ChatRenderer, StopsEndlessTemplates) {
   ChatRenderer renderer;
-  EXPECT_EQ(refusal(renderer,
-                    "{% for a in range(100000) %}{% for b in range(100000) %}"
-                    "{% endfor %}{% endfor %}",
-                    milliseconds(300)),
-            "it ran for more than 300 ms");
+  EXPECT_EQ(refusal(renderer, kEndless, milliseconds(300)), "it ran for more than 300 ms");
   EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
+}
+
+// Also where it died just now, and where it had taken the request already.
+TEST(ChatRenderer, StartsAnotherKeeperWhenOneIsKilled) {
+  const auto before = test::children_of(getpid());
+  ChatRenderer renderer;
+  for (const bool gone : {true, false, true}) {
+    const auto keeper = test::new_children(before);
+    ASSERT_EQ(keeper.size(), 1U);
+    ::kill(keeper.begin()->first, SIGKILL);
+    while (gone && test::new_children(before).begin()->second != 'Z') std::this_thread::yield();
+    EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
+    const auto after = test::new_children(before);
+    ASSERT_EQ(after.size(), 1U);
+    EXPECT_NE(after.begin()->first, keeper.begin()->first);
+    EXPECT_NE(after.begin()->second, 'Z');
+  }
+}
+
+TEST(ChatRenderer, AnswersAreReadWhileOthersWait) {
+  const auto before = test::children_of(getpid());
+  ChatRenderer renderer;
+  ChatInputs inputs;
+  inputs.messages = R"([{"role": "user", "content": "Hi"}])";
+  inputs.split_reasoning = false;
+  inputs.tools = R"([{"type": "function", "function": {"name": "look", "description": "",
+                      "parameters": {"type": "object", "properties": {}}}}])";
+  const std::string tools = test::read_file(MRROPE_GOLDEN_DIR "/tool_calls.jinja");
+  const ChatPrompt prompt = renderer.prepare({tools, "", "", false}, inputs, milliseconds(60000));
+  {
+    test::Crowd crowd(renderer, before);
+    EXPECT_EQ(renderer.parse(prompt.syntax, "Hello", false, milliseconds(60000)).content, "Hello");
+    EXPECT_THROW(render(renderer, kPlain), ChatBusy);
+    EXPECT_EQ(crowd.failed, 0);  // all of them still want their turn
+    EXPECT_EQ(crowd.left, 0);
+    crowd.gone = true;  // those that wait leave, those that work do not
+    while (crowd.left < test::Crowd::kWaiting) std::this_thread::yield();
+    EXPECT_EQ(crowd.failed, 0);
+  }
+  EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
+}
+
+// The program that a worker ran may have written anything in its name.
+TEST(ChatRenderer, BadRepliesAreErrors) {
+  const std::string prompt = R"({"prompt": "p", "grammar": "", "lazy": false, "words": [],
+      "patterns": [], "begun": "", "shown": [], "stops": [], "syntax": ""})";
+  const std::string answer = R"({"content": "c", "reasoning": "", "calls": [{"id": "1",
+      "name": "n", "arguments": "{}"}]})";
+  EXPECT_EQ(read_chat_prompt(prompt).prompt, "p");
+  EXPECT_EQ(read_answer(answer).calls.at(0).name, "n");
+  for (const std::string& bad : {std::string(), std::string("{"), std::string("[]"),
+                                 std::string("null"), std::string("5"), std::string("{}")}) {
+    EXPECT_THROW(read_chat_prompt(bad), Error) << bad;
+    EXPECT_THROW(read_answer(bad), Error) << bad;
+  }
+  // Without each of its keys, and with a value of another type.
+  const auto spoiled = [](const std::string& good, const auto& read) {
+    const auto whole = nlohmann::ordered_json::parse(good);
+    for (const auto& [key, value] : whole.items()) {
+      auto without = whole;
+      without.erase(key);
+      EXPECT_THROW(read(without.dump()), Error) << key;
+      auto other = whole;
+      other[key] = {{"a", 5}};
+      EXPECT_THROW(read(other.dump()), Error) << key;
+    }
+  };
+  spoiled(prompt, read_chat_prompt);
+  spoiled(answer, read_answer);
 }
 
 TEST(ChatRenderer, StopsTemplatesThatExhaustMemory) {

@@ -100,9 +100,9 @@ TEST(Chooser, TypicalSamplingNarrowsTheChoice) {
 TEST(Chooser, NamesTheCaseThatNoTokenIsLeft) {
   Sampling s;
   for (Token t = 0; t < 258; ++t) s.bias.emplace_back(t, kNever);
-  EXPECT_ERROR(Chosen(s).next(), failed, "no token is left");
+  EXPECT_ERROR(Chosen(s).next(), usage, "no token is left");
   s.temperature = 1;
-  EXPECT_ERROR(Chosen(s).next(), failed, "no token is left");
+  EXPECT_ERROR(Chosen(s).next(), usage, "no token is left");
 }
 
 TEST(Chooser, EndOfTextCanBeIgnored) {
@@ -200,7 +200,7 @@ TEST_F(GrammarChooser, BadGrammarsAreNamed) {
   GenerateOptions options;
   options.sampling.grammar = grammar;
   options.sampling.ignore_end = true;
-  EXPECT_ERROR(timeline->generate(options), failed, "no token is left");
+  EXPECT_ERROR(timeline->generate(options), usage, "no token is left");
 }
 
 }  // namespace

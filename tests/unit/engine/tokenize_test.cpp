@@ -41,6 +41,29 @@ TEST(TokenizeLimits, LineTooLongForAnyStackIsRefused) {
   EXPECT_ERROR(vocabulary->tokenize(line, false, false), usage, "5242881 characters");
 }
 
+// Time that grows with the square of a run: 8,000 digits took eight seconds.
+TEST(TokenizeLimits, RunsThatTakeTooLongAreRefused) {
+  const TempFolder folder;
+  const auto digits = open_vocabulary(folder.write("v.gguf", byte_vocabulary("superbpe").bytes()));
+  const std::string most = "Pi: " + std::string(2000, '3');
+  EXPECT_EQ(digits->detokenize(digits->tokenize(most, false, false)), most);
+  EXPECT_ERROR(digits->tokenize(most + "3", false, false), usage, "2001 digits", "superbpe");
+  EXPECT_ERROR(digits->tokenize(most + " " + std::string(33, '3'), false, false), usage,
+               "33 digits");
+  std::string numbers;
+  for (int i = 0; i < 4000; ++i) numbers += "1234567890 ";
+  EXPECT_EQ(digits->detokenize(digits->tokenize(numbers, false, false)), numbers);
+
+  const auto blanks =
+      open_vocabulary(folder.write("w.gguf", byte_vocabulary("deepseek-llm").bytes()));
+  for (const char* blank : {" ", "\t", "\xE2\x80\x83", "\xC2\xA0"}) {
+    std::string run;
+    for (int i = 0; i < 2001; ++i) run += blank;
+    EXPECT_ERROR(blanks->tokenize(run + "1", false, false), usage, "2001 blanks", "deepseek-llm");
+    EXPECT_EQ(blanks->detokenize(blanks->tokenize(run + "a", false, false)), run + "a");
+  }
+}
+
 TEST(TokenizeLimits, TokenizerThatAbortsOnBlanksIsRefused) {
   const TempFolder folder;
   const auto file = folder.write("v.gguf", byte_vocabulary("whitespace").bytes());

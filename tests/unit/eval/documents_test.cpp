@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <lzma.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "eval/text/text_source.h"
@@ -187,6 +189,24 @@ TEST(Documents, ReadsFoldersInNameOrder) {
   EXPECT_EQ(order, "a/z.txt a.txt b.txt ");
   std::filesystem::create_directory(dir / "empty");
   expect_error(ErrorKind::usage, "empty", [&] { read({dir / "empty"}); });
+  // Settings are not texts, and what lies beside config.json is of a model.
+  write_file(dir / "t/c.json", "{}");
+  EXPECT_EQ(read({dir / "t"}).documents.size(), 3u);
+  write_file(dir / "settings/c.json", "{}");
+  expect_error(ErrorKind::usage, "no file with text", [&] { read({dir / "settings"}); });
+  EXPECT_EQ(read({dir / "settings/c.json"}).documents.size(), 1u);
+  write_file(dir / "hf/config.json", "{}");
+  write_file(dir / "hf/merges.txt", "a b");
+  expect_error(ErrorKind::usage, "folder of a model", [&] { read({dir / "hf"}); });
+}
+
+TEST(Documents, RefusesWhatIsNotAFile) {
+  const TempFolder dir;
+  ASSERT_EQ(mkfifo((dir / "pipe.txt").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", dir / "zero.txt");
+  for (const char* name : {"pipe.txt", "zero.txt", "."}) {
+    expect_error(ErrorKind::failed, "not a regular file", [&] { open_text(dir / name); });
+  }
 }
 
 TEST(Documents, InvalidUtf8IsReplacedAndCounted) {
@@ -257,9 +277,16 @@ TEST_F(ChooseDocuments, FirstDocuments) {
 TEST_F(ChooseDocuments, FirstDocumentsThatAreLongEnough) {
   DocumentOptions options;
   options.samples = 2;
-  options.keep = [](const Document& d) { return d.text.starts_with("xxxxx"); };
+  options.least = 5;
+  options.tokens = [](const Document& d) { return std::count(d.text.begin(), d.text.end(), 'x'); };
   EXPECT_EQ(labels(options), (std::vector<std::string>{"5", "10"}));
   EXPECT_EQ(read({dir_ / "a.jsonl"}, options).skipped.size(), 8u);
+  options.least = 7;
+  for (const Select select : {Select::first, Select::random}) {
+    options.select = select;
+    expect_error(ErrorKind::usage, "the longest has 5 tokens, and 7 are needed",
+                 [&] { labels(options); });
+  }
 }
 
 TEST_F(ChooseDocuments, RandomChoiceRepeatsWithItsSeed) {

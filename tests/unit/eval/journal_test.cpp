@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +87,40 @@ TEST(Journal, RefusesDeepAndWideJson) {
     write_file(dir / "a/run.json", bomb);
     expect_error(ErrorKind::corrupt, "run.json", [&] { read_run(dir / "a"); });
   }
+}
+
+// Each file of a run as a pipe, as a link to a device, and larger than any of ours: refused at
+// once.
+TEST(RunFolder, FilesThatCannotBeReadWholeAreRefusedUnread) {
+  const TempFolder dir;
+  const RunInfo info{"mrrope eval ppl m", "sha256:1", 1};
+  const auto resume = [&] {
+    RunFolder folder(dir / "a", info);
+    folder.begin({{"task", "ppl"}}, 1);
+    folder.append_part({0}, {{"x", 1}}, {});
+  };
+  resume();
+  const auto rss = peak_memory();
+  for (const std::string name : {"run.json", "journal.jsonl", "parts.jsonl"}) {
+    const auto file = dir / ("a/" + name);
+    const auto refused = [&](ErrorKind kind, const char* why) {
+      expect_error(kind, why, resume);
+      if (name != "parts.jsonl") expect_error(kind, why, [&] { read_run(dir / "a"); });
+    };
+    std::filesystem::rename(file, dir / "kept");
+    ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+    refused(ErrorKind::failed, "not a regular file");
+    std::filesystem::remove(file);
+    std::filesystem::create_symlink("/dev/zero", file);
+    refused(ErrorKind::failed, name.c_str());
+    std::filesystem::remove(file);
+    dir.write_sparse("a/" + name, "{", std::uint64_t{6} << 30);
+    refused(ErrorKind::corrupt, "6442450944 bytes");
+    std::filesystem::remove(file);
+    std::filesystem::rename(dir / "kept", file);
+    resume();
+  }
+  EXPECT_LT(peak_memory() - rss, std::uint64_t{1} << 28);
 }
 
 TEST(Journal, TwoRunsInOneFolderAreRefused) {

@@ -147,7 +147,32 @@ TEST(Perplexity, NoLongEnoughDocumentGivesNull) {
   for (const ordered_json& row : json.at("results")) {
     EXPECT_EQ(row.at("value").is_null(), row.at("length") == 500) << row;
   }
-  EXPECT_NE(to_text(r).find("no document was measured to 500"), std::string::npos) << to_text(r);
+  EXPECT_NE(to_text(r).find("pro: no verdict, no document was measured to 500"), std::string::npos)
+      << to_text(r);
+}
+
+// Inside its window a plan that grows is the untouched model, so that it can stand for it.
+TEST(Perplexity, AVerdictNeedsTheUntouchedModelOrAPlanThatGrows) {
+  ScriptedModel model({});
+  const std::vector<MethodUnderTest> all = three_methods(model);  // pro, none, elastic:pro
+  const auto verdict = [&](const std::vector<MethodUnderTest>& methods) {
+    return run_in_memory(model, methods, four_documents(), small_options()).verdicts[0];
+  };
+  const Verdict with_none = verdict({all[0], all[1]});
+  const Verdict with_growing = verdict({all[0], all[2]});
+  EXPECT_TRUE(with_none.judged);
+  EXPECT_TRUE(with_growing.judged);
+  EXPECT_EQ(with_growing.good_to, with_none.good_to);
+  EXPECT_EQ(with_growing.reason, with_none.reason);
+  EXPECT_FALSE(verdict({all[0]}).judged);
+}
+
+TEST(Perplexity, RefusesTextsThatReachNoLength) {
+  ScriptedModel model({});
+  PerplexityOptions options = small_options();
+  options.lengths = {500, 450};
+  expect_error(ErrorKind::usage, "the longest has 401 tokens, and 450 are needed",
+               [&] { run_in_memory(model, three_methods(model), four_documents(), options); });
 }
 
 TEST(Perplexity, DivergenceMatchesFullLogits) {

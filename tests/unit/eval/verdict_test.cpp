@@ -96,6 +96,21 @@ TEST(Verdict, SaysWhatIsMissing) {
   EXPECT_NEAR(judge(in).cost.percent().value, 0, 1e-9);
 }
 
+TEST(Verdict, NoneWithoutData) {
+  VerdictInput in = input({6, 4, 3.9, 3.8, 3.7});
+  for (std::size_t l = 2; l < in.bands.size(); ++l) {
+    for (double& x : in.bands[l]) x = std::nan("");
+  }
+  EXPECT_FALSE(judge(in).judged);
+  EXPECT_NE(judge(in).reason.find("no document"), std::string::npos);
+  in.is_untouched = true;
+  EXPECT_FALSE(judge(in).judged);
+  in.is_untouched = false;
+  in.failed = true;  // a collapse is data
+  EXPECT_TRUE(judge(in).judged);
+  EXPECT_EQ(judge(in).good_to, 0);
+}
+
 TEST(Verdict, ShortDocumentsAreExcluded) {
   VerdictInput in = input({6, 4, 3.9, 3.8, 3.7});
   for (double& x : in.bands[4]) x = std::nan("");

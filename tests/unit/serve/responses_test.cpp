@@ -22,7 +22,7 @@ std::string messages(const std::string& input) {
 TEST(Responses, InputBecomesMessages) {
   EXPECT_EQ(messages(R"("Hello")"), R"([{"role":"user","content":"Hello"}])");
   const CompletionRequest r = read(R"({"instructions": "Be brief.", "max_output_tokens": 9,
-      "model": "m", "stream": true, "temperature": 0.5, "store": false, "input": [
+      "model": "m", "stream": true, "temperature": 0.5, "store": false, "cache_salt": "mine", "input": [
         {"role": "user", "content": [{"type": "input_text", "text": "How is Rome?"}]},
         {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text",
          "text": "Hm."}]},
@@ -36,6 +36,7 @@ TEST(Responses, InputBecomesMessages) {
   EXPECT_EQ(r.length, 9);
   EXPECT_EQ(r.sampling.temperature, 0.5);
   EXPECT_EQ(r.ignored, std::vector<std::string>{"store"});
+  EXPECT_EQ(r.cache_salt, "mine");
   const auto list = ordered_json::parse(r.conversation.messages);
   ASSERT_EQ(list.size(), 5U);
   EXPECT_EQ(list[0]["role"], "system");
@@ -93,6 +94,7 @@ TEST(Responses, RefusalsNameTheField) {
       {"max_output_tokens", R"({"input": "x", "max_output_tokens": 0})"},
       {"text", R"({"input": "x", "text": "json"})"},
       {"text.format", R"({"input": "x", "text": {"format": {"type": "xml"}}})"},
+      {"cache_salt", R"({"input": "x", "cache_salt": 1})"},
       {"mirostat", R"({"input": "x", "mirostat": 1})"}};
   for (const auto& [field, body] : bad) {
     try {

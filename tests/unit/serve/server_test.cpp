@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "support/processes.h"
 #include "support/raw_client.h"
 #include "support/scripted.h"
 
@@ -27,14 +28,25 @@ class EndlessModel : public ScriptedModel {
     if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     ScriptedModel::read_together(readings, observer);
   }
+  // With a message that takes forever.
+  std::optional<ChatTemplate> chat_template() const override {
+    if (!chats) return std::nullopt;
+    return ChatTemplate{
+        "{% for m in messages %}{{ m['content'] }}{% if 'forever' in m['content'] %}"
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{% endif %}"
+        "{% endfor %}",
+        "", "", false};
+  }
   std::atomic<bool> held = false;
   std::atomic<bool> slow = false;
+  bool chats = false;
 };
 
 struct Running {
-  explicit Running(const std::string& key = {}, const std::string& cors = {})
+  explicit Running(const std::string& key = {}, const std::string& cors = {}, bool chats = false)
       : model(ScriptedOptions{}),
         ladder(make_ladder(make_plan(model.facts().geometry, Extension{}), 4000)) {
+    model.chats = chats;
     model.use(ladder);
     ServerSettings s;
     s.port = 0;
@@ -44,7 +56,7 @@ struct Running {
     s.key = key;
     s.cors = cors;
     s.model_name = "scripted";
-    server = std::make_unique<ApiServer>(model, ladder, renderer, s);
+    server = std::make_unique<ApiServer>(model, ladder, renderer, s, listen_on(s));
     done = std::async(std::launch::async, [this] { server->run([this] { return stop.load(); }); });
   }
   ~Running() {
@@ -113,6 +125,40 @@ TEST(Server, RefusesBadRequests) {
   error(
       "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + key + "Content-Length: 3\r\n\r\n[],",
       "400");
+}
+
+std::string chat_request(const std::string& content) {
+  return post_request(
+      "/v1/chat/completions",
+      R"({"max_tokens": 3, "messages": [{"role": "user", "content": ")" + content + "\"}]}");
+}
+
+// 40 clients send what takes its whole 2 s, and hang up after half a second.
+TEST(Server, AChatDoesNotWaitForThoseThatHaveGone) {
+  Running s({}, {}, true);
+  {
+    std::vector<std::unique_ptr<RawClient>> clients;
+    for (int i = 0; i < 40; ++i) {
+      clients.push_back(std::make_unique<RawClient>(s.server->port()));
+      clients.back()->send(chat_request("forever"));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+  const auto began = std::chrono::steady_clock::now();
+  const std::string said = s.ask(chat_request("hello"));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_TRUE(has(said, "200 OK") && has(said, "\"completion_tokens\":3")) << said;
+}
+
+TEST(Server, ChatsGoOnWhenTheirProcessIsKilled) {
+  const auto before = test::children_of(getpid());
+  Running s({}, {}, true);
+  const auto keeper = test::new_children(before);
+  ASSERT_EQ(keeper.size(), 1U);
+  ::kill(keeper.begin()->first, SIGKILL);
+  const std::string said = s.ask(chat_request("hello"));
+  EXPECT_TRUE(has(said, "200 OK")) << said;
+  for (const auto& child : test::new_children(before)) EXPECT_NE(child.second, 'Z');
 }
 
 TEST(Server, SlotActionsNeedAFolder) {

@@ -206,7 +206,7 @@ TEST(AttentionRun, ShowsTheScoresThatWereRead) {
 }
 
 TEST(ClaimsFigure, TerminalShowsLinesAndPageShowsATable) {
-  const TheoryFigure f = claims_figure({});
+  const TheoryFigure f = claims_figure();
   EXPECT_EQ(f.page.size(), 1u);
   EXPECT_TRUE(f.terminal.empty());
   EXPECT_EQ(f.page.front().rows.size(), f.json["claims"].size());

@@ -78,8 +78,10 @@ TEST(Space, MethodsForFarKeysStartWithTheNearPartOfTheDefault) {
       EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
     }
   }
-  EXPECT_EQ(all[0].name, "far:pi x1.25 near 1024");
-  EXPECT_EQ(all[1].name, "far:pi near 1024");
+  EXPECT_EQ(all[0].name, "far:pi x1.25");
+  EXPECT_EQ(all[1].name, "far:pi x1.6");
+  const ContextRequest typed{.method = "far:pi", .ctx = 131072, .headroom = 1.6};
+  EXPECT_EQ(all[1].plan, ladder_digest(std::get<Ladder>(make_context(g, typed, Spelling::flags))));
   EXPECT_EQ(all.back().name, "auto");
 }
 
@@ -88,7 +90,7 @@ TEST(Space, WithANearPartSearchesItsLengthToo) {
   const auto all = published(space);
   ASSERT_EQ(all.size(), 8u);
   for (const Proposal& p : all) {
-    EXPECT_EQ(p.ladder.near(), default_near(1024)) << p.name;
+    EXPECT_EQ(p.ladder.near(), (NearPart{256, 256})) << p.name;
     EXPECT_EQ(p.ladder.rungs().back().plan.attention_scale(), 1) << p.name;
     if (p.point) {
       EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
@@ -122,7 +124,7 @@ TEST(Space, APlanOfAllKeysStartsFarKeysWithoutItsTemperature) {
   const Space still = make_space(tiny(), 8192, Growth::none);
   const Proposal p = proposal_at(still, {0.5, 20, 40, 0.07, 1.1}, "start");
   const Proposal moved = from_plan(far, p.ladder.rungs().front().plan);
-  EXPECT_EQ(moved.ladder.near(), default_near(1024));
+  EXPECT_EQ(moved.ladder.near(), (NearPart{256, 256}));
   EXPECT_EQ(moved.ladder.rungs().back().plan.attention_scale(), 1);
   EXPECT_EQ(moved.headroom, kFarHeadroom);
   const Proposal back = from_plan(still, moved.ladder);

@@ -2,13 +2,13 @@
 // mrrope eval infinitebench: retrieval, code, mathematics and dialogue at about 100K tokens.
 #include "eval/tasks/infinitebench/infinitebench.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/sample_options.h"
-#include "cli/args/test_cut.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -18,39 +18,62 @@ namespace {
 struct InfiniteFlags {
   SampleFlags sample;
   eval::InfiniteOptions options;
-  std::string data, least, most;
+  std::string data, most;
+  std::vector<std::string> least;
 };
 
+// Each is N, for all tasks, or TASK=N.
+void set_least(const std::vector<std::string>& given, eval::InfiniteOptions& options) {
+  for (const std::string& text : given) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      options.least = parse_length(text);
+      continue;
+    }
+    const std::string task = text.substr(0, equals);
+    const auto chosen = chosen_tasks(options, false);
+    if (std::none_of(chosen.begin(), chosen.end(),
+                     [&](const eval::InfiniteTask& t) { return t.name == task; })) {
+      throw Error(ErrorKind::usage,
+                  cat("--min-tokens ", text, ": ", task, " is not among the tasks"),
+                  "write N for all tasks, or TASK=N for one of --tasks");
+    }
+    options.least_of[task] = parse_length(text.substr(equals + 1));
+  }
+}
+
 void run_infinitebench(InfiniteFlags& flags) {
-  const EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
+  EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
   eval::InfiniteOptions options = flags.options;
-  options.samples = cut_samples(options.samples);
   options.seed = flags.sample.seed;
   options.length = job.longest;
   if (flags.data.empty() && (!flags.least.empty() || !flags.most.empty())) {
     throw Error(ErrorKind::usage, "--min-tokens and --max-tokens choose items of --data",
                 "give --data FOLDER; samples made here have the --lengths you give");
   }
-  if (!flags.least.empty()) options.least = cut_length(parse_length(flags.least));
-  if (!flags.most.empty()) options.most = cut_length(parse_length(flags.most));
-  if (options.least > options.most) {
-    throw Error(
-        ErrorKind::usage,
-        cat("no prompt has at least ", options.least, " and at most ", options.most, " tokens"),
-        "give --min-tokens below --max-tokens");
+  if (!flags.data.empty() && job.lengths.size() > 1) {
+    throw Error(ErrorKind::usage, "each item of --data has one length",
+                "give --ctx alone, or --lengths without --data");
   }
-  options.prompts = chosen_prompts(flags.sample);
-  const OpenModel model = open_for_samples(job);
+  set_least(flags.least, options);
+  if (!flags.most.empty()) options.most = parse_length(flags.most);
+  std::int64_t least = options.least;
+  for (const auto& [task, own] : options.least_of) least = std::max(least, own);
+  if (least > options.most) {
+    throw Error(ErrorKind::usage,
+                cat("no prompt has at least ", least, " and at most ", options.most, " tokens"),
+                "give --min-tokens below --max-tokens");
+  }
+  options.prompts = chosen_prompts(flags.sample, "infinitebench/");
+  chosen_tasks(options,
+               flags.data.empty());  // an unknown one is refused before the model is loaded
+  const OpenModel model = open_for_samples(job, {flags.data});
   const eval::Target target = model.target();
   const eval::PromptFrame frame(target.tokenizer(), frame_options(flags.sample));
   eval::TokenCounter counter(target.tokenizer(), frame.chat());
   if (flags.data.empty()) {
     return run_suite(flags.sample, job, target,
                      make_infinitebench(frame, counter, options, job.lengths));
-  }
-  if (job.lengths.size() > 1) {
-    throw Error(ErrorKind::usage, "each item of the official data has one length",
-                "give --ctx alone, or --lengths without --data");
   }
   std::vector<std::string> notes;
   const eval::SampleSuite suite =
@@ -82,8 +105,10 @@ void add_eval_infinitebench(CLI::App& eval) {
   verb->add_option("--seed", flags->sample.seed, "Seed of the random choice, or of the generator")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--min-tokens", flags->least, "Skip prompts with fewer tokens, e.g. 100000")
-      ->type_name("N");
+  verb->add_option("--min-tokens", flags->least,
+                   "Skip prompts with fewer tokens, e.g. 100000; TASK=N for one task")
+      ->type_name("N,...")
+      ->delimiter(',');
   verb->add_option("--max-tokens", flags->most,
                    "Skip prompts with more tokens; without it they are cut in the middle to fit")
       ->type_name("N");

@@ -8,7 +8,6 @@
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/sample_options.h"
-#include "cli/args/test_cut.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -22,22 +21,22 @@ struct LongbenchFlags {
 };
 
 void run_longbench(LongbenchFlags& flags) {
-  const EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
+  EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
   if (job.lengths.size() > 1) {
     throw Error(ErrorKind::usage, "LongBench-v2 runs at one length",
                 "give --ctx, or one of --lengths");
   }
   eval::LongbenchOptions options = flags.options;
   options.seed = flags.sample.seed;
-  options.length = flags.most.empty() ? job.longest : cut_length(parse_length(flags.most));
+  options.length = flags.most.empty() ? job.longest : parse_length(flags.most);
   if (options.length > job.ctx) {
     throw Error(ErrorKind::usage,
                 cat("--max-tokens ", options.length, " is longer than --ctx ", job.ctx),
                 "give a larger --ctx");
   }
   options.truncate = flags.longer == "truncate";
-  options.prompts = chosen_prompts(flags.sample);
-  const OpenModel model = open_for_samples(job);
+  options.prompts = chosen_prompts(flags.sample, "longbench-v2/" + options.mode);
+  const OpenModel model = open_for_samples(job, {flags.data});
   const eval::Target target = model.target();
   eval::FrameOptions frame_flags = frame_options(flags.sample);
   // The authors use no chat template.

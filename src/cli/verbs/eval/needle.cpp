@@ -9,7 +9,6 @@
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
-#include "cli/args/test_cut.h"
 #include "eval/tasks/needle/needle_plan.h"
 #include "eval/text/documents.h"
 #include "mrrope/error.h"
@@ -89,13 +88,14 @@ void run_needle_command(const NeedleFlags& flags) {
   }
   EvalJob job = prepare_eval(flags.eval, equal_steps);
   job.engine.timelines = 3;  // trunk, branch, question
+  job.places.reads.insert(job.places.reads.end(), flags.haystack.begin(), flags.haystack.end());
   const OpenModel model = open_model(job);
   const eval::Target target = model.target();
 
   eval::NeedleOptions options;
   options.lengths = eval::sorted_lengths(job.lengths);
   options.depths = flags.depths;
-  options.samples = cut_samples(flags.samples);
+  options.samples = flags.samples;
   options.seed = flags.seed;
   options.whole_prompts = job.engine.climb_last;
   options.form = make_form(target.tokenizer(), flags.form, own, flags.answer_tokens);

@@ -9,7 +9,6 @@
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/precision.h"
-#include "cli/args/test_cut.h"
 #include "eval/tasks/perplexity/perplexity.h"
 #include "eval/text/documents.h"
 #include "mrrope/error.h"
@@ -56,13 +55,16 @@ std::vector<std::int64_t> passes_over(std::int64_t tokens, const std::vector<std
 void print_dry_run(const EvalJob& job, TimelineModel& model, const eval::DocumentSet& set,
                    std::int64_t stride) {
   std::vector<std::int64_t> passes;
+  std::int64_t most = 0;
   for (const eval::Document& d : set.documents) {
     const auto tokens = std::int64_t(model.tokenize(d.text, true, false).size());
+    most = std::max(most, tokens);
     const std::vector<std::int64_t> once = passes_over(tokens, job.lengths, stride);
     for (std::size_t i = 0; i < job.methods.size(); ++i) {
       passes.insert(passes.end(), once.begin(), once.end());
     }
   }
+  eval::check_reach(most, job.lengths);
   std::int64_t total = 0;
   for (const std::int64_t n : passes) total += n;
   std::cout << set.documents.size() << " documents x " << job.methods.size() << " methods, "
@@ -70,34 +72,45 @@ void print_dry_run(const EvalJob& job, TimelineModel& model, const eval::Documen
   print_local_cost(job, model, passes);
 }
 
-void run_ppl(const PplFlags& flags) {
-  if (!flags.eval.remote.url.empty()) {
-    throw Error(ErrorKind::unsupported,
-                "perplexity needs the probability of every token of a text, and an endpoint only "
-                "answers prompts",
-                "give a model file, or measure the endpoint with eval needle, ruler, infinitebench "
-                "or longbench-v2");
+constexpr const char* kEndpointFlags[] = {"--endpoint", "--api", "--parallel", "--timeout",
+                                          "--vocab"};
+
+void refuse_endpoint(const CLI::App& ppl, bool endpoint) {
+  for (const char* name : kEndpointFlags) {
+    if (ppl.count(name) == 0) continue;
+    throw Error(endpoint ? ErrorKind::unsupported : ErrorKind::usage,
+                cat(name,
+                    " is for an endpoint, which only answers prompts; perplexity needs the "
+                    "probability of every token of a text"),
+                cat("remove ", name,
+                    " and give a model file, or measure the endpoint with eval needle, ruler, "
+                    "infinitebench or longbench-v2"));
   }
+}
+
+void run_ppl(const PplFlags& flags) {
   EvalJob job = prepare_eval(flags.eval, usual_lengths);
   // The untouched model and a method are compared logit by logit, each with its own timeline.
   job.engine.timelines = 2;
-  const std::int64_t least = flags.least.empty() ? 0 : cut_length(parse_length(flags.least));
+  const std::int64_t least = flags.least.empty() ? 0 : parse_length(flags.least);
+  if (std::none_of(job.methods.begin(), job.methods.end(),
+                   [](const eval::MethodUnderTest& m) { return m.untouched() || m.elastic(); })) {
+    note("no verdict will be given: it compares with the untouched model; add none to --methods");
+  }
   note_precision(job.model, job.engine);
-  const auto model = open_local(job.model, job.engine);
+  job.places.reads = flags.text;
+  const auto model = std::move(open_model(job).local);
 
   eval::DocumentOptions choice = flags.documents;
-  choice.samples = cut_samples(choice.samples);
   choice.select = flags.select == "random" ? eval::Select::random : eval::Select::first;
-  const std::int64_t needed = std::max(least, choice.samples > 0 ? job.longest : 0);
-  if (needed > 0) {
-    choice.keep = [&](const eval::Document& d) {
-      return std::int64_t(model->tokenize(d.text, true, false).size()) >= needed;
-    };
-  }
+  choice.least = std::max(least, choice.samples > 0 ? job.longest : 0);
+  choice.tokens = [&](const eval::Document& d) {
+    return std::int64_t(model->tokenize(d.text, true, false).size());
+  };
   const eval::DocumentSet set = read_texts(flags.text, choice);
   if (set.documents.size() < choice.samples) {
     note(cat("only ", set.documents.size(), " of the ", choice.samples,
-             " requested documents: no others have ", needed, " tokens or more"));
+             " requested documents: no others have ", choice.least, " tokens or more"));
   }
   eval::PerplexityOptions options;
   options.lengths = job.lengths;
@@ -154,17 +167,21 @@ void add_eval_ppl(CLI::App& eval) {
       ->capture_default_str();
   add_eval_output(*ppl, flags->eval);
   // An endpoint is refused with the reason, so the help does not offer one.
-  for (const char* name : {"--endpoint", "--api", "--parallel", "--timeout", "--vocab"}) {
-    ppl->get_option(name)->group("");
-  }
   CLI::Option* endpoint = ppl->get_option("--endpoint");
   for (CLI::Option* option : ppl->get_options()) option->remove_excludes(endpoint);
+  for (const char* name : kEndpointFlags) {
+    ppl->get_option(name)->group("");
+    ppl->get_option(name)->remove_needs(endpoint);
+  }
   ppl->footer(
       "Examples:\n"
-      "  mrrope eval ppl model.gguf --methods none,yarn,uni,pro --ctx 8k --text docs/ -o run1\n"
+      "  mrrope eval ppl model.gguf --methods none,yarn,pro,auto --ctx 8k --text docs/ -o run1\n"
       "  mrrope eval ppl model.gguf --plan tuned.json --lengths 4k,16k,32k --text a.jsonl.xz\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
-  ppl->callback([flags] { run_ppl(*flags); });
+  ppl->callback([flags, ppl] {
+    refuse_endpoint(*ppl, !flags->eval.remote.url.empty());
+    run_ppl(*flags);
+  });
 }
 
 }  // namespace mrrope::cli

@@ -8,7 +8,7 @@
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/sample_options.h"
-#include "cli/args/test_cut.h"
+#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -29,15 +29,19 @@ std::vector<std::int64_t> doubling(std::int64_t /*window*/, std::int64_t ctx) {
 }
 
 void run_ruler(RulerFlags& flags) {
-  const EvalJob job = prepare_eval(flags.sample.eval, doubling);
+  EvalJob job = prepare_eval(flags.sample.eval, doubling);
   eval::RulerOptions options = flags.options;
   options.lengths = job.lengths;
-  options.samples = cut_samples(options.samples);
   options.seed = flags.sample.seed;
   options.squad = flags.squad;
   options.hotpot = flags.hotpot;
-  options.prompts = chosen_prompts(flags.sample);
-  const OpenModel model = open_for_samples(job);
+  options.prompts = chosen_prompts(flags.sample, "ruler/");
+  if (!flags.data.empty() && !flags.sample.prompts.empty()) {
+    throw Error(ErrorKind::usage, "--prompts changes nothing: samples of --data have their prompts",
+                "leave out --prompts or --data");
+  }
+  chosen_tasks(options);  // an unknown one is refused before the model is loaded
+  const OpenModel model = open_for_samples(job, {flags.data, flags.squad, flags.hotpot});
   const eval::Target target = model.target();
   eval::FrameOptions frame_flags = frame_options(flags.sample);
   // RULER's files include their template.

@@ -85,6 +85,7 @@ void run_attention(const AttentionFlags& flags) {
   Model model = *subject.model;
   model.geometry = g;
   const theory::AttentionRequest request{model.name, flags.pairs, flags.seed};
+  check_before_loading(model, {}, {flags.text, {}, {flags.svg, flags.html, flags.csv}});
   if (tokens > g.train_length) {
     print_theory(flags, as_it_runs(flags, model, tokens, request));
     return;

@@ -2,14 +2,12 @@
 // mrrope theory: the flags of the figures that need no model.
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/verbs/theory/output.h"
 #include "mrrope/error.h"
-#include "report/paper/claims.h"
 
 namespace mrrope::cli {
 
@@ -155,30 +153,6 @@ void run_bound(const BoundFlags& flags) {
                                    length_or_0(flags.length), length_or_0(flags.reach)));
 }
 
-struct ClaimsFlags : TheoryFlags {
-  std::vector<std::string> results;
-};
-
-void run_claims(const ClaimsFlags& flags) {
-  std::vector<report::RunRecord> runs;
-  std::vector<std::string> folders;
-  for (const std::string& path : flags.results) {
-    std::error_code error;
-    const bool file = std::filesystem::is_regular_file(path, error);
-    if (file)
-      runs.push_back(report::read_attention(path));
-    else
-      folders.push_back(path);
-  }
-  if (!folders.empty()) {
-    for (report::RunRecord& r : report::read_records(folders)) runs.push_back(std::move(r));
-  }
-  for (const report::RunRecord& r : runs) {
-    if (!r.problem.empty()) note(cat("skipped ", r.folder, ": ", r.problem));
-  }
-  print_theory(flags, theory::claims_figure(runs));
-}
-
 }  // namespace
 
 void add_theory(CLI::App& app) {
@@ -262,21 +236,11 @@ void add_theory(CLI::App& app) {
       "2..64");
   b->callback([bound] { run_bound(*bound); });
 
-  auto claims_flags = std::make_shared<ClaimsFlags>();
-  CLI::App* claims = verb->add_subcommand("claims", "Claims of the paper, checked one by one");
-  claims
-      ->add_option("--results", claims_flags->results,
-                   "Folders written by mrrope eval -o or sweep -o, and files written by theory "
-                   "attention --json, that decide them")
-      ->type_name("DIR")
-      ->take_all();
-  add_theory_output(*claims, *claims_flags);
-  claims->footer(
-      "Examples:\n  mrrope theory claims\n"
-      "  mrrope theory claims --results run1 --results run2 --html claims.html\n"
-      "A run decides the claims about its model if the setting is the paper's; otherwise it is\n"
-      "shown with what differs.");
-  claims->callback([claims_flags] { run_claims(*claims_flags); });
+  auto claims = std::make_shared<TheoryFlags>();
+  CLI::App* c = verb->add_subcommand("claims", "Claims of the paper, with our verdicts");
+  add_theory_output(*c, *claims);
+  c->footer("Examples:\n  mrrope theory claims\n  mrrope theory claims --html claims.html");
+  c->callback([claims] { print_theory(*claims, theory::claims_figure()); });
 
   add_theory_attention(*verb);
 }

@@ -261,7 +261,9 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
     std::set<std::string> ids;
     std::size_t empty = 0;
     std::size_t outside = 0;
-    const bool bounded = options.least > 0 || options.most < INT64_MAX;
+    const auto own = options.least_of.find(task.name);
+    const std::int64_t least = own == options.least_of.end() ? options.least : own->second;
+    const bool bounded = least > 0 || options.most < INT64_MAX;
     const std::string digest = read_jsonl(file, [&](const std::string& name, const json& object) {
       bool answered = false;
       Item item = read_item(task.name, object, name, answered);
@@ -277,7 +279,7 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
       }
       if (bounded) {
         const auto tokens = std::int64_t(frame.tokens(frame.text(draft.body, draft.prefix)).size());
-        if (tokens < options.least || tokens > options.most) {
+        if (tokens < least || tokens > options.most) {
           ++outside;
           return;
         }
@@ -326,13 +328,14 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
     };
     suite.sets.push_back(std::move(set));
   }
-  suite.settings = {{"source", "official data"},
+  suite.settings = {{"source", "files given with --data"},
                     {"seed", options.seed},
                     {"samples", options.samples},
                     {"files", files},
                     {"frame", frame.identity()},
                     {"prompts", prompts_identity(options.prompts, "infinitebench/")}};
   if (options.least > 0) suite.settings["min_tokens"] = options.least;
+  if (!options.least_of.empty()) suite.settings["min_tokens_of"] = options.least_of;
   if (options.most < INT64_MAX) suite.settings["max_tokens"] = options.most;
   return suite;
 }

@@ -173,7 +173,7 @@ SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame, con
   SampleSuite suite;
   suite.task = "longbench-v2";
   suite.rules = &longbench_rules();
-  suite.settings = {{"source", cat("official data, ", options.mode)},
+  suite.settings = {{"source", cat("file given with --data, ", options.mode)},
                     {"mode", options.mode},
                     {"longer", options.truncate ? "truncate" : "drop"},
                     {"items", seen},

@@ -70,7 +70,12 @@ class NeedleUnits {
         all.push_back({{std::int64_t(s), std::int64_t(m), 0, 0},
                        cost_of(plan, methods_[m]),
                        cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
-                       where(s, m)});
+                       where(s, m),
+                       methods_[m].name});
+        if (const auto same = same_before(methods_, m, grid_.lengths.back())) {
+          all.back().same_as = all.size() - 1 - m + *same;
+          all.back().cost = 0;
+        }
       }
     }
     return all;
@@ -83,16 +88,20 @@ class NeedleUnits {
     if (!plan_ || planned_ != sample) plan_ = tree(sample);
     planned_ = sample;
     std::int64_t tokens = cost_of(*plan_, method);
-    // By length, then by depth, whatever order they are computed in.
+    // By length, then by depth, whatever order they are computed in. Null: not answered yet.
     std::vector<ordered_json> cells(grid_.lengths.size() * grid_.depths.size());
+    for (const ordered_json& part : progress.parts()) read_part(part, cells);
     target_.timelines()->use(*method.ladder);
-    if (options_.together) {
-      tokens = together(sample, *method.ladder, cells, progress);
+    if (std::none_of(cells.begin(), cells.end(), missing)) {
+      // Only its line is missing.
+    } else if (options_.together) {
+      read_recorded([&] { together(sample, *method.ladder, cells, progress); });
     } else if (shares(options_, method)) {
       shared(*plan_, haystack(sample).tokens, cells, progress);
     } else {
       one_by_one(*plan_, haystack(sample).tokens, cells, progress);
     }
+    if (options_.together) tokens = tokens_of(progress.parts());
     return {{"task", kNeedle},  {"method", method.name},
             {"sample", sample}, {"haystack", haystack(sample).id},
             {"tokens", tokens}, {"naive_tokens", plan_->naive_tokens},
@@ -174,8 +183,38 @@ class NeedleUnits {
     return shares(options_, method) ? tree.tokens : tree.naive_tokens;
   }
 
+  static bool missing(const ordered_json& cell) { return cell.is_null(); }
+
+  // Throws Error (corrupt).
+  static void read_part(const ordered_json& part, std::vector<ordered_json>& cells) {
+    read_recorded([&] {
+      const auto at = whole<std::size_t>(part.at("index"));
+      if (at >= cells.size()) foreign_line(part);
+      cells[at] = part.at("cell");
+    });
+  }
+
+  static std::int64_t tokens_of(const std::vector<ordered_json>& parts) {
+    std::int64_t sum = 0;
+    read_recorded([&] {
+      for (const ordered_json& part : parts) sum += token_count(part, "tokens");
+    });
+    return sum;
+  }
+
+  // tokens: computed for it, answer not counted.
+  void answer(Timeline& timeline, const NeedleBranch& branch, const NeedleCell& cell,
+              std::int64_t tokens, std::vector<ordered_json>& cells, UnitProgress& progress) {
+    cells[index(cell)] = cell_json(timeline.generate(generate_options()), branch, cell);
+    progress.part_done({{"index", index(cell)},
+                        {"tokens", tokens},
+                        {"end", timeline.length()},
+                        {"cell", cells[index(cell)]}});
+  }
+
   // The trunk grows from branch to branch, so that trunk and branch together never hold more than
-  // the longest length.
+  // the longest length. Where parts of the tree are finished, what the others share with them is
+  // read again, in the same batches: at most one prompt.
   void shared(const NeedleTree& plan, std::span<const Token> text, std::vector<ordered_json>& cells,
               UnitProgress& progress) {
     const auto trunk = target_.timelines()->timeline();
@@ -184,15 +223,25 @@ class NeedleUnits {
     for (const NeedleBranch& branch : plan.branches) {
       append(*trunk, part(text, grown, branch.position), progress);
       grown = branch.position;
+      const auto questions = std::int64_t(branch.needle.question.size());
+      if (finished(branch, cells)) {
+        progress.skip(std::int64_t(branch.needle.needle.size()) + branch.cells.back().haystack -
+                      branch.position + std::int64_t(branch.cells.size()) * questions);
+        continue;
+      }
       const auto tail = trunk->fork();
       append(*tail, branch.needle.needle, progress);
       std::int64_t at = branch.position;
       for (const NeedleCell& cell : branch.cells) {
         append(*tail, part(text, at, cell.haystack), progress);
         at = cell.haystack;
+        if (!missing(cells[index(cell)])) {
+          progress.skip(questions);
+          continue;
+        }
         const auto asked = tail->fork();
         append(*asked, branch.needle.question, progress);
-        cells[index(cell)] = answer(*asked, branch, cell);
+        answer(*asked, branch, cell, 0, cells, progress);
       }
     }
   }
@@ -202,40 +251,50 @@ class NeedleUnits {
     for (const NeedleBranch& branch : plan.branches) {
       for (const NeedleCell& cell : branch.cells) {
         const std::vector<Token> prompt = whole_prompt(plan, branch, cell, text);
+        if (!missing(cells[index(cell)])) {
+          progress.skip(std::int64_t(prompt.size()));
+          continue;
+        }
         const auto timeline = target_.timelines()->timeline();
         append(*timeline, prompt, progress);
-        cells[index(cell)] = answer(*timeline, branch, cell);
+        answer(*timeline, branch, cell, 0, cells, progress);
       }
     }
   }
 
-  // Returns the tokens that were computed.
-  std::int64_t together(std::size_t sample, const Ladder& ladder, std::vector<ordered_json>& cells,
-                        UnitProgress& progress) {
-    std::int64_t computed = 0;
+  void together(std::size_t sample, const Ladder& ladder, std::vector<ordered_json>& cells,
+                UnitProgress& progress) {
     for (std::size_t l = 0; l < grid_.lengths.size(); ++l) {
       const NeedleText text = plan_together(target_.tokenizer(), options_.form, grid_, l,
                                             haystack(sample).tokens, options_.seed, sample);
       std::unique_ptr<Timeline> timeline;
       for (std::size_t d = 0; d < grid_.depths.size(); ++d) {
+        const NeedleBranch& branch = text.needles[d];
+        if (!missing(cells[index(branch.cells[0])])) {
+          if (d + 1 == grid_.depths.size()) progress.skip(grid_.lengths[l]);
+          continue;
+        }
+        std::int64_t computed = std::int64_t(branch.needle.question.size());
         const auto read = std::int64_t(text.tokens.size());
-        if (timeline && ladder.rung_at(read) != ladder.rung_at(timeline->length())) {
-          timeline.reset();  // its keys were turned since
+        // Cells are parts in their order. Keys may have been turned since the text was read.
+        const bool again =
+            d == 0 ||
+            ladder.rung_at(read) != ladder.rung_at(whole<std::int64_t>(
+                                        progress.parts()[index(branch.cells[0]) - 1].at("end")));
+        if (again) {
+          timeline.reset();
+          computed += read;
         }
         if (timeline) {
           timeline->truncate(read);
         } else {
           timeline = target_.timelines()->timeline();
           append(*timeline, text.tokens, progress);
-          computed += read;
         }
-        const NeedleBranch& branch = text.needles[d];
         append(*timeline, branch.needle.question, progress);
-        computed += std::int64_t(branch.needle.question.size());
-        cells[index(branch.cells[0])] = answer(*timeline, branch, branch.cells[0]);
+        answer(*timeline, branch, branch.cells[0], computed, cells, progress);
       }
     }
-    return computed;
   }
 
   static std::vector<Token> whole_prompt(const NeedleTree& plan, const NeedleBranch& branch,
@@ -260,6 +319,11 @@ class NeedleUnits {
     return cell.length * grid_.depths.size() + cell.depth;
   }
 
+  bool finished(const NeedleBranch& branch, const std::vector<ordered_json>& cells) const {
+    return std::none_of(branch.cells.begin(), branch.cells.end(),
+                        [&](const NeedleCell& cell) { return missing(cells[index(cell)]); });
+  }
+
   void append(Timeline& timeline, std::span<const Token> tokens, UnitProgress& progress) {
     while (!tokens.empty()) {
       progress.check();
@@ -270,10 +334,6 @@ class NeedleUnits {
       progress.advance(std::int64_t(size), std::int64_t(size));
       tokens = tokens.subspan(size);
     }
-  }
-
-  ordered_json answer(Timeline& timeline, const NeedleBranch& branch, const NeedleCell& cell) {
-    return cell_json(timeline.generate(generate_options()), branch, cell);
   }
 
   GenerateOptions generate_options() const {
@@ -411,6 +471,9 @@ NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest
   const std::vector<Haystack> haystacks =
       make_haystacks(target.tokenizer(), documents, options.lengths.back(), options.samples,
                      options.form.name == kKamradt);
+  if (const std::string text = same_models_text(methods, options.lengths.back()); !text.empty()) {
+    folder.add_note(text);
+  }
   NeedleUnits units(target, methods, haystacks, options);
   const UnitJob job = make_job(units, identity(target, methods, haystacks, options), needle_places);
   return run_job(target, job, folder, progress, needle_results);

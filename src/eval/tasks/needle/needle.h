@@ -73,7 +73,8 @@ std::vector<Document> made_essays(const Tokenizer& tokenizer, std::int64_t token
                                   std::size_t most);
 
 // Runs the units that the folder's journal does not have yet (a sample under a method, which is a
-// whole tree; behind an endpoint one cell), then writes results.json. Throws Error: usage (options,
+// whole tree with an answer for each of its parts; behind an endpoint one cell), then writes
+// results.json. Throws Error: usage (options,
 // a length beyond the context or a ladder, haystacks too short) and what run_units() throws.
 NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                          const std::vector<Document>& documents, const NeedleOptions& options,

@@ -181,7 +181,7 @@ ordered_json to_json(const NeedleResults& results) {
 
 std::string hopeless_text(const NeedleResults& results) {
   for (const NeedleRow& row : results.rows) {
-    if (!row.untouched) continue;
+    if (!row.untouched && !row.grows) continue;
     std::int64_t longest = 0;
     for (std::size_t l = 0; l < results.lengths.size(); ++l) {
       const Estimate& found = results.by_recall ? row.all[l].rouge : row.all[l].contains;

@@ -86,16 +86,14 @@ class PerplexityUnits {
   PerplexityUnits(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                   std::vector<Prepared> documents, const PerplexityOptions& options)
       : model_(model), methods_(methods), documents_(std::move(documents)), options_(options) {
-    for (std::size_t m = 0; m < methods.size(); ++m) order_.push_back(m);
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return methods[a].untouched() > methods[b].untouched();
-    });
+    std::stable_sort(methods_.begin(), methods_.end(),
+                     [](const auto& a, const auto& b) { return a.untouched() > b.untouched(); });
     const std::int64_t window = model.facts().geometry.train_length;
     std::int64_t length = 0;
     for (const std::int64_t n : options.lengths) {
       if (n <= window) length = n;
     }
-    if (options.stride > 0 || !methods[order_[0]].untouched()) return;
+    if (options.stride > 0 || !methods_.front().untouched()) return;
     const std::int64_t count = std::min<std::int64_t>(options.kl_positions, length);
     for (std::int64_t k = 0; k < count; ++k) {
       kl_positions_.push_back(std::size_t((2 * k + 1) * length / (2 * count)));
@@ -106,14 +104,22 @@ class PerplexityUnits {
   std::vector<Unit> units() {
     std::vector<Unit> all;
     for (std::size_t d = 0; d < documents_.size(); ++d) {
-      for (std::size_t rank = 0; rank < order_.size(); ++rank) {
-        const std::string& method = methods_[order_[rank]].name;
-        for (const std::int64_t window : windows(documents_[d])) {
-          parts_.push_back({d, order_[rank], window});
-          all.push_back({{std::int64_t(d), std::int64_t(rank), window},
+      const std::vector<std::int64_t> all_windows = windows(documents_[d]);
+      for (std::size_t m = 0; m < methods_.size(); ++m) {
+        const std::string& method = methods_[m].name;
+        for (const std::int64_t window : all_windows) {
+          parts_.push_back({d, m, window});
+          all.push_back({{std::int64_t(d), std::int64_t(m), window},
                          tokens_of(documents_[d], window),
                          cat(method, "  document ", d + 1, " of ", documents_.size()),
-                         cat("method ", method, ", document ", documents_[d].id)});
+                         cat("method ", method, ", document ", documents_[d].id),
+                         method});
+          const std::int64_t longest =
+              window > 0 ? window : std::int64_t(documents_[d].tokens.size());
+          if (const auto same = same_before(methods_, m, longest)) {
+            all.back().same_as = all.size() - 1 - (m - *same) * all_windows.size();
+            all.back().cost = 0;
+          }
         }
       }
     }
@@ -135,6 +141,14 @@ class PerplexityUnits {
       sliding(document, window, line, progress);
     }
     return line;
+  }
+
+  // The untouched model does not differ from itself.
+  void same(std::size_t i, ordered_json& line) const {
+    if (line.contains("kl") || line.contains("failed") ||
+        !measures_kl(documents_[parts_[i].document]))
+      return;
+    line["kl"] = {{"length", kl_length_}, {"sum", 0.0}, {"count", kl_positions_.size()}};
   }
 
  private:
@@ -211,16 +225,20 @@ class PerplexityUnits {
     return scores;
   }
 
+  bool measures_kl(const Prepared& document) const {
+    return !kl_positions_.empty() && methods_.size() > 1 &&
+           std::int64_t(document.tokens.size()) >= kl_length_;
+  }
+
   void one_pass(const Prepared& document, std::size_t m, ordered_json& line,
                 UnitProgress& progress) {
-    const bool kl = !kl_positions_.empty() && methods_.size() > 1 &&
-                    std::int64_t(document.tokens.size()) >= kl_length_;
-    const bool is_reference = m == order_[0];
+    const bool kl = measures_kl(document);
+    const bool is_reference = m == 0;
     const std::size_t vocabulary = std::size_t(model_.vocabulary());
     if (kl && reference_.empty()) {
       reference_.assign(kl_positions_.size() * vocabulary, std::numeric_limits<float>::quiet_NaN());
       if (!is_reference) {  // the untouched model's unit was done by an earlier run
-        model_.use(*methods_[order_[0]].ladder);
+        model_.use(*methods_[0].ladder);
         score(document.tokens, reference_writer(), progress, kl_positions_.back(), false);
         model_.use(*methods_[m].ladder);
       }
@@ -314,7 +332,16 @@ class PerplexityUnits {
                UnitProgress& progress) {
     double sum = 0;
     std::int64_t count = 0;
+    read_recorded([&] {
+      for (const ordered_json& part : progress.parts()) sum += part.at("mean").get<double>();
+    });
+    const std::size_t finished = progress.parts().size();
     for (const Slide& slide : slides(document, window)) {
+      if (std::size_t(count) < finished) {
+        progress.skip(std::int64_t(slide.tokens.size()));
+        ++count;
+        continue;
+      }
       const std::vector<double> scores = score(slide.tokens, {}, progress);
       // Without BOS the first token of the first window is predicted by nothing.
       const std::size_t first = std::max<std::size_t>(1, slide.tokens.size() - slide.fresh);
@@ -326,7 +353,9 @@ class PerplexityUnits {
         }
         window_sum += scores[i];
       }
-      sum += window_sum / double(slide.tokens.size() - first);
+      const double mean = window_sum / double(slide.tokens.size() - first);
+      progress.part_done({{"mean", mean}});
+      sum += mean;
       ++count;
     }
     line["windows"] = count;
@@ -334,11 +363,10 @@ class PerplexityUnits {
   }
 
   TimelineModel& model_;
-  const std::vector<MethodUnderTest> methods_;
+  std::vector<MethodUnderTest> methods_;  // the untouched model first
   const std::vector<Prepared> documents_;
   const PerplexityOptions options_;
-  std::vector<std::size_t> order_;  // of methods: the untouched model first
-  std::vector<Part> parts_;         // of the units
+  std::vector<Part> parts_;  // of the units
   std::vector<std::size_t> kl_positions_;
   std::int64_t kl_length_ = 0;
   std::vector<float> reference_;  // the untouched model's log-probabilities for one document
@@ -346,6 +374,16 @@ class PerplexityUnits {
 };
 
 }  // namespace
+
+void check_reach(std::int64_t tokens, const std::vector<std::int64_t>& lengths) {
+  const std::int64_t least = *std::min_element(lengths.begin(), lengths.end());
+  if (tokens >= least) return;
+  throw Error(ErrorKind::usage,
+              cat("no text reaches the shortest length: the longest has ", tokens, " tokens, and ",
+                  least, " are needed"),
+              tokens < 2 ? "give longer texts"
+                         : cat("give longer texts, or shorter --lengths, such as ", tokens));
+}
 
 void check_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                       PerplexityOptions options) {
@@ -374,6 +412,12 @@ PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodU
   options.lengths = sorted_lengths(options.lengths);
   check_perplexity(model, methods, options);
   std::vector<Prepared> prepared = prepare(model, documents, options);
+  std::int64_t most = 0;
+  for (const Prepared& p : prepared) most = std::max(most, p.total);
+  check_reach(most, options.lengths);
+  if (const std::string text = same_models_text(methods, options.lengths.back()); !text.empty()) {
+    folder.add_note(text);
+  }
   ordered_json run = identity(model, methods, prepared, options);
   PerplexityUnits units(model, methods, std::move(prepared), options);
   const UnitJob job = make_job(units, std::move(run), perplexity_places);

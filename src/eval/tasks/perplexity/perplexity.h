@@ -48,6 +48,10 @@ struct PerplexityOptions {
 void check_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                       PerplexityOptions options);
 
+// Throws Error (usage) where the longest text, of so many tokens, is shorter than every length:
+// there would be nothing to measure.
+void check_reach(std::int64_t tokens, const std::vector<std::int64_t>& lengths);
+
 // Runs the units (document and method) that the folder's journal does not have yet; for each
 // document the untouched model comes first. Then writes results.json. Throws Error: usage (options,
 // or a length beyond the context or a ladder) and what run_units() throws; NaN is a failure of the

@@ -110,6 +110,7 @@ class LossTable {
       row.divergence = mean(finite_only(divergence_[m]));
       for (std::size_t d = 0; d < results_.documents.size(); ++d) {
         if (failed_[m][d].empty()) continue;
+        row.failed = true;
         results_.failures.push_back(
             cat(row.method, ", ", results_.documents[d], ": ", failed_[m][d]));
       }
@@ -163,6 +164,9 @@ void give_verdicts(PerplexityResults& results) {
   for (const PerplexityRow& row : results.rows) {
     if (row.untouched && untouched.empty()) untouched = row.cells[reference].loss;
   }
+  for (const PerplexityRow& row : results.rows) {  // the same inside the window
+    if (row.grows && untouched.empty()) untouched = row.cells[reference].loss;
+  }
   for (const PerplexityRow& row : results.rows) {
     VerdictInput input;
     input.method = row.method;
@@ -173,6 +177,7 @@ void give_verdicts(PerplexityResults& results) {
     input.reference_length = results.reference_length;
     input.untouched = untouched;
     input.own = row.cells[reference].loss;
+    input.failed = row.failed;
     results.verdicts.push_back(judge(input));
   }
 }

@@ -30,6 +30,7 @@ struct PerplexityCell {
 struct PerplexityRow : MethodRow {
   std::vector<PerplexityCell> cells;  // one per length
   Estimate divergence;                // KL from the untouched model, at reference_length
+  bool failed = false;                // under it a token had probability 0
 };
 
 struct PerplexityResults {

@@ -17,32 +17,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-std::vector<RulerTask> chosen_tasks(const RulerOptions& options) {
-  if (options.tasks.empty()) return ruler_tasks();
-  for (const std::string& name : options.tasks) {
-    const auto& all = ruler_tasks();
-    if (std::any_of(all.begin(), all.end(), [&](const auto& t) { return t.name == name; }) ||
-        (name == "niah" || name == "qa")) {
-      continue;
-    }
-    std::string names;
-    for (const RulerTask& task : all) names += cat(names.empty() ? "" : ", ", task.name);
-    throw Error(
-        ErrorKind::usage, cat("RULER has no task '", name, "'"),
-        cat("give --tasks with some of ", names, "; niah and qa select all tasks of that kind"));
-  }
-  std::vector<RulerTask> chosen;
-  for (const RulerTask& task : ruler_tasks()) {
-    const std::string family = task.name.substr(0, task.name.find('_'));
-    const auto& names = options.tasks;
-    if (std::find(names.begin(), names.end(), task.name) != names.end() ||
-        std::find(names.begin(), names.end(), family) != names.end()) {
-      chosen.push_back(task);
-    }
-  }
-  return chosen;
-}
-
 void check(const RulerOptions& options) {
   constexpr std::int64_t kMostTokens = 1 << 20;
   if (options.samples < 1) {
@@ -118,6 +92,32 @@ DataSample data_sample(const nlohmann::json& object, const std::string& name) {
 }
 
 }  // namespace
+
+std::vector<RulerTask> chosen_tasks(const RulerOptions& options) {
+  if (options.tasks.empty()) return ruler_tasks();
+  for (const std::string& name : options.tasks) {
+    const auto& all = ruler_tasks();
+    if (std::any_of(all.begin(), all.end(), [&](const auto& t) { return t.name == name; }) ||
+        (name == "niah" || name == "qa")) {
+      continue;
+    }
+    std::string names;
+    for (const RulerTask& task : all) names += cat(names.empty() ? "" : ", ", task.name);
+    throw Error(
+        ErrorKind::usage, cat("RULER has no task '", name, "'"),
+        cat("give --tasks with some of ", names, "; niah and qa select all tasks of that kind"));
+  }
+  std::vector<RulerTask> chosen;
+  for (const RulerTask& task : ruler_tasks()) {
+    const std::string family = task.name.substr(0, task.name.find('_'));
+    const auto& names = options.tasks;
+    if (std::find(names.begin(), names.end(), task.name) != names.end() ||
+        std::find(names.begin(), names.end(), family) != names.end()) {
+      chosen.push_back(task);
+    }
+  }
+  return chosen;
+}
 
 const std::vector<RulerTask>& ruler_tasks() {
   static const std::vector<RulerTask> tasks = {
@@ -244,7 +244,7 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
                 "the files are LENGTH/TASK/validation.jsonl or LENGTH/TASK.jsonl");
   }
   if (!missing.empty()) notes.push_back(cat("not in ", folder.string(), ": ", missing));
-  suite.settings = {{"source", "data made by RULER's scripts"},
+  suite.settings = {{"source", "files given with --data"},
                     {"samples", options.samples},
                     {"files", files},
                     {"frame", frame.identity()}};

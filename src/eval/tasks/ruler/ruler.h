@@ -51,6 +51,9 @@ struct RulerOptions {
   Prompts prompts = builtin_prompts();
 };
 
+// The chosen tasks. Throws Error (usage) on an unknown name.
+std::vector<RulerTask> chosen_tasks(const RulerOptions& options);
+
 // The built-in generator. Throws Error: usage (unknown task, a length below the smallest workable
 // one), failed, corrupt. Frame and counter must outlive the suite.
 SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "support/allocations.h"
+
 namespace mrrope::serve {
 namespace {
 
@@ -53,6 +55,19 @@ TEST(Request, ReadsWhatOpenAiDocuments) {
   EXPECT_EQ(r.logprobs, 2);
   EXPECT_TRUE(r.stream && r.stream_usage);
   EXPECT_EQ(r.ignored, (std::vector<std::string>{"user"}));
+  EXPECT_EQ(r.cache_salt, "");
+}
+
+TEST(Request, ReadsTheSaltOfTheCache) {
+  const std::string salt = R"("cache_salt": "mine")";
+  const std::string prompt = R"({"prompt": "x", )" + salt + "}";
+  for (const CompletionRequest& r :
+       {parse_completion(prompt, kLargest), parse_llama_completion(prompt, kLargest),
+        parse_chat(R"({"messages": [{"role": "user", "content": "x"}], )" + salt + "}",
+                   kLargest)}) {
+    EXPECT_EQ(r.cache_salt, "mine");
+    EXPECT_TRUE(r.ignored.empty());
+  }
 }
 
 TEST(Request, HasOpenAisDefaults) {
@@ -334,6 +349,9 @@ TEST(Request, RefusalsNameTheField) {
                              {"n_predict", "-2"},
                              {"n_predict", "0"},
                              {"cache_prompt", "1"},
+                             {"cache_salt", "5"},
+                             {"cache_salt", "\"\""},
+                             {"cache_salt", "[\"a\"]"},
                              {"grammar", "5"},
                              {"guided_json", "{\"type\": \"object\"}"},
                              {"json_schema", "5"},
@@ -384,6 +402,30 @@ TEST(Request, RefusalsNameTheField) {
   }
   EXPECT_EQ(completion("{\"prompt\": \"" + std::string(kLargest.bytes, 'a') + "\"}").status, 400);
   EXPECT_EQ(completion(std::string(5000, '[')).status, 400);
+}
+
+// A value must not need memory to be destroyed: that ends the process.
+TEST(Request, FailsWithoutMemory) {
+  std::string numbers = "7";
+  for (int i = 0; i < 40; ++i) numbers += ", 7";
+  for (const std::string& list : {numbers, "[7], {\"a\": [{}, [" + numbers + "]]}, " + numbers}) {
+    const std::string tokens = "{\"tokens\": [" + list + "]}";
+    const std::string prompt = "{\"prompt\": [" + numbers + "], \"user\": [" + list + "]}";
+    const std::string bare = "[" + list + "]";
+    const auto read = [&](const auto& parse, const std::string& body) {
+      return test::run_short_of_memory([&] {
+        try {
+          parse(body, kLargest);
+        } catch (const ApiError&) {
+        }
+      });
+    };
+    parse_completion(prompt, kLargest);  // makes the list of known fields
+    EXPECT_GT(read(parse_detokenize, tokens), 8);
+    EXPECT_GT(read(parse_detokenize, bare), 8);
+    EXPECT_GT(read(parse_completion, prompt), 8);
+    EXPECT_GT(read(parse_llama_completion, prompt), 8);
+  }
 }
 
 TEST(Request, AcceptsValuesThatChangeNothing) {

@@ -8,6 +8,7 @@
 
 #include "serve/api/event_stream.h"
 #include "serve/api/metrics.h"
+#include "support/crowd.h"
 #include "support/scripted.h"
 
 namespace mrrope::serve {
@@ -92,6 +93,7 @@ TEST(Service, MakesJobs) {
   EXPECT_GT(full.length, 2000);
   EXPECT_EQ(full.sampling.seed, 3U);
   EXPECT_FALSE(full.reuse);
+  EXPECT_EQ(job(R"({"prompt": "abc", "cache_salt": "mine"})").salt, "mine");
   EXPECT_EQ(job(R"({"prompt": "abc", "n_predict": 7})").length, 7);
   EXPECT_EQ(job(R"({"prompt": "abc", "n_predict": 7, "max_tokens": 5})").length, 5);
   EXPECT_EQ(status_of([&] { job(R"({"prompt": [999]})"); }), 400);
@@ -199,6 +201,62 @@ TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
   EXPECT_EQ(status_of([&] { orders_of(late, request, 1, {}); }), 504);
   EXPECT_EQ(status_of([&] { tokenize_reply(service, body, gone); }), 499);
   EXPECT_EQ(status_of([&] { tokenize_reply(late, body, {}); }), 504);
+}
+
+class ChattyModel : public ScriptedModel {
+ public:
+  using ScriptedModel::ScriptedModel;
+  std::optional<ChatTemplate> chat_template() const override {
+    return ChatTemplate{"{% for m in messages %}{{ m['content'] }}{% endfor %}", "", "", false};
+  }
+};
+
+TEST(Service, WaitingForATemplateEnds) {
+  const auto before = test::children_of(getpid());
+  ChattyModel model(ScriptedOptions{});
+  engine::ChatRenderer renderer;
+  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
+  ServerSettings s = settings();
+  const Service service = make_service(model, ladder, renderer, s);
+  ASSERT_EQ(service.chat_trouble, "");
+  s.timeout = std::chrono::seconds(-1);
+  const Service late = make_service(model, ladder, renderer, s);
+  const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
+  const CompletionRequest request = parse_request(service, chat, Route::chat);
+  const auto gone = [] { return true; };
+  test::Crowd crowd(renderer, before);
+  EXPECT_EQ(status_of([&] { orders_of(service, request, 1, {}); }), 429);
+  EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, {}); }), 429);
+  crowd.gone = true;
+  while (crowd.left < test::Crowd::kWaiting) std::this_thread::yield();
+  EXPECT_EQ(status_of([&] { orders_of(service, request, 1, gone); }), 499);
+  EXPECT_EQ(status_of([&] { orders_of(late, request, 1, {}); }), 504);
+  EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, gone); }), 499);
+  const std::string grammar = R"({"prompt": "x", "grammar": "root ::= [a-z]"})";
+  EXPECT_EQ(status_of([&] {
+              orders_of(service, parse_request(service, grammar, Route::completion), 1, gone);
+            }),
+            499);
+}
+
+// Whatever goes wrong in a stream, its client is told.
+TEST(Service, AStreamThatFailsEndsWithAnError) {
+  ScriptedModel model({});
+  Trial t(model);
+  model.use(t.ladder);
+  Scheduler scheduler(model, t.ladder, {1, 4, 2000});
+  std::thread worker([&] { scheduler.work(); });
+  const CompletionRequest request =
+      parse_request(t.service, R"({"prompt": "abc", "max_tokens": 3})", Route::completion);
+  EventStream stream(
+      replies_to(t, scheduler, request), format_of(t.service, request, 7),
+      [](const Outcome&) -> std::optional<ApiError> { throw std::runtime_error("no such key"); });
+  std::string out;
+  while (!stream.next(out, std::chrono::milliseconds(100))) {
+  }
+  EXPECT_EQ(out.rfind("data: {\"error\":{\"message\":\"no such key\"", 0), 0U) << out;
+  scheduler.stop();
+  worker.join();
 }
 
 TEST(Service, LimitsAreBounded) {

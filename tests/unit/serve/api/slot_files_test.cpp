@@ -68,8 +68,10 @@ class SlotFiles : public testing::Test {
     }
     return 200;
   }
-  Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true) {
+  Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true,
+           const std::string& salt = {}) {
     Job job;
+    job.salt = salt;
     job.prompt = prompt;
     job.length = length;
     job.sampling.temperature = 0;
@@ -115,6 +117,29 @@ TEST_F(SlotFiles, AConversationGoesOnOnItsRung) {
   EXPECT_EQ(warm.outcome.cached, 209);
   EXPECT_EQ(warm.tokens, cold.tokens);
   EXPECT_GT(warm.outcome.rung, first.outcome.rung);
+}
+
+TEST_F(SlotFiles, ASavedConversationKeepsItsSalt) {
+  const std::vector<Token> prompt = words(60);
+  ask(prompt, 2, true, "mine");
+  act("0", "save", "salted");
+  const auto restored = [&](const std::string& salt) {
+    for (int slot = 0; slot < kSlots; ++slot) act(std::to_string(slot), "erase", "");
+    ask(words(5), 2, true, salt);  // in slot 0
+    act("0", "restore", "salted");
+    return ask(prompt, 2, true, salt).outcome.cached;
+  };
+  EXPECT_EQ(restored("mine"), 59);
+  EXPECT_EQ(restored("yours"), 0);
+  EXPECT_EQ(restored(""), 0);
+  // One without a salt is for those without.
+  ask(prompt, 2);
+  for (int slot = 0; slot < kSlots; ++slot) {
+    if (scheduler_->slots()[std::size_t(slot)].length > 20)
+      act(std::to_string(slot), "save", "salted");
+  }
+  EXPECT_EQ(restored("mine"), 0);
+  EXPECT_EQ(restored(""), 59);
 }
 
 TEST_F(SlotFiles, NamesAndSlotsAreChecked) {

@@ -53,6 +53,7 @@ TEST(Access, KeyIsRequired) {
   EXPECT_EQ(status(rules, {{"X-Api-Key", "sesam"}}), 401);
   EXPECT_EQ(status(rules, {{"X-Api-Key", ""}}), 401);
   EXPECT_EQ(status(rules, {}, "/health"), 200);
+  EXPECT_EQ(status(rules, {}, "/v1/health"), 200);
   EXPECT_EQ(status(rules, {}, "/"), 200);
   EXPECT_EQ(status(rules, {}, "/metrics"), 401);
 }

@@ -68,13 +68,16 @@ struct Trial {
     scheduler->stop();
     worker.join();
   }
-  std::shared_ptr<Answer> submit(const std::string& text, std::int64_t length = 12) {
-    return submit(model.tokenize(text, true, false), length);
+  std::shared_ptr<Answer> submit(const std::string& text, std::int64_t length = 12,
+                                 const std::string& salt = {}) {
+    return submit(model.tokenize(text, true, false), length, salt);
   }
-  std::shared_ptr<Answer> submit(const std::vector<Token>& prompt, std::int64_t length) {
+  std::shared_ptr<Answer> submit(const std::vector<Token>& prompt, std::int64_t length,
+                                 const std::string& salt = {}) {
     Job job;
     job.prompt = prompt;
     job.length = length;
+    job.salt = salt;
     job.sampling.temperature = 0;
     job.logprobs = 1;
     return scheduler->submit(std::move(job));
@@ -225,12 +228,65 @@ TEST(Deterministic, ReadsAndWritesInFixedShapes) {
   EXPECT_EQ(finish(*s.submit(std::string(100, 'a'), 20)).outcome.cached, 0);
 }
 
+TEST(Salt, OnlyTheSameSaltSharesAPrefix) {
+  const std::string text = kSystem + "A";
+  const std::int64_t all = kShared;
+  for (const int slots : {1, 3}) {
+    Trial s({.slots = slots});
+    const auto cached = [&](const std::string& salt) {
+      const Said said = finish(*s.submit(text, 12, salt));
+      EXPECT_EQ(said.tokens, alone(text));
+      return said.outcome.cached;
+    };
+    EXPECT_EQ(cached(""), 0);
+    EXPECT_EQ(cached("mine"), 0);
+    EXPECT_EQ(cached("mine"), all);
+    EXPECT_EQ(cached("yours"), 0);
+    EXPECT_EQ(cached("yours"), all);
+    EXPECT_EQ(cached(""), slots == 1 ? 0 : all);
+    EXPECT_EQ(cached("mine"), slots == 1 ? 0 : all);
+  }
+}
+
+// A prompt that is being read is waited for by its own salt alone.
+TEST(Salt, NobodyWaitsForAPromptOfAnotherSalt) {
+  Trial s({.slots = 3});
+  const std::string prompt(500, 'p');
+  s.model.held = true;
+  const auto first = s.submit(prompt, 5, "mine");
+  const auto same = s.submit(prompt, 5, "mine");
+  const auto other = s.submit(prompt, 5, "yours");
+  s.model.held = false;
+  EXPECT_EQ(finish(*first).outcome.cached, 0);
+  EXPECT_EQ(finish(*same).outcome.cached, 500);
+  EXPECT_EQ(finish(*other).outcome.cached, 0);
+}
+
+// What an errand puts into a slot has the salt that the errand says.
+TEST(Salt, IsKeptByErrands) {
+  Trial s({.slots = 1});
+  const std::string text = kSystem + "A";
+  finish(*s.submit(text, 12, "mine"));
+  std::string salt;
+  s.scheduler
+      ->visit(0,
+              [&](auto& timeline, std::string& own) {
+                salt = own;
+                timeline = timeline->fork();
+              })
+      .get();
+  EXPECT_EQ(salt, "mine");
+  EXPECT_EQ(finish(*s.submit(text, 12, "mine")).outcome.cached, kShared);
+  s.scheduler->visit(0, [&](auto&, std::string& own) { own = "yours"; }).get();
+  EXPECT_EQ(finish(*s.submit(text, 12, "mine")).outcome.cached, 0);
+}
+
 TEST(Visit, WaitsForTheAnswerAndChangesTheSlot) {
   Trial s({.slots = 1});
   s.model.held = true;
   const auto answer = s.submit("abc", 5);
   while (s.scheduler->counts().slots_busy == 0) std::this_thread::yield();
-  auto erased = s.scheduler->visit(0, [](std::unique_ptr<Timeline>& t) { t->truncate(2); });
+  auto erased = s.scheduler->visit(0, [](auto& t, auto&) { t->truncate(2); });
   EXPECT_EQ(erased.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   s.model.held = false;
   EXPECT_EQ(finish(*answer).outcome.written, 5);
@@ -238,7 +294,7 @@ TEST(Visit, WaitsForTheAnswerAndChangesTheSlot) {
   EXPECT_EQ(s.scheduler->slots()[0].length, 2);
   EXPECT_EQ(finish(*s.submit("abc", 5)).outcome.cached, 2);
   // One that fails after it has given up what was there leaves an empty slot.
-  auto failed = s.scheduler->visit(0, [](std::unique_ptr<Timeline>& t) {
+  auto failed = s.scheduler->visit(0, [](auto& t, auto&) {
     t.reset();
     throw Error(ErrorKind::corrupt, "not a state");
   });

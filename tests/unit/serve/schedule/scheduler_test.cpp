@@ -256,6 +256,20 @@ TEST(Scheduler, FailureAffectsOneAnswerOnly) {
             Outcome::End::length);
 }
 
+// Nothing failed: the client has asked for what cannot be.
+TEST(Scheduler, AnswersThatCannotGoOnAreRefused) {
+  Trial s(1);
+  Job none = job(s.model, "a");
+  for (Token t = 0; t < s.model.vocabulary(); ++t) {
+    none.sampling.bias.emplace_back(t, -std::numeric_limits<float>::infinity());
+  }
+  const Said said = finish(*s.scheduler->submit(none));
+  EXPECT_EQ(said.outcome.end, Outcome::End::refused);
+  EXPECT_NE(said.outcome.message.find("no token is left"), std::string::npos);
+  EXPECT_NE(said.outcome.message.find("logit_bias"), std::string::npos);
+  EXPECT_EQ(finish(*s.scheduler->submit(job(s.model, "a"))).outcome.end, Outcome::End::length);
+}
+
 TEST(Scheduler, StopsAtTheDeadline) {
   Trial s(1);
   Job late = job(s.model, "a", 500);

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// What needs no weights is refused before they are loaded, by every verb that runs a model. The
+// model here has a good header and lacks a tensor, so that loading it is an error of its own.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "support/command.h"
+#include "support/gguf_edit.h"
+#include "support/temp_folder.h"
+#include "support/text.h"
+
+namespace mrrope {
+namespace {
+
+using test::contains;
+
+constexpr const char* kLacks = "output_norm";
+
+// A port of this machine in use.
+class BusyPort {
+ public:
+  BusyPort() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(socket_, 1), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    number_ = ntohs(address.sin_port);
+  }
+  ~BusyPort() { ::close(socket_); }
+  BusyPort(const BusyPort&) = delete;
+  BusyPort& operator=(const BusyPort&) = delete;
+
+  int number() const { return number_; }
+
+ private:
+  int socket_;
+  int number_ = 0;
+};
+
+class ChecksFirst : public testing::Test {
+ protected:
+  ChecksFirst() {
+    std::filesystem::create_directories(folder_ / "home/models");
+    std::filesystem::create_directories(folder_ / "home/data/texts");
+    test::edit_gguf(MRROPE_TINY_MODEL, model(),
+                    [](const std::string& name) { return contains(name, kLacks); });
+    test::write_file(folder_.file("home/data/texts/a.txt"), "Let n be a number.\n");
+    test::write_file(folder_.file("items.json"), "[]");
+    EXPECT_EQ(run_command("plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method "
+                          "pro --ctx 8k -o " +
+                          folder_.file("other.json"))
+                  .exit_code,
+              0);
+  }
+
+  std::string model() const { return folder_.file("home/models/mrrope-tiny.gguf"); }
+  CommandResult run(const std::string& line) const {
+    return run_command(line, "export MRROPE_HOME=" + folder_.file("home") + ";");
+  }
+
+  // `line` alone loads the model; with any of these flags it names what is wrong with them.
+  void expect_refused(const std::string& line,
+                      const std::vector<std::pair<std::string, std::string>>& flags) const {
+    const CommandResult loads = run(line);
+    EXPECT_NE(loads.exit_code, 0) << line;
+    EXPECT_TRUE(contains(loads.err, kLacks)) << line << "\n" << loads.err;
+    for (const auto& [flag, words] : flags) {
+      const CommandResult r = run(line + " " + flag);
+      EXPECT_NE(r.exit_code, 0) << line << " " << flag;
+      EXPECT_TRUE(contains(r.err, words)) << line << " " << flag << "\n" << r.err;
+      EXPECT_FALSE(contains(r.err, kLacks)) << line << " " << flag << "\n" << r.err;
+    }
+  }
+
+  const test::TempFolder folder_;
+  const std::string missing_ = folder_.file("no-such-text");
+  const std::string below_a_file_ = folder_.file("items.json/run");
+  const std::pair<std::string, std::string> other_plan_{"--plan " + folder_.file("other.json"),
+                                                        "was made for"};
+  const std::pair<std::string, std::string> bad_folder_{"-o " + below_a_file_,
+                                                        "cannot make the folder"};
+};
+
+TEST_F(ChecksFirst, Generate) {
+  expect_refused("generate " + model() + " -p x",
+                 {other_plan_,
+                  {"-f " + missing_, missing_},
+                  {"--session " + below_a_file_, below_a_file_},
+                  {"--session " + folder_.file("items.json"), "is not a session"},
+                  {"--ctx 0", "not a length"}});
+}
+
+TEST_F(ChecksFirst, GenerateNamesASessionOfAnotherModel) {
+  const std::string session = " --session " + folder_.file("s.ses");
+  ASSERT_EQ(run_command("generate " + kModel + " -p Let -n 1" + session).exit_code, 0);
+  expect_refused("generate " + model() + " -p x", {{session, "was saved with model"}});
+}
+
+TEST_F(ChecksFirst, Serve) {
+  const BusyPort busy;
+  expect_refused("serve " + model() + " --port 0", {other_plan_,
+                                                    {"--slot-save-path " + missing_, missing_},
+                                                    {"--api-key-file " + missing_, missing_}});
+  const CommandResult r = run("serve " + model() + " --port " + std::to_string(busy.number()));
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_TRUE(contains(r.err, "cannot listen on 127.0.0.1 port")) << r.err;
+  EXPECT_FALSE(contains(r.err, kLacks)) << r.err;
+}
+
+TEST_F(ChecksFirst, Evaluations) {
+  const std::string ctx = " --ctx 2k ";
+  const std::string text = folder_.file("home/data/texts");
+  expect_refused("eval ppl " + model() + ctx + "--text " + text,
+                 {other_plan_,
+                  bad_folder_,
+                  {"--text " + missing_, missing_},
+                  {"--lengths 4k", "longer than --ctx"},
+                  {"--lengths 1", "no token to score"},
+                  {"--methods pro,none,pro", "pro is given twice"}});
+  expect_refused("eval needle " + model() + ctx,
+                 {other_plan_, bad_folder_, {"--haystack " + missing_, missing_}});
+  expect_refused("eval ruler " + model() + ctx, {other_plan_,
+                                                 bad_folder_,
+                                                 {"--data " + missing_, missing_},
+                                                 {"--squad " + missing_, missing_},
+                                                 {"--prompts " + missing_, missing_},
+                                                 {"--tasks nonsense", "no task 'nonsense'"}});
+  expect_refused("eval infinitebench " + model() + ctx,
+                 {other_plan_,
+                  bad_folder_,
+                  {"--data " + missing_, missing_},
+                  {"--tasks nonsense", "no task 'nonsense'"},
+                  {"--data " + text + " --lengths 1k,2k", "one length"}});
+  expect_refused("eval longbench-v2 " + model() + ctx + "--data " + folder_.file("items.json"),
+                 {other_plan_, bad_folder_});
+  const CommandResult r = run("eval longbench-v2 " + model() + ctx + "--data " + missing_);
+  EXPECT_TRUE(contains(r.err, missing_) && !contains(r.err, kLacks)) << r.err;
+}
+
+TEST_F(ChecksFirst, Searches) {
+  expect_refused("sweep " + model() + " --ctx 2k --low 5..6",
+                 {bad_folder_, {"--text " + missing_, missing_}});
+  expect_refused("tune " + model() + " --ctx 2k -o " + folder_.file("tuned.json"),
+                 {{"--folder " + below_a_file_, "cannot make the folder"},
+                  {"--start-plan " + missing_, missing_},
+                  {"--text " + missing_, missing_}});
+  const CommandResult r = run("tune " + model() + " --ctx 2k -o " + below_a_file_ + ".json");
+  EXPECT_TRUE(contains(r.err, "cannot make the folder") && !contains(r.err, kLacks)) << r.err;
+}
+
+TEST_F(ChecksFirst, DemoAndTheory) {
+  expect_refused("demo -o " + folder_.file("demo"), {});
+  const CommandResult r = run("demo " + bad_folder_.first);
+  EXPECT_TRUE(contains(r.err, bad_folder_.second) && !contains(r.err, kLacks)) << r.err;
+  for (const char* tokens : {" --tokens 512", " --tokens 1500"}) {
+    expect_refused("theory attention " + model() + " --methods pro" + tokens,
+                   {{"--text " + missing_, missing_},
+                    {other_plan_.first, other_plan_.second},
+                    {"--html " + below_a_file_, below_a_file_}});
+  }
+}
+
+TEST_F(ChecksFirst, TheDemoNamesATextThatIsTooShort) {
+  std::filesystem::remove(model());
+  std::filesystem::create_symlink(MRROPE_TINY_MODEL, model());
+  const CommandResult r = run("demo -o " + folder_.file("demo"));
+  EXPECT_EQ(r.exit_code, 1) << r.out;
+  EXPECT_TRUE(contains(r.err, "a.txt has ")) << r.err;
+  EXPECT_TRUE(contains(r.err, "tokens, and 2048 are needed")) << r.err;
+}
+
+// An empty folder is no text either.
+TEST_F(ChecksFirst, EmptyFolders) {
+  std::filesystem::create_directories(folder_ / "empty");
+  const CommandResult r = run("eval ppl " + model() + " --ctx 2k --text " + folder_.file("empty"));
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "has no file")) << r.err;
+}
+
+}  // namespace
+}  // namespace mrrope

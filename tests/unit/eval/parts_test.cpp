@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stop costs inside a unit of work, and methods that are the same model.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "eval/tasks/needle/needle.h"
+#include "eval/tasks/perplexity/perplexity.h"
+#include "support/expect_error.h"
+#include "support/scripted.h"
+#include "support/temp_folder.h"
+
+namespace mrrope::eval {
+namespace {
+
+using nlohmann::ordered_json;
+using test::expect_error;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
+
+MethodUnderTest none(const Geometry& geometry) {
+  return {"none", make_ladder(make_plan(geometry, {}), 4096)};
+}
+
+MethodUnderTest elastic(const Geometry& geometry, const char* name, double step = 1.19) {
+  LadderRequest request;
+  request.extension.method = "pro";
+  request.longest = 4096;
+  request.rung_step = step;
+  return {name, make_ladder(geometry, request)};
+}
+
+class Parts : public ::testing::Test {
+ protected:
+  // Returns the tokens computed.
+  std::int64_t needle(const std::string& out, std::optional<std::int64_t> fail_at = {}) {
+    ScriptedOptions scripted;
+    scripted.fail_at = fail_at;
+    ScriptedModel model(scripted);
+    NeedleOptions options;
+    options.lengths = {300, 600};
+    options.depths = {0, 50, 100};
+    options.form = make_form(model, "planted", {}, 0);
+    options.together = together_;
+    const Geometry& geometry = model.facts().geometry;
+    RunFolder folder(dir_ / out, {"mrrope eval needle m", "sha256:1", 1});
+    Progress progress;
+    run_needle(model, {elastic(geometry, "elastic:pro"), elastic(geometry, "one step", 100)},
+               made_essays(model, 600, 1), options, folder, progress);
+    return model.computed();
+  }
+
+  std::int64_t sliding(const std::string& out, std::optional<std::int64_t> fail_at = {}) {
+    ScriptedOptions scripted;
+    scripted.fail_at = fail_at;
+    ScriptedModel model(scripted);
+    PerplexityOptions options;
+    options.lengths = {100};
+    options.stride = 40;
+    RunFolder folder(dir_ / out, {"mrrope eval ppl m", "sha256:1", 1});
+    Progress progress;
+    run_perplexity(model, {none(model.facts().geometry)}, made_essays(model, 600, 1), options,
+                   folder, progress);
+    return model.computed();
+  }
+
+  // At most `sample` tokens are read twice, and the files are those of an undisturbed run.
+  using Run = std::function<std::int64_t(const std::string&, std::optional<std::int64_t>)>;
+  void expect_little_lost(const Run& run, std::int64_t sample) {
+    const std::int64_t computed = run("whole", {});
+    for (std::int64_t token = 1; token < computed; token += computed / 13) {
+      std::filesystem::remove_all(dir_ / "cut");
+      EXPECT_THROW(run("cut", token), Error);
+      EXPECT_LE(token + run("cut", {}), computed + sample) << token;
+      for (const char* file : {"results.json", "journal.jsonl"}) {
+        EXPECT_EQ(read_file(dir_ / "cut" / file), read_file(dir_ / "whole" / file)) << token;
+      }
+      EXPECT_FALSE(std::filesystem::exists(dir_ / "cut/parts.jsonl"));
+    }
+  }
+
+  bool together_ = false;
+  TempFolder dir_{test::fast_place()};
+};
+
+TEST_F(Parts, NeedlesReadOneByOneLoseOneAtMost) {
+  expect_little_lost([&](const auto& out, auto fail_at) { return needle(out, fail_at); }, 600);
+}
+
+TEST_F(Parts, NeedlesInOneTextLoseOneReadingAtMost) {
+  together_ = true;
+  expect_little_lost([&](const auto& out, auto fail_at) { return needle(out, fail_at); }, 600);
+}
+
+TEST_F(Parts, SlidingWindowsLoseOneAtMost) {
+  expect_little_lost([&](const auto& out, auto fail_at) { return sliding(out, fail_at); }, 100);
+}
+
+TEST_F(Parts, OfAnotherUnitOrRunAreNotUsed) {
+  const std::int64_t computed = needle("whole");
+  EXPECT_THROW(needle("cut", computed / 4), Error);
+  const std::string parts = read_file(dir_ / "cut/parts.jsonl");
+  ASSERT_NE(parts.find("\"cell\""), std::string::npos) << parts;
+  // Killed between the unit's line and the removal of its parts.
+  std::filesystem::copy(dir_ / "whole", dir_ / "done");
+  write_file(dir_ / "done/parts.jsonl", parts);
+  EXPECT_EQ(needle("done"), 0);
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "done/parts.jsonl"));
+
+  std::string other = parts;
+  other.replace(other.find("\"run\":\"") + 7, 1, "x");
+  write_file(dir_ / "cut/parts.jsonl", other);
+  expect_error(ErrorKind::usage, "parts.jsonl is not of this run", [&] { needle("cut"); });
+  other = parts;
+  other.replace(other.find("\"index\":0"), 9, "\"index\":6");
+  write_file(dir_ / "cut/parts.jsonl", other);
+  expect_error(ErrorKind::corrupt, "not of this run", [&] { needle("cut"); });
+  write_file(dir_ / "cut/parts.jsonl", parts.substr(0, parts.size() - 5));  // half a line
+  needle("cut");
+  EXPECT_EQ(read_file(dir_ / "cut/results.json"), read_file(dir_ / "whole/results.json"));
+}
+
+TEST(SameModel, IsTheSameNumbersUpToTheLength) {
+  const Geometry geometry = ScriptedModel({}).facts().geometry;  // window 64
+  const MethodUnderTest plain = none(geometry);
+  const MethodUnderTest grows = elastic(geometry, "elastic:pro");
+  const MethodUnderTest steps = elastic(geometry, "other steps", 1.3);
+  EXPECT_TRUE(same_model(plain, grows, 64));
+  EXPECT_FALSE(same_model(plain, grows, 65));
+  EXPECT_TRUE(same_model(grows, steps, 64));
+  EXPECT_FALSE(same_model(grows, steps, 4096));
+  EXPECT_TRUE(same_model(grows, elastic(geometry, "again"), 4096));
+  EXPECT_FALSE(same_model(plain, served_method(), 64));
+  EXPECT_EQ(same_models_text({plain, grows, steps}, 64),
+            "the same model as none up to 64, so measured once: elastic:pro, other steps");
+  EXPECT_EQ(same_models_text({plain, grows, steps}, 65), "");
+}
+
+TEST(SameModel, IsMeasuredOnce) {
+  ScriptedModel model({});
+  const Geometry& geometry = model.facts().geometry;
+  const std::vector<MethodUnderTest> methods = {elastic(geometry, "elastic:pro"), none(geometry)};
+  const std::vector<Document> documents = made_essays(model, 64, 1);
+  PerplexityOptions options;
+  options.lengths = {32, 64};
+  options.kl_positions = 0;
+  Progress progress;
+  RunFolder plain;
+  run_perplexity(model, methods, documents, options, plain, progress);
+  EXPECT_EQ(model.computed(), 64);
+  options.kl_positions = 4;
+  RunFolder folder;
+  const PerplexityResults r = run_perplexity(model, methods, documents, options, folder, progress);
+  EXPECT_EQ(r.rows[0].cells[1].perplexity.value, r.rows[1].cells[1].perplexity.value);
+  EXPECT_EQ(r.rows[0].cells[1].perplexity.n, 1u);
+  EXPECT_EQ(r.rows[0].divergence.value, 0);  // as if it had been measured
+  EXPECT_EQ(r.rows[0].divergence.n, 1u);
+  EXPECT_EQ(folder.units()[1].at("same_as"), "none");
+  ASSERT_EQ(folder.notes().size(), 1u);
+  EXPECT_EQ(folder.notes()[0], "the same model as elastic:pro up to 64, so measured once: none");
+}
+
+}  // namespace
+}  // namespace mrrope::eval
