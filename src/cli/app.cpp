@@ -155,7 +155,8 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
 
 std::map<int, std::string> last_words;  // by signal
 
-// A crash says which signal it was and, if it was an instruction that the processor does not have, what to type.
+// A crash says which signal it was and, if it was an instruction that the processor does not have,
+// what to type.
 void explain_crashes() {
   const std::map<int, const char*> names = {{SIGILL, "SIGILL"},
                                             {SIGSEGV, "SIGSEGV"},
@@ -176,8 +177,9 @@ void explain_crashes() {
   }
   const char* command = std::getenv("MRROPE_COMMAND");  // ./run sets it
   if (command && *command && !std::strstr(command, " --")) {
-    last_words[SIGILL] += cat("  To build without the newest instructions of this processor: ",
-                              command, " --portable", as_typed.substr(std::strlen("mrrope")), "\n");
+    last_words[SIGILL] +=
+        cat("  To build without the newest instructions of this processor: ", command,
+            " --portable", as_typed.substr(std::strlen("mrrope")), "\n");
   }
 }
 

@@ -44,7 +44,7 @@ class Run(unittest.TestCase):
         process = self.start(*flags, "serve", ROOT / "models/mrrope-tiny.gguf", "--port", "0", "--ctx", "1k", **options)
         seen = ""
         while "http://" not in seen:  # it listens
-            line = process.stderr.readline()
+            line = process.stdout.readline()
             self.assertNotEqual(line, "", seen)
             seen += line
         process.send_signal(signal.Signals[f"SIG{name}"])
@@ -67,8 +67,10 @@ class Run(unittest.TestCase):
         self.assertNotIn("--portable", err)
 
     def test_the_end_is_the_commands(self):
-        self.assertEqual(self.start("--version").wait(60), 0)
-        self.assertEqual(self.start("plan", "--nonsense").wait(60), 2)
+        for arguments, status in ((["--version"], 0), (["plan", "--nonsense"], 2)):
+            process = self.start(*arguments)
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, status)
         self.assertEqual(self.signalled("TERM")[0], 0)
 
 
