@@ -11,8 +11,6 @@
 #include "formats/hf/safetensors.h"
 #include "fuzz/require.h"
 #include "serve/api/request.h"
-#include "serve/dialects/ollama_request.h"
-#include "serve/dialects/responses_request.h"
 
 namespace mrrope::fuzz {
 namespace {
@@ -100,16 +98,15 @@ void request(std::span<const std::byte> bytes) {
       }
     }
   };
-  only_refusals([&] { check(parse_completion(body, kLargest)); });
-  only_refusals([&] {
-    const serve::CompletionRequest r = parse_chat(body, kLargest);
-    require(!r.conversation.messages.empty(), "a chat without messages");
-    check(r);
-  });
-  only_refusals([&] { check(parse_llama_completion(body, kLargest)); });
-  only_refusals([&] { check(parse_responses(body, kLargest)); });
-  only_refusals([&] { check(parse_ollama_chat(body, kLargest, 4096)); });
-  only_refusals([&] { check(parse_ollama_generate(body, kLargest, 4096, true)); });
+  using serve::Route;
+  for (const Route route : {Route::completion, Route::chat, Route::responses,
+                            Route::llama_completion, Route::ollama_chat, Route::ollama_generate}) {
+    only_refusals([&] {
+      const serve::CompletionRequest r = parse_request(body, route, kLargest, {4096, true});
+      require(route != Route::chat || !r.conversation.messages.empty(), "a chat without messages");
+      check(r);
+    });
+  }
   only_refusals([&] { parse_tokenize(body, kLargest); });
   only_refusals([&] {
     for (const Token token : parse_detokenize(body, kLargest)) require(token >= 0, "a token");

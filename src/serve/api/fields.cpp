@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/api/fields.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -18,8 +17,6 @@ namespace mrrope::serve {
 
 namespace {
 
-constexpr int kBad = 400;
-
 // What the readers of a body need while and after it is parsed: copies of parts of it, and what
 // nlohmann allocates to destroy these.
 std::size_t spare_for(std::size_t body) { return (std::size_t{1} << 20) + 16 * body; }
@@ -27,7 +24,7 @@ std::size_t spare_for(std::size_t body) { return (std::size_t{1} << 20) + 16 * b
 }  // namespace
 
 void refuse(const std::string& field, const std::string& why, const std::string& code) {
-  throw ApiError(kBad, cat("'", field, "' ", why), field, code);
+  throw ApiError(400, cat("'", field, "' ", why), field, code);
 }
 
 std::string shown(const ordered_json& value) {
@@ -38,7 +35,7 @@ std::string shown(const ordered_json& value) {
 }
 
 // Complete before it has a value, so that its destructor runs whatever is thrown.
-Fields::Fields(std::string_view body, const BodyLimits& limits) : Fields(ordered_json(), {}) {
+ParsedBody::ParsedBody(std::string_view body, const BodyLimits& limits) : ParsedBody() {
   // Where memory is short the request fails here, not when it can no longer fail. malloc() leaves
   // the reserve alone.
   const std::unique_ptr<void, decltype(&std::free)> spare(std::malloc(spare_for(body.size())),
@@ -50,87 +47,64 @@ Fields::Fields(std::string_view body, const BodyLimits& limits) : Fields(ordered
   try {
     root_ = parse_ordered_json(body, "the body", json_limits);
   } catch (const Error& error) {
-    throw ApiError(kBad, error.what(), {}, "invalid_json");
+    throw ApiError(400, error.what(), {}, "invalid_json");
   }
   if (!root_.is_object()) {
-    throw ApiError(kBad, cat("the body must be a JSON object, not ", shown(root_)), {},
+    throw ApiError(400, cat("the body must be a JSON object, not ", shown(root_)), {},
                    "invalid_json");
   }
 }
 
-Fields::Fields(ordered_json object, std::string path)
-    : root_(std::move(object)), path_(std::move(path)) {}
+ParsedBody::~ParsedBody() { release(root_); }
 
-Fields::~Fields() { release(root_); }
-
-void Fields::bad(const std::string& name, const std::string& why, const std::string& code) const {
-  refuse(path_ + name, why, code);
+Value Value::at(const char* name) const {
+  static const ordered_json absent;
+  std::string path = path_.empty() ? name : path_ + "." + name;
+  if (!json_->is_object()) return {absent, std::move(path)};
+  const auto found = json_->find(name);
+  return {found == json_->end() ? absent : *found, std::move(path)};
 }
 
-const ordered_json* Fields::find(const char* name) {
-  asked_.insert(name);
-  const auto it = root_.find(name);
-  return it == root_.end() || it->is_null() ? nullptr : &*it;
+Value Value::operator[](std::size_t index) const {
+  return {(*json_)[index], cat(path_, "[", index, "]")};
 }
 
-std::optional<std::string> Fields::text(const char* name) {
-  const ordered_json* value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_string()) bad(name, cat("must be a string, not ", shown(*value)));
-  return value->get<std::string>();
+void Value::refuse_type(const std::string& wanted) const {
+  if (!*this) refuse("is missing: it must be " + wanted);
+  refuse(cat("must be ", wanted, ", not ", shown(*json_)));
 }
 
-bool Fields::flag(const char* name, bool otherwise) {
-  const ordered_json* value = find(name);
-  if (value == nullptr) return otherwise;
-  if (!value->is_boolean()) bad(name, cat("must be true or false, not ", shown(*value)));
-  return value->get<bool>();
+std::string Value::text() const {
+  if (!json_->is_string()) refuse_type("a string");
+  return json_->get<std::string>();
 }
 
-std::optional<double> Fields::number(const char* name, double low, double high) {
-  const ordered_json* value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_number()) bad(name, cat("must be a number, not ", shown(*value)));
-  const double v = value->get<double>();
-  if (!(v >= low && v <= high)) {
-    bad(name, cat("must be between ", low, " and ", high, ", not ", shown(*value)));
-  }
+bool Value::flag() const {
+  if (!json_->is_boolean()) refuse_type("true or false");
+  return json_->get<bool>();
+}
+
+double Value::number(double low, double high) const {
+  if (!json_->is_number()) refuse_type("a number");
+  const double v = json_->get<double>();
+  if (!(v >= low && v <= high)) refuse_type(cat("between ", low, " and ", high));
   return v;
 }
 
-std::optional<std::int64_t> Fields::whole(const char* name, std::int64_t low, std::int64_t high) {
-  const auto v = number(name, static_cast<double>(low), static_cast<double>(high));
-  if (!v) return std::nullopt;
-  if (*v != std::floor(*v)) bad(name, cat("must be a whole number, not ", *v));
-  return static_cast<std::int64_t>(*v);
+std::int64_t Value::whole(std::int64_t low, std::int64_t high) const {
+  const double v = number(static_cast<double>(low), static_cast<double>(high));
+  if (v != std::floor(v)) refuse_type("a whole number");
+  return static_cast<std::int64_t>(v);
 }
 
-const ordered_json* Fields::object(const char* name) {
-  const ordered_json* value = find(name);
-  if (value != nullptr && !value->is_object()) {
-    bad(name, cat("must be an object, not ", shown(*value)));
-  }
-  return value;
+const Value& Value::object() const {
+  if (!json_->is_object()) refuse_type("an object");
+  return *this;
 }
 
-void Fields::only(const char* name, const ordered_json& neutral, const char* why) {
-  const ordered_json* value = find(name);
-  if (value == nullptr || *value == neutral) return;
-  if ((value->is_array() || value->is_object()) && value->empty()) return;
-  if (value->is_string() && value->get_ref<const std::string&>().empty()) return;
-  bad(name, cat("is not supported: ", why), "unsupported_parameter");
-}
-
-std::vector<std::string> Fields::ignored() const {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : root_.items()) {
-    constexpr std::size_t kMostNames = 32;
-    constexpr std::size_t kLongestName = 64;
-    if (asked_.count(name) != 0 || names.size() == kMostNames) continue;
-    names.push_back(name.size() <= kLongestName ? path_ + name : "(a long name)");
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+const Value& Value::list() const {
+  if (!json_->is_array()) refuse_type("a list");
+  return *this;
 }
 
 Token token_of(const ordered_json& value, const char* field) {

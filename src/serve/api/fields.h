@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a JSON body, read strictly. A field with a value that cannot be used is refused by
-// name; those that are never looked up are listed as ignored.
+// The values of a JSON body, read strictly: one that cannot be used is refused by its path.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "model/tokenizer.h"
 #include "serve/api/error.h"
@@ -20,45 +16,60 @@ namespace mrrope::serve {
 // Members keep their order: a JSON schema lists its properties in the order of the answer.
 using ordered_json = nlohmann::ordered_json;
 
-// Throws ApiError (400) about a field: its name and the reason.
+// Throws ApiError (400) about a field: its path and the reason.
 [[noreturn]] void refuse(const std::string& field, const std::string& why,
                          const std::string& code = {});
 
 // Enough of a value to recognize it.
 std::string shown(const ordered_json& value);
 
-class Fields {
+// A value inside a body and its path ("tools[0].function"), which refusals name. Null counts as
+// absent: many clients send it for a field that is not set.
+class Value {
  public:
-  Fields(std::string_view body, const BodyLimits& limits);
-  // Those of an object inside a body; `path` precedes names in messages.
-  Fields(ordered_json object, std::string path);
-  Fields(const Fields&) = delete;
-  Fields& operator=(const Fields&) = delete;
-  ~Fields();
+  Value(const ordered_json& json, std::string path) : json_(&json), path_(std::move(path)) {}
 
-  // Null counts as absent: many clients send it for a field that is not set.
-  const ordered_json* find(const char* name);
+  explicit operator bool() const { return !json_->is_null(); }
+  const ordered_json& json() const { return *json_; }
+  const std::string& path() const { return path_; }
+  std::size_t size() const { return json_->size(); }
 
-  std::optional<std::string> text(const char* name);
-  bool flag(const char* name, bool otherwise = false);
-  std::optional<double> number(const char* name, double low, double high);
-  std::optional<std::int64_t> whole(const char* name, std::int64_t low, std::int64_t high);
-  const ordered_json* object(const char* name);
+  // A member; absent if there is none.
+  Value at(const char* name) const;
+  Value operator[](std::size_t index) const;
 
-  // Refuses a field that is not supported unless its value changes nothing: the neutral one, null,
-  // or an empty string, list or object.
-  void only(const char* name, const ordered_json& neutral, const char* why);
+  // These refuse any other type. The range includes both ends.
+  std::string text() const;
+  bool flag() const;
+  double number(double low, double high) const;
+  std::int64_t whole(std::int64_t low, std::int64_t high) const;
+  const Value& object() const;
+  const Value& list() const;
 
-  // Throws about a field of this object.
-  [[noreturn]] void bad(const std::string& name, const std::string& why,
-                        const std::string& code = {}) const;
-
-  std::vector<std::string> ignored() const;
+  [[noreturn]] void refuse(const std::string& why, const std::string& code = {}) const {
+    serve::refuse(path_, why, code);
+  }
+  [[noreturn]] void refuse_type(const std::string& wanted) const;
 
  private:
-  ordered_json root_;
+  const ordered_json* json_;
   std::string path_;
-  std::set<std::string, std::less<>> asked_;
+};
+
+// A body as a JSON object. Its memory is given back without allocating.
+class ParsedBody {
+ public:
+  ParsedBody(std::string_view body, const BodyLimits& limits);
+  ParsedBody(const ParsedBody&) = delete;
+  ParsedBody& operator=(const ParsedBody&) = delete;
+  ~ParsedBody();
+
+  Value at(const char* name) const { return root().at(name); }
+  Value root() const { return {root_, {}}; }
+
+ private:
+  ParsedBody() = default;
+  ordered_json root_;
 };
 
 Token token_of(const ordered_json& value, const char* field);

@@ -48,6 +48,17 @@ struct ChatRequest {
   bool split_reasoning = true;  // from the content
 };
 
+// A route that takes a body with a prompt. ollama's options are an object inside the body.
+enum class Route : unsigned {
+  completion = 1,
+  chat = 2,
+  responses = 4,
+  llama_completion = 8,
+  ollama_chat = 16,
+  ollama_generate = 32,
+  ollama_options = 64
+};
+
 // Whose shape the answer has.
 enum class Dialect { openai, responses, llama_server, ollama };
 
@@ -85,12 +96,18 @@ struct TokenizeRequest {
   bool with_pieces = false;  // give the text of each token
 };
 
+// Facts of the server that a request is read by.
+struct ServedModel {
+  std::int64_t context = std::int64_t{1} << 40;  // tokens of one conversation
+  bool has_template = true;                      // a prompt of ollama's becomes a message
+};
+
 // All throw ApiError.
-CompletionRequest parse_completion(std::string_view body, const BodyLimits& limits);
-CompletionRequest parse_chat(std::string_view body, const BodyLimits& limits);
-// llama-server's own /completion.
-CompletionRequest parse_llama_completion(std::string_view body, const BodyLimits& limits);
+CompletionRequest parse_request(std::string_view body, Route route, const BodyLimits& limits,
+                                const ServedModel& model = {});
 TokenizeRequest parse_tokenize(std::string_view body, const BodyLimits& limits);
 std::vector<Token> parse_detokenize(std::string_view body, const BodyLimits& limits);
+// The model that ollama's /api/show asks about; empty: none given.
+std::string parse_ollama_show(std::string_view body, const BodyLimits& limits);
 
 }  // namespace mrrope::serve

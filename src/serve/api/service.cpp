@@ -10,8 +10,6 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
-#include "serve/dialects/ollama_request.h"
-#include "serve/dialects/responses_request.h"
 
 namespace mrrope::serve {
 
@@ -280,22 +278,9 @@ void check_model(const Service& service, const std::string& name) {
 }
 
 CompletionRequest parse_request(const Service& service, std::string_view body, Route route) {
-  const std::int64_t context = service.settings.context;
   return one_of_few([&] {
-    switch (route) {
-      case Route::chat:
-        return parse_chat(body, service.limits);
-      case Route::responses:
-        return parse_responses(body, service.limits);
-      case Route::llama_completion:
-        return parse_llama_completion(body, service.limits);
-      case Route::ollama_chat:
-        return parse_ollama_chat(body, service.limits, context);
-      case Route::ollama_generate:
-        return parse_ollama_generate(body, service.limits, context, service.chat_trouble.empty());
-      default:
-        return parse_completion(body, service.limits);
-    }
+    return parse_request(body, route, service.limits,
+                         {service.settings.context, service.chat_trouble.empty()});
   });
 }
 

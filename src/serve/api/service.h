@@ -33,8 +33,6 @@ struct Service {
 Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings);
 
-enum class Route { completion, chat, responses, llama_completion, ollama_chat, ollama_generate };
-
 // Any number of threads may parse bodies, but only a few at a time: a body of numbers takes eight
 // times its size while it is being read.
 CompletionRequest parse_request(const Service& service, std::string_view body, Route route);

@@ -17,8 +17,8 @@ constexpr std::chrono::milliseconds kPatience{100};
 
 // A plain name: nothing in a request becomes a path.
 std::string file_name(const Service& service, std::string_view body) {
-  Fields fields(body, service.limits);
-  std::string name = fields.text("filename").value_or("");
+  const ParsedBody parsed(body, service.limits);
+  std::string name = parsed.at("filename").text();
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';

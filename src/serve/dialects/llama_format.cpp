@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "serve/api/sampling_fields.h"
+#include "serve/api/readers.h"
 #include "serve/dialects/dialects.h"
 
 namespace mrrope::serve {
@@ -35,7 +35,7 @@ ordered_json biases_json(const TimelineModel& model, const CompletionRequest& re
 
 ordered_json settings_json(const TimelineModel& model, const CompletionRequest& request) {
   const Sampling& s = request.sampling;
-  return {{"n_predict", request.length && *request.length < kMostTokens ? *request.length : -1},
+  return {{"n_predict", request.length && *request.length < kMaxTokens ? *request.length : -1},
           {"seed", s.seed},
           {"temperature", s.temperature},
           {"top_k", s.top_k},

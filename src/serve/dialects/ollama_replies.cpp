@@ -2,7 +2,6 @@
 #include "serve/dialects/ollama_replies.h"
 
 #include "mrrope/version.h"
-#include "serve/dialects/ollama_request.h"
 
 namespace mrrope::serve {
 

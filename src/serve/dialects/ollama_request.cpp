@@ -1,150 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/dialects/ollama_request.h"
-
+// ollama's bodies, read as strictly as OpenAI's.
 #include "base/text.h"
-#include "serve/api/chat_fields.h"
-#include "serve/api/sampling_fields.h"
+#include "serve/api/readers.h"
 
 namespace mrrope::serve {
 
 namespace {
 
-// What ollama uses where a request and a model's file say nothing.
-Sampling ollama_sampling() {
-  Sampling s;
-  s.temperature = 0.8;
-  s.top_k = 40;
-  s.top_p = 0.9;
-  s.min_p = 0;
-  s.repeat_penalty = 1.1;
-  return s;
-}
-
-void read_options(Fields& fields, CompletionRequest& request, std::int64_t context) {
-  const ordered_json* given = fields.object("options");
-  Fields options(given != nullptr ? *given : ordered_json::object(), "options.");
-  read_sampling(options, request, ollama_sampling());
-  read_stop(options, request);
+void read_options(const Value& given, std::int64_t context, CompletionRequest& request) {
+  request.length = kMaxTokens;
+  if (!given) return;
+  read_fields(given.object(), Route::ollama_options, request);
   // -1 is without end, -2 up to the end of the context; here both are the latter.
-  if (const auto length = options.whole("num_predict", -2, kMostTokens)) {
-    if (*length == 0) options.bad("num_predict", "must be -1 or at least 1, not 0");
-    request.length = *length < 0 ? kMostTokens : *length;
+  if (const Value length = given.at("num_predict"); length && length.json() != -2) {
+    request.length = read_length(length);
   }
-  if (const auto wanted = options.whole("num_ctx", 1, kMostTokens); wanted && *wanted > context) {
-    options.bad("num_ctx", cat("is ", *wanted, ", but the context has ", context,
-                               " tokens: start the server with a larger --ctx"));
+  const Value wanted = given.at("num_ctx");
+  if (wanted && wanted.whole(1, kMaxTokens) > context) {
+    wanted.refuse(cat("is ", shown(wanted.json()), ", but the context has ", context,
+                      " tokens: start the server with a larger --ctx"));
   }
-  options.only("mirostat", 0, "use temperature, top_k, top_p, min_p and typical_p");
-  options.only("tfs_z", 1, "use temperature, top_k, top_p, min_p and typical_p");
-  options.only("penalize_newline", true, "penalties count every token");
-  for (const std::string& name : options.ignored()) request.ignored.push_back(name);
 }
 
 // "json", or a JSON schema.
-void read_format(Fields& fields, CompletionRequest& request) {
-  const ordered_json* format = fields.find("format");
-  if (format == nullptr || *format == "") return;
-  request.schema_field = "format";
-  if (*format == "json") {
-    request.schema = schema_text(ordered_json::object(), "format");
-  } else if (format->is_object()) {
-    request.schema = schema_text(*format, "format");
-  } else {
-    refuse("format", cat("must be json or a JSON schema, not ", shown(*format)));
-  }
-  if (!request.sampling.grammar.text.empty()) {
-    refuse("format", "is given beside a grammar: give one of them");
-  }
-  if (request.sampling.ignore_end) {
-    refuse("options.ignore_eos", "is true, but an answer with a format ends where that does");
-  }
+void read_format(const Value& format, CompletionRequest& request) {
+  if (!format || format.json() == "") return;
+  const bool any = format.json() == "json";
+  if (!any && !format.json().is_object()) format.refuse_type("json or a JSON schema");
+  read_schema(any ? format.at("schema") : format, "format", request);
 }
 
 // true, false, or how much.
-void read_think(Fields& fields, ChatRequest& chat) {
-  const ordered_json* think = fields.find("think");
-  if (think == nullptr) return;
-  if (think->is_boolean()) {
-    chat.thinking = think->get<bool>();
-    chat.variables = ordered_json{{"enable_thinking", chat.thinking}}.dump();
-  } else if (think->is_string()) {
-    chat.variables = ordered_json{{"reasoning_effort", *think}}.dump();
-  } else {
-    refuse("think", cat("must be true, false or an effort, not ", shown(*think)));
+void read_think(const Value& think, ChatRequest& chat) {
+  if (!think) return;
+  if (!think.json().is_boolean() && !think.json().is_string()) {
+    think.refuse_type("true, false or an effort");
   }
+  const bool flag = think.json().is_boolean();
+  if (flag) chat.thinking = think.flag();
+  chat.variables =
+      ordered_json{{flag ? "enable_thinking" : "reasoning_effort", think.json()}}.dump();
 }
 
-CompletionRequest read_common(Fields& fields, std::int64_t context) {
-  CompletionRequest request;
-  request.dialect = Dialect::ollama;
-  request.model = fields.text("model").value_or("");
-  request.stream = fields.flag("stream", true);
-  request.length = kMostTokens;
-  read_options(fields, request, context);
-  read_format(fields, request);
-  fields.only("images", nullptr, "only text is supported");
-  fields.only("logprobs", false, "use /v1/chat/completions for log-probabilities");
-  fields.only("top_logprobs", 0, "use /v1/chat/completions for log-probabilities");
-  return request;
-}
-
-void note_ignored(const Fields& fields, CompletionRequest& request) {
-  for (const std::string& name : fields.ignored()) request.ignored.push_back(name);
+void read_generate(const Value& body, const ServedModel& model, CompletionRequest& request) {
+  const std::string prompt = body.at("prompt").text();
+  const Value given = body.at("system"), raw = body.at("raw");
+  const std::string system = given ? given.text() : "";
+  const bool is_raw = raw && raw.flag();
+  if (is_raw && !system.empty()) given.refuse("is given beside 'raw': write it into the prompt");
+  if (is_raw || (!model.has_template && system.empty())) {
+    request.prompts = {{{prompt, {}}}};
+    return;
+  }
+  request.chat = request.single_turn = true;
+  ordered_json messages = ordered_json::array();
+  if (!system.empty()) messages.push_back({{"role", "system"}, {"content", system}});
+  messages.push_back({{"role", "user"}, {"content", prompt}});
+  request.conversation.messages = messages.dump();
+  read_think(body.at("think"), request.conversation);
 }
 
 }  // namespace
 
-CompletionRequest parse_ollama_chat(std::string_view body, const BodyLimits& limits,
-                                    std::int64_t context) {
-  Fields fields(body, limits);
-  CompletionRequest request = read_common(fields, context);
-  request.chat = true;
-  const ordered_json* messages = fields.find("messages");
-  request.only_loads = messages == nullptr || *messages == ordered_json::array();
-  if (request.only_loads) return request;
-  read_messages(fields, request.conversation);
-  read_tools(fields, request.conversation);
-  if (!request.conversation.tools.empty() && !request.schema.empty()) {
-    refuse("format", "is given beside tools: give one of them");
-  }
-  read_think(fields, request.conversation);
-  note_ignored(fields, request);
-  return request;
-}
-
-CompletionRequest parse_ollama_generate(std::string_view body, const BodyLimits& limits,
-                                        std::int64_t context, bool has_template) {
-  Fields fields(body, limits);
-  CompletionRequest request = read_common(fields, context);
-  const auto prompt = fields.text("prompt");
-  request.only_loads = !prompt || prompt->empty();
-  if (request.only_loads) return request;
-  const auto system = fields.text("system");
-  fields.only("suffix", "", "text can only be continued at its end");
-  fields.only("template", "", "chats use the model's template as it is");
-  fields.only("context", nullptr, "send the conversation as messages to /api/chat");
-  const bool raw = fields.flag("raw");
-  if (raw && system && !system->empty()) {
-    refuse("system", "is given beside 'raw': write it into the prompt");
-  }
-  if (raw || (!has_template && (!system || system->empty()))) {
-    request.prompts = {{{*prompt, {}}}};
-  } else {
-    request.chat = request.single_turn = true;
-    ordered_json messages = ordered_json::array();
-    if (system && !system->empty()) messages.push_back({{"role", "system"}, {"content", *system}});
-    messages.push_back({{"role", "user"}, {"content", *prompt}});
-    request.conversation.messages = messages.dump();
-    read_think(fields, request.conversation);
-  }
-  note_ignored(fields, request);
-  return request;
-}
-
-std::string parse_ollama_show(std::string_view body, const BodyLimits& limits) {
-  Fields fields(body, limits);
-  const auto model = fields.text("model");
-  return model ? *model : fields.text("name").value_or("");
+void read_ollama(const Value& body, Route route, const ServedModel& model,
+                 CompletionRequest& request) {
+  request.dialect = Dialect::ollama;
+  read_options(body.at("options"), model.context, request);
+  read_fields(body, route, request);
+  read_format(body.at("format"), request);
+  const Value content = body.at(request.chat ? "messages" : "prompt");
+  request.only_loads = content.json().empty() || content.json() == "";
+  if (request.only_loads) return;
+  if (!request.chat) return read_generate(body, model, request);
+  read_messages(content, request);
+  read_tools(body, true, request.conversation);
+  read_think(body.at("think"), request.conversation);
 }
 
 }  // namespace mrrope::serve

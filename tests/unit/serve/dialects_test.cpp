@@ -11,7 +11,6 @@
 #include "serve/api/event_stream.h"
 #include "serve/api/service.h"
 #include "serve/dialects/ollama_replies.h"
-#include "serve/dialects/ollama_request.h"
 #include "support/scripted.h"
 
 namespace mrrope::serve {
@@ -19,6 +18,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kWait{100};
 constexpr BodyLimits kLargest{100000};
+
+CompletionRequest parse_ollama_chat(std::string_view body) {
+  return parse_request(body, Route::ollama_chat, kLargest, {4096, true});
+}
+CompletionRequest parse_ollama_generate(std::string_view body, bool has_template = true) {
+  return parse_request(body, Route::ollama_generate, kLargest, {4096, has_template});
+}
 
 // Answers "Where?" with "Here.", and anything else with noise.
 class KnowingModel : public ScriptedModel {
@@ -401,8 +407,7 @@ TEST(Ollama, ReadsRequests) {
           {"role": "tool", "content": "5", "tool_name": "f"}],
           "format": "json", "think": false, "keep_alive": "5m",
           "options": {"num_predict": -1, "num_ctx": 4096, "top_k": 3, "seed": 2, "stop": ["a"],
-                      "repeat_penalty": 1.3, "num_thread": 4}})",
-      kLargest, 4096);
+                      "repeat_penalty": 1.3, "num_thread": 4}})");
   EXPECT_TRUE(r.chat && r.stream && !r.conversation.thinking);
   EXPECT_EQ(r.schema, R"({"type":"object"})");
   EXPECT_EQ(r.sampling.top_k, 3);
@@ -414,22 +419,21 @@ TEST(Ollama, ReadsRequests) {
   EXPECT_NE(r.conversation.messages.find(R"("name":"f"})"), std::string::npos);
 
   const CompletionRequest chat =
-      parse_ollama_generate(R"({"prompt": "x", "system": "Be brief."})", kLargest, 4096, true);
+      parse_ollama_generate(R"({"prompt": "x", "system": "Be brief."})");
   EXPECT_TRUE(chat.chat && chat.single_turn);
   EXPECT_EQ(chat.conversation.messages,
             R"([{"role":"system","content":"Be brief."},{"role":"user","content":"x"}])");
-  EXPECT_FALSE(parse_ollama_generate(R"({"prompt": "x"})", kLargest, 4096, false).chat);
-  EXPECT_FALSE(parse_ollama_generate(R"({"prompt": "x", "raw": true})", kLargest, 4096, true).chat);
+  EXPECT_FALSE(parse_ollama_generate(R"({"prompt": "x"})", false).chat);
+  EXPECT_FALSE(parse_ollama_generate(R"({"prompt": "x", "raw": true})").chat);
 }
 
 TEST(Ollama, RefusalsNameTheField) {
   const auto field = [](const std::string& more, bool chat) -> std::string {
     try {
       if (chat) {
-        parse_ollama_chat(R"({"messages": [{"role": "user", "content": "x"}], )" + more + "}",
-                          kLargest, 4096);
+        parse_ollama_chat(R"({"messages": [{"role": "user", "content": "x"}], )" + more + "}");
       } else {
-        parse_ollama_generate(R"({"prompt": "x", )" + more + "}", kLargest, 4096, true);
+        parse_ollama_generate(R"({"prompt": "x", )" + more + "}");
       }
     } catch (const ApiError& error) {
       EXPECT_EQ(error.status, 400);

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "serve/dialects/dialects.h"
-#include "serve/dialects/responses_request.h"
 #include "support/scripted.h"
 
 namespace mrrope::serve {
@@ -13,7 +12,9 @@ namespace {
 
 constexpr BodyLimits kLargest{100000};
 
-CompletionRequest read(const std::string& body) { return parse_responses(body, kLargest); }
+CompletionRequest read(const std::string& body) {
+  return parse_request(body, Route::responses, kLargest);
+}
 
 std::string messages(const std::string& input) {
   return read(R"({"input": )" + input + "}").conversation.messages;

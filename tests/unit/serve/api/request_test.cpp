@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "base/json.h"
+#include "serve/api/field_table.h"
 #include "support/allocations.h"
 
 namespace mrrope::serve {
@@ -26,6 +28,16 @@ Refusal refusal(const std::function<void()>& parse) {
     return {error.status, error.param, error.what()};
   }
   return {};
+}
+
+CompletionRequest parse_completion(std::string_view body, const BodyLimits& limits) {
+  return parse_request(body, Route::completion, limits);
+}
+CompletionRequest parse_llama_completion(std::string_view body, const BodyLimits& limits) {
+  return parse_request(body, Route::llama_completion, limits);
+}
+CompletionRequest parse_chat(std::string_view body, const BodyLimits& limits) {
+  return parse_request(body, Route::chat, limits);
 }
 
 Refusal completion(const std::string& body) {
@@ -458,6 +470,12 @@ TEST(Request, LimitsTheNumberOfValues) {
   const Refusal many = refusal([&] { parse_completion(body(1000), limits); });
   EXPECT_EQ(many.status, 400);
   EXPECT_NE(many.message.find("values"), std::string::npos) << many.message;
+}
+
+// The reference page is made by: mrrope --generate serve-fields
+TEST(FieldTable, IsWhatTheReferencePageLists) {
+  const Source page = Source::open(MRROPE_DOCS_DIR "/serve.md");
+  EXPECT_NE(read_text(page, {}).find(fields_markdown()), std::string::npos) << fields_markdown();
 }
 
 TEST(Request, ReadsTokens) {
