@@ -80,7 +80,7 @@ class ChatRenderer {
   ChatRenderer(const ChatRenderer&) = delete;
   ChatRenderer& operator=(const ChatRenderer&) = delete;
 
-  // All may be called from any thread; a few work at a time, and the rest wait in line. All throw
+  // All may be called from any thread; a few work at a time, and the rest wait in queue. All throw
   // Error: failed, out_of_memory (no process can be started), interrupted (see GiveUp); ChatBusy.
   using Limit = std::chrono::milliseconds;
   // Called a few times per second while the request waits. It may throw; true gives up.
@@ -100,9 +100,9 @@ class ChatRenderer {
 
  private:
   // Where requests wait for a worker, first come, first served.
-  struct Line {
+  struct WorkQueue {
     int free = 0;  // workers
-    std::size_t most_waiting = 0;
+    std::size_t max_waiting = 0;
     std::mutex mutex = {};
     std::condition_variable changed = {};
     std::set<std::uint64_t> waiting = {};
@@ -112,19 +112,19 @@ class ChatRenderer {
     void leave();
   };
 
-  std::string ask(Line& line, const std::vector<std::string>& request, Limit limit,
+  std::string run(WorkQueue& queue, const std::vector<std::string>& request, Limit limit,
                   const GiveUp& give_up);
-  std::pair<int, pid_t> hire(Limit limit);
-  bool died(pid_t keeper);
-  void start_keeper();
-  void end_keeper();
+  std::pair<int, pid_t> start_worker(Limit limit);
+  bool died(pid_t fork_server);
+  void start_fork_server();
+  void end_fork_server();
 
   // What clients send takes its time; answers that are being written must not wait for it.
-  Line others_{.free = 3, .most_waiting = 128};
-  Line answers_{.free = 2, .most_waiting = std::numeric_limits<std::size_t>::max()};
-  std::mutex keeper_mutex_;
+  WorkQueue requests_{.free = 3, .max_waiting = 128};
+  WorkQueue answers_{.free = 2, .max_waiting = std::numeric_limits<std::size_t>::max()};
+  std::mutex fork_mutex_;
   int socket_ = -1;
-  pid_t keeper_ = -1;
+  pid_t fork_server_ = -1;
 };
 
 // The renderer of this process. start_llama() makes it before it initialises any device.

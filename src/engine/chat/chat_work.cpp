@@ -21,7 +21,7 @@ namespace {
 using nlohmann::ordered_json;
 using Strings = std::vector<std::string>;
 
-constexpr std::size_t kLongestGrammar = std::size_t{4} << 20;  // bytes
+constexpr std::size_t kMaxGrammarBytes = std::size_t{4} << 20;  // bytes
 
 common_chat_templates_ptr template_of(const Strings& request) {
   return common_chat_templates_init(nullptr, request.at(1), request.at(2), request.at(3));
@@ -48,29 +48,24 @@ std::string render(const Strings& request) {
   return without_bos(request, common_chat_templates_apply(templates.get(), inputs).prompt);
 }
 
-common_chat_templates_inputs inputs_of(const ordered_json& from, bool usually_parallel) {
-  const auto text = [&](const char* name) { return from.at(name).get<std::string>(); };
+common_chat_templates_inputs inputs_of(const nlohmann::json& request, bool default_parallel) {
+  const auto from = request.get<ChatInputs>();
   common_chat_templates_inputs inputs;
-  inputs.messages = common_chat_msgs_parse_oaicompat(common_json::parse(text("messages")));
-  if (const std::string tools = text("tools"); !tools.empty()) {
-    inputs.tools = common_chat_tools_parse_oaicompat(common_json::parse(tools));
+  inputs.messages = common_chat_msgs_parse_oaicompat(common_json::parse(from.messages));
+  if (!from.tools.empty()) {
+    inputs.tools = common_chat_tools_parse_oaicompat(common_json::parse(from.tools));
   }
-  inputs.tool_choice = common_chat_tool_choice_parse_oaicompat(text("tool_choice"));
-  inputs.parallel_tool_calls = from.value("parallel", usually_parallel);
-  inputs.json_schema = text("schema");
-  inputs.add_generation_prompt = from.at("add_generation_prompt").get<bool>();
-  if (from.at("continue_final").get<bool>()) {
-    inputs.continue_final_message = COMMON_CHAT_CONTINUATION_AUTO;
-  }
-  inputs.enable_thinking = from.at("thinking").get<bool>();
-  if (from.at("split_reasoning").get<bool>()) {
-    inputs.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
-  }
-  if (const std::string given = text("variables"); !given.empty()) {
-    const ordered_json variables = ordered_json::parse(given);
-    for (const auto& [name, value] : variables.items()) {
-      inputs.chat_template_kwargs[name] = value.dump();
-    }
+  inputs.tool_choice = common_chat_tool_choice_parse_oaicompat(from.tool_choice);
+  inputs.parallel_tool_calls = request.value("parallel", default_parallel);
+  inputs.json_schema = from.schema;
+  inputs.add_generation_prompt = from.add_generation_prompt;
+  if (from.continue_final) inputs.continue_final_message = COMMON_CHAT_CONTINUATION_AUTO;
+  inputs.enable_thinking = from.thinking;
+  if (from.split_reasoning) inputs.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
+  if (from.variables.empty()) return inputs;
+  const ordered_json variables = ordered_json::parse(from.variables);
+  for (const auto& [name, value] : variables.items()) {
+    inputs.chat_template_kwargs[name] = value.dump();
   }
   return inputs;
 }
@@ -93,9 +88,9 @@ bool thinks(const common_chat_params& chat) {
 }
 
 // Whether the answer is plain text: then it need not be parsed piece by piece.
-bool says_its_text(const common_chat_params& chat, const ordered_json& syntax) {
+bool is_plain_text(const common_chat_params& chat, const ordered_json& syntax) {
   if (thinks(chat)) return false;
-  const std::string text = " One line.\n\n - and another \n";
+  const std::string text = " One queue.\n\n - and another \n";
   try {
     return common_chat_parse(text, false, syntax_of(syntax)).content == text;
   } catch (const std::exception&) {
@@ -116,8 +111,8 @@ void check_tools(const common_chat_templates_inputs& inputs, const common_chat_p
   }
 }
 
-// Where the definition of a rule is, up to the end of its line; npos, npos: nowhere. llama.cpp
-// writes one rule per line.
+// Where the definition of a rule is, up to the end of its queue; npos, npos: nowhere. llama.cpp
+// writes one rule per queue.
 std::pair<std::size_t, std::size_t> place_of(const std::string& gbnf, const std::string& rule) {
   const std::string head = rule + " ::= ";
   std::size_t at = gbnf.rfind(head, 0) == 0 ? 0 : gbnf.find("\n" + head);
@@ -176,11 +171,19 @@ bool narrow_to_calls(const common_chat_templates* templates, common_chat_templat
   return chat.grammar != before;
 }
 
+void check_size_and_gbnf(const char* what, const std::string& grammar) {
+  if (grammar.size() > kMaxGrammarBytes) {
+    throw std::runtime_error(
+        cat(what, " has ", grammar.size(), " bytes, at most ", kMaxGrammarBytes, " are allowed"));
+  }
+  check_gbnf(grammar);
+}
+
 std::string prepare(const Strings& request) {
   const common_chat_templates_ptr templates = template_of(request);
   auto caps = common_chat_templates_get_caps(templates.get());
-  const ordered_json from = ordered_json::parse(request.at(5));
-  const auto inputs = inputs_of(from, caps["supports_parallel_tool_calls"]);
+  const auto inputs =
+      inputs_of(nlohmann::json::parse(request.at(5)), caps["supports_parallel_tool_calls"]);
   common_chat_params chat = common_chat_templates_apply(templates.get(), inputs);
   const bool tools = !inputs.tools.empty() && inputs.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
   bool begins_with_call = false;
@@ -191,107 +194,57 @@ std::string prepare(const Strings& request) {
   // llama.cpp's parsers of some templates have no place for a schema.
   const bool bare = !inputs.json_schema.empty() && chat.grammar.empty();
   if (bare) chat.grammar = json_schema_to_grammar(common_json::parse(inputs.json_schema));
-  if (!chat.grammar.empty()) {
-    if (chat.grammar.size() > kLongestGrammar) {
-      throw std::runtime_error(cat("the grammar of tools or schema has ", chat.grammar.size(),
-                                   " bytes, at most ", kLongestGrammar, " are allowed"));
-    }
-    check_gbnf(chat.grammar);
-  }
+  if (!chat.grammar.empty()) check_size_and_gbnf("the grammar of tools or schema", chat.grammar);
   const ordered_json syntax = {
       {"format", static_cast<int>(chat.format)},
       {"generation_prompt", chat.generation_prompt},
       {"tools", tools},
       {"reasoning", inputs.reasoning_format != COMMON_REASONING_FORMAT_NONE},
       {"parser", chat.parser}};
-  const bool plain = bare || (!tools && inputs.json_schema.empty() && says_its_text(chat, syntax));
-  ordered_json words = ordered_json::array(), patterns = ordered_json::array();
+  const bool plain = bare || (!tools && inputs.json_schema.empty() && is_plain_text(chat, syntax));
+  ChatPrompt made;
+  made.prompt = without_bos(request, chat.prompt);
+  made.grammar = chat.grammar;
+  made.lazy = chat.grammar_lazy;
   for (const common_grammar_trigger& trigger : chat.grammar_triggers) {
     switch (trigger.type) {
       case COMMON_GRAMMAR_TRIGGER_TYPE_WORD:
-        words.push_back(trigger.value);
+        made.trigger_words.push_back(trigger.value);
         break;
       case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN:
-        patterns.push_back(trigger.value);
+        made.trigger_patterns.push_back(trigger.value);
         break;
       case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN_FULL:
-        patterns.push_back("^(?:" + trigger.value + ")$");
+        made.trigger_patterns.push_back("^(?:" + trigger.value + ")$");
         break;
       default:
         throw std::runtime_error("a trigger of the grammar is of an unknown kind");
     }
   }
-  return json_text(
-      ordered_json{{"prompt", without_bos(request, chat.prompt)},
-                   {"grammar", chat.grammar},
-                   {"lazy", chat.grammar_lazy},
-                   {"words", words},
-                   {"patterns", patterns},
-                   {"begun", begins_with_call || bare ? std::string() : chat.generation_prompt},
-                   {"shown", chat.preserved_tokens},
-                   {"stops", chat.additional_stops},
-                   {"syntax", plain ? std::string() : syntax.dump()}});
+  if (!begins_with_call && !bare) made.begun = chat.generation_prompt;
+  made.shown = chat.preserved_tokens;
+  made.stops = chat.additional_stops;
+  if (!plain) made.syntax = syntax.dump();
+  return json_text(nlohmann::json(made));
 }
 
 std::string parse(const Strings& request) {
   const auto syntax = syntax_of(ordered_json::parse(request.at(1)));
   const common_chat_msg said = common_chat_parse(request.at(3), request.at(2) == "partial", syntax);
-  ordered_json calls = ordered_json::array();
+  ParsedAnswer answer{said.render_content(), said.reasoning_content, {}};
   for (const common_chat_tool_call& call : said.tool_calls) {
-    calls.push_back({{"id", call.id}, {"name", call.name}, {"arguments", call.arguments}});
+    answer.calls.push_back({call.id, call.name, call.arguments});
   }
-  return json_text(ordered_json{
-      {"content", said.render_content()}, {"reasoning", said.reasoning_content}, {"calls", calls}});
+  return json_text(nlohmann::json(answer));
 }
 
 std::string schema(const Strings& request) {
   std::string grammar = json_schema_to_grammar(common_json::parse(request.at(1)));
-  if (grammar.size() > kLongestGrammar) {
-    throw std::runtime_error(cat("its grammar has ", grammar.size(), " bytes, at most ",
-                                 kLongestGrammar, " are allowed"));
-  }
-  check_gbnf(grammar);
+  check_size_and_gbnf("its grammar", grammar);
   return grammar;
 }
 
-template <typename Read>
-auto read_reply(const std::string& reply, const Read& read) {
-  try {
-    return read(ordered_json::parse(reply));
-  } catch (const ordered_json::exception& error) {
-    throw Error(ErrorKind::failed, cat("the worker's reply cannot be read: ", error.what()));
-  }
-}
-
 }  // namespace
-
-ChatPrompt read_chat_prompt(const std::string& reply) {
-  return read_reply(reply, [](const ordered_json& made) {
-    ChatPrompt prompt;
-    made.at("prompt").get_to(prompt.prompt);
-    made.at("grammar").get_to(prompt.grammar);
-    made.at("lazy").get_to(prompt.lazy);
-    made.at("words").get_to(prompt.trigger_words);
-    made.at("patterns").get_to(prompt.trigger_patterns);
-    made.at("begun").get_to(prompt.begun);
-    made.at("shown").get_to(prompt.shown);
-    made.at("stops").get_to(prompt.stops);
-    made.at("syntax").get_to(prompt.syntax);
-    return prompt;
-  });
-}
-
-ParsedAnswer read_answer(const std::string& reply) {
-  return read_reply(reply, [](const ordered_json& said) {
-    ParsedAnswer answer;
-    said.at("content").get_to(answer.content);
-    said.at("reasoning").get_to(answer.reasoning);
-    for (const ordered_json& call : said.at("calls")) {
-      answer.calls.push_back({call.at("id"), call.at("name"), call.at("arguments")});
-    }
-    return answer;
-  });
-}
 
 std::string do_chat_work(const Strings& request) {
   const std::string& kind = request.at(0);

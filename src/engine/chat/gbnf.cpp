@@ -14,8 +14,8 @@ namespace mrrope::engine {
 
 namespace {
 
-constexpr std::size_t kMostElements = 200'000;
-constexpr int kDeepest = 200;  // libllama's parser takes stack for each
+constexpr std::size_t kMaxElements = 200'000;
+constexpr int kMaxDepth = 200;  // libllama's parser takes stack for each
 
 // libllama prints why it cannot read a grammar.
 class PrintedReason {
@@ -76,8 +76,8 @@ int depth_of(const std::string& grammar) {
 }  // namespace
 
 void check_gbnf(const std::string& grammar) {
-  if (const int depth = depth_of(grammar); depth > kDeepest) {
-    throw std::runtime_error(cat("its parentheses are nested ", depth, " deep, at most ", kDeepest,
+  if (const int depth = depth_of(grammar); depth > kMaxDepth) {
+    throw std::runtime_error(cat("its parentheses are nested ", depth, " deep, at most ", kMaxDepth,
                                  " are allowed: give parts of it a rule of their own"));
   }
   const PrintedReason reason;
@@ -92,9 +92,9 @@ void check_gbnf(const std::string& grammar) {
   if (parser.symbol_ids.count("root") == 0) throw std::runtime_error("it has no rule named root");
   std::size_t elements = 0;
   for (const auto& rule : parser.rules) elements += rule.size();
-  if (elements > kMostElements) {
+  if (elements > kMaxElements) {
     throw std::runtime_error(
-        cat("it is too large: ", elements, " elements, at most ", kMostElements));
+        cat("it is too large: ", elements, " elements, at most ", kMaxElements));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/common_prefix.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 
@@ -13,12 +14,12 @@ namespace mrrope::engine {
 
 namespace {
 
-constexpr std::size_t kMostReadings = 10'000;
+constexpr std::size_t kMaxReadings = 10'000;
 // Visits of a stack. A million take some 30 ms, in which nobody else's answer is computed.
-constexpr std::size_t kMostWork = 4'000'000;
+constexpr std::size_t kMaxWork = 4'000'000;
 constexpr std::size_t kWorkPerToken = 200'000;
-constexpr std::size_t kNewEntry = 4;  // what keeping a stack, a set or a step costs in time
-constexpr std::size_t kMostHeld = 1U << 18;
+constexpr std::size_t kEntryCost = 4;  // what keeping a stack, a set or a step costs in time
+constexpr std::size_t kMaxEntries = 1U << 18;
 
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(ErrorKind::usage, "the grammar is too ambiguous: " + why,
@@ -29,7 +30,7 @@ std::uint64_t key_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a}
 
 }  // namespace
 
-GrammarReader::GrammarReader(const std::string& gbnf) : work_(kMostWork) {
+GrammarReader::GrammarReader(const std::string& gbnf) : work_(kMaxWork) {
   llama_grammar_parser parser;
   if (!parser.parse(gbnf.c_str()) || parser.symbol_ids.count("root") == 0) {
     throw Error(ErrorKind::usage, "the grammar cannot be read",
@@ -108,7 +109,7 @@ void GrammarReader::forget_stacks() {
   number_of({});
 }
 
-void GrammarReader::grant_work() { work_ = std::min(kMostWork, work_ + kWorkPerToken); }
+void GrammarReader::grant_work() { work_ = std::min(kMaxWork, work_ + kWorkPerToken); }
 
 void GrammarReader::spend(std::size_t work) {
   if (work > work_) refuse("following it takes too long");
@@ -121,7 +122,7 @@ GrammarReader::Stack GrammarReader::push(Stack below, std::uint32_t element) {
   const auto [it, fresh] =
       stacks_.try_emplace(key_of(below, element), static_cast<Stack>(nodes_.size()));
   if (fresh) {
-    spend(kNewEntry);
+    spend(kEntryCost);
     nodes_.push_back({below, element});
     seen_.push_back(0);
     ++held_;
@@ -140,8 +141,8 @@ void GrammarReader::expand(Stack stack, std::vector<Stack>& readings) {
     const auto [below, at] = nodes_[top];
     if (top == 0 || elements_[at].kind != Element::Kind::rule) {
       readings.push_back(top);
-      if (readings.size() > kMostReadings) {
-        refuse(cat("a text can be read in more than ", kMostReadings, " ways"));
+      if (readings.size() > kMaxReadings) {
+        refuse(cat("a text can be read in more than ", kMaxReadings, " ways"));
       }
       continue;
     }
@@ -158,7 +159,7 @@ GrammarReader::Set GrammarReader::number_of(std::vector<Stack> readings) {
   const auto [it, fresh] =
       numbers_.try_emplace(std::move(readings), static_cast<Set>(sets_.size()));
   if (!fresh) return it->second;
-  spend(kNewEntry);
+  spend(kEntryCost);
   held_ += 1 + it->first.size();
   auto& [list, next] = sets_.emplace_back(Stacks{&it->first, {}});
   for (const Stack stack : *list) {
@@ -179,7 +180,7 @@ GrammarReader::Set GrammarReader::step(Set set, std::uint32_t character) {
   if (const auto known = steps_.find(key); known != steps_.end()) return known->second;
   std::vector<Stack> readings;
   ++expansion_;
-  spend(sets_[set].list->size() + kNewEntry);
+  spend(sets_[set].list->size() + kEntryCost);
   for (const Stack stack : *sets_[set].list) {
     const auto [below, at] = nodes_[stack];
     const Element& element = elements_[at];
@@ -279,9 +280,7 @@ std::vector<bool> GrammarReader::allowed(const TokenTexts& tokens) {
   std::string_view before;
   for (const Token token : tokens.sorted) {
     const std::string_view text = tokens.text[static_cast<std::size_t>(token)];
-    const auto same = static_cast<std::size_t>(
-        std::mismatch(before.begin(), before.end(), text.begin(), text.end()).first -
-        before.begin());
+    const std::size_t same = common_prefix(before, text);
     if (same >= path.size()) continue;
     path.resize(same + 1);
     before = text;
@@ -315,7 +314,7 @@ void GrammarReader::accept(Token token, std::string_view text) {
 
 // Keeps only what the readings of this place need.
 void GrammarReader::compact() {
-  if (held_ < kMostHeld + 2 * held_after_compact_) return;
+  if (held_ < kMaxEntries + 2 * held_after_compact_) return;
   const std::vector<Stack> readings = *sets_[place_.set].list;
   const std::vector<Node> nodes = std::move(nodes_);
   forget_stacks();

@@ -119,16 +119,16 @@ TEST(ChatRenderer, AnswersAreReadWhileOthersWait) {
 
 // The program that a worker ran may have written anything in its name.
 TEST(ChatRenderer, BadRepliesAreErrors) {
-  const std::string prompt = R"({"prompt": "p", "grammar": "", "lazy": false, "words": [],
-      "patterns": [], "begun": "", "shown": [], "stops": [], "syntax": ""})";
+  const std::string prompt = R"({"prompt": "p", "grammar": "", "lazy": false, "trigger_words": [],
+      "trigger_patterns": [], "begun": "", "shown": [], "stops": [], "syntax": ""})";
   const std::string answer = R"({"content": "c", "reasoning": "", "calls": [{"id": "1",
       "name": "n", "arguments": "{}"}]})";
-  EXPECT_EQ(read_chat_prompt(prompt).prompt, "p");
-  EXPECT_EQ(read_answer(answer).calls.at(0).name, "n");
+  EXPECT_EQ(read_reply<ChatPrompt>(prompt).prompt, "p");
+  EXPECT_EQ(read_reply<ParsedAnswer>(answer).calls.at(0).name, "n");
   for (const std::string& bad : {std::string(), std::string("{"), std::string("[]"),
                                  std::string("null"), std::string("5"), std::string("{}")}) {
-    EXPECT_THROW(read_chat_prompt(bad), Error) << bad;
-    EXPECT_THROW(read_answer(bad), Error) << bad;
+    EXPECT_THROW(read_reply<ChatPrompt>(bad), Error) << bad;
+    EXPECT_THROW(read_reply<ParsedAnswer>(bad), Error) << bad;
   }
   // Without each of its keys, and with a value of another type.
   const auto spoiled = [](const std::string& good, const auto& read) {
@@ -142,8 +142,8 @@ TEST(ChatRenderer, BadRepliesAreErrors) {
       EXPECT_THROW(read(other.dump()), Error) << key;
     }
   };
-  spoiled(prompt, read_chat_prompt);
-  spoiled(answer, read_answer);
+  spoiled(prompt, read_reply<ChatPrompt>);
+  spoiled(answer, read_reply<ParsedAnswer>);
 }
 
 TEST(ChatRenderer, StopsTemplatesThatExhaustMemory) {
