@@ -124,7 +124,7 @@ void reply(std::span<const std::byte> bytes) {
     }
   };
   only_corrupt([&] {
-    for (const engine::ServedModel& model : engine::parse_models(body)) {
+    for (const engine::RemoteModelInfo& model : engine::parse_models(body)) {
       require(model.context >= 0 && model.trained >= 0, "a negative context");
     }
   });
@@ -134,7 +134,7 @@ void reply(std::span<const std::byte> bytes) {
     for (const Token token : engine::parse_tokens(body)) require(token >= 0, "a negative token");
   });
   only_corrupt([&] { engine::parse_text(body); });
-  for (const char c : engine::error_words(body)) {
+  for (const char c : engine::error_text(body)) {
     require(static_cast<unsigned char>(c) >= 0x20, "a control character from a server");
   }
   const double wait = engine::retry_after_seconds(body, 0);

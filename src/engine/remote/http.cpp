@@ -22,7 +22,7 @@ constexpr const char* kExample = "write it as http://127.0.0.1:8080/v1";
   throw Error(ErrorKind::usage, cat("the endpoint ", shown(text), " ", why), kExample);
 }
 
-const char* trouble_of(httplib::Error error) {
+const char* failure_name(httplib::Error error) {
   switch (error) {
     case httplib::Error::Connection:
     case httplib::Error::BindIPAddress:
@@ -94,59 +94,39 @@ Url parse_url(const std::string& text) {
   return url;
 }
 
-struct HttpClient::Inside {
-  httplib::Client client;
-  double seconds;
-
-  Inside(const Url& url, double s)
-      : client(cat(url.tls ? "https://" : "http://", url.host, ":", url.port)), seconds(s) {}
-
-  template <typename Send>
-  HttpReply run(std::size_t most, const Send& send) {
-    client.set_payload_max_length(most);
-    const auto start = std::chrono::steady_clock::now();
-    const httplib::Result result = send();
-    HttpReply reply;
-    if (!result) {
-      reply.trouble = trouble_of(result.error());
-      // The library calls a read that timed out a failed read.
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-      if (reply.trouble == "cut" && took.count() >= 0.99 * seconds) reply.trouble = "stalled";
-      return reply;
-    }
-    reply.status = result->status;
-    reply.body = result->body;
-    reply.retry_after = result->get_header_value("Retry-After");
-    return reply;
-  }
-};
-
-HttpClient::HttpClient(const Url& url, double seconds, const std::string& key)
-    : inside_(std::make_unique<Inside>(url, seconds)) {
+std::unique_ptr<httplib::Client> make_client(const Url& url, double seconds,
+                                             const std::string& key) {
+  auto client = std::make_unique<httplib::Client>(
+      cat(url.tls ? "https://" : "http://", url.host, ":", url.port));
   const auto wait =
       std::chrono::milliseconds(std::max<std::int64_t>(1, std::int64_t(seconds * 1000)));
-  httplib::Client& client = inside_->client;
-  client.set_connection_timeout(
+  client->set_connection_timeout(
       std::min<std::chrono::milliseconds>(wait, std::chrono::seconds(30)));
-  client.set_read_timeout(wait);
-  client.set_write_timeout(wait);
-  client.set_max_timeout(wait);  // a reply that trickles in forever
-  client.set_keep_alive(true);
-  client.set_tcp_nodelay(true);
-  client.set_follow_location(false);
-  if (!key.empty()) client.set_bearer_token_auth(key);
+  client->set_read_timeout(wait);
+  client->set_write_timeout(wait);
+  client->set_max_timeout(wait);  // a reply that trickles in forever
+  client->set_keep_alive(true);
+  client->set_tcp_nodelay(true);
+  client->set_follow_location(false);
+  if (!key.empty()) client->set_bearer_token_auth(key);
+  return client;
 }
 
-HttpClient::~HttpClient() = default;
-
-HttpReply HttpClient::get(const std::string& path, std::size_t most) {
-  return inside_->run(most, [&] { return inside_->client.Get(path); });
+HttpReply exchange(httplib::Client& client, const std::string& path, const std::string& body,
+                   std::size_t max_bytes, double seconds) {
+  client.set_payload_max_length(max_bytes);
+  const auto start = std::chrono::steady_clock::now();
+  const httplib::Result result =
+      body.empty() ? client.Get(path) : client.Post(path, body, "application/json");
+  if (result) {
+    return {result->status, {}, result->body, result->get_header_value("Retry-After")};
+  }
+  HttpReply reply;
+  reply.failure = failure_name(result.error());
+  // The library calls a read that timed out a failed read.
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (reply.failure == "cut" && took.count() >= 0.99 * seconds) reply.failure = "stalled";
+  return reply;
 }
-
-HttpReply HttpClient::post(const std::string& path, const std::string& body, std::size_t most) {
-  return inside_->run(most, [&] { return inside_->client.Post(path, body, "application/json"); });
-}
-
-void HttpClient::stop() { inside_->client.stop(); }
 
 }  // namespace mrrope::engine

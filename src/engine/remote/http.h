@@ -7,6 +7,10 @@
 #include <memory>
 #include <string>
 
+namespace httplib {
+class Client;
+}
+
 namespace mrrope::engine {
 
 struct Url {
@@ -23,29 +27,19 @@ Url parse_url(const std::string& text);
 
 struct HttpReply {
   int status = 0;       // 0: no whole reply came
-  std::string trouble;  // then: "refused", "stalled", "cut", "too large", "certificate"
+  std::string failure;  // then: "refused", "stalled", "cut", "too large", "certificate"
   std::string body;
   std::string retry_after;  // the header, as it is
 };
 
-// One connection, kept alive; for one thread at a time.
-class HttpClient {
- public:
-  // seconds: for the connection, for each pause of the server, and for a whole reply.
-  // key: sent as "Authorization: Bearer", where not empty.
-  HttpClient(const Url& url, double seconds, const std::string& key);
-  ~HttpClient();
+// A connection, kept alive; for one thread at a time. seconds: for the connection, for each pause
+// of the server, and for a whole reply. key: sent as "Authorization: Bearer", where not empty.
+std::unique_ptr<httplib::Client> make_client(const Url& url, double seconds,
+                                             const std::string& key);
 
-  // Paths start with a slash and count from the root. A body larger than `most` is cut off.
-  HttpReply get(const std::string& path, std::size_t most);
-  HttpReply post(const std::string& path, const std::string& body, std::size_t most);
-
-  // From another thread: ends the request in progress.
-  void stop();
-
- private:
-  struct Inside;
-  std::unique_ptr<Inside> inside_;
-};
+// The path starts with a slash and counts from the root. An empty body: GET. A reply larger than
+// `max_bytes` is cut off.
+HttpReply exchange(httplib::Client& client, const std::string& path, const std::string& body,
+                   std::size_t max_bytes, double seconds);
 
 }  // namespace mrrope::engine

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/remote/remote.h"
 
+#include <cpp-httplib/httplib.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -25,18 +27,38 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t kLargestAnswer = std::size_t{8} << 20;
-constexpr std::size_t kLargestTokens = std::size_t{256} << 20;
-constexpr double kLongestPause = 30;
-constexpr std::size_t kMostPieces = 1 << 20;  // cached texts of tokens
+constexpr std::size_t kMaxAnswerBytes = std::size_t{8} << 20;
+constexpr std::size_t kMaxTokensBytes = std::size_t{256} << 20;
+constexpr double kMaxPause = 30;
+constexpr std::size_t kMaxPieces = 1 << 20;  // cached texts of tokens
 
-using Troubles = std::map<std::string, int>;
+constexpr const char* kResume = "run the same command again to resume";
+
+using RetryCounts = std::map<std::string, int>;
 using Poll = std::function<bool(std::string_view)>;  // false: give up
 
 // What became of a request after all tries.
-struct Outcome {
+struct CallStatus {
   std::string failed;    // empty: the reply was read
   bool for_all = false;  // every other request would fail in the same way
+  RetryCounts retry_counts;
+
+  int count(std::initializer_list<int> statuses) const {
+    int sum = 0;
+    for (const int status : statuses)
+      sum += static_cast<int>(retry_counts.count(cat("status ", status)));
+    return sum;
+  }
+};
+template <typename T>
+struct ServerCall : CallStatus {
+  T value{};
+
+  // Throws Error unless the reply was read.
+  T& must(const std::string& hint) {
+    if (!failed.empty()) throw Error(ErrorKind::failed, failed, hint);
+    return value;
+  }
 };
 
 // Connections to one server, and the retries.
@@ -62,47 +84,16 @@ class Server {
     }
   }
 
-  // The path comes after what precedes /v1 in the address. An empty body: GET. read: takes what it
-  // wants from the reply, and throws Error (corrupt) if that is not there: then it is tried again.
-  Outcome call(const std::string& path, const std::string& body, std::size_t most,
-               const std::function<void(const std::string&)>& read, Troubles& troubles,
-               const Poll& poll = {}, int retries = -1) {
-    if (retries < 0) retries = options_.retries;
-    const Lease lease(*this);
-    Outcome outcome;
-    for (int attempt = 0;; ++attempt) {
-      if (!begin_request()) return {"stopped", true};
-      const HttpReply reply = body.empty() ? lease.client().get(root_ + path, most)
-                                           : lease.client().post(root_ + path, body, most);
-      --requests_;
-      std::string trouble = reply.trouble;
-      std::string words;
-      if (reply.status == 200) {
-        try {
-          read(reply.body);
-          return {};
-        } catch (const Error& e) {
-          trouble = "garbage";
-          words = e.what();
-        }
-      } else if (reply.status != 0) {
-        trouble = cat("status ", reply.status);
-        words = without_key(error_words(reply.body));
-      }
-      if (stopped_) return {"stopped", true};
-      ++troubles[trouble];
-      const bool may_pass = reply.status == 0 ? trouble != "certificate" : again(reply.status);
-      if (!may_pass || attempt >= retries) {
-        outcome.failed = cat(describe(trouble), words.empty() ? "" : ": ", words);
-        if (attempt > 0) outcome.failed += cat(", after ", attempt + 1, " tries");
-        outcome.for_all = trouble == "certificate" || reply.status == 401 || reply.status == 403 ||
-                          reply.status == 404;
-        return outcome;
-      }
-      if (!pause(attempt, retry_after_seconds(reply.retry_after, std::time(nullptr)), poll)) {
-        return {"stopped", true};
-      }
-    }
+  // The path comes after what precedes /v1 in the address. An empty body: GET. read: makes a value
+  // of the reply, and throws Error (corrupt) if that is not there: then it is tried again.
+  template <typename Read>
+  auto call(const std::string& path, const std::string& body, std::size_t most, const Read& read,
+            const Poll& poll = {}, std::optional<int> retries = {}) {
+    ServerCall<std::invoke_result_t<Read, const std::string&>> call;
+    try_call(
+        path, body, most, [&](const std::string& reply) { call.value = read(reply); }, poll,
+        retries.value_or(options_.retries), call);
+    return call;
   }
 
   // A request that has begun may not have reached its connection yet, where it can be stopped: that
@@ -122,32 +113,59 @@ class Server {
   std::string address() const { return cat(url_.host, ":", url_.port); }
 
  private:
-  // A connection from those that are idle, or a new one.
-  class Lease {
-   public:
-    explicit Lease(Server& server) : server_(server) {
-      const std::lock_guard lock(server.mutex_);
-      if (server.idle_.empty()) {
-        server.clients_.push_back(std::make_unique<HttpClient>(server.url_, server.options_.seconds,
-                                                               server.options_.key));
-        client_ = server.clients_.back().get();
-      } else {
-        client_ = server.idle_.back();
-        server.idle_.pop_back();
+  void try_call(const std::string& path, const std::string& body, std::size_t most,
+                const std::function<void(const std::string&)>& read, const Poll& poll, int retries,
+                CallStatus& call) {
+    const auto give_back = [this](httplib::Client* client) {
+      const std::lock_guard lock(mutex_);
+      idle_.push_back(client);
+    };
+    const std::unique_ptr<httplib::Client, decltype(give_back)> client(idle_client(), give_back);
+    for (int attempt = 0;; ++attempt) {
+      call.failed = "stopped";
+      call.for_all = true;
+      if (!begin_request()) return;
+      const HttpReply reply = exchange(*client, root_ + path, body, most, options_.seconds);
+      --requests_;
+      std::string failure = reply.failure;
+      std::string text;
+      if (reply.status == 200) {
+        try {
+          read(reply.body);
+          call.failed.clear();
+          return;
+        } catch (const Error& e) {
+          failure = "garbage";
+          text = e.what();
+        }
+      } else if (reply.status != 0) {
+        failure = cat("status ", reply.status);
+        text = without_key(error_text(reply.body));
       }
+      if (stopped_) return;
+      ++call.retry_counts[failure];
+      const bool may_pass = reply.status == 0 ? failure != "certificate" : again(reply.status);
+      if (!may_pass || attempt >= retries) {
+        call.failed = cat(describe(failure), text.empty() ? "" : ": ", text);
+        if (attempt > 0) call.failed += cat(", after ", attempt + 1, " tries");
+        call.for_all = failure == "certificate" || reply.status == 401 || reply.status == 403 ||
+                       reply.status == 404;
+        return;
+      }
+      if (!pause(attempt, retry_after_seconds(reply.retry_after, std::time(nullptr)), poll)) return;
     }
-    ~Lease() {
-      const std::lock_guard lock(server_.mutex_);
-      server_.idle_.push_back(client_);
-    }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    HttpClient& client() const { return *client_; }
+  }
 
-   private:
-    Server& server_;
-    HttpClient* client_ = nullptr;
-  };
+  httplib::Client* idle_client() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) {
+      clients_.push_back(make_client(url_, options_.seconds, options_.key));
+      return clients_.back().get();
+    }
+    httplib::Client* const client = idle_.back();
+    idle_.pop_back();
+    return client;
+  }
 
   // False after stop(). Either this sees that it was called, or it sees this request.
   bool begin_request() {
@@ -161,24 +179,24 @@ class Server {
     return status == 200 || status == 408 || status == 425 || status == 429 || status >= 500;
   }
 
-  std::string describe(const std::string& trouble) const {
-    if (trouble == "refused") return cat("cannot connect to ", address());
-    if (trouble == "stalled")
+  std::string describe(const std::string& failure) const {
+    if (failure == "refused") return cat("cannot connect to ", address());
+    if (failure == "stalled")
       return cat("no reply from ", address(), " in ", options_.seconds, " s");
-    if (trouble == "cut") return cat(address(), " closed the connection");
-    if (trouble == "too large") return cat("the reply of ", address(), " is too large");
-    if (trouble == "certificate") return cat("the certificate of ", address(), " is not valid");
-    if (trouble == "garbage") return cat(address(), " sent an unreadable reply");
-    return cat(address(), " answers with ", trouble);
+    if (failure == "cut") return cat(address(), " closed the connection");
+    if (failure == "too large") return cat("the reply of ", address(), " is too large");
+    if (failure == "certificate") return cat("the certificate of ", address(), " is not valid");
+    if (failure == "garbage") return cat(address(), " sent an unreadable reply");
+    return cat(address(), " answers with ", failure);
   }
 
   // A server may repeat the key in its error message.
-  std::string without_key(std::string words) const {
-    if (options_.key.empty()) return words;
-    for (std::size_t at = 0; (at = words.find(options_.key, at)) != std::string::npos;) {
-      words.replace(at, options_.key.size(), "...");
+  std::string without_key(std::string text) const {
+    if (options_.key.empty()) return text;
+    for (std::size_t at = 0; (at = text.find(options_.key, at)) != std::string::npos;) {
+      text.replace(at, options_.key.size(), "...");
     }
-    return words;
+    return text;
   }
 
   bool pause(int attempt, double asked, const Poll& poll) {
@@ -187,8 +205,7 @@ class Server {
       const std::lock_guard lock(mutex_);
       jitter = 0.75 + 0.5 * double(random_()) / 4294967296.0;
     }
-    const double own =
-        std::min(kLongestPause, options_.first_wait * std::pow(2.0, attempt)) * jitter;
+    const double own = std::min(kMaxPause, options_.first_wait * std::pow(2.0, attempt)) * jitter;
     const auto until =
         std::chrono::steady_clock::now() + std::chrono::duration<double>(std::max(own, asked));
     while (std::chrono::steady_clock::now() < until) {
@@ -203,15 +220,11 @@ class Server {
   std::string root_;  // the path before /v1
   std::mutex mutex_;
   std::mt19937 random_;
-  std::vector<std::unique_ptr<HttpClient>> clients_;
-  std::vector<HttpClient*> idle_;
+  std::vector<std::unique_ptr<httplib::Client>> clients_;
+  std::vector<httplib::Client*> idle_;
   std::atomic<bool> stopped_{false};
   std::atomic<int> requests_{0};  // sent and not yet answered
 };
-
-[[noreturn]] void give_up(const Outcome& outcome, const std::string& hint) {
-  throw Error(ErrorKind::failed, outcome.failed, hint);
-}
 
 // /tokenize and /detokenize as llama-server, vLLM and SGLang have them: the keys of all three are
 // sent.
@@ -221,18 +234,10 @@ class ServerTokenizer final : public NamedTokenizer {
 
   // Whether the server has one; finds out whether it adds a BOS.
   bool open() {
-    Troubles troubles;
-    std::vector<Token> bare;
-    const Outcome first = server_.call(
-        "/tokenize", request("a b", false, false), kLargestTokens,
-        [&](const std::string& reply) { bare = parse_tokens(reply); }, troubles);
-    if (!first.failed.empty()) {
-      if (troubles.count("status 404") > 0 || troubles.count("status 405") > 0 ||
-          troubles.count("status 501") > 0) {
-        return false;
-      }
-      give_up(first, "see the log of the server");
-    }
+    auto first =
+        server_.call("/tokenize", request("a b", false, false), kMaxTokensBytes, parse_tokens);
+    if (first.count({404, 405, 501}) > 0 && !first.failed.empty()) return false;
+    const std::vector<Token>& bare = first.must("see the log of the server");
     const std::vector<Token> with = tokens(request("a b", true, false));
     if (with.size() == bare.size() + 1 && std::equal(bare.begin(), bare.end(), with.begin() + 1)) {
       bos_ = with.front();
@@ -261,10 +266,10 @@ class ServerTokenizer final : public NamedTokenizer {
       if (known != pieces_.end()) return known->second;
     }
     const json body = {{"model", model_}, {"tokens", std::vector<Token>(list.begin(), list.end())}};
-    std::string text;
-    ask("/detokenize", body.dump(), [&](const std::string& reply) { text = parse_text(reply); });
+    const std::string text =
+        server_.call("/detokenize", body.dump(), kMaxTokensBytes, parse_text).must(kResume);
     const std::lock_guard lock(mutex_);
-    if (list.size() == 1 && pieces_.size() < kMostPieces) pieces_[list.front()] = text;
+    if (list.size() == 1 && pieces_.size() < kMaxPieces) pieces_[list.front()] = text;
     return text;
   }
   std::optional<Token> bos() const override { return bos_; }
@@ -273,17 +278,11 @@ class ServerTokenizer final : public NamedTokenizer {
     for (const ChatMessage& m : messages) {
       body["messages"].push_back({{"role", m.role}, {"content", m.content}});
     }
-    Troubles troubles;
-    std::string prompt;
-    const Outcome outcome = server_.call(
-        "/apply-template", body.dump(), kLargestAnswer,
-        [&](const std::string& reply) { prompt = parse_text(reply); }, troubles);
-    if (!outcome.failed.empty()) {
-      throw Error(ErrorKind::unsupported,
-                  cat("the server does not apply its chat template (", outcome.failed, ")"),
-                  "give --api chat to let it use the template itself, or --vocab FILE.gguf");
-    }
-    return prompt;
+    const auto call = server_.call("/apply-template", body.dump(), kMaxAnswerBytes, parse_text);
+    if (call.failed.empty()) return call.value;
+    throw Error(ErrorKind::unsupported,
+                cat("the server does not apply its chat template (", call.failed, ")"),
+                "give --api chat to let it use the template itself, or --vocab FILE.gguf");
   }
 
  private:
@@ -296,17 +295,8 @@ class ServerTokenizer final : public NamedTokenizer {
                           {"parse_special", special}});
   }
 
-  void ask(const char* path, const std::string& body,
-           const std::function<void(const std::string&)>& read) const {
-    Troubles troubles;
-    const Outcome outcome = server_.call(path, body, kLargestTokens, read, troubles);
-    if (!outcome.failed.empty()) give_up(outcome, "run the same command again to resume");
-  }
-
   std::vector<Token> tokens(const std::string& body) const {
-    std::vector<Token> list;
-    ask("/tokenize", body, [&](const std::string& reply) { list = parse_tokens(reply); });
-    return list;
+    return server_.call("/tokenize", body, kMaxTokensBytes, parse_tokens).must(kResume);
   }
 
   Server& server_;
@@ -376,20 +366,17 @@ class RemoteModel final : public PromptModel {
     } else {
       body["prompt"] = prompt.tokens;
     }
-    WholeAnswer answer;
-    ServedAnswer said;
-    const std::string bytes = json_text(body);
-    const Outcome outcome = server_.call(
-        options_.chat ? "/v1/chat/completions" : "/v1/completions", bytes, kLargestAnswer,
-        [&](const std::string& reply) { said = parse_answer(reply, options_.chat); },
-        answer.troubles, options.on_text);
-    if (!outcome.failed.empty()) {
-      if (outcome.for_all && outcome.failed != "stopped") {
-        give_up(outcome, "correct the address or MRROPE_API_KEY; finished work is kept");
-      }
-      answer.failed = outcome.failed;
-      return answer;
+    auto call = server_.call(
+        options_.chat ? "/v1/chat/completions" : "/v1/completions", json_text(body),
+        kMaxAnswerBytes,
+        [&](const std::string& reply) { return parse_answer(reply, options_.chat); },
+        options.on_text);
+    if (call.for_all && call.failed != "stopped") {
+      call.must("correct the address or MRROPE_API_KEY; finished work is kept");
     }
+    WholeAnswer answer{{}, call.failed, call.retry_counts};
+    if (!call.failed.empty()) return answer;
+    const RemoteAnswer& said = call.value;
     answer.said.text = said.text;
     answer.said.finish = said.finish;
     answer.said.smallest_gap = std::nan("");  // not reported
@@ -405,23 +392,16 @@ class RemoteModel final : public PromptModel {
 
  private:
   void choose_model() {
-    Troubles troubles;
-    std::vector<ServedModel> models;
-    const Outcome outcome = server_.call(
-        "/v1/models", {}, kLargestAnswer,
-        [&](const std::string& reply) { models = parse_models(reply); }, troubles, {}, 2);
-    if (!outcome.failed.empty()) {
-      const char* hint = "check that the server is running and that this is its address";
-      if (troubles.count("status 401") + troubles.count("status 403") > 0) {
-        hint = "set the key in the environment: MRROPE_API_KEY=...";
-      } else if (troubles.count("certificate") > 0) {
-        hint = "if you trust who signed it: SSL_CERT_FILE=authority.pem mrrope eval ...";
-      }
-      give_up(outcome, hint);
+    auto call = server_.call("/v1/models", {}, kMaxAnswerBytes, parse_models, {}, 2);
+    const char* hint = "check that the server is running and that this is its address";
+    if (call.count({401, 403}) > 0) hint = "set the key in the environment: MRROPE_API_KEY=...";
+    if (call.retry_counts.count("certificate") > 0) {
+      hint = "if you trust who signed it: SSL_CERT_FILE=authority.pem mrrope eval ...";
     }
-    const ServedModel* chosen = models.size() == 1 ? &models.front() : nullptr;
+    const std::vector<RemoteModelInfo>& models = call.must(hint);
+    const RemoteModelInfo* chosen = models.size() == 1 ? &models.front() : nullptr;
     std::string names;
-    for (const ServedModel& m : models) {
+    for (const RemoteModelInfo& m : models) {
       if (!options_.model.empty()) chosen = m.name == options_.model ? &m : chosen;
       names += cat(names.empty() ? "" : ", ", printable(m.name));
     }
@@ -441,10 +421,8 @@ class RemoteModel final : public PromptModel {
 
   void find_context() {
     if (owner_ == "llamacpp") {
-      Troubles troubles;
-      server_.call(
-          "/props", {}, kLargestAnswer,
-          [&](const std::string& reply) { context_ = parse_props_context(reply); }, troubles);
+      const auto call = server_.call("/props", {}, kMaxAnswerBytes, parse_props_context);
+      if (call.failed.empty()) context_ = call.value;
     }
     if (context_ == 0) context_ = options_.context;
   }
@@ -456,13 +434,11 @@ class RemoteModel final : public PromptModel {
                        {"max_tokens", 1},
                        {"temperature", 0},
                        {"messages", json::array({{{"role", "user"}, {"content", word}}})}};
-    Troubles troubles;
-    ServedAnswer said;
-    const Outcome outcome = server_.call(
-        "/v1/chat/completions", body.dump(), kLargestAnswer,
-        [&](const std::string& reply) { said = parse_answer(reply, true); }, troubles);
-    if (!outcome.failed.empty())
-      give_up(outcome, "give --api completions, or see the log of the server");
+    const RemoteAnswer said =
+        server_
+            .call("/v1/chat/completions", body.dump(), kMaxAnswerBytes,
+                  [](const std::string& reply) { return parse_answer(reply, true); })
+            .must("give --api completions, or see the log of the server");
     if (!said.prompt_tokens || *said.prompt_tokens < 1) return;
     overhead_ = *said.prompt_tokens - std::int64_t(tokenizer_->tokenize(word, false, false).size());
     if (*overhead_ < 0) overhead_.reset();

@@ -3,8 +3,8 @@
 // answer whole prompts, under the scaling that its server gave it.
 //
 // Completions send token ids, so that the server reads exactly the tokens that were counted here,
-// with the one BOS, and no template or second BOS of its own. Chats send the text of one user turn;
-// the server's template comes on top. Answers are greedy (temperature 0).
+// with the one BOS, and no template or second BOS of its own. Chats send the text of one user
+// message; the server's template comes on top. Answers are greedy (temperature 0).
 //
 // Failures are retried, with growing pauses: no connection, time-outs, partial or unreadable
 // replies, status 408, 425, 429 and 5xx (Retry-After is respected). Other refusals of one prompt

@@ -18,11 +18,11 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t kMostModels = 1000;
-constexpr std::size_t kLongestName = 500;
-constexpr double kLongestWait = 300;
+constexpr std::size_t kMaxModels = 1000;
+constexpr std::size_t kMaxNameBytes = 500;
+constexpr double kMaxWait = 300;
 // Tokens of one request: a larger number cannot be right.
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxTokens = std::int64_t{1} << 40;
 
 [[noreturn]] void broken(const std::string& what) {
   throw Error(ErrorKind::corrupt, cat("the server's reply ", what));
@@ -41,35 +41,31 @@ const json& list(const json& value, const char* key) {
   return *it;
 }
 
-std::int64_t count_or_zero(const json& value, const char* key) {
-  const auto it = value.find(key);
-  if (it == value.end() || !it->is_number_integer()) return 0;
-  // Unsigned numbers above the range read as such.
-  if (it->is_number_unsigned() && it->get<std::uint64_t>() > std::uint64_t(kMostTokens)) return 0;
-  return std::max<std::int64_t>(0, it->get<std::int64_t>());
-}
-
 std::optional<std::int64_t> count_in(const json& value, const char* key) {
   const auto it = value.find(key);
   if (it == value.end() || it->is_null()) return std::nullopt;
   if (!it->is_number_integer()) return -1;  // given, but not a count
-  if (it->is_number_unsigned() && it->get<std::uint64_t>() > std::uint64_t(kMostTokens)) return -1;
+  if (it->is_number_unsigned() && it->get<std::uint64_t>() > std::uint64_t(kMaxTokens)) return -1;
   return std::max<std::int64_t>(-1, it->get<std::int64_t>());
+}
+
+std::int64_t count_or_zero(const json& value, const char* key) {
+  return std::max<std::int64_t>(0, count_in(value, key).value_or(0));
 }
 
 }  // namespace
 
-std::vector<ServedModel> parse_models(const std::string& body) {
+std::vector<RemoteModelInfo> parse_models(const std::string& body) {
   const json reply = object(body);
-  std::vector<ServedModel> models;
+  std::vector<RemoteModelInfo> models;
   for (const json& entry : list(reply, "data")) {
-    if (models.size() == kMostModels) break;
+    if (models.size() == kMaxModels) break;
     if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string()) {
       broken("lists a model without a name");
     }
-    ServedModel model;
+    RemoteModelInfo model;
     model.name = entry["id"].get<std::string>();
-    if (model.name.empty() || model.name.size() > kLongestName)
+    if (model.name.empty() || model.name.size() > kMaxNameBytes)
       broken("lists a model with no usable name");
     if (entry.contains("owned_by") && entry["owned_by"].is_string()) {
       model.owner = printable(entry["owned_by"].get<std::string>().substr(0, 60));
@@ -91,21 +87,17 @@ std::int64_t parse_props_context(const std::string& body) {
   return count_or_zero(*settings, "n_ctx");
 }
 
-ServedAnswer parse_answer(const std::string& body, bool chat) {
+RemoteAnswer parse_answer(const std::string& body, bool chat) {
   const json reply = object(body);
   const json& choices = list(reply, "choices");
   if (choices.empty() || !choices[0].is_object()) broken("has no choice");
   const json& choice = choices[0];
-  ServedAnswer answer;
-  const json* text = nullptr;
-  if (!chat) {
-    const auto it = choice.find("text");
-    if (it != choice.end()) text = &*it;
-  } else if (choice.contains("message") && choice["message"].is_object()) {
-    const auto it = choice["message"].find("content");
-    if (it != choice["message"].end()) text = &*it;
+  RemoteAnswer answer;
+  const json holder = chat ? choice.value("message", json()) : choice;
+  const auto text = holder.find(chat ? "content" : "text");  // the end where it is no object
+  if (text == holder.end() || !(text->is_string() || (chat && text->is_null()))) {
+    broken("has no text");
   }
-  if (text == nullptr || !(text->is_string() || (chat && text->is_null()))) broken("has no text");
   if (text->is_string()) answer.text = text->get<std::string>();
   const auto finish = choice.find("finish_reason");
   if (finish == choice.end() || !finish->is_string()) broken("does not say why it ended");
@@ -141,7 +133,7 @@ std::string parse_text(const std::string& body) {
   broken("has no text");
 }
 
-std::string error_words(const std::string& body) {
+std::string error_text(const std::string& body) {
   std::string words;
   const json reply = json::parse(
       body.begin(), body.begin() + std::ptrdiff_t(std::min<std::size_t>(body.size(), 1 << 16)),
@@ -166,7 +158,7 @@ double retry_after_seconds(const std::string& header, std::int64_t now) {
   if (!seconds && strptime(header.c_str(), "%a, %d %b %Y %H:%M:%S", &parts) != nullptr) {
     seconds = double(timegm(&parts) - now);
   }
-  return std::clamp(seconds.value_or(0), 0.0, kLongestWait);
+  return std::clamp(seconds.value_or(0), 0.0, kMaxWait);
 }
 
 }  // namespace mrrope::engine

@@ -39,21 +39,21 @@ TEST(Replies, ReadsModelsOfThreeServers) {
 }
 
 TEST(Replies, ReadsCompletionsAndChats) {
-  const ServedAnswer plain = parse_answer(
+  const RemoteAnswer plain = parse_answer(
       R"({"choices":[{"text":" 42","index":0,"logprobs":null,"finish_reason":"length"}],
           "usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}})",
       false);
   EXPECT_EQ(plain.text, " 42");
   EXPECT_EQ(plain.finish, "length");
   EXPECT_EQ(plain.prompt_tokens, 10);
-  const ServedAnswer chat = parse_answer(
+  const RemoteAnswer chat = parse_answer(
       R"({"choices":[{"message":{"role":"assistant","content":null},"finish_reason":"stop"}]})",
       true);
   EXPECT_EQ(chat.text, "");
   EXPECT_FALSE(chat.prompt_tokens.has_value());
   // What is not a count is a wrong value, not a crash.
   for (const char* count : {"-5", "1e3", "\"7\"", "18446744073709551615", "[]"}) {
-    const ServedAnswer odd = parse_answer(
+    const RemoteAnswer odd = parse_answer(
         std::string(
             R"({"choices":[{"text":"","finish_reason":"stop"}],"usage":{"prompt_tokens":)") +
             count + "}}",
@@ -77,7 +77,7 @@ TEST(Replies, HostileRepliesAreRefused) {
     expect_error(ErrorKind::corrupt, "the server's reply", [&] { parse_answer(body, true); });
     expect_error(ErrorKind::corrupt, "the server's reply", [&] { parse_models(body); });
     expect_error(ErrorKind::corrupt, "the server's reply", [&] { parse_tokens(body); });
-    error_words(body);
+    error_text(body);
   }
   for (const char* body : {R"({"data":[{}]})", R"({"data":[{"id":7}]})", R"({"data":[{"id":""}]})",
                            R"({"data":[]})", R"({"data":"x"})"}) {
@@ -94,11 +94,11 @@ TEST(Replies, HostileRepliesAreRefused) {
 }
 
 TEST(Replies, ErrorMessagesAreShortAndPrintable) {
-  EXPECT_EQ(error_words(R"({"error":{"message":"too\nlong","code":400}})"), "too?long");
-  EXPECT_EQ(error_words(R"({"object":"error","message":"no"})"), "no");
-  EXPECT_EQ(error_words(R"({"error":"busy"})"), "busy");
-  EXPECT_EQ(error_words("\x1b[31mred"), "?[31mred");
-  EXPECT_LE(error_words(std::string(100000, 'x')).size(), 200u);
+  EXPECT_EQ(error_text(R"({"error":{"message":"too\nlong","code":400}})"), "too?long");
+  EXPECT_EQ(error_text(R"({"object":"error","message":"no"})"), "no");
+  EXPECT_EQ(error_text(R"({"error":"busy"})"), "busy");
+  EXPECT_EQ(error_text("\x1b[31mred"), "?[31mred");
+  EXPECT_LE(error_text(std::string(100000, 'x')).size(), 200u);
 }
 
 TEST(Replies, RetryAfterIsANumberOrADate) {
