@@ -7,13 +7,15 @@ const chats = (() => {
   const text = (value, longest = Infinity) => typeof value === "string" ? value.slice(0, longest) : "";
   const count = value => Number.isFinite(value) && value >= 0 ? value : 0;
 
-  function read(key) {
+  // A browser may forbid storage: then the page works and forgets.
+  const attempt = (act, otherwise = null) => {
     try {
-      return JSON.parse(localStorage.getItem(key));
+      return act();
     } catch {
-      return null;
+      return otherwise;
     }
-  }
+  };
+  const read = key => attempt(() => JSON.parse(localStorage.getItem(key)));
 
   // {id, time, title, system, said}; said: [{role, content, reasoning, end, length, files: [{name, text, tokens}]}]
   function checked(found) {
@@ -30,14 +32,10 @@ const chats = (() => {
 
   // Titles and times, the newest first.
   function list() {
-    const found = [];
-    for (let i = 0; i < storage.length; ++i) {
-      const key = storage.key(i);
-      if (!key.startsWith(PREFIX)) continue;
-      const chat = read(key);
-      if (chat && chat.mode === mode) found.push({ id: key.slice(PREFIX.length), time: count(chat.time), title: text(chat.title, 80) });
-    }
-    return found.sort((a, b) => b.time - a.time);
+    return attempt(() => Object.keys(localStorage), []).filter(key => key.startsWith(PREFIX))
+      .map(key => ({ key, chat: read(key) })).filter(({ chat }) => chat && chat.mode === mode)
+      .map(({ key, chat }) => ({ id: key.slice(PREFIX.length), time: count(chat.time), title: text(chat.title, 80) }))
+      .sort((a, b) => b.time - a.time);
   }
 
   function open(id) {
@@ -45,7 +43,7 @@ const chats = (() => {
     return chat && { ...chat, id };
   }
 
-  function remove(id) { storage.removeItem(PREFIX + id); }
+  function remove(id) { attempt(() => localStorage.removeItem(PREFIX + id)); }
 
   // False if it cannot be kept. The oldest conversations make room for this one.
   function save(chat) {
@@ -53,43 +51,18 @@ const chats = (() => {
     if (record.length > LONGEST) return false;  // before others are removed for nothing
     const others = list().filter(c => c.id !== chat.id);
     while (others.length >= MOST) remove(others.pop().id);
-    for (;;) {
-      try {
-        storage.setItem(PREFIX + chat.id, record);
-        return storage.kept;
-      } catch {
-        if (!others.length) return false;
-        remove(others.pop().id);
-      }
+    while (!attempt(() => (localStorage.setItem(PREFIX + chat.id, record), true))) {
+      if (!others.length) return false;
+      remove(others.pop().id);
     }
+    return true;
   }
-
-  // A browser may forbid storage: then the page works and forgets.
-  const storage = (() => {
-    try {
-      localStorage.getItem(PREFIX);
-      return {
-        kept: true, get length() { return localStorage.length; }, key: i => localStorage.key(i),
-        setItem: (k, v) => localStorage.setItem(k, v), removeItem: k => localStorage.removeItem(k)
-      };
-    } catch {
-      return { kept: false, length: 0, key: () => "", setItem() {}, removeItem() {} };
-    }
-  })();
 
   // Small things that last: settings for all tabs, the conversation of this one.
-  function keep(name, value, forTab = false) {
-    try {
-      (forTab ? sessionStorage : localStorage).setItem("mrrope." + name, JSON.stringify(value));
-    } catch { /* forgotten */ }
-  }
-  function kept(name, forTab = false) {
-    try {
-      return JSON.parse((forTab ? sessionStorage : localStorage).getItem("mrrope." + name));
-    } catch {
-      return null;
-    }
-  }
+  const keep = (name, value, forTab = false) =>
+    attempt(() => (forTab ? sessionStorage : localStorage).setItem("mrrope." + name, JSON.stringify(value)));
+  const kept = (name, forTab = false) =>
+    attempt(() => JSON.parse((forTab ? sessionStorage : localStorage).getItem("mrrope." + name)));
 
   return { list, open, save, remove, fresh, keep, kept };
 })();

@@ -64,19 +64,15 @@ const markdown = (() => {
     const out = [], open = [];  // open: {mark, at} with the place in out
     const ends = text.includes("`") ? codeEnds(text) : null;
     let at = 0, joins = false;  // joins: the last of out is text that more can be added to
-    const put = more => {
-      if (joins) out[out.length - 1] += more;
+    const put = (more, isText = true) => {
+      if (joins && isText) out[out.length - 1] += more;
       else out.push(more);
-      joins = true;
-    };
-    const putNode = node => {
-      out.push(node);
-      joins = false;
+      joins = isText;
     };
     const putMark = mark => {
       if (open.length === OPENED) open.shift();
       open.push({ mark, at: out.length });
-      putNode(mark);
+      put(mark, false);
     };
     const wrap = (from, node) => {
       joins = false;
@@ -103,7 +99,7 @@ const markdown = (() => {
         }
         const inside = text.slice(at + size, end).replaceAll("\n", " ");
         const padded = inside.length > 2 && inside.startsWith(" ") && inside.endsWith(" ");
-        putNode(make("code", "", padded ? inside.slice(1, -1) : inside));
+        put(make("code", "", padded ? inside.slice(1, -1) : inside), false);
         at = end + size;
       } else if (c === "h") {
         webAddress.lastIndex = at;
@@ -113,8 +109,7 @@ const markdown = (() => {
                (end > 0 && raw[end - 1] === ")" && !raw.includes("("))) --end;
         const href = end > 8 && !open.some(o => o.mark === "[") ? safeAddress(raw.slice(0, end)) : null;
         const shown = href ? raw.slice(0, end) : "http";
-        if (href) putNode(link(href, [shown]));
-        else put(shown);
+        put(href ? link(href, [shown]) : shown, !href);
         at += shown.length;
       } else if (c === "[") {
         putMark("[");
@@ -152,13 +147,11 @@ const markdown = (() => {
         const opens = !isSpace(after) && !(inWord && isWord(before));
         const from = closes ? open.findLastIndex(o => o.mark === mark) : -1;
         at += size;
-        if (mark === "~") {
-          put(mark);
-        } else if (from >= 0 && open[from].at < out.length - 1) {
+        if (mark !== "~" && from >= 0 && open[from].at < out.length - 1) {
           const start = open[from].at;
           open.length = from;
           wrap(start, make(c === "~" ? "s" : size === 2 ? "strong" : "em"));
-        } else if (opens) {
+        } else if (mark !== "~" && opens) {
           putMark(mark);
         } else {
           put(mark);
@@ -206,8 +199,8 @@ const markdown = (() => {
   const startsBlock = (line, next) => isRule(line) || headingOf(line) || fenceOf(line) || isQuote(line) ||
     itemOf(line) || sidesOf(line, next);
 
-  // The block that begins at line `at`: what it is, and the line after it.
-  function blockAt(lines, at) {
+  // The block that begins at line `at`: a function that makes its node, and the line after it.
+  function blockAt(lines, at, depth) {
     const line = lines[at];
     const fence = fenceOf(line);
     if (fence) {
@@ -215,40 +208,45 @@ const markdown = (() => {
       let end = at + 1;
       const closes = l => indentOf(l) < 4 && l.trim().length >= marks.length && l.trim() === marks[0].repeat(l.trim().length);
       while (end < lines.length && !closes(lines[end])) ++end;
-      const text = lines.slice(at + 1, end).map(l => l.slice(Math.min(indent, indentOf(l)))).join("\n");
-      return { kind: "code", language: info.trim().split(" ", 1)[0].slice(0, 40), text, end: Math.min(end + 1, lines.length) };
+      const code = lines.slice(at + 1, end).map(l => l.slice(Math.min(indent, indentOf(l)))).join("\n");
+      const language = info.trim().split(" ", 1)[0].slice(0, 40) || "code";
+      return { code, language, node: () => codeNode(code, language), end: Math.min(end + 1, lines.length) };
     }
-    if (isRule(line)) return { kind: "rule", end: at + 1 };
+    if (isRule(line)) return { node: () => make("hr"), end: at + 1 };
     const heading = headingOf(line);
     if (heading) {
       let text = line.slice(heading[0].length).trim(), last = text.length;
       while (last > 0 && text[last - 1] === "#") --last;
       if (last === 0 || text[last - 1] === " ") text = text.slice(0, last).trim();
-      return { kind: "heading", level: heading[1].length, text, end: at + 1 };
+      // The page has headings of its own above these.
+      return { node: () => make("h" + Math.min(heading[1].length + 3, 6), "", inline(text)), end: at + 1 };
     }
+    let end = at;
     if (isQuote(line)) {
-      let end = at;
       const inside = [];
       for (; end < lines.length && isQuote(lines[end]); ++end) inside.push(lines[end].trimStart().slice(1).replace(/^ /, ""));
-      return { kind: "quote", lines: inside, end };
+      return { node: () => make("blockquote", "", nodesOf(inside, depth + 1)), end };
     }
     const item = itemOf(line);
-    if (item) return listAt(lines, at, item);
+    if (item) return listAt(lines, at, item, depth);
     const sides = sidesOf(line, lines[at + 1]);
     if (sides) {
-      const rows = [cellsOf(line)];
-      let end = at + 2;
-      for (; end < lines.length && lines[end].includes("|") && !isBlank(lines[end]); ++end) {
+      const rows = [];
+      for (end += 2; end < lines.length && lines[end].includes("|") && !isBlank(lines[end]); ++end) {
         rows.push(cellsOf(lines[end]).slice(0, sides.length));
       }
-      return { kind: "table", sides, rows, end };
+      return { node: () => tableNode(cellsOf(line), rows, sides), end };
     }
-    let end = at + 1;
-    while (end < lines.length && !isBlank(lines[end]) && !startsBlock(lines[end], lines[end + 1])) ++end;
-    return { kind: "text", text: lines.slice(at, end).join("\n"), end };
+    do ++end; while (end < lines.length && !isBlank(lines[end]) && !startsBlock(lines[end], lines[end + 1]));
+    return { node: () => make("p", "", inline(lines.slice(at, end).join("\n"))), end };
   }
 
-  function listAt(lines, at, first) {
+  const afterBlanks = (lines, at) => {
+    while (at < lines.length && isBlank(lines[at])) ++at;
+    return at;
+  };
+
+  function listAt(lines, at, first, depth) {
     const indent = first[1].length, ordered = /\d/.test(first[2]), mark = first[2].at(-1);
     const items = [];
     let end = at;
@@ -257,15 +255,13 @@ const markdown = (() => {
       if (!item || item[1].length > indent + 1 || item[2].at(-1) !== mark) break;
       if (items.length && item[1].length < indent) break;
       const inner = item[0].length, inside = [lines[end].slice(inner)];
-      ++end;
       // Lines of the item: indented ones, and those that continue its paragraph.
-      for (; end < lines.length; ++end) {
+      for (++end; end < lines.length; ++end) {
         const line = lines[end];
         if (isBlank(line)) {
-          let next = end + 1;
-          while (next < lines.length && isBlank(lines[next])) ++next;
+          const next = afterBlanks(lines, end);
           if (next === lines.length || indentOf(lines[next]) < indent + 2) break;
-          while (end < next) inside.push(""), ++end;
+          for (; end < next; ++end) inside.push("");
         } else if (indentOf(line) < indent + 2 && startsBlock(line, lines[end + 1])) {
           break;
         }
@@ -273,62 +269,41 @@ const markdown = (() => {
       }
       items.push(inside);
       // A list goes on after blank lines if an item follows them.
-      let next = end;
-      while (next < lines.length && isBlank(lines[next])) ++next;
-      if (next > end && next < lines.length && itemOf(lines[next])) end = next;
+      const next = afterBlanks(lines, end);
+      if (next < lines.length && itemOf(lines[next])) end = next;
     }
-    return { kind: "list", ordered, start: ordered ? parseInt(first[2], 10) : 1, items, end };
+    const node = () => {
+      const list = make(ordered ? "ol" : "ul", "", items.map(item => make("li", "", nodesOf(item, depth + 1))));
+      if (ordered && parseInt(first[2], 10) !== 1) list.start = parseInt(first[2], 10);
+      return list;
+    };
+    return { node, end };
   }
 
-  function codeNode(block) {
-    const code = make("code", "", block.text), copy = make("button", "copy", "Copy");
-    copy.type = "button";
-    copy.setAttribute("aria-label", "Copy the code");
-    const pre = make("pre", "", [code]);
-    pre.tabIndex = 0;
-    pre.setAttribute("aria-label", "Code");
-    return make("div", "code", [make("div", "codebar", [make("span", "", block.language || "code"), copy]), pre]);
+  const withAttributes = (node, attributes) => {
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    return node;
+  };
+
+  function codeNode(text, language) {
+    const copy = withAttributes(make("button", "copy", "Copy"), { type: "button", "aria-label": "Copy the code" });
+    const pre = withAttributes(make("pre", "", make("code", "", text)), { tabindex: 0, "aria-label": "Code" });
+    return make("div", "code", [make("div", "codebar", [make("span", "", language), copy]), pre]);
   }
 
-  function nodeOf(block, depth) {
-    switch (block.kind) {
-      case "code": return codeNode(block);
-      case "rule": return make("hr");
-      // The page has headings of its own above these.
-      case "heading": return make("h" + Math.min(block.level + 3, 6), "", inline(block.text));
-      case "quote":
-        return make("blockquote", "", nodesOf(block.lines, depth + 1));
-      case "list": {
-        const list = make(block.ordered ? "ol" : "ul");
-        if (block.ordered && block.start !== 1) list.start = block.start;
-        for (const item of block.items) list.append(make("li", "", nodesOf(item, depth + 1)));
-        return list;
-      }
-      case "table": {
-        const [head, ...rows] = block.rows;
-        const row = (cells, name) => make("tr", "", cells.map((c, i) => make(name, block.sides[i], inline(c))));
-        const box = make("div", "wide-table", make("table", "", [make("thead", "", row(head, "th")),
-          make("tbody", "", rows.map(r => row(r, "td")))]));
-        box.tabIndex = 0;
-        box.setAttribute("role", "region");
-        box.setAttribute("aria-label", "Table");
-        return box;
-      }
-      default: return make("p", "", inline(block.text));
-    }
+  function tableNode(head, rows, sides) {
+    const row = (cells, name) => make("tr", "", cells.map((c, i) => make(name, sides[i], inline(c))));
+    const table = make("table", "", [make("thead", "", row(head, "th")), make("tbody", "", rows.map(r => row(r, "td")))]);
+    return withAttributes(make("div", "wide-table", table), { tabindex: 0, role: "region", "aria-label": "Table" });
   }
 
   function nodesOf(lines, depth) {
-    const nodes = [];
     if (depth > DEEPEST) return [make("p", "", lines.join("\n"))];
-    for (let at = 0; at < lines.length;) {
-      if (isBlank(lines[at])) {
-        ++at;
-        continue;
-      }
-      const block = blockAt(lines, at);
-      nodes.push(nodeOf(block, depth));
-      at = block.end;
+    const nodes = [];
+    for (let at = afterBlanks(lines, 0); at < lines.length;) {
+      const block = blockAt(lines, at, depth);
+      nodes.push(block.node());
+      at = afterBlanks(lines, block.end);
     }
     return nodes;
   }
@@ -345,18 +320,16 @@ const markdown = (() => {
     function grow(text) {
       const rest = text.slice(done), lines = linesOf(rest), raw = rest.split("\n");
       let at = 0, counted = 0, first = true;
-      for (;;) {
-        while (at < lines.length && isBlank(lines[at])) ++at;
-        if (at === lines.length) return;
+      while ((at = afterBlanks(lines, at)) < lines.length) {
         if (!first) last = null;  // what was drawn before is finished
         first = false;
         for (; counted < at; ++counted) done += raw[counted].length + 1;
-        const block = blockAt(lines, at);
-        if (last && block.kind === "code" && last.matches(".code")) {
-          last.querySelector("code").textContent = block.text;  // keeps how far it is scrolled
-          last.querySelector("span").textContent = block.language || "code";
+        const block = blockAt(lines, at, 0);
+        if (last && block.language && last.matches(".code")) {
+          last.querySelector("code").textContent = block.code;  // keeps how far it is scrolled
+          last.querySelector("span").textContent = block.language;
         } else {
-          const node = nodeOf(block, 0);
+          const node = block.node();
           if (last) last.replaceWith(node);
           else box.append(node);
           last = node;
