@@ -8,15 +8,14 @@
 #include <random>
 #include <thread>
 
+#include "base/json.h"
 #include "base/json_release.h"
 #include "base/net.h"
 #include "base/text.h"
 #include "mrrope/error.h"
+#include "mrrope/version.h"
 #include "serve/api/event_stream.h"
-#include "serve/api/metrics.h"
 #include "serve/api/service.h"
-#include "serve/api/slot_files.h"
-#include "serve/dialects/ollama_replies.h"
 #include "serve/http/access.h"
 #include "serve/http/body.h"
 #include "serve/http/http_server.h"
@@ -27,11 +26,10 @@ namespace mrrope::serve {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLook{200};  // poll interval for client disconnects
-constexpr std::chrono::milliseconds kPause{50};
-constexpr std::chrono::seconds kToTakeTheRest{3};  // of answers, when the server shuts down
-constexpr int kSpareConnections = 192;             // in addition to those that wait for an answer
-constexpr std::size_t kBodies = std::size_t{64} << 20;
+constexpr std::chrono::milliseconds kIdlePoll{50};
+constexpr std::chrono::seconds kDrainTimeout{3};  // of answers, when the server shuts down
+constexpr int kSpareConnections = 192;            // in addition to those that wait for an answer
+constexpr std::size_t kTotalBodyBytes = std::size_t{64} << 20;
 
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -40,7 +38,7 @@ constexpr const char* kPolicy =
 void reply(httplib::Response& response, ordered_json body, int status = 200) {
   const Releaser end{body};
   response.status = status;
-  response.set_content(to_text(body), "application/json");
+  response.set_content(json_text(body), "application/json");
 }
 
 bool is_ollama(const httplib::Request& request) { return request.path.rfind("/api/", 0) == 0; }
@@ -60,6 +58,10 @@ void refuse_for_memory(const httplib::Request& from, httplib::Response& response
                                        : R"({"error":{"message":"out of memory: try again later",)"
                                          R"("type":"server_error","param":null,"code":"busy"}})",
                        "application/json");
+}
+
+std::function<bool()> disconnect_check(const httplib::Request& from) {
+  return [&from] { return HttpServer::client_is_gone(from); };
 }
 
 // Every failure becomes an error for the client.
@@ -102,7 +104,7 @@ struct ApiServer::State {
         Listener bound)
       : service(make_service(m, l, r, s)),
         scheduler(m, l, limits(service)),
-        bodies(std::max(kBodies, 2 * service.limits.bytes)),
+        bodies(std::max(kTotalBodyBytes, 2 * service.limits.bytes)),
         listener(std::move(bound)),
         http(*listener.http),
         access{is_loopback_host(http.bound_address()), s.key, s.cors} {}
@@ -123,40 +125,10 @@ struct ApiServer::State {
     return random();
   }
 
-  WholeAnswer whole_answer(const httplib::Request& from, Reply& waiting) {
-    WholeAnswer whole;
-    std::string text;
-    Answer& answer = *waiting.answer;
-    for (bool complete = false; !complete;) {
-      Answer::Part part;
-      complete = answer.take(part, kLook, Answer::WaitFor::whole);
-      text += part.text;
-      std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(whole.tokens));
-      if (!complete && HttpServer::client_is_gone(from)) answer.cancel();
-    }
-    if (const auto failure = failure_of(service, answer.outcome())) throw ApiError(*failure);
-    whole.said = waiting.reader.add(text, true);
-    whole.outcome = answer.outcome();
-    return whole;
-  }
-
-  void answer_whole(const httplib::Request& from, const CompletionRequest& request,
-                    std::vector<Reply> replies, httplib::Response& response) {
-    std::vector<WholeAnswer> answers;
-    try {
-      for (Reply& waiting : replies) answers.push_back(whole_answer(from, waiting));
-    } catch (...) {
-      for (Reply& waiting : replies) waiting.answer->cancel();
-      throw;
-    }
-    reply(response, format_of(service, request, number())->whole(answers));
-  }
-
   void answer_in_chunks(const httplib::Request& from, const CompletionRequest& request,
-                        std::vector<Reply> replies, httplib::Response& response) {
-    const auto stream = std::make_shared<EventStream>(
-        std::move(replies), format_of(service, request, number()),
-        [this](const Outcome& outcome) { return failure_of(service, outcome); });
+                        std::vector<PendingAnswer> pending, httplib::Response& response) {
+    const auto stream = std::make_shared<EventStream>(service, std::move(pending),
+                                                      format_of(service, request, number()));
     // What may stand between two events: a comment, or between lines of JSON a blank.
     const char* const nothing = request.dialect == Dialect::ollama ? " " : ": waiting\n\n";
     ++streams;
@@ -165,7 +137,7 @@ struct ApiServer::State {
     const bool chunks = from.version != "HTTP/1.0";
     const auto more = [stream, nothing, chunks](std::size_t, httplib::DataSink& sink) {
       std::string out;
-      const bool complete = stream->next(out, kLook);
+      const bool complete = stream->next(out, kDisconnectPoll);
       // A client that has closed its sending side may still read, or be gone: writing tells.
       if (out.empty() && HttpServer::client_is_half_closed()) out = nothing;
       if (out.empty() ? !sink.is_writable() : !sink.write(out.data(), out.size())) {
@@ -184,96 +156,62 @@ struct ApiServer::State {
     response.set_content_provider(stream->type(), more, end);
   }
 
-  // One job for each answer.
-  std::vector<Reply> submit(const std::vector<Order>& orders, int answers) {
-    const ServerSettings& s = service.settings;
-    const std::size_t wanted = orders.size() * static_cast<std::size_t>(answers);
-    if (wanted > static_cast<std::size_t>(s.parallel) + static_cast<std::size_t>(s.queue)) {
-      throw ApiError(400,
-                     cat("the request asks for ", wanted, " answers, and this server has ",
-                         s.parallel, " slots and a queue of ", s.queue,
-                         ": ask for fewer at a time, or start it with a larger --queue"),
-                     answers > 1 ? "n" : "prompt");
-    }
-    std::vector<Reply> replies;
-    try {
-      for (const Order& order : orders) {
-        for (int i = 0; i < answers; ++i) {
-          Job job = order.job;
-          job.sampling.seed += static_cast<std::uint32_t>(i);
-          replies.push_back({scheduler.submit(std::move(job)),
-                             AnswerReader(service.renderer, order.syntax, number())});
-        }
-      }
-    } catch (...) {
-      for (Reply& waiting : replies) waiting.answer->cancel();
-      throw;
-    }
-    return replies;
-  }
-
   void complete(const httplib::Request& from, Body body, Route route, httplib::Response& response) {
     CompletionRequest request;
-    std::vector<Reply> replies;
+    std::vector<PendingAnswer> pending;
     {
       const Body held = std::move(body);  // its share of memory, up to here
       request = parse_request(service, held.text, route);
-      if (request.only_loads) {
+      if (request.load_only) {
         check_model(service, request.model);
         reply(response, format_of(service, request, number())->whole({}));
         return;
       }
       const auto seed = static_cast<std::uint32_t>(number());
       if (!request.has_seed) request.sampling.seed = seed;  // for answers that name it
-      replies = submit(
-          orders_of(service, request, seed, [&] { return HttpServer::client_is_gone(from); }),
-          request.answers);
+      pending =
+          submit(service, scheduler, prepare_jobs(service, request, seed, disconnect_check(from)),
+                 request.answers, number());
       request.prompts.assign(request.prompts.size(), {});  // their number is still needed
       request.conversation = {};
     }
-    if (request.stream) return answer_in_chunks(from, request, std::move(replies), response);
-    answer_whole(from, request, std::move(replies), response);
+    if (request.stream) return answer_in_chunks(from, request, std::move(pending), response);
+    const auto answers = take_whole(service, std::move(pending), disconnect_check(from));
+    reply(response, format_of(service, request, number())->whole(answers));
   }
 
-  // A route that gets the body of its request.
+  // A route that gets the body of its request. shown: the path in the list of routes.
   template <typename Handler>
-  void post(const char* path, Handler handler) {
-    routes += cat(routes.empty() ? "" : ", ", "POST ", path);
+  void post(const char* path, Handler handler, const char* shown = nullptr) {
+    routes += cat(routes.empty() ? "" : ", ", "POST ", shown != nullptr ? shown : path);
     http.Post(path, [this, handler](const httplib::Request& request, httplib::Response& response,
                                     const httplib::ContentReader& reader) {
       guarded(request, response, [&] {
         Body body = read_body(request, response, reader, bodies, service.limits.bytes);
         HttpServer::request_is_complete();
-        handler(request, std::move(body), response);
+        if constexpr (std::is_invocable_v<Handler, const httplib::Request&, const std::string&>) {
+          reply(response, handler(request, body.text));
+        } else {
+          handler(request, std::move(body), response);
+        }
       });
     });
   }
 
+  // The handler returns JSON, or takes the response.
   template <typename Handler>
   void get(const char* path, Handler handler) {
     routes += cat(routes.empty() ? "" : ", ", "GET ", path);
     http.Get(path, [handler](const httplib::Request& request, httplib::Response& response) {
       HttpServer::request_is_complete();
-      guarded(request, response, [&] { handler(response); });
+      guarded(request, response, [&] {
+        if constexpr (std::is_invocable_v<Handler>) {
+          reply(response, handler());
+        } else {
+          handler(response);
+        }
+      });
     });
-  }
-
-  // Routes that write.
-  void add_answers() {
-    const auto answer = [this](Route route) {
-      return [this, route](const httplib::Request& from, Body body, httplib::Response& r) {
-        complete(from, std::move(body), route, r);
-      };
-    };
-    post("/v1/completions", answer(Route::completion));
-    post("/v1/chat/completions", answer(Route::chat));
-    post("/chat/completions", answer(Route::chat));
-    post("/v1/responses", answer(Route::responses));
-    post("/responses", answer(Route::responses));
-    post("/completion", answer(Route::llama_completion));
-    post("/completions", answer(Route::llama_completion));
-    post("/api/chat", answer(Route::ollama_chat));
-    post("/api/generate", answer(Route::ollama_generate));
   }
 
   void add_page() {
@@ -299,12 +237,15 @@ struct ApiServer::State {
   void add_routes() {
     add_page();
     for (const char* path : {"/health", "/v1/health"}) {
-      get(path, [](httplib::Response& r) { reply(r, {{"status", "ok"}}); });
+      get(path, [] { return ordered_json{{"status", "ok"}}; });
     }
     for (const char* path : {"/models", "/v1/models"}) {
-      get(path, [this](httplib::Response& r) { reply(r, models_reply(service)); });
+      get(path, [this] { return models_reply(service); });
     }
-    get("/props", [this](httplib::Response& r) { reply(r, props_reply(service)); });
+    get("/props", [this] { return props_reply(service); });
+    get("/slots", [this] { return slots_reply(service, scheduler.slots()); });
+    get("/api/tags", [this] { return ollama_tags_reply(service); });
+    get("/api/version", [] { return ordered_json{{"version", version()}}; });
     get("/metrics", [this](httplib::Response& r) {
       const SchedulerCounts counts = scheduler.counts();
       const double uptime = std::chrono::duration<double>(Clock::now() - started).count();
@@ -312,37 +253,34 @@ struct ApiServer::State {
       r.set_content(metrics_text(counts, responses, uptime),
                     "text/plain; version=0.0.4; charset=utf-8");
     });
-    get("/slots",
-        [this](httplib::Response& r) { reply(r, slots_reply(service, scheduler.slots())); });
-    routes += ", POST /slots/{id}";
-    http.Post(R"(/slots/([^/]*))", [this](const httplib::Request& from, httplib::Response& response,
-                                          const httplib::ContentReader& reader) {
-      guarded(from, response, [&] {
-        const Body body = read_body(from, response, reader, bodies, service.limits.bytes);
-        HttpServer::request_is_complete();
-        reply(response,
-              slot_action_reply(service, scheduler, from.matches[1], from.get_param_value("action"),
-                                body.text, [&] { return HttpServer::client_is_gone(from); }));
-      });
+    constexpr std::pair<const char*, Route> kAnswers[] = {
+        {"/v1/completions", Route::completion},    {"/v1/chat/completions", Route::chat},
+        {"/chat/completions", Route::chat},        {"/v1/responses", Route::responses},
+        {"/responses", Route::responses},          {"/completion", Route::llama_completion},
+        {"/completions", Route::llama_completion}, {"/api/chat", Route::ollama_chat},
+        {"/api/generate", Route::ollama_generate}};
+    for (const auto& [path, route] : kAnswers) {
+      post(path,
+           [this, way = route](const httplib::Request& from, Body body, httplib::Response& r) {
+             complete(from, std::move(body), way, r);
+           });
+    }
+    using From = const httplib::Request&;
+    using Text = const std::string&;
+    post("/apply-template", [this](From from, Text body) {
+      return apply_template_reply(service, body, disconnect_check(from));
     });
-    get("/api/tags", [this](httplib::Response& r) { reply(r, ollama_tags_reply(service)); });
-    get("/api/version", [](httplib::Response& r) { reply(r, ollama_version_reply()); });
-    add_answers();
-    post("/apply-template",
-         [this](const httplib::Request& from, const Body& body, httplib::Response& r) {
-           reply(r, apply_template_reply(service, body.text,
-                                         [&] { return HttpServer::client_is_gone(from); }));
-         });
-    post("/api/show", [this](const httplib::Request&, const Body& body, httplib::Response& r) {
-      reply(r, ollama_show_reply(service, body.text));
+    post("/tokenize", [this](From from, Text body) {
+      return tokenize_reply(service, body, disconnect_check(from));
     });
-    post("/tokenize", [this](const httplib::Request& from, const Body& body, httplib::Response& r) {
-      reply(r,
-            tokenize_reply(service, body.text, [&] { return HttpServer::client_is_gone(from); }));
-    });
-    post("/detokenize", [this](const httplib::Request&, const Body& body, httplib::Response& r) {
-      reply(r, detokenize_reply(service, body.text));
-    });
+    post("/detokenize", [this](From, Text body) { return detokenize_reply(service, body); });
+    post("/api/show", [this](From, Text body) { return ollama_show_reply(service, body); });
+    post(R"(/slots/([^/]*))",
+         [this](From from, Text body) {
+           return slot_action_reply(service, scheduler, from.matches[1],
+                                    from.get_param_value("action"), body, disconnect_check(from));
+         },
+         "/slots/{id}");
   }
 
   void configure() {
@@ -412,14 +350,14 @@ void ApiServer::run(const std::function<bool()>& enough) {
   install_memory_reserve();
   std::thread listener([&] { s.http.listen_after_bind(); });
   std::thread watch([&] {
-    while (!enough()) std::this_thread::sleep_for(kPause);
+    while (!enough()) std::this_thread::sleep_for(kIdlePoll);
     s.scheduler.refuse_new();
-    s.http.hurry();
-    while (!s.scheduler.idle()) std::this_thread::sleep_for(kPause);
+    s.http.begin_shutdown();
+    while (!s.scheduler.idle()) std::this_thread::sleep_for(kIdlePoll);
     // All answers are computed. Stopping the listener breaks off streams, so clients get some time
     // to read the rest, but cannot hold the server up.
-    const auto until = Clock::now() + kToTakeTheRest;
-    while (s.streams > 0 && Clock::now() < until) std::this_thread::sleep_for(kPause);
+    const auto until = Clock::now() + kDrainTimeout;
+    while (s.streams > 0 && Clock::now() < until) std::this_thread::sleep_for(kIdlePoll);
     s.http.stop();
     s.http.close_connections(until);
     s.scheduler.stop();

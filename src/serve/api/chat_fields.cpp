@@ -155,7 +155,7 @@ void read_messages(const Value& messages, CompletionRequest& request) {
   request.conversation.messages = read.dump();
 }
 
-void read_tools(const Value& body, bool nested, ChatRequest& chat) {
+void read_tools(const Value& body, bool nested, engine::ChatInputs& chat) {
   ordered_json tools = read_tool_list(body.at("tools"), nested);
   const Releaser end{tools};
   const Value choice = body.at("tool_choice");
@@ -188,7 +188,7 @@ void read_tools(const Value& body, bool nested, ChatRequest& chat) {
   if (!tools.empty()) chat.tools = tools.dump();
 }
 
-void read_variables(const Value& given, const Value& effort, ChatRequest& chat) {
+void read_variables(const Value& given, const Value& effort, engine::ChatInputs& chat) {
   ordered_json variables = given ? given.object().json() : ordered_json::object();
   const Releaser end{variables};
   if (const Value thinking = given.at("enable_thinking")) chat.thinking = thinking.flag();

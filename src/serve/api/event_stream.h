@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers to a request as a stream.
+// The answers to a request, whole or as a stream.
 #pragma once
 
 #include <chrono>
@@ -9,22 +9,32 @@
 #include <string>
 #include <vector>
 
-#include "serve/api/format.h"
-#include "serve/schedule/scheduler.h"
+#include "serve/api/service.h"
 
 namespace mrrope::serve {
 
-// An answer on its way, and what reads it.
-struct Reply {
+constexpr std::chrono::milliseconds kDisconnectPoll{200};  // how often clients are looked at
+
+// An answer on its way, and what reads it. Without it the answer is cancelled.
+struct PendingAnswer {
   std::shared_ptr<Answer> answer;
   AnswerReader reader;
 };
 
+// `answers` of them to each job. number: ids of tool calls are made of it. Throws ApiError where
+// they are more than the scheduler can take.
+std::vector<PendingAnswer> submit(const Service& service, Scheduler& scheduler,
+                                  const std::vector<PreparedJob>& jobs, int answers,
+                                  std::uint64_t number);
+
+// Waits for all of them. Throws ApiError if one fails or `gone` returns true.
+std::vector<Completion> take_whole(const Service& service, std::vector<PendingAnswer> pending,
+                                   const std::function<bool()>& gone);
+
 class EventStream {
  public:
-  using Failure = std::function<std::optional<ApiError>(const Outcome&)>;
-
-  EventStream(std::vector<Reply> replies, std::unique_ptr<AnswerFormat> format, Failure failure);
+  EventStream(const Service& service, std::vector<PendingAnswer> pending,
+              std::unique_ptr<AnswerFormat> format);
 
   const char* type() const { return format_->stream_type(); }
 
@@ -35,7 +45,7 @@ class EventStream {
 
  private:
   struct State {
-    Reply reply;
+    PendingAnswer pending;
     bool complete = false;
     std::vector<ChosenToken> tokens = {};  // not sent yet
     std::chrono::steady_clock::time_point parsed = {};
@@ -44,9 +54,9 @@ class EventStream {
   bool advance(std::string& out, std::chrono::milliseconds patience);
   void next_of(int index, std::string& out, std::chrono::milliseconds patience);
 
+  const Service& service_;
   std::vector<State> states_;
   std::unique_ptr<AnswerFormat> format_;
-  Failure failure_;
   bool opened_ = false;
 };
 

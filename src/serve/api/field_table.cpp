@@ -331,7 +331,7 @@ const std::vector<Field>& field_table() {
 
 void list_ignored(const Value& object, unsigned route, CompletionRequest& request) {
   constexpr std::size_t kMaxNames = 32;
-  constexpr std::size_t kMaxNameBytes = 64;
+  constexpr std::size_t kMaxListedName = 64;
   std::vector<std::string> names;
   for (const auto& [name, value] : object.json().items()) {
     if (names.size() == kMaxNames) break;
@@ -340,8 +340,8 @@ void list_ignored(const Value& object, unsigned route, CompletionRequest& reques
           return (field.routes & route) != 0 && field.use != Use::ignored && key == field.name;
         });
     if (known) continue;
-    names.push_back(name.size() <= kMaxNameBytes ? object.at(name.c_str()).path()
-                                                 : "(a long name)");
+    names.push_back(name.size() <= kMaxListedName ? object.at(name.c_str()).path()
+                                                  : "(a long name)");
   }
   std::sort(names.begin(), names.end());
   request.ignored.insert(request.ignored.end(), names.begin(), names.end());

@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "serve/dialects/dialects.h"
 
 namespace mrrope::serve {
 
@@ -34,8 +33,6 @@ double rate(std::int64_t count, double seconds) {
 }
 
 }  // namespace
-
-std::string to_text(const ordered_json& value) { return json_text(value); }
 
 ordered_json error_json(const ApiError& error) {
   ordered_json about = {{"message", error.what()},
@@ -80,13 +77,11 @@ ordered_json place_json(const Ladder& ladder, std::size_t rung, std::int64_t len
           {"length", length}};
 }
 
-ordered_json about_json(const Ladder& ladder, const Outcome& outcome,
-                        const std::vector<std::string>& ignored) {
-  ordered_json out = place_json(ladder, outcome.rung, outcome.length);
-  out["read_seconds"] = outcome.read_seconds;
-  out["write_seconds"] = outcome.write_seconds;
-  if (!ignored.empty()) out["ignored"] = ignored;
-  return out;
+ordered_json prefill_json(const Prefill& prefill) {
+  return {{"read", prefill.read},
+          {"total", prefill.total},
+          {"tokens_per_second", prefill.rate()},
+          {"seconds_left", prefill.seconds_left()}};
 }
 
 ordered_json progress_json(const Prefill& prefill) {
@@ -123,6 +118,49 @@ std::string prefill_text(const Prefill& prefill, std::size_t rungs) {
       whole ? std::string() : cat(", ", duration_text(prefill.seconds_left()), " left");
   return cat(amount, ", ", significant(prefill.rate(), 3), " tokens/s", left, ", rung ",
              prefill.rung + 1, " of ", rungs);
+}
+
+ordered_json bytes_json(const std::string& text) {
+  ordered_json list = ordered_json::array();
+  for (const char c : text) list.push_back(static_cast<unsigned char>(c));
+  return list;
+}
+
+AnswerFormat::AnswerFormat(const AnswerFacts& facts, const CompletionRequest& request)
+    : facts_(facts),
+      logprobs_(request.logprobs.has_value()),
+      progress_(request.return_progress),
+      ignored_(request.ignored) {}
+
+void AnswerFormat::event(std::string& out, const ordered_json& data) {
+  out += cat("data: ", json_text(data), "\n\n");
+}
+
+ordered_json AnswerFormat::about(const Outcome& outcome) const {
+  ordered_json out = place_json(facts_.ladder, outcome.rung, outcome.length);
+  out["read_seconds"] = outcome.read_seconds;
+  out["write_seconds"] = outcome.write_seconds;
+  if (!ignored_.empty()) out["ignored"] = ignored_;
+  return out;
+}
+
+ordered_json AnswerFormat::token_list(const std::vector<ChosenToken>& tokens, bool with_ids) const {
+  const auto entry = [&](Token token, double logprob) {
+    const std::string piece = facts_.model.piece(token);
+    ordered_json one = with_ids ? ordered_json{{"id", token}} : ordered_json::object();
+    one.update({{"token", piece}, {"logprob", logprob}, {"bytes", bytes_json(piece)}});
+    return one;
+  };
+  ordered_json list = ordered_json::array();
+  for (const ChosenToken& chosen : tokens) {
+    ordered_json one = entry(chosen.token, chosen.logprob);
+    one["top_logprobs"] = ordered_json::array();
+    for (const auto& [token, logprob] : chosen.top) {
+      one["top_logprobs"].push_back(entry(token, logprob));
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
 }
 
 std::unique_ptr<AnswerFormat> make_format(const AnswerFacts& facts,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/api/metrics.h"
-
 #include <utility>
 
 #include "base/text.h"
+#include "serve/api/service.h"
 
 namespace mrrope::serve {
 

@@ -36,13 +36,13 @@ ordered_json read_call(const Value& function);
 void read_messages(const Value& messages, CompletionRequest& request);
 // tools and tool_choice. Functions and names are in a member `function` (nested), or beside the
 // type.
-void read_tools(const Value& body, bool nested, ChatRequest& chat);
+void read_tools(const Value& body, bool nested, engine::ChatInputs& chat);
 // Variables of the template: chat_template_kwargs and reasoning_effort.
-void read_variables(const Value& given, const Value& effort, ChatRequest& chat);
+void read_variables(const Value& given, const Value& effort, engine::ChatInputs& chat);
 
 // The bodies of other dialects.
 void read_responses(const Value& body, CompletionRequest& request);
-void read_ollama(const Value& body, Route route, const ServedModel& model,
+void read_ollama(const Value& body, Route route, const ServingFacts& model,
                  CompletionRequest& request);
 
 }  // namespace mrrope::serve

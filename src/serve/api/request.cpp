@@ -56,7 +56,7 @@ void read_llama_completion(const Value& body, CompletionRequest& request) {
 }
 
 void read_chat(const Value& body, CompletionRequest& request) {
-  ChatRequest& chat = request.conversation;
+  engine::ChatInputs& chat = request.conversation;
   const Value messages = body.at("messages");
   if (!messages) refuse("messages", "is missing: give at least one message");
   read_tools(body, true, chat);
@@ -86,7 +86,7 @@ void read_chat(const Value& body, CompletionRequest& request) {
 }  // namespace
 
 CompletionRequest parse_request(std::string_view body, Route route, const BodyLimits& limits,
-                                const ServedModel& model) {
+                                const ServingFacts& model) {
   const ParsedBody parsed(body, limits);
   const Value root = parsed.root();
   CompletionRequest request;

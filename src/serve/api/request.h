@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/chat/chat.h"
 #include "model/timeline_model.h"
 #include "serve/api/error.h"
 
@@ -35,19 +36,6 @@ struct PromptPart {
   std::vector<Token> tokens;
 };
 
-// What a chat asks of the model's template. The texts are JSON and have been checked; empty: none.
-struct ChatRequest {
-  std::string messages;              // a list, as in OpenAI's API
-  std::string tools;                 // a list of functions
-  std::string tool_choice = "auto";  // or none, required
-  std::optional<bool> parallel_tool_calls;
-  std::string variables;  // an object, for the template
-  bool add_generation_prompt = true;
-  bool continue_final = false;  // the last message is the beginning of the answer
-  bool thinking = true;         // where the template has a switch for it
-  bool split_reasoning = true;  // from the content
-};
-
 // A route that takes a body with a prompt. ollama's options are an object inside the body.
 enum class Route : unsigned {
   completion = 1,
@@ -65,11 +53,11 @@ enum class Dialect { openai, responses, llama_server, ollama };
 struct CompletionRequest {
   Dialect dialect = Dialect::openai;
   bool chat = false;
-  bool single_turn = false;                      // ollama's generate: a chat whose answer is a text
-  bool only_loads = false;                       // ollama's: an empty prompt loads the model
+  bool single_message = false;                   // ollama's generate: a chat whose answer is a text
+  bool load_only = false;                        // ollama's: an empty prompt loads the model
   std::string model;                             // empty: not given
   std::vector<std::vector<PromptPart>> prompts;  // of a completion, each with its own answers
-  ChatRequest conversation;                      // of a chat
+  engine::ChatInputs conversation;               // of a chat; checked
   std::optional<std::int64_t> length;            // max_tokens
   Sampling sampling;
   std::vector<Bias> bias;
@@ -97,14 +85,14 @@ struct TokenizeRequest {
 };
 
 // Facts of the server that a request is read by.
-struct ServedModel {
+struct ServingFacts {
   std::int64_t context = std::int64_t{1} << 40;  // tokens of one conversation
   bool has_template = true;                      // a prompt of ollama's becomes a message
 };
 
 // All throw ApiError.
 CompletionRequest parse_request(std::string_view body, Route route, const BodyLimits& limits,
-                                const ServedModel& model = {});
+                                const ServingFacts& model = {});
 TokenizeRequest parse_tokenize(std::string_view body, const BodyLimits& limits);
 std::vector<Token> parse_detokenize(std::string_view body, const BodyLimits& limits);
 // The model that ollama's /api/show asks about; empty: none given.

@@ -32,7 +32,7 @@ BodyLimits limits_of(const ServerSettings& settings) {
 std::counting_semaphore<> parsers{kParsers};
 
 template <typename Parse>
-auto one_of_few(const Parse& parse) {
+auto with_parser_slot(const Parse& parse) {
   parsers.acquire();
   struct Release {
     ~Release() { parsers.release(); }
@@ -123,7 +123,7 @@ std::string text_of_prompt(const Service& service, const std::vector<PromptPart>
 
 // What is done in another process, with errors about one field of the request.
 template <typename Act>
-auto about(const char* field, const char* what, const char* code, const Act& act) {
+auto as_field_error(const char* field, const char* what, const char* code, const Act& act) {
   try {
     return act();
   } catch (const engine::ChatBusy& busy) {
@@ -137,7 +137,7 @@ auto about(const char* field, const char* what, const char* code, const Act& act
 
 std::string schema_grammar(const Service& service, const CompletionRequest& request,
                            const std::function<bool()>& give_up) {
-  return about(
+  return as_field_error(
       request.schema_field.c_str(), "the JSON schema cannot be used", "invalid_schema",
       [&] { return service.renderer.schema_grammar(request.schema, kTemplateLimit, give_up); });
 }
@@ -147,18 +147,14 @@ engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& 
   if (!service.chat_trouble.empty()) {
     throw ApiError(400, service.chat_trouble, "messages", "no_chat_template");
   }
-  const ChatRequest& c = request.conversation;
-  const bool calls = !c.tools.empty() && c.tool_choice != "none";
   if (!request.schema.empty()) schema_grammar(service, request, give_up);  // for its reason
-  return about(
+  engine::ChatInputs inputs = request.conversation;
+  inputs.schema = request.schema;
+  const bool calls = !inputs.tools.empty() && inputs.tool_choice != "none";
+  return as_field_error(
       calls ? "tools" : "messages", "the model's chat template cannot be applied",
-      "chat_template_failed", [&] {
-        const engine::ChatInputs inputs{
-            c.messages,     c.tools,          c.tool_choice,           c.parallel_tool_calls,
-            request.schema, c.variables,      c.add_generation_prompt, c.continue_final,
-            c.thinking,     c.split_reasoning};
-        return service.renderer.prepare(*service.chat, inputs, kTemplateLimit, give_up);
-      });
+      "chat_template_failed",
+      [&] { return service.renderer.prepare(*service.chat, inputs, kTemplateLimit, give_up); });
 }
 
 // A regular expression for the text itself.
@@ -204,25 +200,12 @@ void use_template(const Service& service, const engine::ChatPrompt& chat, Job& j
   }
 }
 
-std::vector<std::string> names_of_tools(const ChatRequest& chat) {
+std::vector<std::string> names_of_tools(const engine::ChatInputs& chat) {
   std::vector<std::string> names;
   if (chat.tools.empty() || chat.tool_choice == "none") return names;
   const ordered_json tools = ordered_json::parse(chat.tools);
   for (const ordered_json& tool : tools) names.push_back(tool["function"]["name"]);
   return names;
-}
-
-void use_bias(const Service& service, const CompletionRequest& request, Sampling& sampling) {
-  for (const Bias& bias : request.bias) {
-    if (bias.token) {
-      check_token(service, *bias.token, "logit_bias");
-      sampling.bias.emplace_back(*bias.token, bias.value);
-      continue;
-    }
-    for (const Token token : service.model.tokenize(bias.text, false, false)) {
-      sampling.bias.emplace_back(token, bias.value);
-    }
-  }
 }
 
 Sampling sampling_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
@@ -232,10 +215,14 @@ Sampling sampling_of(const Service& service, const CompletionRequest& request, s
   const auto context = static_cast<int>(std::min<std::int64_t>(service.settings.context, 1 << 30));
   sampling.repeat_last_n =
       sampling.repeat_last_n < 0 ? context : std::min(sampling.repeat_last_n, context);
-  use_bias(service, request, sampling);
+  for (const auto& [token, value] : token_biases(service.model, request)) {
+    check_token(service, token, "logit_bias");
+    sampling.bias.emplace_back(token, value);
+  }
   if (!sampling.grammar.text.empty()) {
-    about("grammar", "the grammar cannot be used", "invalid_grammar",
-          [&] { service.renderer.check_grammar(sampling.grammar.text, kTemplateLimit, give_up); });
+    as_field_error("grammar", "the grammar cannot be used", "invalid_grammar", [&] {
+      service.renderer.check_grammar(sampling.grammar.text, kTemplateLimit, give_up);
+    });
   }
   if (!request.chat && !request.schema.empty()) {
     sampling.grammar.text = schema_grammar(service, request, give_up);
@@ -243,15 +230,18 @@ Sampling sampling_of(const Service& service, const CompletionRequest& request, s
   return sampling;
 }
 
-// A text, or its bytes where they are part of a character.
-ordered_json piece_json(const std::string& piece) {
-  if (valid_utf8(piece) == piece) return piece;
-  ordered_json bytes = ordered_json::array();
-  for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
-  return bytes;
-}
-
 }  // namespace
+
+std::vector<std::pair<Token, float>> token_biases(const TimelineModel& model,
+                                                  const CompletionRequest& request) {
+  std::vector<std::pair<Token, float>> biases;
+  for (const Bias& bias : request.bias) {
+    const std::vector<Token> tokens =
+        bias.token ? std::vector<Token>{*bias.token} : model.tokenize(bias.text, false, false);
+    for (const Token token : tokens) biases.emplace_back(token, bias.value);
+  }
+  return biases;
+}
 
 Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings) {
@@ -278,17 +268,17 @@ void check_model(const Service& service, const std::string& name) {
 }
 
 CompletionRequest parse_request(const Service& service, std::string_view body, Route route) {
-  return one_of_few([&] {
+  return with_parser_slot([&] {
     return parse_request(body, route, service.limits,
                          {service.settings.context, service.chat_trouble.empty()});
   });
 }
 
-std::vector<Order> orders_of(const Service& service, const CompletionRequest& request,
-                             std::uint32_t seed, const std::function<bool()>& give_up) {
+std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRequest& request,
+                                      std::uint32_t seed, const std::function<bool()>& give_up) {
   check_model(service, request.model);
-  Order order;
-  Job& job = order.job;
+  PreparedJob prepared;
+  Job& job = prepared.job;
   job.deadline = Clock::now() + service.settings.timeout;
   const auto enough = with_deadline(service, job.deadline, give_up);
   job.sampling = sampling_of(service, request, seed, enough);
@@ -299,27 +289,27 @@ std::vector<Order> orders_of(const Service& service, const CompletionRequest& re
   job.salt = request.cache_salt;
   job.progress = request.return_progress;
   job.list_tokens = request.return_tokens;
-  std::vector<Order> orders;
+  std::vector<PreparedJob> jobs;
   if (request.chat) {
     const engine::ChatPrompt chat = chat_prompt(service, request, enough);
     use_template(service, chat, job);
-    order.syntax.syntax = chat.syntax;
-    order.syntax.continues = request.conversation.continue_final;
-    order.syntax.tools = names_of_tools(request.conversation);
-    order.syntax.parallel = request.conversation.parallel_tool_calls.value_or(true);
+    prepared.syntax.syntax = chat.syntax;
+    prepared.syntax.continues = request.conversation.continue_final;
+    prepared.syntax.tools = names_of_tools(request.conversation);
+    prepared.syntax.parallel = request.conversation.parallel_tool_calls.value_or(true);
     job.prompt = tokens_of_text(service, chat.prompt, true, true, enough);
-    orders.push_back(order);
+    jobs.push_back(prepared);
   }
   for (const std::vector<PromptPart>& prompt : request.prompts) {
-    orders.push_back(order);
-    orders.back().job.prompt = tokens_of_prompt(service, prompt, enough);
-    if (request.echo) orders.back().syntax.echo = text_of_prompt(service, prompt);
+    jobs.push_back(prepared);
+    jobs.back().job.prompt = tokens_of_prompt(service, prompt, enough);
+    if (request.echo) jobs.back().syntax.echo = text_of_prompt(service, prompt);
   }
   if (!job.sampling.grammar.text.empty() && service.model.token_texts() == nullptr) {
     throw ApiError(400, "this model's answers cannot be constrained to a grammar", "grammar",
                    "unsupported_parameter");
   }
-  return orders;
+  return jobs;
 }
 
 std::unique_ptr<AnswerFormat> format_of(const Service& service, const CompletionRequest& request,
@@ -352,7 +342,8 @@ std::optional<ApiError> failure_of(const Service& service, const Outcome& outcom
 
 ordered_json tokenize_reply(const Service& service, std::string_view body,
                             const std::function<bool()>& give_up) {
-  const TokenizeRequest request = one_of_few([&] { return parse_tokenize(body, service.limits); });
+  const TokenizeRequest request =
+      with_parser_slot([&] { return parse_tokenize(body, service.limits); });
   const auto deadline = Clock::now() + service.settings.timeout;
   const std::vector<Token> tokens =
       tokens_of_text(service, request.content, request.add_special, request.parse_special,
@@ -361,14 +352,16 @@ ordered_json tokenize_reply(const Service& service, std::string_view body,
   ordered_json list = ordered_json::array();
   const Releaser end{list};
   for (const Token token : tokens) {
-    list.push_back({{"id", token}, {"piece", piece_json(service.model.piece(token))}});
+    const std::string piece = service.model.piece(token);
+    const bool whole = valid_utf8(piece) == piece;  // not part of a character
+    list.push_back({{"id", token}, {"piece", whole ? ordered_json(piece) : bytes_json(piece)}});
   }
   return {{"tokens", std::move(list)}};
 }
 
 ordered_json detokenize_reply(const Service& service, std::string_view body) {
   const std::vector<Token> tokens =
-      one_of_few([&] { return parse_detokenize(body, service.limits); });
+      with_parser_slot([&] { return parse_detokenize(body, service.limits); });
   for (const Token token : tokens) check_token(service, token, "tokens");
   return {{"content", service.model.detokenize(tokens)}};
 }
@@ -414,16 +407,12 @@ ordered_json apply_template_reply(const Service& service, std::string_view body,
 ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots) {
   ordered_json list = ordered_json::array();
   for (const SlotState& slot : slots) {
-    const std::int64_t left = slot.busy ? std::max<std::int64_t>(0, slot.most - slot.written) : -1;
+    const std::int64_t left =
+        slot.busy ? std::max<std::int64_t>(0, slot.max_tokens - slot.written) : -1;
     const Prefill prefill{slot.read, slot.prompt - slot.cached, slot.cached, slot.read_seconds,
                           slot.rung};
     ordered_json about = place_json(service.ladder, slot.rung, slot.length);
-    if (slot.busy) {
-      about["prefill"] = {{"read", prefill.read},
-                          {"total", prefill.total},
-                          {"tokens_per_second", prefill.rate()},
-                          {"seconds_left", prefill.seconds_left()}};
-    }
+    if (slot.busy) about["prefill"] = prefill_json(prefill);
     list.push_back({{"id", list.size()},
                     {"n_ctx", service.settings.context},
                     {"is_processing", slot.busy},

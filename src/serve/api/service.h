@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +40,7 @@ CompletionRequest parse_request(const Service& service, std::string_view body, R
 
 // What a request asks for each of its prompts: a job, and how its answer is read. For several
 // answers the job is done as often, each with the next seed.
-struct Order {
+struct PreparedJob {
   Job job;
   AnswerSyntax syntax;
 };
@@ -47,8 +48,8 @@ struct Order {
 // give_up is called while the request waits for its template, schema or grammar, and while a long
 // prompt is being tokenized; where it returns true, ApiError (499) is thrown. seed: for a request
 // that gives none.
-std::vector<Order> orders_of(const Service& service, const CompletionRequest& request,
-                             std::uint32_t seed, const std::function<bool()>& give_up);
+std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRequest& request,
+                                      std::uint32_t seed, const std::function<bool()>& give_up);
 
 std::unique_ptr<AnswerFormat> format_of(const Service& service, const CompletionRequest& request,
                                         std::uint64_t number);
@@ -64,6 +65,21 @@ ordered_json models_reply(const Service& service);
 ordered_json apply_template_reply(const Service& service, std::string_view body,
                                   const std::function<bool()>& give_up);
 ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots);
+
+// What ollama's clients ask before they chat.
+ordered_json ollama_tags_reply(const Service& service);
+ordered_json ollama_show_reply(const Service& service, std::string_view body);
+
+// llama-server's POST /slots/{id}?action=save|restore|erase. Waits until the slot writes no answer,
+// unless give_up returns true before. Throws ApiError: 400 (the slot, the action, the name, or a
+// file of another model or ladder), 404 (no such file), 501 (there is no folder for them).
+ordered_json slot_action_reply(const Service& service, Scheduler& scheduler,
+                               const std::string& slot, const std::string& action,
+                               std::string_view body, const std::function<bool()>& give_up);
+
+// In Prometheus' text format. responses: how many, by status.
+std::string metrics_text(const SchedulerCounts& counts,
+                         const std::map<int, std::uint64_t>& responses, double uptime_seconds);
 
 // Throws ApiError (404) unless this is the name of the model here.
 void check_model(const Service& service, const std::string& name);

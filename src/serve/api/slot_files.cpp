@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/api/slot_files.h"
-
 #include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
 #include "mrrope/error.h"
 #include "serve/api/fields.h"
+#include "serve/api/service.h"
 
 namespace mrrope::serve {
 
 namespace {
 
-constexpr std::size_t kLongestFileName = 128;
-constexpr std::chrono::milliseconds kPatience{100};
+constexpr std::size_t kMaxFileNameBytes = 128;
+constexpr std::chrono::milliseconds kSlotPoll{100};
 
 // A plain name: nothing in a request becomes a path.
 std::string file_name(const Service& service, std::string_view body) {
@@ -23,11 +22,11 @@ std::string file_name(const Service& service, std::string_view body) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';
   };
-  if (name.empty() || name.size() > kLongestFileName || name.front() == '.' ||
+  if (name.empty() || name.size() > kMaxFileNameBytes || name.front() == '.' ||
       name.front() == '-' || !std::all_of(name.begin(), name.end(), plain)) {
     refuse("filename",
            cat("must be a plain file name of letters, digits, '.', '_' and '-', at most ",
-               kLongestFileName, " of them, and begin with none of the signs but '_'"));
+               kMaxFileNameBytes, " of them, and begin with none of the signs but '_'"));
   }
   return name;
 }
@@ -45,7 +44,7 @@ int slot_number(const Service& service, const std::string& text) {
   return number;
 }
 
-// Where files lie is nobody's business.
+// Clients need not know where files lie.
 std::string without(std::string text, const std::string& folder) {
   for (std::size_t at = 0; (at = text.find(folder, at)) != std::string::npos;) {
     text.erase(at, folder.size());
@@ -58,15 +57,15 @@ double milliseconds_since(Clock::time_point began) {
 }
 
 // Returns the length of the conversation afterwards.
-std::int64_t done(const Service& service, std::future<std::int64_t> errand,
+std::int64_t done(const Service& service, std::future<std::int64_t> result,
                   const std::function<bool()>& give_up) {
   const auto until = Clock::now() + service.settings.timeout;
-  while (errand.wait_for(kPatience) != std::future_status::ready) {
+  while (result.wait_for(kSlotPoll) != std::future_status::ready) {
     if (give_up()) throw ApiError(499, "the client is gone");
     if (Clock::now() > until) throw ApiError(503, "the slot is still busy: try again later");
   }
   try {
-    return errand.get();
+    return result.get();
   } catch (const std::future_error&) {
     throw ApiError(503, "the server has stopped", {}, "shutting_down");
   } catch (const Error& error) {
@@ -93,11 +92,11 @@ ordered_json slot_action_reply(const Service& service, Scheduler& scheduler,
     // Shared: nobody may be waiting any more when it is done.
     const auto erased = std::make_shared<std::int64_t>(0);
     done(service,
-         scheduler.visit(number,
-                         [erased](std::unique_ptr<Timeline>& timeline, std::string&) {
-                           *erased = timeline->length();
-                           timeline->truncate(0);
-                         }),
+         scheduler.run_on_slot(number,
+                               [erased](std::unique_ptr<Timeline>& timeline, std::string&) {
+                                 *erased = timeline->length();
+                                 timeline->truncate(0);
+                               }),
          give_up);
     return {{"id_slot", number}, {"n_erased", *erased}};
   }
@@ -110,20 +109,21 @@ ordered_json slot_action_reply(const Service& service, Scheduler& scheduler,
   if (!saves && !std::filesystem::exists(path)) {
     throw ApiError(404, cat("there is no saved slot ", name), "filename");
   }
-  const std::int64_t length = done(
-      service,
-      scheduler.visit(number,
-                      [&service, path, saves](auto& timeline, std::string& salt) {
-                        const engine::SessionOwner& owner = service.settings.slot_owner;
-                        if (saves) {
-                          return engine::save_session(path, owner, *timeline, {}, salt);
-                        }
-                        timeline.reset();
-                        engine::Session saved = engine::load_session(path, owner, service.model);
-                        timeline = std::move(saved.timeline);
-                        salt = saved.salt;
-                      }),
-      give_up);
+  const std::int64_t length =
+      done(service,
+           scheduler.run_on_slot(number,
+                                 [&service, path, saves](auto& timeline, std::string& salt) {
+                                   const engine::SessionOwner& owner = service.settings.slot_owner;
+                                   if (saves) {
+                                     return engine::save_session(path, owner, *timeline, {}, salt);
+                                   }
+                                   timeline.reset();
+                                   engine::Session saved =
+                                       engine::load_session(path, owner, service.model);
+                                   timeline = std::move(saved.timeline);
+                                   salt = saved.salt;
+                                 }),
+           give_up);
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   return {{"id_slot", number},

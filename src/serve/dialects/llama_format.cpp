@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/text.h"
+#include "serve/api/format.h"
 #include "serve/api/readers.h"
-#include "serve/dialects/dialects.h"
 
 namespace mrrope::serve {
 
@@ -19,13 +19,7 @@ ordered_json biases_json(const TimelineModel& model, const CompletionRequest& re
     list.push_back({{"token", token},
                     {"bias", std::isinf(bias) ? ordered_json(nullptr) : ordered_json(bias)}});
   };
-  for (const Bias& bias : request.bias) {
-    if (bias.token) {
-      add(*bias.token, bias.value);
-      continue;
-    }
-    for (const Token token : model.tokenize(bias.text, false, false)) add(token, bias.value);
-  }
+  for (const auto& [token, bias] : token_biases(model, request)) add(token, bias);
   if (!request.sampling.ignore_end) return list;
   for (Token token = 0; token < model.vocabulary(); ++token) {
     if (model.ends_text(token)) add(token, -INFINITY);
@@ -57,15 +51,9 @@ ordered_json settings_json(const TimelineModel& model, const CompletionRequest& 
 class LlamaFormat final : public AnswerFormat {
  public:
   LlamaFormat(const AnswerFacts& facts, const CompletionRequest& request)
-      : facts_(facts),
-        logprobs_(request.logprobs.has_value()),
+      : AnswerFormat(facts, request),
         tokens_(request.return_tokens),
-        progress_(request.return_progress),
-        settings_(settings_json(facts.model, request)),
-        ignored_(request.ignored) {}
-
-  const char* stream_type() const override { return "text/event-stream"; }
-  void opening(std::string&, int) override {}
+        settings_(settings_json(facts.model, request)) {}
 
   // One event for each token, however many came at once.
   void chunk(std::string& out, int index, const Delta& delta, const Answer::Part& part) override {
@@ -86,7 +74,7 @@ class LlamaFormat final : public AnswerFormat {
                             {"id_slot", -1},
                             {"tokens_predicted", part.written - later},
                             {"tokens_evaluated", part.length - part.written}};
-      if (logprobs_) chunk["completion_probabilities"] = probabilities(token);
+      if (logprobs_) chunk["completion_probabilities"] = token_list(token, true);
       chunk["mrrope"] = place_json(facts_.ladder, part.rung, part.length - later);
       event(out, chunk);
     }
@@ -108,25 +96,20 @@ class LlamaFormat final : public AnswerFormat {
     event(out, last(index, "", {}, outcome));
   }
   void failure(std::string& out, const ApiError& error) override { event(out, error_json(error)); }
-  void end(std::string&, const std::vector<Outcome>&) override {}
 
   // A list where there are several prompts.
-  ordered_json whole(const std::vector<WholeAnswer>& answers) override {
+  ordered_json whole(const std::vector<Completion>& answers) override {
     ordered_json list = ordered_json::array();
-    for (const WholeAnswer& answer : answers) {
+    for (const Completion& answer : answers) {
       const int index = static_cast<int>(list.size());
       look_for_new_line(index, answer.said.content);
       list.push_back(last(index, answer.said.content, answer.tokens, answer.outcome));
-      if (logprobs_) list.back()["completion_probabilities"] = probabilities(answer.tokens);
+      if (logprobs_) list.back()["completion_probabilities"] = token_list(answer.tokens, true);
     }
     return answers.size() == 1 ? list.front() : list;
   }
 
  private:
-  static void event(std::string& out, const ordered_json& data) {
-    out += cat("data: ", to_text(data), "\n\n");
-  }
-
   void look_for_new_line(int index, const std::string& text) {
     if (text.find('\n') != std::string::npos) new_lines_.insert(index);
   }
@@ -135,25 +118,6 @@ class LlamaFormat final : public AnswerFormat {
     ordered_json list = ordered_json::array();
     if (!tokens_) return list;
     for (const ChosenToken& one : chosen) list.push_back(one.token);
-    return list;
-  }
-
-  ordered_json probabilities(const std::vector<ChosenToken>& chosen) const {
-    ordered_json list = ordered_json::array();
-    const auto entry = [&](Token token, double logprob) {
-      const std::string piece = facts_.model.piece(token);
-      ordered_json bytes = ordered_json::array();
-      for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
-      return ordered_json{{"id", token}, {"token", piece}, {"bytes", bytes}, {"logprob", logprob}};
-    };
-    for (const ChosenToken& one : chosen) {
-      ordered_json item = entry(one.token, one.logprob);
-      item["top_logprobs"] = ordered_json::array();
-      for (const auto& [token, logprob] : one.top) {
-        item["top_logprobs"].push_back(entry(token, logprob));
-      }
-      list.push_back(std::move(item));
-    }
     return list;
   }
 
@@ -178,16 +142,12 @@ class LlamaFormat final : public AnswerFormat {
             {"stop_type", how},
             {"stopping_word", outcome.stop_string},
             {"timings", timings_json(outcome)},
-            {"mrrope", about_json(facts_.ladder, outcome, ignored_)}};
+            {"mrrope", about(outcome)}};
   }
 
-  AnswerFacts facts_;
-  bool logprobs_;
   bool tokens_;
-  bool progress_;
   std::set<int> new_lines_;  // answers that have one
   ordered_json settings_;
-  std::vector<std::string> ignored_;
 };
 
 }  // namespace

@@ -2,7 +2,8 @@
 // ollama's answers: /api/chat and /api/generate, whole or as one JSON object per line.
 #include <ctime>
 
-#include "serve/dialects/dialects.h"
+#include "base/json.h"
+#include "serve/api/format.h"
 
 namespace mrrope::serve {
 
@@ -39,10 +40,9 @@ ordered_json call_json(const engine::ToolCall& call) {
 class OllamaFormat final : public AnswerFormat {
  public:
   OllamaFormat(const AnswerFacts& facts, const CompletionRequest& request)
-      : facts_(facts), messages_(request.chat && !request.single_turn), ignored_(request.ignored) {}
+      : AnswerFormat(facts, request), messages_(request.chat && !request.single_message) {}
 
   const char* stream_type() const override { return "application/x-ndjson"; }
-  void opening(std::string&, int) override {}
 
   void chunk(std::string& out, int, const Delta& delta, const Answer::Part&) override {
     Delta said = delta;
@@ -70,9 +70,8 @@ class OllamaFormat final : public AnswerFormat {
   void failure(std::string& out, const ApiError& error) override {
     line(out, {{"error", error.what()}});
   }
-  void end(std::string&, const std::vector<Outcome>&) override {}
 
-  ordered_json whole(const std::vector<WholeAnswer>& answers) override {
+  ordered_json whole(const std::vector<Completion>& answers) override {
     if (answers.empty()) {  // the model is loaded
       ordered_json out = head({}, true);
       out["done_reason"] = "load";
@@ -85,7 +84,7 @@ class OllamaFormat final : public AnswerFormat {
   }
 
  private:
-  static void line(std::string& out, const ordered_json& value) { out += to_text(value) + "\n"; }
+  static void line(std::string& out, const ordered_json& value) { out += json_text(value) + "\n"; }
 
   ordered_json head(const Delta& said, bool done) const {
     ordered_json out = {{"model", facts_.model_name}, {"created_at", time_text(facts_.created)}};
@@ -111,13 +110,11 @@ class OllamaFormat final : public AnswerFormat {
     out["prompt_eval_duration"] = nanoseconds(outcome.read_seconds);
     out["eval_count"] = outcome.written;
     out["eval_duration"] = nanoseconds(outcome.write_seconds);
-    out["mrrope"] = about_json(facts_.ladder, outcome, ignored_);
+    out["mrrope"] = about(outcome);
     return out;
   }
 
-  AnswerFacts facts_;
   bool messages_;
-  std::vector<std::string> ignored_;
   std::vector<engine::ToolCall> calls_;
 };
 

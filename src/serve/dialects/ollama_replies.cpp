@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/dialects/ollama_replies.h"
-
-#include "mrrope/version.h"
+#include "serve/api/service.h"
 
 namespace mrrope::serve {
 
@@ -44,7 +42,5 @@ ordered_json ollama_show_reply(const Service& service, std::string_view body) {
             {family + ".attention.head_count", facts.heads}}},
           {"capabilities", can}};
 }
-
-ordered_json ollama_version_reply() { return {{"version", version()}}; }
 
 }  // namespace mrrope::serve

@@ -31,7 +31,7 @@ void read_format(const Value& format, CompletionRequest& request) {
 }
 
 // true, false, or how much.
-void read_think(const Value& think, ChatRequest& chat) {
+void read_think(const Value& think, engine::ChatInputs& chat) {
   if (!think) return;
   if (!think.json().is_boolean() && !think.json().is_string()) {
     think.refuse_type("true, false or an effort");
@@ -42,7 +42,7 @@ void read_think(const Value& think, ChatRequest& chat) {
       ordered_json{{flag ? "enable_thinking" : "reasoning_effort", think.json()}}.dump();
 }
 
-void read_generate(const Value& body, const ServedModel& model, CompletionRequest& request) {
+void read_generate(const Value& body, const ServingFacts& model, CompletionRequest& request) {
   const std::string prompt = body.at("prompt").text();
   const Value given = body.at("system"), raw = body.at("raw");
   const std::string system = given ? given.text() : "";
@@ -52,7 +52,7 @@ void read_generate(const Value& body, const ServedModel& model, CompletionReques
     request.prompts = {{{prompt, {}}}};
     return;
   }
-  request.chat = request.single_turn = true;
+  request.chat = request.single_message = true;
   ordered_json messages = ordered_json::array();
   if (!system.empty()) messages.push_back({{"role", "system"}, {"content", system}});
   messages.push_back({{"role", "user"}, {"content", prompt}});
@@ -62,15 +62,15 @@ void read_generate(const Value& body, const ServedModel& model, CompletionReques
 
 }  // namespace
 
-void read_ollama(const Value& body, Route route, const ServedModel& model,
+void read_ollama(const Value& body, Route route, const ServingFacts& model,
                  CompletionRequest& request) {
   request.dialect = Dialect::ollama;
   read_options(body.at("options"), model.context, request);
   read_fields(body, route, request);
   read_format(body.at("format"), request);
   const Value content = body.at(request.chat ? "messages" : "prompt");
-  request.only_loads = content.json().empty() || content.json() == "";
-  if (request.only_loads) return;
+  request.load_only = content.json().empty() || content.json() == "";
+  if (request.load_only) return;
   if (!request.chat) return read_generate(body, model, request);
   read_messages(content, request);
   read_tools(body, true, request.conversation);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenAI's responses: a list of items (reasoning, a message, calls of functions), whole or as
 // events, each of which has a type and a number.
+#include "base/json.h"
 #include "base/text.h"
-#include "serve/dialects/dialects.h"
+#include "serve/api/format.h"
 
 namespace mrrope::serve {
 
@@ -11,12 +12,7 @@ namespace {
 class ResponsesFormat final : public AnswerFormat {
  public:
   ResponsesFormat(const AnswerFacts& facts, const CompletionRequest& request)
-      : facts_(facts),
-        number_(facts.id.substr(facts.id.find('-') + 1)),
-        progress_(request.return_progress),
-        ignored_(request.ignored) {}
-
-  const char* stream_type() const override { return "text/event-stream"; }
+      : AnswerFormat(facts, request), number_(facts.id.substr(facts.id.find('-') + 1)) {}
 
   void opening(std::string& out, int) override {
     event(out, "response.created", {{"response", response("in_progress")}});
@@ -72,10 +68,9 @@ class ResponsesFormat final : public AnswerFormat {
                        {"message", error.what()}};
     event(out, "response.failed", {{"response", std::move(failed)}});
   }
-  void end(std::string&, const std::vector<Outcome>&) override {}
 
-  ordered_json whole(const std::vector<WholeAnswer>& answers) override {
-    const WholeAnswer& answer = answers.front();
+  ordered_json whole(const std::vector<Completion>& answers) override {
+    const Completion& answer = answers.front();
     std::string unsent;
     chunk(unsent, 0, answer.said, {});
     close(unsent, answer.outcome.end == Outcome::End::length);
@@ -94,7 +89,7 @@ class ResponsesFormat final : public AnswerFormat {
   void event(std::string& out, const char* type, ordered_json data) {
     ordered_json all = {{"type", type}, {"sequence_number", events_++}};
     all.update(data);
-    out += cat("event: ", type, "\ndata: ", to_text(all), "\n\n");
+    out += cat("event: ", type, "\ndata: ", json_text(all), "\n\n");
   }
 
   ordered_json place(const ordered_json& more) const {
@@ -181,14 +176,11 @@ class ResponsesFormat final : public AnswerFormat {
                     {"output_tokens", outcome.written},
                     {"output_tokens_details", {{"reasoning_tokens", 0}}},
                     {"total_tokens", outcome.prompt + outcome.written}};
-    out["mrrope"] = about_json(facts_.ladder, outcome, ignored_);
+    out["mrrope"] = about(outcome);
     return out;
   }
 
-  AnswerFacts facts_;
   std::string number_;
-  bool progress_;
-  std::vector<std::string> ignored_;
   ordered_json items_ = ordered_json::array();  // the last one may be open
   std::string text_;                            // of that one
   bool open_ = false;

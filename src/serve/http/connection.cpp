@@ -16,11 +16,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kToAsk{10000};         // for a request, and more as more of it arrives:
-constexpr std::int64_t kBytesPerMs = 64;      // 64 KB/s
-constexpr milliseconds kToTakeAnswer{30000};  // without reading a single byte
-constexpr milliseconds kInAHurry{3000};       // the same, when the server shuts down
-constexpr milliseconds kSlice{250};
+constexpr milliseconds kRequestTimeout{10000};  // for a request, and more as more of it arrives:
+constexpr std::int64_t kBytesPerMs = 64;        // 64 KB/s
+constexpr milliseconds kWriteTimeout{30000};    // without reading a single byte
+constexpr milliseconds kShutdownWriteTimeout{3000};  // the same, when the server shuts down
+constexpr milliseconds kWritePoll{250};
 constexpr milliseconds kBetweenProbes{1000};
 
 #ifdef POLLRDHUP
@@ -104,8 +104,8 @@ bool Connection::wait_readable() const { return at_ < size_ || ready(socket_, PO
 bool Connection::wait_writable() const {
   for (const auto start = Clock::now();;) {
     const auto now = Clock::now();
-    const auto until = start + (hurry_ ? kInAHurry : kToTakeAnswer);
-    if (ready(socket_, POLLOUT, std::min(until, now + kSlice))) return true;
+    const auto until = start + (shutting_down_ ? kShutdownWriteTimeout : kWriteTimeout);
+    if (ready(socket_, POLLOUT, std::min(until, now + kWritePoll))) return true;
     if (now >= until) return false;
   }
 }
@@ -157,7 +157,7 @@ time_t Connection::duration() const {
 }
 
 Connection::Clock::time_point Connection::deadline() const {
-  return began_ + kToAsk + milliseconds(taken_ / kBytesPerMs);
+  return began_ + kRequestTimeout + milliseconds(taken_ / kBytesPerMs);
 }
 
 bool Connection::fill() {

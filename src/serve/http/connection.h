@@ -25,8 +25,9 @@ class Connection final : public httplib::Stream {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // hurry: while it is true, a client has less time to read.
-  Connection(int socket, const std::atomic<bool>& hurry) : socket_(socket), hurry_(hurry) {}
+  // shutting_down: while it is true, a client has less time to read.
+  Connection(int socket, const std::atomic<bool>& shutting_down)
+      : socket_(socket), shutting_down_(shutting_down) {}
 
   // Whether a request begins before the time has passed. Some of it may already be here.
   bool request_begins(std::chrono::milliseconds patience) const;
@@ -61,7 +62,7 @@ class Connection final : public httplib::Stream {
   bool fill();
 
   int socket_;
-  const std::atomic<bool>& hurry_;
+  const std::atomic<bool>& shutting_down_;
   Clock::time_point began_ = Clock::now();
   Clock::time_point probed_;
   std::int64_t taken_ = 0;

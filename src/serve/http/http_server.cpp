@@ -15,11 +15,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kIdle{5000};  // between two requests of one connection
-constexpr milliseconds kPoll{250};   // how often an idle connection checks for the end
-constexpr std::size_t kSpare = 64;   // threads that answer clients for which there is no room
+constexpr milliseconds kIdleTimeout{5000};  // between two requests of one connection
+constexpr milliseconds kPoll{250};          // how often an idle connection checks for the end
+constexpr std::size_t kSpareThreads = 64;  // threads that answer clients for which there is no room
 
-std::string no_room() {
+std::string busy_response() {
   const std::string body = R"({"error":{"message":"all connections are in use: try again later",)"
                            R"("type":"server_error","param":null,"code":"busy"}})";
   return cat("HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n",
@@ -31,8 +31,8 @@ std::string no_room() {
 thread_local HttpServer::Open* HttpServer::current_ = nullptr;
 thread_local HttpServer* HttpServer::serving_ = nullptr;
 
-HttpServer::HttpServer(std::size_t connections) : most_(connections) {
-  new_task_queue = [connections] { return new ConnectionThreads(connections + kSpare); };
+HttpServer::HttpServer(std::size_t connections) : max_(connections) {
+  new_task_queue = [connections] { return new ConnectionThreads(connections + kSpareThreads); };
   // The library announces the end of a connection in every refusal, also of a request that it could
   // not read, and then goes on reading.
   set_post_routing_handler([](const httplib::Request&, httplib::Response& response) {
@@ -62,7 +62,7 @@ bool HttpServer::admit(Open& open) {
     ++served;
     if (other->waiting && (oldest == nullptr || other->since < oldest->since)) oldest = other;
   }
-  if (served >= most_) {
+  if (served >= max_) {
     if (oldest == nullptr) return false;
     drop(*oldest);
   }
@@ -110,10 +110,10 @@ bool HttpServer::client_is_gone(const httplib::Request& request) {
 }
 
 bool HttpServer::process_and_close_socket(socket_t socket) {
-  Open open(socket, hurry_);
+  Open open(socket, shutting_down_);
   Connection& connection = open.connection;
   if (!admit(open)) {
-    const std::string refusal = no_room();
+    const std::string refusal = busy_response();
     connection.write(refusal.data(), refusal.size());
     connection.close_gently();
     return false;
@@ -126,7 +126,7 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
     bool good = true;
     for (std::size_t left = keep_alive_max_count_; left > 0 && good; --left) {
       set_waiting(open, true);
-      const auto until = Connection::Clock::now() + kIdle;
+      const auto until = Connection::Clock::now() + kIdleTimeout;
       while (!connection.request_begins(kPoll)) {
         if (svr_sock_ == INVALID_SOCKET || Connection::Clock::now() >= until) return good;
       }
@@ -148,7 +148,7 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
 bool ConnectionThreads::enqueue(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
-    if (running_ >= most_) return false;
+    if (running_ >= max_) return false;
     ++running_;
   }
   try {

@@ -28,7 +28,7 @@ class HttpServer final : public httplib::Server {
   std::string bound_address() const;
 
   // From now on a client that does not read its answer is given up after three seconds.
-  void hurry() { hurry_ = true; }
+  void begin_shutdown() { shutting_down_ = true; }
   // After stop(): closes what has no whole request at once, and the rest at this time. Returns when
   // all are closed.
   void close_connections(Connection::Clock::time_point until);
@@ -49,8 +49,8 @@ class HttpServer final : public httplib::Server {
     bool dropped = false;
     bool close = false;  // after this response
 
-    Open(int socket, const std::atomic<bool>& hurry)
-        : connection(socket, hurry), since(Connection::Clock::now()) {}
+    Open(int socket, const std::atomic<bool>& shutting_down)
+        : connection(socket, shutting_down), since(Connection::Clock::now()) {}
   };
 
   bool process_and_close_socket(socket_t socket) override;
@@ -59,8 +59,8 @@ class HttpServer final : public httplib::Server {
   void set_waiting(Open& open, bool waiting);
   static void drop(Open& open);
 
-  const std::size_t most_;
-  std::atomic<bool> hurry_ = false;
+  const std::size_t max_;
+  std::atomic<bool> shutting_down_ = false;
   mutable std::mutex mutex_;
   std::condition_variable left_;
   std::set<Open*> open_;
@@ -73,12 +73,12 @@ class HttpServer final : public httplib::Server {
 // connection wait behind those that say nothing.
 class ConnectionThreads final : public httplib::TaskQueue {
  public:
-  explicit ConnectionThreads(std::size_t most) : most_(most) {}
+  explicit ConnectionThreads(std::size_t most) : max_(most) {}
   bool enqueue(std::function<void()> work) override;
   void shutdown() override;  // waits for all
 
  private:
-  const std::size_t most_;
+  const std::size_t max_;
   std::mutex mutex_;
   std::condition_variable ended_;
   std::size_t running_ = 0;

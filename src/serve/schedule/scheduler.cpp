@@ -138,13 +138,13 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
   return answer;
 }
 
-std::future<std::int64_t> Scheduler::visit(int slot, Errand errand) {
+std::future<std::int64_t> Scheduler::run_on_slot(int slot, SlotTask task) {
   std::future<std::int64_t> result;
   {
     const std::lock_guard lock(mutex_);
     if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
-    visits_.push_back({static_cast<std::size_t>(slot), std::move(errand), {}});
-    result = visits_.back().done.get_future();
+    tasks_.push_back({static_cast<std::size_t>(slot), std::move(task), {}});
+    result = tasks_.back().done.get_future();
   }
   wake_.notify_all();
   return result;
@@ -157,7 +157,7 @@ void Scheduler::refuse_new() {
 
 bool Scheduler::idle() const {
   const std::lock_guard lock(mutex_);
-  return queue_.empty() && visits_.empty() && counts_.slots_busy == 0;
+  return queue_.empty() && tasks_.empty() && counts_.slots_busy == 0;
 }
 
 SchedulerCounts Scheduler::counts() const {
@@ -170,23 +170,23 @@ std::vector<SlotState> Scheduler::slots() const {
   return states_;
 }
 
-void Scheduler::note(const Slot& slot) {
+void Scheduler::publish(const Slot& slot) {
   SlotState state;
   state.busy = slot.answer != nullptr;
-  state.prompt = slot.so_far.prompt;
-  state.cached = slot.so_far.cached;
-  state.written = slot.so_far.written;
-  state.most = slot.job.length;
+  state.prompt = slot.outcome.prompt;
+  state.cached = slot.outcome.cached;
+  state.written = slot.outcome.written;
+  state.max_tokens = slot.job.length;
   state.length = static_cast<std::int64_t>(slot.tokens.size());
   state.read = std::max<std::int64_t>(0, std::min(state.length, state.prompt) - state.cached);
   state.rung = slot.rung;
   const bool wrote = slot.first_token != slot.began;
   state.read_seconds = wrote        ? seconds_between(slot.began, slot.first_token)
                        : state.busy ? seconds_between(slot.began, Clock::now())
-                                    : slot.so_far.read_seconds;
+                                    : slot.outcome.read_seconds;
   const std::lock_guard lock(mutex_);
   SlotState& kept = states_[static_cast<std::size_t>(&slot - slots_.data())];
-  if (!state.busy) state.most = kept.most;  // the job is gone
+  if (!state.busy) state.max_tokens = kept.max_tokens;  // the job is gone
   kept = state;
 }
 
@@ -195,17 +195,17 @@ void Scheduler::work() {
     {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] {
-        return stopping_ || !queue_.empty() || !visits_.empty() || counts_.slots_busy > 0;
+        return stopping_ || !queue_.empty() || !tasks_.empty() || counts_.slots_busy > 0;
       });
       if (stopping_) break;
     }
     const auto start = Clock::now();
     try {
-      sweep();
-      follow();
-      run_errands();
+      end_cancelled();
+      resume_followers();
+      run_slot_tasks();
       admit();
-      settle_room();
+      preempt_if_full();
       round();
     } catch (const std::exception& error) {  // no memory: what was being written is lost
       for (Slot& slot : slots_) {
@@ -224,11 +224,11 @@ void Scheduler::work() {
   for (const Waiting& waiting : queue_) {
     waiting.answer->give({}, Outcome{.message = "the server has stopped"});
   }
-  visits_.clear();  // whose futures tell
+  tasks_.clear();  // whose futures tell
 }
 
 // Ends answers that were cancelled or took too long.
-void Scheduler::sweep() {
+void Scheduler::end_cancelled() {
   const auto now = Clock::now();
   const auto verdict = [&](const Answer& answer, const Job& job) -> std::optional<Outcome::End> {
     if (answer.cancelled()) return Outcome::End::cancelled;
@@ -279,22 +279,22 @@ void Scheduler::begin(Slot& slot, Waiting waiting) {
   slot.job = std::move(waiting.job);
   slot.chooser = std::move(waiting.chooser);
   slot.next.reset();
-  slot.served = 0;
-  slot.number = ++admitted_;
-  slot.put_off = false;
-  slot.so_far = Outcome();
-  slot.so_far.prompt = static_cast<std::int64_t>(slot.job.prompt.size());
+  slot.last_round = 0;
+  slot.admission = ++admitted_;
+  slot.preempted = false;
+  slot.outcome = Outcome();
+  slot.outcome.prompt = static_cast<std::int64_t>(slot.job.prompt.size());
   slot.began = slot.first_token = slot.reported = Clock::now();
   try {
     slot.text.emplace(slot.job.stop);
-    find_leader(slot);
-    if (slot.leader == nullptr) take_prefix(slot);
+    find_prefix_source(slot);
+    if (slot.prefix_source == nullptr) take_prefix(slot);
   } catch (const std::exception& error) {
     reset(slot);
     end(slot, Outcome::End::failed, error.what());
     return;
   }
-  note(slot);
+  publish(slot);
   if (slot.job.progress) report_prefill(slot);  // what was cached
 }
 
@@ -323,7 +323,7 @@ void Scheduler::round() {
   };
   std::vector<Slot*> readers;
   for (Slot& slot : slots_) {
-    if (!slot.answer || slot.leader != nullptr || slot.put_off) continue;
+    if (!slot.answer || slot.prefix_source != nullptr || slot.preempted) continue;
     if (slot.next) {
       writers[group_of(slot)].push_back(&slot);
     } else {
@@ -332,7 +332,7 @@ void Scheduler::round() {
   }
   // The slot that has waited longest reads, and with it those of its group.
   std::stable_sort(readers.begin(), readers.end(),
-                   [](const Slot* a, const Slot* b) { return a->served < b->served; });
+                   [](const Slot* a, const Slot* b) { return a->last_round < b->last_round; });
   std::optional<std::size_t> reading;  // this group
   if (!readers.empty()) {
     reading = group_of(*readers.front());
@@ -344,7 +344,7 @@ void Scheduler::round() {
                                  [](const auto& entry) { return entry.second.empty(); });
   std::size_t share = alone ? model_.batch() : part();
   if (limits_.pool > 0 && !readers.empty()) {
-    // settle_room() has seen to one token for each.
+    // preempt_if_full() has seen to one token for each.
     std::size_t writing = 0;
     for (const auto& entry : writers) writing += entry.second.size();
     while (share > 1 && !make_room(writing + share)) share = share / 2;
@@ -388,7 +388,7 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
   for (Slot* slot : readers) {
     const std::size_t count = chunk_of(*slot, most - read);
     if (count == 0) break;
-    slot->served = round_;
+    slot->last_round = round_;
     slots.push_back(slot);
     const auto from = slot->job.prompt.begin() + static_cast<std::ptrdiff_t>(slot->tokens.size());
     tokens.insert(tokens.end(), from, from + static_cast<std::ptrdiff_t>(count));
@@ -420,13 +420,13 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       slot.tokens.insert(slot.tokens.end(), readings[i].tokens.begin(), readings[i].tokens.end());
       if (slot.timeline->rung() != slot.rung) {
         slot.rung = slot.timeline->rung();
-        ++slot.turned;
+        ++slot.turn_count;
         const std::lock_guard lock(mutex_);
         ++counts_.turns;
       }
       failures[i].reset();
-      if (!slot.next) slot.exact = slot.tokens.size() / part() * part();
-      if (!slot.next && slot.so_far.written == 0) report_prefill(slot);
+      if (!slot.next) slot.aligned_tokens = slot.tokens.size() / part() * part();
+      if (!slot.next && slot.outcome.written == 0) report_prefill(slot);
       if (!slot.next && slot.tokens.size() < slot.job.prompt.size()) return;
       try {
         choose(slot, logits);
@@ -449,17 +449,17 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       reset(*slots[i]);
       end(*slots[i], failures[i]->how, failures[i]->message);
     }
-    note(*slots[i]);
+    publish(*slots[i]);
   }
 }
 
 void Scheduler::choose(Slot& slot, std::span<const float> logits) {
   const auto length = static_cast<std::int64_t>(slot.tokens.size());
   const Token token = slot.chooser->choose(logits, length - 1).token;
-  if (slot.so_far.written == 0) slot.first_token = Clock::now();
+  if (slot.outcome.written == 0) slot.first_token = Clock::now();
   if (model_.ends_text(token)) return end(slot, Outcome::End::stop);
   slot.next = token;
-  ++slot.so_far.written;
+  ++slot.outcome.written;
   Answer::Part part;
   const auto shown = slot.job.shown.find(token);
   part.text = slot.text->add(shown != slot.job.shown.end() ? shown->second : model_.piece(token));
@@ -469,15 +469,15 @@ void Scheduler::choose(Slot& slot, std::span<const float> logits) {
     part.tokens.push_back({token, 0, {}});
   }
   if (!part.tokens.empty()) part.tokens.back().text = part.text;
-  part.written = slot.so_far.written;
+  part.written = slot.outcome.written;
   part.length = length + 1;
   part.rung = slot.rung;
   slot.answer->give(std::move(part), std::nullopt);
   if (slot.text->stopped()) {
-    slot.so_far.stop_string = slot.text->stop_string();
+    slot.outcome.stop_string = slot.text->stop_string();
     return end(slot, Outcome::End::stop);
   }
-  if (slot.so_far.written >= slot.job.length) end(slot, Outcome::End::length);
+  if (slot.outcome.written >= slot.job.length) end(slot, Outcome::End::length);
 }
 
 void Scheduler::report_prefill(Slot& slot) {
@@ -487,8 +487,9 @@ void Scheduler::report_prefill(Slot& slot) {
   Answer::Part part;
   part.length = static_cast<std::int64_t>(slot.tokens.size());
   part.rung = slot.rung;
-  part.prefill = Prefill{part.length - slot.so_far.cached, slot.so_far.prompt - slot.so_far.cached,
-                         slot.so_far.cached, seconds_between(slot.began, now), slot.rung};
+  part.prefill =
+      Prefill{part.length - slot.outcome.cached, slot.outcome.prompt - slot.outcome.cached,
+              slot.outcome.cached, seconds_between(slot.began, now), slot.rung};
   const Prefill prefill = *part.prefill;
   slot.answer->give(std::move(part), std::nullopt);
   const bool whole = prefill.read == prefill.total;
@@ -498,7 +499,7 @@ void Scheduler::report_prefill(Slot& slot) {
 }
 
 void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
-  Outcome& outcome = slot.so_far;
+  Outcome& outcome = slot.outcome;
   outcome.end = how;
   outcome.message = message;
   outcome.length = outcome.prompt + outcome.written;
@@ -512,12 +513,12 @@ void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
   rest.written = outcome.written;
   rest.length = outcome.length;
   rest.rung = outcome.rung;
-  slot.used = round_;
+  slot.last_used = round_;
   const auto answer = std::exchange(slot.answer, nullptr);
   slot.next.reset();
-  slot.leader = nullptr;
-  slot.leads = nullptr;
-  slot.put_off = false;
+  slot.prefix_source = nullptr;
+  slot.source_answer = nullptr;
+  slot.preempted = false;
   slot.job = Job();
   {
     const std::lock_guard lock(mutex_);
@@ -525,7 +526,7 @@ void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
     ++counts_.ended[how];
     --counts_.slots_busy;
   }
-  note(slot);
+  publish(slot);
   answer->give(std::move(rest), outcome);
 }
 
@@ -534,9 +535,9 @@ void Scheduler::reset(Slot& slot) {
   slot.timeline.reset();
   slot.timeline = model_.timeline();
   slot.tokens.clear();
-  slot.turned = 0;
+  slot.turn_count = 0;
   slot.rung = 0;
-  slot.exact = 0;
+  slot.aligned_tokens = 0;
 }
 
 }  // namespace mrrope::serve

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several conversations over one model. One thread owns the model and all timelines: the one that
 // calls work(). In every round each answer being written gains one token, in one computation those
-// on rungs that go together; prompts are read in between, in chunks, in turn.
+// on rungs that go together; prompts are read in between, in chunks, round-robin.
 //
 // A slot keeps its timeline when its answer is complete. The next prompt with the same prefix goes
 // to that slot, and only the rest is computed. A prefix that another conversation holds, or is
@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Job {
   std::vector<Token> prompt;
-  std::int64_t length = 16;  // most tokens of the answer
+  std::int64_t length = 16;  // longest answer, in tokens
   Sampling sampling;
   std::vector<std::string> stop;
   std::optional<int> logprobs;  // how many of the most likely tokens to list
@@ -156,8 +156,8 @@ struct SlotState {
   std::int64_t cached = 0;
   std::int64_t read = 0;  // of the prompt, computed so far
   std::int64_t written = 0;
-  std::int64_t most = 0;    // tokens of the answer
-  std::int64_t length = 0;  // of the conversation
+  std::int64_t max_tokens = 0;  // of the answer
+  std::int64_t length = 0;      // of the conversation
   std::size_t rung = 0;
   double read_seconds = 0;  // so far
 };
@@ -178,14 +178,14 @@ class Scheduler {
   // 429 (the queue is full), 503 (shutting down).
   std::shared_ptr<Answer> submit(Job job);
 
-  // From any thread: calls the errand with what a slot holds, in work(), as soon as it writes no
-  // answer. The errand may change the timeline or put another in its place; if it throws, the slot
+  // From any thread: calls the task with what a slot holds, in work(), as soon as it writes no
+  // answer. The task may change the timeline or put another in its place; if it throws, the slot
   // is empty unless it still has its timeline. The result is the length of the conversation
   // afterwards, or what was thrown.
-  using Errand = std::function<void(std::unique_ptr<Timeline>&, std::string& salt)>;
-  std::future<std::int64_t> visit(int slot, Errand errand);
+  using SlotTask = std::function<void(std::unique_ptr<Timeline>&, std::string& salt)>;
+  std::future<std::int64_t> run_on_slot(int slot, SlotTask task);
 
-  // Refuses every later submit() and visit().
+  // Refuses every later submit() and run_on_slot().
   void refuse_new();
   // Whether all answers are complete.
   bool idle() const;
@@ -204,41 +204,41 @@ class Scheduler {
     std::vector<Token> tokens;  // what the timeline holds
     std::string salt;           // of the job that it was read for
     std::size_t rung = 0;
-    std::size_t turned = 0;  // how often, since it was empty
-    std::size_t exact = 0;   // of its tokens, read as a prompt in whole parts
-    std::uint64_t used = 0;  // when last, in rounds
+    std::size_t turn_count = 0;      // of its keys, since it was empty
+    std::size_t aligned_tokens = 0;  // of its tokens, read as a prompt in whole parts
+    std::uint64_t last_used = 0;     // in rounds
     // While it has an answer to write.
     std::shared_ptr<Answer> answer;
     Job job;
     std::optional<engine::Chooser> chooser;
     std::optional<TextStream> text;
-    std::optional<Token> next;  // chosen, not read yet; nullopt: the prompt is being read
-    std::uint64_t served = 0;   // round of the last chunk of its prompt
-    std::uint64_t number = 0;   // of the answer, in the order they began
-    bool put_off = false;       // until there is room
-    // Reads `shared` tokens of this slot's prompt, while that writes this answer.
-    Slot* leader = nullptr;
-    std::shared_ptr<Answer> leads;
-    std::size_t shared = 0;
-    Outcome so_far;
+    std::optional<Token> next;     // chosen, not read yet; nullopt: the prompt is being read
+    std::uint64_t last_round = 0;  // that read a part of its prompt
+    std::uint64_t admission = 0;   // number of the answer, in the order they began
+    bool preempted = false;        // until there is room in the cache
+    // This slot waits while another one reads `shared_tokens` of its prompt for its own answer.
+    Slot* prefix_source = nullptr;
+    std::shared_ptr<Answer> source_answer;
+    std::size_t shared_tokens = 0;
+    Outcome outcome;  // so far
     Clock::time_point began, first_token, reported;
   };
 
-  void run_errands();
+  void run_slot_tasks();
   void admit();
   Slot* slot_for(const Job& job);
   void begin(Slot& slot, Waiting waiting);
   std::size_t rung_after(std::size_t tokens) const;
   std::size_t usable(const Slot& slot, const Job& job) const;
   void take_prefix(Slot& slot);
-  void find_leader(Slot& slot);
-  void follow();
-  std::size_t held() const;
+  void find_prefix_source(Slot& slot);
+  void resume_followers();
+  std::size_t cached_tokens() const;
   bool fits(std::size_t prompt, const Slot* besides = nullptr) const;
   bool make_room(std::size_t more, const Slot* keep = nullptr);
   void forget(Slot& slot);
-  void settle_room();
-  void sweep();
+  void preempt_if_full();
+  void end_cancelled();
   void round();
   void compute(const std::vector<Slot*>& writers, const std::vector<Slot*>& readers,
                std::size_t most);
@@ -251,7 +251,7 @@ class Scheduler {
   void report_prefill(Slot& slot);
   void end(Slot& slot, Outcome::End how, const std::string& message = {});
   void reset(Slot& slot);
-  void note(const Slot& slot);
+  void publish(const Slot& slot);
 
   TimelineModel& model_;
   const Ladder ladder_;
@@ -263,12 +263,12 @@ class Scheduler {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Waiting> queue_;
-  struct Visit {
+  struct PendingTask {
     std::size_t slot;
-    Errand errand;
+    SlotTask task;
     std::promise<std::int64_t> done;
   };
-  std::deque<Visit> visits_;
+  std::deque<PendingTask> tasks_;
   SchedulerCounts counts_;
   std::vector<SlotState> states_;  // of slots_, for others
   bool refusing_ = false;

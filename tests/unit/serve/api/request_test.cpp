@@ -184,7 +184,7 @@ TEST(Request, ReadsTools) {
     return parse_chat(std::string("{") + kHello + ", " + kTools + more + "}", kLargest)
         .conversation;
   };
-  const ChatRequest usual = read("");
+  const engine::ChatInputs usual = read("");
   EXPECT_EQ(usual.tool_choice, "auto");
   EXPECT_FALSE(usual.parallel_tool_calls);
   // Properties keep their order.
@@ -193,7 +193,7 @@ TEST(Request, ReadsTools) {
   EXPECT_EQ(read(R"(, "tool_choice": "none")").tool_choice, "none");
   EXPECT_EQ(read(R"(, "tool_choice": "required")").tool_choice, "required");
   EXPECT_EQ(read(R"(, "parallel_tool_calls": false)").parallel_tool_calls, false);
-  const ChatRequest named =
+  const engine::ChatInputs named =
       read(R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})");
   EXPECT_EQ(named.tool_choice, "required");
   EXPECT_EQ(named.parallel_tool_calls, false);
@@ -232,7 +232,7 @@ TEST(Request, ReadsWhatTemplatesAreGiven) {
   const auto read = [](const std::string& more) {
     return parse_chat(std::string("{") + kHello + ", " + more + "}", kLargest).conversation;
   };
-  const ChatRequest kwargs =
+  const engine::ChatInputs kwargs =
       read(R"("chat_template_kwargs": {"enable_thinking": false, "b": [1]})");
   EXPECT_EQ(kwargs.variables, R"({"enable_thinking":false,"b":[1]})");
   EXPECT_FALSE(kwargs.thinking);
@@ -240,10 +240,11 @@ TEST(Request, ReadsWhatTemplatesAreGiven) {
   EXPECT_FALSE(read(R"("reasoning_effort": "none")").thinking);
   EXPECT_FALSE(read(R"("reasoning_format": "none")").split_reasoning);
   EXPECT_FALSE(read(R"("add_generation_prompt": false)").add_generation_prompt);
-  const ChatRequest more = parse_chat(R"({"messages": [{"role": "assistant", "content": "Once"}],
+  const engine::ChatInputs more =
+      parse_chat(R"({"messages": [{"role": "assistant", "content": "Once"}],
                                           "continue_final_message": true})",
-                                      kLargest)
-                               .conversation;
+                 kLargest)
+          .conversation;
   EXPECT_TRUE(more.continue_final && !more.add_generation_prompt);
   const auto bad = [](const std::string& rest) {
     return chat(std::string("{") + kHello + ", " + rest + "}").field;
@@ -341,71 +342,31 @@ TEST(Request, ReadsLlamaServersCompletion) {
 }
 
 TEST(Request, RefusalsNameTheField) {
-  const char* fields[][2] = {{"max_tokens", "-2"},
-                             {"max_tokens", "1e300"},
-                             {"max_tokens", "0"},
-                             {"max_tokens", "2.5"},
-                             {"max_tokens", "[]"},
-                             {"temperature", "-1"},
-                             {"temperature", "\"x\""},
-                             {"top_p", "1.01"},
-                             {"min_p", "-0.1"},
-                             {"top_k", "-2"},
-                             {"seed", "1e10"},
-                             {"stop", "[\"\"]"},
-                             {"stop", "{}"},
-                             {"n", "17"},
-                             {"best_of", "3"},
-                             {"echo", "1"},
-                             {"suffix", "\"end\""},
-                             {"n_predict", "-2"},
-                             {"n_predict", "0"},
-                             {"cache_prompt", "1"},
-                             {"cache_salt", "5"},
-                             {"cache_salt", "\"\""},
-                             {"cache_salt", "[\"a\"]"},
-                             {"grammar", "5"},
-                             {"guided_json", "{\"type\": \"object\"}"},
-                             {"json_schema", "5"},
-                             {"repeat_penalty", "0"},
-                             {"repetition_penalty", "-1"},
-                             {"mirostat", "2"},
-                             {"typical_p", "1.5"},
-                             {"chat_template_kwargs", "{\"enable_thinking\": false}"},
-                             {"continue_final_message", "true"},
-                             {"add_generation_prompt", "false"},
-                             {"ignore_eos", "1"},
-                             {"response_format", "{\"type\": \"xml\"}"},
-                             {"frequency_penalty", "1000"},
-                             {"presence_penalty", "\"much\""},
-                             {"logit_bias", "{\"1\": true}"},
-                             {"logit_bias", "{\"-1\": 2}"},
-                             {"logit_bias", "{\"99999999999\": 2}"},
-                             {"logit_bias", "{\"\": 2}"},
-                             {"logit_bias", "{\"1\": 1e9}"},
-                             {"logit_bias", "[[1]]"},
-                             {"logit_bias", "[[1.5, 2]]"},
-                             {"logit_bias", "5"},
-                             {"repeat_last_n", "-2"},
-                             {"return_progress", "\"yes\""},
-                             {"tools", "[1]"},
-                             {"messages", "[1]"},
-                             {"dry_multiplier", "0.8"},
-                             {"min_tokens", "5"},
-                             {"skip_special_tokens", "false"},
-                             {"grammar_triggers", "[1]"},
-                             {"t_max_predict_ms", "100"},
-                             {"verbosity", "\"low\""},
-                             {"logprobs", "21"},
-                             {"stream", "\"yes\""},
-                             {"stream_options", "true"},
-                             {"model", "5"}};
-  for (const auto& [name, value] : fields) {
-    const Refusal r =
-        completion(std::string("{\"prompt\": \"x\", \"") + name + "\": " + value + "}");
-    EXPECT_EQ(r.status, 400) << name << " " << value;
-    EXPECT_EQ(r.field, name);
-    EXPECT_NE(r.message.find(name), std::string::npos);
+  // Values of fields that are refused.
+  const auto fields = nlohmann::ordered_json::parse(R"(
+      {"max_tokens": [-2, 1e300, 0, 2.5, []], "temperature": [-1, "x"], "top_p": [1.01],
+       "min_p": [-0.1], "top_k": [-2], "seed": [1e10], "stop": [[""], {}], "n": [17],
+       "best_of": [3], "echo": [1], "suffix": ["end"], "n_predict": [-2, 0],
+       "cache_prompt": [1], "cache_salt": [5, "", ["a"]], "grammar": [5],
+       "guided_json": [{"type": "object"}], "json_schema": [5], "repeat_penalty": [0],
+       "repetition_penalty": [-1], "mirostat": [2], "typical_p": [1.5],
+       "chat_template_kwargs": [{"enable_thinking": false}], "continue_final_message": [true],
+       "add_generation_prompt": [false], "ignore_eos": [1],
+       "response_format": [{"type": "xml"}], "frequency_penalty": [1000],
+       "presence_penalty": ["much"],
+       "logit_bias": [{"1": true}, {"-1": 2}, {"99999999999": 2}, {"": 2}, {"1": 1e9},
+                      [[1]], [[1.5, 2]], 5],
+       "repeat_last_n": [-2], "return_progress": ["yes"], "tools": [[1]], "messages": [[1]],
+       "dry_multiplier": [0.8], "min_tokens": [5], "skip_special_tokens": [false],
+       "grammar_triggers": [[1]], "t_max_predict_ms": [100], "verbosity": ["low"],
+       "logprobs": [21], "stream": ["yes"], "stream_options": [true], "model": [5]})");
+  for (const auto& [name, values] : fields.items()) {
+    for (const auto& value : values) {
+      const Refusal r = completion("{\"prompt\": \"x\", \"" + name + "\": " + value.dump() + "}");
+      EXPECT_EQ(r.status, 400) << name << " " << value;
+      EXPECT_EQ(r.field, name) << value;
+      EXPECT_NE(r.message.find(name), std::string::npos);
+    }
   }
   for (const char* body :
        {"", "{", "[]", "5", "{\"prompt\": \"\xff\"}", "{\"prompt\": \"\\ud800\"}",

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "serve/api/event_stream.h"
-#include "serve/api/metrics.h"
 #include "support/crowd.h"
 #include "support/scripted.h"
 
@@ -57,14 +56,9 @@ struct Trial {
   Service service;
 };
 
-std::vector<Reply> replies_to(Trial& t, Scheduler& scheduler, const CompletionRequest& request) {
-  const Order order = orders_of(t.service, request, 1, {}).front();
-  std::vector<Reply> replies;
-  for (int i = 0; i < request.answers; ++i) {
-    replies.push_back(
-        {scheduler.submit(order.job), AnswerReader(t.renderer, order.syntax, std::uint64_t(i))});
-  }
-  return replies;
+std::vector<PendingAnswer> submitted(Trial& t, Scheduler& scheduler,
+                                     const CompletionRequest& request) {
+  return submit(t.service, scheduler, prepare_jobs(t.service, request, 1, {}), request.answers, 1);
 }
 
 int status_of(const std::function<void()>& act) {
@@ -80,7 +74,7 @@ TEST(Service, MakesJobs) {
   ScriptedModel model({});
   Trial t(model);
   const auto job = [&](const std::string& body) {
-    return orders_of(t.service, parse_request(t.service, body, Route::completion), 99, {})
+    return prepare_jobs(t.service, parse_request(t.service, body, Route::completion), 99, {})
         .front()
         .job;
   };
@@ -99,9 +93,10 @@ TEST(Service, MakesJobs) {
   EXPECT_EQ(status_of([&] { job(R"({"prompt": [999]})"); }), 400);
   EXPECT_EQ(status_of([&] { job(R"({"prompt": "a", "model": "other"})"); }), 404);
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
-  EXPECT_EQ(
-      status_of([&] { orders_of(t.service, parse_request(t.service, chat, Route::chat), 1, {}); }),
-      400);
+  EXPECT_EQ(status_of([&] {
+              prepare_jobs(t.service, parse_request(t.service, chat, Route::chat), 1, {});
+            }),
+            400);
   EXPECT_NE(t.service.chat_trouble.find("no chat template"), std::string::npos);
 }
 
@@ -109,7 +104,7 @@ TEST(Service, ResolvesWhatSamplingNeeds) {
   ScriptedModel model({});
   Trial t(model);
   const auto order = [&](const std::string& more) {
-    return orders_of(
+    return prepare_jobs(
                t.service,
                parse_request(t.service, R"({"prompt": "abc", )" + more + "}", Route::completion), 1,
                {})
@@ -196,9 +191,9 @@ TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
       parse_request(service, R"({"prompt": "abc"})", Route::completion);
   const std::string body = R"({"content": "abc"})";
   const auto gone = [] { return true; };
-  EXPECT_EQ(orders_of(service, request, 1, {}).front().job.prompt.size(), 4U);
-  EXPECT_EQ(status_of([&] { orders_of(service, request, 1, gone); }), 499);
-  EXPECT_EQ(status_of([&] { orders_of(late, request, 1, {}); }), 504);
+  EXPECT_EQ(prepare_jobs(service, request, 1, {}).front().job.prompt.size(), 4U);
+  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, gone); }), 499);
+  EXPECT_EQ(status_of([&] { prepare_jobs(late, request, 1, {}); }), 504);
   EXPECT_EQ(status_of([&] { tokenize_reply(service, body, gone); }), 499);
   EXPECT_EQ(status_of([&] { tokenize_reply(late, body, {}); }), 504);
 }
@@ -225,16 +220,16 @@ TEST(Service, WaitingForATemplateEnds) {
   const CompletionRequest request = parse_request(service, chat, Route::chat);
   const auto gone = [] { return true; };
   test::Crowd crowd(renderer, before);
-  EXPECT_EQ(status_of([&] { orders_of(service, request, 1, {}); }), 429);
+  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, {}); }), 429);
   EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, {}); }), 429);
   crowd.gone = true;
   while (crowd.left < test::Crowd::kWaiting) std::this_thread::yield();
-  EXPECT_EQ(status_of([&] { orders_of(service, request, 1, gone); }), 499);
-  EXPECT_EQ(status_of([&] { orders_of(late, request, 1, {}); }), 504);
+  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, gone); }), 499);
+  EXPECT_EQ(status_of([&] { prepare_jobs(late, request, 1, {}); }), 504);
   EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, gone); }), 499);
   const std::string grammar = R"({"prompt": "x", "grammar": "root ::= [a-z]"})";
   EXPECT_EQ(status_of([&] {
-              orders_of(service, parse_request(service, grammar, Route::completion), 1, gone);
+              prepare_jobs(service, parse_request(service, grammar, Route::completion), 1, gone);
             }),
             499);
 }
@@ -248,9 +243,21 @@ TEST(Service, AStreamThatFailsEndsWithAnError) {
   std::thread worker([&] { scheduler.work(); });
   const CompletionRequest request =
       parse_request(t.service, R"({"prompt": "abc", "max_tokens": 3})", Route::completion);
+  struct FailingFormat final : AnswerFormat {
+    using AnswerFormat::AnswerFormat;
+    void chunk(std::string&, int, const Delta&, const Answer::Part&) override {
+      throw std::runtime_error("no such key");
+    }
+    void progress(std::string&, int, const Answer::Part&) override {}
+    void closing(std::string&, int, const Outcome&, bool) override {}
+    void failure(std::string& out, const ApiError& error) override {
+      event(out, error_json(error));
+    }
+    ordered_json whole(const std::vector<Completion>&) override { return {}; }
+  };
   EventStream stream(
-      replies_to(t, scheduler, request), format_of(t.service, request, 7),
-      [](const Outcome&) -> std::optional<ApiError> { throw std::runtime_error("no such key"); });
+      t.service, submitted(t, scheduler, request),
+      std::make_unique<FailingFormat>(AnswerFacts{model, t.ladder, {}, {}}, request));
   std::string out;
   while (!stream.next(out, std::chrono::milliseconds(100))) {
   }
@@ -287,8 +294,7 @@ TEST(Service, LongPromptsReportProgress) {
   const CompletionRequest request =
       parse_request(t.service, R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})",
                     Route::completion);
-  EventStream stream(replies_to(t, scheduler, request), format_of(t.service, request, 7),
-                     [&](const Outcome& o) { return failure_of(t.service, o); });
+  EventStream stream(t.service, submitted(t, scheduler, request), format_of(t.service, request, 7));
   std::string out;
   while (out.empty()) EXPECT_FALSE(stream.next(out, std::chrono::milliseconds(100)));
   EXPECT_EQ(out.rfind(": {\"mrrope\":{\"rung\":0,", 0), 0U) << out;

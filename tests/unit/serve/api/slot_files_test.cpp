@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversations saved and restored, over a small random model whose context grows.
-#include "serve/api/slot_files.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -9,6 +7,7 @@
 #include <thread>
 
 #include "engine/llama/local.h"
+#include "serve/api/service.h"
 #include "support/architecture_cases.h"
 #include "support/random_model.h"
 #include "support/temp_folder.h"

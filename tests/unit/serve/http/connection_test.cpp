@@ -22,8 +22,8 @@ struct Pair {
     ::close(ends[1]);
   }
   const std::array<int, 2> ends = connected();
-  std::atomic<bool> hurry = false;
-  Connection server{ends[0], hurry};
+  std::atomic<bool> shutting_down = false;
+  Connection server{ends[0], shutting_down};
 };
 
 TEST(Connection, ReadsWhatTheClientSends) {
@@ -56,7 +56,7 @@ TEST(Connection, TellsHalfClosedFromDisconnected) {
 // Half a minute otherwise.
 TEST(Connection, GivesUpSoonerDuringShutdown) {
   Pair pair;
-  pair.hurry = true;
+  pair.shutting_down = true;
   const std::string much(1 << 16, 'x');
   const auto start = Connection::Clock::now();
   while (pair.server.write(much.data(), much.size()) > 0) {

@@ -263,21 +263,21 @@ TEST(Salt, NobodyWaitsForAPromptOfAnotherSalt) {
 }
 
 // What an errand puts into a slot has the salt that the errand says.
-TEST(Salt, IsKeptByErrands) {
+TEST(Salt, IsKeptBySlotTasks) {
   Trial s({.slots = 1});
   const std::string text = kSystem + "A";
   finish(*s.submit(text, 12, "mine"));
   std::string salt;
   s.scheduler
-      ->visit(0,
-              [&](auto& timeline, std::string& own) {
-                salt = own;
-                timeline = timeline->fork();
-              })
+      ->run_on_slot(0,
+                    [&](auto& timeline, std::string& own) {
+                      salt = own;
+                      timeline = timeline->fork();
+                    })
       .get();
   EXPECT_EQ(salt, "mine");
   EXPECT_EQ(finish(*s.submit(text, 12, "mine")).outcome.cached, kShared);
-  s.scheduler->visit(0, [&](auto&, std::string& own) { own = "yours"; }).get();
+  s.scheduler->run_on_slot(0, [&](auto&, std::string& own) { own = "yours"; }).get();
   EXPECT_EQ(finish(*s.submit(text, 12, "mine")).outcome.cached, 0);
 }
 
@@ -286,7 +286,7 @@ TEST(Visit, WaitsForTheAnswerAndChangesTheSlot) {
   s.model.held = true;
   const auto answer = s.submit("abc", 5);
   while (s.scheduler->counts().slots_busy == 0) std::this_thread::yield();
-  auto erased = s.scheduler->visit(0, [](auto& t, auto&) { t->truncate(2); });
+  auto erased = s.scheduler->run_on_slot(0, [](auto& t, auto&) { t->truncate(2); });
   EXPECT_EQ(erased.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   s.model.held = false;
   EXPECT_EQ(finish(*answer).outcome.written, 5);
@@ -294,7 +294,7 @@ TEST(Visit, WaitsForTheAnswerAndChangesTheSlot) {
   EXPECT_EQ(s.scheduler->slots()[0].length, 2);
   EXPECT_EQ(finish(*s.submit("abc", 5)).outcome.cached, 2);
   // One that fails after it has given up what was there leaves an empty slot.
-  auto failed = s.scheduler->visit(0, [](auto& t, auto&) {
+  auto failed = s.scheduler->run_on_slot(0, [](auto& t, auto&) {
     t.reset();
     throw Error(ErrorKind::corrupt, "not a state");
   });

@@ -3,6 +3,7 @@
 // in a cache that all share.
 #include <algorithm>
 
+#include "base/common_prefix.h"
 #include "serve/schedule/scheduler.h"
 
 namespace mrrope::serve {
@@ -15,17 +16,12 @@ constexpr std::size_t kTurnsPerRung = 2;
 
 // A prefix is copied from another slot if that saves the reading of this many tokens, and if it is
 // at least this part of what the slot holds: all of that is copied before it is cut.
-constexpr std::size_t kWorthCopying = 32;
-constexpr std::size_t kMostCopied = 4;
+constexpr std::size_t kMinCopied = 32;
+constexpr std::size_t kMaxCopyRatio = 4;
 
 // A slot is taken over by a prompt that drops the end of its conversation, rather than copied to an
 // empty slot, if that end has no more tokens than this.
-constexpr std::size_t kWorthKeeping = 64;
-
-std::size_t common_prefix(const std::vector<Token>& a, const std::vector<Token>& b) {
-  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
-                                  a.begin());
-}
+constexpr std::size_t kMaxDropped = 64;
 
 }  // namespace
 
@@ -42,14 +38,14 @@ Scheduler::Slot* Scheduler::slot_for(const Job& job) {
       most = same;
       best = &slot;
     }
-    const auto age = [](const Slot& s) { return s.tokens.empty() ? 0 : s.used + 1; };
+    const auto age = [](const Slot& s) { return s.tokens.empty() ? 0 : s.last_used + 1; };
     if (oldest == nullptr || age(slot) < age(*oldest)) oldest = &slot;
   }
   if (best == nullptr) return oldest;
   // The rest of that conversation may be continued too, while nothing has to go for it.
-  const bool copies = model_.forgets() && most >= kWorthCopying &&
-                      kMostCopied * most >= best->tokens.size() && best->rung == rung_after(most);
-  const bool goes_on = best->tokens.size() <= most + kWorthKeeping;
+  const bool copies = model_.forgets() && most >= kMinCopied &&
+                      kMaxCopyRatio * most >= best->tokens.size() && best->rung == rung_after(most);
+  const bool goes_on = best->tokens.size() <= most + kMaxDropped;
   return copies && !goes_on && oldest->tokens.empty() ? oldest : best;
 }
 
@@ -62,7 +58,7 @@ std::size_t Scheduler::rung_after(std::size_t tokens) const {
 // must be read, for the logits that follow it.
 std::size_t Scheduler::usable(const Slot& slot, const Job& job) const {
   if (!job.reuse || slot.salt != job.salt) return 0;
-  if (slot.turned > kTurnsPerRung * ladder_.rungs().size()) return 0;
+  if (slot.turn_count > kTurnsPerRung * ladder_.rungs().size()) return 0;
   const std::size_t same = std::min(common_prefix(slot.tokens, job.prompt), job.prompt.size() - 1);
   // Back inside the window a context with a near part reads its tokens again: as a prompt, part by
   // part, and counted as one.
@@ -70,20 +66,20 @@ std::size_t Scheduler::usable(const Slot& slot, const Job& job) const {
   if (!limits_.deterministic) return same;
   // Only what was read in the same parts and turned in the same steps as it would be without a
   // cache.
-  const std::size_t exact = std::min(same, slot.exact) / part() * part();
-  const bool straight = slot.turned == slot.rung && slot.rung == rung_after(exact);
-  return straight ? exact : 0;
+  const std::size_t aligned = std::min(same, slot.aligned_tokens) / part() * part();
+  const bool same_turns = slot.turn_count == slot.rung && slot.rung == rung_after(aligned);
+  return same_turns ? aligned : 0;
 }
 
 // Keeps what the slot holds of its prompt, or copies what another one holds.
 void Scheduler::take_prefix(Slot& slot) {
   std::size_t same = usable(slot, slot.job);
-  std::size_t most = same + kWorthCopying - 1;
+  std::size_t most = same + kMinCopied - 1;
   Slot* donor = nullptr;
   for (Slot& other : slots_) {
     if (&other == &slot || !model_.forgets()) continue;
     const std::size_t more = usable(other, slot.job);
-    if (more <= most || kMostCopied * more < other.tokens.size() ||
+    if (more <= most || kMaxCopyRatio * more < other.tokens.size() ||
         other.rung != rung_after(more)) {
       continue;
     }
@@ -102,52 +98,52 @@ void Scheduler::take_prefix(Slot& slot) {
       slot.timeline = donor->timeline->fork();
       slot.tokens = donor->tokens;
       slot.rung = donor->rung;
-      slot.turned = donor->turned;
-      slot.exact = donor->exact;
+      slot.turn_count = donor->turn_count;
+      slot.aligned_tokens = donor->aligned_tokens;
     } catch (const std::exception&) {  // no memory for a copy: then it is read
       reset(slot);
       same = 0;
     }
   }
-  if (same == 0) slot.turned = 0;
+  if (same == 0) slot.turn_count = 0;
   slot.timeline->truncate(static_cast<std::int64_t>(same));
   slot.tokens.resize(same);
   slot.salt = slot.job.salt;
-  slot.exact = std::min(slot.exact, same);
+  slot.aligned_tokens = std::min(slot.aligned_tokens, same);
   if (same == 0) slot.rung = 0;
-  slot.so_far.cached = static_cast<std::int64_t>(same);
+  slot.outcome.cached = static_cast<std::int64_t>(same);
   const std::lock_guard lock(mutex_);
   counts_.cached_tokens += same;
 }
 
 // A slot that is reading what this one is about to read: it waits, and copies.
-void Scheduler::find_leader(Slot& slot) {
-  slot.leader = nullptr;
+void Scheduler::find_prefix_source(Slot& slot) {
+  slot.prefix_source = nullptr;
   if (!slot.job.reuse || !model_.forgets()) return;
-  std::size_t most = kWorthCopying;
-  for (const Slot& other : slots_) most = std::max(most, usable(other, slot.job) + kWorthCopying);
+  std::size_t most = kMinCopied;
+  for (const Slot& other : slots_) most = std::max(most, usable(other, slot.job) + kMinCopied);
   for (Slot& other : slots_) {
-    if (&other == &slot || !other.answer || other.next || other.leader != nullptr) continue;
+    if (&other == &slot || !other.answer || other.next || other.prefix_source != nullptr) continue;
     if (other.job.salt != slot.job.salt) continue;
     const std::size_t same =
         std::min(common_prefix(other.job.prompt, slot.job.prompt), slot.job.prompt.size() - 1);
-    if (same < most || kMostCopied * same < other.job.prompt.size()) continue;
+    if (same < most || kMaxCopyRatio * same < other.job.prompt.size()) continue;
     most = same;
-    slot.leader = &other;
-    slot.leads = other.answer;
-    slot.shared = same;
+    slot.prefix_source = &other;
+    slot.source_answer = other.answer;
+    slot.shared_tokens = same;
   }
 }
 
 // Those that waited for another slot to read their prefix go on by themselves.
-void Scheduler::follow() {
+void Scheduler::resume_followers() {
   for (Slot& slot : slots_) {
-    if (!slot.answer || slot.leader == nullptr) continue;
-    const Slot& leader = *slot.leader;
-    const bool reads = leader.answer == slot.leads && !leader.next;
-    if (reads && leader.tokens.size() < slot.shared) continue;
-    slot.leader = nullptr;
-    slot.leads = nullptr;
+    if (!slot.answer || slot.prefix_source == nullptr) continue;
+    const Slot& source = *slot.prefix_source;
+    const bool reads = source.answer == slot.source_answer && !source.next;
+    if (reads && source.tokens.size() < slot.shared_tokens) continue;
+    slot.prefix_source = nullptr;
+    slot.source_answer = nullptr;
     try {
       take_prefix(slot);
     } catch (const std::exception& error) {
@@ -157,40 +153,40 @@ void Scheduler::follow() {
   }
 }
 
-void Scheduler::run_errands() {
+void Scheduler::run_slot_tasks() {
   for (;;) {
-    Visit visit;
+    PendingTask pending;
     {
       const std::lock_guard lock(mutex_);
-      const auto ready = std::find_if(visits_.begin(), visits_.end(), [&](const Visit& v) {
+      const auto ready = std::find_if(tasks_.begin(), tasks_.end(), [&](const PendingTask& v) {
         return slots_.at(v.slot).answer == nullptr;
       });
-      if (ready == visits_.end()) return;
-      visit = std::move(*ready);
-      visits_.erase(ready);
+      if (ready == tasks_.end()) return;
+      pending = std::move(*ready);
+      tasks_.erase(ready);
     }
-    Slot& slot = slots_[visit.slot];
+    Slot& slot = slots_[pending.slot];
     std::exception_ptr failure;
     try {
-      visit.errand(slot.timeline, slot.salt);
+      pending.task(slot.timeline, slot.salt);
     } catch (...) {
       failure = std::current_exception();
     }
     if (!slot.timeline) reset(slot);
     slot.tokens = slot.timeline->tokens();
-    slot.rung = slot.turned = slot.timeline->rung();
-    slot.exact = 0;
-    slot.used = round_;
-    note(slot);
+    slot.rung = slot.turn_count = slot.timeline->rung();
+    slot.aligned_tokens = 0;
+    slot.last_used = round_;
+    publish(slot);
     if (failure) {
-      visit.done.set_exception(failure);
+      pending.done.set_exception(failure);
     } else {
-      visit.done.set_value(slot.timeline->length());
+      pending.done.set_value(slot.timeline->length());
     }
   }
 }
 
-std::size_t Scheduler::held() const {
+std::size_t Scheduler::cached_tokens() const {
   std::size_t tokens = 0;
   for (const Slot& slot : slots_) tokens += slot.tokens.size();
   return tokens;
@@ -203,8 +199,9 @@ bool Scheduler::fits(std::size_t prompt, const Slot* besides) const {
   std::size_t needed = prompt + 1;
   for (const Slot& slot : slots_) {
     if (!slot.answer || &slot == besides) continue;
-    if (slot.put_off) {
-      if (besides == nullptr || slot.number < besides->number) return false;  // it comes first
+    if (slot.preempted) {
+      if (besides == nullptr || slot.admission < besides->admission)
+        return false;  // it comes first
       continue;
     }
     needed += std::max(slot.tokens.size(), slot.job.prompt.size()) + 1;
@@ -219,14 +216,14 @@ bool Scheduler::make_room(std::size_t more, const Slot* keep) {
   std::size_t stays = more;
   for (const Slot& slot : slots_) stays += slot.answer || &slot == keep ? slot.tokens.size() : 0;
   if (stays > static_cast<std::size_t>(limits_.pool)) return false;
-  while (held() + more > static_cast<std::size_t>(limits_.pool)) {
+  while (cached_tokens() + more > static_cast<std::size_t>(limits_.pool)) {
     Slot* oldest = nullptr;
     for (Slot& slot : slots_) {
       if (slot.answer || slot.tokens.empty() || &slot == keep) continue;
-      if (oldest == nullptr || slot.used < oldest->used) oldest = &slot;
+      if (oldest == nullptr || slot.last_used < oldest->last_used) oldest = &slot;
     }
     forget(*oldest);
-    note(*oldest);
+    publish(*oldest);
   }
   return true;
 }
@@ -234,25 +231,25 @@ bool Scheduler::make_room(std::size_t more, const Slot* keep) {
 void Scheduler::forget(Slot& slot) {
   slot.timeline->truncate(0);
   slot.tokens.clear();
-  slot.turned = 0;
+  slot.turn_count = 0;
   slot.rung = 0;
-  slot.exact = 0;
+  slot.aligned_tokens = 0;
 }
 
 // Where answers together outgrow the cache, the one that came last gives its room away, and reads
 // everything again once there is room for it. The first of them is never put off, so all end.
-void Scheduler::settle_room() {
+void Scheduler::preempt_if_full() {
   if (limits_.pool == 0) return;
   for (Slot& slot : slots_) {
-    if (slot.put_off && fits(slot.job.prompt.size(), &slot)) slot.put_off = false;
+    if (slot.preempted && fits(slot.job.prompt.size(), &slot)) slot.preempted = false;
   }
   std::size_t needed = 0;
-  for (const Slot& slot : slots_) needed += slot.answer && !slot.put_off ? 1 : 0;
+  for (const Slot& slot : slots_) needed += slot.answer && !slot.preempted ? 1 : 0;
   while (!make_room(needed)) {
     Slot* last = nullptr;
     for (Slot& slot : slots_) {
       if (!slot.answer || slot.tokens.empty()) continue;
-      if (last == nullptr || slot.number > last->number) last = &slot;
+      if (last == nullptr || slot.admission > last->admission) last = &slot;
     }
     if (last == nullptr) return;
     if (last->next) {
@@ -261,7 +258,7 @@ void Scheduler::settle_room() {
       last->next.reset();
     }
     forget(*last);
-    last->put_off = true;
+    last->preempted = true;
     --needed;
   }
 }
