@@ -30,9 +30,6 @@ struct Rung {
 struct NearPart {
   std::int64_t length = 0;  // W: at least so many tokens are near
   std::int64_t step = 0;    // w: the border moves by so many tokens, so fewer than W + w are near
-  // Far keys are seen at whole positions, floor(j / factor), as in Self-Extend. For one factor
-  // only.
-  bool floors = false;
 
   bool operator==(const NearPart&) const = default;
 };

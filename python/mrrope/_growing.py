@@ -261,12 +261,9 @@ class Growing:
             moved = torch.full_like(factor, place.shift)
         else:
             moved = place.border * (1 - 1 / factor)
-        seen = at / factor
-        if self.ladder.method == "self-extend":
-            seen = seen.floor()
         is_far = at < place.border
         longer = (plan.attention_scale / shipped.attention_scale) ** 2
-        return (torch.where(is_far, seen + moved - at, torch.zeros_like(at)) * theta,
+        return (torch.where(is_far, at / factor + moved - at, torch.zeros_like(at)) * theta,
                 torch.where(is_far, longer, 1.0)[:, None])
 
     def _turn(self, cache: Any, state: _State, old: Place, new: Place) -> None:

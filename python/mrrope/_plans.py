@@ -110,7 +110,7 @@ class Place:
 def _plan_of(ladder: dict[str, Any], rung: dict[str, Any]) -> Plan:
     own: dict[str, Any] = {"geometry": ladder["geometry"], "method": "none", "parameters": {}}
     if rung["length"] > ladder["geometry"]["train_length"]:
-        own["method"] = ladder["method"].partition(":")[2] or "pi"  # of self-extend
+        own["method"] = ladder["method"].partition(":")[2]
         own["parameters"] = ladder["parameters"]
         if own["method"] == "dynamic-ntk":
             own["length"] = round(ladder["headroom"] * rung["length"])

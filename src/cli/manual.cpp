@@ -88,7 +88,6 @@ std::vector<std::string> ladders_of(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (has_far_form(name)) out.push_back(join_method_name(name, Growth::far));
   }
-  out.push_back(join_method_name("pi", Growth::self_extend));
   out.emplace_back(kAuto);
   return out;
 }

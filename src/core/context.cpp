@@ -42,7 +42,6 @@ Ladder growing(const Geometry& geometry, const ContextRequest& request, Extensio
   ladder.longest = longest_of(request, name, geometry.train_length, spelling);
   if (parts.has_near_part()) {
     ladder = far_defaults(geometry.train_length, ladder.longest);
-    ladder.near->floors = parts.growth == Growth::self_extend;
     ladder.near->length = request.near.value_or(ladder.near->length);
     ladder.near->step = request.near_step.value_or(ladder.near->step);
   }

@@ -13,7 +13,7 @@
 namespace mrrope {
 
 struct ContextRequest {
-  std::string method;  // pro, elastic:pro, far:pi, self-extend, ..., auto
+  std::string method;  // pro, elastic:pro, far:pi, ..., auto
   Parameters parameters = {};
   std::optional<double> scale = std::nullopt;
   std::int64_t ctx = 0;  // tokens; 0: not given

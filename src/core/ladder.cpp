@@ -69,13 +69,6 @@ void check_near(const NearPart& near, const Geometry& geometry, const LadderRequ
   }
 }
 
-void check_floors(const Ladder& ladder, const LadderRequest& request) {
-  if (!request.near->floors || ladder.shifts()) return;
-  refuse(cat("far keys at whole positions need one factor for all pairs, and ",
-             request.extension.method, " has several"),
-         "give --method self-extend");
-}
-
 bool one_factor(const Plan& plan) {
   for (const double f : plan.factor()) {
     if (f != plan.factor().front()) return false;
@@ -173,7 +166,6 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
     check_near(*request.near, geometry, request);
     ladder.near_ = request.near;
     ladder.shifts_ = one_factor(far_plan(geometry, request, request.longest));
-    check_floors(ladder, request);
   }
   for (int k = 1; ladder.longest() < request.longest; ++k) {
     const double grown = double(window) * std::pow(request.rung_step, k);
@@ -212,10 +204,7 @@ double seen_distance(const Ladder& ladder, std::int64_t i, std::int64_t j, std::
   const double factor = rung.plan.factor().at(pair);
   if (!ladder.near()) return double(i - j) / factor;
   if (j >= rung.border) return double(i - j);
-  if (ladder.shifts()) {
-    const double seen = double(j) / factor;
-    return double(i - rung.shift) - (ladder.near()->floors ? std::floor(seen) : seen);
-  }
+  if (ladder.shifts()) return double(i - rung.shift) - double(j) / factor;
   return double(i - rung.border) + double(rung.border - j) / factor;
 }
 

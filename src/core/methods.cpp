@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::pair<std::string_view, Growth> kPrefixes[] = {{"elastic:", Growth::elastic},
                                                              {"far:", Growth::far}};
-constexpr std::string_view kSelfExtend = "self-extend";
 
 std::vector<double> constant(const Request& r, double value) {
   return std::vector<double>(pair_count(r.geometry), value);
@@ -195,6 +194,10 @@ const Method& method_row(std::string_view name) {
     names.emplace_back(m.info.name);
     known += cat(known.empty() ? "" : ", ", m.info.name);
   }
+  if (lower_case(name) == "self-extend") {
+    throw Error(ErrorKind::usage, cat("there is no method '", name, "'"),
+                "give far:pi, which equals it within 0.001 wherever both were measured");
+  }
   throw Error(ErrorKind::usage, cat("there is no method '", name, "'"),
               cat(did_you_mean(name, names), "the methods are ", known));
 }
@@ -214,12 +217,11 @@ bool has_far_form(std::string_view method) {
 }
 
 Growth growth_of(const Ladder& ladder) noexcept {
-  if (ladder.near()) return ladder.near()->floors ? Growth::self_extend : Growth::far;
+  if (ladder.near()) return Growth::far;
   return ladder.elastic() ? Growth::elastic : Growth::none;
 }
 
 MethodName split_method_name(std::string_view name) {
-  if (lower_case(name) == kSelfExtend) return {"pi", Growth::self_extend};
   for (const auto& [prefix, growth] : kPrefixes) {
     if (lower_case(name.substr(0, prefix.size())) != prefix) continue;
     return {std::string(name.substr(prefix.size())), growth};
@@ -228,7 +230,6 @@ MethodName split_method_name(std::string_view name) {
 }
 
 std::string join_method_name(std::string_view method, Growth growth) {
-  if (growth == Growth::self_extend) return std::string(kSelfExtend);
   for (const auto& [prefix, g] : kPrefixes) {
     if (g == growth) return cat(prefix, method);
   }

@@ -55,16 +55,14 @@ const Method& method_row(std::string_view name);
 const Method* method_of_rule(std::string_view native);
 
 // "pro" names a static plan, "elastic:pro" a ladder of such plans, "far:pro" a ladder whose plans
-// apply to far keys alone, and "self-extend" far:pi with far keys at whole positions. Names that
-// are not methods (rows of tables, such as "vendor") are returned unchanged.
-enum class Growth { none, elastic, far, self_extend };
+// apply to far keys alone. Names that are not methods (rows of tables, such as "vendor") are
+// returned unchanged.
+enum class Growth { none, elastic, far };
 struct MethodName {
   std::string method;
   Growth growth = Growth::none;
   bool grows() const noexcept { return growth != Growth::none; }
-  bool has_near_part() const noexcept {
-    return growth == Growth::far || growth == Growth::self_extend;
-  }
+  bool has_near_part() const noexcept { return growth == Growth::far; }
 };
 Growth growth_of(const Ladder& ladder) noexcept;
 // Whether the factors of a method follow from a scale, as those of far keys must.

@@ -255,8 +255,7 @@ PlanOrLadder plan_or_ladder_from_json(const json& in) {
   request.longest = integer_at(in, "longest");
   if (name.has_near_part()) {
     const json& near = member(in, "near");
-    request.near = NearPart{integer_at(near, "length"), integer_at(near, "step"),
-                            name.growth == Growth::self_extend};
+    request.near = NearPart{integer_at(near, "length"), integer_at(near, "step")};
   }
   const Geometry g = geometry_from_json(member(in, "geometry"));
   Ladder ladder = made([&] { return make_ladder(g, request); });

@@ -67,10 +67,7 @@ Ladder near_far(const Geometry& geometry, const char* method, double attn_coef =
   request.headroom = headroom;
   request.rung_step = 1.5;
   request.longest = std::int64_t(kTokens);
-  const MethodName name = split_method_name(method);
-  if (name.grows()) request.extension.method = name.method;
   request.near = near;
-  request.near->floors = name.growth == Growth::self_extend;
   return make_ladder(geometry, request);
 }
 
@@ -88,10 +85,7 @@ std::vector<std::vector<double>> by_definition(const std::filesystem::path& path
     if (std::int64_t(j) >= r.border) return double(i - j) * theta[p];
     const double factor = r.plan.factor()[p];
     if (ladder.shifts()) {
-      const double seen = double(j) / factor;
-      return (double(i - std::size_t(r.shift)) -
-              (ladder.near()->floors ? std::floor(seen) : seen)) *
-             theta[p];
+      return (double(i - std::size_t(r.shift)) - double(j) / factor) * theta[p];
     }
     return (double(i) - double(r.border)) * theta[p] +
            (double(r.border) - double(j)) * theta[p] / factor;
@@ -109,14 +103,8 @@ struct Case {
   double attn_coef = 0;
 };
 
-// GoogleTest's names have no dashes.
-std::string plain(std::string name) {
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
 void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.architecture << "_" << plain(c.method) << (c.attn_coef != 0 ? "_warm" : "");
+  *out << c.architecture << "_" << c.method << (c.attn_coef != 0 ? "_warm" : "");
 }
 
 class NearFar : public testing::TestWithParam<Case> {};
@@ -129,7 +117,7 @@ TEST_P(NearFar, MatchesAttentionByDefinition) {
   const RandomModel file(small_model(c.architecture), 5);
   const auto model = open_local(read_model(file.path()), small());
   const Ladder ladder = near_far(model->facts().geometry, c.method, c.attn_coef);
-  EXPECT_EQ(ladder.shifts(), std::string(c.method) == "pi" || ladder.near()->floors);
+  EXPECT_EQ(ladder.shifts(), std::string(c.method) == "pi");
   model->use(ladder);
   const std::vector<Token> tokens = words(kTokens);
   const auto timeline = model->timeline();
@@ -151,8 +139,7 @@ TEST_P(NearFar, MatchesAttentionByDefinition) {
 INSTANTIATE_TEST_SUITE_P(Methods, NearFar,
                          testing::Values(Case{"llama", "pi"}, Case{"llama", "pro"},
                                          Case{"llama", "yarn", 0.1}, Case{"qwen2", "pi", 0.07},
-                                         Case{"qwen2", "uni"}, Case{"qwen2", "power"},
-                                         Case{"llama", "self-extend"}),
+                                         Case{"qwen2", "uni"}, Case{"qwen2", "power"}),
                          [](const auto& sample) { return testing::PrintToString(sample.param); });
 
 class Forms : public testing::TestWithParam<const char*> {
@@ -168,8 +155,8 @@ class Forms : public testing::TestWithParam<const char*> {
   const std::vector<Token> tokens_ = words(kTokens);
 };
 
-INSTANTIATE_TEST_SUITE_P(NearFar, Forms, testing::Values("pi", "pro", "self-extend"),
-                         [](const auto& sample) { return plain(sample.param); });
+INSTANTIATE_TEST_SUITE_P(NearFar, Forms, testing::Values("pi", "pro"),
+                         [](const auto& sample) { return std::string(sample.param); });
 
 TEST_P(Forms, InsideTheWindowItIsTheUntouchedModel) {
   const auto model = open();
@@ -376,7 +363,7 @@ struct DriftCase {
 };
 
 void PrintTo(const DriftCase& c, std::ostream* out) {
-  *out << c.type << "_" << plain(c.method) << "_" << c.part;
+  *out << c.type << "_" << c.method << "_" << c.part;
 }
 
 class Drift : public testing::TestWithParam<DriftCase> {};

@@ -76,7 +76,6 @@ def check_plans():
         ("elastic:pro", {"ctx": "64k"}), ("auto", {"ctx": "64k"}),
         ("elastic:uni", {"scale": 3, "rung_step": 1.5}),
         ("elastic:dynamic-ntk", {"ctx": "64k", "headroom": 1.25}),
-        ("self-extend", {"ctx": "64k"}),
         ("far:pi", {"ctx": "64k"}), ("far:pro", {"ctx": "64k", "near": "1k", "near_step": 512}),
     ]
     for method, options in cases:
@@ -84,7 +83,7 @@ def check_plans():
         for name, value in options.items():
             text = ",".join(map(repr, value)) if isinstance(value, list) else str(value)
             flags.append(f"--{name.replace('_', '-')}={text}")
-        grows = ":" in method or method in ("self-extend", "auto")
+        grows = ":" in method or method == "auto"
         make = mrrope.ladder if grows else mrrope.plan
         for subject, words in ((GEOMETRY, FLAGS), (MODEL, [MODEL])):
             if subject == MODEL and ("factors" in options or "lambdas" in options
@@ -110,7 +109,7 @@ def check_files(work):
         command("plan", "--plan", path, "--json")
     assert mrrope.load(work / "content.json").rungs[-1].plan == pro
     assert hash(grows.rungs[-1].plan) == hash(pro) and pro != mrrope.plan(GEOMETRY, "uni", scale=4)
-    for method in ("elastic:yarn", "elastic:dynamic-ntk", "far:pro", "self-extend"):
+    for method in ("elastic:yarn", "elastic:dynamic-ntk", "far:pro"):
         for rung in mrrope.ladder(GEOMETRY, method, ctx="32k").rungs:
             rung.plan.save(path)
             assert mrrope.load(path) == rung.plan, (method, rung.length)

@@ -26,7 +26,7 @@ from checkpoints import (random_llama, random_qwen2, run, unpacked, write_checkp
 MOST, RMS = 0.02, 0.001
 # The plan changes tokens by at least this much on average, so that a wrong one would be noticed.
 LEAST_SIGNAL = 0.05
-METHODS = ("pro", "elastic:pro", "far:pi", "far:pro", "self-extend", "auto")
+METHODS = ("pro", "elastic:pro", "far:pi", "far:pro", "auto")
 
 
 def load(folder, **options):
@@ -176,7 +176,7 @@ def check_far(work):
     model = load(work / "llama")
     row = torch.randint(5, 8000, (1, 1900), generator=torch.Generator().manual_seed(4))
     for method, options in (("far:pi", {}), ("far:pro", {"near": 128, "near_step": 64}),
-                            ("far:yarn", {"attn_coef": 0.1}), ("self-extend", {})):
+                            ("far:yarn", {"attn_coef": 0.1})):
         ladder = mrrope.patch(model, method, ctx="4k", **options)
         assert len({ladder.border_at(n) for n in range(1, 1901)}) > 3
         with torch.no_grad():

@@ -115,7 +115,6 @@ def of_plan(model, ladder):
     rungs = ladder["rungs"]
     if near is None:
         raise SystemExit("--plan is not a ladder with a near part")
-    floors = ladder["method"] == "self-extend"
 
     def state(i):
         length = i + 1
@@ -137,8 +136,7 @@ def of_plan(model, ladder):
             weight = rungs[rung]["attention_scale"] ** 2
             if bool((factor == factor[0]).all()):
                 shift = math.floor(border * (1 - 1 / float(factor[0])) + 0.5)
-                seen = keys[:, None] / factor
-                key_angles = (seen.floor() if floors else seen) * model.theta
+                key_angles = keys[:, None] / factor * model.theta
                 query_angles = (queries[:, None] - shift) * model.theta
             else:
                 key_angles = (keys[:, None] - border) * model.theta / factor

@@ -49,10 +49,7 @@ std::string plan_line(const Candidate& c) {
   const auto* ladder = std::get_if<Ladder>(&c.content);
   if (ladder && ladder->near()) {
     const NearPart& near = *ladder->near();
-    return cat(line,
-               near.floors ? " for far keys, which are seen at whole positions; the last "
-                           : " for far keys; the last ",
-               near.length, " to ", near.length + near.step - 1,
+    return cat(line, " for far keys; the last ", near.length, " to ", near.length + near.step - 1,
                " tokens are near, at their true distance");
   }
   const double tokens = std::max(e.scale * double(plan.geometry().train_length), double(e.length));

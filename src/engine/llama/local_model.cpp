@@ -141,7 +141,6 @@ KeyState LocalModel::key_state(std::size_t rung) const {
   state.border = r.border;
   state.far = &far_.at(rung);
   state.anchored = !ladder_->shifts();
-  if (ladder_->near()->floors && r.border > 0) state.floors = r.plan.factor().front();
   return state;
 }
 

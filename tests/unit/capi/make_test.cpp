@@ -113,7 +113,7 @@ TEST(CApiMake, PlansOfTextsAndFiles) {
 
 // The rungs of the library's own ladder, numbered as the listed ones are.
 TEST(CApiMake, PlacesOfALadder) {
-  for (const char* method : {"elastic:pro", "far:pi", "far:pro", "self-extend"}) {
+  for (const char* method : {"elastic:pro", "far:pi", "far:pro"}) {
     const std::string text = answer(request(method, {{"ctx", 40000}}).dump());
     const json listed = json::parse(text)["rungs"];
     const auto content = plan_or_ladder_from_json(json::parse(text));
@@ -144,8 +144,7 @@ TEST(CApiMake, PlacesOfALadder) {
 
 // Nothing changes there, and what was asked for is still named.
 TEST(CApiMake, LaddersThatEndInsideTheWindowCanBeRead) {
-  for (const char* method :
-       {"elastic:pro", "elastic:dynamic-ntk", "far:pi", "far:pro", "self-extend"}) {
+  for (const char* method : {"elastic:pro", "elastic:dynamic-ntk", "far:pi", "far:pro"}) {
     const std::string text = answer(request(method, {{"ctx", 4096}}).dump());
     EXPECT_EQ(json::parse(text)["method"], method);
     const auto ladder = std::get<Ladder>(plan_or_ladder_from_json(json::parse(text)));

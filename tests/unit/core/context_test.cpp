@@ -44,7 +44,6 @@ TEST(Context, AContextThatGrowsIsALadder) {
   const Ladder far = std::get<Ladder>(made({.method = "far:pi", .ctx = 32768, .near = 1024}));
   EXPECT_EQ(far.near(), (NearPart{1024, 256}));
   EXPECT_EQ(far.headroom(), 1);
-  EXPECT_TRUE(std::get<Ladder>(made({.method = "self-extend", .ctx = 32768})).near()->floors);
 }
 
 TEST(Context, AutoIsAFunctionOfGeometryAndLength) {

@@ -136,18 +136,6 @@ TEST(NearPart, ShiftKeepsRotationsInsideTheWindow) {
   }
 }
 
-TEST(NearPart, FloorsPutFarKeysAtWholePositions) {
-  const Ladder ladder = make_ladder(kTiny, near_request("pi", {256, 256, true}, 1.6));
-  const Rung& last = ladder.rungs().back();
-  const double s = last.plan.factor().front();
-  for (const std::int64_t j : {std::int64_t(0), std::int64_t(1), last.border - 1}) {
-    EXPECT_EQ(seen_distance(ladder, 16383, j, 5),
-              double(16383 - last.shift) - std::floor(double(j) / s));
-  }
-  EXPECT_EQ(seen_distance(ladder, 16383, last.border, 5), double(16383 - last.border));
-  EXPECT_EQ(growth_of(ladder), Growth::self_extend);
-}
-
 TEST(NearPart, SeesNearKeysAtTheirDistanceAndFarOnesCompressed) {
   const Ladder far = make_ladder(kTiny, near_request("pro", {256, 256}));
   const Rung& last = far.rungs().back();
@@ -183,7 +171,6 @@ TEST(NearPart, RefusesWhatDoesNotFit) {
       EXPECT_FALSE(error.hint().empty());
     }
   };
-  refused(near_request("pro", {256, 256, true}), "one factor for all pairs");
   refused(near_request("pi", {0, 10}), "near part of 0");
   refused(near_request("pi", {10, 0}), "steps of 0");
   refused(near_request("pi", {1024, 1}), "window of 1024");

@@ -234,9 +234,6 @@ TEST(Methods, LaddersHaveAPrefix) {
   EXPECT_EQ(split_method_name("Elastic:pro").growth, Growth::elastic);
   EXPECT_EQ(split_method_name("far:pi").growth, Growth::far);
   EXPECT_EQ(split_method_name("far:pi").method, "pi");
-  EXPECT_EQ(split_method_name("Self-Extend").growth, Growth::self_extend);
-  EXPECT_EQ(split_method_name("self-extend").method, "pi");
-  EXPECT_EQ(join_method_name("pi", Growth::self_extend), "self-extend");
   EXPECT_FALSE(split_method_name("pro").grows());
   EXPECT_EQ(split_method_name("vendor").method, "vendor");
   EXPECT_EQ(join_method_name("pro", Growth::elastic), "elastic:pro");

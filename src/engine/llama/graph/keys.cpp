@@ -239,28 +239,12 @@ void KeyTurner::turn(std::span<const std::int32_t> cells, const KeyState& from,
   turn_range(cells, second, count, from, to);
 }
 
-namespace {
-
-// Where floors put the keys of a state: whole positions all of them.
-std::int64_t whole_position(const KeyState& state, std::int64_t m) {
-  if (m >= state.border) return m - state.shift;
-  return static_cast<std::int64_t>(std::floor(static_cast<double>(m) / state.floors));
-}
-
-}  // namespace
-
 // All keys of the range are on one side of either border.
 void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t first,
                            std::int64_t end, const KeyState& from, const KeyState& to) {
   if (first >= end) return;
   std::vector<std::int32_t> positions(static_cast<std::size_t>(end - first));
   std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first));
-  const bool floors = from.floors > 0 || to.floors > 0;
-  if (floors) {
-    for (std::int32_t& m : positions) {
-      m = static_cast<std::int32_t>(whole_position(to, m) - whole_position(from, m));
-    }
-  }
   const auto same_edits = [&](std::size_t a, std::size_t b) {
     for (const KeyState* state : {&from, &to}) {
       for (const RotarySetting* setting : {state->near, state->far}) {
@@ -303,13 +287,6 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
     };
     const double length = add(from, -1);
     turn.length = add(to, 1) / length;
-    if (floors) {
-      const bool still =
-          std::all_of(positions.begin(), positions.end(), [](std::int32_t m) { return m == 0; });
-      turn.constant.assign(turn.slope.size(), 0);
-      turn.slope =
-          still ? turn.constant : theta_under(r, to.near->edits.at(to.near->edit_of.at(index)));
-    }
     // Floats keep few digits of many turns.
     for (double& angle : turn.constant) angle = std::remainder(angle, 2 * std::numbers::pi);
     moves = moves || turn.moves();

@@ -36,8 +36,6 @@ struct KeyState {
   // Far keys are seen from the border: theta_far * m + border * (theta_near - theta_far); otherwise
   // they are rotated for their positions, theta_far * m, and the shift does the rest.
   bool anchored = false;
-  // 0, or far keys are rotated as near ones would be at position floor(m / floors).
-  double floors = 0;
 };
 
 // Where one layer's rotated keys go.
@@ -83,8 +81,7 @@ class KeyTurner {
   };
 
   // What happens to the keys of a range of positions in one cache, pair by pair: a further angle of
-  // slope * position + constant, and a factor of their length. With floors the positions are the
-  // steps from where each key is to where it goes.
+  // slope * position + constant, and a factor of their length.
   struct Turn {
     std::vector<double> slope;
     std::vector<double> constant;
