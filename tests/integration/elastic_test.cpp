@@ -290,31 +290,9 @@ TEST(Elastic, ClimbsToTheStaticPlanOfEachLength) {
   }
 }
 
-TEST(Elastic, CanReadAPromptUnderItsLastPlan) {
-  const RandomModel file(small_model("llama"), 5);
-  LocalOptions options = small("f32");
-  options.climb_last = true;
-  const auto model = open_local(read_model(file.path()), options);
-  const Ladder ladder = growing(model->facts().geometry, "pro", 1000);
-  const std::vector<Token> tokens = words(600);
-  model->use(ladder);
-  auto timeline = model->timeline();
-  const Rows rows = observe(*timeline, tokens);
-  EXPECT_EQ(timeline->rung(), ladder.rung_at(600));
-  timeline.reset();
-  model->use(make_ladder(ladder.rungs()[ladder.rung_at(600)].plan, 1000));
-  const Rows expected = observe(*model->timeline(), tokens);
-  // The temperature is on the queries' side here and on both there.
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    ASSERT_LE(largest_difference(rows[i], expected[i]), noise(5e-4)) << i;
-  }
-}
-
 TEST(Elastic, ForksOfAnEmptyTimelineClimbApart) {
   const RandomModel file(small_model("llama"), 5);
-  LocalOptions options = small("f32");
-  options.climb_last = true;
-  const auto model = open_local(read_model(file.path()), options);
+  const auto model = open_local(read_model(file.path()), small("f32"));
   model->use(growing(model->facts().geometry, "pro", 500));
   const std::vector<Token> tokens = words(500);
   const auto first = model->timeline();

@@ -339,12 +339,6 @@ TEST_P(Forms, RoundedKeysStayNearTheReference) {
 }
 
 TEST(NearFarRefusals, AreByName) {
-  const RandomModel file(small_model("qwen2"), 7);
-  LocalOptions options = small();
-  options.climb_last = true;
-  const auto last = open_local(read_model(file.path()), options);
-  EXPECT_ERROR(last->use(near_far(last->facts().geometry, "pi")), usage, "--climb last");
-
   Metadata windows = small_model("gemma2");
   windows.set("attention.sliding_window", 32);
   const RandomModel sliding(windows, 7);

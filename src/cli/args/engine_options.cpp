@@ -39,16 +39,6 @@ void add_engine(CLI::App& verb, engine::LocalOptions& flags) {
       ->capture_default_str();
 }
 
-void add_climb(CLI::App& verb, engine::LocalOptions& flags) {
-  verb.add_option_function<std::string>(
-          "--climb", [&flags](const std::string& how) { flags.climb_last = how == "last"; },
-          "elastic: read each token of a prompt under the plan of its own length, or all under the "
-          "last one")
-      ->type_name("each|last")
-      ->check(CLI::IsMember({"each", "last"}))
-      ->default_str("each");
-}
-
 LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb) {
   if (flags.methods.empty() && flags.plan_files.empty()) flags.methods = {std::string(kAuto)};
   if (flags.ctx.empty() && !flags.scale && flags.plan_files.empty()) flags.scale = 1;

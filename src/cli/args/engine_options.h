@@ -12,8 +12,6 @@
 namespace mrrope::cli {
 
 void add_engine(CLI::App& verb, engine::LocalOptions& flags);
-// --climb, for verbs that read prompts.
-void add_climb(CLI::App& verb, engine::LocalOptions& flags);
 
 // The one plan or ladder that --method or --plan gives for a context of `ctx` tokens; auto if
 // neither is given.

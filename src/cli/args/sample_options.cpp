@@ -60,7 +60,6 @@ void add_sample_flags(CLI::App& task, SampleFlags& flags) {
       ->capture_default_str();
   task.add_option("--prompts", flags.prompts, "JSON file with prompts that replace built-in ones")
       ->type_name("FILE");
-  add_climb(task, flags.eval.engine);
   task.add_flag("--show-prompt", flags.show_prompt,
                 "Print the final prompt of the first sample of each task, and stop");
 }
@@ -97,7 +96,6 @@ void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target&
   eval::SampleSuite asked = suite;
   if (!flags.prompts_digest.empty()) asked.settings["prompts_sha256"] = flags.prompts_digest;
   eval::SampleRunOptions options;
-  options.whole_prompts = flags.eval.engine.climb_last;
   run_eval(
       flags.eval, job, target, flags.seed, [&](eval::RunFolder& folder, eval::Progress& progress) {
         return task_results(run_samples(target, job.methods, asked, options, folder, progress));

@@ -92,14 +92,12 @@ std::string read_prompt(const GenerateFlags& flags) {
 // A sequence that knows its own tokens, so that a chat computes only what is new.
 class Conversation {
  public:
-  // in_parts: the prompt may be read in several appends. on_rung: called when the keys have moved
-  // to another rung.
+  // on_rung: called when the keys have moved to another rung.
   Conversation(TimelineModel& model, std::int64_t longest, std::unique_ptr<Timeline> timeline,
-               bool in_parts, std::function<void(std::size_t)> on_rung)
+               std::function<void(std::size_t)> on_rung)
       : model_(model),
         longest_(std::min(longest, model.context_length())),
         timeline_(std::move(timeline)),
-        in_parts_(in_parts),
         on_rung_(std::move(on_rung)) {
     if (timeline_->length() > 0) tokens_ = timeline_->tokens();
   }
@@ -164,7 +162,7 @@ class Conversation {
     progress.label("reading the prompt");
     while (!tokens.empty()) {
       if (interrupt_requested()) throw Error(ErrorKind::interrupted, "interrupted");
-      const std::size_t count = in_parts_ ? std::min(tokens.size(), model_.batch()) : tokens.size();
+      const std::size_t count = std::min(tokens.size(), model_.batch());
       timeline_->append(tokens.first(count));
       tokens = tokens.subspan(count);
       progress.advance(std::int64_t(count));
@@ -181,7 +179,6 @@ class Conversation {
   TimelineModel& model_;
   std::int64_t longest_;
   std::unique_ptr<Timeline> timeline_;
-  bool in_parts_;
   std::function<void(std::size_t)> on_rung_;
   std::size_t told_ = std::numeric_limits<std::size_t>::max();
   std::vector<Token> tokens_;
@@ -340,7 +337,7 @@ void run_generate(GenerateFlags flags) {
         cat("--session ", flags.session, " holds a chat of ", begun.messages.size(), " messages"),
         "give --chat to go on with it, or another --session");
   }
-  Conversation conversation(*model, ladder.longest(), std::move(begun.timeline), !engine.climb_last,
+  Conversation conversation(*model, ladder.longest(), std::move(begun.timeline),
                             [&](std::size_t rung) {
                               if (flags.verbose) note(rung_text(ladder, rung));
                             });
@@ -404,7 +401,6 @@ void add_generate(CLI::App& app) {
       ->type_name("TEXT")
       ->take_all();
   add_engine(*verb, flags->engine);
-  add_climb(*verb, flags->engine);
   verb->add_flag("-v,--verbose", flags->verbose, "Print the rung of the ladder in use");
   auto* json = verb->add_flag("--json", flags->json, "Print the answer as JSON");
   verb->add_flag("--dry-run", flags->dry_run,

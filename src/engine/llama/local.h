@@ -20,9 +20,6 @@ struct LocalOptions {
   std::string type_v = "f16";            // -ctv
   std::string flash_attention = "auto";  // -fa: on, off, auto
   bool swa_full = false;                 // --swa-full: sliding-window layers keep every token
-  // Under a ladder: an append is read under the plan of its last token, instead of each token under
-  // that of its own length.
-  bool climb_last = false;
   // --rpc: host:port of running servers of llama.cpp's RPC backend, commas between. Layers are
   // spread over them, then over local accelerators, by the memory that each has free.
   std::string rpc;

@@ -107,12 +107,6 @@ std::size_t turns_of_a_key(const Ladder& ladder) {
 }  // namespace
 
 void LocalModel::check_near(const Ladder& ladder) const {
-  if (options_.climb_last) {
-    throw Error(ErrorKind::usage,
-                "--climb last reads early tokens under the last plan, and a "
-                "ladder with a near part has none for them",
-                "leave out --climb");
-  }
   const std::size_t turns = turns_of_a_key(ladder);
   const double drift = double(turns) * rounding_of(cache_type(options_.type_k, "-ctk"));
   if (drift > kMostDrift) {
@@ -236,8 +230,7 @@ std::string LocalModel::description() const {
     devices += cat(devices.empty() ? "" : " + ", ggml_backend_dev_description(device));
   }
   return cat("llama.cpp ", llama_version(), ", ", devices, ", ", llama_n_threads(context_.get()),
-             " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_,
-             options_.climb_last ? ", climb last" : "");
+             " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_);
 }
 
 std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {

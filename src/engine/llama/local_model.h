@@ -105,7 +105,6 @@ class LocalModel final : public TimelineModel {
                                                       std::span<const std::int32_t> cells);
   bool unified() const noexcept { return options_.unified; }
   int timelines() const noexcept { return options_.timelines; }
-  bool climbs_last() const noexcept { return options_.climb_last; }
   // Some layers keep a state per sequence in place of keys.
   bool recurrent() const;
   bool grows() const noexcept { return ladder_ && ladder_->elastic(); }

@@ -195,14 +195,13 @@ void LocalTimeline::forget() {
 }
 
 void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& compute) {
-  const std::int64_t end = length() + static_cast<std::int64_t>(tokens.size());
-  model_.check_length(end);
+  model_.check_length(length() + static_cast<std::int64_t>(tokens.size()));
   const auto ubatch = static_cast<std::size_t>(model_.ubatch());
   std::size_t cut = 0;  // chunks also end here, on any rung
   for (std::size_t first = 0; first < tokens.size();) {
     if (first == cut) cut = std::min(first + ubatch, tokens.size());
     std::size_t count = cut - first;
-    climb(model_.climbs_last() ? end : length() + 1);
+    climb(length() + 1);
     const std::int64_t room = model_.end_of_rung(past_->rung) - length();
     count = std::min(count, static_cast<std::size_t>(room));
     last_logits_.clear();

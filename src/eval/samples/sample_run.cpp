@@ -28,7 +28,7 @@ ordered_json identity(const Target& target, const std::vector<MethodUnderTest>& 
   run["settings"]["group"] = options.group;
   run["settings"]["batch"] = options.batch;
   run["settings"]["share"] = options.share;
-  run["settings"]["whole_prompts"] = options.whole_prompts;
+  run["settings"]["whole_prompts"] = false;  // runs of before must still resume
   run["methods"] = methods_identity(methods);
   run["sets"] = ordered_json::array();
   for (const SampleSet& set : suite.sets) {
@@ -236,9 +236,7 @@ class SampleUnits {
     const std::size_t all = tokens.size();
     while (!tokens.empty() && all - tokens.size() < needed) {
       progress.check();
-      const std::size_t size = options_.whole_prompts
-                                   ? tokens.size()
-                                   : std::min(std::size_t(options_.batch), tokens.size());
+      const std::size_t size = std::min(std::size_t(options_.batch), tokens.size());
       timeline.append(tokens.first(size));
       tokens = tokens.subspan(size);
     }

@@ -27,8 +27,6 @@ struct SampleRunOptions {
   // false: every sample is computed alone. The answers are the same unless the top two logits
   // almost tie; for tests and cross-checks.
   bool share = true;
-  // A prompt is given in one piece, to an engine that reads it under the plan of its end.
-  bool whole_prompts = false;
 };
 
 // What run_samples() checks first. Throws Error (usage).

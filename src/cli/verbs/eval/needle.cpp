@@ -97,7 +97,6 @@ void run_needle_command(const NeedleFlags& flags) {
   options.depths = flags.depths;
   options.samples = flags.samples;
   options.seed = flags.seed;
-  options.whole_prompts = job.engine.climb_last;
   options.form = make_form(target.tokenizer(), flags.form, own, flags.answer_tokens);
 
   const std::vector<eval::Document> haystack = haystack_of(flags, job, target, options);
@@ -158,7 +157,6 @@ void add_eval_needle(CLI::App& eval) {
   needle->add_option("--seed", flags->seed, "Seed of the words and numbers")
       ->type_name("N")
       ->capture_default_str();
-  add_climb(*needle, flags->eval.engine);
   add_eval_output(*needle, flags->eval);
   needle->footer(
       "Examples:\n"

@@ -327,9 +327,7 @@ class NeedleUnits {
   void append(Timeline& timeline, std::span<const Token> tokens, UnitProgress& progress) {
     while (!tokens.empty()) {
       progress.check();
-      const std::size_t size = options_.whole_prompts
-                                   ? tokens.size()
-                                   : std::min(std::size_t(options_.batch), tokens.size());
+      const std::size_t size = std::min(std::size_t(options_.batch), tokens.size());
       timeline.append(tokens.first(size));
       progress.advance(std::int64_t(size), std::int64_t(size));
       tokens = tokens.subspan(size);

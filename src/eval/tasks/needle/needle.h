@@ -37,9 +37,6 @@ struct NeedleOptions {
   // almost tie; for tests and cross-checks.
   bool share = true;
 
-  // A prompt is given in one piece, to an engine that reads it under the plan of its end.
-  bool whole_prompts = false;
-
   // All needles of a sample are hidden in one text, which is read once per length, and asked for
   // one after the other. Another test, harder than one needle, at a tenth of the cost. For forms
   // whose question names {word}; not behind an endpoint.
