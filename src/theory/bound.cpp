@@ -4,8 +4,7 @@
 
 #include "base/text.h"
 #include "core/methods.h"
-#include "mrrope/theory.h"
-#include "theory/geometry_text.h"
+#include "theory/curves.h"
 #include "theory/theory_figure.h"
 
 namespace mrrope::theory {
@@ -42,12 +41,8 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
     result.json["least_base"] = base ? ordered_json(*base) : ordered_json();
   }
   table.text_columns = 1;
-  report::LineChart whole;
-  whole.title = "B(m), all pairs";
-  whole.x = {"distance m", report::Spacing::log, true};
-  whole.y = {"B(m)", report::Spacing::linear, false};
-  whole.dots = false;
-  whole.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
+  report::LineChart whole =
+      curve_chart(g, "B(m), all pairs", {"distance m", report::Spacing::log, true}, "B(m)");
   report::LineChart middle = whole;
   middle.title = "B(m), middle pairs alone";
   report::Palette palette;
@@ -91,8 +86,7 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
   }
   result.json["geometry"] = geometry_fields(g);
   result.json["length"] = length;
-  result.data = table;
-  result.page = result.terminal = {std::move(table)};
+  set_table(result, std::move(table));
   result.figures.push_back({"Bound", "bound", whole.title, "", std::move(whole)});
   result.figures.push_back({"Bound", "bound-middle", middle.title,
                             "Fewer and smaller swings mean a steadier sense of distance.",

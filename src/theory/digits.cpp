@@ -4,22 +4,12 @@
 
 #include "base/text.h"
 #include "mrrope/error.h"
-#include "mrrope/theory.h"
-#include "theory/geometry_text.h"
+#include "theory/curves.h"
 #include "theory/theory_figure.h"
 
 namespace mrrope::theory {
 
 using nlohmann::ordered_json;
-
-double reach_of(const Geometry& g, const std::vector<NamedPlan>& plans) {
-  double reach = double(g.train_length);
-  for (const NamedPlan& c : plans) {
-    const Extension& e = c.plan.extension();
-    reach = std::max({reach, e.scale * double(g.train_length), double(e.length)});
-  }
-  return reach;
-}
 
 namespace {
 
@@ -54,12 +44,9 @@ ordered_json ranges_json(const std::vector<PositionRange>& ranges) {
 // What the sum makes of the digits of every position, as far as all plans are meant to reach.
 report::LineChart sum_chart(const Geometry& g, const std::vector<NamedPlan>& plans,
                             std::int64_t length) {
-  report::LineChart chart;
-  chart.title = "Position by the sum of its digits";
-  chart.x = {"position", report::Spacing::linear, true};
-  chart.y = {"sum of digits times weights", report::Spacing::linear, false};
-  chart.dots = false;
-  chart.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
+  report::LineChart chart =
+      curve_chart(g, "Position by the sum of its digits",
+                  {"position", report::Spacing::linear, true}, "sum of digits times weights");
   report::Palette palette;
   for (const NamedPlan& c : plans) {
     report::Series s = palette.series(c.name);
@@ -121,14 +108,12 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
       map.rows.push_back(cat(m));
       map.values.emplace_back();
       map.details.emplace_back();
-      ordered_json values = ordered_json::array();
       for (std::size_t j = 0; j < digits.size(); ++j) {
         map.values.back().push_back(digits[j].value / digits[j].radix);
         map.details.back().push_back(cat(c.name, ", position ", m, ", digit ", j, "\nweight ",
                                          significant(digits[j].weight, 5), ", radix ",
                                          significant(digits[j].radix, 5), "\nvalue ",
                                          significant(digits[j].value, 5)));
-        values.push_back(digits[j].value);
       }
       const std::vector<double> own = values_of(plan, m);
       const double sum = digit_sum(plan, own);
@@ -141,13 +126,13 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
                                    : cat("not written: only positions below ",
                                          significant(writable_positions(plan), 6))});
       shown.push_back({{"position", m},
-                       {"digits", values},
+                       {"digits", own},
                        {"sum", sum},
                        {"positions", written ? ranges_json(same) : ordered_json()}});
     }
     maps.push_back(std::move(map));
-    ordered_json radix = ordered_json::array();
-    ordered_json weight = ordered_json::array();
+    std::vector<double> radix;
+    std::vector<double> weight;
     for (const Digit& d : digits_of(plan, 0)) {
       radix.push_back(d.radix);
       weight.push_back(d.weight);
@@ -238,8 +223,7 @@ TheoryFigure position_figure(const Geometry& g, const std::vector<NamedPlan>& pl
                 "theory digits prints them; positions beyond what the digits can write are lost");
   }
   result.json["geometry"] = geometry_fields(g);
-  result.data = table;
-  result.page = result.terminal = {std::move(table)};
+  set_table(result, std::move(table));
   return result;
 }
 

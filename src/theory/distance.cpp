@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 #include "mrrope/ladder.h"
-#include "theory/geometry_text.h"
 #include "theory/theory_figure.h"
 
 namespace mrrope::theory {

@@ -4,8 +4,7 @@
 #include <numbers>
 
 #include "base/text.h"
-#include "mrrope/theory.h"
-#include "theory/geometry_text.h"
+#include "theory/curves.h"
 #include "theory/theory_figure.h"
 
 namespace mrrope::theory {
@@ -30,12 +29,8 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
       "most ", number(100 * bound), " % (root of summed squares over those of m-hat) at n and ",
       "everywhere before.\nThe paper's second form of this sum has beta^-j: its terms then fade ",
       "with j, and the curve stays flat (last column: its largest value).\n");
-  report::LineChart chart;
-  chart.title = "Biased position estimate";
-  chart.x = {"position", report::Spacing::linear, true};
-  chart.y = {"estimate", report::Spacing::linear, false};
-  chart.dots = false;
-  chart.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
+  report::LineChart chart = curve_chart(g, "Biased position estimate",
+                                        {"position", report::Spacing::linear, true}, "estimate");
   report::DataTable table;
   table.caption = "Linear range";
   table.header = {"base", "linear up to", "slope", "error", "largest value as printed"};
@@ -72,8 +67,7 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
   result.json["geometry"] = geometry_fields(g);
   result.json["length"] = length;
   result.json["bound"] = bound;
-  result.data = table;
-  result.page = result.terminal = {std::move(table)};
+  set_table(result, std::move(table));
   result.figures.push_back({"Estimate", "estimate", chart.title, "", std::move(chart)});
   return result;
 }

@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "mrrope/theory.h"
-#include "theory/geometry_text.h"
+#include "theory/curves.h"
 #include "theory/theory_figure.h"
 
 namespace mrrope::theory {

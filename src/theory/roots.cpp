@@ -3,8 +3,7 @@
 #include <limits>
 
 #include "base/text.h"
-#include "mrrope/theory.h"
-#include "theory/geometry_text.h"
+#include "theory/curves.h"
 #include "theory/theory_figure.h"
 
 namespace mrrope::theory {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention.h"
+#include "model/captured.h"
 #include "mrrope/ladder.h"
 #include "report/charts/data_table.h"
 #include "report/figures.h"
@@ -31,8 +31,22 @@ struct NamedPlan {
   Plan plan;
 };
 
+std::string page_of(const TheoryFigure& figure);
+
+// ---- What the figures share.
+
 // The longest text that one of the plans is meant for, at least the window.
 double reach_of(const Geometry& geometry, const std::vector<NamedPlan>& plans);
+// The geometry behind a figure, for its text and its JSON.
+std::string geometry_text(const Geometry& geometry);
+nlohmann::ordered_json geometry_fields(const Geometry& geometry);
+// Lines without dots over positions or distances, with a mark at the window.
+report::LineChart curve_chart(const Geometry& geometry, std::string title, report::Axis x,
+                              std::string y_label);
+// For figures with one table, which goes everywhere.
+void set_table(TheoryFigure& figure, report::DataTable table);
+
+// ---- The figures.
 
 // Positions as digits of a mixed radix, and back. No positions given: some around the window.
 TheoryFigure digits_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "engine/llama/graph/capture.h"
+#include "mrrope/rotary.h"
 #include "support/expect_error.h"
 
 namespace mrrope::engine {
@@ -33,26 +35,29 @@ Plan plan_of(const Model& model, const std::string& method, double scale) {
   return make_plan(model.geometry, e);
 }
 
+double dot(const std::vector<double>& a, const std::vector<double>& b, int size) {
+  return std::inner_product(a.begin(), a.begin() + size, b.begin(), 0.0);
+}
+
 // The score of all pairs of one place, from vectors before rotation.
 double turned_score(const Capture& capture, const PairPlace& p, const Plan& plan,
                     std::size_t layer) {
   const CapturedLayer& l = capture.layers[layer];
-  const auto row = std::size_t(l.row);
-  const auto kv = std::size_t(p.head / (l.heads / l.kv_heads));
-  const float* q =
-      l.queries.data() + (std::size_t(p.query) * std::size_t(l.heads) + std::size_t(p.head)) * row;
-  const float* k = l.keys.data() + (std::size_t(p.key) * std::size_t(l.kv_heads) + kv) * row;
-  const int pairs = pair_count(plan.geometry());
-  const PairProduct product = pair_product({q, row}, {k, row}, pairs, plan.geometry().pairing);
-  const Turn turn = turn_at(plan.theta(), 0, pairs, double(p.query - p.key));
-  return plan.attention_scale() * plan.attention_scale() * score_at(product, turn);
+  const auto rotated = [&](const std::vector<float>& all, int heads, std::int64_t position,
+                           int head) {
+    const float* first = all.data() + (position * heads + head) * l.row;
+    std::vector<double> x(first, first + l.row);
+    rotate_reference(plan, double(position), std::span<double>(x));
+    return x;
+  };
+  return dot(rotated(l.queries, l.heads, p.query, p.head),
+             rotated(l.keys, l.kv_heads, p.key, p.head / (l.heads / l.kv_heads)),
+             plan.geometry().rotary_dim);
 }
 
 double rotated_score(const RotatedPair& pair, const Geometry& g) {
-  const PairProduct product = pair_product(pair.query, pair.key, pair_count(g), g.pairing);
-  double sum = 0;
-  for (const double re : product.re) sum += re;
-  return sum;
+  return dot({pair.query.begin(), pair.query.end()}, {pair.key.begin(), pair.key.end()},
+             g.rotary_dim);
 }
 
 std::vector<PairPlace> places_in(int layer, int heads, std::int64_t tokens) {

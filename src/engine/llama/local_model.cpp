@@ -11,8 +11,8 @@
 #include "engine/llama/loader.h"
 #include "engine/llama/memory.h"
 #include "engine/llama/special_text.h"
-#include "engine/llama/text.h"
 #include "engine/llama/timeline.h"
+#include "engine/llama/tokenize.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

@@ -5,7 +5,7 @@
 #include <bitset>
 #include <cctype>
 
-#include "engine/llama/text.h"
+#include "engine/llama/tokenize.h"
 
 namespace mrrope::engine {
 

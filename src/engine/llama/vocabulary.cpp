@@ -3,7 +3,7 @@
 
 #include "engine/llama/loader.h"
 #include "engine/llama/special_text.h"
-#include "engine/llama/text.h"
+#include "engine/llama/tokenize.h"
 #include "formats/digest.h"
 
 namespace mrrope::engine {

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "engine/llama/choose.h"
 #include "engine/llama/loader.h"
-#include "engine/llama/text.h"
+#include "engine/llama/tokenize.h"
 #include "mrrope/error.h"
 #include "support/expect_error.h"
 #include "support/scripted.h"

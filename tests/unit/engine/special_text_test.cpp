@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "engine/llama/text.h"
+#include "engine/llama/tokenize.h"
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"
 

@@ -8,10 +8,9 @@
 #include "base/text_table.h"
 #include "cli/app.h"
 #include "cli/args/terminal_output.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
-#include "report/charts/markup.h"
 #include "report/charts/svg.h"
-#include "report/page/html_page.h"
 
 namespace mrrope::cli {
 
@@ -56,35 +55,15 @@ void write_svgs(const TheoryFlags& flags, const theory::TheoryFigure& result) {
   }
 }
 
-std::string page_of(const theory::TheoryFigure& result) {
-  std::string body =
-      cat("<section class=\"verdict\"><h1>", report::escaped(result.title), "</h1>\n");
-  std::string line;
-  for (const char c : result.words + "\n") {
-    if (c != '\n') {
-      line += c;
-    } else if (!line.empty()) {
-      body += cat("<p>", report::escaped(line), "</p>\n");
-      line.clear();
-    }
-  }
-  body += "</section>\n";
-  std::string lines;
-  std::string maps;
-  for (const report::Figure& f : result.figures) {
-    if (const auto* chart = std::get_if<report::LineChart>(&f.content)) {
-      lines += figure(*chart, report::escaped(f.note), table_of(*chart), f.file);
-    } else {
-      const auto& content = std::get<std::vector<report::HeatMap>>(f.content);
-      report::DataTable table = table_of(content);
-      table.caption = f.title;
-      maps += figure(content, f.title, report::escaped(f.note), table, f.file);
-    }
-  }
-  if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
-  body += maps;
-  for (const report::DataTable& t : result.page) body += to_html(t);
-  return report::to_page({cat("mrrope theory: ", result.title), "theory", body});
+// A plan file may be of another model.
+void check_geometry(const Candidate& c, const Geometry& geometry) {
+  Geometry own = last_plan(c.content).geometry();
+  own.pairing = geometry.pairing;  // no figure depends on it
+  if (own == geometry) return;
+  throw Error(
+      ErrorKind::usage,
+      cat(c.name, " was made for ", describe(own), "; this figure is of ", describe(geometry)),
+      "give plans of one model (with --replace-scaling on all or on none)");
 }
 
 }  // namespace
@@ -133,20 +112,29 @@ Geometry theory_geometry(const TheoryFlags& flags) {
   return theory_subject(flags.subject).geometry;
 }
 
-std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
-                                            double usual_scale) {
-  ExtensionFlags extension = flags.extension;
+std::vector<Candidate> theory_candidates(ExtensionFlags& extension, const Geometry& geometry,
+                                         std::vector<std::string> methods, double scale) {
   if (extension.methods.empty() && extension.plan_files.empty()) {
-    extension.methods = {"none", "pi", "ntk", "yarn", "yarn-rotations", "regressive", "uni", "pro"};
+    extension.methods = std::move(methods);
   }
   check_reach(extension);
   if (!extension.scale && extension.ctx.empty() && !extension.methods.empty()) {
-    extension.scale = usual_scale;
+    extension.scale = scale;
   }
-  std::vector<theory::NamedPlan> plans;
-  const std::vector<Candidate> candidates = resolve(extension, geometry);
+  std::vector<Candidate> candidates = resolve(extension, geometry);
   note_auto(candidates);
-  for (const Candidate& c : candidates) {
+  for (const Candidate& c : candidates) check_geometry(c, geometry);
+  return candidates;
+}
+
+std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
+                                            double default_scale) {
+  ExtensionFlags extension = flags.extension;
+  std::vector<theory::NamedPlan> plans;
+  for (const Candidate& c : theory_candidates(
+           extension, geometry,
+           {"none", "pi", "ntk", "yarn", "yarn-rotations", "regressive", "uni", "pro"},
+           default_scale)) {
     const auto* ladder = std::get_if<Ladder>(&c.content);
     if (ladder && ladder->near()) {
       throw Error(ErrorKind::usage,
@@ -155,20 +143,9 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
                       "plan"),
                   "see mrrope theory distance");
     }
-    check_geometry(c, geometry);
     plans.push_back({c.name, last_plan(c.content)});
   }
   return plans;
-}
-
-void check_geometry(const Candidate& c, const Geometry& geometry) {
-  Geometry own = last_plan(c.content).geometry();
-  own.pairing = geometry.pairing;  // no figure depends on it
-  if (own == geometry) return;
-  throw Error(
-      ErrorKind::usage,
-      cat(c.name, " was made for ", describe(own), "; this figure is of ", describe(geometry)),
-      "give plans of one model (with --replace-scaling on all or on none)");
 }
 
 void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) {

@@ -27,12 +27,15 @@ Subject theory_subject(const SubjectFlags& flags);
 // Of the first plan file, if nothing is given but files.
 Geometry theory_geometry(const TheoryFlags& flags);
 
-// The plans of --methods and --plan at --scale, --ctx or `usual_scale`; without --methods the
-// usual ones. Of a ladder, its last rung.
+// What --methods and --plan give at --scale or --ctx; where those are not given, of these methods
+// and at this scale, which `extension` then has. Throws Error (usage) if a plan file is of another
+// model.
+std::vector<Candidate> theory_candidates(ExtensionFlags& extension, const Geometry& geometry,
+                                         std::vector<std::string> methods, double scale);
+
+// The same as plans, by default those of the paper. Of a ladder, its last rung.
 std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
-                                            double usual_scale);
-// Throws Error (usage) if a plan file is of another model.
-void check_geometry(const Candidate& candidate, const Geometry& geometry);
+                                            double default_scale);
 void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& figure);
 
 void add_theory_attention(CLI::App& theory);

@@ -13,7 +13,7 @@ namespace mrrope::cli {
 
 namespace {
 
-constexpr double kUsualScale = 16;  // as in the paper
+constexpr double kDefaultScale = 16;  // as in the paper
 
 struct DigitsFlags : TheoryFlags {
   std::vector<std::string> positions;
@@ -23,7 +23,7 @@ struct DigitsFlags : TheoryFlags {
 void run_digits(const DigitsFlags& flags) {
   const Geometry g = theory_geometry(flags);
   if (!flags.digits.empty()) {
-    print_theory(flags, position_figure(g, theory_plans(flags, g, kUsualScale),
+    print_theory(flags, position_figure(g, theory_plans(flags, g, kDefaultScale),
                                         parse_list(flags.digits, "--digits")));
     return;
   }
@@ -31,7 +31,7 @@ void run_digits(const DigitsFlags& flags) {
   for (const std::string& text : flags.positions) {
     positions.push_back(text == "0" ? 0 : parse_length(text));
   }
-  print_theory(flags, digits_figure(g, theory_plans(flags, g, kUsualScale), positions));
+  print_theory(flags, digits_figure(g, theory_plans(flags, g, kDefaultScale), positions));
 }
 
 struct EstimateFlags : TheoryFlags {
@@ -64,19 +64,11 @@ void run_factors(const TheoryFlags& flags) {
 void run_distance(const TheoryFlags& flags) {
   const Geometry g = theory_geometry(flags);
   ExtensionFlags extension = flags.extension;
-  if (extension.methods.empty() && extension.plan_files.empty()) {
-    extension.methods = {"none", "pro", "elastic:pro", "far:pro", "far:pi"};
-  }
-  check_reach(extension);
-  if (!extension.scale && extension.ctx.empty() && !extension.methods.empty()) {
-    extension.scale = kUsualScale;
-  }
   std::vector<theory::NamedLadder> ladders;
-  const std::vector<Candidate> candidates = resolve(extension, g);
-  note_auto(candidates);
-  for (const Candidate& c : candidates) check_geometry(c, g);
+  const std::vector<Candidate> candidates = theory_candidates(
+      extension, g, {"none", "pro", "elastic:pro", "far:pro", "far:pi"}, kDefaultScale);
   std::int64_t length =
-      std::llround(extension.scale.value_or(kUsualScale) * double(g.train_length));
+      std::llround(extension.scale.value_or(kDefaultScale) * double(g.train_length));
   if (!extension.ctx.empty()) {
     length = parse_length(extension.ctx);
   } else if (extension.methods.empty()) {  // files alone are shown as far as all of them reach
@@ -149,7 +141,7 @@ void run_bound(const BoundFlags& flags) {
   const auto length_or_0 = [](const std::string& text) {
     return text.empty() ? 0 : parse_length(text);
   };
-  print_theory(flags, bound_figure(g, theory_plans(flags, g, kUsualScale),
+  print_theory(flags, bound_figure(g, theory_plans(flags, g, kDefaultScale),
                                    length_or_0(flags.length), length_or_0(flags.reach)));
 }
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/attention.h"
 #include "engine/llama/local.h"
+#include "model/captured.h"
 
 namespace mrrope::engine {
 

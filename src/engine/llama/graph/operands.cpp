@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "engine/llama/text.h"
+#include "engine/llama/tokenize.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

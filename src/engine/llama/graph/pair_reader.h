@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/attention.h"
 #include "engine/llama/local.h"
+#include "model/captured.h"
 #include "mrrope/plan.h"
 
 namespace mrrope::engine {

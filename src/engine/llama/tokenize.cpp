@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/llama/text.h"
+#include "engine/llama/tokenize.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mrrope/theory.h"
+#include "theory/curves.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 
 namespace {
 
@@ -309,4 +309,4 @@ std::vector<AngleCover> angle_cover(const Plan& plan, std::int64_t length) {
   return out;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Against tests/golden/theory.json, which tools/make_theory_goldens.py computes on its own.
-#include "mrrope/theory.h"
+#include "theory/curves.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "mrrope/error.h"
 #include "support/expect_error.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 namespace {
 
 nlohmann::json golden() {
@@ -64,7 +64,7 @@ TEST(Theory, AgreesWithTheGenerator) {
       const std::vector<double> estimate = position_estimate(plan.theta(), longest);
       for (std::size_t i = 0; i < positions.size(); ++i) {
         const auto m = std::size_t(positions[i]);
-        EXPECT_NEAR(all[m], c["cosine"][i].get<double>(), 1e-8);  // as theory.h states
+        EXPECT_NEAR(all[m], c["cosine"][i].get<double>(), 1e-8);  // as curves.h states
         EXPECT_NEAR(middle[m], c["middle"][i].get<double>(), 1e-8);
         EXPECT_NEAR(estimate[m] / c["estimate"][i].get<double>(), 1, 1e-12);
       }
@@ -227,4 +227,4 @@ TEST(Theory, EmptyAndOversizedCurves) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::theory

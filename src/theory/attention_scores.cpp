@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/attention.h"
+#include "theory/attention_scores.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace mrrope {
+namespace mrrope::theory {
 
 PairProduct pair_product(std::span<const float> query, std::span<const float> key, int pairs,
                          Pairing pairing) {
@@ -23,19 +23,20 @@ PairProduct pair_product(std::span<const float> query, std::span<const float> ke
   return out;
 }
 
-Turn turn_at(std::span<const double> theta, int first, int last, double distance) {
-  Turn turn{std::size_t(first), {}, {}};
+Angles angles_at(std::span<const double> theta, int first, int last, double distance) {
+  Angles angles{std::size_t(first), {}, {}};
   for (auto i = std::size_t(first); i < std::size_t(last); ++i) {
-    turn.cosine.push_back(std::cos(distance * theta[i]));
-    turn.sine.push_back(std::sin(distance * theta[i]));
+    angles.cosine.push_back(std::cos(distance * theta[i]));
+    angles.sine.push_back(std::sin(distance * theta[i]));
   }
-  return turn;
+  return angles;
 }
 
-double score_at(const PairProduct& product, const Turn& turn) {
+double score_at(const PairProduct& product, const Angles& angles) {
   double sum = 0;
-  for (std::size_t i = 0; i < turn.cosine.size(); ++i) {
-    sum += product.re[turn.first + i] * turn.cosine[i] - product.im[turn.first + i] * turn.sine[i];
+  for (std::size_t i = 0; i < angles.cosine.size(); ++i) {
+    sum += product.re[angles.first + i] * angles.cosine[i] -
+           product.im[angles.first + i] * angles.sine[i];
   }
   return sum;
 }
@@ -67,4 +68,4 @@ std::size_t falling_until(std::span<const double> mean, std::span<const double> 
   return mean.empty() ? 0 : mean.size() - 1;
 }
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

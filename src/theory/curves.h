@@ -13,7 +13,7 @@
 
 #include "mrrope/plan.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 
 // ---- Digits: a position as a number in the mixed radix lambda * beta.
 
@@ -107,4 +107,4 @@ struct AngleCover {
 };
 std::vector<AngleCover> angle_cover(const Plan& plan, std::int64_t length);
 
-}  // namespace mrrope
+}  // namespace mrrope::theory

@@ -10,13 +10,15 @@
 #include <set>
 
 #include "base/text.h"
-#include "mrrope/theory.h"
 #include "report/paper/paper.h"
+#include "theory/curves.h"
 
-namespace mrrope::report {
+namespace mrrope::theory {
 namespace {
 
 using nlohmann::ordered_json;
+using report::paper;
+using report::paper_table;
 
 const Geometry kLlama2{.rotary_dim = 128, .base = 10000, .train_length = 4096};
 const Geometry kLlama3{.rotary_dim = 128, .base = 500000, .train_length = 8192};
@@ -450,4 +452,4 @@ TEST(Claims, EveryVerdictIsWhatTheNumbersSay) {
 }
 
 }  // namespace
-}  // namespace mrrope::report
+}  // namespace mrrope::theory

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/attention.h"
+#include "theory/attention_scores.h"
 
 #include <gtest/gtest.h>
 
 #include "mrrope/rotary.h"
 
-namespace mrrope {
+namespace mrrope::theory {
 namespace {
 
 // Rotating both and multiplying is the same as turning their product by the distance.
@@ -25,7 +25,7 @@ TEST(Attention, ScoreIsThatOfTheRotatedVectors) {
     rotate_reference(plan, 77, std::span<double>(rk));
     double expected = 0;
     for (std::size_t i = 0; i < 16; ++i) expected += rq[i] * rk[i];
-    EXPECT_NEAR(score_at(pair_product(q, k, 8, pairing), turn_at(plan.theta(), 0, 8, 223)),
+    EXPECT_NEAR(score_at(pair_product(q, k, 8, pairing), angles_at(plan.theta(), 0, 8, 223)),
                 expected, 1e-9);
   }
 }
@@ -45,4 +45,4 @@ TEST(Attention, FallsUntilItRises) {
 }
 
 }  // namespace
-}  // namespace mrrope
+}  // namespace mrrope::theory

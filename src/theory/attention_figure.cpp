@@ -6,7 +6,8 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "eval/stats/statistics.h"
-#include "mrrope/theory.h"
+#include "theory/attention_scores.h"
+#include "theory/curves.h"
 #include "theory/theory_figure.h"
 
 namespace mrrope::theory {
@@ -100,12 +101,9 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
                   "mean spread",      "pairs with new angles",
                   "new angles, turns"};
   table.text_columns = 1;
-  report::LineChart chart;
-  chart.title = cat("Mean score of the middle pairs", scores.suffix);
-  chart.x = {"distance", report::Spacing::log, true};
-  chart.y = {"score, middle pairs", report::Spacing::linear, false};
-  chart.dots = false;
-  chart.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
+  report::LineChart chart =
+      curve_chart(g, cat("Mean score of the middle pairs", scores.suffix),
+                  {"distance", report::Spacing::log, true}, "score, middle pairs");
   report::LineChart pooled = chart;
   pooled.title = scores.pooled_title;
   report::HeatMap fresh;
@@ -129,29 +127,24 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
     double turns = 0;
     fresh.rows.push_back(plans[c].name);
     fresh.values.emplace_back();
-    ordered_json shares = ordered_json::array();
     for (const AngleCover& a : cover) {
       pairs_with_new += a.fresh > 1e-9 ? 1 : 0;
       turns += a.fresh;
       fresh.values.back().push_back(a.fresh);
-      shares.push_back(a.fresh);
     }
     table.rows.push_back({plans[c].name, number(plan.extension().scale), cat(falls),
                           past ? fixed(ks, 3) : "-", significant(spread, 3), cat(pairs_with_new),
                           significant(turns, 3)});
-    report::Series s = palette.series(plans[c].name);
-    for (std::size_t i = 0; i < distances.size(); ++i) {
-      s.points.push_back({double(distances[i]), curve.mean[i], curve.mean[i] - curve.error[i],
-                          curve.mean[i] + curve.error[i]});
-    }
-    report::Series all = palette.series(plans[c].name);
-    for (std::size_t i = 0; i < scores.pooled_at.size(); ++i) {
-      all.points.push_back({double(scores.pooled_at[i]), curve.pooled[i],
-                            curve.pooled[i] - curve.pooled_error[i],
-                            curve.pooled[i] + curve.pooled_error[i]});
-    }
-    chart.series.push_back(std::move(s));
-    pooled.series.push_back(std::move(all));
+    const auto series = [&](const std::vector<std::int64_t>& at, const std::vector<double>& mean,
+                            const std::vector<double>& error) {
+      report::Series s = palette.series(plans[c].name);
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        s.points.push_back({double(at[i]), mean[i], mean[i] - error[i], mean[i] + error[i]});
+      }
+      return s;
+    };
+    chart.series.push_back(series(distances, curve.mean, curve.error));
+    pooled.series.push_back(series(scores.pooled_at, curve.pooled, curve.pooled_error));
     list.push_back({{"method", plans[c].name},
                     {"scale", plan.extension().scale},
                     {"falls_until", falls},
@@ -159,7 +152,7 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
                     {"mean", curve.mean},
                     {"stderr", curve.error},
                     {"spread", curve.spread},
-                    {"new_angles", shares}});
+                    {"new_angles", fresh.values.back()}});
   }
   result.json["model"] = request.model;
   result.json["layers"] = scores.layers;
@@ -168,8 +161,7 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
   result.json["seed"] = request.seed;
   result.json["window"] = g.train_length;
   result.json["distances"] = distances;
-  result.data = table;
-  result.page = result.terminal = {std::move(table)};
+  set_table(result, std::move(table));
   result.figures.push_back({"Attention", "attention", chart.title,
                             "The band is one standard error over token pairs.", std::move(chart)});
   result.figures.push_back(
@@ -198,21 +190,21 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
   const auto own = [&](std::size_t d) {  // those of one distance
     return std::span(drawn).subspan(d * std::size_t(request.pairs), std::size_t(request.pairs));
   };
-  const auto turn_to = [&](const Plan& plan, std::size_t d) {
-    return turn_at(plan.theta(), scores.low, scores.high, double(distances[d]));
+  const auto angles_of = [&](const Plan& plan, std::size_t d) {
+    return angles_at(plan.theta(), scores.low, scores.high, double(distances[d]));
   };
   for (std::size_t d = 0; d < distances.size() && distances[d] <= g.train_length; ++d) {
-    const Turn turn = turn_to(original, d);
-    for (const PairProduct& p : own(d)) scores.inside.push_back(score_at(p, turn));
+    const Angles angles = angles_of(original, d);
+    for (const PairProduct& p : own(d)) scores.inside.push_back(score_at(p, angles));
   }
   for (const NamedPlan& c : plans) {
     const double heat = c.plan.attention_scale() * c.plan.attention_scale();
     Curve& curve = scores.curves.emplace_back();
     for (std::size_t d = 0; d < distances.size(); ++d) {
-      const Turn turn = turn_to(c.plan, d);
+      const Angles angles = angles_of(c.plan, d);
       const auto scores_of = [&](std::span<const PairProduct> products) {
         std::vector<double> list;
-        for (const PairProduct& p : products) list.push_back(heat * score_at(p, turn));
+        for (const PairProduct& p : products) list.push_back(heat * score_at(p, angles));
         return list;
       };
       add_pairs(curve, scores_of(own(d)), distances[d] > g.train_length);
