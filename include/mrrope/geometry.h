@@ -38,7 +38,7 @@ std::string describe(const Geometry& geometry);
 // rotary_dim / 2.
 int pair_count(const Geometry& geometry) noexcept;
 
-// Radians per position of every pair of the model as shipped.
+// Radians per position of every pair of the unmodified model.
 std::vector<double> trained_theta(const Geometry& geometry);
 
 // Full turns that pair i makes within the window: train_length * theta / 2 pi.

@@ -63,10 +63,10 @@ class Ladder {
   const std::optional<NearPart>& near() const noexcept { return near_; }
   // Far keys keep their rotation while the scale does, and queries are shifted: all pairs share a
   // factor.
-  bool shifts() const noexcept { return shifts_; }
+  bool has_single_factor() const noexcept { return has_single_factor_; }
   // Whether sequences on these rungs can be computed together: with a near part queries and new
-  // keys are rotated as shipped on all of them, each for its own shifted position.
-  bool together(std::size_t rung, std::size_t other) const noexcept {
+  // keys are rotated unmodified on all of them, each for its own shifted position.
+  bool can_batch_together(std::size_t rung, std::size_t other) const noexcept {
     return rung == other || near_.has_value();
   }
 
@@ -79,10 +79,10 @@ class Ladder {
   double rung_step_ = 0;
   double headroom_ = 0;
   std::optional<NearPart> near_;
-  bool shifts_ = false;
+  bool has_single_factor_ = false;
 };
 
-// Rungs at window * step^k, the first with the model as shipped, the last clipped to `longest`.
+// Rungs at window * step^k, the first with the unmodified model, the last clipped to `longest`.
 // With a near part each of them is cut where the border moves. Throws Error (usage) on a step of 1
 // or less, headroom below 1, a length of 0, a near part that does not fit in the window, or a
 // method whose factors do not follow from a scale.

@@ -31,11 +31,11 @@ std::string far_names() {
 
 void check_near(const NearPart& near, const Geometry& geometry, const LadderRequest& request) {
   const std::int64_t window = geometry.train_length;
-  const NearPart usual = *far_defaults(window, request.longest).near;
-  const std::string hint =
-      window - usual.length - usual.step < 1
-          ? "give a static method, e.g. --method pro"
-          : cat("give --near ", usual.length, " --near-step ", usual.step, ", or leave them out");
+  const NearPart defaults = *far_defaults(window, request.longest).near;
+  const std::string hint = window - defaults.length - defaults.step < 1
+                               ? "give a static method, e.g. --method pro"
+                               : cat("give --near ", defaults.length, " --near-step ",
+                                     defaults.step, ", or leave them out");
   if (near.length < 1 || near.step < 1) {
     refuse(cat("a near part of ", near.length, " tokens with steps of ", near.step,
                " is not possible: both are at least 1"),
@@ -138,7 +138,7 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
   if (!(request.rung_step >= kSmallestStep) || !std::isfinite(request.rung_step)) {
     refuse(cat("rung step ", request.rung_step, " is below ", kSmallestStep,
                ": lengths must grow from rung to rung"),
-           "1.19 is usual, 2 means few rungs");
+           "1.19 is the default, 2 means few rungs");
   }
   check_headroom(request.headroom);
   if (request.longest < 1) {
@@ -165,7 +165,7 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
   if (request.near) {
     check_near(*request.near, geometry, request);
     ladder.near_ = request.near;
-    ladder.shifts_ = one_factor(far_plan(geometry, request, request.longest));
+    ladder.has_single_factor_ = one_factor(far_plan(geometry, request, request.longest));
   }
   for (int k = 1; ladder.longest() < request.longest; ++k) {
     const double grown = double(window) * std::pow(request.rung_step, k);
@@ -177,7 +177,7 @@ Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
       const Plan plan = far_plan(geometry, request, length);
       while (ladder.longest() < length) {
         const std::int64_t border = border_at(near, ladder.longest() + 1);
-        const double still = ladder.shifts_ ? 1 / plan.factor().front() : 1;
+        const double still = ladder.has_single_factor_ ? 1 / plan.factor().front() : 1;
         ladder.rungs_.push_back({std::min(length, border + near.length + near.step - 1), plan,
                                  border, std::llround(double(border) * (1 - still))});
       }
@@ -204,7 +204,7 @@ double seen_distance(const Ladder& ladder, std::int64_t i, std::int64_t j, std::
   const double factor = rung.plan.factor().at(pair);
   if (!ladder.near()) return double(i - j) / factor;
   if (j >= rung.border) return double(i - j);
-  if (ladder.shifts()) return double(i - rung.shift) - double(j) / factor;
+  if (ladder.has_single_factor()) return double(i - rung.shift) - double(j) / factor;
   return double(i - rung.border) + double(rung.border - j) / factor;
 }
 

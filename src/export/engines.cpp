@@ -11,6 +11,7 @@
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
 #include "formats/architectures.h"
+#include "formats/hf/config.h"
 #include "mrrope/error.h"
 
 namespace mrrope::exporting {
@@ -98,34 +99,35 @@ bool has_llama_name(const EngineQuestion& q) {
   return rule == "linear" || rule == "base" || rule == "yarn";
 }
 
-struct LlamaWay {
-  Advice verdict = Advice::cannot;
-  std::string why;
-};
-
 // Whether an exported GGUF can carry the plan.
-LlamaWay file_way(const EngineQuestion& q) {
+EngineAdvice by_gguf(const EngineQuestion& q, const char* engine) {
+  EngineAdvice advice;
+  advice.engine = engine;
+  advice.verdict = Advice::needs_file;
   if (!q.gguf) {
     const Architecture* row = find_architecture(q.model.architecture);
     const bool reads = row && (row->factors == FactorSupport::used ||
                                row->factors == FactorSupport::long_short || row->like_llama);
     const bool keys = has_llama_name(q) && !(has_windows_apart(q.model) && row->keys_reach_windows);
-    if (reads || keys || (row && is_plain(q)))
-      return {Advice::needs_file, "convert the checkpoint to GGUF"};
-    return {Advice::cannot, cat("llama.cpp does not read factors for ", q.model.architecture)};
+    advice.why = "convert the checkpoint to GGUF";
+    if (reads || keys || (row && is_plain(q))) return advice;
+    advice.verdict = Advice::cannot;
+    advice.why = cat("llama.cpp does not read factors for ", q.model.architecture);
+    return advice;
   }
   try {
     GgufOptions options;
     options.length = q.length;
-    const GgufWay way = gguf_way(*q.gguf, q.model, q.plan, options);
-    const char* how = way == GgufWay::relabelled ? "as a file of architecture llama"
-                      : way == GgufWay::keys     ? "with the keys it has for this method"
-                                                 : "with a list of factors";
-    return {Advice::needs_file, how};
+    const GgufEncoding encoding = gguf_encoding(*q.gguf, q.model, q.plan, options);
+    advice.why = encoding == GgufEncoding::relabelled ? "as a file of architecture llama"
+                 : encoding == GgufEncoding::keys     ? "with the keys it has for this method"
+                                                      : "with a list of factors";
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unsupported) throw;
-    return {Advice::cannot, error.what()};
+    advice.verdict = Advice::cannot;
+    advice.why = error.what();
   }
+  return advice;
 }
 
 // The commands that make `out`.
@@ -156,10 +158,8 @@ EngineAdvice llama_advice(const EngineQuestion& q) {
                        cat("llama-cli -m ", model, " -c ", length, llama_flags(q))};
     return advice;
   }
-  const LlamaWay way = file_way(q);
-  advice.verdict = way.verdict;
-  advice.why = way.why;
-  if (way.verdict == Advice::cannot) {
+  advice = by_gguf(q, "llama.cpp");
+  if (advice.verdict == Advice::cannot) {
     if (q.gguf) advice.commands = {cat("mrrope generate ", model, " ", q.how, " --chat")};
     return advice;
   }
@@ -177,10 +177,8 @@ EngineAdvice ollama_advice(const EngineQuestion& q) {
   if (q.gguf && is_plain(q)) {
     advice.verdict = Advice::as_is;
   } else {
-    const LlamaWay way = file_way(q);
-    advice.verdict = way.verdict;
-    advice.why = way.why;
-    if (way.verdict == Advice::cannot) return advice;
+    advice = by_gguf(q, "ollama");
+    if (advice.verdict == Advice::cannot) return advice;
     advice.commands = file_commands(q, output_name(q, ".gguf"));
     file = "./" + output_name(q, ".gguf");
   }
@@ -217,7 +215,7 @@ std::string override_obstacle(const EngineQuestion& q) {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return {};
   const nlohmann::json config = read_json(file);
-  for (const char* name : {"text_config", "language_config", "llm_config"}) {
+  for (const char* name : kTextParts) {
     if (config.contains(name)) return cat("its rotation is declared in ", name);
   }
   return {};
@@ -334,7 +332,7 @@ const char* to_string(Advice verdict) noexcept {
 }
 
 std::vector<EngineAdvice> engine_advice(const EngineQuestion& q) {
-  check_made_for(q.plan, q.model);
+  check_made_for(q.plan.geometry(), q.model);
   return {llama_advice(q), ollama_advice(q), transformers_advice(q), vllm_advice(q),
           sglang_advice(q)};
 }

@@ -16,10 +16,6 @@
 namespace mrrope::exporting {
 namespace {
 
-constexpr const char* kFreqs = "rope_freqs.weight";
-constexpr const char* kLong = "rope_factors_long.weight";
-constexpr const char* kShort = "rope_factors_short.weight";
-
 // Two lists of angles are equal if every pair agrees to this: files hold floats.
 constexpr double kExact = 1e-6;
 
@@ -53,7 +49,7 @@ Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const Ggu
     throw Error(ErrorKind::usage, cat(shown(model.path.string()), " is not a GGUF file"),
                 "export it with --to hf, or convert it with llama.cpp's convert_hf_to_gguf.py");
   }
-  check_made_for(plan, model);
+  check_made_for(plan.geometry(), model);
   Case c{gguf, model, plan, options, *architecture, finish_model(gguf_facts(gguf), false)};
   const Geometry& now = plan.geometry();
   const Geometry& then = c.shipped.geometry;
@@ -74,7 +70,8 @@ bool has_scaling_keys(const Case& c) {
 // The divisors that replace the file's own list, so that theta becomes the plan's.
 std::vector<double> divisors(const Case& c, bool lists) {
   const std::vector<double>& trained = c.plan.geometry().trained_factor;
-  std::vector<double> own = lists ? c.shipped.scaling.short_factor : c.gguf.rope_factors(kFreqs);
+  std::vector<double> own =
+      lists ? c.shipped.scaling.short_factor : c.gguf.rope_factors(kRopeFreqs);
   if (c.architecture.factors == FactorSupport::ignored) own.clear();
   const std::vector<double>& below = c.on_top ? own : trained;
   std::vector<double> out = c.plan.factor();
@@ -125,7 +122,7 @@ Keys yarn_keys(const YarnFit& fit) {
 // ---- the decision -----------------------------------------------------------------------------
 
 struct Decision {
-  GgufWay way = GgufWay::unchanged;
+  GgufEncoding encoding = GgufEncoding::unchanged;
   Keys keys;
   double own_temperature = 1;  // what llama.cpp applies by itself under these keys
   std::optional<YarnFit> fit;
@@ -177,7 +174,7 @@ Decision decide_keys(const Case& c, const std::string& why) {
                 "mrrope generate runs every plan");
   }
   Decision d;
-  d.way = GgufWay::keys;
+  d.encoding = GgufEncoding::keys;
   d.keys = native_keys(c);
   if (!d.keys.empty()) {
     check_temperature(c, 1);
@@ -197,7 +194,7 @@ Decision decide_keys(const Case& c, const std::string& why) {
             significant(100 * fit.largest_error, 3), " % (pair ", fit.worst_pair, "; mean ",
             significant(100 * fit.mean_error, 3), " %); mrrope generate runs the exact plan"));
   }
-  d.way = GgufWay::approximate;
+  d.encoding = GgufEncoding::approximate;
   d.fit = fit;
   return d;
 }
@@ -209,12 +206,12 @@ Decision decide(const Case& c) {
   const bool longrope = c.on_top && c.shipped.scaling.type == "longrope";
   if (c.architecture.factors == FactorSupport::long_short ||
       (c.architecture.factors == FactorSupport::used && longrope)) {
-    d.way = GgufWay::lists;
+    d.encoding = GgufEncoding::lists;
   } else if (c.architecture.factors == FactorSupport::used) {
-    d.way = GgufWay::factors;
+    d.encoding = GgufEncoding::factors;
   } else if (c.architecture.like_llama) {
     check_relabel(c.gguf, c.model, c.architecture);
-    d.way = GgufWay::relabelled;
+    d.encoding = GgufEncoding::relabelled;
   } else {
     return decide_keys(c, why_no_factors(c));
   }
@@ -224,8 +221,8 @@ Decision decide(const Case& c) {
 
 // ---- the files --------------------------------------------------------------------------------
 
-std::string output_architecture(const Case& c, GgufWay way) {
-  return way == GgufWay::relabelled ? "llama" : std::string(c.architecture.name);
+std::string output_architecture(const Case& c, GgufEncoding encoding) {
+  return encoding == GgufEncoding::relabelled ? "llama" : std::string(c.architecture.name);
 }
 
 // The key that replaces or joins those of the file, all but the architecture's name filled in.
@@ -244,13 +241,13 @@ Keys new_keys(const Case& c, const Decision& d, std::optional<float>& attn_facto
                                  static_cast<std::uint64_t>(
                                      *first.integer(prefix + "context_length", 1, kMaxContext))));
   }
-  if (d.way == GgufWay::unchanged) return keys;
+  if (d.encoding == GgufEncoding::unchanged) return keys;
 
   const double before = c.on_top ? first.real(prefix + "rope.scaling.attn_factor").value_or(1)
                                  : c.plan.geometry().trained_attention_scale;
   double temperature = before * c.plan.attention_scale() / d.own_temperature;
   // It would also reach windowed layers, so the nearest YaRN keeps its own.
-  if (d.way == GgufWay::approximate && c.windows_apart) temperature = before;
+  if (d.encoding == GgufEncoding::approximate && c.windows_apart) temperature = before;
   if (std::abs(temperature - 1) > 1e-12 || first.find(prefix + "rope.scaling.attn_factor")) {
     attn_factor = static_cast<float>(temperature);
     keys["rope.scaling.attn_factor"] = f32_key("", *attn_factor);
@@ -267,16 +264,16 @@ bool is_old_scaling(std::string_view name) {
          name.substr(0, 18) == "rope.scaling.yarn_";
 }
 
-std::vector<GgufKeyOut> keys_of(const Case& c, const GgufPart& part, GgufWay way, Keys keys,
-                                bool drop_split) {
+std::vector<GgufKeyOut> keys_of(const Case& c, const GgufPart& part, GgufEncoding encoding,
+                                Keys keys, bool drop_split) {
   std::vector<GgufKeyOut> out;
   const std::string from = cat(c.architecture.name, ".");
-  const std::string to = output_architecture(c, way) + ".";
+  const std::string to = output_architecture(c, encoding) + ".";
   const bool writes_scaling = keys.count("rope.scaling.type") != 0;
   for (const GgufKeyValue& record : part.key_values) {
     if (drop_split && record.key.rfind("split.", 0) == 0) continue;
     if (record.key == "general.architecture") {
-      out.push_back(text_key(record.key, output_architecture(c, way)));
+      out.push_back(text_key(record.key, output_architecture(c, encoding)));
       continue;
     }
     if (record.key.rfind(from, 0) != 0) {
@@ -311,10 +308,11 @@ std::vector<GgufTensorOut> tensors_of(const Case& c, const GgufPart& part, const
       fresh.erase(is_new);
       continue;
     }
-    const bool list = tensor.name == kFreqs || tensor.name == kLong || tensor.name == kShort;
-    if (list && d.way != GgufWay::unchanged && !c.on_top) continue;  // the vendor's, replaced
+    const bool list = is_rope_list(tensor.name);
+    if (list && d.encoding != GgufEncoding::unchanged && !c.on_top)
+      continue;  // the vendor's, replaced
     GgufTensorOut copy = copied(part, tensor);
-    if (d.way == GgufWay::relabelled) {
+    if (d.encoding == GgufEncoding::relabelled) {
       if (list) continue;
       copy = relabelled(std::move(copy), c.model, c.architecture);
     }
@@ -336,17 +334,6 @@ std::vector<float> to_floats(const Case& c, const std::vector<double>& values) {
   return out;
 }
 
-std::filesystem::path part_path(const std::filesystem::path& out, std::size_t number,
-                                std::size_t count) {
-  const auto digits = [](std::size_t v) {
-    const std::string text = std::to_string(v);
-    return std::string(text.size() < 5 ? 5 - text.size() : 0, '0') + text;
-  };
-  std::filesystem::path stem = out;
-  if (stem.extension() == ".gguf") stem.replace_extension();
-  return stem.string() + "-" + digits(number) + "-of-" + digits(count) + ".gguf";
-}
-
 void check_output(const Case& c, const std::vector<GgufFileOut>& files) {
   for (const GgufFileOut& file : files) {
     for (const GgufPart& part : c.gguf.parts) {
@@ -366,36 +353,15 @@ bool is_identity(const Plan& plan) {
          std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
 }
 
-const char* to_string(GgufWay way) noexcept {
-  switch (way) {
-    case GgufWay::unchanged:
-      return "unchanged";
-    case GgufWay::factors:
-      return "factors";
-    case GgufWay::lists:
-      return "lists";
-    case GgufWay::relabelled:
-      return "relabelled";
-    case GgufWay::keys:
-      return "keys";
-    case GgufWay::approximate:
-      return "approximate";
-  }
-  return "";
+const char* to_string(GgufEncoding encoding) noexcept {
+  constexpr const char* kNames[] = {"unchanged",  "factors", "lists",
+                                    "relabelled", "keys",    "approximate"};
+  return kNames[static_cast<std::size_t>(encoding)];
 }
 
-void check_made_for(const Plan& plan, const Model& model) {
-  if (plan.geometry() == model.geometry) return;
-  throw Error(ErrorKind::usage,
-              cat("the plan was made for ", describe(plan.geometry()), "; this model has ",
-                  describe(model.geometry)),
-              "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
-              "both or on neither)");
-}
-
-GgufWay gguf_way(const Gguf& gguf, const Model& model, const Plan& plan,
-                 const GgufOptions& options) {
-  return decide(make_case(gguf, model, plan, options)).way;
+GgufEncoding gguf_encoding(const Gguf& gguf, const Model& model, const Plan& plan,
+                           const GgufOptions& options) {
+  return decide(make_case(gguf, model, plan, options)).encoding;
 }
 
 GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& plan,
@@ -411,24 +377,25 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
   }
   const Decision d = decide(c);
   GgufExport out;
-  out.way = d.way;
-  out.architecture = output_architecture(c, d.way);
+  out.encoding = d.encoding;
+  out.architecture = output_architecture(c, d.encoding);
   out.fit = d.fit;
 
   std::vector<GgufTensorOut> fresh;
-  if (d.way == GgufWay::factors || d.way == GgufWay::relabelled || d.way == GgufWay::lists) {
-    const bool lists = d.way == GgufWay::lists;
+  if (d.encoding == GgufEncoding::factors || d.encoding == GgufEncoding::relabelled ||
+      d.encoding == GgufEncoding::lists) {
+    const bool lists = d.encoding == GgufEncoding::lists;
     out.divisors = to_floats(c, divisors(c, lists));
     if (lists) {
-      fresh.push_back(f32_tensor(kLong, out.divisors));
-      fresh.push_back(f32_tensor(kShort, out.divisors));
+      fresh.push_back(f32_tensor(kRopeLong, out.divisors));
+      fresh.push_back(f32_tensor(kRopeShort, out.divisors));
     } else {
-      fresh.push_back(f32_tensor(kFreqs, out.divisors));
+      fresh.push_back(f32_tensor(kRopeFreqs, out.divisors));
     }
   }
   const std::size_t before = gguf.parts.size() > 1 && options.split ? gguf.parts.size() : 1;
   Keys keys = new_keys(c, d, out.attn_factor);
-  if (d.way == GgufWay::approximate) {
+  if (d.encoding == GgufEncoding::approximate) {
     const double written = d.own_temperature * double(out.attn_factor.value_or(1));
     const double wanted = plan.attention_scale() * plan.geometry().trained_attention_scale;
     out.temperature_error = std::abs(written / wanted - 1);
@@ -438,10 +405,14 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
     std::vector<GgufTensorOut> tensors = tensors_of(c, part, d, fresh);
     if (n == 0 || options.split) {
       GgufFileOut file;
-      file.path = options.split ? part_path(options.out, n + 1, before) : options.out;
+      file.path = options.out;
+      if (options.split) {
+        if (file.path.extension() == ".gguf") file.path.replace_extension();
+        file.path = split_file_name(file.path.string(), n + 1, before);
+      }
       file.alignment = part.alignment;
       if (n == 0) {
-        file.keys = keys_of(c, part, d.way, keys, !options.split);
+        file.keys = keys_of(c, part, d.encoding, keys, !options.split);
       } else {
         for (const GgufKeyValue& record : part.key_values) {
           file.keys.push_back(copied(part, record, record.key));

@@ -26,8 +26,8 @@ namespace mrrope::exporting {
 // Whether the plan leaves the model unchanged.
 bool is_identity(const Plan& plan);
 
-enum class GgufWay { unchanged, factors, lists, relabelled, keys, approximate };
-const char* to_string(GgufWay way) noexcept;
+enum class GgufEncoding { unchanged, factors, lists, relabelled, keys, approximate };
+const char* to_string(GgufEncoding encoding) noexcept;
 
 struct GgufOptions {
   std::filesystem::path out;
@@ -39,7 +39,7 @@ struct GgufOptions {
 
 // What will be written. Refers to the parts of the Gguf it was made from.
 struct GgufExport {
-  GgufWay way = GgufWay::unchanged;
+  GgufEncoding encoding = GgufEncoding::unchanged;
   std::string architecture;          // of the file to be written
   std::vector<GgufFileOut> files;    // the first is the one to open
   std::vector<float> divisors;       // as written; empty where keys express the plan
@@ -48,12 +48,9 @@ struct GgufExport {
   double temperature_error = 0;      // approximate only: |written / wanted - 1|
 };
 
-// Throws Error (usage) if the plan is of another geometry.
-void check_made_for(const Plan& plan, const Model& model);
-
 // Only the encoding, for advice: throws as plan_gguf_export().
-GgufWay gguf_way(const Gguf& gguf, const Model& model, const Plan& plan,
-                 const GgufOptions& options);
+GgufEncoding gguf_encoding(const Gguf& gguf, const Model& model, const Plan& plan,
+                           const GgufOptions& options);
 
 // Computes and checks everything; writes nothing. The Gguf describes the model, and the plan is for
 // its geometry. Throws Error: unsupported with the reason where no allowed encoding exists; usage;

@@ -11,6 +11,7 @@
 #include "core/methods.h"
 #include "export/gguf_export.h"
 #include "formats/architectures.h"
+#include "formats/hf/config.h"
 #include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
 
@@ -26,7 +27,7 @@ constexpr const char* kKept[] = {"partial_rotary_factor", "mrope_section", "mrop
 
 // The object that holds the language model: the file itself or a part of it.
 ordered_json& text_part(ordered_json& config) {
-  for (const char* name : {"text_config", "language_config", "llm_config"}) {
+  for (const char* name : kTextParts) {
     const auto at = config.find(name);
     if (at != config.end() && at->is_object()) return *at;
   }
@@ -442,7 +443,7 @@ void export_huggingface(const Model& model, const Plan& plan, const HfOptions& o
     throw Error(ErrorKind::usage, cat(shown(model.path.string()), " is not a Hugging Face folder"),
                 "export it with --to gguf, or give the folder that it was converted from");
   }
-  check_made_for(plan, model);
+  check_made_for(plan.geometry(), model);
   const fs::path from = hf_folder(model);
   // read_model() found nothing but this file: not config.json, nor the weights of a folder.
   if (model.files == std::vector{model.path} && model.path.filename() != "config.json") {

@@ -51,11 +51,6 @@ bool is_shared(const std::string& name, const Architecture& from) {
   return std::find(kLayer.begin(), kLayer.end(), rest) != kLayer.end();
 }
 
-bool is_rope_list(const std::string& name) {
-  return name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||
-         name == "rope_factors_short.weight";
-}
-
 bool is_part(const std::string& name, const char* part) {
   const auto [layer, rest] = layer_and_name(name);
   return layer >= 0 && rest.rfind(part, 0) == 0;
@@ -107,10 +102,9 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
       const std::uint64_t heads = rotated_heads(tensor.name, rows, model);
       const auto head = static_cast<std::uint64_t>(model.key_length);
       if (rows == 0 || rows % head != 0 || heads * head > rows) {
-        throw Error(ErrorKind::corrupt,
-                    cat(part.name(), ": tensor ", shown(tensor.name), " has ", tensor.dims.size(),
-                        " dimensions and ", rows, " rows, not whole heads of ", head, " rows"),
-                    "the file is damaged: download it again");
+        corrupt(part.name(),
+                cat("tensor ", shown(tensor.name), " has ", tensor.dims.size(), " dimensions and ",
+                    rows, " rows, not whole heads of ", head, " rows"));
       }
       if (is_fused(tensor.name) &&
           rows != (heads + static_cast<std::uint64_t>(model.kv_heads)) * head) {

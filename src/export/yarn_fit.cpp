@@ -16,34 +16,26 @@ constexpr double kBetaFast = 32;
 constexpr int kMostElements = 512;  // the time grows with the square
 constexpr std::int64_t kLongest = (std::int64_t{1} << 31) - 1;
 
-// A ramp over pairs: 0 up to `low`, 1 from `high` on.
-struct Ramp {
-  double low = 0;
-  double high = 0;
-};
-
 // The real-valued index of the pair that makes one turn in this many tokens.
 double pair_of(const Geometry& g, double tokens) {
   return plain_pair_with_turns(g.rotary_dim, g.base, tokens, 1);
 }
 
-Ramp ramp_of(const Geometry& g, std::int64_t original) {
-  return {std::max(0.0, std::floor(pair_of(g, double(original) / kBetaFast))),
-          std::min(g.rotary_dim - 1.0, std::ceil(pair_of(g, double(original))))};
+YarnRamp ramp_of(const Geometry& g, std::int64_t original) {
+  return yarn_ramp(g.rotary_dim, g.base, double(original), kBetaFast, 1);
 }
 
-double factor_at(const Ramp& ramp, double scale, std::size_t pair) {
-  const double width = std::max(0.001, ramp.high - ramp.low);
-  const double part = std::clamp((double(pair) - ramp.low) / width, 0.0, 1.0);
+double factor_at(const YarnRamp& ramp, double scale, std::size_t pair) {
+  const double part = ramp.at(double(pair));
   return 1 / (1 - part + part / scale);
 }
 
-double error_at(const std::vector<double>& wanted, const Ramp& ramp, double scale,
+double error_at(const std::vector<double>& wanted, const YarnRamp& ramp, double scale,
                 std::size_t pair) {
   return std::abs(wanted[pair] / factor_at(ramp, scale, pair) - 1);
 }
 
-double largest_error(const std::vector<double>& wanted, const Ramp& ramp, double scale) {
+double largest_error(const std::vector<double>& wanted, const YarnRamp& ramp, double scale) {
   double largest = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     largest = std::max(largest, error_at(wanted, ramp, scale, i));
@@ -53,7 +45,7 @@ double largest_error(const std::vector<double>& wanted, const Ramp& ramp, double
 
 // The best scale for one ramp. The error of a pair falls and then rises with the scale, so the
 // largest of them has one minimum; found by golden section over the logarithm.
-double best_scale(const std::vector<double>& wanted, const Ramp& ramp, double most) {
+double best_scale(const std::vector<double>& wanted, const YarnRamp& ramp, double most) {
   constexpr double kGolden = 0.6180339887498949;
   double left = 0;
   double right = std::log(most);
@@ -100,7 +92,7 @@ YarnFit fit_yarn(const Plan& plan) {
   YarnFit best;
   double least = INFINITY;
   for (const std::int64_t original : original_lengths(g)) {
-    const Ramp ramp = ramp_of(g, original);
+    const YarnRamp ramp = ramp_of(g, original);
     // The requested scale first, so that a plan that is YaRN gives back its own numbers.
     for (const double scale : {plan.extension().scale, best_scale(wanted, ramp, most)}) {
       const double error = largest_error(wanted, ramp, scale);
@@ -111,7 +103,7 @@ YarnFit fit_yarn(const Plan& plan) {
     }
     if (least == 0) break;
   }
-  const Ramp ramp = ramp_of(g, best.original_length);
+  const YarnRamp ramp = ramp_of(g, best.original_length);
   best.beta_slow = double(g.train_length) / double(best.original_length);
   best.beta_fast = kBetaFast * best.beta_slow;
   for (std::size_t i = 0; i < wanted.size(); ++i) {

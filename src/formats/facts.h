@@ -40,6 +40,14 @@ struct Facts {
 
 Facts gguf_facts(const Gguf& gguf);
 
+// What a reader found for `name`, its "architecture" or "model_type". Throws Error (unsupported)
+// for nullptr and for rows that no plan can extend.
+const Architecture& supported(const Architecture* found, const std::string& where, const char* kind,
+                              const std::string& name);
+
+// Throws Error (usage) if what a plan was made for is not this model.
+void check_made_for(const Geometry& made_for, const Model& model);
+
 // Layers, and the geometry with what the model was trained with; see model.cpp for the rules.
 Model finish_model(Facts facts, bool replace_scaling);
 

@@ -103,6 +103,31 @@ Model read_model(const fs::path& path, bool replace_scaling) {
   return model;
 }
 
+const Architecture& supported(const Architecture* found, const std::string& where, const char* kind,
+                              const std::string& name) {
+  if (!found) {
+    throw Error(ErrorKind::unsupported,
+                cat(where, ": the ", kind, " ", shown(name), " is not known"),
+                "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
+  }
+  if (!found->unsupported.empty()) {
+    throw Error(
+        ErrorKind::unsupported,
+        cat(where, ": architecture ", found->name, " cannot be extended: ", found->unsupported),
+        "only models that turn queries and keys (RoPE) can be extended");
+  }
+  return *found;
+}
+
+void check_made_for(const Geometry& made_for, const Model& model) {
+  if (made_for == model.geometry) return;
+  throw Error(ErrorKind::usage,
+              cat("the plan was made for ", describe(made_for), "; this model has ",
+                  describe(model.geometry)),
+              "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
+              "both or on neither)");
+}
+
 std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_element) {
   if (tokens < 0 || !(bits_per_element > 0) || bits_per_element > 64) {
     throw Error(ErrorKind::usage,

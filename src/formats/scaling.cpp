@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From declared scaling to what the model was trained with.
 //
-// Geometry is the model as shipped: what its engine does with no flag given. What follows from the
+// Geometry is the unmodified model: what its engine does with no flag given. What follows from the
 // declared type, in transformers 5 and llama.cpp 0.5.0 unless noted otherwise:
 //
 //   none, default  plain RoPE over the declared window.
@@ -13,7 +13,7 @@
 //   yarn           YaRN's ramp over the original window. The window is the declared one, or the
 //                  original times the factor if that is longer: a vendor who recommends YaRN for
 //                  long input leaves context_length at the original window. A file does not tell
-//                  whether the model was trained with YaRN; as shipped it runs with it, so it
+//                  whether the model was trained with YaRN; unmodified it runs with it, so it
 //                  counts as trained. transformers' `truncate` = false lets the ramp begin between
 //                  two pairs; llama.cpp has no such key and always truncates.
 //   longrope       the short list inside the original window, which is all that a plan starts from;
@@ -43,11 +43,6 @@ namespace {
 constexpr double kMaxBase = 1e15;
 constexpr double kMaxScale = 1e6;
 
-[[noreturn]] void corrupt(const std::string& where, const std::string& message) {
-  throw Error(ErrorKind::corrupt, cat(where, ": ", message),
-              "the file is damaged or was edited by hand: fetch it again");
-}
-
 Geometry bare(const Model& model, std::int64_t window) {
   Geometry geometry = model.geometry;
   geometry.train_length = window;
@@ -58,22 +53,11 @@ Geometry bare(const Model& model, std::int64_t window) {
 
 // YaRN as engines run it, with two settings that a file may change and a plan does not have.
 std::vector<double> yarn_factors(const Geometry& g, double factor, const ScalingRule& rule) {
-  const auto pair_at = [&](double turns) {
-    return plain_pair_with_turns(g.rotary_dim, g.base, double(g.train_length), turns);
-  };
-  double low = pair_at(rule.beta_fast);
-  double high = pair_at(rule.beta_slow);
-  if (rule.truncate) {
-    low = std::floor(low);
-    high = std::ceil(high);
-  }
-  low = std::max(low, 0.0);
-  high = std::min(high, g.rotary_dim - 1.0);
-  const double width = high > low ? high - low : 0.001;
+  const YarnRamp ramp = yarn_ramp(g.rotary_dim, g.base, double(g.train_length), rule.beta_fast,
+                                  rule.beta_slow, rule.truncate);
   std::vector<double> factors(pair_count(g));
   for (std::size_t i = 0; i < factors.size(); ++i) {
-    const double ramp = std::clamp((double(i) - low) / width, 0.0, 1.0);
-    const double keep = (1 - ramp) * rule.ext_factor;
+    const double keep = (1 - ramp.at(double(i))) * rule.ext_factor;
     factors[i] = 1 / (keep + (1 - keep) / factor);
   }
   return factors;

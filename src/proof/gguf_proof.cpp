@@ -27,9 +27,9 @@ constexpr double kSame = 1e-4;
 constexpr double kNudge = 1e-6;
 constexpr double kTimesNoise = 4;
 
-bool has_same_graph(exporting::GgufWay way) {
-  return way == exporting::GgufWay::unchanged || way == exporting::GgufWay::factors ||
-         way == exporting::GgufWay::lists;
+bool has_same_graph(exporting::GgufEncoding encoding) {
+  return encoding == exporting::GgufEncoding::unchanged ||
+         encoding == exporting::GgufEncoding::factors || encoding == exporting::GgufEncoding::lists;
 }
 
 [[noreturn]] void differs(const std::string& what) {
@@ -144,8 +144,7 @@ void check_read_back(const Model& source, const Plan& plan, const exporting::Ggu
       file.first().real(key + "rope.scaling.attn_factor") != double(*exported.attn_factor)) {
     differs(cat(key, "rope.scaling.attn_factor is not ", *exported.attn_factor));
   }
-  for (const char* name :
-       {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}) {
+  for (const char* name : {kRopeFreqs, kRopeLong, kRopeShort}) {
     const std::vector<double> list = file.rope_factors(name);
     if (!list.empty() && !exported.divisors.empty() &&
         !std::equal(list.begin(), list.end(), exported.divisors.begin(), exported.divisors.end(),
@@ -195,7 +194,7 @@ engine::LocalOptions proof_options(const Model& source, std::int64_t tokens) {
 }
 
 std::int64_t proof_work(const exporting::GgufExport& exported, std::int64_t tokens) {
-  if (!has_same_graph(exported.way)) return 4 * tokens;
+  if (!has_same_graph(exported.encoding)) return 4 * tokens;
   return 2 * tokens + 2 * std::min<std::int64_t>(tokens, kSignalPrompt);
 }
 
@@ -221,7 +220,7 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::Ggu
     };
     const Plan none = make_plan(plan.geometry(), {});
     expected = rows(effective, text, wanted);
-    if (has_same_graph(exported.way)) {
+    if (has_same_graph(exported.encoding)) {
       const std::vector<Token> front(
           text.begin(),
           text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), kSignalPrompt)));
@@ -243,7 +242,7 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::Ggu
                 significant(proof.largest, 3),
                 " standard deviations (allowed: ", significant(limit, 3), ")"));
   }
-  proof.conclusive = has_same_graph(exported.way) || proof.without_plan > limit;
+  proof.conclusive = has_same_graph(exported.encoding) || proof.without_plan > limit;
   return proof;
 }
 

@@ -57,7 +57,7 @@ TheoryFigure digits_figure(const Geometry& geometry, const std::vector<NamedPlan
 TheoryFigure position_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
                              const std::vector<double>& values);
 
-// The position that the angles suggest, by base. No bases given: the usual ones and the model's.
+// The position that the angles suggest, by base. No bases given: the default ones and the model's.
 // bound: relative error up to which the estimate counts as linear.
 TheoryFigure estimate_figure(const Geometry& geometry, std::vector<double> bases,
                              std::int64_t length, double bound);
@@ -103,14 +103,14 @@ struct AttentionPlaces {
   std::int64_t tokens = 0;
   std::vector<std::int64_t> distances;
   std::vector<PairPlace> places;  // request.pairs of each distance
-  // The same inside the window, for the model as shipped.
+  // The same inside the window, for the unmodified model.
   std::vector<std::int64_t> inside_distances;
   std::vector<PairPlace> inside;
 };
 AttentionPlaces draw_places(const Geometry& geometry, const std::vector<LayerHeads>& layers,
                             std::int64_t tokens, const AttentionRequest& request);
 
-// rotated: per plan, what was read at each of drawn.places. inside: the model as shipped at
+// rotated: per plan, what was read at each of drawn.places. inside: the unmodified model at
 // drawn.inside, after the window's tokens.
 TheoryFigure attention_run_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
                                   const AttentionPlaces& drawn,

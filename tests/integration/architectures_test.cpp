@@ -30,7 +30,7 @@ struct Rotation {
   int layer;
   int dims;
   int mode;
-  bool follows;
+  bool takes_plan;
   std::string factors;  // name of the factor tensor, empty: none
 };
 
@@ -70,7 +70,7 @@ bool watch(ggml_tensor* node, bool ask, void* user) {
       pass.rotations.push_back({.layer = pass.layer,
                                 .dims = node->op_params[1],
                                 .mode = node->op_params[2],
-                                .follows = float_parameter(node, 6) == probe_scale,
+                                .takes_plan = float_parameter(node, 6) == probe_scale,
                                 .factors = node->src[2] != nullptr ? node->src[2]->name : ""});
       break;
     case GGML_OP_SET_ROWS:
@@ -176,7 +176,7 @@ TEST_P(ArchitectureProbe, AgreesWithTheTable) {
   } catch (const Error& error) {
     ASSERT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
     for (const Rotation& rotation : seen->rotations) {
-      EXPECT_FALSE(rotation.follows) << "layer " << rotation.layer << " takes a plan";
+      EXPECT_FALSE(rotation.takes_plan) << "layer " << rotation.layer << " takes a plan";
     }
     return;
   }
@@ -189,8 +189,8 @@ TEST_P(ArchitectureProbe, AgreesWithTheTable) {
     const int queries_and_keys = layer.kv_heads > 0 ? 2 : 1;
     int following = 0, aside = 0, paired = 0;
     for (const Rotation& rotation : by_layer[i]) {
-      ++(rotation.follows ? following : aside);
-      if (!rotation.follows) continue;
+      ++(rotation.takes_plan ? following : aside);
+      if (!rotation.takes_plan) continue;
       EXPECT_EQ(rotation.dims, sample.rotary_dim() / row.rotary_divisor);
       const Pairing pairing = is_in_halves(rotation.mode) ? Pairing::halves : Pairing::interleaved;
       paired += pairing == gguf_pairing(row, sample.mrope_sections);

@@ -82,7 +82,7 @@ Plan plan_for(const Model& model, const std::string& method, double attn_coef = 
 }
 
 struct Result {
-  GgufWay way;
+  GgufEncoding encoding;
   double apart;   // stock on the export from the source under the plan
   double signal;  // stock on the source from the same
 };
@@ -96,7 +96,7 @@ Result export_and_compare(const std::filesystem::path& source, const Plan& plan,
   const GgufExport exported = plan_gguf_export(gguf, read_model(source, replace), plan, options);
   write_gguf(exported.files, {});
   const Rows expected = injected(source, plan, replace);
-  return {exported.way,
+  return {exported.encoding,
           apart(expected, stock_logits({options.out}, sequence(), kWanted, engine_options())),
           apart(expected, stock_logits({source}, sequence(), kWanted, engine_options()))};
 }
@@ -144,9 +144,9 @@ TEST_P(ExactEncoding, MatchesTheLogitsOfTheInjectedPlan) {
                  "sliding-window");
   }
   const Result result = export_and_compare(source, plan);
-  EXPECT_EQ(result.way, row.like_llama                             ? GgufWay::relabelled
-                        : row.factors == FactorSupport::long_short ? GgufWay::lists
-                                                                   : GgufWay::factors);
+  EXPECT_EQ(result.encoding, row.like_llama                             ? GgufEncoding::relabelled
+                             : row.factors == FactorSupport::long_short ? GgufEncoding::lists
+                                                                        : GgufEncoding::factors);
   if (row.like_llama && row.pairing == Pairing::halves) {
     EXPECT_LT(result.apart, 2e-4);  // sums in another order
   } else {
@@ -208,7 +208,7 @@ TEST(Relabelled, Qwen2WithBiasesInQ8AndF16) {
     ASSERT_NE(file.find_tensor("blk.0.attn_k.bias").second, nullptr);
     const Plan plan = plan_for(read_model(source), "pi");
     const Result result = export_and_compare(source, plan);
-    EXPECT_EQ(result.way, GgufWay::relabelled);
+    EXPECT_EQ(result.encoding, GgufEncoding::relabelled);
     // Both types round activations, and a sum in another order sometimes rounds the other way. Each
     // time that is one step of the type, so all of it stays below what the type costs against f32.
     const double rounding =
@@ -238,7 +238,7 @@ TEST(Keys, EncodeMethodsThatLlamaCppKnows) {
   for (const auto& [method, limit] : {std::pair{"pi", 1e-6}, {"ntk", 2e-3}, {"yarn", 2e-3}}) {
     SCOPED_TRACE(method);
     const Result result = export_and_compare(random.path(), plan_for(model, method));
-    EXPECT_EQ(result.way, GgufWay::keys);
+    EXPECT_EQ(result.encoding, GgufEncoding::keys);
     EXPECT_LT(result.apart, limit);
     EXPECT_GT(result.signal, 0.05);
   }
@@ -255,7 +255,7 @@ TEST(Keys, ApproximateOnlyOnRequest) {
   EXPECT_ERROR(plan_gguf_export(gguf, model, plan, options), unsupported, "refuses", "qwen3");
   options.approximate = true;
   const GgufExport exported = plan_gguf_export(gguf, model, plan, options);
-  EXPECT_EQ(exported.way, GgufWay::approximate);
+  EXPECT_EQ(exported.encoding, GgufEncoding::approximate);
   ASSERT_TRUE(exported.fit);
   // The file does what the fit says: the fitted YaRN, injected, gives the same logits.
   Extension yarn;
@@ -288,7 +288,7 @@ TEST(TrainedScaling, IsMultipliedInKeptOrReplaced) {
     if (std::string(type) == "none") continue;
     const Model bare = read_model(random.path(), true);
     const Result replaced = export_and_compare(random.path(), plan_for(bare, "pi"), true);
-    EXPECT_EQ(replaced.way, GgufWay::factors);
+    EXPECT_EQ(replaced.encoding, GgufEncoding::factors);
     EXPECT_LT(replaced.apart, 1e-4);
     EXPECT_GT(replaced.signal, 0.05);
   }
@@ -301,7 +301,7 @@ TEST(TrainedScaling, LongAndShortListsBecomeOne) {
   const RandomModel random(metadata, 5);
   const Model model = read_model(random.path());
   const Result result = export_and_compare(random.path(), plan_for(model, "pi"));
-  EXPECT_EQ(result.way, GgufWay::lists);
+  EXPECT_EQ(result.encoding, GgufEncoding::lists);
   EXPECT_EQ(result.apart, 0);
   EXPECT_GT(result.signal, 0.05);
 }
@@ -328,7 +328,7 @@ TEST_P(SlidingWindowLayers, AreUnchangedOrTheExportIsRefused) {
   const Plan yarn = plan_for(model, "yarn");
   if (row.keys_reach_windows) return refused(yarn);
   const Result result = export_and_compare(random.path(), yarn, false, options);
-  EXPECT_EQ(result.way, GgufWay::keys);
+  EXPECT_EQ(result.encoding, GgufEncoding::keys);
   // 22 random layers magnify rounding more than few do.
   EXPECT_LT(result.apart, row.name == "gemma3n" ? 5e-2 : 5e-3);
   EXPECT_GT(result.signal, 0.02);

@@ -116,16 +116,17 @@ TEST_P(Growing, ClimbsOrIsRefusedWithTheReason) {
     EXPECT_LE(test::turn_error(local, keys.before, keys.after, plain, rung.plan,
                                [&](std::size_t p) {
                                  const bool far = std::int64_t(p) < rung.border;
-                                 if (ladder.shifts()) return far ? double(p) : as_position(rung);
+                                 if (ladder.has_single_factor())
+                                   return far ? double(p) : as_position(rung);
                                  return far ? double(p) - double(rung.border) : 0;
                                }),
               kNoise)
         << method;
     // The new key: in the first layer it depends on nothing but its token and its position.
-    EXPECT_LE(
-        test::turn_error(local, {{untouched[0].back()}}, {{keys.after[0].back()}}, plain, rung.plan,
-                         [&](std::size_t) { return ladder.shifts() ? as_position(rung) : 0; }),
-        kNoise)
+    EXPECT_LE(test::turn_error(
+                  local, {{untouched[0].back()}}, {{keys.after[0].back()}}, plain, rung.plan,
+                  [&](std::size_t) { return ladder.has_single_factor() ? as_position(rung) : 0; }),
+              kNoise)
         << method;
   }
 }

@@ -84,7 +84,7 @@ std::vector<std::vector<double>> by_definition(const std::filesystem::path& path
     const Rung& r = rung(i);
     if (std::int64_t(j) >= r.border) return double(i - j) * theta[p];
     const double factor = r.plan.factor()[p];
-    if (ladder.shifts()) {
+    if (ladder.has_single_factor()) {
       return (double(i - std::size_t(r.shift)) - double(j) / factor) * theta[p];
     }
     return (double(i) - double(r.border)) * theta[p] +
@@ -117,7 +117,7 @@ TEST_P(NearFar, MatchesAttentionByDefinition) {
   const RandomModel file(small_model(c.architecture), 5);
   const auto model = open_local(read_model(file.path()), small());
   const Ladder ladder = near_far(model->facts().geometry, c.method, c.attn_coef);
-  EXPECT_EQ(ladder.shifts(), std::string(c.method) == "pi");
+  EXPECT_EQ(ladder.has_single_factor(), std::string(c.method) == "pi");
   model->use(ladder);
   const std::vector<Token> tokens = words(kTokens);
   const auto timeline = model->timeline();
@@ -396,7 +396,7 @@ TEST_P(Drift, StaysBelowTheBoundOfItsTurns) {
       for (std::size_t head = 0; head < before[layer][p].size(); head += 2 * theta.size()) {
         for (std::size_t i = 0; i < theta.size(); ++i) {
           const double f = last.plan.factor()[i];
-          const double moved = ladder.shifts() ? 0 : double(last.border) * (1 - 1 / f);
+          const double moved = ladder.has_single_factor() ? 0 : double(last.border) * (1 - 1 / f);
           const double angle = (double(p) / f + moved - double(p)) * theta[i];
           const double x = before[layer][p][head + i];
           const double y = before[layer][p][head + theta.size() + i];
@@ -410,7 +410,7 @@ TEST_P(Drift, StaysBelowTheBoundOfItsTurns) {
     }
   }
   std::size_t turns = ladder.rungs().size() - 1;
-  if (ladder.shifts()) {
+  if (ladder.has_single_factor()) {
     turns = 3;
     for (std::size_t r = 1; r < ladder.rungs().size(); ++r) {
       turns += ladder.rungs()[r].plan.factor() != ladder.rungs()[r - 1].plan.factor();

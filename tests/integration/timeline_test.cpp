@@ -15,6 +15,7 @@
 #include "mrrope/error.h"
 #include "support/expect_error.h"
 #include "support/gguf_edit.h"
+#include "support/log_probability_reference.h"
 #include "support/observe.h"
 #include "support/random_model.h"
 #include "support/temp_folder.h"
@@ -172,7 +173,7 @@ TEST_P(MemoryKinds, ScoresAreTheNormalisedLogits) {
   EXPECT_TRUE(std::isnan(scores[0]));
   for (std::size_t i = 1; i < tokens_.size(); ++i) {
     const double expected =
-        log_probability_reference(rows[i - 1], static_cast<std::size_t>(tokens_[i]));
+        test::log_probability_reference(rows[i - 1], static_cast<std::size_t>(tokens_[i]));
     EXPECT_NEAR(scores[i], expected, 1e-6) << i;
     EXPECT_LE(scores[i], 0);
   }

@@ -81,7 +81,8 @@ inline double turn_error(
         const bool rotated = i % row < std::size_t(first.rotary_dim);
         double e = rotated ? expected[i] / ratio : expected[i];
         // M-RoPE pairs halves.
-        if (rotated && !first.still.empty() && first.still[i % row % first.still.size()]) {
+        if (rotated && !first.fixed_pairs.empty() &&
+            first.fixed_pairs[i % row % first.fixed_pairs.size()]) {
           e = before[c][p][i];
         }
         worst = std::max(worst, std::abs(after[c][p][i] - e));

@@ -267,4 +267,8 @@ std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::st
   return path;
 }
 
+void corrupt(const std::string& file, const std::string& message, const std::string& hint) {
+  throw Error(ErrorKind::corrupt, cat(file, ": ", message), hint);
+}
+
 }  // namespace mrrope

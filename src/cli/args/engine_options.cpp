@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "engine/llama/memory.h"
+#include "formats/facts.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -63,7 +64,9 @@ void check_before_loading(const Model& model, const std::vector<const Ladder*>& 
   for (const std::string& path : places.reads) {
     if (!path.empty()) check_readable(path);
   }
-  for (const Ladder* ladder : ladders) engine::check_fits(model, *ladder);
+  for (const Ladder* ladder : ladders) {
+    check_made_for(ladder->rungs().front().plan.geometry(), model);
+  }
   for (const std::string& path : places.folders) {
     if (!path.empty()) check_folder(path);
   }

@@ -156,7 +156,7 @@ nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
                                const std::optional<proof::GgufProof>& proof) {
   nlohmann::ordered_json out;
   out["to"] = "gguf";
-  out["way"] = to_string(e.way);
+  out["way"] = to_string(e.encoding);
   out["architecture"] = e.architecture;
   out["context_length"] = job.length;
   out["files"] = nlohmann::ordered_json::array();
@@ -184,22 +184,14 @@ nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
   return out;
 }
 
-const char* encoding_text(exporting::GgufWay way) {
-  switch (way) {
-    case exporting::GgufWay::unchanged:
-      return "unchanged";
-    case exporting::GgufWay::factors:
-      return "per-pair factors";
-    case exporting::GgufWay::lists:
-      return "per-pair factors (two equal lists)";
-    case exporting::GgufWay::relabelled:
-      return "per-pair factors, as architecture llama";
-    case exporting::GgufWay::keys:
-      return "llama.cpp's own scaling keys";
-    case exporting::GgufWay::approximate:
-      return "nearest YaRN";
-  }
-  return "";
+const char* encoding_text(exporting::GgufEncoding encoding) {
+  constexpr const char* kTexts[] = {"unchanged",
+                                    "per-pair factors",
+                                    "per-pair factors (two equal lists)",
+                                    "per-pair factors, as architecture llama",
+                                    "llama.cpp's own scaling keys",
+                                    "nearest YaRN"};
+  return kTexts[static_cast<std::size_t>(encoding)];
 }
 
 void print(const exporting::GgufExport& e, const Job& job,
@@ -207,7 +199,7 @@ void print(const exporting::GgufExport& e, const Job& job,
   for (const GgufFileOut& file : e.files) {
     std::cout << file.path.string() << ": " << bytes_text(double(file.size())) << "\n";
   }
-  std::cout << "  encoding: " << encoding_text(e.way) << ", architecture " << e.architecture
+  std::cout << "  encoding: " << encoding_text(e.encoding) << ", architecture " << e.architecture
             << ", context_length " << job.length;
   if (!e.divisors.empty()) std::cout << ", " << e.divisors.size() << " divisors";
   if (e.attn_factor) std::cout << ", attn_factor " << *e.attn_factor;

@@ -82,43 +82,40 @@ void check_asserted(const std::filesystem::path& file) {
   }
 }
 
-}  // namespace
-
-LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers) {
+LlamaPtr<llama_model> load(const std::vector<std::filesystem::path>& files,
+                           const llama_model_params& params, const char* what,
+                           const std::string& hint) {
   start_llama();
   for (const auto& file : files) check_asserted(file);
-  llama_model_params params = llama_model_default_params();
-  params.n_gpu_layers = gpu_layers;
   std::vector<const char*> paths;
   for (const auto& file : files) paths.push_back(file.c_str());
   take_llama_log();
   LlamaPtr<llama_model> model(
       paths.size() == 1 ? llama_model_load_from_file(paths.front(), params)
                         : llama_model_load_from_splits(paths.data(), paths.size(), params));
+  const std::string name = files.front().string();
   if (!model) {
     throw Error(ErrorKind::unsupported,
-                cat("libllama cannot load ", files.front().string(), ": ", take_llama_log()),
-                cat("check the file with mrrope inspect; this is llama.cpp ", llama_version()));
+                cat("libllama cannot ", what, " ", name, ": ", take_llama_log()), hint);
   }
-  check_tokenizer(model.get(), files.front().string());
+  check_tokenizer(model.get(), name);
   return model;
 }
 
+}  // namespace
+
+LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers) {
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = gpu_layers;
+  return load(files, params, "load",
+              cat("check the file with mrrope inspect; this is llama.cpp ", llama_version()));
+}
+
 LlamaPtr<llama_model> load_vocabulary(const std::filesystem::path& file) {
-  start_llama();
-  check_asserted(file);
   llama_model_params params = llama_model_default_params();
   params.vocab_only = true;
-  take_llama_log();
-  LlamaPtr<llama_model> model(llama_model_load_from_file(file.c_str(), params));
-  if (!model) {
-    throw Error(
-        ErrorKind::unsupported,
-        cat("libllama cannot read the vocabulary of ", file.string(), ": ", take_llama_log()),
-        "give --vocab a GGUF file of the served model, of any quantization");
-  }
-  check_tokenizer(model.get(), file.string());
-  return model;
+  return load({file}, params, "read the vocabulary of",
+              "give --vocab a GGUF file of the served model, of any quantization");
 }
 
 llama_context_params context_params(const LocalOptions& options, std::int64_t tokens) {

@@ -36,15 +36,6 @@ void check_options(const LocalOptions& options) {
   }
 }
 
-void check_fits(const Model& model, const Ladder& ladder) {
-  const Geometry& made_for = ladder.rungs().front().plan.geometry();
-  if (made_for == model.geometry) return;
-  throw Error(ErrorKind::usage,
-              cat("the plan was made for ", describe(made_for), "; this model has ",
-                  describe(model.geometry)),
-              "make the plan from this model: mrrope plan MODEL ...");
-}
-
 std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions& options) {
   if (model.format != "gguf") {
     const bool is_file = model.path.has_extension() && !std::filesystem::is_directory(model.path);

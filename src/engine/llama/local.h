@@ -35,9 +35,6 @@ struct LocalOptions {
 // Throws Error (usage) that names the flag of a number that is out of range.
 void check_options(const LocalOptions& options);
 
-// Throws Error (usage) if the ladder was made for another geometry than that of the model.
-void check_fits(const Model& model, const Ladder& ladder);
-
 // Checks the header with our own reader first, then memory, then loads. Throws Error: unsupported,
 // corrupt, out_of_memory (with what would fit), failed. A Hugging Face folder is refused with the
 // conversion command to type.

@@ -13,6 +13,7 @@
 #include "engine/llama/special_text.h"
 #include "engine/llama/timeline.h"
 #include "engine/llama/tokenize.h"
+#include "formats/facts.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
@@ -50,7 +51,7 @@ void LocalModel::use(const Ladder& ladder) {
     throw Error(ErrorKind::usage, "a model cannot change its plan while it has timelines");
   }
   const Plan& plan = ladder.rungs().front().plan;
-  check_fits(facts_, ladder);
+  check_made_for(plan.geometry(), facts_);
   if (ladder.near()) check_near(ladder);
   if (ladder.elastic() && !turner_) find_keys();
   injector_->clear();
@@ -95,7 +96,7 @@ constexpr double kMostDrift = 0.3;
 
 // How often a key is turned on the way to the end of a ladder with a near part, at most.
 std::size_t turns_of_a_key(const Ladder& ladder) {
-  if (!ladder.shifts()) return ladder.rungs().size() - 1;
+  if (!ladder.has_single_factor()) return ladder.rungs().size() - 1;
   const NearPart& near = *ladder.near();
   auto turns = static_cast<std::size_t>(near.length / near.step + 2);  // while it is near
   for (std::size_t r = 1; r < ladder.rungs().size(); ++r) {
@@ -114,8 +115,8 @@ void LocalModel::check_near(const Ladder& ladder) const {
         ErrorKind::unsupported,
         cat("keys of type ", options_.type_k, " would be turned up to ", turns,
             " times on the way to ", ladder.longest(), " tokens, and each turn rounds them"),
-        ladder.shifts() ? "give -ctk f16, or -ctk q8_0 with a larger --rung-step"
-                        : "give -ctk f16, or --method far:pi, which turns them less");
+        ladder.has_single_factor() ? "give -ctk f16, or -ctk q8_0 with a larger --rung-step"
+                                   : "give -ctk f16, or --method far:pi, which turns them less");
   }
   const std::int64_t window = llama_model_n_swa(model_.get());
   if (window <= ladder.near()->length) return;
@@ -134,7 +135,7 @@ KeyState LocalModel::key_state(std::size_t rung) const {
   state.shift = r.shift;
   state.border = r.border;
   state.far = &far_.at(rung);
-  state.anchored = !ladder_->shifts();
+  state.anchored = !ladder_->has_single_factor();
   return state;
 }
 
@@ -149,21 +150,15 @@ void LocalModel::find_keys() {
     if (layer.rotations > 2) refuse("its layers have indexers with their own keys");
     if (layer.rotations == 2) ++expected;
   }
-  const llama_seq_id sequence = take_sequence();
-  const Token token = bos().value_or(0);
-  const char wanted = 1;
-  injector_->watch_keys(true);
-  try {
-    decode({sequence, {&token, 1}, 0, 0}, {&wanted, 1});
-  } catch (...) {
-    injector_->watch_keys(false);
-    llama_memory_seq_rm(memory(), sequence, -1, -1);
-    give_back(sequence);
-    throw;
+  {
+    const LocalTimeline empty(*this);  // gives its sequence back, whatever happens
+    const std::unique_ptr<Injector, void (*)(Injector*)> watching(
+        injector_.get(), [](Injector* injector) { injector->watch_keys(false); });
+    const Token token = bos().value_or(0);
+    const char wanted = 1;
+    injector_->watch_keys(true);
+    decode({empty.sequence(), {&token, 1}, 0, 0}, {&wanted, 1});
   }
-  injector_->watch_keys(false);
-  llama_memory_seq_rm(memory(), sequence, -1, -1);
-  give_back(sequence);
   const std::vector<KeyCache>& caches = injector_->key_caches();
   if (caches.size() != expected) {
     refuse(cat(caches.size(), " of its ", expected,
@@ -367,7 +362,7 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
 
   take_llama_log();
   // The positions of the decode before must have been read.
-  if (ladder_ && ladder_->shifts()) llama_synchronize(context_.get());
+  if (ladder_ && ladder_->has_single_factor()) llama_synchronize(context_.get());
   injector_->begin(setting_of(chunks.front().rung), rotated_positions_, shifted);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
@@ -397,7 +392,8 @@ void LocalModel::read_together(std::span<const Reading> readings, const LogitObs
     auto& timeline = static_cast<LocalTimeline&>(*reading.timeline);
     chunks.push_back(timeline.begin_shared(reading.tokens));
     count += reading.tokens.size();
-    const bool together = !ladder_ || ladder_->together(chunks.front().rung, chunks.back().rung);
+    const bool together =
+        !ladder_ || ladder_->can_batch_together(chunks.front().rung, chunks.back().rung);
     if (!together || count > batch()) {
       throw Error(
           ErrorKind::usage,
@@ -498,7 +494,7 @@ bool LocalModel::score_in_place(ggml_tensor* logits, std::span<const Token> targ
       logits->ne[1] < static_cast<std::int64_t>(targets.size()) || !ggml_is_contiguous(logits)) {
     return false;
   }
-  const ggml_backend_buffer_t buffer = logits->view_src ? logits->view_src->buffer : logits->buffer;
+  const ggml_backend_buffer_t buffer = buffer_of(logits);
   try {
     if (!device_scorer_) {
       const bool here = ggml_backend_buffer_is_host(buffer) && scoring_ == Scoring::automatic;

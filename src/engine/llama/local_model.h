@@ -150,7 +150,7 @@ class LocalModel final : public TimelineModel {
   std::unique_ptr<DeviceScorer> device_scorer_;
   std::vector<float> probabilities_;
   std::size_t calls_in_place_ = 0;
-  std::optional<Ladder> ladder_;  // empty: the model as shipped
+  std::optional<Ladder> ladder_;  // empty: the unmodified model
   // With a near part, per rung: the rotation of far keys.
   std::vector<RotarySetting> far_;
   std::vector<llama_seq_id> free_sequences_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libllama as shipped: no callback and no plan. Exports are checked against it.
+// Unmodified libllama: no callback and no plan. Exports are checked against it.
 #pragma once
 
 #include <cstddef>

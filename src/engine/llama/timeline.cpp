@@ -32,14 +32,45 @@ namespace {
 // In memory a state begins with a mark and a sequence number.
 constexpr std::size_t kStateMark = 2 * sizeof(std::uint32_t);
 
-void check_wanted(std::span<const std::size_t> wanted, std::size_t count) {
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] < count && (i == 0 || wanted[i] > wanted[i - 1])) continue;
-    throw Error(ErrorKind::usage,
-                cat("logits wanted after token ", wanted[i], " of ", count,
-                    ": the list must ascend and stay inside the appended tokens"));
+// The tokens of an append after which an observer sees the logits. Copies: the observer may change
+// what it was given.
+class Observed {
+ public:
+  Observed(std::span<const std::size_t> wanted, std::size_t count, const LogitObserver& observer)
+      : wanted_(wanted.begin(), wanted.end()), observer_(observer) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i] < count && (i == 0 || wanted[i] > wanted[i - 1])) continue;
+      throw Error(ErrorKind::usage,
+                  cat("logits wanted after token ", wanted[i], " of ", count,
+                      ": the list must ascend and stay inside the appended tokens"));
+    }
   }
-}
+
+  // Of a chunk whose first token is `first` of the append; its last token is always wanted.
+  std::vector<char> flags(std::size_t first, std::size_t count) const {
+    std::vector<char> flags(count, 0);
+    for (std::size_t i = next_; i < wanted_.size() && wanted_[i] < first + count; ++i) {
+      flags[wanted_[i] - first] = 1;
+    }
+    flags.back() = 1;
+    return flags;
+  }
+
+  // After its decode; position: of its first token.
+  void show(const LocalModel& model, std::size_t first, std::size_t count, std::int64_t position) {
+    for (; next_ < wanted_.size() && wanted_[next_] < first + count; ++next_) {
+      const std::size_t index = wanted_[next_] - first;
+      const std::span<const float> row = model.row(index);
+      if (!top_two(row).valid) refuse_nan(position + static_cast<std::int64_t>(index));
+      observer_(wanted_[next_], row);
+    }
+  }
+
+ private:
+  std::vector<std::size_t> wanted_;
+  const LogitObserver& observer_;
+  std::size_t next_ = 0;
+};
 
 // A whole file in memory; changes stay there. Throws Error (failed).
 class MappedFile {
@@ -236,13 +267,8 @@ std::span<const float> LocalTimeline::step(Token token) {
   return model_.row(0);
 }
 
-void LocalTimeline::append(std::span<const Token> given) {
-  const std::vector<Token> tokens(given.begin(), given.end());
-  extend(tokens, [&](std::size_t, const LocalModel::Chunk& chunk) {
-    std::vector<char> wanted(chunk.tokens.size(), 0);
-    wanted.back() = 1;
-    model_.decode(chunk, wanted);
-  });
+void LocalTimeline::append(std::span<const Token> tokens) {
+  append_observed(tokens, {}, {});
   if (!tokens.empty() && !top_two(last_logits_).valid) refuse_nan(length() - 1);
 }
 
@@ -251,13 +277,10 @@ std::vector<double> LocalTimeline::append_scored(std::span<const Token> tokens) 
 }
 
 std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token> given,
-                                                          std::span<const std::size_t> wanted_after,
+                                                          std::span<const std::size_t> wanted,
                                                           const LogitObserver& observer) {
-  // The observer may change what it was given.
   const std::vector<Token> tokens(given.begin(), given.end());
-  const std::vector<std::size_t> wanted(wanted_after.begin(), wanted_after.end());
-  check_wanted(wanted, tokens.size());
-  std::size_t next = 0;
+  Observed observed(wanted, tokens.size(), observer);
   std::vector<double> scores(tokens.size(), std::numeric_limits<double>::quiet_NaN());
   if (tokens.empty()) return scores;
   if (length() > 0) {
@@ -277,39 +300,20 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
     for (std::size_t i = 0; i < rows; ++i) {
       if (std::isnan(part[i])) refuse_nan(length() + static_cast<std::int64_t>(i));
     }
-    for (; next < wanted.size() && wanted[next] < first + chunk.tokens.size(); ++next) {
-      const std::size_t index = wanted[next] - first;
-      const std::span<const float> row = model_.row(index);
-      if (!top_two(row).valid) refuse_nan(length() + static_cast<std::int64_t>(index));
-      observer(wanted[next], row);
-    }
+    observed.show(model_, first, chunk.tokens.size(), length());
   });
   if (!top_two(last_logits_).valid) refuse_nan(length() - 1);
   return scores;
 }
 
 void LocalTimeline::append_observed(std::span<const Token> given,
-                                    std::span<const std::size_t> wanted_after,
+                                    std::span<const std::size_t> wanted,
                                     const LogitObserver& observer) {
-  // The observer may change what it was given.
   const std::vector<Token> tokens(given.begin(), given.end());
-  const std::vector<std::size_t> wanted(wanted_after.begin(), wanted_after.end());
-  check_wanted(wanted, tokens.size());
-  std::size_t next = 0;
+  Observed observed(wanted, tokens.size(), observer);
   extend(tokens, [&](std::size_t first, const LocalModel::Chunk& chunk) {
-    std::vector<char> flags(chunk.tokens.size(), 0);
-    std::size_t end = next;
-    for (; end < wanted.size() && wanted[end] < first + chunk.tokens.size(); ++end) {
-      flags[wanted[end] - first] = 1;
-    }
-    flags.back() = 1;
-    model_.decode(chunk, flags);
-    for (; next < end; ++next) {
-      const std::size_t index = wanted[next] - first;
-      const std::span<const float> row = model_.row(index);
-      if (!top_two(row).valid) refuse_nan(length() + static_cast<std::int64_t>(index));
-      observer(wanted[next], row);
-    }
+    model_.decode(chunk, observed.flags(first, chunk.tokens.size()));
+    observed.show(model_, first, chunk.tokens.size(), length());
   });
 }
 

@@ -25,6 +25,7 @@ class LocalTimeline final : public Timeline {
 
   std::int64_t length() const override { return static_cast<std::int64_t>(tokens_.size()); }
   std::size_t rung() const override { return past_->rung; }
+  llama_seq_id sequence() const noexcept { return sequence_; }
   void append(std::span<const Token> tokens) override;
   std::vector<double> append_scored(std::span<const Token> tokens) override;
   void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,

@@ -38,11 +38,6 @@ constexpr std::array<GgmlType, 35> kGgmlTypes{{
 }};
 // clang-format on
 
-[[noreturn]] void corrupt(const Source& source, const std::string& message,
-                          std::string hint = "the file is damaged: fetch it again") {
-  throw Error(ErrorKind::corrupt, cat(source.name(), ": ", message), std::move(hint));
-}
-
 // Bytes of one element; 0 for strings, arrays and unknown types.
 std::uint64_t width(GgufType type) {
   switch (type) {
@@ -75,13 +70,13 @@ bool checked_multiply(std::uint64_t a, std::uint64_t b, std::uint64_t& out) {
 void read_magic(Reader& in, GgufPart& part) {
   const Source& source = in.source();
   if (source.size() < 4) {
-    corrupt(source, cat("a file of ", source.size(), " bytes is not a GGUF file"),
+    corrupt(source.name(), cat("a file of ", source.size(), " bytes is not a GGUF file"),
             "the file is empty or cut short: fetch it again");
   }
   const std::string magic = in.text(4, "the magic");
   if (magic != "GGUF") {
     const bool old = magic == "lmgg" || magic == "tjgg" || magic == "fmgg" || magic == "algg";
-    corrupt(source, cat("starts with ", shown(magic), ", not with \"GGUF\""),
+    corrupt(source.name(), cat("starts with ", shown(magic), ", not with \"GGUF\""),
             old ? "this is llama.cpp's format from before August 2023: convert the model again"
                 : "give a GGUF file, or the folder of a Hugging Face model");
   }
@@ -97,7 +92,7 @@ void read_magic(Reader& in, GgufPart& part) {
     unsupported("GGUF version 1 is not read; versions 2 and 3 are",
                 "convert the model again, or rewrite it with a llama.cpp from late 2023");
   }
-  if (part.version == 0) corrupt(source, "GGUF version 0 does not exist");
+  if (part.version == 0) corrupt(source.name(), "GGUF version 0 does not exist");
   if (part.version > 3) {
     unsupported(cat("GGUF version ", part.version,
                     " is newer than this program, which reads 2 and "
@@ -111,8 +106,9 @@ std::uint64_t read_count(Reader& in, std::string_view what, std::uint64_t least,
                          std::uint64_t most) {
   const std::uint64_t count = in.u64(what);
   if (count > most || count > in.remaining() / least) {
-    corrupt(in.source(), cat(what, " is ", count, ", more than a file of ", in.source().size(),
-                             " bytes can hold (at most ", most, " are read)"));
+    corrupt(in.source().name(),
+            cat(what, " is ", count, ", more than a file of ", in.source().size(),
+                " bytes can hold (at most ", most, " are read)"));
   }
   return count;
 }
@@ -120,7 +116,7 @@ std::uint64_t read_count(Reader& in, std::string_view what, std::uint64_t least,
 GgufType read_type(Reader& in, const std::string& key) {
   const std::uint32_t id = in.u32("a value's type");
   if (id > static_cast<std::uint32_t>(GgufType::f64)) {
-    corrupt(in.source(), cat("the key ", shown(key), " has the unknown type ", id));
+    corrupt(in.source().name(), cat("the key ", shown(key), " has the unknown type ", id));
   }
   return static_cast<GgufType>(id);
 }
@@ -128,8 +124,8 @@ GgufType read_type(Reader& in, const std::string& key) {
 void skip_string(Reader& in, const std::string& key) {
   const std::uint64_t length = in.u64("a string's length");
   if (length > in.remaining()) {
-    corrupt(in.source(), cat("a string of ", shown(key), " claims ", length, " bytes, but only ",
-                             in.remaining(), " are left in the file"));
+    corrupt(in.source().name(), cat("a string of ", shown(key), " claims ", length,
+                                    " bytes, but only ", in.remaining(), " are left in the file"));
   }
   in.skip(length, "a string");
 }
@@ -160,7 +156,8 @@ std::variant<std::int64_t, std::uint64_t, double> read_number(Reader& in, GgufTy
     default: {
       const std::uint8_t value = in.u8(key);
       if (value > 1) {
-        corrupt(in.source(), cat("the boolean ", shown(key), " is ", int{value}, ", not 0 or 1"));
+        corrupt(in.source().name(),
+                cat("the boolean ", shown(key), " is ", int{value}, ", not 0 or 1"));
       }
       return std::uint64_t{value};
     }
@@ -170,7 +167,7 @@ std::variant<std::int64_t, std::uint64_t, double> read_number(Reader& in, GgufTy
 void read_array(Reader& in, GgufKeyValue& kv) {
   kv.element = read_type(in, kv.key);
   if (kv.element == GgufType::array) {
-    corrupt(in.source(), cat("the key ", shown(kv.key), " is an array of arrays"));
+    corrupt(in.source().name(), cat("the key ", shown(kv.key), " is an array of arrays"));
   }
   const bool strings = kv.element == GgufType::string;
   const std::uint64_t least = strings ? 8 : width(kv.element);
@@ -209,8 +206,8 @@ GgufKeyValue read_key_value(Reader& in) {
   kv.offset = in.position();
   const std::uint64_t length = in.u64("a key's length");
   if (length == 0 || length > kMaxKey) {
-    corrupt(in.source(), cat("a key at offset ", kv.offset, " claims ", length, " bytes; 1 to ",
-                             kMaxKey, " are allowed"));
+    corrupt(in.source().name(), cat("a key at offset ", kv.offset, " claims ", length,
+                                    " bytes; 1 to ", kMaxKey, " are allowed"));
   }
   kv.key = in.text(length, "a key");
   kv.type = kv.element = read_type(in, kv.key);
@@ -219,8 +216,9 @@ GgufKeyValue read_key_value(Reader& in) {
   } else if (kv.type == GgufType::string) {
     const std::uint64_t bytes = in.u64("a string's length");
     if (bytes > in.remaining()) {
-      corrupt(in.source(), cat("the string ", shown(kv.key), " claims ", bytes, " bytes, but only ",
-                               in.remaining(), " are left in the file"));
+      corrupt(in.source().name(),
+              cat("the string ", shown(kv.key), " claims ", bytes, " bytes, but only ",
+                  in.remaining(), " are left in the file"));
     }
     if (bytes <= kKeptString) {
       kv.value = in.text(bytes, kv.key);
@@ -243,11 +241,12 @@ std::uint32_t alignment_of(const Source& source, const GgufPart& part) {
   const GgufKeyValue* kv = part.find("general.alignment");
   if (!kv) return 32;
   if (kv->type != GgufType::u32) {
-    corrupt(source, cat("general.alignment has the type ", to_string(kv->type), ", not u32"));
+    corrupt(source.name(),
+            cat("general.alignment has the type ", to_string(kv->type), ", not u32"));
   }
   const std::uint64_t value = std::get<std::uint64_t>(kv->value);
   if (!std::has_single_bit(value)) {
-    corrupt(source, cat("general.alignment is ", value, ", not a power of two"));
+    corrupt(source.name(), cat("general.alignment is ", value, ", not a power of two"));
   }
   return static_cast<std::uint32_t>(value);
 }
@@ -257,12 +256,12 @@ GgufTensor read_tensor(Reader& in, std::uint32_t alignment) {
   GgufTensor tensor;
   const std::uint64_t length = in.u64("a tensor name's length");
   if (length > kMaxTensorName) {
-    corrupt(in.source(), cat("a tensor name at offset ", in.position() - 8, " claims ", length,
-                             " bytes; at most ", kMaxTensorName, " are allowed"));
+    corrupt(in.source().name(), cat("a tensor name at offset ", in.position() - 8, " claims ",
+                                    length, " bytes; at most ", kMaxTensorName, " are allowed"));
   }
   tensor.name = in.text(length, "a tensor name");
   const auto refuse = [&](const auto&... parts) {
-    corrupt(in.source(), cat("tensor ", shown(tensor.name), " ", parts...));
+    corrupt(in.source().name(), cat("tensor ", shown(tensor.name), " ", parts...));
   };
   const std::uint32_t dims = in.u32("a tensor's dimensions");
   if (dims > 4) refuse("has ", dims, " dimensions; at most 4 are allowed");
@@ -304,7 +303,7 @@ void place_tensors(const Source& source, GgufPart& part) {
     std::uint64_t end = 0;
     if (__builtin_add_overflow(tensor.offset, part.data_offset, &start) ||
         __builtin_add_overflow(start, tensor.size, &end) || end > source.size()) {
-      corrupt(source,
+      corrupt(source.name(),
               cat("tensor ", shown(tensor.name), " of ", tensor.size, " bytes at offset ",
                   tensor.offset, " of the data is past the end of the file of ", source.size(),
                   " bytes"),
@@ -317,8 +316,9 @@ void place_tensors(const Source& source, GgufPart& part) {
             [](const GgufTensor* a, const GgufTensor* b) { return a->offset < b->offset; });
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (order[i - 1]->offset + order[i - 1]->size > order[i]->offset) {
-      corrupt(source, cat("tensors ", shown(order[i - 1]->name), " and ", shown(order[i]->name),
-                          " share bytes at offset ", order[i]->offset));
+      corrupt(source.name(),
+              cat("tensors ", shown(order[i - 1]->name), " and ", shown(order[i]->name),
+                  " share bytes at offset ", order[i]->offset));
     }
   }
 }
@@ -365,7 +365,7 @@ GgufPart read_gguf_part(const Source& source) {
   for (std::uint64_t i = 0; i < key_values; ++i) {
     part.key_values.push_back(read_key_value(in));
     if (!names.insert(part.key_values.back().key).second) {
-      corrupt(source, cat("the key ", shown(part.key_values.back().key), " is given twice"));
+      corrupt(source.name(), cat("the key ", shown(part.key_values.back().key), " is given twice"));
     }
   }
   part.alignment = alignment_of(source, part);
@@ -374,7 +374,8 @@ GgufPart read_gguf_part(const Source& source) {
   for (std::uint64_t i = 0; i < tensors; ++i) {
     part.tensors.push_back(read_tensor(in, part.alignment));
     if (!names.insert(part.tensors.back().name).second) {
-      corrupt(source, cat("the tensor ", shown(part.tensors.back().name), " is given twice"));
+      corrupt(source.name(),
+              cat("the tensor ", shown(part.tensors.back().name), " is given twice"));
     }
   }
   part.data_offset = in.position();

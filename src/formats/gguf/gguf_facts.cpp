@@ -11,11 +11,6 @@
 namespace mrrope {
 namespace {
 
-[[noreturn]] void corrupt(const GgufPart& file, const std::string& message) {
-  throw Error(ErrorKind::corrupt, cat(file.name(), ": ", message),
-              "the file is damaged or was edited by hand: fetch it again");
-}
-
 // Keys of one architecture: "llama." + name.
 class Keys {
  public:
@@ -27,7 +22,7 @@ class Keys {
 
   std::int64_t required(std::string_view key, std::int64_t low, std::int64_t high) const {
     const auto value = file_.integer(name(key), low, high);
-    if (!value) corrupt(file_, cat("has no key ", name(key)));
+    if (!value) corrupt(file_.name(), cat("has no key ", name(key)));
     return *value;
   }
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high,
@@ -63,29 +58,17 @@ const Architecture& architecture_of(const GgufPart& file) {
                 "give the GGUF file of the model itself");
   }
   const auto name = file.text("general.architecture");
-  if (!name) corrupt(file, "has no key general.architecture");
-  const Architecture* found = find_architecture(*name);
-  if (!found) {
-    throw Error(ErrorKind::unsupported,
-                cat(file.name(), ": the architecture ", shown(*name), " is not known"),
-                "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
-  }
-  if (!found->unsupported.empty()) {
-    throw Error(ErrorKind::unsupported,
-                cat(file.name(), ": architecture ", found->name,
-                    " cannot be extended: ", found->unsupported),
-                "only models that turn queries and keys (RoPE) can be extended");
-  }
-  return *found;
+  if (!name) corrupt(file.name(), "has no key general.architecture");
+  return supported(find_architecture(*name), file.name(), "architecture", *name);
 }
 
 void read_heads(const GgufPart& file, const Keys& keys, Facts& facts) {
   Model& model = facts.model;
   model.embedding = static_cast<int>(keys.required("embedding_length", 1, kMaxWidth));
   const auto heads = keys.integers("attention.head_count", 0, kMaxHeads);
-  if (heads.empty()) corrupt(file, cat("has no key ", keys.name("attention.head_count")));
+  if (heads.empty()) corrupt(file.name(), cat("has no key ", keys.name("attention.head_count")));
   model.heads = static_cast<int>(*std::max_element(heads.begin(), heads.end()));
-  if (model.heads == 0) corrupt(file, cat(keys.name("attention.head_count"), " is 0"));
+  if (model.heads == 0) corrupt(file.name(), cat(keys.name("attention.head_count"), " is 0"));
 
   auto kv_heads = keys.integers("attention.head_count_kv", 0, kMaxHeads);
   if (kv_heads.empty()) kv_heads = heads;
@@ -94,8 +77,8 @@ void read_heads(const GgufPart& file, const Keys& keys, Facts& facts) {
   const auto head_size = [&](const char* key) {
     if (keys.has(key)) return static_cast<int>(keys.required(key, 1, kMaxHead));
     if (model.embedding / model.heads == 0 || model.embedding / model.heads > kMaxHead) {
-      corrupt(file, cat(keys.name("attention.head_count"), " is ", model.heads, " for ",
-                        keys.name("embedding_length"), " ", model.embedding));
+      corrupt(file.name(), cat(keys.name("attention.head_count"), " is ", model.heads, " for ",
+                               keys.name("embedding_length"), " ", model.embedding));
     }
     return model.embedding / model.heads;
   };
@@ -145,8 +128,8 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   ScalingRule& rule = facts.rule;
   const std::string type = file.text(keys.name("rope.scaling.type")).value_or("linear");
   if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
-    corrupt(file, cat(keys.name("rope.scaling.type"), " is ", shown(type),
-                      ", not none, linear, yarn or longrope"));
+    corrupt(file.name(), cat(keys.name("rope.scaling.type"), " is ", shown(type),
+                             ", not none, linear, yarn or longrope"));
   }
   const char* factor_key =
       keys.has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
@@ -164,9 +147,9 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   }
 
   const int rotary_dim = facts.model.geometry.rotary_dim;
-  scaling.long_factor = gguf.rope_factors("rope_factors_long.weight");
-  scaling.short_factor = gguf.rope_factors("rope_factors_short.weight");
-  facts.factors = gguf.rope_factors("rope_freqs.weight");
+  scaling.long_factor = gguf.rope_factors(kRopeLong);
+  scaling.short_factor = gguf.rope_factors(kRopeShort);
+  facts.factors = gguf.rope_factors(kRopeFreqs);
   // A graph that ignores the list leaves theta unchanged.
   if (facts.architecture->factors == FactorSupport::ignored) facts.factors.clear();
   // Where full layers rotate a part of what windowed ones do, they read the front of the list.
@@ -176,15 +159,15 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
     facts.factors.resize(static_cast<std::size_t>(rotary_dim / 2));
   }
   if (!facts.factors.empty()) {
-    check_factor_list(file.name(), "rope_freqs.weight", facts.factors, rotary_dim);
+    check_factor_list(file.name(), kRopeFreqs, facts.factors, rotary_dim);
     facts.factors_are_design =
         facts.factors.back() >= 1e29 && std::all_of(facts.factors.begin(), facts.factors.end(),
                                                     [](double f) { return f == 1 || f >= 1e29; });
     scaling.long_factor.clear();
     scaling.short_factor.clear();
   } else if (!scaling.long_factor.empty() || !scaling.short_factor.empty()) {
-    check_factor_list(file.name(), "rope_factors_long.weight", scaling.long_factor, rotary_dim);
-    check_factor_list(file.name(), "rope_factors_short.weight", scaling.short_factor, rotary_dim);
+    check_factor_list(file.name(), kRopeLong, scaling.long_factor, rotary_dim);
+    check_factor_list(file.name(), kRopeShort, scaling.short_factor, rotary_dim);
     scaling.type = "longrope";
     if (scaling.original_length > 0) {
       scaling.factor = std::max(1.0, double(facts.context_length) / scaling.original_length);
@@ -199,13 +182,14 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
       rule.beta_slow = keys.real("rope.scaling.yarn_beta_slow", 1);
     }
     if (!(rule.beta_slow > 0 && rule.beta_fast > rule.beta_slow && std::isfinite(rule.beta_fast))) {
-      corrupt(file, cat(keys.name("rope.scaling.yarn_beta_fast"), " is ", rule.beta_fast, " and ",
-                        keys.name("rope.scaling.yarn_beta_slow"), " is ", rule.beta_slow,
-                        ", not two rising positive numbers"));
+      corrupt(file.name(), cat(keys.name("rope.scaling.yarn_beta_fast"), " is ", rule.beta_fast,
+                               " and ", keys.name("rope.scaling.yarn_beta_slow"), " is ",
+                               rule.beta_slow, ", not two rising positive numbers"));
     }
     const double ext =
         facts.architecture->reads_yarn_mix ? keys.real("rope.scaling.yarn_ext_factor", 1) : 1;
-    if (!(ext <= 1)) corrupt(file, cat(keys.name("rope.scaling.yarn_ext_factor"), " is ", ext));
+    if (!(ext <= 1))
+      corrupt(file.name(), cat(keys.name("rope.scaling.yarn_ext_factor"), " is ", ext));
     rule.ext_factor = ext < 0 ? 1 : ext;  // negative: not set
     rule.attention_scale *= yarn_attention_scale(keys, facts, scaling.factor);
     check_attention_scale(file.name(), keys.name("rope.scaling.yarn_log_multiplier"),

@@ -13,25 +13,12 @@ namespace {
 constexpr std::uint64_t kMaxParts = 4096;
 constexpr std::uint64_t kMaxSmallTensor = 65536;  // elements
 
-[[noreturn]] void corrupt(const std::string& file, const std::string& message,
-                          std::string hint = "the file is damaged: fetch it again") {
-  throw Error(ErrorKind::corrupt, cat(file, ": ", message), std::move(hint));
-}
-
 // NAME-00002-of-00005.gguf
 struct SplitName {
   std::string prefix;
   std::uint64_t number = 0;  // from 1
   std::uint64_t count = 0;
 };
-
-std::string part_name(const SplitName& name, std::uint64_t number) {
-  const auto digits = [](std::uint64_t v) {
-    std::string text = std::to_string(v);
-    return text.size() < 5 ? std::string(5 - text.size(), '0') + text : text;
-  };
-  return name.prefix + "-" + digits(number) + "-of-" + digits(name.count) + ".gguf";
-}
 
 std::optional<SplitName> parse_split_name(const std::string& file) {
   // Lengths of "-00002", "-of-00005" and ".gguf" at the end.
@@ -108,6 +95,18 @@ std::int64_t in_range(const std::string& file, std::string_view key, std::int64_
 }
 
 }  // namespace
+
+bool is_rope_list(std::string_view tensor) noexcept {
+  return tensor == kRopeFreqs || tensor == kRopeLong || tensor == kRopeShort;
+}
+
+std::string split_file_name(const std::string& prefix, std::uint64_t part, std::uint64_t count) {
+  const auto digits = [](std::uint64_t v) {
+    const std::string text = std::to_string(v);
+    return text.size() < 5 ? std::string(5 - text.size(), '0') + text : text;
+  };
+  return prefix + "-" + digits(part) + "-of-" + digits(count) + ".gguf";
+}
 
 std::optional<std::int64_t> GgufPart::integer(std::string_view key, std::int64_t low,
                                               std::int64_t high) const {
@@ -240,7 +239,8 @@ Gguf read_gguf(const std::filesystem::path& path) {
       model.parts.push_back(part);
       continue;
     }
-    const auto file = plain_file_in(path.parent_path(), part_name(*name, number), leads_to);
+    const auto file = plain_file_in(path.parent_path(),
+                                    split_file_name(name->prefix, number, name->count), leads_to);
     if (!std::filesystem::exists(file, error)) {
       throw Error(ErrorKind::failed,
                   cat("part ", number, " of ", name->count, " is missing: ", shown(file.string())),

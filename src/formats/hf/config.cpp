@@ -35,7 +35,7 @@ struct TextModel {
 // The language model: the file itself, or the part of a composite that holds it.
 TextModel text_model(const Keys& root) {
   const std::string outer = root.text({"model_type"});
-  for (const char* name : {"text_config", "language_config", "llm_config"}) {
+  for (const char* name : kTextParts) {
     if (const auto inner = root.object({name})) {
       const std::string type = inner->text({"model_type"});
       // A composite may name only itself, and its text part only when it differs from a default.
@@ -47,18 +47,8 @@ TextModel text_model(const Keys& root) {
 
 const Architecture& architecture_of(const Keys& keys, const std::string& model_type) {
   if (model_type.empty()) keys.corrupt("has no model_type");
-  const Architecture* found = find_huggingface(model_type);
-  if (!found) {
-    throw Error(ErrorKind::unsupported,
-                cat(keys.where(), ": the model_type ", shown(model_type), " is not known"),
-                "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
-  }
-  if (!found->unsupported.empty()) {
-    throw Error(ErrorKind::unsupported,
-                cat(keys.where(), ": architecture ", found->name,
-                    " cannot be extended: ", found->unsupported),
-                "only models that turn queries and keys (RoPE) can be extended");
-  }
+  const Architecture& found =
+      supported(find_huggingface(model_type), keys.where(), "model_type", model_type);
   if (keys.flag({"alibi"})) {
     throw Error(ErrorKind::unsupported,
                 cat(keys.where(),
@@ -66,7 +56,7 @@ const Architecture& architecture_of(const Keys& keys, const std::string& model_t
                     "rotation to change"),
                 "only models that turn queries and keys (RoPE) can be extended");
   }
-  return *found;
+  return found;
 }
 
 void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) {

@@ -9,6 +9,9 @@
 
 namespace mrrope {
 
+// Where a composite model keeps its language model.
+inline constexpr const char* kTextParts[] = {"text_config", "language_config", "llm_config"};
+
 // `where` is the file, for messages. Throws Error: corrupt (names key and value) or unsupported.
 Facts config_facts(const nlohmann::json& config, const std::string& where);
 

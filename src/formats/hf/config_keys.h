@@ -28,10 +28,7 @@ class ConfigKeys {
 
   const std::string& where() const { return where_; }
 
-  [[noreturn]] void corrupt(const std::string& message) const {
-    throw Error(ErrorKind::corrupt, cat(where_, ": ", message),
-                "the file is damaged or was edited by hand: fetch it again");
-  }
+  [[noreturn]] void corrupt(const std::string& message) const { mrrope::corrupt(where_, message); }
 
   const json* find(Names names, std::string* found = nullptr) const {
     for (const char* name : names) {

@@ -31,11 +31,6 @@ constexpr std::array<Dtype, 23> kDtypes{{
     {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"C128", 128},
 }};
 
-[[noreturn]] void corrupt(const std::string& file, const std::string& message) {
-  throw Error(ErrorKind::corrupt, cat(file, ": ", message),
-              "the file is cut short or damaged: fetch it again");
-}
-
 std::uint64_t whole(const std::string& file, const std::string& tensor, const json& value) {
   if (!value.is_number_unsigned()) {
     corrupt(file, cat("tensor ", shown(tensor), " has ", shown(value.dump()),

@@ -319,7 +319,7 @@ void Scheduler::round() {
   std::map<std::size_t, std::vector<Slot*>> writers;
   const auto group_of = [&](const Slot& slot) {
     const std::size_t rung = rung_of(slot);
-    return ladder_.together(0, rung) ? 0 : rung;
+    return ladder_.can_batch_together(0, rung) ? 0 : rung;
   };
   std::vector<Slot*> readers;
   for (Slot& slot : slots_) {

@@ -105,7 +105,7 @@ TEST(NearPart, ScaleChangesAtRungsOnlyAndFillsTheWindow) {
   const NearPart near{256, 256};
   for (const char* method : {"pi", "pro"}) {
     const Ladder ladder = make_ladder(kTiny, near_request(method, near));
-    EXPECT_EQ(ladder.shifts(), std::string(method) == "pi");
+    EXPECT_EQ(ladder.has_single_factor(), std::string(method) == "pi");
     const Ladder grown = make_ladder(kTiny, request(1.5, 1, 16384));
     for (const Rung& rung : ladder.rungs()) {
       if (rung.border == 0) continue;
@@ -113,7 +113,8 @@ TEST(NearPart, ScaleChangesAtRungsOnlyAndFillsTheWindow) {
       const std::int64_t end = grown.rungs()[grown.rung_at(rung.length)].length;
       const double border = 256.0 * double((end - 256) / 256);
       const double scale = std::max(1.0, 1.25 * border / 512);
-      EXPECT_NEAR(rung.plan.extension().scale, scale, ladder.shifts() ? 0.01 * scale : 1e-12);
+      EXPECT_NEAR(rung.plan.extension().scale, scale,
+                  ladder.has_single_factor() ? 0.01 * scale : 1e-12);
       // The oldest key, in the slowest pair, is seen inside the window.
       const double seen =
           double(rung.length - 1 - rung.border) + double(rung.border) / rung.plan.factor().back();

@@ -7,6 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "support/log_probability_reference.h"
+
 namespace mrrope::engine {
 namespace {
 
@@ -26,8 +28,8 @@ TEST(LogProbability, AgreesWithTheReference) {
       const std::vector<float> values = logits(count, spread, static_cast<unsigned>(count));
       for (const std::size_t target : {std::size_t{0}, count / 2, count - 1}) {
         // A float's rounding in every exponential, and none in the sum.
-        EXPECT_NEAR(log_probability(values, target), log_probability_reference(values, target),
-                    3e-7 + 1e-9)
+        EXPECT_NEAR(log_probability(values, target),
+                    test::log_probability_reference(values, target), 3e-7 + 1e-9)
             << count << " " << spread << " " << target;
       }
     }
@@ -46,7 +48,7 @@ TEST(LogProbability, ReportsNanAtAnyIndex) {
     std::vector<float> values = logits(100, 2, 1);
     values[at] = std::numeric_limits<float>::quiet_NaN();
     EXPECT_TRUE(std::isnan(log_probability(values, 50))) << at;
-    EXPECT_TRUE(std::isnan(log_probability_reference(values, 50))) << at;
+    EXPECT_TRUE(std::isnan(test::log_probability_reference(values, 50))) << at;
     EXPECT_FALSE(top_two(values).valid) << at;
   }
   std::vector<float> values = logits(100, 2, 1);
@@ -58,7 +60,7 @@ TEST(LogProbability, AllowsImpossibleTokens) {
   std::vector<float> values = logits(100, 2, 1);
   values[7] = -kInfinity;
   EXPECT_EQ(log_probability(values, 7), -std::numeric_limits<double>::infinity());
-  EXPECT_NEAR(log_probability(values, 8), log_probability_reference(values, 8), 3e-7);
+  EXPECT_NEAR(log_probability(values, 8), test::log_probability_reference(values, 8), 3e-7);
   EXPECT_TRUE(top_two(values).valid);
 }
 

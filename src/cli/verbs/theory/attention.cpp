@@ -63,7 +63,7 @@ theory::TheoryFigure as_it_runs(const AttentionFlags& flags, const Model& model,
       theory_plans(flags, g, double(tokens) / double(g.train_length));
   engine::PairReader reader(model, flags.engine, joined_texts(flags.text), tokens, flags.layers);
   const theory::AttentionPlaces drawn = draw_places(g, reader.layers(), tokens, request);
-  note(cat("reading ", g.train_length, " tokens with the model as shipped"));
+  note(cat("reading ", g.train_length, " tokens with the unmodified model"));
   const std::vector<RotatedPair> inside =
       reader.read(make_plan(g, Extension{}), drawn.inside, g.train_length);
   std::vector<std::vector<RotatedPair>> rotated;

@@ -52,7 +52,7 @@ class Watcher {
     seen_[node] = index;
     if (node->op == GGML_OP_ROPE) {
       const std::size_t number = rotation_++;
-      if (number >= rotations_.size() || !rotations_[number].follows) return false;
+      if (number >= rotations_.size() || !rotations_[number].takes_plan) return false;
       const Operand operand = operand_of(rotations_[number].name);
       if (std::find(layers_.begin(), layers_.end(), operand.layer) == layers_.end()) return false;
       const auto source = seen_.find(node->src[0]);
@@ -104,34 +104,23 @@ class Watcher {
 
 }  // namespace
 
-Capture capture_attention(const Model& model, const LocalOptions& options, std::string_view text,
+Capture capture_attention(const Model& model, LocalOptions options, std::string_view text,
                           std::int64_t tokens, std::vector<int> layers) {
-  if (model.format != "gguf") {
-    throw Error(ErrorKind::unsupported, cat(model.path.string(), " is not a GGUF file"),
-                "give a GGUF file: the figure runs the model");
-  }
   if (tokens < 2 || tokens > 65536) {
     throw Error(ErrorKind::usage, cat(tokens, " tokens cannot be captured at once"),
                 "give --tokens from 2 to 65536");
   }
-  const LlamaPtr<llama_model> loaded = load_model(model.files, options.gpu_layers);
-  std::vector<Token> input =
-      first_tokens(loaded.get(), model.path.filename().string(), text, tokens);
-  llama_context_params params = context_params(options, tokens);
-  params.n_batch = params.n_ubatch = std::uint32_t(tokens);
-  params.n_seq_max = 1;
-  const std::vector<Rotation> rotations = probe_rotations(loaded.get(), params);
-  check_rotations(rotations, model);
-  layers = chosen_layers(rotating_layers(rotations), std::move(layers));
-
-  Watcher watcher(rotations, layers);
-  params.cb_eval = Watcher::callback;
-  params.cb_eval_user_data = &watcher;
-  const LlamaPtr<llama_context> context = make_context(loaded.get(), params);
+  options.ubatch = int(tokens);
+  Opened opened = open_to_read(model, options, true, text, tokens, std::move(layers));
+  Watcher watcher(opened.rotations, opened.layers);
+  opened.params.cb_eval = Watcher::callback;
+  opened.params.cb_eval_user_data = &watcher;
+  const LlamaPtr<llama_context> context = make_context(opened.model.get(), opened.params);
   for (const bool reading : {false, true}) {
     watcher.begin(reading);
     llama_memory_clear(llama_get_memory(context.get()), true);
-    const int code = llama_decode(context.get(), llama_batch_get_one(input.data(), int(tokens)));
+    const int code =
+        llama_decode(context.get(), llama_batch_get_one(opened.text.data(), int(tokens)));
     if (code != 0 || !watcher.failure().empty()) {
       throw Error(ErrorKind::failed,
                   cat("reading ", tokens, " tokens failed: ", watcher.failure(), take_llama_log()),
@@ -155,8 +144,8 @@ Capture capture_attention(const Model& model, const LocalOptions& options, std::
     }
     capture.layers.push_back(std::move(content));
   }
-  if (capture.layers.size() != layers.size()) {
-    throw Error(ErrorKind::failed, cat("only ", capture.layers.size(), " of ", layers.size(),
+  if (capture.layers.size() != opened.layers.size()) {
+    throw Error(ErrorKind::failed, cat("only ", capture.layers.size(), " of ", opened.layers.size(),
                                        " layers were seen in the graph"));
   }
   return capture;

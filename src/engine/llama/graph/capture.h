@@ -12,10 +12,10 @@
 
 namespace mrrope::engine {
 
-// Reads the first `tokens` tokens of the text (BOS included) as the model was shipped and keeps the
-// queries and keys of these layers; no layers given: four, evenly spread. Throws Error: usage (a
-// text too short, a layer that does not rotate or is not there), unsupported, failed.
-Capture capture_attention(const Model& model, const LocalOptions& options, std::string_view text,
+// Reads the first `tokens` tokens of the text (BOS included) with the unmodified model and keeps
+// the queries and keys of these layers; no layers given: four, evenly spread. Throws Error: usage
+// (a text too short, a layer that does not rotate or is not there), unsupported, failed.
+Capture capture_attention(const Model& model, LocalOptions options, std::string_view text,
                           std::int64_t tokens, std::vector<int> layers);
 
 }  // namespace mrrope::engine

@@ -44,10 +44,7 @@ Graph build(std::int64_t vocabulary, std::size_t count) {
 DeviceScorer::~DeviceScorer() = default;
 
 std::unique_ptr<DeviceScorer> DeviceScorer::make(ggml_backend_buffer_type_t type) {
-  // ggml's plain memory names no device.
-  const ggml_backend_dev_t device = ggml_backend_buft_is_host(type)
-                                        ? ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU)
-                                        : ggml_backend_buft_get_device(type);
+  const ggml_backend_dev_t device = device_of(type);
   if (device == nullptr) return nullptr;
   std::unique_ptr<DeviceScorer> scorer(new DeviceScorer);
   scorer->backend_.reset(ggml_backend_dev_init(device, nullptr));
@@ -77,9 +74,9 @@ void DeviceScorer::score(ggml_tensor* logits, std::span<const std::int32_t> targ
 bool DeviceScorer::run(ggml_tensor* logits, std::size_t first,
                        std::span<const std::int32_t> targets, std::span<float> result) {
   const Graph g = build(logits->ne[0], targets.size());
-  const ggml_backend_buffer_t buffer = logits->view_src ? logits->view_src->buffer : logits->buffer;
   char* data = static_cast<char*>(logits->data) + first * logits->nb[1];
-  if (ggml_backend_tensor_alloc(buffer, g.rows, data) != GGML_STATUS_SUCCESS) return false;
+  if (ggml_backend_tensor_alloc(buffer_of(logits), g.rows, data) != GGML_STATUS_SUCCESS)
+    return false;
   if (!ggml_gallocr_alloc_graph(allocator_.get(), g.graph)) return false;
   std::vector<std::int32_t> elements(targets.size());
   for (std::size_t i = 0; i < targets.size(); ++i) {

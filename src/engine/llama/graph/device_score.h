@@ -27,11 +27,8 @@ class DeviceScorer {
   bool run(ggml_tensor* logits, std::size_t first, std::span<const std::int32_t> targets,
            std::span<float> result);
 
-  struct FreeAllocator {
-    void operator()(ggml_gallocr* p) const noexcept { ggml_gallocr_free(p); }
-  };
   LlamaPtr<ggml_backend> backend_;
-  std::unique_ptr<ggml_gallocr, FreeAllocator> allocator_;
+  LlamaPtr<ggml_gallocr> allocator_;
 };
 
 }  // namespace mrrope::engine

@@ -53,7 +53,7 @@ std::string name_of(const ggml_tensor* node) {
 }
 
 // As ggml assigns pairs to positions.
-std::vector<bool> still_pairs(const ggml_tensor* node) {
+std::vector<bool> fixed_pairs_of(const ggml_tensor* node) {
   const int mode = int_parameter(node, kMode);
   if ((mode & GGML_ROPE_TYPE_MROPE) == 0) return {};
   const std::int32_t* s = node->op_params + kSections;
@@ -81,7 +81,7 @@ Rotation read_rotation(const ggml_tensor* node) {
   r.attention = float_parameter(node, kAttention);
   r.beta_fast = float_parameter(node, kBetaFast);
   r.beta_slow = float_parameter(node, kBetaSlow);
-  r.still = still_pairs(node);
+  r.fixed_pairs = fixed_pairs_of(node);
   if (const ggml_tensor* factors = node->src[2]) {
     r.factors.resize(static_cast<std::size_t>(factors->ne[0]));
     ggml_backend_tensor_get(factors, r.factors.data(), 0, r.factors.size() * sizeof(float));
@@ -100,7 +100,7 @@ struct Probe {
       const auto of =
           std::find(probe.nodes.begin(), probe.nodes.end(), stored_rotation(node).rotation);
       if (of != probe.nodes.end()) {
-        probe.rotations[static_cast<std::size_t>(of - probe.nodes.begin())].stored = true;
+        probe.rotations[static_cast<std::size_t>(of - probe.nodes.begin())].is_key = true;
       }
     }
     if (node->op != GGML_OP_ROPE) return !ask;
@@ -169,18 +169,6 @@ std::vector<Rotation> run_probe(llama_model* model, llama_context_params params,
   return std::move(probe.rotations);
 }
 
-// YaRN's ramp as ggml forms it: 1 for a pair left alone, 0 for one scaled in full.
-double ramp(const Rotation& r, int pair) {
-  const auto dimension = [&](double turns) {
-    return plain_pair_with_turns(r.rotary_dim, static_cast<double>(r.base), r.original_length,
-                                 turns);
-  };
-  const double low = std::max(0.0, std::floor(dimension(r.beta_fast)));
-  const double high = std::min(r.rotary_dim - 1.0, std::ceil(dimension(r.beta_slow)));
-  const double y = (pair - low) / std::max(0.001, high - low);
-  return 1 - std::clamp(y, 0.0, 1.0);
-}
-
 double bare_theta(const Rotation& r, int pair) {
   return std::pow(static_cast<double>(r.base), -2.0 * pair / r.rotary_dim);
 }
@@ -201,10 +189,12 @@ Pairing pairing_of(const Rotation& r) {
 
 std::vector<double> theta_of(const Rotation& r) {
   std::vector<double> theta(static_cast<std::size_t>(r.rotary_dim / 2));
+  const YarnRamp ramp = yarn_ramp(r.rotary_dim, static_cast<double>(r.base), r.original_length,
+                                  r.beta_fast, r.beta_slow);
   for (std::size_t i = 0; i < theta.size(); ++i) {
     const int pair = static_cast<int>(i);
     const double bare = bare_theta(r, pair) / (r.factors.empty() ? 1.0F : r.factors[i]);
-    const double mix = r.ext == 0 ? 0 : ramp(r, pair) * r.ext;
+    const double mix = r.ext == 0 ? 0 : (1 - ramp.at(pair)) * r.ext;
     theta[i] = bare * (r.scale * (1 - mix) + mix);
   }
   return theta;
@@ -232,7 +222,7 @@ std::vector<Rotation> probe_rotations(llama_model* model, const llama_context_pa
       refuse(cat("rotation ", i, " of this model is ", r.name, " in one context and ",
                  scaled[i].name, " in another"));
     }
-    r.follows = r.scale != scaled[i].scale;
+    r.takes_plan = r.scale != scaled[i].scale;
   }
   return shipped;
 }
@@ -249,7 +239,7 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
     if (layer.kind == LayerKind::windowed) expected_apart += static_cast<std::size_t>(attention);
   }
   const auto follow = static_cast<std::size_t>(std::count_if(
-      rotations.begin(), rotations.end(), [](const Rotation& r) { return r.follows; }));
+      rotations.begin(), rotations.end(), [](const Rotation& r) { return r.takes_plan; }));
   if (follow != expected || rotations.size() - follow != expected_apart) {
     refuse(cat("the graph of this ", facts.architecture, " model has ", follow,
                " rotations that a plan applies to and ", rotations.size() - follow,
@@ -263,7 +253,7 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
   const std::vector<double> trained = trained_theta(facts.geometry);
   std::size_t other_pairing = 0;
   for (const Rotation& r : rotations) {
-    if (!r.follows) continue;
+    if (!r.takes_plan) continue;
     if (r.rotary_dim != facts.geometry.rotary_dim) {
       refuse(cat("the graph rotates ", r.rotary_dim, " elements of a head (", r.name,
                  "), but the file has ", facts.geometry.rotary_dim));
@@ -304,10 +294,10 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
       std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
   for (std::size_t n = 0; n < rotations.size(); ++n) {
     const Rotation& r = rotations[n];
-    if (!r.follows) continue;
+    if (!r.takes_plan) continue;
     const bool on_top = close(theta_of(r), trained);
     RotaryEdit edit;
-    edit.as_shipped = on_top && identity && !lists_switch;
+    edit.unmodified = on_top && identity && !lists_switch;
     edit.factors.assign(static_cast<std::size_t>(r.row / 2), 1.0F);
     for (std::size_t i = 0; i < plan.factor().size(); ++i) {
       const double own = r.factors.empty() ? 1.0 : static_cast<double>(r.factors[i]);
@@ -315,7 +305,7 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
           on_top ? own * plan.factor()[i] : bare_theta(r, static_cast<int>(i)) / plan.theta()[i]);
     }
     const double t = plan.attention_scale();
-    const bool carries = r.stored == (temperature == Temperature::on_keys);
+    const bool carries = r.is_key == (temperature == Temperature::on_keys);
     edit.attention = static_cast<float>(
         (temperature == Temperature::on_both ? t
          : carries                           ? t * t
@@ -344,7 +334,7 @@ std::size_t Injector::add(RotarySetting setting) {
 void Injector::clear() {
   settings_.clear();
   first_slot_.clear();
-  for (auto& entry : divisors_) entry.second.current = false;
+  for (auto& entry : divisors_) entry.second.current = 0;
 }
 
 void Injector::begin(std::size_t setting, std::span<const std::int32_t> positions, bool shifted) {
@@ -402,14 +392,13 @@ void Injector::visit(ggml_tensor* node) {
   const std::size_t number = setting.edit_of.at(index);
   if (number == kNoEdit) return;
   const RotaryEdit& edit = setting.edits[number];
-  const ggml_backend_buffer_t buffer = node->view_src ? node->view_src->buffer : node->buffer;
-  const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(buffer);
+  const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(buffer_of(node));
   const bool moved = std::strcmp(node->src[1]->name, kOurPositions) == 0;
   if (shifted_ || moved) {
     node->src[1] = positions(static_cast<std::size_t>(node->src[1]->ne[0]), type);
   }
   const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
-  if (edit.as_shipped && !edited) return;
+  if (edit.unmodified && !edited) return;
   node->src[2] = divisors(first_slot_[setting_] + number, edit, type);
   set_parameter(node, kScale, edit.scale);
   set_parameter(node, kExt, edit.ext);
@@ -421,7 +410,7 @@ void Injector::visit_store(const ggml_tensor* node) {
   const auto of = std::find(rotated_.begin(), rotated_.end(), stored.rotation);
   if (of == rotated_.end()) return;
   const auto index = static_cast<std::size_t>(of - rotated_.begin());
-  if (!rotations_[index].follows) return;
+  if (!rotations_[index].takes_plan) return;
 
   const ggml_tensor* list = node->src[1];
   if (list != cells_of_) {
@@ -461,6 +450,17 @@ void Injector::visit_store(const ggml_tensor* node) {
   key_caches_.push_back(std::move(found));
 }
 
+void Injector::DeviceInput::allocate(ggml_type kind, std::size_t count, const char* name,
+                                     ggml_backend_buffer_type_t type) {
+  if (tensor != nullptr) return;
+  context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
+  ggml_tensor* made = ggml_new_tensor_1d(context.get(), kind, static_cast<std::int64_t>(count));
+  ggml_set_name(made, name);
+  buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(context.get(), type));
+  if (!buffer) throw Error(ErrorKind::out_of_memory, "no memory for the inputs of a rotation");
+  tensor = made;
+}
+
 ggml_tensor* Injector::positions(std::size_t count, ggml_backend_buffer_type_t type) {
   constexpr std::size_t kPositions = 4;  // of M-RoPE; for text the last one is 0
   const std::size_t tokens = batch_positions_.size();
@@ -468,43 +468,27 @@ ggml_tensor* Injector::positions(std::size_t count, ggml_backend_buffer_type_t t
     throw Error(ErrorKind::unsupported,
                 cat("a rotation has ", count, " positions for ", tokens, " tokens"));
   }
-  Positions& p = positions_[{count, type}];
-  if (p.tensor == nullptr) {
-    p.context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
-    ggml_tensor* tensor =
-        ggml_new_tensor_1d(p.context.get(), GGML_TYPE_I32, static_cast<std::int64_t>(count));
-    ggml_set_name(tensor, kOurPositions);
-    p.buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(p.context.get(), type));
-    if (!p.buffer) throw Error(ErrorKind::out_of_memory, "no memory for positions");
-    p.tensor = tensor;
-  }
-  if (p.decode != decodes_) {
+  DeviceInput& p = positions_[{count, type}];
+  p.allocate(GGML_TYPE_I32, count, kOurPositions, type);
+  if (p.current != decodes_) {
     std::vector<std::int32_t> values(count, 0);
     const std::size_t sections = count == tokens ? 1 : kPositions - 1;
     for (std::size_t i = 0; i < sections * tokens; ++i) {
       values[i] = batch_positions_[i % tokens];
     }
     ggml_backend_tensor_set(p.tensor, values.data(), 0, count * sizeof(std::int32_t));
-    p.decode = decodes_;
+    p.current = decodes_;
   }
   return p.tensor;
 }
 
 ggml_tensor* Injector::divisors(std::size_t slot, const RotaryEdit& edit,
                                 ggml_backend_buffer_type_t type) {
-  Divisors& d = divisors_[{slot, edit.factors.size(), type}];
-  if (d.tensor == nullptr) {
-    d.context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
-    ggml_tensor* tensor = ggml_new_tensor_1d(d.context.get(), GGML_TYPE_F32,
-                                             static_cast<std::int64_t>(edit.factors.size()));
-    ggml_set_name(tensor, kOurName);
-    d.buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(d.context.get(), type));
-    if (!d.buffer) throw Error(ErrorKind::out_of_memory, "no memory for the factors of a plan");
-    d.tensor = tensor;
-  }
-  if (!d.current) {
+  DeviceInput& d = divisors_[{slot, edit.factors.size(), type}];
+  d.allocate(GGML_TYPE_F32, edit.factors.size(), kOurName, type);
+  if (d.current == 0) {
     ggml_backend_tensor_set(d.tensor, edit.factors.data(), 0, edit.factors.size() * sizeof(float));
-    d.current = true;
+    d.current = 1;
   }
   return d.tensor;
 }

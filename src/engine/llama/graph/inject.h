@@ -24,7 +24,7 @@
 
 namespace mrrope::engine {
 
-// One rotation of queries or keys in the model's own graph, as shipped.
+// One rotation of queries or keys in the model's own graph, unmodified.
 struct Rotation {
   std::string name;  // as llama.cpp calls the node; empty where it does not
   int rotary_dim = 0;
@@ -41,15 +41,15 @@ struct Rotation {
   std::vector<float> factors;  // divisors of theta; empty: none
   // Pairs that follow the fourth position of M-RoPE, which is 0 for text; empty: none. Interleaved
   // sections leave the slowest pairs to it.
-  std::vector<bool> still;
-  bool follows = false;  // moves with the context's own scaling: plans apply here
-  bool stored = false;   // its result goes into a cache as it is: these are keys
+  std::vector<bool> fixed_pairs;
+  bool takes_plan = false;  // moves with the context's own scaling: plans apply here
+  bool is_key = false;      // its result goes into a cache as it is: these are keys
 };
 
 // Radians per position of every pair, as the node computes them.
 std::vector<double> theta_of(const Rotation& rotation);
 
-// All rotations in the order of the graph, from two short contexts: one as shipped, one with
+// All rotations in the order of the graph, from two short contexts: one unmodified, one with
 // another frequency scale; otherwise like the context that plans will be applied to, since flash
 // attention and the cache's types change some graphs. Throws Error (unsupported) where the nodes
 // are not what we rely on.
@@ -65,7 +65,7 @@ struct RotaryEdit {
   float scale = 1;
   float ext = 0;
   float attention = 1;
-  bool as_shipped = false;  // the node already does this unless an earlier edit changed it
+  bool unmodified = false;  // the node already does this unless an earlier edit changed it
 
   bool operator==(const RotaryEdit&) const = default;
 };
@@ -125,19 +125,17 @@ class Injector {
   std::function<void(ggml_tensor*)> on_logits;
 
  private:
-  struct Divisors {
+  // Divisors of theta, or shifted positions, in the memory of a device.
+  struct DeviceInput {
     LlamaPtr<ggml_context> context;
     LlamaPtr<ggml_backend_buffer> buffer;
     ggml_tensor* tensor = nullptr;
-    bool current = false;  // has the factors of the present settings
-  };
+    // Divisors: not 0 if they are those of the present settings. Positions: of which decode.
+    std::size_t current = 0;
 
-  // Where shifted positions are kept.
-  struct Positions {
-    LlamaPtr<ggml_context> context;
-    LlamaPtr<ggml_backend_buffer> buffer;
-    ggml_tensor* tensor = nullptr;
-    std::size_t decode = 0;  // whose positions it has
+    // Throws Error (out_of_memory).
+    void allocate(ggml_type kind, std::size_t count, const char* name,
+                  ggml_backend_buffer_type_t type);
   };
 
   void visit(ggml_tensor* node);
@@ -151,8 +149,8 @@ class Injector {
   std::vector<std::size_t> first_slot_;  // per setting: the edits of all settings are numbered
   // By slot, count and the kind of memory that a node lives in. Never freed before this object:
   // graphs that libllama reuses may still point there.
-  std::map<std::tuple<std::size_t, std::size_t, ggml_backend_buffer_type_t>, Divisors> divisors_;
-  std::map<std::pair<std::size_t, ggml_backend_buffer_type_t>, Positions> positions_;
+  std::map<std::tuple<std::size_t, std::size_t, ggml_backend_buffer_type_t>, DeviceInput> divisors_;
+  std::map<std::pair<std::size_t, ggml_backend_buffer_type_t>, DeviceInput> positions_;
   std::vector<std::int32_t> batch_positions_;
   bool shifted_ = false;
   std::size_t decodes_ = 0;

@@ -117,9 +117,9 @@ std::vector<double> theta_under(const Rotation& r, const RotaryEdit& edit) {
   edited.factors = edit.factors;
   edited.scale = edit.scale;
   edited.ext = edit.ext;
-  std::vector<double> theta = theta_of(edit.as_shipped ? r : edited);
-  for (std::size_t i = 0; i < r.still.size(); ++i) {
-    if (r.still[i]) theta[i] = 0;
+  std::vector<double> theta = theta_of(edit.unmodified ? r : edited);
+  for (std::size_t i = 0; i < r.fixed_pairs.size(); ++i) {
+    if (r.fixed_pairs[i]) theta[i] = 0;
   }
   return theta;
 }
@@ -140,16 +140,9 @@ std::vector<float> divisors_of(const Rotation& r, const std::vector<double>& ang
 bool alike(const Rotation& a, const Rotation& b) {
   const auto parts = [](const Rotation& r) {
     return std::tie(r.rotary_dim, r.row, r.mode, r.original_length, r.base, r.scale, r.ext,
-                    r.attention, r.beta_fast, r.beta_slow, r.factors, r.still);
+                    r.attention, r.beta_fast, r.beta_slow, r.factors, r.fixed_pairs);
   };
   return parts(a) == parts(b);
-}
-
-ggml_backend_dev_t device_of(const ggml_tensor* tensor) {
-  const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(tensor->buffer);
-  // ggml's plain memory names no device.
-  return ggml_backend_buft_is_host(type) ? ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU)
-                                         : ggml_backend_buft_get_device(type);
 }
 
 void set_threads(ggml_backend_t backend, ggml_backend_dev_t device, int threads) {
@@ -193,7 +186,7 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
                      int threads)
     : caches_(std::move(caches)), rotations_(rotations) {
   for (std::size_t i = 0; i < caches_.size(); ++i) {
-    sites_[device_of(caches_[i].tensor)].caches.push_back(i);
+    sites_[device_of(ggml_backend_buffer_get_type(caches_[i].tensor->buffer))].caches.push_back(i);
     std::size_t first = 0;
     while (!alike(rotations_[caches_[first].rotation], rotations_[caches_[i].rotation])) ++first;
     first_alike_.push_back(first);

@@ -70,13 +70,10 @@ class KeyTurner {
   const std::vector<KeyCache>& caches() const noexcept { return caches_; }
 
  private:
-  struct FreeAllocator {
-    void operator()(ggml_gallocr* p) const noexcept { ggml_gallocr_free(p); }
-  };
   // One device and the caches that live there.
   struct Site {
     LlamaPtr<ggml_backend> backend;
-    std::unique_ptr<ggml_gallocr, FreeAllocator> allocator;
+    LlamaPtr<ggml_gallocr> allocator;
     std::vector<std::size_t> caches;
   };
 

@@ -5,19 +5,15 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "engine/llama/loader.h"
 #include "engine/llama/tokenize.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
 
-Operand operand_of(const std::string& name) {
-  const std::size_t dash = name.rfind('-');
-  if (name.empty() || dash == std::string::npos) return {};
-  const char first = name.front();
-  if (first != 'Q' && first != 'q' && first != 'K' && first != 'k') return {};
-  return {std::atoi(name.c_str() + dash + 1), first == 'Q' || first == 'q'};
-}
+namespace {
 
+// With BOS. Throws Error (usage) if the text has fewer.
 std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
                                 std::string_view text, std::int64_t wanted) {
   const llama_vocab* vocab = llama_model_get_vocab(model);
@@ -35,12 +31,22 @@ std::vector<Token> first_tokens(const llama_model* model, const std::string& fil
   return tokens;
 }
 
+}  // namespace
+
+Operand operand_of(const std::string& name) {
+  const std::size_t dash = name.rfind('-');
+  if (name.empty() || dash == std::string::npos) return {};
+  const char first = name.front();
+  if (first != 'Q' && first != 'q' && first != 'K' && first != 'k') return {};
+  return {std::atoi(name.c_str() + dash + 1), first == 'Q' || first == 'q'};
+}
+
 std::vector<int> rotating_layers(const std::vector<Rotation>& rotations) {
   std::vector<int> queries;
   std::vector<int> keys;
   for (const Rotation& r : rotations) {
     const Operand o = operand_of(r.name);
-    if (r.follows && o.layer >= 0) (o.query ? queries : keys).push_back(o.layer);
+    if (r.takes_plan && o.layer >= 0) (o.query ? queries : keys).push_back(o.layer);
   }
   std::sort(keys.begin(), keys.end());
   std::vector<int> both;
@@ -70,6 +76,23 @@ std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> w
                 cat("give layers from ", there.front(), " to ", there.back()));
   }
   return wanted;
+}
+
+Opened open_to_read(const Model& model, const LocalOptions& options, bool whole_windows,
+                    std::string_view text, std::int64_t tokens, std::vector<int> layers) {
+  if (model.format != "gguf") {
+    throw Error(ErrorKind::unsupported, cat(model.path.string(), " is not a GGUF file"),
+                "give a GGUF file: the figure runs the model");
+  }
+  Opened out{
+      load_model(model.files, options.gpu_layers), context_params(options, tokens), {}, {}, {}};
+  out.text = first_tokens(out.model.get(), model.path.filename().string(), text, tokens);
+  out.params.n_seq_max = 1;
+  out.params.swa_full = whole_windows;
+  out.rotations = probe_rotations(out.model.get(), out.params);
+  check_rotations(out.rotations, model);
+  out.layers = chosen_layers(rotating_layers(out.rotations), std::move(layers));
+  return out;
 }
 
 }  // namespace mrrope::engine

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/llama/graph/inject.h"
+#include "engine/llama/local.h"
 #include "model/timeline_model.h"
 
 namespace mrrope::engine {
@@ -28,8 +29,16 @@ std::vector<int> rotating_layers(const std::vector<Rotation>& rotations);
 // usage (a layer that is not there).
 std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> wanted);
 
-// The first tokens of a text, with BOS. Throws Error (usage) if the text has fewer.
-std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
-                                std::string_view text, std::int64_t wanted);
+// A model whose queries and keys are read, and what it reads.
+struct Opened {
+  LlamaPtr<llama_model> model;
+  llama_context_params params;  // one sequence of as many tokens
+  std::vector<Token> text;      // with BOS
+  std::vector<Rotation> rotations;
+  std::vector<int> layers;
+};
+// Throws Error: unsupported, failed, usage (a text of fewer tokens, layers as above).
+Opened open_to_read(const Model& model, const LocalOptions& options, bool whole_windows,
+                    std::string_view text, std::int64_t tokens, std::vector<int> layers);
 
 }  // namespace mrrope::engine

@@ -9,6 +9,7 @@
 #include "engine/llama/loader.h"
 #include "engine/llama/memory.h"
 #include "engine/llama/rpc.h"
+#include "formats/facts.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
@@ -27,7 +28,7 @@ std::size_t rotation_of(const std::vector<Rotation>& rotations, int layer, bool 
   std::size_t i = 0;
   for (; i < rotations.size(); ++i) {
     const Operand o = operand_of(rotations[i].name);
-    if (rotations[i].follows && o.layer == layer && o.query == query) break;
+    if (rotations[i].takes_plan && o.layer == layer && o.query == query) break;
   }
   return i;
 }
@@ -76,25 +77,14 @@ struct Watch {
 
 }  // namespace
 
-struct PairReader::Loaded {
+struct PairReader::Loaded : Opened {
   Model facts;
-  LlamaPtr<llama_model> model;
-  llama_context_params params;
-  std::vector<Token> text;
-  std::vector<Rotation> rotations;
 };
 
 PairReader::~PairReader() = default;
 
 PairReader::PairReader(const Model& model, const LocalOptions& given, std::string_view text,
-                       std::int64_t tokens, std::vector<int> layers)
-    : loaded_(std::make_unique<Loaded>()) {
-  if (model.format != "gguf") {
-    throw Error(ErrorKind::unsupported, cat(model.path.string(), " is not a GGUF file"),
-                "give a GGUF file: the figure runs the model");
-  }
-  Loaded& loaded = *loaded_;
-  loaded.facts = model;
+                       std::int64_t tokens, std::vector<int> layers) {
   LocalOptions options = given;
   options.context = tokens;
   options.timelines = 1;
@@ -102,14 +92,11 @@ PairReader::PairReader(const Model& model, const LocalOptions& given, std::strin
   check_options(options);
   add_rpc_servers(options.rpc);
   check_memory(model, options);
-  loaded.model = load_model(model.files, options.gpu_layers);
-  loaded.text = first_tokens(loaded.model.get(), model.path.filename().string(), text, tokens);
-  loaded.params = context_params(options, tokens);
-  loaded.params.n_seq_max = 1;
-  loaded.params.swa_full = keeps_windows_whole(options);
-  loaded.rotations = probe_rotations(loaded.model.get(), loaded.params);
-  check_rotations(loaded.rotations, model);
-  for (const int layer : chosen_layers(rotating_layers(loaded.rotations), std::move(layers))) {
+  loaded_.reset(new Loaded{
+      open_to_read(model, options, keeps_windows_whole(options), text, tokens, std::move(layers)),
+      model});
+  const Loaded& loaded = *loaded_;
+  for (const int layer : loaded.layers) {
     const Rotation& q = loaded.rotations[rotation_of(loaded.rotations, layer, true)];
     const Rotation& k = loaded.rotations[rotation_of(loaded.rotations, layer, false)];
     if (q.row != k.row || k.heads < 1 || q.heads % k.heads != 0) {
@@ -125,10 +112,7 @@ PairReader::PairReader(const Model& model, const LocalOptions& given, std::strin
 std::vector<RotatedPair> PairReader::read(const Plan& plan, std::span<const PairPlace> places,
                                           std::int64_t tokens) {
   Loaded& loaded = *loaded_;
-  if (plan.geometry() != loaded.facts.geometry) {
-    throw Error(ErrorKind::usage, "the plan was made for another model",
-                "make the plan from this model: mrrope plan MODEL ...");
-  }
+  check_made_for(plan.geometry(), loaded.facts);
   Injector injector(loaded.rotations);
   injector.add(make_setting(loaded.rotations, plan, !loaded.facts.scaling.short_factor.empty()));
   std::vector<RotatedPair> out(places.size());

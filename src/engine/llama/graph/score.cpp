@@ -102,18 +102,6 @@ double log_probability(std::span<const float> logits, std::size_t target) noexce
          std::log(sum_of_exponentials(logits, peak.largest));
 }
 
-double log_probability_reference(std::span<const float> logits, std::size_t target) noexcept {
-  double largest = -std::numeric_limits<double>::infinity();
-  for (const float x : logits) {
-    if (std::isnan(x)) return std::numeric_limits<double>::quiet_NaN();
-    largest = std::max(largest, static_cast<double>(x));
-  }
-  if (!std::isfinite(largest)) return std::numeric_limits<double>::quiet_NaN();
-  double sum = 0;
-  for (const float x : logits) sum += std::exp(static_cast<double>(x) - largest);
-  return static_cast<double>(logits[target]) - largest - std::log(sum);
-}
-
 TopTwo top_two(std::span<const float> logits) noexcept {
   const Peak peak = find_peak(logits);
   TopTwo result;

@@ -12,9 +12,6 @@ namespace mrrope::engine {
 // double. Throws nothing; target must be inside the span.
 double log_probability(std::span<const float> logits, std::size_t target) noexcept;
 
-// The same in double throughout: slow and simple, for tests.
-double log_probability_reference(std::span<const float> logits, std::size_t target) noexcept;
-
 struct TopTwo {
   std::size_t best = 0;  // the lowest index among equals
   float gap = 0;         // its logit less the next one; 0 for a vocabulary of one
