@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "core/defaults.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/error.h"
@@ -46,25 +47,21 @@ struct Row {
 };
 
 std::vector<Row> rows(const Geometry& geometry, std::int64_t tokens, double step) {
-  LadderRequest request;
-  request.extension.method = "pro";
-  request.rung_step = step;
-  request.longest = tokens;
-  const Ladder elastic = make_ladder(geometry, request);
+  const auto ladder = [&](const std::string& method) {
+    return make_ladder(geometry, parse_method(method), tokens);
+  };
+  const std::string rungs = cat("rung_step=", step);
+  const Ladder elastic = ladder(cat("elastic:pro(", rungs, ")"));
   std::vector<Row> out = {{"pro", make_ladder(elastic.rungs().back().plan, tokens)},
                           {"elastic:pro", elastic}};
-  request.headroom = kFarHeadroom;
-  request.extension.method = "pi";
-  const std::int64_t part = std::max<std::int64_t>(1, geometry.train_length / 32);
-  request.near = NearPart{part, part};
-  out.push_back({cat("far:pi, w ", request.near->step), make_ladder(geometry, request)});
-  request.near = far_defaults(geometry.train_length, 16 * geometry.train_length).near;
-  out.push_back({cat("far:pi, w ", request.near->step), make_ladder(geometry, request)});
-  request.extension.method = "pro";
-  for (const int parts : {8, 4, 2}) {
-    request.near->step = std::max<std::int64_t>(1, geometry.train_length / parts);
-    out.push_back({cat("far:pro, w ", request.near->step), make_ladder(geometry, request), false});
-  }
+  const auto add_far = [&](const char* method, const char* near, int parts, bool reads) {
+    const Ladder far = ladder(cat("far:", method, "(", rungs, ",headroom=", kFarHeadroom,
+                                  ",near=", near, ",near_step=L/", parts, ")"));
+    out.push_back({cat("far:", method, ", w ", far.near()->step), far, reads});
+  };
+  add_far("pi", "L/32", 32, true);
+  add_far("pi", "L/4", 4, true);
+  for (const int parts : {8, 4, 2}) add_far("pro", "L/4", parts, false);
   return out;
 }
 

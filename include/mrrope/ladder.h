@@ -34,15 +34,6 @@ struct NearPart {
   bool operator==(const NearPart&) const = default;
 };
 
-struct LadderRequest {
-  Extension extension;       // its scale and length are set per rung
-  double rung_step = 1.19;   // lengths grow by this much from rung to rung; above 1
-  double headroom = 1.0;     // scale = headroom * rung length / window; at least 1
-  std::int64_t longest = 0;  // tokens: the last rung ends here
-  // Scales become headroom * border / (window - W - w), and the temperature is 1 unless given.
-  std::optional<NearPart> near = std::nullopt;
-};
-
 class Ladder {
  public:
   const std::vector<Rung>& rungs() const& noexcept { return rungs_; }
@@ -56,23 +47,26 @@ class Ladder {
   // What was asked for. The rungs beyond the window have it, each with a scale of its own.
   const Extension& extension() const noexcept { return extension_; }
 
-  // 0 for a ladder made from one plan.
+  Growth growth() const noexcept {
+    return near_ ? Growth::far : rung_step_ > 0 ? Growth::elastic : Growth::none;
+  }
+  // Both 0 for a ladder made from one plan.
   double rung_step() const noexcept { return rung_step_; }
   double headroom() const noexcept { return headroom_; }
 
   const std::optional<NearPart>& near() const noexcept { return near_; }
-  // Far keys keep their rotation while the scale does, and queries are shifted: all pairs share a
-  // factor.
+  // All pairs share a factor, so far keys keep their rotation while the scale does, and queries are
+  // shifted.
   bool has_single_factor() const noexcept { return has_single_factor_; }
-  // Whether sequences on these rungs can be computed together: with a near part queries and new
+  // Whether sequences on these rungs can be computed in one batch: with a near part queries and new
   // keys are rotated unmodified on all of them, each for its own shifted position.
   bool can_batch_together(std::size_t rung, std::size_t other) const noexcept {
     return rung == other || near_.has_value();
   }
 
  private:
-  friend Ladder make_ladder(const Geometry&, const LadderRequest&);
   friend Ladder make_ladder(const Plan&, std::int64_t longest);
+  friend struct LadderMaker;
 
   std::vector<Rung> rungs_;
   Extension extension_;
@@ -82,31 +76,16 @@ class Ladder {
   bool has_single_factor_ = false;
 };
 
-// Rungs at window * step^k, the first with the unmodified model, the last clipped to `longest`.
-// With a near part each of them is cut where the border moves. Throws Error (usage) on a step of 1
-// or less, headroom below 1, a length of 0, a near part that does not fit in the window, or a
-// method whose factors do not follow from a scale.
-Ladder make_ladder(const Geometry& geometry, const LadderRequest& request);
+// From a method to numbers. How far it reaches is given by ctx (tokens; 0: not given) or scale;
+// only dynamic-ntk uses both. A static method has one rung. One that grows has rungs at window *
+// rung_step^k, the first with the model unmodified, the last clipped to ctx; with a near part each
+// of them is cut where the border moves. Throws Error (usage) where something is missing, is not
+// used by the method or does not fit the geometry.
+Ladder make_ladder(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
+                   std::optional<double> scale = std::nullopt);
 
-// Throws Error (usage) below 1.
-void check_headroom(double headroom);
-
-// Each place of the border is a rung with a plan of its own.
-inline constexpr std::int64_t kMostBorders = 4096;
-
-// Up to so many windows far:NAME has a short near part, no headroom and one rung.
-inline constexpr double kFewWindows = 4;
-// Its headroom beyond: of 1.25, 1.6 and 2 it found the most needles on MrRoPE Tiny, for 0.6 % in
-// perplexity.
-inline constexpr double kFarHeadroom = 1.6;
-// The near part, headroom and rung step of far:NAME where none are given, for this window and
-// length. docs/defaults.md has the evidence.
-LadderRequest far_defaults(std::int64_t window, std::int64_t longest);
-// The rung step that reaches so many windows in one rung.
-double one_rung(double windows);
-
-// One rung that holds up to `longest` tokens.
-Ladder make_ladder(const Plan& plan, std::int64_t longest);
+// One rung that holds up to `longest` tokens; 0: the length that the plan was made for.
+Ladder make_ladder(const Plan& plan, std::int64_t longest = 0);
 
 // The distance at which a query at position i sees a key at position j <= i in one pair: the angle
 // between their rotations over the pair's trained theta.

@@ -224,7 +224,7 @@ def _make(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | N
           scale: float | None, options: dict[str, Any]) -> Plan | Ladder:
     request: dict[str, Any] = {"method": method, "ctx": tokens(ctx), "scale": scale, **options}
     for name in ("near", "near_step", "train_length"):
-        if name in request:
+        if name in request and not (isinstance(request[name], float) and request[name] < 1):
             request[name] = tokens(request[name], name)
     if isinstance(model, Geometry):
         request["geometry"] = asdict(model)
@@ -261,9 +261,9 @@ def plan(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | No
          scale: float | None = None, **options: Any) -> Plan:
     """The plan of a method for a model file, a Hugging Face folder or a geometry.
 
-    `ctx` is the wanted length (131072 or "128k"), `scale` says it in windows. Options are those of
-    `mrrope plan`: beta_fast, beta_slow, low, high, power, attn_coef, factors, lambdas, headroom,
-    replace_scaling, train_length.
+    `method` is written as on the command line: "pro", "pro(low=5,headroom=1.25)". `ctx` is the wanted
+    length (131072 or "128k"), `scale` says it in windows. Options are the parameters of the method
+    (low=5) and, for a model, replace_scaling and train_length.
 
     >>> import mrrope
     >>> llama2 = mrrope.Geometry(rotary_dim=128, base=10000, train_length=4096)
@@ -283,7 +283,7 @@ def ladder(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | 
            scale: float | None = None, **options: Any) -> Ladder:
     """The ladder of a context that grows: "elastic:NAME" or "far:NAME".
 
-    Options are those of plan(), and rung_step, near, near_step.
+    Options are those of plan().
 
     >>> import mrrope
     >>> tiny = mrrope.Geometry(rotary_dim=128, base=10000, train_length=1024)

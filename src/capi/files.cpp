@@ -32,8 +32,8 @@ int mrrope_plan_create_for_model(const char* path, const char* method, int64_t c
 
 int mrrope_plan_load(const char* path, mrrope_plan** out) {
   return guarded(out, [&] {
-    auto content = mrrope::read_plan_file(checked(path, "path"));
-    if (auto* plan = std::get_if<mrrope::Plan>(&content)) return std::move(*plan);
+    const mrrope::Ladder ladder = mrrope::read_plan_file(checked(path, "path"));
+    if (ladder.growth() == mrrope::Growth::none) return ladder.rungs().front().plan;
     throw Error(ErrorKind::usage, mrrope::cat(path, " holds a ladder, which is more than one plan"),
                 "make a static plan: mrrope plan --method pro ... -o FILE");
   });

@@ -5,8 +5,10 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/lists.h"
 #include "capi/guard.h"
-#include "core/context.h"
+#include "core/defaults.h"
+#include "core/methods.h"
 #include "formats/model_json.h"
 #include "formats/plan_file.h"
 #include "mrrope/model.h"
@@ -15,7 +17,7 @@ using mrrope::cat;
 using mrrope::Error;
 using mrrope::ErrorKind;
 using mrrope::Geometry;
-using mrrope::PlanOrLadder;
+using mrrope::Ladder;
 using mrrope::shown;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
@@ -31,9 +33,8 @@ void check_keys(const json& object, const char* what, const std::set<std::string
   if (!object.is_object()) refuse(cat(what, " is not an object"), "give {\"key\": value, ...}");
   for (const auto& [key, value] : object.items()) {
     if (known.count(key)) continue;
-    std::string names;
-    for (const std::string& name : known) names += cat(names.empty() ? "" : ", ", name);
-    refuse(cat(what, " has no key ", shown(key)), cat("the keys are ", names));
+    refuse(cat(what, " has no key ", shown(key)),
+           cat("the keys are ", mrrope::joined({known.begin(), known.end()}, ", ")));
   }
 }
 
@@ -143,32 +144,30 @@ Geometry subject_of(const json& in) {
   return g;
 }
 
-PlanOrLadder made_of(const json& in) {
-  check_keys(in, "the request",
-             {"model", "geometry", "method", "ctx", "scale", "beta_fast", "beta_slow", "low",
-              "high", "power", "attn_coef", "factors", "lambdas", "headroom", "rung_step", "near",
-              "near_step", "replace_scaling", "train_length"});
-  const auto method = string(in, "method");
-  if (!method) refuse("no method given", "give method, e.g. \"pro\"");
-  mrrope::ContextRequest request{*method};
-  mrrope::full_name(request);  // an unknown method is named before the model is read
+Ladder made_of(const json& in) {
+  std::set<std::string> keys = {"model", "geometry",        "method",      "ctx",
+                                "scale", "replace_scaling", "train_length"};
+  for (const mrrope::ParameterInfo& p : mrrope::parameters()) keys.emplace(p.name);
+  check_keys(in, "the request", keys);
+  const auto text = string(in, "method");
+  if (!text) refuse("no method given", "give method, e.g. \"pro\" or \"pro(low=5)\"");
+  mrrope::MethodSpec method = mrrope::parse_method(*text);  // named before the model is read
   const Geometry geometry = subject_of(in);
-  request.parameters = {number(in, "beta_fast"),  number(in, "beta_slow"), integer<int>(in, "low"),
-                        integer<int>(in, "high"), number(in, "power"),     number(in, "attn_coef"),
-                        list(in, "factors"),      list(in, "lambdas")};
-  request.scale = number(in, "scale");
-  request.ctx = length(in, "ctx").value_or(0);
-  request.rung_step = number(in, "rung_step");
-  request.headroom = number(in, "headroom");
-  request.near = length(in, "near");
-  request.near_step = length(in, "near_step");
-  check_reach(request, mrrope::Spelling::keys);
-  return make_context(geometry, request, mrrope::Spelling::keys);
-}
-
-nlohmann::ordered_json to_json(const PlanOrLadder& content) {
-  if (const auto* plan = std::get_if<mrrope::Plan>(&content)) return plan_json(*plan);
-  return ladder_json(std::get<mrrope::Ladder>(content));
+  for (const mrrope::ParameterInfo& p : mrrope::parameters()) {
+    const std::string name(p.name);
+    if (!given(in, name.c_str())) continue;
+    if (p.list) {
+      method.parameters.*p.list = list(in, name.c_str());
+    } else if (p.unit == mrrope::Unit::pair) {
+      method.parameters.*p.value = double(*integer<int>(in, name.c_str()));
+    } else {
+      method.parameters.*p.value = number(in, name.c_str());
+    }
+  }
+  const auto ctx = length(in, "ctx").value_or(0);
+  const auto scale = number(in, "scale");
+  mrrope::check_reach(method, ctx, scale);
+  return make_ladder(geometry, method, ctx, scale);
 }
 
 // Hands out what `make` returns, as a text of its own.
@@ -208,14 +207,15 @@ void mrrope_text_free(char* text) { delete[] text; }
 
 int mrrope_ladder_places(const char* text, char** out) {
   return give_text(out, [&] {
-    const PlanOrLadder content =
-        mrrope::plan_or_ladder_from_json(mrrope::parse_json(checked(text, "text"), "the ladder"));
-    const auto* ladder = std::get_if<mrrope::Ladder>(&content);
-    if (!ladder) refuse("this is one plan, not a ladder", "give a ladder, e.g. of elastic:pro");
-    const std::vector<mrrope::Rung> listed = mrrope::listed_rungs(*ladder);
+    const Ladder ladder =
+        mrrope::ladder_from_json(mrrope::parse_json(checked(text, "text"), "the ladder"));
+    if (ladder.growth() == mrrope::Growth::none) {
+      refuse("this is one plan, not a ladder", "give a ladder, e.g. of elastic:pro");
+    }
+    const std::vector<mrrope::Rung> listed = mrrope::listed_rungs(ladder);
     auto places = nlohmann::ordered_json::array();
     std::size_t number = 0;
-    for (const mrrope::Rung& rung : ladder->rungs()) {
+    for (const mrrope::Rung& rung : ladder.rungs()) {
       while (listed[number].length < rung.length) ++number;
       places.push_back({{"length", rung.length},
                         {"rung", number},
@@ -228,15 +228,11 @@ int mrrope_ladder_places(const char* text, char** out) {
 
 int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out) {
   return guarded(out, [&] {
-    PlanOrLadder content =
-        mrrope::plan_or_ladder_from_json(mrrope::parse_json(checked(text, "text"), "the plan"));
-    const auto* ladder = std::get_if<mrrope::Ladder>(&content);
-    const auto listed = ladder ? mrrope::listed_rungs(*ladder) : std::vector<mrrope::Rung>();
-    const std::int64_t rungs = ladder ? std::int64_t(listed.size()) : 1;
-    if (rung < 0 || rung >= rungs) {
-      refuse(cat("there is no rung ", rung), cat("give 0 to ", rungs - 1));
+    const auto listed = mrrope::listed_rungs(
+        mrrope::ladder_from_json(mrrope::parse_json(checked(text, "text"), "the plan")));
+    if (rung < 0 || rung >= std::int64_t(listed.size())) {
+      refuse(cat("there is no rung ", rung), cat("give 0 to ", listed.size() - 1));
     }
-    if (ladder) return listed[std::size_t(rung)].plan;
-    return std::get<mrrope::Plan>(std::move(content));
+    return listed[std::size_t(rung)].plan;
   });
 }

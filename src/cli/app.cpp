@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "base/spelling.h"
 #include "base/text.h"
 #include "cli/args/presets.h"
+#include "cli/help.h"
 #include "cli/run.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
@@ -234,7 +236,10 @@ int run(int argc, char** argv) {
   CLI::App app("Longer context for RoPE language models, without training.", "mrrope");
   app.set_version_flag("--version", cat("mrrope ", version()));
   app.require_subcommand(0, 1);
-  app.get_formatter()->column_width(30);
+  app.set_help_flag("--help", "Show all flags; -h shows the daily ones");
+  app.formatter_fn([](const CLI::App* verb, const std::string&, CLI::AppFormatMode) {
+    return help_text(*verb, Detail::all);
+  });
   std::string wanted;
   bool list_presets = false;
   app.add_option("--generate", wanted,
@@ -274,6 +279,10 @@ int run(int argc, char** argv) {
         std::any_of(arguments.begin(), arguments.end(),
                     [](const std::string& word) { return word == "--help" || word == "-h"; })) {
       std::cout << preset_help(*chosen_preset());
+      return 0;
+    }
+    if (std::find(arguments.begin(), arguments.end(), "-h") != arguments.end()) {
+      std::cout << help_text(verb_of(app, arguments), Detail::daily);
       return 0;
     }
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // last one first

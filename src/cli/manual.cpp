@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/presets.h"
-#include "core/context.h"
 #include "core/methods.h"
 #include "mrrope/version.h"
 #include "serve/api/field_table.h"
@@ -83,10 +82,10 @@ std::vector<std::string> ladders_of(const std::vector<std::string>& names) {
   std::vector<std::string> out;
   for (const std::string& name : names) {
     if (method_row(name).reach == Reach::unchanged) continue;
-    out.push_back(join_method_name(name, Growth::elastic));
+    out.push_back(method_name(name, Growth::elastic));
   }
   for (const std::string& name : names) {
-    if (has_far_form(name)) out.push_back(join_method_name(name, Growth::far));
+    if (has_far_form(name)) out.push_back(method_name(name, Growth::far));
   }
   out.emplace_back(kAuto);
   return out;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/lists.h"
 #include "base/text.h"
+#include "core/defaults.h"
 #include "core/methods.h"
 #include "mrrope/error.h"
 
@@ -12,118 +14,197 @@ namespace mrrope {
 
 namespace {
 
-// Below this a ladder to 1000 times the window would have thousands of rungs, each a turn of the
-// whole cache.
-constexpr double kSmallestStep = 1.01;
-
 [[noreturn]] void refuse(const std::string& message, const std::string& hint) {
   throw Error(ErrorKind::usage, message, hint);
 }
 
-// " far:pi, far:ntk, ..."
-std::string far_names() {
-  std::string names;
-  for (const MethodInfo& m : methods()) {
-    if (has_far_form(m.name)) names += cat(names.empty() ? " far:" : ", far:", m.name);
-  }
-  return names;
-}
-
-void check_near(const NearPart& near, const Geometry& geometry, const LadderRequest& request) {
-  const std::int64_t window = geometry.train_length;
-  const NearPart defaults = *far_defaults(window, request.longest).near;
-  const std::string hint = window - defaults.length - defaults.step < 1
-                               ? "give a static method, e.g. --method pro"
-                               : cat("give --near ", defaults.length, " --near-step ",
-                                     defaults.step, ", or leave them out");
-  if (near.length < 1 || near.step < 1) {
-    refuse(cat("a near part of ", near.length, " tokens with steps of ", near.step,
-               " is not possible: both are at least 1"),
-           hint);
-  }
-  if (near.length >= window || near.step >= window - near.length) {
-    refuse(cat("a near part of ", near.length, " tokens and a step of ", near.step,
-               " leave no room for far keys in a window of ", window),
-           hint);
-  }
-  const std::int64_t room = window - near.length - near.step;
-  if (double(room) < request.headroom) {
-    refuse(cat("headroom ", request.headroom, " leaves far keys less than one position of the ",
-               room, " that the near part leaves them"),
-           hint);
-  }
-  if (request.longest / near.step > kMostBorders) {
-    const std::int64_t step = request.longest / kMostBorders + 1;
-    refuse(
-        cat("the border would move ", request.longest / near.step, " times by ", near.step,
-            " tokens on the way to ", request.longest, "; at most ", kMostBorders, " are possible"),
-        step < window - near.length
-            ? cat("give --near-step ", step, " or more")
-            : cat("give --ctx ", kMostBorders * near.step, " or less, or a static method"));
-  }
-  const Method& row = method_row(request.extension.method);
-  if (!has_far_form(row.info.name)) {
-    refuse(cat("far:", row.info.name, " is not possible: the factors of ", row.info.name,
-               " do not follow from a scale"),
-           cat("the far methods are", far_names()));
-  }
-}
-
-bool one_factor(const Plan& plan) {
+bool has_one_factor(const Plan& plan) {
   for (const double f : plan.factor()) {
     if (f != plan.factor().front()) return false;
   }
   return true;
 }
 
-std::int64_t border_at(const NearPart& near, std::int64_t length) {
-  return near.step * ((length - near.length) / near.step);
-}
-
-// The plan of far keys up to this length, where the border reaches its furthest.
-Plan far_plan(const Geometry& geometry, const LadderRequest& request, std::int64_t length) {
-  const NearPart& near = *request.near;
-  const double room = double(geometry.train_length - near.length - near.step) / request.headroom;
-  const std::int64_t border = border_at(near, length);
-  Extension e = request.extension;
-  if (!e.parameters.attn_coef) e.parameters.attn_coef = 0;
-  e.length = 0;
-  e.scale = std::max(1.0, double(border) / room);
-  Plan plan = make_plan(geometry, e);
-  if (e.scale == 1 || !one_factor(plan)) return plan;
-  // The shift is a whole number at the furthest border.
-  e.scale = double(border) / std::floor(room);
-  return make_plan(geometry, e);
+// Below 1: a fraction of the window.
+std::int64_t tokens_of(double length, std::int64_t window) {
+  return length < 1 ? std::llround(std::floor(length * double(window) + 1e-6))
+                    : std::int64_t(length);
 }
 
 }  // namespace
 
-double one_rung(double windows) { return std::max(2.0, windows); }
+// Makes the rungs of a method that grows.
+struct LadderMaker {
+  const Geometry& geometry;
+  const MethodSpec& method;
+  std::int64_t longest;
+  std::optional<double> scale;  // of a method that follows the length
+  Ladder ladder = {};
 
-LadderRequest far_defaults(std::int64_t window, std::int64_t longest) {
-  const double times = double(longest) / double(window);
-  LadderRequest far;
-  far.longest = longest;
-  std::int64_t near = std::max<std::int64_t>(1, window / 4);
-  if (times <= kFewWindows) {
-    // Far keys are drawn together as little as the length allows, so that a model can still tell
-    // them apart. 256 tokens near is the least that was measured.
-    near = std::max({std::int64_t(1), window / 32, std::min<std::int64_t>(256, window / 4)});
-    far.rung_step = one_rung(times);
-  } else {
-    far.headroom = kFarHeadroom;
+  std::int64_t window() const { return geometry.train_length; }
+
+  void set_parameters() {
+    const Parameters& given = method.parameters;
+    const FarDefaults far = far_defaults(window(), longest);
+    const bool has_near_part = method.growth == Growth::far;
+    ladder.extension_.method = method.name;
+    ladder.extension_.scale = scale.value_or(1);
+    ladder.extension_.parameters = given;
+    Parameters& own = ladder.extension_.parameters;  // those of a static plan
+    own.rung_step = own.headroom = own.near = own.near_step = std::nullopt;
+    ladder.rung_step_ = given.rung_step.value_or(has_near_part ? far.rung_step : kRungStep);
+    ladder.headroom_ = given.headroom.value_or(has_near_part ? far.headroom : 1);
+    if (!has_near_part) return;
+    ladder.near_ = far.near;
+    if (given.near) ladder.near_->length = tokens_of(*given.near, window());
+    if (given.near_step) ladder.near_->step = tokens_of(*given.near_step, window());
   }
-  far.near = NearPart{near, near};
-  // So far that the border would move too often, it moves by more at a time.
-  far.near->step = std::clamp(longest / kMostBorders + 1, near, std::max(near, window / 2));
-  return far;
+
+  void check_near() const {
+    const NearPart& near = *ladder.near_;
+    const NearPart usual = far_defaults(window(), longest).near;
+    const std::string hint =
+        window() - usual.length - usual.step < 1
+            ? "use a static method, e.g. pro"
+            : cat("give near=", usual.length, ",near_step=", usual.step, ", or leave them out");
+    if (near.length < 1 || near.step < 1) {
+      refuse(cat("a near part of ", near.length, " tokens with steps of ", near.step,
+                 " is not possible: both are at least 1"),
+             hint);
+    }
+    if (near.length >= window() || near.step >= window() - near.length) {
+      refuse(cat("a near part of ", near.length, " tokens and a step of ", near.step,
+                 " leave no room for far keys in a window of ", window()),
+             hint);
+    }
+    const std::int64_t room = window() - near.length - near.step;
+    if (double(room) < ladder.headroom_) {
+      refuse(cat("headroom ", ladder.headroom_, " leaves far keys less than one position of the ",
+                 room, " that the near part leaves them"),
+             hint);
+    }
+    if (longest / near.step > kMaxBorders) {
+      const std::int64_t step = longest / kMaxBorders + 1;
+      refuse(cat("the border would move ", longest / near.step, " times by ", near.step,
+                 " tokens on the way to ", longest, "; at most ", kMaxBorders, " are possible"),
+             step < window() - near.length ? cat("give near_step=", step, " or more")
+                                           : cat("give a length of ", kMaxBorders * near.step,
+                                                 " or less, or a static method"));
+    }
+    if (!has_far_form(method.name)) {
+      std::vector<std::string> names;
+      for (const MethodInfo& m : methods()) {
+        if (has_far_form(m.name)) names.push_back(method_name(m.name, Growth::far));
+      }
+      refuse(cat(method_name(method.name, Growth::far), " is not possible: the factors of ",
+                 method.name, " do not follow from a scale"),
+             cat("the far methods are ", joined(names, ", ")));
+    }
+  }
+
+  std::int64_t border_at(std::int64_t length) const {
+    const NearPart& near = *ladder.near_;
+    return near.step * ((length - near.length) / near.step);
+  }
+
+  // The plan of far keys up to this length, where the border reaches its furthest.
+  Plan far_plan(std::int64_t length) const {
+    const NearPart& near = *ladder.near_;
+    const double room = double(window() - near.length - near.step) / ladder.headroom_;
+    const std::int64_t border = border_at(length);
+    Extension e = ladder.extension_;
+    if (!e.parameters.attn_coef) e.parameters.attn_coef = 0;
+    e.length = 0;
+    e.scale = std::max(1.0, double(border) / room);
+    Plan plan = make_plan(geometry, e);
+    if (e.scale == 1 || !has_one_factor(plan)) return plan;
+    // The shift is a whole number at the furthest border.
+    e.scale = double(border) / std::floor(room);
+    return make_plan(geometry, e);
+  }
+
+  void add_far_rungs(std::int64_t length) {
+    const NearPart& near = *ladder.near_;
+    const Plan plan = far_plan(length);
+    while (ladder.longest() < length) {
+      const std::int64_t border = border_at(ladder.longest() + 1);
+      const double seen = ladder.has_single_factor_ ? 1 / plan.factor().front() : 1;
+      ladder.rungs_.push_back({std::min(length, border + near.length + near.step - 1), plan, border,
+                               std::llround(double(border) * (1 - seen))});
+    }
+  }
+
+  Ladder make() {
+    set_parameters();
+    const Reach reach = method_row(method.name).reach;
+    if (method.growth == Growth::elastic && reach == Reach::unchanged) {
+      refuse(cat(method_name(method.name, Growth::elastic), " is not possible: ", method.name,
+                 " is the same at every length"),
+             cat("use ", method.name, ", or a method that grows, e.g. elastic:pro"));
+    }
+    ladder.rungs_.push_back({window(), make_plan(geometry, {})});
+    if (ladder.near_) {
+      check_near();
+      ladder.has_single_factor_ = has_one_factor(far_plan(longest));
+    }
+    for (int k = 1; ladder.longest() < longest; ++k) {
+      const double grown = double(window()) * std::pow(ladder.rung_step_, k);
+      const std::int64_t length = grown < double(longest) ? std::llround(grown) : longest;
+      if (length <= ladder.longest()) continue;  // a window of a few tokens
+      if (ladder.near_) {
+        add_far_rungs(length);
+        continue;
+      }
+      Extension e = ladder.extension_;
+      e.length = std::llround(ladder.headroom_ * double(length));
+      if (reach != Reach::length) e.scale = ladder.headroom_ * double(length) / double(window());
+      ladder.rungs_.push_back({length, make_plan(geometry, e)});
+    }
+    return std::move(ladder);
+  }
+};
+
+namespace {
+
+Ladder grow(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
+            std::optional<double> scale) {
+  const bool by_length = method_row(method.name).reach == Reach::length;  // scale is its factor
+  if (ctx == 0) {
+    if (!scale) {
+      refuse(cat("no context length given for ", to_string(method)), "give ctx, e.g. 128k");
+    }
+    const double tokens = *scale * double(geometry.train_length);
+    if (!(tokens >= 1 && tokens < 0x1p40)) {
+      refuse(cat("scale ", *scale, " is not possible"), "give a scale above 1");
+    }
+    ctx = std::llround(tokens);
+  }
+  return LadderMaker{geometry, method, ctx, by_length ? scale : std::nullopt}.make();
 }
 
-void check_headroom(double headroom) {
-  if (headroom >= 1 && std::isfinite(headroom)) return;
-  refuse(cat("headroom ", headroom, " is below 1: a scale smaller than the length ratio collapses"),
-         "1 is the default, 1.25 helps retrieval");
+Plan static_plan(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
+                 std::optional<double> scale) {
+  const Reach reach = method_row(method.name).reach;
+  Extension e{.method = method.name, .parameters = method.parameters};
+  e.parameters.headroom.reset();
+  const double headroom = method.parameters.headroom.value_or(1);
+  const bool beyond = ctx > geometry.train_length;
+  if (reach == Reach::unchanged) return make_plan(geometry, e);
+  if (reach == Reach::length) {
+    e.scale = scale.value_or(1);
+    e.length = beyond ? std::llround(headroom * double(ctx)) : ctx;
+  } else if (scale) {
+    e.scale = *scale > 1 ? headroom * *scale : *scale;
+  } else if (ctx > 0) {
+    e.scale = beyond ? headroom * double(ctx) / double(geometry.train_length) : 1;
+  } else if (reach != Reach::numbers) {
+    refuse(cat("no context length or scale given for ", to_string(method)),
+           "give ctx, e.g. 128k, or scale, e.g. 4");
+  }
+  return make_plan(geometry, e);
 }
+
+}  // namespace
 
 std::size_t Ladder::rung_at(std::int64_t length) const {
   for (std::size_t i = 0; i < rungs_.size(); ++i) {
@@ -133,68 +214,29 @@ std::size_t Ladder::rung_at(std::int64_t length) const {
          cat("make the ladder longer: --ctx ", length));
 }
 
-Ladder make_ladder(const Geometry& geometry, const LadderRequest& request) {
+Ladder make_ladder(const Geometry& geometry, const MethodSpec& asked, std::int64_t ctx,
+                   std::optional<double> scale) {
   validate(geometry);
-  if (!(request.rung_step >= kSmallestStep) || !std::isfinite(request.rung_step)) {
-    refuse(cat("rung step ", request.rung_step, " is below ", kSmallestStep,
-               ": lengths must grow from rung to rung"),
-           "1.19 is the default, 2 means few rungs");
-  }
-  check_headroom(request.headroom);
-  if (request.longest < 1) {
-    refuse(cat("a ladder of ", request.longest, " tokens is not possible"),
-           "give --ctx, e.g. 128k");
-  }
-
-  const Reach reach = method_row(request.extension.method).reach;
-  if (!request.near && reach == Reach::unchanged) {
-    const std::string& name = request.extension.method;
-    refuse(cat(join_method_name(name, Growth::elastic), " is not possible: ", name,
-               " is the same at every length"),
-           "give --method none, or a method that grows, e.g. --method elastic:pro");
-  }
-
-  Extension untouched;
-  Ladder ladder;
-  ladder.extension_ = request.extension;
-  ladder.rung_step_ = request.rung_step;
-  ladder.headroom_ = request.headroom;
-  const std::int64_t window = geometry.train_length;
-  const bool by_length = reach == Reach::length;
-  ladder.rungs_.push_back({window, make_plan(geometry, untouched)});
-  if (request.near) {
-    check_near(*request.near, geometry, request);
-    ladder.near_ = request.near;
-    ladder.has_single_factor_ = one_factor(far_plan(geometry, request, request.longest));
-  }
-  for (int k = 1; ladder.longest() < request.longest; ++k) {
-    const double grown = double(window) * std::pow(request.rung_step, k);
-    const std::int64_t length =
-        grown < double(request.longest) ? std::llround(grown) : request.longest;
-    if (length <= ladder.longest()) continue;  // a window of a few tokens
-    if (request.near) {
-      const NearPart& near = *request.near;
-      const Plan plan = far_plan(geometry, request, length);
-      while (ladder.longest() < length) {
-        const std::int64_t border = border_at(near, ladder.longest() + 1);
-        const double still = ladder.has_single_factor_ ? 1 / plan.factor().front() : 1;
-        ladder.rungs_.push_back({std::min(length, border + near.length + near.step - 1), plan,
-                                 border, std::llround(double(border) * (1 - still))});
-      }
-      continue;
-    }
-    Extension e = request.extension;
-    e.length = std::llround(request.headroom * double(length));
-    if (!by_length) e.scale = request.headroom * double(length) / double(window);
-    ladder.rungs_.push_back({length, make_plan(geometry, e)});
-  }
-  return ladder;
+  if (ctx < 0) refuse(cat("a context of ", ctx, " tokens is not possible"), "give 1 or more");
+  check_method(asked);
+  const MethodSpec method = resolve_auto(geometry, asked, ctx, scale);
+  if (method.growth != Growth::none) return grow(geometry, method, ctx, scale);
+  const std::int64_t given =
+      ctx == 0 && scale ? std::llround(*scale * double(geometry.train_length)) : ctx;
+  return make_ladder(static_plan(geometry, method, ctx, scale),
+                     given > 0 ? std::max(given, ctx > 0 ? ctx : geometry.train_length) : 0);
 }
 
 Ladder make_ladder(const Plan& plan, std::int64_t longest) {
-  if (longest < 1) refuse(cat("a ladder of ", longest, " tokens is not possible"), "give --ctx");
+  if (longest < 0)
+    refuse(cat("a ladder of ", longest, " tokens is not possible"), "give 1 or more");
+  const Extension& e = plan.extension();
+  const std::int64_t window = plan.geometry().train_length;
   Ladder ladder;
-  ladder.extension_ = plan.extension();
+  ladder.extension_ = e;
+  if (longest == 0) {
+    longest = std::max({window, e.length, std::int64_t(std::llround(e.scale * double(window)))});
+  }
   ladder.rungs_.push_back({longest, plan});
   return ladder;
 }

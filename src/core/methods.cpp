@@ -4,10 +4,10 @@
 #include "core/methods.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
+#include "base/lists.h"
 #include "base/spelling.h"
 #include "base/text.h"
 #include "core/turns.h"
@@ -16,9 +16,6 @@
 namespace mrrope {
 
 namespace {
-
-constexpr std::pair<std::string_view, Growth> kPrefixes[] = {{"elastic:", Growth::elastic},
-                                                             {"far:", Growth::far}};
 
 std::vector<double> constant(const Request& r, double value) {
   return std::vector<double>(pair_count(r.geometry), value);
@@ -121,7 +118,7 @@ void check_list(const std::vector<double>& list, const char* name, std::size_t w
 
 std::vector<double> given_factors(const Request& r) {
   if (!r.parameters.lambdas.empty()) {
-    refuse_list("longrope takes factors, not lambdas", "give --factors, or use --method custom");
+    refuse_list("longrope takes factors, not lambdas", "give factors, or use custom");
   }
   check_list(r.parameters.factors, "factor", pair_count(r.geometry));
   return r.parameters.factors;
@@ -131,7 +128,7 @@ std::vector<double> custom(const Request& r) {
   const Parameters& p = r.parameters;
   if (p.factors.empty() == p.lambdas.empty()) {
     refuse_list("custom takes either a factor list or a lambda list",
-                "give --factors F0,F1,... or --lambdas L0,L1,... (or @FILE)");
+                "give custom(factors=[F0,F1,...]) or custom(lambdas=[L0,L1,...])");
   }
   if (!p.factors.empty()) return given_factors(r);
   check_list(p.lambdas, "lambda", pair_count(r.geometry) - 1);
@@ -172,40 +169,43 @@ constexpr Method kMethods[] = {
 };
 // clang-format on
 
+std::vector<Method>& rows() {
+  static std::vector<Method> all(std::begin(kMethods), std::end(kMethods));
+  return all;
+}
+
 }  // namespace
 
 std::span<const MethodInfo> methods() {
   static const auto infos = [] {
-    std::array<MethodInfo, std::size(kMethods)> out;
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = kMethods[i].info;
+    std::vector<MethodInfo> out;
+    for (const Method& m : rows()) out.push_back(m.info);
     return out;
   }();
   return infos;
 }
 
+void register_method(const Method& method) { rows().push_back(method); }
+
 const Method& method_row(std::string_view name) {
   const std::string wanted = lower_case(name);
-  for (const Method& m : kMethods) {
+  for (const Method& m : rows()) {
     if (m.info.name == wanted) return m;
   }
-  std::vector<std::string> names;
-  std::string known;
-  for (const Method& m : kMethods) {
-    names.emplace_back(m.info.name);
-    known += cat(known.empty() ? "" : ", ", m.info.name);
-  }
-  if (lower_case(name) == "self-extend") {
+  if (wanted == "self-extend") {
     throw Error(ErrorKind::usage, cat("there is no method '", name, "'"),
                 "give far:pi, which equals it within 0.001 wherever both were measured");
   }
+  std::vector<std::string> names;
+  for (const Method& m : rows()) names.emplace_back(m.info.name);
   throw Error(ErrorKind::usage, cat("there is no method '", name, "'"),
-              cat(did_you_mean(name, names), "the methods are ", known));
+              cat(did_you_mean(name, names), "the methods are ", joined(names, ", ")));
 }
 
 const MethodInfo& find_method(std::string_view name) { return method_row(name).info; }
 
 const Method* method_of_rule(std::string_view native) {
-  for (const Method& m : kMethods) {
+  for (const Method& m : rows()) {
     if (!native.empty() && m.native == native) return &m;
   }
   return nullptr;
@@ -214,26 +214,6 @@ const Method* method_of_rule(std::string_view native) {
 bool has_far_form(std::string_view method) {
   const Method& row = method_row(method);
   return row.reach == Reach::scale && !row.info.takes_lists;
-}
-
-Growth growth_of(const Ladder& ladder) noexcept {
-  if (ladder.near()) return Growth::far;
-  return ladder.elastic() ? Growth::elastic : Growth::none;
-}
-
-MethodName split_method_name(std::string_view name) {
-  for (const auto& [prefix, growth] : kPrefixes) {
-    if (lower_case(name.substr(0, prefix.size())) != prefix) continue;
-    return {std::string(name.substr(prefix.size())), growth};
-  }
-  return {std::string(name), Growth::none};
-}
-
-std::string join_method_name(std::string_view method, Growth growth) {
-  for (const auto& [prefix, g] : kPrefixes) {
-    if (g == growth) return cat(prefix, method);
-  }
-  return std::string(method);
 }
 
 double yarn_temperature(double scale, double coefficient) {

@@ -34,19 +34,22 @@ enum class Reach {
 };
 
 struct Method {
-  MethodInfo info;
-  Reach reach;
+  MethodInfo info = {};
+  Reach reach = Reach::scale;
   // The rule of config.json and GGUF files that computes the same factors: linear, yarn, llama3,
   // longrope, dynamic; "base" for another rope_theta. Empty if engines have no rule for it.
-  std::string_view native;
-  double beta_fast;   // default
-  bool needs_middle;  // low < high <= last pair is a condition, and high is clamped to it
+  std::string_view native = {};
+  double beta_fast = 32;      // default
+  bool needs_middle = false;  // low < high <= last pair is a condition, and high is clamped to it
   // p of the power family, for methods that belong to it; nan for `power`, which is given its p.
-  std::optional<double> power;
-  std::vector<double> (*factors)(const Request&);
+  std::optional<double> power = std::nullopt;
+  std::vector<double> (*factors)(const Request&) = nullptr;
   // The temperature where attn_coef is not given; nullptr means 1 + info.attn_coef * ln S.
   double (*attention_scale)(const Request&) = nullptr;
 };
+
+// Adds a row, before anything else asks for one.
+void register_method(const Method& method);
 
 // Upper and lower case are equal. Throws Error (usage) that lists the known names.
 const Method& method_row(std::string_view name);
@@ -54,21 +57,18 @@ const Method& method_row(std::string_view name);
 // The method that computes what a file declares under this rule, or nullptr.
 const Method* method_of_rule(std::string_view native);
 
-// "pro" names a static plan, "elastic:pro" a ladder of such plans, "far:pro" a ladder whose plans
-// apply to far keys alone. Names that are not methods (rows of tables, such as "vendor") are
-// returned unchanged.
-enum class Growth { none, elastic, far };
-struct MethodName {
-  std::string method;
-  Growth growth = Growth::none;
-  bool grows() const noexcept { return growth != Growth::none; }
-  bool has_near_part() const noexcept { return growth == Growth::far; }
-};
-Growth growth_of(const Ladder& ladder) noexcept;
 // Whether the factors of a method follow from a scale, as those of far keys must.
 bool has_far_form(std::string_view method);
-MethodName split_method_name(std::string_view name);
-std::string join_method_name(std::string_view method, Growth growth);
+
+// "auto" is what mrrope does where no method is named: see core/defaults.h.
+inline constexpr std::string_view kAuto = "auto";
+bool is_auto(std::string_view name);
+// Of the name of a row in a table, which need not be a method: growth of "far:pi(near=L/32)", and
+// its bare name, "pi".
+Growth growth_of(std::string_view row) noexcept;
+std::string bare_name(std::string_view row);
+// "pro", "elastic:pro", "far:pro".
+std::string method_name(std::string_view name, Growth growth);
 
 // YaRN's temperature as engines apply it by themselves: 1 + 0.1 c ln S; 1 where S is at most 1.
 double yarn_temperature(double scale, double coefficient = 1);

@@ -13,7 +13,6 @@ namespace mrrope {
 namespace {
 
 constexpr double kMaxScale = 1e9;
-constexpr double kMaxPower = 16;  // 32768^16 is still a finite double, also summed
 
 // Lambdas closer than this are equal: some thousand roundings of a double.
 constexpr double kShapeTolerance = 1e-12;
@@ -25,48 +24,15 @@ constexpr double kShapeTolerance = 1e-12;
 void check_scale(const Extension& e) {
   if (!(e.scale >= 1) || e.scale > kMaxScale) {
     refuse(cat("scale ", e.scale, " is not a number from 1 to 1e9: a plan lengthens a context"),
-           "scale is wanted length / trained window, e.g. --scale 8, or give --ctx");
+           "scale is wanted length / trained window, e.g. 8");
   }
-  if (e.length < 0) refuse(cat("length ", e.length, " is negative"), "give --ctx in tokens");
-}
-
-// A parameter that the method would ignore is refused.
-void check_parameters(const Method& m, const Parameters& p) {
-  const std::string name(m.info.name);
-  const auto unread = [&](const char* flag) {
-    refuse(cat("method ", name, " does not use ", flag), cat("remove ", flag));
-  };
-  if (!m.info.takes_betas) {
-    if (p.beta_fast) unread("--beta-fast");
-    if (p.beta_slow) unread("--beta-slow");
-  }
-  if (!m.info.takes_borders) {
-    if (p.low) unread("--low");
-    if (p.high) unread("--high");
-  }
-  if (!m.info.takes_power && p.power) unread("--power");
-  if (!m.info.takes_lists && !p.factors.empty()) unread("--factors");
-  if (!m.info.takes_lists && !p.lambdas.empty()) unread("--lambdas");
-
-  if (p.beta_fast && (!(*p.beta_fast > 0) || !std::isfinite(*p.beta_fast))) {
-    refuse(cat("beta_fast ", *p.beta_fast, " is not a positive number"), "32 is usual");
-  }
-  if (p.beta_slow && (!(*p.beta_slow > 0) || !std::isfinite(*p.beta_slow))) {
-    refuse(cat("beta_slow ", *p.beta_slow, " is not a positive number"), "1 is usual");
-  }
-  if (p.power && !(std::abs(*p.power) <= kMaxPower)) {
-    refuse(cat("power ", *p.power, " is not between -16 and 16"), "0 is uni, 1 is pro");
-  }
-  if (p.attn_coef && !std::isfinite(*p.attn_coef)) {
-    refuse(cat("attn_coef ", *p.attn_coef, " is not a number"), "0.1 is usual, 0 means none");
-  }
+  if (e.length < 0) refuse(cat("length ", e.length, " is negative"), "give tokens");
 }
 
 Boundaries boundaries_of(const Method& m, const Geometry& g, const Parameters& p, double fast,
                          double slow) {
   if (!(fast > slow)) {
-    refuse(cat("beta_fast ", fast, " is not above beta_slow ", slow),
-           "beta_fast counts the turns of fast pairs: 32 against 1 is usual");
+    refuse(cat("beta_fast ", fast, " is not above beta_slow ", slow), "the defaults are 32 and 1");
   }
   // The engines clamp to rotary_dim - 1 elements, not to the last pair: a ramp may end past it.
   const int end = m.needs_middle ? pair_count(g) - 1 : g.rotary_dim - 1;
@@ -74,32 +40,31 @@ Boundaries boundaries_of(const Method& m, const Geometry& g, const Parameters& p
   const double from_fast = std::floor(std::clamp(pair_with_turns(g, fast), -limit, limit));
   const double from_slow = std::ceil(std::clamp(pair_with_turns(g, slow), -limit, limit));
   Boundaries b;
-  b.low = p.low.value_or(std::max(int(from_fast), 0));
-  b.high = p.high.value_or(std::min(int(from_slow), end));
+  b.low = int(p.low.value_or(std::max(from_fast, 0.0)));
+  b.high = int(p.high.value_or(std::min(from_slow, double(end))));
   if (!m.info.takes_borders) return b;  // shown, not used
 
-  if (b.low < 0) refuse(cat("low ", b.low, " is negative"), "pairs are counted from 0");
   if (b.high > end) {
-    refuse(cat("high ", b.high, " is greater than ", end), cat("give --high from 1 to ", end));
+    refuse(cat("high ", b.high, " is greater than ", end), cat("give a high from 1 to ", end));
   }
   const std::string window =
       cat("window ", g.train_length, ", base ", g.base, ", rotary_dim ", g.rotary_dim);
   if (m.needs_middle && b.low >= b.high && (p.low || p.high)) {
     refuse(cat("there is no middle to extend from pair ", b.low, " to pair ", b.high, " (", window,
                ")"),
-           b.high > 0 ? cat("give --low ", b.high - 1, " or less, or a larger --high")
-                      : "give a larger --high");
+           b.high > 0 ? cat("give low=", b.high - 1, " or less, or a larger high")
+                      : "give a larger high");
   }
   if (m.needs_middle && b.low >= b.high) {
     refuse(cat("there is no middle to extend: the first pair that makes at most ", slow,
                " turns in the window is ", std::max(b.high, 0), ", the last that makes ", fast,
                " is ", b.low, " (", window, ")"),
-           "set the boundaries with --low and --high, or use --method ntk or pi");
+           "set the boundaries with low and high, or use ntk or pi");
   }
   if (b.low > b.high) {
     refuse(cat("the ramp from pair ", b.low, " to ", b.high,
                " runs backwards, and engines disagree about what that means (", window, ")"),
-           "set the boundaries with --low and --high, or use --method ntk or pi");
+           "set the boundaries with low and high, or use ntk or pi");
   }
   return b;
 }
@@ -111,7 +76,10 @@ Plan make_plan(const Geometry& geometry, const Extension& extension) {
   const Method& m = method_row(extension.method);
   const Parameters& p = extension.parameters;
   check_scale(extension);
-  check_parameters(m, p);
+  check_method(MethodSpec{.name = extension.method, .parameters = p});
+  if (p.headroom) {
+    refuse("a plan has no headroom of its own", "multiply the scale by it, or use make_ladder()");
+  }
 
   const double fast = p.beta_fast.value_or(m.beta_fast);
   const double slow = p.beta_slow.value_or(1);
@@ -139,7 +107,7 @@ Plan make_plan(const Geometry& geometry, const Extension& extension) {
   if (!(plan.attention_scale_ > 0) || !std::isfinite(plan.attention_scale_)) {
     refuse(cat("the attention scale comes out as ", plan.attention_scale_,
                ", which is not a positive number"),
-           "set the temperature with --attn-coef: 0.1 is usual, 0 means none");
+           "set the temperature with attn_coef: 0.1 is YaRN's, 0 means none");
   }
   return plan;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/plan_file.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/files/source.h"
 #include "base/json.h"
@@ -69,36 +69,44 @@ std::vector<double> list_at(const json& object, const char* key) {
   return out;
 }
 
-ordered_json parameters_json(const Parameters& p) {
+ordered_json parameters_json(const Parameters& parameters) {
   ordered_json out = ordered_json::object();
-  if (p.beta_fast) out["beta_fast"] = *p.beta_fast;
-  if (p.beta_slow) out["beta_slow"] = *p.beta_slow;
-  if (p.low) out["low"] = *p.low;
-  if (p.high) out["high"] = *p.high;
-  if (p.power) out["power"] = *p.power;
-  if (p.attn_coef) out["attn_coef"] = *p.attn_coef;
-  if (!p.factors.empty()) out["factors"] = p.factors;
-  if (!p.lambdas.empty()) out["lambdas"] = p.lambdas;
+  for (const ParameterInfo& p : mrrope::parameters()) {
+    if (!given(parameters, p)) continue;
+    const std::string name(p.name);
+    if (p.list) {
+      out[name] = parameters.*p.list;
+    } else if (p.unit == Unit::pair) {
+      out[name] = std::int64_t(*(parameters.*p.value));
+    } else {
+      out[name] = *(parameters.*p.value);
+    }
+  }
   return out;
 }
 
-Parameters parameters_from_json(const json& in) {
+// Adds what "parameters" says to what the notation of "method" says.
+void add_parameters(const json& in, Parameters& parameters) {
   if (!in.is_object()) refuse("\"parameters\" is not an object");
-  static const std::set<std::string> known = {"beta_fast", "beta_slow", "low",     "high",
-                                              "power",     "attn_coef", "factors", "lambdas"};
-  for (const auto& [key, value] : in.items()) {
-    if (!known.count(key)) refuse(cat("unknown parameter ", shown(key)));
+  std::size_t known = 0;
+  for (const ParameterInfo& p : mrrope::parameters()) {
+    const std::string name(p.name);
+    if (!in.contains(name)) continue;
+    ++known;
+    if (p.list) {
+      parameters.*p.list = list_at(in, name.c_str());
+    } else if (p.unit == Unit::pair) {
+      parameters.*p.value = double(small_integer_at(in, name.c_str()));
+    } else {
+      parameters.*p.value = number_at(in, name.c_str());
+    }
   }
-  Parameters p;
-  if (in.contains("beta_fast")) p.beta_fast = number_at(in, "beta_fast");
-  if (in.contains("beta_slow")) p.beta_slow = number_at(in, "beta_slow");
-  if (in.contains("low")) p.low = small_integer_at(in, "low");
-  if (in.contains("high")) p.high = small_integer_at(in, "high");
-  if (in.contains("power")) p.power = number_at(in, "power");
-  if (in.contains("attn_coef")) p.attn_coef = number_at(in, "attn_coef");
-  if (in.contains("factors")) p.factors = list_at(in, "factors");
-  if (in.contains("lambdas")) p.lambdas = list_at(in, "lambdas");
-  return p;
+  if (known == in.size()) return;
+  for (const auto& [key, value] : in.items()) {
+    const bool found = std::any_of(mrrope::parameters().begin(), mrrope::parameters().end(),
+                                   [&](const ParameterInfo& p) { return p.name == key; });
+    if (!found) refuse(cat("unknown parameter ", shown(key)));
+  }
 }
 
 Geometry geometry_from_json(const json& in) {
@@ -141,13 +149,13 @@ void check_numbers(const json& in, const Plan& plan) {
   for (std::size_t i = 0; i < factor.size(); ++i) {
     if (!same(factor[i], plan.factor()[i])) {
       refuse(cat("factor ", i, " is ", factor[i], ", but its request gives ", plan.factor()[i]),
-             "for numbers of your own use: mrrope plan --method custom --factors ...");
+             "for numbers of your own use the method custom(factors=[...])");
     }
   }
   const double scale = number_at(in, "attention_scale");
   if (!same(scale, plan.attention_scale())) {
     refuse(cat("attention_scale is ", scale, ", but its request gives ", plan.attention_scale()),
-           "set the temperature with: mrrope plan --attn-coef ...");
+           "set the temperature with the parameter attn_coef");
   }
 }
 
@@ -203,8 +211,7 @@ ordered_json ladder_json(const Ladder& ladder) {
   const Extension& extension = ladder.elastic() ? last.extension() : ladder.extension();
   ordered_json out;
   out["geometry"] = geometry_json(last.geometry());
-  out["method"] =
-      join_method_name(extension.method, ladder.near() ? growth_of(ladder) : Growth::elastic);
+  out["method"] = method_name(extension.method, ladder.growth());
   out["scale"] = extension.scale;
   out["parameters"] = parameters_json(extension.parameters);
   out["rung_step"] = ladder.rung_step();
@@ -227,38 +234,34 @@ ordered_json ladder_json(const Ladder& ladder) {
   return out;
 }
 
-Plan plan_from_json(const json& in) {
-  Extension e;
-  e.method = string_at(in, "method");
-  e.scale = number_at(in, "scale");
-  if (in.contains("length")) e.length = integer_at(in, "length");
-  e.parameters = parameters_from_json(member(in, "parameters"));
-  const Geometry g = geometry_from_json(member(in, "geometry"));
-  Plan plan = made([&] { return make_plan(g, e); });
-  check_numbers(in, plan);
-  return plan;
+ordered_json to_json(const Ladder& ladder) {
+  return ladder.growth() == Growth::none ? plan_json(ladder.rungs().front().plan)
+                                         : ladder_json(ladder);
 }
 
-PlanOrLadder plan_or_ladder_from_json(const json& in) {
-  const MethodName name = split_method_name(string_at(in, "method"));
-  if (!name.grows()) return plan_from_json(in);
-
-  LadderRequest request;
-  request.extension.method = name.method;
-  request.extension.parameters = parameters_from_json(member(in, "parameters"));
-  // For other methods the scale follows from the rungs.
-  if (made([&] { return method_row(name.method).reach; }) == Reach::length) {
-    request.extension.scale = number_at(in, "scale");
-  }
-  request.rung_step = number_at(in, "rung_step");
-  request.headroom = number_at(in, "headroom");
-  request.longest = integer_at(in, "longest");
-  if (name.has_near_part()) {
-    const json& near = member(in, "near");
-    request.near = NearPart{integer_at(near, "length"), integer_at(near, "step")};
-  }
+Ladder ladder_from_json(const json& in) {
+  MethodSpec method = made([&] { return parse_method(string_at(in, "method")); });
+  add_parameters(member(in, "parameters"), method.parameters);
   const Geometry g = geometry_from_json(member(in, "geometry"));
-  Ladder ladder = made([&] { return make_ladder(g, request); });
+  if (method.growth == Growth::none) {
+    Extension e{method.name, number_at(in, "scale"), 0, method.parameters};
+    if (in.contains("length")) e.length = integer_at(in, "length");
+    const Plan plan = made([&] { return make_plan(g, e); });
+    check_numbers(in, plan);
+    return make_ladder(plan);
+  }
+
+  method.parameters.rung_step = number_at(in, "rung_step");
+  method.parameters.headroom = number_at(in, "headroom");
+  if (method.growth == Growth::far) {
+    const json& near = member(in, "near");
+    method.parameters.near = double(integer_at(near, "length"));
+    method.parameters.near_step = double(integer_at(near, "step"));
+  }
+  const std::int64_t longest = integer_at(in, "longest");
+  if (longest < 1) refuse(cat("\"longest\" is ", longest));
+  const Ladder ladder =
+      made([&] { return make_ladder(g, method, longest, number_at(in, "scale")); });
 
   const json& rungs = member(in, "rungs");
   const std::vector<Rung> expected = listed_rungs(ladder);
@@ -279,7 +282,7 @@ PlanOrLadder plan_or_ladder_from_json(const json& in) {
   return ladder;
 }
 
-PlanOrLadder read_plan_file(const std::filesystem::path& path) {
+Ladder read_plan_file(const std::filesystem::path& path) {
   nlohmann::json content;
   try {
     content = read_json(path);
@@ -287,7 +290,7 @@ PlanOrLadder read_plan_file(const std::filesystem::path& path) {
     if (error.kind() != ErrorKind::corrupt) throw;
     throw Error(error.kind(), error.what(), "give a file that mrrope plan -o or mrrope tune wrote");
   }
-  return plan_or_ladder_from_json(content);
+  return ladder_from_json(content);
 }
 
 }  // namespace mrrope

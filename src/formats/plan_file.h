@@ -9,22 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "core/context.h"
+#include "mrrope/ladder.h"
 
 namespace mrrope {
 
 nlohmann::ordered_json geometry_json(const Geometry& geometry);
 nlohmann::ordered_json plan_json(const Plan& plan);
 nlohmann::ordered_json ladder_json(const Ladder& ladder);
+// That of its plan for a static method, that of the ladder for one that grows.
+nlohmann::ordered_json to_json(const Ladder& ladder);
 
 // The rungs that ladder_json() lists: with a near part several rungs share a plan, and the last of
 // them stands for all.
 std::vector<Rung> listed_rungs(const Ladder& ladder);
 
 // Throw Error (corrupt) naming the key.
-Plan plan_from_json(const nlohmann::json& json);
-PlanOrLadder plan_or_ladder_from_json(const nlohmann::json& json);
-
-PlanOrLadder read_plan_file(const std::filesystem::path& path);
+Ladder ladder_from_json(const nlohmann::json& json);
+Ladder read_plan_file(const std::filesystem::path& path);
 
 }  // namespace mrrope

@@ -64,7 +64,7 @@ std::vector<RecordedMethod> methods_of(const ordered_json& run) {
     method.untouched = entry.contains("untouched") && entry["untouched"] == true;
     method.grows = entry.contains("numbers") && entry["numbers"].contains("rungs");
     try {
-      method.plan = last_plan(plan_or_ladder_from_json(entry.at("numbers")));
+      method.plan = ladder_from_json(entry.at("numbers")).rungs().back().plan;
     } catch (const std::exception&) {
       // Numbers of another version: the chart of plans goes without them.
     }

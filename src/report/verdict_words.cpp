@@ -7,7 +7,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "core/context.h"
 #include "core/methods.h"
 #include "eval/stats/comparison.h"
 #include "report/charts/axis.h"
@@ -98,21 +97,16 @@ std::string model_argument(const RunRecord& record) {
   return "MODEL.gguf";
 }
 
-// The flags of the recorded command that changed this method.
+// The flags of the recorded command that changed this method: runs of before the notation.
 std::string settings_argument(const RunRecord& record, const std::string& name) {
   const std::vector<std::string> words = command_words(record);
-  const MethodName parts = split_method_name(name);
-  const MethodInfo& info = find_method(parts.method);
-  std::string text = flag_of(words, "--attn-coef") + flag_of(words, "--headroom");
-  const auto add = [&](bool used, std::initializer_list<const char*> flags) {
-    for (const char* flag : flags) text += used ? flag_of(words, flag) : "";
-  };
-  add(info.takes_betas, {"--beta-fast", "--beta-slow"});
-  add(info.takes_borders, {"--low", "--high"});
-  add(info.takes_power, {"--power"});
-  add(info.takes_lists, {"--factors", "--lambdas"});
-  add(parts.grows(), {"--rung-step"});
-  add(parts.has_near_part(), {"--near", "--near-step"});
+  const MethodSpec method = parse_method(name);
+  std::string text;
+  for (const ParameterInfo& p : parameters()) {
+    std::string flag = cat("--", p.name);
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    if (uses(method, p)) text += flag_of(words, flag.c_str());
+  }
   return text;
 }
 
@@ -121,12 +115,13 @@ std::string method_argument(const RunRecord& record, const std::string& name) {
   if (is_auto(name)) return "--method auto";
   const std::size_t at = name.rfind(" x");
   const std::string method = name.substr(0, at);
-  const std::string plain = split_method_name(method).method;
+  const std::string plain = bare_name(method);
   for (const MethodInfo& info : methods()) {
     if (info.name != plain) continue;
     if (at != std::string::npos)
       return cat("--method ", method, " --headroom ", name.substr(at + 2));
-    return cat("--method ", method, settings_argument(record, method));
+    const bool complete = method.find('(') != std::string::npos;
+    return cat("--method ", shell_word(method), complete ? "" : settings_argument(record, method));
   }
   return {};
 }

@@ -43,7 +43,14 @@ void finish(const Space& space, Proposal& c) {
   Extension& e = c.extension;
   e.scale = c.headroom * double(space.ctx) / double(space.geometry.train_length);
   if (space.growth != Growth::none) {
-    c.ladder = make_ladder(space.geometry, {e, c.rung_step, c.headroom, space.ctx, c.near});
+    MethodSpec method{e.method, space.growth, e.parameters};
+    method.parameters.rung_step = c.rung_step;
+    method.parameters.headroom = c.headroom;
+    if (c.near) {
+      method.parameters.near = double(c.near->length);
+      method.parameters.near_step = double(c.near->step);
+    }
+    c.ladder = make_ladder(space.geometry, method, space.ctx, e.scale);
   } else {
     e.length = space.ctx;  // so that the headroom can be read from the plan
     c.ladder = make_ladder(make_plan(space.geometry, e), space.ctx);
@@ -77,12 +84,11 @@ Point point_of(const Space& space, const Proposal& c) {
 }
 
 // What is used where no method is named.
-Proposal the_default(const Space& space) {
-  const ContextRequest request{.method = std::string(kAuto), .ctx = space.ctx};
+Proposal default_candidate(const Space& space) {
   Proposal c;
   c.name = kAuto;
   c.origin = "published";
-  c.ladder = std::get<Ladder>(make_context(space.geometry, request, Spelling::flags));
+  c.ladder = make_ladder(space.geometry, {.name = std::string(kAuto)}, space.ctx);
   c.extension.method = c.ladder.rungs().back().plan.extension().method;
   c.headroom = c.ladder.headroom();
   c.rung_step = c.ladder.rung_step();
@@ -190,14 +196,14 @@ std::vector<Proposal> published(const Space& space) {
   std::vector<Proposal> out;
   const Published rows = published_of(space.growth);
   const bool far = space.growth == Growth::far;
-  // "far:pi x1.25" is what --method far:pi --headroom 1.25 gives.
   Proposal usual;
-  if (far) usual = the_default(space);
+  if (far) usual = default_candidate(space);
   for (const char* method : rows.methods) {
     for (const double headroom : rows.headrooms) {
       Proposal c;
-      c.name = join_method_name(method, space.growth);
-      if (headroom != usual.headroom) c.name += cat(" x", headroom);
+      MethodSpec named{method, space.growth};
+      if (headroom != usual.headroom) named.parameters.headroom = headroom;
+      c.name = to_string(named);
       c.near = usual.near;
       c.rung_step = usual.rung_step;
       c.origin = "published";
@@ -220,12 +226,11 @@ std::vector<Proposal> published(const Space& space) {
   return out;
 }
 
-Proposal from_plan(const Space& space, const PlanOrLadder& given) {
+Proposal from_plan(const Space& space, const Ladder& ladder) {
   Proposal c;
   c.origin = "given";
   c.name = "given";
-  const auto* ladder = std::get_if<Ladder>(&given);
-  const Plan& plan = last_plan(given);
+  const Plan& plan = ladder.rungs().back().plan;
   const Geometry& g = plan.geometry();
   c.extension = plan.extension();
   const bool list =
@@ -241,20 +246,20 @@ Proposal from_plan(const Space& space, const PlanOrLadder& given) {
   if (method_row(c.extension.method).reach == Reach::unchanged) {
     refuse("the given plan changes nothing", "remove --start-plan");
   }
-  const bool far = ladder && ladder->near();
+  const bool far = ladder.near().has_value();
   if (space.growth == Growth::far) {
     const bool same = far && g.train_length == space.geometry.train_length;
-    const Proposal usual = the_default(space);
-    c.near = same ? ladder->near() : usual.near;
+    const Proposal usual = default_candidate(space);
+    c.near = same ? ladder.near() : usual.near;
     c.headroom = usual.headroom;
     c.rung_step = usual.rung_step;
   }
   if (far != (space.growth == Growth::far)) {
     // Headroom and temperature of all keys are not those of far keys.
     c.extension.parameters.attn_coef.reset();
-  } else if (ladder && ladder->elastic()) {
-    c.headroom = ladder->headroom();
-    c.rung_step = ladder->rung_step();
+  } else if (ladder.elastic()) {
+    c.headroom = ladder.headroom();
+    c.rung_step = ladder.rung_step();
   } else if (c.extension.length > g.train_length) {
     c.headroom =
         std::max(1.0, c.extension.scale * double(g.train_length) / double(c.extension.length));
@@ -321,13 +326,13 @@ std::string describe(const Proposal& c) {
   const Parameters& p = c.extension.parameters;
   const Boundaries b = c.ladder.rungs().back().plan.boundaries();
   if (!find_method(c.extension.method).takes_power) return c.name;
-  std::string text = cat(join_method_name(c.extension.method, growth_of(c.ladder)), " ",
+  std::string text = cat(method_name(c.extension.method, c.ladder.growth()), " ",
                          significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
   if (p.beta_fast && p.beta_slow) {
     text += cat(" (beta_fast ", significant(*p.beta_fast, 3), ", beta_slow ",
                 significant(*p.beta_slow, 3), ")");
   }
-  const double coefficient = p.attn_coef.value_or(usual_attn_coef(growth_of(c.ladder)));
+  const double coefficient = p.attn_coef.value_or(usual_attn_coef(c.ladder.growth()));
   text +=
       cat(", attn_coef ", significant(coefficient, 3), ", headroom ", significant(c.headroom, 3));
   if (c.ladder.elastic()) text += cat(", rung step ", significant(c.rung_step, 3));

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/context.h"
+#include "core/defaults.h"
 #include "core/methods.h"
 
 namespace mrrope::tune {
@@ -38,7 +38,7 @@ struct Proposal {
   std::string origin;  // published, given, start, refined, knots
   Extension extension;
   double headroom = 1;
-  double rung_step = LadderRequest{}.rung_step;
+  double rung_step = kRungStep;
   std::optional<NearPart> near;
   Ladder ladder;
   std::string plan;            // digest of its file
@@ -57,7 +57,7 @@ std::vector<Proposal> published(const Space& space);
 
 // A plan made for this or another model: its parameters, at this space's length.
 // Throws Error (usage) if it is a list of factors for another model.
-Proposal from_plan(const Space& space, const PlanOrLadder& plan);
+Proposal from_plan(const Space& space, const Ladder& ladder);
 
 // Evenly spread over the bounds: an additive recurrence, started at random by the seed.
 std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t seed);

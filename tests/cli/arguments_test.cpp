@@ -39,7 +39,7 @@ std::vector<std::string> verbs_below(const std::string& path) {
   std::vector<std::string> verbs;
   bool listed = false;
   for (const std::string& line : lines_of(run_command(path + "--help").out)) {
-    if (line == "Subcommands:") {
+    if (line == "Verbs:") {
       listed = true;
     } else if (line.empty() || line[0] != ' ') {
       listed = false;
@@ -222,6 +222,29 @@ TEST(Arguments, EveryVerbShowsItsOwnExamples) {
     if (verb == "merge") continue;  // it also shows how shards are made
     EXPECT_EQ(others, 0u) << verb;
   }
+}
+
+// -h has the daily flags on one screen, --help all of them in groups.
+TEST(Arguments, HelpFitsOnAScreen) {
+  std::vector<std::string> verbs = verbs_below("");
+  verbs.emplace_back("");
+  for (const std::string& verb : verbs) {
+    const CommandResult brief = run_command(verb + " -h");
+    EXPECT_EQ(brief.exit_code, 0) << verb;
+    EXPECT_LE(lines_of(brief.out).size(), 40u) << brief.out;
+    const std::string all = run_command(verb + " --help").out;
+    for (const std::string& text : {brief.out, all}) {
+      for (const std::string& line : lines_of(text)) {
+        EXPECT_LE(line.size(), 100u) << verb << "\n" << line;
+      }
+    }
+    if (!verb.empty() && contains(all, "--methods")) {
+      EXPECT_TRUE(contains(all, "\nMethod:\n")) << all;
+    }
+  }
+  EXPECT_TRUE(contains(run_command("plan -h").out, "All flags: --help"));
+  EXPECT_TRUE(contains(run_command("plan --help").out, "--beta-fast TURNS"));
+  EXPECT_FALSE(contains(run_command("eval ppl --help").out, "--beta-fast"));
 }
 
 // In an empty folder: files are missing, but the command line is always understood.

@@ -70,7 +70,7 @@ TEST_F(ElasticCommand, FallsBackWhereTheDefaultCannotRun) {
   const CommandResult said = run_command(common);
   ASSERT_EQ(said.exit_code, 0) << said.err;
   EXPECT_TRUE(contains(said.err, "keys of type q4_0 would be turned up to")) << said.err;
-  EXPECT_TRUE(contains(said.err, "auto: elastic:pro --rung-step=2, unchanged up to 1024"))
+  EXPECT_TRUE(contains(said.err, "auto: elastic:pro(rung_step=2), unchanged up to 1024"))
       << said.err;
   EXPECT_EQ(json::parse(said.out)["rung"], 1);
   const CommandResult named = run_command(common + " --method far:pi");
@@ -164,9 +164,9 @@ TEST_F(ElasticCommand, NeverOverwritesAFileThatIsNotASession) {
 
 TEST_F(ElasticCommand, RefusesInvalidLadders) {
   for (const auto& [flags, part] : std::map<std::string, std::string>{
-           {"--methods elastic:pro --rung-step 1", "rung step 1"},
-           {"--methods elastic:pro --headroom 0.9", "headroom 0.9 is below 1"},
-           {"--methods pro --headroom 0.9", "headroom 0.9 is below 1"},
+           {"--methods elastic:pro --rung-step 1", "rung_step 1 is not"},
+           {"--methods elastic:pro --headroom 0.9", "headroom 0.9 is not"},
+           {"--methods pro --headroom 0.9", "headroom 0.9 is not"},
            {"--methods elastic:prox", "prox"}}) {
     const CommandResult r = run_command("eval ppl " + kModel + " --ctx 2k --text " +
                                         folder_.file("a.txt") + " " + flags);
@@ -177,12 +177,13 @@ TEST_F(ElasticCommand, RefusesInvalidLadders) {
 
 TEST_F(ElasticCommand, FindsNeedlesWhileTheContextGrows) {
   const CommandResult r = run_command(
-      "eval needle " + kModel + " --methods pro,elastic:pro --headroom 1.25 --lengths 1100 " +
+      "eval needle " + kModel + " --methods 'pro,elastic:pro(headroom=1.25)' --lengths 1100 " +
       "--depths 50 --form planted --haystack " + folder_.file("a.txt") + " --json");
   ASSERT_EQ(r.exit_code, 0) << r.err;
   int rows = 0;
   const json results = json::parse(r.out);
-  for (const json& row : results["results"]) rows += row["method"] == "elastic:pro" ? 1 : 0;
+  for (const json& row : results["results"])
+    rows += row["method"] == "elastic:pro(headroom=1.25)" ? 1 : 0;
   EXPECT_GT(rows, 0);
 }
 

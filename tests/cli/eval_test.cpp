@@ -121,8 +121,8 @@ TEST_F(EvalCommand, MeasuresWhatTakesThePlaceOfTheDefault) {
   const std::string out = folder_.file("instead");
   const CommandResult r = ppl(flags + "auto -o " + out);
   ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.err, "auto: elastic:pro --rung-step=2, unchanged")) << r.err;
-  ASSERT_EQ(ppl(flags + "elastic:pro --rung-step=2 -o " + out + "-typed").exit_code, 0);
+  EXPECT_TRUE(contains(r.err, "auto: elastic:pro(rung_step=2), unchanged")) << r.err;
+  ASSERT_EQ(ppl(flags + "'elastic:pro(rung_step=2)' -o " + out + "-typed").exit_code, 0);
   EXPECT_EQ(json::parse(test::read_file(out + "/run.json"))["methods"][0]["plan"],
             json::parse(test::read_file(out + "-typed/run.json"))["methods"][0]["plan"]);
 }
@@ -139,13 +139,12 @@ TEST_F(EvalCommand, NamesTheFlagsOfAnEndpoint) {
 
 TEST_F(EvalCommand, TheReportNamesThePlanThatWasMeasured) {
   const std::string run = folder_.file("low");
-  const CommandResult r =
-      ppl("--train-ctx 128 --ctx 512 --lengths 128,512 --methods none,pro --low 12 --high 50 -o " +
-          run);
+  const CommandResult r = ppl(
+      "--train-ctx 128 --ctx 512 --lengths 128,512 --methods 'none,pro(low=12,high=50)' -o " + run);
   ASSERT_EQ(r.exit_code, 0) << r.err;
   const CommandResult report = run_command("report " + run + " --json");
   const auto next = nlohmann::json::parse(report.out).dump();
-  EXPECT_TRUE(contains(next, "--train-ctx 128 --method pro --low 12 --high 50")) << next;
+  EXPECT_TRUE(contains(next, "--train-ctx 128 --method 'pro(low=12,high=50)'")) << next;
 }
 
 TEST_F(EvalCommand, FilesThatAreNotOfARunAreNotReplaced) {

@@ -93,7 +93,7 @@ TEST_F(GenerateChat, FlagsStayWhereAnotherMethodTakesThePlaceOfAuto) {
       run_command(std::string("generate ") + MRROPE_TINY_MODEL +
                   " -p Let -n 1 -t 1 --ctx 4k -ctk q4_0 --headroom 1.25 --rung-step 1.5");
   EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.err, "elastic:pro --headroom=1.25 --rung-step=1.5")) << r.err;
+  EXPECT_TRUE(contains(r.err, "elastic:pro(rung_step=1.5,headroom=1.25)")) << r.err;
   EXPECT_EQ(
       run_command(std::string("generate ") + MRROPE_TINY_MODEL + " -p x --temp nan").exit_code, 2);
 }

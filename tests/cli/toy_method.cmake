@@ -1,4 +1,4 @@
-# Every verb that takes a method takes one that only src/core/methods.cpp knows.
+# Every verb that takes a method takes one that only its own file knows.
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 
@@ -13,8 +13,8 @@ function(must pattern)
 endfunction()
 
 set(geometry --rotary-dim 8 --rope-freq-base 10000 --train-ctx 4096)
-must("toy, none, pi" plan --help)
-must("toy none pi" --generate bash)
+must("custom, toy" plan --help)
+must("custom toy" --generate bash)
 must("\"factor\": [[][^]]*4.0" plan ${geometry} --method toy --scale 2 --json)
 must("wrote static.json" plan ${MODEL} --method Toy --ctx 2k -o static.json)
 must("\"method\": \"toy\"" plan --plan static.json --json)

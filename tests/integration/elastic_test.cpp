@@ -52,12 +52,10 @@ LocalOptions small(const std::string& key_type) {
 
 Ladder growing(const Geometry& geometry, const char* method, std::int64_t longest,
                double step = 1.19, double headroom = 1) {
-  LadderRequest request;
-  request.extension.method = method;
-  request.rung_step = step;
-  request.headroom = headroom;
-  request.longest = longest;
-  return make_ladder(geometry, request);
+  MethodSpec spec{method, Growth::elastic};
+  spec.parameters.rung_step = step;
+  spec.parameters.headroom = headroom;
+  return make_ladder(geometry, spec, longest);
 }
 
 Metadata small_model(const char* architecture, int head = 64, int rotated = 64) {

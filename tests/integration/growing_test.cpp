@@ -36,15 +36,11 @@ class Growing : public testing::TestWithParam<ArchitectureCase> {
 };
 
 Ladder ladder_of(const Geometry& geometry, const char* method, bool near) {
-  LadderRequest request;
-  request.extension.method = method;
-  request.rung_step = 1.5;
-  request.longest = 200;
-  if (near) {
-    request.headroom = kFarHeadroom;
-    request.near = NearPart{6, 6};
-  }
-  return make_ladder(geometry, request);
+  return make_ladder(
+      geometry,
+      parse_method(near ? cat("far:", method, "(rung_step=1.5,headroom=1.6,near=6,near_step=6)")
+                        : cat("elastic:", method, "(rung_step=1.5)")),
+      200);
 }
 
 // Where turning from the first plan of a rung to its second does what a shift back does: one factor

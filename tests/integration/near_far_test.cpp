@@ -61,14 +61,13 @@ Metadata small_model(const char* architecture, int rotated = 64) {
 
 Ladder near_far(const Geometry& geometry, const char* method, double attn_coef = 0,
                 double headroom = 1.25, NearPart near = kNear) {
-  LadderRequest request;
-  request.extension.method = method;
-  if (attn_coef != 0) request.extension.parameters.attn_coef = attn_coef;
-  request.headroom = headroom;
-  request.rung_step = 1.5;
-  request.longest = std::int64_t(kTokens);
-  request.near = near;
-  return make_ladder(geometry, request);
+  MethodSpec spec{method, Growth::far};
+  if (attn_coef != 0) spec.parameters.attn_coef = attn_coef;
+  spec.parameters.headroom = headroom;
+  spec.parameters.rung_step = 1.5;
+  spec.parameters.near = double(near.length);
+  spec.parameters.near_step = double(near.step);
+  return make_ladder(geometry, spec, std::int64_t(kTokens));
 }
 
 // The definition, by rung of the query.
@@ -371,12 +370,9 @@ TEST_P(Drift, StaysBelowTheBoundOfItsTurns) {
   if (ggml_is_quantized(cache_type(c.type, "-ctk"))) options.flash_attention = "on";
   const auto model = open_local(read_model(file.path()), options);
   auto& local = dynamic_cast<LocalModel&>(*model);
-  LadderRequest request;
-  request.extension.method = c.method;
-  request.headroom = kFarHeadroom;
-  request.longest = 16 * kWindow;
-  request.near = NearPart{kWindow / 4, kWindow / c.part};
-  const Ladder ladder = make_ladder(model->facts().geometry, request);
+  const std::string method = cat(
+      "far:", c.method, "(rung_step=1.19,headroom=1.6,near=L/4,near_step=", kWindow / c.part, ")");
+  const Ladder ladder = make_ladder(model->facts().geometry, parse_method(method), 16 * kWindow);
   model->use(ladder);
   const auto timeline = model->timeline();
   timeline->append(words(std::size_t(kWindow)));
@@ -435,12 +431,10 @@ TEST(NearFar, KeyTypesThatWouldDriftTooFarAreRefusedByName) {
     LocalOptions options = small(type);
     options.flash_attention = "on";
     const auto model = open_local(read_model(file.path()), options);
-    LadderRequest request;
-    request.extension.method = method;
-    request.longest = 16 * kWindow;
-    request.near = NearPart{kWindow / 4, kWindow / 4};
-    EXPECT_ERROR(model->use(make_ladder(model->facts().geometry, request)), unsupported, type,
-                 word);
+    const MethodSpec far =
+        parse_method(cat("far:", method, "(rung_step=1.19,headroom=1,near=L/4,near_step=L/4)"));
+    EXPECT_ERROR(model->use(make_ladder(model->facts().geometry, far, 16 * kWindow)), unsupported,
+                 type, word);
   };
   refused("q8_0", "pro", "turned up to");
   refused("q4_0", "pi", "turned up to");

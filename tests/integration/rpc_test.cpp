@@ -135,12 +135,9 @@ TEST(Rpc, PlansAndLaddersReachLayersOnTwoServers) {
   Extension e;
   e.method = "pro";
   e.scale = 8;
-  LadderRequest grows;
-  grows.extension.method = "pro";
-  grows.longest = 512;
   const Ladder ladders[] = {make_ladder(make_plan(facts.geometry, {}), 512),
                             make_ladder(make_plan(facts.geometry, e), 512),
-                            make_ladder(facts.geometry, grows)};
+                            make_ladder(facts.geometry, parse_method("elastic:pro"), 512)};
   std::vector<Seen> here;
   {
     const auto model = open_local(facts, options);

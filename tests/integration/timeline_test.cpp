@@ -128,14 +128,11 @@ class MemoryKinds : public testing::TestWithParam<Case> {
     extension.scale = 2;
     Geometry geometry = model_->facts().geometry;
     if (GetParam().grows) {
-      LadderRequest request;
-      request.extension = extension;
-      request.longest = 1024;
       // Another window than the file's, so that there is much beyond it.
       Model facts = read_model(file_.path());
       facts.geometry.train_length = geometry.train_length = 100;
       model_ = open_local(facts, options);
-      model_->use(make_ladder(geometry, request));
+      model_->use(make_ladder(geometry, parse_method("elastic:pro"), 1024));
     } else {
       model_->use(make_ladder(make_plan(geometry, extension), 1024));
     }

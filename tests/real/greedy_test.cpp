@@ -81,12 +81,10 @@ TEST_P(RealGreedy, EqualsStockLlamaCpp) {
     return timeline->generate(generate);
   };
   // The ladder changes nothing inside the window, and these texts stay there.
-  LadderRequest grows;
-  grows.extension.method = "pro";
-  grows.longest = geometry.train_length * 4;
   std::size_t longest = 0;
   for (const Ladder& ladder :
-       {make_ladder(make_plan(geometry, {}), kContext), make_ladder(geometry, grows)}) {
+       {make_ladder(make_plan(geometry, {}), kContext),
+        make_ladder(geometry, parse_method("elastic:pro"), geometry.train_length * 4)}) {
     SCOPED_TRACE(ladder.elastic() ? "elastic:pro" : "none");
     model->use(ladder);
     for (std::size_t i = 0; i < kPrompts.size(); ++i) {

@@ -9,6 +9,8 @@
 #include "base/files/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "core/defaults.h"
+#include "core/methods.h"
 #include "engine/llama/memory.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
@@ -49,14 +51,9 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const
                 "give one --method or one --plan");
   }
   const Candidate& c = candidates.front();
-  const bool ours = !c.meaning.empty();
-  const std::int64_t ctx = length_asked_for(flags, c.content);
-  return {ours ? c.meaning : c.name,
-          as_ladder(c.content, ctx),
-          ours,
-          ctx,
-          flags.headroom,
-          flags.rung_step};
+  const bool ours = is_auto(c.method.name);
+  const std::int64_t ctx = length_asked_for(flags, c.ladder);
+  return {ours ? c.meaning() : c.name, up_to(c.ladder, ctx), ours, ctx, c.method};
 }
 
 void check_before_loading(const Model& model, const std::vector<const Ladder*>& ladders,
@@ -112,18 +109,14 @@ void use(TimelineModel& model, LadderChoice& choice) {
   if (try_it()) return;
   if (choice.ladder.near()) {
     // Keys that must not be turned often, or layers that need a larger near part.
-    ContextRequest request;
-    request.ctx = longest;
-    request.headroom = choice.headroom;
-    request.rung_step = choice.rung_step;
-    request = in_one_rung(geometry, std::move(request));
-    choice.name = description(request);
-    choice.ladder = std::get<Ladder>(make_context(geometry, request, Spelling::flags));
+    const MethodSpec instead = in_one_rung(geometry, choice.method, longest);
+    choice.name = to_string(instead);
+    choice.ladder = make_ladder(geometry, instead, longest);
     if (try_it()) return;
   }
   Extension fixed;
   fixed.method = static_method(geometry, scale);
-  fixed.scale = scale * choice.headroom.value_or(1);
+  fixed.scale = scale * choice.method.parameters.headroom.value_or(1);
   choice.name = fixed.method;
   choice.ladder = make_ladder(make_plan(geometry, fixed), longest);
   model.use(choice.ladder);

@@ -20,9 +20,7 @@ struct LadderChoice {
   Ladder ladder;
   bool ours = false;     // chosen here, not by the user
   std::int64_t ctx = 0;  // --ctx; without it what the method was made for
-  // Given by the user; used also where another method takes the place of auto.
-  std::optional<double> headroom = std::nullopt;
-  std::optional<double> rung_step = std::nullopt;
+  MethodSpec method = {};  // as given by the user
 };
 LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb);
 

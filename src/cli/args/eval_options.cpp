@@ -11,6 +11,7 @@
 #include "base/files/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "core/methods.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/precision.h"
 #include "cli/args/presets.h"
@@ -298,17 +299,16 @@ EvalJob prepare_eval(
                 "give a larger --ctx, or shorter --lengths");
   }
   if (extension.methods.empty() && extension.plan_files.empty()) {
-    extension.methods = {"none", "yarn", "pro", std::string(kAuto)};
+    extension.methods = {"none,yarn,pro,auto"};
   }
   std::vector<Candidate> candidates = resolve(extension, job.model.geometry);
   if (auto vendor = vendor_plan(job.model, flags.subject.replace_scaling, job.ctx)) {
     candidates.push_back(*vendor);
   }
   for (const Candidate& c : candidates) {
-    job.methods.push_back({c.name, as_ladder(c.content, job.ctx)});
-    if (c.meaning.empty()) continue;
-    job.automatic = {c.meaning, *job.methods.back().ladder, true,
-                     job.ctx,   extension.headroom,         extension.rung_step};
+    job.methods.push_back({c.name, up_to(c.ladder, job.ctx)});
+    if (!is_auto(c.method.name)) continue;
+    job.automatic = {c.meaning(), *job.methods.back().ladder, true, job.ctx, c.method};
   }
   eval::check_names(job.methods);
   if (flags.dry_run) note("loading the model, to count tokens and to time it");

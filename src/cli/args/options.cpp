@@ -2,15 +2,15 @@
 #include "cli/args/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 
 #include "base/json.h"
-#include "base/parse_double.h"
+#include "base/lists.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "cli/app.h"
-#include "core/context.h"
+#include "core/defaults.h"
 #include "core/methods.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
@@ -23,149 +23,83 @@ namespace {
   throw Error(ErrorKind::usage, message, hint);
 }
 
-double parse_number(const std::string& text, const char* what) {
-  const std::optional<double> value = parse_double(text);
-  if (!value)
-    refuse(cat("'", text, "' in ", what, " is not a number"), "write numbers as 1.5,2,2.5");
-  return *value;
+std::string flag_name(const ParameterInfo& p) {
+  std::string name = cat("--", p.name);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+// A list in a flag may go without brackets, or be a JSON list in @FILE.
+std::string list_text(const std::string& text) {
+  if (text.front() == '[') return text;
+  if (text.front() != '@') return cat("[", text, "]");
+  const nlohmann::json list = read_json(text.substr(1));
+  if (!list.is_array()) refuse(cat(text, " is not a JSON list"), "write [1, 1.5, 2]");
+  return list.dump();
+}
+
+Parameters short_forms(const ExtensionFlags& flags) {
+  Parameters out;
+  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
+    const ParameterInfo& p = parameters()[i];
+    const std::string& text = flags.parameters[i];
+    if (text.empty()) continue;
+    set_parameter(out, p, p.list ? list_text(text) : text);
+  }
+  return out;
+}
+
+// Copies the parameter where it is given.
+void take(Parameters& to, const Parameters& from, const ParameterInfo& p) {
+  if (p.list) {
+    if (!(from.*p.list).empty()) to.*p.list = from.*p.list;
+  } else if (from.*p.value) {
+    to.*p.value = from.*p.value;
+  }
 }
 
 }  // namespace
 
-std::vector<double> parse_list(const std::string& text, const char* what) {
+std::vector<double> parse_list(const std::string& text, const char* flag) {
   std::vector<double> out;
-  if (text.empty()) return out;
-  if (text.front() == '@') {
-    const nlohmann::json list = read_json(text.substr(1));
-    if (!list.is_array()) refuse(cat(text, " is not a JSON list"), "write [1, 1.5, 2]");
-    for (const auto& entry : list) {
-      if (!entry.is_number())
-        refuse(cat(text, " contains an entry that is not a number"), "write [1, 1.5, 2]");
-      out.push_back(entry.get<double>());
+  const std::string list = list_text(text);
+  for (const std::string& word : split_list(list.substr(1, list.size() - 2))) {
+    const std::optional<double> value = parse_double(word);
+    if (!value) {
+      refuse(cat("'", word, "' in ", flag, " is not a number"), "write numbers as 1.5,2,2.5");
     }
-    return out;
+    out.push_back(*value);
   }
-  std::size_t start = 0;
-  for (;;) {
-    const std::size_t comma = text.find(',', start);
-    out.push_back(parse_number(text.substr(start, comma - start), what));
-    if (comma == std::string::npos) return out;
-    start = comma + 1;
-  }
+  return out;
 }
-
-namespace {
-
-// With several methods on one command line, each gets the parameters that it uses.
-Parameters readable_by(const MethodInfo& method, const Parameters& all) {
-  Parameters p = all;
-  if (!method.takes_betas) p.beta_fast = p.beta_slow = std::nullopt;
-  if (!method.takes_borders) p.low = p.high = std::nullopt;
-  if (!method.takes_power) p.power.reset();
-  if (!method.takes_lists) p.factors.clear(), p.lambdas.clear();
-  return p;
-}
-
-ContextRequest request_of(const std::string& method, const ExtensionFlags& flags,
-                          const Parameters& parameters, const Geometry& geometry, bool alone) {
-  ContextRequest request{method, parameters, flags.scale};
-  if (!flags.ctx.empty()) request.ctx = parse_length(flags.ctx);
-  request.rung_step = flags.rung_step;
-  request.headroom = flags.headroom;
-  if (!flags.near.empty()) request.near = parse_length(flags.near);
-  if (!flags.near_step.empty()) request.near_step = parse_length(flags.near_step);
-  if (alone) return request;
-  const MethodName parts = split_method_name(resolve_auto(geometry, request).method);
-  request.parameters = readable_by(method_row(parts.method).info, parameters);
-  if (!parts.grows()) request.rung_step.reset();
-  if (!parts.has_near_part()) request.near = request.near_step = std::nullopt;
-  return request;
-}
-
-// Flags that no method takes. Without a method there is only `source`, which has all numbers of its
-// own.
-void refuse_unused(const ExtensionFlags& flags, const std::vector<ContextRequest>& requests,
-                   const char* source) {
-  const auto check = [&](const char* name, bool given, const auto& taken) {
-    if (!given || std::any_of(requests.begin(), requests.end(), taken)) return;
-    if (requests.empty()) {
-      refuse(cat(name, " does not change ", source, ", which has its own numbers"),
-             cat("leave it out, or make a plan with --method and ", name));
-    }
-    refuse(cat("none of these methods uses ", name), cat("leave out ", name));
-  };
-  using Request = const ContextRequest&;
-  const Parameters& p = flags.parameters;
-  check("--beta-fast", p.beta_fast.has_value(),
-        [](Request r) { return r.parameters.beta_fast.has_value(); });
-  check("--beta-slow", p.beta_slow.has_value(),
-        [](Request r) { return r.parameters.beta_slow.has_value(); });
-  check("--low", p.low.has_value(), [](Request r) { return r.parameters.low.has_value(); });
-  check("--high", p.high.has_value(), [](Request r) { return r.parameters.high.has_value(); });
-  check("--power", p.power.has_value(), [](Request r) { return r.parameters.power.has_value(); });
-  check("--factors", !flags.factors.empty(),
-        [](Request r) { return !r.parameters.factors.empty(); });
-  check("--lambdas", !flags.lambdas.empty(),
-        [](Request r) { return !r.parameters.lambdas.empty(); });
-  check("--attn-coef", p.attn_coef.has_value(), [](Request) { return true; });
-  check("--scale", flags.scale.has_value(), [](Request) { return true; });
-  check("--headroom", flags.headroom.has_value(), [](Request) { return true; });
-  check("--rung-step", flags.rung_step.has_value(),
-        [](Request r) { return r.rung_step.has_value(); });
-  check("--near", !flags.near.empty(), [](Request r) { return r.near.has_value(); });
-  check("--near-step", !flags.near_step.empty(), [](Request r) { return r.near_step.has_value(); });
-}
-
-Candidate make_candidate(const ContextRequest& asked, const Geometry& geometry) {
-  Candidate made{full_name(asked), make_context(geometry, asked, Spelling::flags)};
-  const auto* ladder = std::get_if<Ladder>(&made.content);
-  if (ladder && method_row(ladder->extension().method).reach != Reach::length && asked.ctx > 0 &&
-      asked.scale && *asked.scale != 1) {
-    note(cat(made.name, " grows with the sequence: --scale ", *asked.scale,
-             " does not apply to it"));
-  }
-  if (is_auto(asked.method)) made.meaning = description(resolve_auto(geometry, asked));
-  return made;
-}
-
-}  // namespace
 
 std::int64_t parse_length(const std::string& text) {
-  std::int64_t unit = 1;
-  std::string digits = text;
-  if (!digits.empty()) {
-    const char last = digits.back();
-    if (last == 'k' || last == 'K') unit = 1024;
-    if (last == 'm' || last == 'M') unit = 1024 * 1024;
-    if (unit > 1) digits.pop_back();
-  }
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < 1 ||
-      value > (std::int64_t{1} << 40) / unit) {
+  const auto length = mrrope::parse_length(text);
+  if (!length) {
     refuse(cat("'", text, "' is not a length"),
            "write tokens as 4096, or 128k for 131072, or 1m for 1048576");
   }
-  return value * unit;
+  return *length;
 }
 
-void add_subject(CLI::App& verb, SubjectFlags& flags) {
+void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes) {
   verb.add_option("model,-m,--model", flags.model,
                   "GGUF file (any part of a split model) or Hugging Face folder")
       ->type_name("MODEL");
+  verb.add_option("--train-ctx", flags.train_ctx,
+                  "Trained context length; replaces the one that the model file states")
+      ->type_name("LENGTH");
+  verb.add_flag("--replace-scaling", flags.replace_scaling,
+                "Ignore the vendor's own scaling: start from the plain base and window");
+  if (takes == Takes::model) return;
   verb.add_option("--rotary-dim", flags.rotary_dim,
                   "Without a model file: rotated elements per head")
       ->type_name("N");
   verb.add_option("--rope-freq-base", flags.base, "Without a model file: RoPE base (rope_theta)")
       ->type_name("BASE");
-  verb.add_option("--train-ctx", flags.train_ctx,
-                  "Trained context length; replaces the one that the model file states")
-      ->type_name("LENGTH");
   verb.add_option("--pairing", flags.pairing,
                   "Without a model file: halves (default) or interleaved")
       ->type_name("NAME");
-  verb.add_flag("--replace-scaling", flags.replace_scaling,
-                "Ignore the vendor's own scaling: start from the plain base and window");
 }
 
 bool given(const SubjectFlags& flags) {
@@ -201,74 +135,75 @@ Subject resolve(const SubjectFlags& flags) {
   return subject;
 }
 
-void add_extension(CLI::App& verb, ExtensionFlags& flags) {
-  std::string names;
-  for (const MethodInfo& m : methods()) names += cat(names.empty() ? "" : ", ", m.name);
+void add_extension(CLI::App& verb, ExtensionFlags& flags, ShortForms forms) {
+  std::vector<std::string> names;
+  for (const MethodInfo& m : methods()) names.emplace_back(m.name);
   verb.add_option("--method,--methods", flags.methods,
-                  cat("Method, or a list where several are compared: ", names,
+                  cat("Method, or a list where several are compared: ", joined(names, ", "),
                       "; elastic:NAME grows with the sequence; far:NAME does too, and changes far "
-                      "keys alone; auto, the default, is none inside the window and far:pi beyond"))
-      ->type_name("NAME,...")
-      ->delimiter(',');
+                      "keys alone; auto, the default, is none inside the window and far:pi beyond. "
+                      "Parameters follow in parentheses: pro(low=5,headroom=1.25)"))
+      ->type_name("NAME,...");
   verb.add_option("--scale", flags.scale, "Extend the window by this factor")->type_name("S");
   verb.add_option("-c,--ctx", flags.ctx, "Context length to reach in tokens, e.g. 32768 or 128k")
       ->type_name("LENGTH");
-  Parameters& p = flags.parameters;
-  verb.add_option("--beta-fast", p.beta_fast,
-                  "Pairs with at least this many turns are unchanged (default 32)")
-      ->type_name("TURNS");
-  verb.add_option("--beta-slow", p.beta_slow,
-                  "Pairs with at most this many turns are scaled in full (default 1)")
-      ->type_name("TURNS");
-  verb.add_option("--low", p.low, "First pair of the middle; overrides --beta-fast")
-      ->type_name("PAIR");
-  verb.add_option("--high", p.high, "First pair scaled in full; overrides --beta-slow")
-      ->type_name("PAIR");
-  verb.add_option("--power", p.power, "power: the exponent p; 0 is uni, 1 is pro (default 1)")
-      ->type_name("P");
-  verb.add_option("--attn-coef", p.attn_coef,
-                  "Temperature 1 + C ln S; the default depends on the method")
-      ->type_name("C");
-  verb.add_option("--factors", flags.factors,
-                  "longrope, custom: one factor per pair, or @FILE with a JSON list")
-      ->type_name("F0,F1,...");
-  verb.add_option("--lambdas", flags.lambdas,
-                  "custom: one lambda per digit, or @FILE with a JSON list")
-      ->type_name("L0,L1,...");
-  verb.add_option(
-          "--rung-step", flags.rung_step,
-          cat("elastic, far: ratio between the lengths of neighbouring rungs (default ",
-              LadderRequest{}.rung_step, "; far: one rung up to ", kFewWindows, " windows)"))
-      ->type_name("STEP");
-  verb.add_option("--headroom", flags.headroom,
-                  cat("Extra scale factor, at least 1 (default 1; far beyond ", kFewWindows,
-                      " windows: ", kFarHeadroom, ")"))
-      ->type_name("H");
-  verb.add_option(
-          "--near", flags.near,
-          cat("far: tokens that are always near, at their true distance (default: 1/32 of the "
-              "window, at least 256, beyond ",
-              kFewWindows, " windows 1/4)"))
-      ->type_name("LENGTH");
-  verb.add_option("--near-step", flags.near_step,
-                  "far: tokens by which the border between near and far moves (default: that of "
-                  "--near)")
-      ->type_name("LENGTH");
+  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
+    const ParameterInfo& p = parameters()[i];
+    CLI::Option* option = verb.add_option(flag_name(p), flags.parameters[i], std::string(p.help))
+                              ->type_name(std::string(p.placeholder));
+    if (forms == ShortForms::listed) continue;
+    option->group("")->each([&p](const std::string& text) {
+      note(cat(flag_name(p), " ", text, " is now part of the method: --method 'NAME(", p.name, "=",
+               text, ")'"));
+    });
+  }
   verb.add_option("--plan", flags.plan_files,
                   "Plan file written by mrrope plan or tune; repeatable")
       ->type_name("FILE")
       ->take_all();
 }
 
+std::vector<MethodSpec> method_specs(const ExtensionFlags& flags) {
+  std::vector<MethodSpec> out;
+  for (const std::string& text : flags.methods) {
+    for (MethodSpec& spec : parse_methods(text)) out.push_back(std::move(spec));
+  }
+  const Parameters shorts = short_forms(flags);
+  for (const ParameterInfo& p : parameters()) {
+    if (!given(shorts, p)) continue;
+    bool used = false;
+    for (MethodSpec& spec : out) {
+      if (out.size() > 1 && !uses(spec, p)) continue;
+      take(spec.parameters, shorts, p);
+      used = true;
+    }
+    if (!used) {
+      refuse(cat("none of these methods uses ", flag_name(p)), cat("leave out ", flag_name(p)));
+    }
+  }
+  return out;
+}
+
 void refuse_without_method(const ExtensionFlags& flags, const char* source) {
-  refuse_unused(flags, {}, source);
+  std::string flag = flags.scale ? "--scale" : "";
+  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
+    if (!flags.parameters[i].empty()) flag = flag_name(parameters()[i]);
+  }
+  if (flag.empty()) return;
+  refuse(cat(flag, " does not change ", source, ", which has its own numbers"),
+         cat("leave it out, or make a plan with --method and ", flag));
 }
 
 void check_reach(const ExtensionFlags& flags) {
   if (flags.ctx.empty()) return;
-  for (const std::string& method : flags.methods) {
-    check_reach({method, {}, flags.scale, parse_length(flags.ctx)}, Spelling::flags);
+  for (const MethodSpec& method : method_specs(flags)) {
+    check_reach(method, parse_length(flags.ctx), flags.scale);
   }
+}
+
+std::string Candidate::meaning() const {
+  if (!is_auto(method.name)) return {};
+  return to_string(resolve_auto(ladder.rungs().front().plan.geometry(), method, ladder.longest()));
 }
 
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
@@ -279,22 +214,22 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
       refuse(cat("method ", flags.methods.front(), " needs a model"),
              "give a file or folder, or --rotary-dim --rope-freq-base --train-ctx");
     }
-    Parameters parameters = flags.parameters;
-    parameters.factors = parse_list(flags.factors, "--factors");
-    parameters.lambdas = parse_list(flags.lambdas, "--lambdas");
+    const std::vector<MethodSpec> methods = method_specs(flags);
     const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
-    if (ctx > 0 && ctx <= geometry->train_length && !flags.scale && flags.factors.empty()) {
+    const bool lists = std::all_of(methods.begin(), methods.end(), [](const MethodSpec& m) {
+      return !m.parameters.factors.empty();
+    });
+    if (ctx > 0 && ctx <= geometry->train_length && !flags.scale && !lists) {
       note(cat(ctx, " tokens are inside the trained window of ", geometry->train_length,
                ": scale 1, nothing changes"));
     }
-    std::vector<ContextRequest> requests;
-    for (const std::string& name : flags.methods) {
-      const bool alone = flags.methods.size() == 1;
-      requests.push_back(request_of(name, flags, parameters, *geometry, alone));
-    }
-    refuse_unused(flags, requests, "");
-    for (const ContextRequest& request : requests) {
-      out.push_back(make_candidate(request, *geometry));
+    for (const MethodSpec& method : methods) {
+      out.push_back({to_string(method), make_ladder(*geometry, method, ctx, flags.scale), method});
+      if (out.back().ladder.growth() != Growth::none && ctx > 0 && flags.scale.value_or(1) != 1 &&
+          method_row(out.back().ladder.extension().method).reach != Reach::length) {
+        note(cat(out.back().name, " grows with the sequence: --scale ", *flags.scale,
+                 " does not apply to it"));
+      }
     }
   } else if (!flags.plan_files.empty()) {
     refuse_without_method(flags, "a plan file");
@@ -303,14 +238,13 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
   return out;
 }
 
-std::int64_t length_asked_for(const ExtensionFlags& flags, const PlanOrLadder& content) {
-  if (!flags.ctx.empty()) return parse_length(flags.ctx);
-  if (const auto* ladder = std::get_if<Ladder>(&content)) return ladder->longest();
-  const Plan& plan = std::get<Plan>(content);
-  const Extension& e = plan.extension();
-  const std::int64_t window = plan.geometry().train_length;
-  const double scale = flags.scale.value_or(e.scale);
-  return std::max({window, e.length, std::int64_t(std::llround(scale * double(window)))});
+Ladder up_to(const Ladder& ladder, std::int64_t length) {
+  return ladder.growth() == Growth::none ? make_ladder(ladder.rungs().front().plan, length)
+                                         : ladder;
+}
+
+std::int64_t length_asked_for(const ExtensionFlags& flags, const Ladder& ladder) {
+  return flags.ctx.empty() ? ladder.longest() : parse_length(flags.ctx);
 }
 
 std::string geometry_words(const SubjectFlags& flags) {
@@ -322,14 +256,14 @@ std::string geometry_words(const SubjectFlags& flags) {
 
 void note_auto(const std::vector<Candidate>& candidates) {
   for (const Candidate& c : candidates) {
-    if (!c.meaning.empty()) note(cat("auto is ", c.meaning));
+    if (const std::string meaning = c.meaning(); !meaning.empty()) note(cat("auto is ", meaning));
   }
 }
 
 std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int64_t ctx) {
   const DeclaredScaling& s = model.scaling;
   if (s.type.empty() || s.type == "none") return std::nullopt;
-  if (replaced) return Candidate{"vendor", declared_plan(model.path.string()).content};
+  if (replaced) return Candidate{"vendor", declared_plan(model.path.string()).ladder};
   Extension e;
   if (s.type == "longrope" && s.long_factor != s.short_factor) {
     // Beyond the original window the long list replaces the short one.
@@ -344,7 +278,7 @@ std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int
   } else {
     return std::nullopt;
   }
-  return Candidate{"vendor", make_plan(model.geometry, e)};
+  return Candidate{"vendor", make_ladder(make_plan(model.geometry, e))};
 }
 
 Candidate declared_plan(const std::string& model_path) {
@@ -398,7 +332,7 @@ Candidate declared_plan(const std::string& model_path) {
     p.attn_coef = (declared - 1) / std::log(e.scale);
     plan = make_plan(model.geometry, e);
   }
-  return {cat("from ", model.path.filename().string()), std::move(plan)};
+  return {cat("from ", model.path.filename().string()), make_ladder(plan)};
 }
 
 }  // namespace mrrope::cli

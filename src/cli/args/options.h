@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/context.h"
+#include "mrrope/ladder.h"
 #include "mrrope/model.h"
 
 namespace mrrope::cli {
@@ -30,7 +30,9 @@ struct SubjectFlags {
   std::string pairing;
   bool replace_scaling = false;
 };
-void add_subject(CLI::App& verb, SubjectFlags& flags);
+// With the flags of a geometry without a file, for verbs that need no weights, or without.
+enum class Takes { model, model_or_geometry };
+void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes = Takes::model);
 
 struct Subject {
   std::optional<Model> model;
@@ -39,33 +41,38 @@ struct Subject {
 bool given(const SubjectFlags& flags);
 Subject resolve(const SubjectFlags& flags);
 
-// The extensions, and how far they reach.
+// The methods, and how far they reach.
 struct ExtensionFlags {
-  std::vector<std::string> methods;
+  std::vector<std::string> methods;  // each a list in the notation of mrrope/method.h
   std::optional<double> scale;
   std::string ctx;
-  Parameters parameters;  // those flags that are plain numbers
-  std::string factors;
-  std::string lambdas;
-  std::optional<double> rung_step;
-  std::optional<double> headroom;
-  std::string near;
-  std::string near_step;
+  // Short forms of parameters, in the order of parameters(): --low 5 for pro(low=5).
+  std::vector<std::string> parameters = std::vector<std::string>(mrrope::parameters().size());
   std::vector<std::string> plan_files;
 };
-void add_extension(CLI::App& verb, ExtensionFlags& flags);
+// Verbs that only pass methods on do not list the short forms: they work with a note, for one
+// version.
+enum class ShortForms { listed, hidden };
+void add_extension(CLI::App& verb, ExtensionFlags& flags, ShortForms forms = ShortForms::hidden);
 
-// A plan or a ladder with its name in tables.
+// The methods, with the short forms filled in: a single method must use all of them, of several
+// each gets those that it uses. Throws Error (usage) for one that none uses.
+std::vector<MethodSpec> method_specs(const ExtensionFlags& flags);
+
+// A method as a row of a table.
 struct Candidate {
-  std::string name;
-  PlanOrLadder content;
-  std::string meaning = {};  // of auto: the method and its settings
+  std::string name;  // its notation, the path of a plan file, or "vendor"
+  Ladder ladder;
+  MethodSpec method = {};  // as asked for; that of `auto` is not resolved
+
+  const Plan& plan() const { return ladder.rungs().back().plan; }
+  // What auto stands for in this ladder; empty for other methods.
+  std::string meaning() const;
 };
 // A note on stderr for a candidate that is auto.
 void note_auto(const std::vector<Candidate>& candidates);
 
-// Throws Error (usage) where both --ctx and --scale say how far a method reaches; only methods that
-// follow the length use both.
+// Throws Error (usage) where both --ctx and --scale say how far a method reaches.
 void check_reach(const ExtensionFlags& flags);
 
 // One candidate per method and per plan file. The geometry may be absent if all come from files.
@@ -76,9 +83,12 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
 // plan file or --from.
 void refuse_without_method(const ExtensionFlags& flags, const char* source);
 
-// --ctx; without it how many tokens the plan or ladder was made for. Headroom is extra scale, not
+// The ladder, with the only rung of a static method up to `length`.
+Ladder up_to(const Ladder& ladder, std::int64_t length);
+
+// --ctx; without it how many tokens the ladder was made for. Headroom is extra scale, not
 // extra length.
-std::int64_t length_asked_for(const ExtensionFlags& flags, const PlanOrLadder& content);
+std::int64_t length_asked_for(const ExtensionFlags& flags, const Ladder& ladder);
 
 // The flags that give the geometry of a model file again: " --train-ctx 512", or nothing.
 std::string geometry_words(const SubjectFlags& flags);

@@ -13,7 +13,7 @@
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/report_file.h"
-#include "core/context.h"
+#include "core/defaults.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
 #include "eval/tasks/needle/needle.h"
@@ -37,16 +37,12 @@ struct DemoFlags {
 };
 
 eval::MethodUnderTest under(const Geometry& geometry, const std::string& method, std::int64_t ctx) {
-  ContextRequest request;
-  request.method = method;
-  request.ctx = ctx;
-  const PlanOrLadder made = make_context(geometry, request, Spelling::flags);
-  return {full_name(resolve_auto(geometry, request)), as_ladder(made, ctx)};
+  const MethodSpec spec = resolve_auto(geometry, parse_method(method), ctx);
+  return {to_string(spec), make_ladder(geometry, spec, ctx)};
 }
 
 std::string name_of(const std::string& method) {
-  const MethodName name = split_method_name(method);
-  const bool unchanged = method_row(name.method).reach == Reach::unchanged;
+  const bool unchanged = method_row(bare_name(method)).reach == Reach::unchanged;
   return unchanged ? "untouched" : method;
 }
 

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
+#include "core/defaults.h"
 #include "core/methods.h"
 #include "eval/run/progress.h"
 #include "export/engines.h"
@@ -56,8 +57,7 @@ struct Job {
 
 // A ladder turns the keys in the cache when it changes rung, which no file can express.
 const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
-  if (const auto* plan = std::get_if<Plan>(&candidate.content)) return *plan;
-  const auto& ladder = std::get<Ladder>(candidate.content);
+  const Ladder& ladder = candidate.ladder;
   const Rung& last = ladder.rungs().back();
   if (ladder.near()) {
     throw Error(
@@ -92,11 +92,13 @@ Job resolve_job(ExportFlags& flags) {
     }
     flags.extension.methods = {std::string(kAuto)};
   }
-  if (flags.extension.methods.size() == 1 && is_auto(flags.extension.methods.front())) {
+  std::vector<MethodSpec> methods = method_specs(flags.extension);
+  if (methods.size() == 1 && is_auto(methods.front().name)) {
     const std::string& ctx = flags.extension.ctx;
     const double scale = ctx.empty() ? flags.extension.scale.value_or(1)
                                      : double(parse_length(ctx)) / double(window);
-    flags.extension.methods = {static_method(model.geometry, std::max(1.0, scale))};
+    methods.front().name = static_method(model.geometry, std::max(1.0, scale));
+    flags.extension.methods = {to_string(methods.front())};
     if (scale > 1) {
       note(cat("auto is a growing context, which ",
                flags.to == "commands" ? "other engines" : "a file", " cannot hold; using ",
@@ -112,7 +114,7 @@ Job resolve_job(ExportFlags& flags) {
   const Extension& e = plan.extension();
   const std::int64_t reach =
       std::max(e.length, std::int64_t(std::llround(e.scale * double(window))));
-  const std::int64_t length = length_asked_for(flags.extension, candidates.front().content);
+  const std::int64_t length = length_asked_for(flags.extension, candidates.front().ladder);
   if (length > reach && method_row(e.method).reach != Reach::numbers) {
     note(cat("the plan extends the window to ", reach, " tokens; the files will declare ", length));
   }
@@ -124,22 +126,11 @@ std::string how(const ExportFlags& flags, std::int64_t length) {
   const ExtensionFlags& e = flags.extension;
   std::string text;
   const auto add = [&](const char* flag, const auto& value) { text += cat(" ", flag, value); };
-  const auto add_set = [&](const char* flag, const auto& value) {
-    if (value) add(flag, *value);
-  };
   for (const std::string& file : e.plan_files) add("--plan ", shell_word(file));
-  for (const std::string& method : e.methods) add("--method ", shell_word(method));
-  add_set("--scale ", e.scale);
-  add_set("--beta-fast ", e.parameters.beta_fast);
-  add_set("--beta-slow ", e.parameters.beta_slow);
-  add_set("--low ", e.parameters.low);
-  add_set("--high ", e.parameters.high);
-  add_set("--power=", e.parameters.power);
-  add_set("--attn-coef=", e.parameters.attn_coef);
-  if (!e.factors.empty()) add("--factors ", shell_word(e.factors));
-  if (!e.lambdas.empty()) add("--lambdas ", shell_word(e.lambdas));
-  add_set("--headroom ", e.headroom);
-  if (e.rung_step) add("--rung-step ", *e.rung_step);
+  for (const MethodSpec& method : method_specs(e)) {
+    add("--method ", shell_word(to_string(method)));
+  }
+  if (e.scale) add("--scale ", *e.scale);
   text += geometry_words(flags.subject);
   if (flags.last_rung) text += " --last-rung";
   add("--ctx ", length_text(length));

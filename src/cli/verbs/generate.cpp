@@ -357,7 +357,7 @@ void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
   CLI::App* verb = app.add_subcommand("generate", "Generate text with a model under a plan");
   add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension);
+  add_extension(*verb, flags->extension, ShortForms::listed);
   verb->add_option("-p,--prompt", flags->prompt, "Text to continue, or the first message of a chat")
       ->type_name("TEXT");
   verb->add_option("-f,--file", flags->file,

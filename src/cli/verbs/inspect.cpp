@@ -9,7 +9,8 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
-#include "core/context.h"
+#include "core/defaults.h"
+#include "core/methods.h"
 #include "export/engines.h"
 #include "formats/architectures.h"
 #include "formats/gguf/gguf.h"
@@ -50,7 +51,7 @@ const char* to_string(FactorSupport support) {
 
 Advice advise(const Geometry& g, std::int64_t ctx, double scale) {
   Advice advice;
-  advice.meaning = description(resolve_auto(g, {std::string(kAuto), {}, std::nullopt, ctx}));
+  advice.meaning = to_string(resolve_auto(g, {.name = std::string(kAuto)}, ctx));
   advice.why = "the wanted length is inside the trained window";
   advice.fixed = "none";
   if (scale <= 1) return advice;
@@ -205,7 +206,7 @@ void add_inspect(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* verb =
       app.add_subcommand("inspect", "Show what a model is and what a longer context takes");
-  add_subject(*verb, flags->subject);
+  add_subject(*verb, flags->subject, Takes::model_or_geometry);
   verb->add_option("-c,--ctx", flags->ctx, "Context length to reach in tokens, e.g. 32768 or 128k")
       ->type_name("LENGTH");
   verb->add_flag("--json", flags->json, "Print JSON");

@@ -30,25 +30,19 @@ struct PlanFlags {
   std::string out;
 };
 
-nlohmann::ordered_json to_json(const Candidate& c) {
-  if (const auto* plan = std::get_if<Plan>(&c.content)) return plan_json(*plan);
-  return ladder_json(std::get<Ladder>(c.content));
-}
-
 std::string region(const Plan& plan, int pair) {
   const auto [low, high] = plan.boundaries();
   return pair < low ? "fast" : pair < high ? "middle" : "slow";
 }
 
 std::string plan_line(const Candidate& c) {
-  const Plan& plan = last_plan(c.content);
+  const Plan& plan = c.plan();
   const Extension& e = plan.extension();
   const auto [low, high] = plan.boundaries();
   std::string line =
       cat(c.name, ": ", find_method(e.method).title, ", scale ", significant(e.scale, 6));
-  const auto* ladder = std::get_if<Ladder>(&c.content);
-  if (ladder && ladder->near()) {
-    const NearPart& near = *ladder->near();
+  if (c.ladder.near()) {
+    const NearPart& near = *c.ladder.near();
     return cat(line, " for far keys; the last ", near.length, " to ", near.length + near.step - 1,
                " tokens are near, at their true distance");
   }
@@ -83,10 +77,10 @@ std::vector<TextRow> one_plan(const Plan& plan) {
 std::vector<TextRow> side_by_side(const std::vector<Candidate>& candidates) {
   std::vector<TextRow> table = {{"pair", "wavelength", "turns"}};
   for (const Candidate& c : candidates) table[0].push_back(c.name);
-  const Plan& first = last_plan(candidates.front().content);
+  const Plan& first = candidates.front().plan();
   for (int i = 0; i < pair_count(first.geometry()); ++i) {
     std::vector<std::string> row = pair_cells(first, i);
-    for (const Candidate& c : candidates) row.push_back(fixed(last_plan(c.content).factor()[i], 6));
+    for (const Candidate& c : candidates) row.push_back(fixed(c.plan().factor()[i], 6));
     table.push_back(row);
   }
   return table;
@@ -119,9 +113,9 @@ std::vector<TextRow> rungs_of(const Ladder& ladder) {
 
 void check_same_model(const std::vector<Candidate>& candidates,
                       const std::optional<Geometry>& model) {
-  const Geometry first = model.value_or(last_plan(candidates.front().content).geometry());
+  const Geometry first = model.value_or(candidates.front().plan().geometry());
   for (const Candidate& c : candidates) {
-    const Geometry& g = last_plan(c.content).geometry();
+    const Geometry& g = c.plan().geometry();
     // Of one model plans for other windows may be compared.
     if (model && candidates.size() == 1 && g != first) {
       throw Error(ErrorKind::usage,
@@ -142,19 +136,18 @@ void print_difference(const Candidate& a, const Candidate& b) {
   double largest = 1;
   int where = 0;
   int differ = 0;
-  for (int i = 0; i < pair_count(last_plan(a.content).geometry()); ++i) {
+  for (int i = 0; i < pair_count(a.plan().geometry()); ++i) {
     // Of the angles, so that plans on top of different trained factors compare too.
-    const double ratio = last_plan(a.content).theta()[i] / last_plan(b.content).theta()[i];
+    const double ratio = a.plan().theta()[i] / b.plan().theta()[i];
     if (ratio != 1) ++differ;
     if (std::abs(std::log(ratio)) > std::abs(std::log(largest))) largest = ratio, where = i;
-    std::vector<std::string> row = pair_cells(last_plan(a.content), i);
-    row.push_back(fixed(last_plan(a.content).factor()[i], 6));
-    row.push_back(fixed(last_plan(b.content).factor()[i], 6));
+    std::vector<std::string> row = pair_cells(a.plan(), i);
+    row.push_back(fixed(a.plan().factor()[i], 6));
+    row.push_back(fixed(b.plan().factor()[i], 6));
     row.push_back(significant(ratio, 6));
     table.push_back(row);
   }
-  const double temperature =
-      last_plan(b.content).attention_scale() / last_plan(a.content).attention_scale();
+  const double temperature = b.plan().attention_scale() / a.plan().attention_scale();
   std::cout << aligned(table, {}) << "\n";
   if (differ == 0) {
     std::cout << "no pair turns differently";
@@ -170,7 +163,7 @@ void print_csv(const std::vector<Candidate>& candidates) {
   std::vector<TextRow> table = {
       {"name", "scale", "pair", "wavelength", "turns", "theta", "lambda", "factor", "region"}};
   for (const Candidate& c : candidates) {
-    const Plan& plan = last_plan(c.content);
+    const Plan& plan = c.plan();
     const std::vector<double> lambda = plan.lambda();
     for (int i = 0; i < pair_count(plan.geometry()); ++i) {
       const double theta = plan.theta()[i] * plan.factor()[i];
@@ -185,20 +178,18 @@ void print_csv(const std::vector<Candidate>& candidates) {
 }
 
 void print_tables(const std::vector<Candidate>& candidates) {
-  std::cout << describe(last_plan(candidates.front().content).geometry()) << "\n";
+  std::cout << describe(candidates.front().plan().geometry()) << "\n";
   for (const Candidate& c : candidates) std::cout << plan_line(c) << "\n";
   std::cout << "\n";
   for (const Candidate& c : candidates) {
-    const auto* ladder = std::get_if<Ladder>(&c.content);
-    if (!ladder) continue;
+    if (c.ladder.growth() == Growth::none) continue;
     std::cout
-        << c.name << ": " << ladder->rungs().size()
-        << " rungs; the first is the model as shipped, the pairs below are those of the last\n"
-        << aligned(rungs_of(*ladder), {}) << "\n";
+        << c.name << ": " << c.ladder.rungs().size()
+        << " rungs; the first is the unmodified model, the pairs below are those of the last\n"
+        << aligned(rungs_of(c.ladder), {}) << "\n";
   }
-  std::cout << aligned(candidates.size() == 1 ? one_plan(last_plan(candidates.front().content))
-                                              : side_by_side(candidates),
-                       {});
+  std::cout << aligned(
+      candidates.size() == 1 ? one_plan(candidates.front().plan()) : side_by_side(candidates), {});
 }
 
 // Without a method nothing reads them.
@@ -233,9 +224,9 @@ void run_plan(const PlanFlags& flags) {
 
   nlohmann::ordered_json json;
   if (candidates.size() == 1) {
-    json = to_json(candidates.front());
+    json = to_json(candidates.front().ladder);
   } else {
-    for (const Candidate& c : candidates) json.push_back(to_json(c));
+    for (const Candidate& c : candidates) json.push_back(to_json(c.ladder));
   }
   if (!flags.out.empty()) {
     if (candidates.size() != 1) {
@@ -263,8 +254,8 @@ void add_plan(CLI::App& app) {
   auto flags = std::make_shared<PlanFlags>();
   CLI::App* verb =
       app.add_subcommand("plan", "Show or write the numbers of an extension, pair by pair");
-  add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension);
+  add_subject(*verb, flags->subject, Takes::model_or_geometry);
+  add_extension(*verb, flags->extension, ShortForms::listed);
   verb->add_option("--from", flags->from, "The scaling that this model's own files declare")
       ->type_name("MODEL");
   auto* diff = verb->add_flag("--diff", flags->diff, "Compare two plans pair by pair");

@@ -190,7 +190,7 @@ void add_serve(CLI::App& app) {
   flags->engine.unified = false;
   CLI::App* verb = app.add_subcommand("serve", "Serve a model over OpenAI's API");
   add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension);
+  add_extension(*verb, flags->extension, ShortForms::listed);
   verb->add_option("--host", flags->server.host, "Address to listen on")
       ->type_name("ADDRESS")
       ->capture_default_str();

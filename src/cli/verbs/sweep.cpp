@@ -59,7 +59,6 @@ void run_sweep_command(const SweepFlags& flags) {
     throw Error(ErrorKind::usage, "no context length given", "give --ctx, e.g. --ctx 8k");
   Model facts = *subject.model;
   facts.geometry = subject.geometry;
-  check_headroom(flags.headroom);
   tune::SweepRequest request;
   request.methods = flags.methods;
   request.low = tune::parse_pairs(flags.low, flags.step, "--low");
@@ -146,6 +145,7 @@ void add_sweep(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--headroom", flags->headroom, "Extra scale factor, at least 1")
       ->type_name("H")
+      ->check(CLI::Range(1.0, 1e9))
       ->capture_default_str();
   verb->add_option("--text", flags->text, "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
       ->type_name("FILE")

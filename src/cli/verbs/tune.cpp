@@ -73,14 +73,10 @@ double weight_of(const TuneFlags& flags) {
 }
 
 Growth growth_asked_for(const std::string& method) {
-  const MethodName name = split_method_name(method);
-  if (find_method(name.method).takes_power) return name.growth;
+  const MethodSpec spec = parse_method(method);
+  if (find_method(spec.name).takes_power && spec.parameters == Parameters{}) return spec.growth;
   throw Error(ErrorKind::usage, cat("tune searches the power family, not ", method),
               "give --method power, elastic:power or far:power");
-}
-
-ordered_json plan_or_ladder(const tune::Proposal& c) {
-  return c.ladder.elastic() ? ladder_json(c.ladder) : plan_json(c.ladder.rungs().front().plan);
 }
 
 void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::LocalOptions& engine,
@@ -167,11 +163,11 @@ void run_tune(const TuneFlags& flags) {
   const std::string what = found.name;
   found.name = "tuned";
   folder.finish(eval::results_text(results), {progress.seconds(), progress.computed()});
-  write_output((home / "found.json").string(), plan_or_ladder(found).dump(2) + "\n");
+  write_output((home / "found.json").string(), to_json(found.ladder).dump(2) + "\n");
 
   std::string text = to_text(result) + cat("\nFound: ", what, "\n");
   if (flags.no_proof) {
-    write_output(flags.out, plan_or_ladder(found).dump(2) + "\n");
+    write_output(flags.out, to_json(found.ladder).dump(2) + "\n");
     std::cout << (flags.json ? eval::results_text(results) : text);
     note(cat("wrote ", flags.out, ", not tested on held-out text"));
     return;
@@ -193,7 +189,7 @@ void run_tune(const TuneFlags& flags) {
   for (const tune::Proposal& c : rivals) {
     if (!proof.better && c.name == proof.recommended) chosen = &c;
   }
-  write_output(flags.out, plan_or_ladder(*chosen).dump(2) + "\n");
+  write_output(flags.out, to_json(chosen->ladder).dump(2) + "\n");
   std::cout << (flags.json ? eval::results_text(results) : to_text(proof));
   if (!proof.better) {
     throw Error(

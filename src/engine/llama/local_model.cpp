@@ -115,7 +115,7 @@ void LocalModel::check_near(const Ladder& ladder) const {
         ErrorKind::unsupported,
         cat("keys of type ", options_.type_k, " would be turned up to ", turns,
             " times on the way to ", ladder.longest(), " tokens, and each turn rounds them"),
-        ladder.has_single_factor() ? "give -ctk f16, or -ctk q8_0 with a larger --rung-step"
+        ladder.has_single_factor() ? "give -ctk f16, or -ctk q8_0 with a larger rung_step"
                                    : "give -ctk f16, or --method far:pi, which turns them less");
   }
   const std::int64_t window = llama_model_n_swa(model_.get());

@@ -8,7 +8,7 @@
 
 #include "base/files/source.h"
 #include "base/json.h"
-#include "base/parse_double.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 

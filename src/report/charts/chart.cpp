@@ -32,7 +32,7 @@ constexpr std::array<int, 11> kOthers = {8, 7, 6, 5, 4, 11, 10, 9, 3, 2, 1};
 
 }  // namespace
 
-bool is_elastic(const std::string& name) { return split_method_name(name).grows(); }
+bool is_elastic(const std::string& name) { return growth_of(name) != Growth::none; }
 
 Series Palette::series(const std::string& name) {
   return {name, colour_of(name), is_elastic(name), {}};

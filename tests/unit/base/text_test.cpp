@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/parse_double.h"
+#include "base/parse_number.h"
 
 namespace mrrope {
 namespace {

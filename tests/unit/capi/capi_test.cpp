@@ -66,7 +66,8 @@ TEST(CApi, ReadsModelsAndPlanFiles) {
   ASSERT_EQ(mrrope_plan_load(folder.file("plan.json").c_str(), &plan), 0) << mrrope_last_error();
   EXPECT_EQ(mrrope_plan_pairs(plan), 32u);
   mrrope_plan_free(plan);
-  folder.write("ladder.json", ladder_json(make_ladder(g, {e, 1.19, 1, 32768})).dump());
+  folder.write("ladder.json",
+               ladder_json(make_ladder(g, mrrope::parse_method("elastic:pro"), 32768)).dump());
   EXPECT_EQ(mrrope_plan_load(folder.file("ladder.json").c_str(), &plan), 2);
   EXPECT_TRUE(last_error_has("ladder"));
 }

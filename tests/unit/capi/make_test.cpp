@@ -48,10 +48,11 @@ TEST(CApiMake, AnswersAreThoseOfTheLibrary) {
   EXPECT_EQ(answer(request("PRO", {{"scale", 4}}).dump()),
             plan_json(make_plan(kGeometry, e)).dump());
   EXPECT_EQ(answer(request("elastic:pro", {{"ctx", 32768}, {"rung_step", 1.5}}).dump()),
-            ladder_json(make_ladder(kGeometry, {e, 1.5, 1, 32768})).dump());
-  LadderRequest far{e, 4, 1, 32768, NearPart{1000, 256}};
+            ladder_json(make_ladder(kGeometry, parse_method("elastic:pro(rung_step=1.5)"), 32768))
+                .dump());
+  const MethodSpec far = parse_method("far:pro(rung_step=4,headroom=1,near=1000,near_step=256)");
   EXPECT_EQ(answer(request("far:pro", {{"ctx", 32768}, {"near", 1000}}).dump()),
-            ladder_json(make_ladder(kGeometry, far)).dump());
+            ladder_json(make_ladder(kGeometry, far, 32768)).dump());
   e.scale = 5;
   e.parameters.low = 3;
   EXPECT_EQ(answer(request("pro", {{"ctx", 32768}, {"headroom", 1.25}, {"low", 3}}).dump()),
@@ -67,7 +68,8 @@ TEST(CApiMake, RefusalsHaveAMessageAndAHint) {
   EXPECT_TRUE(has(answer("{}"), "2 no method given|give method"));
   EXPECT_TRUE(has(answer(R"({"method":"pro"})"), "2 no model given|give the path"));
   EXPECT_TRUE(has(answer(request("pro", {{"ctxx", 1}}).dump()), "has no key"));
-  EXPECT_TRUE(has(answer(request("pro", json::object()).dump()), "ctx or scale is required"));
+  EXPECT_TRUE(has(answer(request("pro", json::object()).dump()),
+                  "no context length or scale given for pro"));
   EXPECT_TRUE(has(answer(request("pro", {{"ctx", 1}, {"scale", 2}}).dump()), "give one of them"));
   EXPECT_TRUE(has(answer(request("pro", {{"ctx", 0}}).dump()), "0 tokens"));
   EXPECT_TRUE(has(answer(request("pro", {{"ctx", 1.5}}).dump()), "1.5, not a whole number"));
@@ -75,7 +77,7 @@ TEST(CApiMake, RefusalsHaveAMessageAndAHint) {
   EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"near", 8}}).dump()), "far:pro"));
   EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"rung_step", 2}}).dump()), "elastic:pro"));
   EXPECT_TRUE(has(answer(request("none", {{"ctx", 4096}, {"near", 8}}).dump()), "far:pi"));
-  EXPECT_TRUE(has(answer(request("auto", {{"ctx", 4096}, {"near", 8}}).dump()), "leave it out"));
+  EXPECT_TRUE(has(answer(request("auto", {{"ctx", 4096}, {"low", 8}}).dump()), "does not use low"));
   EXPECT_TRUE(has(answer(request("elastic:pro", json::object()).dump()), "no context length"));
   EXPECT_TRUE(has(answer(request("elastic:pro", {{"scale", 1e300}}).dump()), "not possible"));
   EXPECT_TRUE(has(answer(request("custom", {{"factors", {1, "a"}}}).dump()), "list of numbers"));
@@ -116,8 +118,7 @@ TEST(CApiMake, PlacesOfALadder) {
   for (const char* method : {"elastic:pro", "far:pi", "far:pro"}) {
     const std::string text = answer(request(method, {{"ctx", 40000}}).dump());
     const json listed = json::parse(text)["rungs"];
-    const auto content = plan_or_ladder_from_json(json::parse(text));
-    const Ladder& ladder = std::get<Ladder>(content);
+    const Ladder ladder = ladder_from_json(json::parse(text));
     char* out = nullptr;
     ASSERT_EQ(mrrope_ladder_places(text.c_str(), &out), 0) << mrrope_last_error();
     const json places = json::parse(out);
@@ -147,8 +148,7 @@ TEST(CApiMake, LaddersThatEndInsideTheWindowCanBeRead) {
   for (const char* method : {"elastic:pro", "elastic:dynamic-ntk", "far:pi", "far:pro"}) {
     const std::string text = answer(request(method, {{"ctx", 4096}}).dump());
     EXPECT_EQ(json::parse(text)["method"], method);
-    const auto ladder = std::get<Ladder>(plan_or_ladder_from_json(json::parse(text)));
-    EXPECT_EQ(ladder_json(ladder).dump(), text);
+    EXPECT_EQ(ladder_json(ladder_from_json(json::parse(text))).dump(), text);
   }
 }
 

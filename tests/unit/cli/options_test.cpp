@@ -42,7 +42,7 @@ TEST(VendorPlan, LongListReplacesTheShortOne) {
   const auto vendor = vendor_plan(phi_like(), false, 32768);
   ASSERT_TRUE(vendor);
   EXPECT_EQ(vendor->name, "vendor");
-  const Plan& plan = std::get<Plan>(vendor->content);
+  const Plan& plan = vendor->plan();
   EXPECT_EQ(plan.factor(), (std::vector<double>{1, 2, 4, 8}));
   // Together with the trained short list: theta / long.
   EXPECT_DOUBLE_EQ(plan.theta()[3], std::pow(1e4, -0.75) / 16);
@@ -55,7 +55,7 @@ TEST(VendorPlan, DynamicGrowsWithTheLength) {
   m.scaling.factor = 2;
   const auto vendor = vendor_plan(m, false, 8192);
   ASSERT_TRUE(vendor);
-  EXPECT_DOUBLE_EQ(std::get<Plan>(vendor->content).factor().back(), 3);
+  EXPECT_DOUBLE_EQ(vendor->plan().factor().back(), 3);
 }
 
 TEST(VendorPlan, AbsentIfNoneAlreadyIncludesIt) {
@@ -81,7 +81,7 @@ TEST(DeclaredPlan, AppliesTheFilesScalingToItsPlainGeometry) {
         .string();
   };
   const auto plan = [&](const char* rope) {
-    return std::get<Plan>(declared_plan(config(rope)).content);
+    return declared_plan(config(rope)).plan();
   };
   const Plan llama3 = plan(R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
       "high_freq_factor": 4, "original_max_position_embeddings": 8192})");

@@ -14,17 +14,15 @@ namespace {
 
 const Geometry kTiny{.rotary_dim = 128, .base = 1e4, .train_length = 1024};
 
-LadderRequest request(double step, double headroom, std::int64_t longest) {
-  LadderRequest r;
-  r.extension.method = "pro";
-  r.rung_step = step;
-  r.headroom = headroom;
-  r.longest = longest;
-  return r;
+Ladder pro(double step, double headroom, std::int64_t longest) {
+  MethodSpec method{"pro", Growth::elastic};
+  method.parameters.rung_step = step;
+  method.parameters.headroom = headroom;
+  return make_ladder(kTiny, method, longest);
 }
 
 TEST(Ladder, LeavesTheModelUntouchedInsideItsWindow) {
-  const Ladder ladder = make_ladder(kTiny, request(1.19, 1, 16384));
+  const Ladder ladder = pro(1.19, 1, 16384);
   EXPECT_EQ(ladder.rungs().front().length, 1024);
   EXPECT_EQ(ladder.rungs().front().plan.extension().method, "none");
   EXPECT_EQ(ladder.rung_at(1), 0u);
@@ -33,7 +31,7 @@ TEST(Ladder, LeavesTheModelUntouchedInsideItsWindow) {
 }
 
 TEST(Ladder, GrowsByItsStepAndEndsAtTheWantedLength) {
-  const Ladder ladder = make_ladder(kTiny, request(2, 1.25, 10000));
+  const Ladder ladder = pro(2, 1.25, 10000);
   std::vector<std::int64_t> lengths;
   for (const Rung& r : ladder.rungs()) lengths.push_back(r.length);
   EXPECT_EQ(lengths, (std::vector<std::int64_t>{1024, 2048, 4096, 8192, 10000}));
@@ -41,56 +39,56 @@ TEST(Ladder, GrowsByItsStepAndEndsAtTheWantedLength) {
   for (std::size_t i = 1; i < lengths.size(); ++i) {
     EXPECT_DOUBLE_EQ(ladder.rungs()[i].plan.extension().scale, 1.25 * double(lengths[i]) / 1024);
   }
-  EXPECT_EQ(make_ladder(kTiny, request(1.19, 1, 16384)).rungs().size(), 17u);
+  EXPECT_EQ(pro(1.19, 1, 16384).rungs().size(), 17u);
 }
 
 TEST(Ladder, EndsExactlyAtARungBoundary) {
-  const Ladder ladder = make_ladder(kTiny, request(2, 1, 4096));
+  const Ladder ladder = pro(2, 1, 4096);
   EXPECT_EQ(ladder.rungs().size(), 3u);
   EXPECT_EQ(ladder.rung_at(4096), 2u);
   EXPECT_THROW(ladder.rung_at(4097), Error);
 }
 
 TEST(Ladder, InsideTheWindowIsOneRung) {
-  const Ladder ladder = make_ladder(kTiny, request(1.19, 1, 500));
+  const Ladder ladder = pro(1.19, 1, 500);
   EXPECT_EQ(ladder.rungs().size(), 1u);
   EXPECT_FALSE(ladder.elastic());
 }
 
 TEST(Ladder, DynamicNtkGrowsByLength) {
-  LadderRequest r = request(2, 1, 4096);
-  r.extension.method = "dynamic-ntk";
-  const Ladder ladder = make_ladder(kTiny, r);
+  const Ladder ladder = make_ladder(kTiny, parse_method("elastic:dynamic-ntk(rung_step=2)"), 4096);
   EXPECT_DOUBLE_EQ(ladder.rungs().back().plan.factor().back(), 4);
   EXPECT_EQ(ladder.rungs().back().plan.extension().scale, 1);
 }
 
 TEST(Ladder, RefusesInvalidStepsHeadroomsAndLengths) {
   for (const double step : {1.0, 0.5, 1.001, -2.0, 0.0 / 0.0}) {
-    EXPECT_THROW(make_ladder(kTiny, request(step, 1, 8192)), Error) << step;
+    EXPECT_THROW(pro(step, 1, 8192), Error) << step;
   }
   for (const double headroom : {0.9, 0.0, -1.0, 0.0 / 0.0}) {
     try {
-      make_ladder(kTiny, request(1.19, headroom, 8192));
+      pro(1.19, headroom, 8192);
       ADD_FAILURE() << headroom;
     } catch (const Error& e) {
-      EXPECT_NE(std::string(e.what()).find("collapses"), std::string::npos);
+      EXPECT_NE(std::string(e.what()).find("headroom"), std::string::npos);
     }
   }
-  EXPECT_THROW(make_ladder(kTiny, request(1.19, 1, 0)), Error);
-  EXPECT_THROW(make_ladder(make_plan(kTiny, {}), 0), Error);
+  EXPECT_THROW(pro(1.19, 1, 0), Error);
+  EXPECT_THROW(make_ladder(make_plan(kTiny, {}), -1), Error);
 }
 
-LadderRequest near_request(const char* method, NearPart near, double headroom = 1.25) {
-  LadderRequest r = request(1.5, headroom, 16384);
-  r.extension.method = method;
-  r.near = near;
-  return r;
+MethodSpec near_method(const char* name, NearPart near, double headroom = 1.25) {
+  MethodSpec method{name, Growth::far};
+  method.parameters.rung_step = 1.5;
+  method.parameters.headroom = headroom;
+  method.parameters.near = double(near.length);
+  method.parameters.near_step = double(near.step);
+  return method;
 }
 
 TEST(NearPart, BorderIsAFunctionOfTheLength) {
   const NearPart near{200, 60};
-  const Ladder ladder = make_ladder(kTiny, near_request("pi", near));
+  const Ladder ladder = make_ladder(kTiny, near_method("pi", near), 16384);
   EXPECT_EQ(ladder.rungs().front().length, 1024);
   EXPECT_EQ(ladder.rungs().front().border, 0);
   for (std::int64_t n = 1025; n <= 16384; ++n) {
@@ -104,9 +102,9 @@ TEST(NearPart, BorderIsAFunctionOfTheLength) {
 TEST(NearPart, ScaleChangesAtRungsOnlyAndFillsTheWindow) {
   const NearPart near{256, 256};
   for (const char* method : {"pi", "pro"}) {
-    const Ladder ladder = make_ladder(kTiny, near_request(method, near));
+    const Ladder ladder = make_ladder(kTiny, near_method(method, near), 16384);
     EXPECT_EQ(ladder.has_single_factor(), std::string(method) == "pi");
-    const Ladder grown = make_ladder(kTiny, request(1.5, 1, 16384));
+    const Ladder grown = pro(1.5, 1, 16384);
     for (const Rung& rung : ladder.rungs()) {
       if (rung.border == 0) continue;
       // The largest border of the elastic rung that this length is on.
@@ -124,7 +122,7 @@ TEST(NearPart, ScaleChangesAtRungsOnlyAndFillsTheWindow) {
 }
 
 TEST(NearPart, ShiftKeepsRotationsInsideTheWindow) {
-  const Ladder ladder = make_ladder(kTiny, near_request("pi", {256, 256}, 1.6));
+  const Ladder ladder = make_ladder(kTiny, near_method("pi", {256, 256}, 1.6), 16384);
   for (const Rung& rung : ladder.rungs()) {
     if (rung.border == 0) continue;
     const double s = rung.plan.factor().front();
@@ -132,13 +130,13 @@ TEST(NearPart, ShiftKeepsRotationsInsideTheWindow) {
     EXPECT_LT(rung.length - 1 - rung.shift, 1024);
   }
   // With pairs of different factors nothing is shifted.
-  for (const Rung& rung : make_ladder(kTiny, near_request("pro", {256, 256})).rungs()) {
+  for (const Rung& rung : make_ladder(kTiny, near_method("pro", {256, 256}), 16384).rungs()) {
     EXPECT_EQ(rung.shift, 0);
   }
 }
 
 TEST(NearPart, SeesNearKeysAtTheirDistanceAndFarOnesCompressed) {
-  const Ladder far = make_ladder(kTiny, near_request("pro", {256, 256}));
+  const Ladder far = make_ladder(kTiny, near_method("pro", {256, 256}), 16384);
   const Rung& last = far.rungs().back();
   EXPECT_EQ(seen_distance(far, 16383, 16383 - 255, 63), 255);
   EXPECT_EQ(seen_distance(far, 16383, last.border, 63), double(16383 - last.border));
@@ -147,24 +145,24 @@ TEST(NearPart, SeesNearKeysAtTheirDistanceAndFarOnesCompressed) {
   EXPECT_DOUBLE_EQ(seen_distance(far, 16383, 0, 0), 16383);  // pro leaves the fastest pair alone
   EXPECT_EQ(seen_distance(far, 1000, 0, 63), 1000);
   // The shift is rounded.
-  const Ladder shifted = make_ladder(kTiny, near_request("pi", {256, 256}));
+  const Ladder shifted = make_ladder(kTiny, near_method("pi", {256, 256}), 16384);
   const Rung& end = shifted.rungs().back();
   EXPECT_NEAR(seen_distance(shifted, 16383, 0, 0),
               double(16383 - end.border) + double(end.border) / end.plan.factor()[0], 0.5);
-  EXPECT_DOUBLE_EQ(seen_distance(make_ladder(kTiny, request(2, 1, 4096)), 4095, 0, 63), 4095 / 4.0);
+  EXPECT_DOUBLE_EQ(seen_distance(pro(2, 1, 4096), 4095, 0, 63), 4095 / 4.0);
 }
 
 TEST(NearPart, TemperatureOfFarKeysIsOneUnlessGiven) {
-  LadderRequest r = near_request("yarn", {256, 256});
-  EXPECT_EQ(make_ladder(kTiny, r).rungs().back().plan.attention_scale(), 1);
-  r.extension.parameters.attn_coef = 0.07;
-  EXPECT_GT(make_ladder(kTiny, r).rungs().back().plan.attention_scale(), 1.1);
+  MethodSpec r = near_method("yarn", {256, 256});
+  EXPECT_EQ(make_ladder(kTiny, r, 16384).rungs().back().plan.attention_scale(), 1);
+  r.parameters.attn_coef = 0.07;
+  EXPECT_GT(make_ladder(kTiny, r, 16384).rungs().back().plan.attention_scale(), 1.1);
 }
 
 TEST(NearPart, RefusesWhatDoesNotFit) {
-  const auto refused = [&](const LadderRequest& r, const std::string& word) {
+  const auto refused = [&](const MethodSpec& method, const std::string& word) {
     try {
-      make_ladder(kTiny, r);
+      make_ladder(kTiny, method, 16384);
       ADD_FAILURE() << word;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::usage);
@@ -172,33 +170,31 @@ TEST(NearPart, RefusesWhatDoesNotFit) {
       EXPECT_FALSE(error.hint().empty());
     }
   };
-  refused(near_request("pi", {0, 10}), "near part of 0");
-  refused(near_request("pi", {10, 0}), "steps of 0");
-  refused(near_request("pi", {1024, 1}), "window of 1024");
-  refused(near_request("pi", {1000, 24}), "window of 1024");
-  refused(near_request("pi", {INT64_MAX, INT64_MAX}), "window of 1024");
-  refused(near_request("pi", {1000, 23}, 1.25), "headroom 1.25");
-  refused(near_request("pi", {200, 1}), "16384 times");
+  refused(near_method("pi", {0, 10}), "near 0");
+  refused(near_method("pi", {10, 0}), "near_step 0");
+  refused(near_method("pi", {1024, 1}), "window of 1024");
+  refused(near_method("pi", {1000, 24}), "window of 1024");
+  refused(near_method("pi", {INT64_MAX, INT64_MAX}), "near 9223372036854775808 is too large");
+  refused(near_method("pi", {1000, 23}, 1.25), "headroom 1.25");
+  refused(near_method("pi", {200, 1}), "16384 times");
   for (const char* method : {"none", "dynamic-ntk", "longrope", "custom"}) {
-    refused(near_request(method, {256, 256}), std::string("far:") + method);
+    refused(near_method(method, {256, 256}), std::string("far:") + method);
   }
 }
 
 // What to type instead is possible.
 TEST(NearPart, HintsOfTooManyBordersCanBeFollowed) {
   const auto hint = [](std::int64_t longest, NearPart near) -> std::string {
-    LadderRequest r = near_request("pi", near);
-    r.longest = longest;
     try {
-      make_ladder(kTiny, r);
+      make_ladder(kTiny, near_method("pi", near), longest);
     } catch (const Error& error) {
       return error.hint();
     }
     return "made";
   };
-  EXPECT_EQ(hint(1 << 20, {256, 64}), "give --near-step 257 or more");
+  EXPECT_EQ(hint(1 << 20, {256, 64}), "give near_step=257 or more");
   EXPECT_EQ(hint(1 << 20, {256, 257}), "made");
-  EXPECT_EQ(hint(1 << 22, {256, 512}), "give --ctx 2097152 or less, or a static method");
+  EXPECT_EQ(hint(1 << 22, {256, 512}), "give a length of 2097152 or less, or a static method");
   EXPECT_EQ(hint(2097152, {256, 512}), "made");
 }
 

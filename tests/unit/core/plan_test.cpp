@@ -122,16 +122,16 @@ TEST(Plan, RefusesListsOfWrongLengthOrContent) {
 TEST(Plan, RefusesParametersThatItsMethodIgnores) {
   Extension e = request("ntk", 4);
   e.parameters.beta_fast = 16;
-  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("--beta-fast"), std::string::npos);
+  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("beta_fast"), std::string::npos);
   e = request("yarn-rotations", 4);
   e.parameters.low = 3;
-  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("--low"), std::string::npos);
+  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("low"), std::string::npos);
   e = request("pro", 4);
   e.parameters.power = 2;
-  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("--power"), std::string::npos);
+  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("power"), std::string::npos);
   e = request("pro", 4);
   e.parameters.factors = {1};
-  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("--factors"), std::string::npos);
+  EXPECT_NE(refusal([&] { make_plan(kLlama2, e); }).find("factors"), std::string::npos);
 }
 
 TEST(Plan, RefusesBadParameters) {
@@ -230,15 +230,14 @@ TEST(Methods, NamesAreFoundInAnyCase) {
 }
 
 TEST(Methods, LaddersHaveAPrefix) {
-  EXPECT_EQ(split_method_name("elastic:pro").method, "pro");
-  EXPECT_EQ(split_method_name("Elastic:pro").growth, Growth::elastic);
-  EXPECT_EQ(split_method_name("far:pi").growth, Growth::far);
-  EXPECT_EQ(split_method_name("far:pi").method, "pi");
-  EXPECT_FALSE(split_method_name("pro").grows());
-  EXPECT_EQ(split_method_name("vendor").method, "vendor");
-  EXPECT_EQ(join_method_name("pro", Growth::elastic), "elastic:pro");
-  EXPECT_EQ(join_method_name("pi", Growth::far), "far:pi");
-  EXPECT_EQ(join_method_name("pro", Growth::none), "pro");
+  EXPECT_EQ(growth_of("elastic:pro"), Growth::elastic);
+  EXPECT_EQ(growth_of("far:pi(near=L/32)"), Growth::far);
+  EXPECT_EQ(growth_of("vendor"), Growth::none);
+  EXPECT_EQ(bare_name("far:pi(near=L/32)"), "pi");
+  EXPECT_EQ(bare_name("vendor"), "vendor");
+  EXPECT_EQ(method_name("pro", Growth::elastic), "elastic:pro");
+  EXPECT_EQ(method_name("pi", Growth::far), "far:pi");
+  EXPECT_EQ(method_name("pro", Growth::none), "pro");
 }
 
 TEST(Methods, EveryRuleOfAnEngineHasOneMethod) {

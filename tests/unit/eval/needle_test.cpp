@@ -412,11 +412,9 @@ TEST(Needle, RefusesInvalidOptions) {
 TEST(Needle, ReadsTheCellsOfALadderOneByOne) {
   ScriptedModel model(roomy());
   const NeedleOptions options = planted(model, {500, 1000}, {0, 50});
-  LadderRequest elastic;
-  elastic.extension.method = "pro";
-  elastic.longest = 1000;
   const std::vector<MethodUnderTest> methods = {
-      method(model, "none"), {"elastic:pro", make_ladder(model.facts().geometry, elastic)}};
+      method(model, "none"),
+      {"elastic:pro", make_ladder(model.facts().geometry, parse_method("elastic:pro"), 1000)}};
   EXPECT_TRUE(shares(options, methods[0]));
   EXPECT_FALSE(shares(options, methods[1]));
   RunFolder folder;
@@ -491,11 +489,9 @@ TEST(NeedleText, SaysWhereNothingCanBeLearned) {
     EXPECT_EQ(task_results(r).notes.size(), hopeless ? 1u : 0u);
   }
   // A plan that grows is the untouched model inside its window.
-  LadderRequest request;
-  request.extension.method = "pro";
-  request.longest = 8192;
   ReadingModel blind(wide, 0);
-  const MethodUnderTest grows{"elastic:pro", make_ladder(blind.facts().geometry, request)};
+  const MethodUnderTest grows{
+      "elastic:pro", make_ladder(blind.facts().geometry, parse_method("elastic:pro"), 8192)};
   EXPECT_NE(hopeless_text(run_in_memory(blind, {grows}, documents, planted(blind, {512}, {50}))),
             "");
   // Without a length inside the window nothing is said.

@@ -30,11 +30,8 @@ TEST(Needle, HidesAllNeedlesInOneText) {
   options.form = make_form(model, "planted", {}, 0);
   options.samples = 2;
   options.together = true;
-  LadderRequest one_rung;
-  one_rung.extension.method = "pro";
-  one_rung.longest = 3000;
-  one_rung.rung_step = 100;
-  const Ladder elastic = make_ladder(model.facts().geometry, one_rung);
+  const Ladder elastic =
+      make_ladder(model.facts().geometry, parse_method("elastic:pro(rung_step=100)"), 3000);
   const std::vector<MethodUnderTest> methods = {
       {"pro", make_ladder(elastic.rungs().back().plan, 3000)}, {"elastic:pro", elastic}};
   const std::vector<Document> documents = made_essays(model, 3000, 2);

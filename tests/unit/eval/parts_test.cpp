@@ -24,11 +24,9 @@ MethodUnderTest none(const Geometry& geometry) {
 }
 
 MethodUnderTest elastic(const Geometry& geometry, const char* name, double step = 1.19) {
-  LadderRequest request;
-  request.extension.method = "pro";
-  request.longest = 4096;
-  request.rung_step = step;
-  return {name, make_ladder(geometry, request)};
+  MethodSpec spec = parse_method("elastic:pro");
+  spec.parameters.rung_step = step;
+  return {name, make_ladder(geometry, spec, 4096)};
 }
 
 class Parts : public ::testing::Test {

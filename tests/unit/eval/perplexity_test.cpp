@@ -29,12 +29,9 @@ Ladder ladder(const TimelineModel& model, const char* method, double scale) {
 }
 
 std::vector<MethodUnderTest> three_methods(const TimelineModel& model) {
-  LadderRequest elastic;
-  elastic.extension.method = "pro";
-  elastic.longest = 512;
   return {{"pro", ladder(model, "pro", 8)},
           {"none", ladder(model, "none", 1)},
-          {"elastic:pro", make_ladder(model.facts().geometry, elastic)}};
+          {"elastic:pro", make_ladder(model.facts().geometry, parse_method("elastic:pro"), 512)}};
 }
 
 std::string noise(std::size_t size, std::uint64_t seed) {

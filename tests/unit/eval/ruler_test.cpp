@@ -278,16 +278,12 @@ TEST(SampleRun, QuestionsAboutOneTextShareIt) {
   // One ladder has a rung between the text and the end of the answers, the other one has not.
   const Geometry& geometry = model.facts().geometry;
   ASSERT_LT(geometry.train_length, 6000);
-  LadderRequest request;
-  request.extension.method = "pro";
-  request.longest = 1 << 15;
-  request.rung_step = 1 << 10;
-  const Ladder one_rung = make_ladder(geometry, request);
-  request.extension.method = "pi";
-  request.near = NearPart{geometry.train_length / 4, 16};
+  const Ladder one_rung =
+      make_ladder(geometry, parse_method("elastic:pro(rung_step=1024)"), 1 << 15);
+  const MethodSpec far = parse_method("far:pi(rung_step=1024,headroom=1,near=L/4,near_step=16)");
   const std::vector<MethodUnderTest> methods = {method(model, "pro", 4),
                                                 {"elastic:pro", one_rung},
-                                                {"far:pi", make_ladder(geometry, request)}};
+                                                {"far:pi", make_ladder(geometry, far, 1 << 15)}};
   RunFolder memory;
   Progress silent;
   const SampleResults results = run_samples(model, methods, suite, {}, memory, silent);

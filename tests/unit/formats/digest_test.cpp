@@ -45,10 +45,7 @@ TEST(PlanDigest, DependsOnTheNumbersAndNotOnTheReach) {
   EXPECT_NE(plan_digest(four), plan_digest(eight));
   EXPECT_EQ(ladder_digest(make_ladder(four, 100)), plan_digest(four));
   EXPECT_EQ(ladder_digest(make_ladder(four, 200)), plan_digest(four));
-  LadderRequest request;
-  request.extension = e;
-  request.longest = 512;
-  EXPECT_NE(ladder_digest(make_ladder(g, request)), plan_digest(eight));
+  EXPECT_NE(ladder_digest(make_ladder(g, parse_method("elastic:pro"), 512)), plan_digest(eight));
 }
 
 TEST(ModelDigest, HashesSmallFilesWholeAndSamplesLargeOnes) {

@@ -30,7 +30,7 @@ TEST(Space, HoldsEveryPublishedMethodTwice) {
     const auto all = published(make_space(tiny(), 8192, growth));
     ASSERT_EQ(all.size(), 8u);
     for (const Proposal& p : all) {
-      EXPECT_EQ(growth_of(p.ladder), growth);
+      EXPECT_EQ(p.ladder.growth(), growth);
       EXPECT_EQ(p.ladder.longest(), 8192);
       EXPECT_DOUBLE_EQ(p.ladder.rungs().back().plan.extension().scale, 8 * p.headroom);
     }
@@ -61,8 +61,7 @@ TEST(Space, WithANearPartTheDefaultMustBeBeatenToo) {
   const auto all = published(make_space(tiny(), 4096, Growth::far));
   ASSERT_EQ(all.size(), 9u);
   EXPECT_EQ(all.back().name, "auto");
-  const PlanOrLadder used = make_context(tiny(), {.method = "auto", .ctx = 4096}, Spelling::keys);
-  EXPECT_EQ(all.back().plan, ladder_digest(std::get<Ladder>(used)));
+  EXPECT_EQ(all.back().plan, ladder_digest(make_ladder(tiny(), parse_method("auto"), 4096)));
 }
 
 TEST(Space, MethodsForFarKeysStartWithTheNearPartOfTheDefault) {
@@ -78,10 +77,9 @@ TEST(Space, MethodsForFarKeysStartWithTheNearPartOfTheDefault) {
       EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
     }
   }
-  EXPECT_EQ(all[0].name, "far:pi x1.25");
-  EXPECT_EQ(all[1].name, "far:pi x1.6");
-  const ContextRequest typed{.method = "far:pi", .ctx = 131072, .headroom = 1.6};
-  EXPECT_EQ(all[1].plan, ladder_digest(std::get<Ladder>(make_context(g, typed, Spelling::flags))));
+  EXPECT_EQ(all[0].name, "far:pi(headroom=1.25)");
+  EXPECT_EQ(all[1].name, "far:pi(headroom=1.6)");
+  EXPECT_EQ(all[1].plan, ladder_digest(make_ladder(g, parse_method(all[1].name), 131072)));
   EXPECT_EQ(all.back().name, "auto");
 }
 
@@ -96,7 +94,7 @@ TEST(Space, WithANearPartSearchesItsLengthToo) {
       EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
     }
   }
-  EXPECT_EQ(all[0].name, "far:pi x1.25");
+  EXPECT_EQ(all[0].name, "far:pi(headroom=1.25)");
   EXPECT_EQ(all[1].name, "far:pi");
   EXPECT_FALSE(all[0].point) << "interpolation has no middle";
 
@@ -123,7 +121,7 @@ TEST(Space, APlanOfAllKeysStartsFarKeysWithoutItsTemperature) {
   const Space far = make_space(tiny(), 8192, Growth::far);
   const Space still = make_space(tiny(), 8192, Growth::none);
   const Proposal p = proposal_at(still, {0.5, 20, 40, 0.07, 1.1}, "start");
-  const Proposal moved = from_plan(far, p.ladder.rungs().front().plan);
+  const Proposal moved = from_plan(far, p.ladder);
   EXPECT_EQ(moved.ladder.near(), (NearPart{256, 256}));
   EXPECT_EQ(moved.ladder.rungs().back().plan.attention_scale(), 1);
   EXPECT_EQ(moved.headroom, kFarHeadroom);
@@ -153,7 +151,7 @@ TEST(Space, SpreadStaysInTheBoundsAndDependsOnTheSeed) {
 TEST(Space, PlanFileTransfersToAnotherModel) {
   const Space space = make_space(tiny(), 8192, Growth::none);
   const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2}, "start");
-  const Proposal again = from_plan(space, p.ladder.rungs().front().plan);
+  const Proposal again = from_plan(space, p.ladder);
   EXPECT_EQ(again.numbers, p.numbers);
   EXPECT_NEAR(again.headroom, 1.2, 1e-9);
 
@@ -161,18 +159,14 @@ TEST(Space, PlanFileTransfersToAnotherModel) {
   other.rotary_dim = 64;
   other.base = 100000;
   other.train_length = 8192;
-  const Proposal moved =
-      from_plan(make_space(other, 32768, Growth::none), p.ladder.rungs().front().plan);
+  const Proposal moved = from_plan(make_space(other, 32768, Growth::none), p.ladder);
   EXPECT_EQ(moved.extension.parameters, p.extension.parameters);
   EXPECT_NEAR(moved.headroom, 1.2, 1e-9);
   EXPECT_NEAR(moved.extension.scale, 4.8, 1e-9);
 
   const Proposal knots = with_knots(space, p, {0.2, 0, 0, 0});
-  EXPECT_THROW(
-      from_plan(make_space(tiny(), 8192, Growth::elastic), knots.ladder.rungs().front().plan),
-      Error);
-  EXPECT_THROW(from_plan(make_space(other, 32768, Growth::none), knots.ladder.rungs().front().plan),
-               Error);
+  EXPECT_THROW(from_plan(make_space(tiny(), 8192, Growth::elastic), knots.ladder), Error);
+  EXPECT_THROW(from_plan(make_space(other, 32768, Growth::none), knots.ladder), Error);
 }
 
 TEST(Space, LadderKeepsStepAndHeadroom) {

@@ -53,11 +53,12 @@ theory::TheoryFigure as_it_runs(const AttentionFlags& flags, const Model& model,
                     " tokens that the plans are made for"),
                 cat("give --tokens ", reach, " or fewer, or a larger --ctx"));
   }
-  for (const std::string& name : flags.extension.methods) {
-    if (!split_method_name(name).grows() && !is_auto(name)) continue;
-    throw Error(ErrorKind::usage,
-                cat(name, " changes its plan while it reads, and this figure is of one plan"),
-                cat("give --methods ", is_auto(name) ? "pro" : split_method_name(name).method));
+  for (const MethodSpec& method : method_specs(flags.extension)) {
+    if (method.growth == Growth::none && !is_auto(method.name)) continue;
+    throw Error(
+        ErrorKind::usage,
+        cat(to_string(method), " changes its plan while it reads, and this figure is of one plan"),
+        cat("give --methods ", is_auto(method.name) ? "pro" : method.name));
   }
   const std::vector<theory::NamedPlan> plans =
       theory_plans(flags, g, double(tokens) / double(g.train_length));

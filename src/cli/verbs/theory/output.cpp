@@ -57,7 +57,7 @@ void write_svgs(const TheoryFlags& flags, const theory::TheoryFigure& result) {
 
 // A plan file may be of another model.
 void check_geometry(const Candidate& c, const Geometry& geometry) {
-  Geometry own = last_plan(c.content).geometry();
+  Geometry own = c.plan().geometry();
   own.pairing = geometry.pairing;  // no figure depends on it
   if (own == geometry) return;
   throw Error(
@@ -69,7 +69,7 @@ void check_geometry(const Candidate& c, const Geometry& geometry) {
 }  // namespace
 
 void add_theory_subject(CLI::App& figure, TheoryFlags& flags) {
-  add_subject(figure, flags.subject);
+  add_subject(figure, flags.subject, Takes::model_or_geometry);
   add_extension(figure, flags.extension);
 }
 
@@ -107,15 +107,15 @@ Subject theory_subject(const SubjectFlags& flags) {
 Geometry theory_geometry(const TheoryFlags& flags) {
   const std::vector<std::string>& files = flags.extension.plan_files;
   if (!given(flags.subject) && !files.empty()) {
-    return last_plan(read_plan_file(files.front())).geometry();
+    return read_plan_file(files.front()).rungs().front().plan.geometry();
   }
   return theory_subject(flags.subject).geometry;
 }
 
 std::vector<Candidate> theory_candidates(ExtensionFlags& extension, const Geometry& geometry,
-                                         std::vector<std::string> methods, double scale) {
+                                         const char* methods, double scale) {
   if (extension.methods.empty() && extension.plan_files.empty()) {
-    extension.methods = std::move(methods);
+    extension.methods = {methods};
   }
   check_reach(extension);
   if (!extension.scale && extension.ctx.empty() && !extension.methods.empty()) {
@@ -131,19 +131,17 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
                                             double default_scale) {
   ExtensionFlags extension = flags.extension;
   std::vector<theory::NamedPlan> plans;
-  for (const Candidate& c : theory_candidates(
-           extension, geometry,
-           {"none", "pi", "ntk", "yarn", "yarn-rotations", "regressive", "uni", "pro"},
-           default_scale)) {
-    const auto* ladder = std::get_if<Ladder>(&c.content);
-    if (ladder && ladder->near()) {
+  for (const Candidate& c :
+       theory_candidates(extension, geometry, "none,pi,ntk,yarn,yarn-rotations,regressive,uni,pro",
+                         default_scale)) {
+    if (c.ladder.near()) {
       throw Error(ErrorKind::usage,
                   cat(c.name,
                       " rotates near and far keys differently, and this figure is of one "
                       "plan"),
                   "see mrrope theory distance");
     }
-    plans.push_back({c.name, last_plan(c.content)});
+    plans.push_back({c.name, c.plan()});
   }
   return plans;
 }

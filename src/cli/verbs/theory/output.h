@@ -31,7 +31,7 @@ Geometry theory_geometry(const TheoryFlags& flags);
 // and at this scale, which `extension` then has. Throws Error (usage) if a plan file is of another
 // model.
 std::vector<Candidate> theory_candidates(ExtensionFlags& extension, const Geometry& geometry,
-                                         std::vector<std::string> methods, double scale);
+                                         const char* methods, double scale);
 
 // The same as plans, by default those of the paper. Of a ladder, its last rung.
 std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,

@@ -65,20 +65,20 @@ void run_distance(const TheoryFlags& flags) {
   const Geometry g = theory_geometry(flags);
   ExtensionFlags extension = flags.extension;
   std::vector<theory::NamedLadder> ladders;
-  const std::vector<Candidate> candidates = theory_candidates(
-      extension, g, {"none", "pro", "elastic:pro", "far:pro", "far:pi"}, kDefaultScale);
+  const std::vector<Candidate> candidates =
+      theory_candidates(extension, g, "none,pro,elastic:pro,far:pro,far:pi", kDefaultScale);
   std::int64_t length =
       std::llround(extension.scale.value_or(kDefaultScale) * double(g.train_length));
   if (!extension.ctx.empty()) {
     length = parse_length(extension.ctx);
   } else if (extension.methods.empty()) {  // files alone are shown as far as all of them reach
-    length = length_asked_for(extension, candidates.front().content);
+    length = candidates.front().ladder.longest();
     for (const Candidate& c : candidates) {
-      length = std::min(length, length_asked_for(extension, c.content));
+      length = std::min(length, c.ladder.longest());
     }
   }
   for (const Candidate& c : candidates) {
-    ladders.push_back({c.name, as_ladder(c.content, length)});
+    ladders.push_back({c.name, up_to(c.ladder, length)});
   }
   print_theory(flags, distance_figure(g, ladders, length));
 }
@@ -173,7 +173,7 @@ void add_theory(CLI::App& app) {
   auto estimate = std::make_shared<EstimateFlags>();
   CLI::App* e =
       verb->add_subcommand("estimate", "The position that the angles suggest, for each base");
-  add_subject(*e, estimate->subject);
+  add_subject(*e, estimate->subject, Takes::model_or_geometry);
   e->add_option("--bases", estimate->bases, "Bases to compare")->type_name("B,...")->delimiter(',');
   e->add_option("--length", estimate->length, "Positions from 0 to this one (default: 4 windows)")
       ->type_name("LENGTH");

@@ -23,10 +23,7 @@ inline engine::LocalOptions caches_apart(int slots, std::int64_t context) {
 }
 
 inline Ladder growing(const Geometry& geometry, std::int64_t longest) {
-  LadderRequest request;
-  request.extension.method = "pro";
-  request.longest = longest;
-  return make_ladder(geometry, request);
+  return make_ladder(geometry, parse_method("elastic:pro"), longest);
 }
 
 struct Said {

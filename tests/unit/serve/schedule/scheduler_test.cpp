@@ -6,7 +6,6 @@
 #include <set>
 #include <thread>
 
-#include "core/context.h"
 #include "serve/api/request.h"
 #include "support/scripted.h"
 #include "unit/serve/schedule/finish.h"
@@ -107,8 +106,7 @@ TEST(Scheduler, ParallelAnswersEqualSingleAnswers) {
 
 TEST(Scheduler, RungsThatGoTogetherAreComputedTogether) {
   const Geometry geometry = ScriptedModel(ScriptedOptions{}).facts().geometry;
-  const ContextRequest far{.method = "far:pi", .ctx = kContext};
-  Trial near(3, 64, {}, std::get<Ladder>(make_context(geometry, far, Spelling::keys)));
+  Trial near(3, 64, {}, make_ladder(geometry, parse_method("far:pi"), kContext));
   Trial elastic(3);
   for (Trial* trial : {&near, &elastic}) {
     trial->model.unhurried = true;

@@ -44,11 +44,8 @@ ScriptedOptions windowed() {
 }
 
 Ladder with_near_part(const Geometry& geometry) {
-  LadderRequest request;
-  request.extension.method = "pi";
-  request.longest = kContext;
-  request.near = NearPart{64, 64, false};
-  return make_ladder(geometry, request);
+  return make_ladder(
+      geometry, parse_method("far:pi(rung_step=1.19,headroom=1,near=64,near_step=64)"), kContext);
 }
 
 struct Trial {

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/lists.h"
+#include "base/text.h"
+#include "mrrope/method.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+constexpr std::size_t kColumns = 100;
+constexpr std::size_t kIndent = 30;
+
+using Names = std::set<std::string>;
+
+// Long names. What is in no group belongs to the task of the verb.
+const std::vector<std::pair<const char*, Names>>& groups() {
+  static const auto all = [] {
+    Names method = {"method", "methods", "scale", "ctx", "plan", "from", "last-rung", "start-plan"};
+    for (const ParameterInfo& p : parameters()) {
+      std::string name(p.name);
+      std::replace(name.begin(), name.end(), '_', '-');
+      method.insert(name);
+    }
+    return std::vector<std::pair<const char*, Names>>{
+        {"Model",
+         {"model", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "pairing",
+          "vocab", "any-model", "alias"}},
+        {"Method", method},
+        {"Task", {}},
+        {"Output",
+         {"out", "json", "csv", "svg", "html", "format", "dry-run", "verbose", "folder", "version",
+          "help"}},
+        {"Engine",
+         {"gpu-layers", "threads", "ubatch-size", "cache-type-k", "cache-type-v", "flash-attn",
+          "parallel", "kv-unified", "no-kv-unified", "deterministic", "shard"}},
+        {"Network",
+         {"endpoint", "api", "timeout", "host", "port", "api-key-file", "cors", "queue", "rpc",
+          "slot-save-path"}}};
+  }();
+  return all;
+}
+
+const Names kDaily = {"model",    "method",   "methods", "ctx",     "plan",     "scale",
+                      "prompt",   "file",     "predict", "temp",    "system",   "chat",
+                      "session",  "text",     "lengths", "samples", "haystack", "tasks",
+                      "data",     "endpoint", "out",     "json",    "dry-run",  "gpu-layers",
+                      "threads",  "host",     "port",    "to",      "prefer",   "budget",
+                      "parallel", "preset",   "presets", "help",    "version",  "api-key-file"};
+
+std::string name_of(const CLI::Option& o) {
+  return o.get_lnames().empty() ? o.get_single_name() : o.get_lnames().front();
+}
+
+const char* group_of(const CLI::Option& o) {
+  for (const auto& [title, names] : groups()) {
+    if (names.count(name_of(o))) return title;
+  }
+  return "Task";
+}
+
+// Words from column `indent` on; the first line has `used` columns already.
+std::string wrapped(const std::string& text, std::size_t indent, std::size_t used) {
+  std::string out;
+  std::size_t column = used;
+  std::size_t start = 0;
+  while (start < text.size()) {
+    const std::size_t end = std::min(text.find(' ', start), text.size());
+    const std::string word = text.substr(start, end - start);
+    start = end + 1;
+    if (column > indent && column + 1 + word.size() > kColumns) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += " ";
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out + "\n";
+}
+
+std::string row(const std::string& name, const std::string& text) {
+  std::string line = "  " + name;
+  if (line.size() + 2 > kIndent) {
+    line += "\n" + std::string(kIndent, ' ');
+  } else {
+    line.resize(kIndent, ' ');
+  }
+  return line + wrapped(text, kIndent, kIndent);
+}
+
+std::string option_row(const CLI::Option& o) {
+  std::vector<std::string> names;
+  for (const std::string& s : o.get_snames()) names.push_back("-" + s);
+  for (const std::string& l : o.get_lnames()) names.push_back("--" + l);
+  std::string name = joined(names, ", ");
+  if (o.get_items_expected_max() > 0 && !o.get_type_name().empty()) {
+    std::string type = o.get_type_name();
+    type = type.substr(0, type.find(":{"));
+    name += " " + type.substr(0, type.find(':'));
+  }
+  std::string text = o.get_description();
+  if (const std::size_t open = o.get_type_name().find(":{"); open != std::string::npos) {
+    const std::string words = o.get_type_name().substr(open + 2);
+    text += cat(" (", joined(split_list(words.substr(0, words.find('}'))), ", "), ")");
+  }
+  if (!o.get_default_str().empty()) text += cat(" [", o.get_default_str(), "]");
+  return row(name, text);
+}
+
+std::string usage(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::App* a = &app; a != nullptr; a = a->get_parent()) {
+    words.insert(words.begin(), a->get_name());
+  }
+  std::string line = "Usage: " + joined(words, " ");
+  if (!app.get_subcommands({}).empty()) line += " VERB";
+  for (const CLI::Option* o : app.get_options()) {
+    if (o->get_positional()) line += cat(" [", o->get_type_name(), "]");
+  }
+  return line + " [FLAGS]\n";
+}
+
+}  // namespace
+
+std::string help_text(const CLI::App& app, Detail detail) {
+  std::string out = app.get_description() + "\n\n" + usage(app);
+  std::string verbs;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    if (!verb->get_group().empty()) verbs += row(verb->get_name(), verb->get_description());
+  }
+  if (!verbs.empty()) out += "\nVerbs:\n" + verbs;
+  bool hidden = false;
+  std::string daily;
+  for (const auto& [title, names] : groups()) {
+    std::string rows;
+    for (const CLI::Option* o : app.get_options()) {
+      if (o->get_group().empty() || group_of(*o) != std::string(title)) continue;
+      if (detail == Detail::daily && !kDaily.count(name_of(*o))) {
+        hidden = true;
+        continue;
+      }
+      rows += option_row(*o);
+    }
+    if (rows.empty()) continue;
+    if (detail == Detail::daily) {
+      daily += rows;
+    } else {
+      out += cat("\n", title, ":\n", rows);
+    }
+  }
+  if (!daily.empty()) out += "\nFlags:\n" + daily;
+  if (!app.get_footer().empty()) out += "\n" + app.get_footer() + "\n";
+  if (hidden) out += "All flags: --help\n";
+  return out;
+}
+
+const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "-h") break;
+    for (const CLI::App* verb : app.get_subcommands({})) {
+      if (verb->get_name() != word) continue;
+      return verb_of(*verb, {std::find(words.begin(), words.end(), word) + 1, words.end()});
+    }
+  }
+  return app;
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of parameters, and the notation of a configured method. To add a parameter: its member
+// in Parameters, its row here, the method that reads it, and its line in docs/methods.md.
+#include <cmath>
+#include <limits>
+
+#include "base/lists.h"
+#include "base/parse_number.h"
+#include "base/spelling.h"
+#include "base/text.h"
+#include "core/methods.h"
+#include "mrrope/error.h"
+
+namespace mrrope {
+
+namespace {
+
+constexpr double kPositive = std::numeric_limits<double>::min();
+constexpr double kAny = std::numeric_limits<double>::max();
+constexpr double kMaxPower = 16;  // 32768^16 is still a finite double, also summed
+constexpr double kMaxTokens = 0x1p40;
+// Below this a ladder to 1000 times the window would have thousands of rungs, each a turn of the
+// whole cache.
+constexpr double kMinRungStep = 1.01;
+// Methods that one range, or several, may stand for.
+constexpr double kMaxMethods = 4096;
+
+using P = Parameters;
+// clang-format off
+constexpr ParameterInfo kParameters[] = {
+  {"beta_fast", &P::beta_fast, nullptr, Use::betas,   Unit::number, kPositive,    kAny,       "TURNS",
+   "Pairs with at least this many rotations in the window are unchanged (default 32; llama3: 4)", "32 is the default"},
+  {"beta_slow", &P::beta_slow, nullptr, Use::betas,   Unit::number, kPositive,    kAny,       "TURNS",
+   "Pairs with at most this many rotations in the window are scaled in full (default 1)", "1 is the default"},
+  {"low",       &P::low,       nullptr, Use::borders, Unit::pair,   0,            kMaxTokens, "PAIR",
+   "First pair of the middle, instead of the one from beta_fast", "pairs are counted from 0"},
+  {"high",      &P::high,      nullptr, Use::borders, Unit::pair,   0,            kMaxTokens, "PAIR",
+   "First pair scaled in full, instead of the one from beta_slow", "pairs are counted from 0"},
+  {"power",     &P::power,     nullptr, Use::power,   Unit::number, -kMaxPower,   kMaxPower,  "P",
+   "power: the exponent p; 0 is uni, 1 is pro (default 1)", "0 is uni, 1 is pro"},
+  {"attn_coef", &P::attn_coef, nullptr, Use::all,     Unit::number, -kAny,        kAny,       "C",
+   "Temperature 1 + C ln S; the default depends on the method", "0.1 is YaRN's, 0 means none"},
+  {"factors",   nullptr, &P::factors,   Use::lists,   Unit::list,   kPositive,    kAny,       "[F0,F1,...]",
+   "longrope, custom: one factor per pair", "every factor is positive"},
+  {"lambdas",   nullptr, &P::lambdas,   Use::lists,   Unit::list,   kPositive,    kAny,       "[L0,L1,...]",
+   "custom: one radix multiplier per digit", "every lambda is positive"},
+  {"rung_step", &P::rung_step, nullptr, Use::growing, Unit::number, kMinRungStep, kAny,       "STEP",
+   "Ratio between the lengths of neighbouring rungs (default 1.19; far: one rung up to 4 windows)", "1.19 is the default, 2 means few rungs"},
+  {"headroom",  &P::headroom,  nullptr, Use::all,     Unit::number, 1,            kAny,       "H",
+   "Extra scale factor (default 1; far beyond 4 windows: 1.6)", "1 is the default, 1.25 helps retrieval"},
+  {"near",      &P::near,      nullptr, Use::far,     Unit::tokens, kPositive,    kMaxTokens, "LENGTH",
+   "Tokens that are always near, at their true distance (default: 1/32 of the window, at least 256; beyond 4 windows 1/4)", "leave it out for the default"},
+  {"near_step", &P::near_step, nullptr, Use::far,     Unit::tokens, kPositive,    kMaxTokens, "LENGTH",
+   "Tokens by which the border between near and far moves (default: near)", "leave it out for the default"},
+};
+
+constexpr std::pair<std::string_view, Growth> kPrefixes[] = {{"elastic:", Growth::elastic},
+                                                             {"far:", Growth::far}};
+// clang-format on
+
+[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
+  throw Error(ErrorKind::usage, message, hint);
+}
+
+const ParameterInfo& parameter(std::string_view name) {
+  const std::string wanted = lower_case(name);
+  std::vector<std::string> names;
+  for (const ParameterInfo& p : kParameters) {
+    if (p.name == wanted) return p;
+    names.emplace_back(p.name);
+  }
+  refuse(cat("there is no parameter '", name, "'"),
+         cat(did_you_mean(name, names), "the parameters are ", joined(names, ", ")));
+}
+
+void check_value(const ParameterInfo& p, double value) {
+  const bool whole = p.unit == Unit::pair || (p.unit == Unit::tokens && value >= 1);
+  if (value >= p.min && value <= p.max && (!whole || value == std::floor(value))) return;
+  if (value > p.max && p.max == kMaxTokens) {
+    refuse(cat(p.name, " ", value, " is too large"), std::string(p.hint));
+  }
+  std::string range = whole ? "a whole number" : "a number";
+  if (p.min == kPositive) {
+    range += " above 0";
+  } else if (p.min > -kAny) {
+    range += cat(p.max < kMaxTokens ? " from " : " of at least ", p.min);
+    if (p.max < kMaxTokens) range += cat(" to ", p.max);
+  }
+  refuse(cat(p.name, " ", value, " is not ", range), std::string(p.hint));
+}
+
+double parse_value(const ParameterInfo& p, const std::string& text) {
+  std::optional<double> value = parse_double(text);
+  if (!value && p.unit == Unit::tokens) {
+    if (const auto tokens = parse_length(text)) value = double(*tokens);
+    if (text.size() > 2 && lower_case(text.substr(0, 2)) == "l/") {
+      if (const auto parts = parse_double(text.substr(2)); parts && *parts > 1) value = 1 / *parts;
+    }
+  }
+  if (!value) {
+    refuse(cat("'", text, "' is not a value of ", p.name),
+           p.unit == Unit::tokens ? "write tokens as 1024 or 1k, or L/32 for a part of the window"
+                                  : "write a number, e.g. 1.5");
+  }
+  check_value(p, *value);
+  return *value;
+}
+
+std::vector<double> parse_list(const ParameterInfo& p, std::string_view text) {
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') {
+    refuse(cat("'", text, "' is not a list for ", p.name), cat("write ", p.name, "=[1,1.5,2]"));
+  }
+  std::vector<double> out;
+  for (const std::string& entry : split_list(text.substr(1, text.size() - 2))) {
+    const auto value = parse_double(entry);
+    if (!value) refuse(cat("'", entry, "' in ", p.name, " is not a number"), "write [1,1.5,2]");
+    out.push_back(*value);
+  }
+  return out;
+}
+
+// The name with its prefix and without parameters.
+MethodSpec parse_name(std::string_view text) {
+  MethodSpec spec;
+  for (const auto& [prefix, growth] : kPrefixes) {
+    if (lower_case(text.substr(0, prefix.size())) != prefix) continue;
+    spec.growth = growth;
+    text.remove_prefix(prefix.size());
+    break;
+  }
+  spec.name = spec.growth == Growth::none && is_auto(text)
+                  ? std::string(kAuto)
+                  : std::string(method_row(text).info.name);
+  return spec;
+}
+
+// "low" and "5" of "low=5".
+struct Assignment {
+  const ParameterInfo* parameter;
+  std::string value;
+};
+
+std::vector<Assignment> parse_assignments(std::string_view inside, std::string_view all) {
+  std::vector<Assignment> out;
+  if (trimmed(inside).empty()) return out;
+  for (const std::string& word : split_list(inside)) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) {
+      refuse(cat("'", word, "' in ", all, " is not parameter=value"), "write pro(low=5,high=40)");
+    }
+    const ParameterInfo& p = parameter(trimmed(word.substr(0, equals)));
+    for (const Assignment& before : out) {
+      if (before.parameter == &p) refuse(cat(p.name, " is given twice in ", all), "give it once");
+    }
+    out.push_back({&p, trimmed(word.substr(equals + 1))});
+  }
+  return out;
+}
+
+// "5..15" or "30..45/5" as its values; other texts as themselves.
+std::vector<std::string> values_of(const Assignment& a) {
+  const std::size_t dots = a.value.find("..");
+  if (dots == std::string::npos || a.parameter->list) return {a.value};
+  const std::size_t slash = a.value.find('/', dots);
+  const ParameterInfo& p = *a.parameter;
+  const double first = parse_value(p, a.value.substr(0, dots));
+  const double last = parse_value(p, a.value.substr(dots + 2, slash - dots - 2));
+  const double step = slash == std::string::npos
+                          ? 1
+                          : parse_double(a.value.substr(slash + 1)).value_or(std::nan(""));
+  if (!(step > 0) || last < first || (last - first) / step >= kMaxMethods) {
+    refuse(cat("'", a.value, "' is not a range of ", p.name),
+           cat("write ", p.name, "=5..15, or 5..15/2 with a step"));
+  }
+  std::vector<std::string> out;
+  for (int i = 0; first + i * step <= last; ++i) out.push_back(number(first + i * step));
+  return out;
+}
+
+std::string value_text(const ParameterInfo& p, double value) {
+  if (p.unit == Unit::tokens && value < 1) {
+    const double parts = std::round(1 / value);
+    if (1 / parts == value) return cat("L/", parts);
+  }
+  return number(value);
+}
+
+// The words of one method, each with all its values.
+void expand(std::string_view text, std::vector<MethodSpec>& out) {
+  const std::size_t open = text.find('(');
+  std::vector<MethodSpec> made = {parse_name(trimmed(std::string(text.substr(0, open))))};
+  bool ranges = false;
+  if (open != std::string_view::npos) {
+    if (text.back() != ')') {
+      refuse(cat("'", text, "' has no ')' at its end"), "write pro(low=5,high=40)");
+    }
+    for (const Assignment& a :
+         parse_assignments(text.substr(open + 1, text.size() - open - 2), text)) {
+      const std::vector<std::string> values = values_of(a);
+      ranges |= values.size() > 1;
+      if (double(made.size() * values.size()) > kMaxMethods) {
+        refuse(cat(text, " stands for more than ", kMaxMethods, " methods"), "give smaller ranges");
+      }
+      std::vector<MethodSpec> next;
+      for (const MethodSpec& spec : made) {
+        for (const std::string& value : values) {
+          next.push_back(spec);
+          set_parameter(next.back().parameters, *a.parameter, value);
+        }
+      }
+      made = std::move(next);
+    }
+  }
+  for (MethodSpec& spec : made) {
+    const Parameters& p = spec.parameters;
+    if (ranges && p.low && p.high && *p.low >= *p.high) continue;
+    out.push_back(std::move(spec));
+  }
+}
+
+}  // namespace
+
+std::span<const ParameterInfo> parameters() { return kParameters; }
+
+bool is_auto(std::string_view name) { return lower_case(name) == kAuto; }
+
+void set_parameter(Parameters& parameters, const ParameterInfo& p, const std::string& text) {
+  if (p.list) {
+    parameters.*p.list = parse_list(p, text);
+  } else {
+    parameters.*p.value = parse_value(p, text);
+  }
+}
+
+std::vector<MethodSpec> parse_methods(std::string_view text) {
+  std::vector<MethodSpec> out;
+  for (const std::string& word : split_list(text)) {
+    const std::size_t before = out.size();
+    expand(word, out);
+    if (out.size() == before) {
+      refuse(cat("no low is below a high in ", word),
+             "give smaller values of low, or larger ones of high");
+    }
+  }
+  return out;
+}
+
+MethodSpec parse_method(std::string_view text) {
+  std::vector<MethodSpec> all = parse_methods(text);
+  if (all.size() != 1) {
+    refuse(cat("'", text, "' stands for ", all.size(), " methods where one is wanted"),
+           "give one method, e.g. pro");
+  }
+  return all.front();
+}
+
+std::string method_name(std::string_view name, Growth growth) {
+  for (const auto& [prefix, g] : kPrefixes) {
+    if (g == growth) return cat(prefix, name);
+  }
+  return std::string(name);
+}
+
+Growth growth_of(std::string_view row) noexcept {
+  for (const auto& [prefix, growth] : kPrefixes) {
+    if (row.substr(0, prefix.size()) == prefix) return growth;
+  }
+  return Growth::none;
+}
+
+std::string bare_name(std::string_view row) {
+  if (growth_of(row) != Growth::none) row.remove_prefix(row.find(':') + 1);
+  return std::string(row.substr(0, row.find('(')));
+}
+
+std::string to_string(const MethodSpec& spec) {
+  std::vector<std::string> words;
+  for (const ParameterInfo& p : kParameters) {
+    if (p.value && spec.parameters.*p.value) {
+      words.push_back(cat(p.name, "=", value_text(p, *(spec.parameters.*p.value))));
+    }
+    if (p.list && !(spec.parameters.*p.list).empty()) {
+      std::vector<std::string> entries;
+      for (const double value : spec.parameters.*p.list) entries.push_back(number(value));
+      words.push_back(cat(p.name, "=[", joined(entries, ","), "]"));
+    }
+  }
+  return method_name(spec.name, spec.growth) +
+         (words.empty() ? "" : cat("(", joined(words, ","), ")"));
+}
+
+bool given(const Parameters& parameters, const ParameterInfo& p) {
+  return p.value ? (parameters.*p.value).has_value() : !(parameters.*p.list).empty();
+}
+
+bool uses(const MethodSpec& spec, const ParameterInfo& p) {
+  if (is_auto(spec.name)) return uses({.name = "pi", .growth = Growth::far}, p);
+  const MethodInfo& method = find_method(spec.name);
+  switch (p.use) {
+    case Use::betas:
+      return method.takes_betas;
+    case Use::borders:
+      return method.takes_borders;
+    case Use::power:
+      return method.takes_power;
+    case Use::lists:
+      return method.takes_lists;
+    case Use::all:
+      return true;
+    case Use::growing:
+      return spec.growth != Growth::none;
+    case Use::far:
+      return spec.growth == Growth::far;
+  }
+  return false;
+}
+
+void check_method(const MethodSpec& spec) {
+  for (const ParameterInfo& p : kParameters) {
+    if (!given(spec.parameters, p)) continue;
+    if (!uses(spec, p)) {
+      std::string hint = cat("leave out ", p.name);
+      if (p.use == Use::far || p.use == Use::growing) {
+        const bool extends = method_row(spec.name).reach != Reach::unchanged;
+        const bool far = p.use == Use::far;
+        hint += cat(", or use ", method_name(extends ? spec.name
+                                             : far   ? "pi"
+                                                     : "pro",
+                                             far ? Growth::far : Growth::elastic));
+      }
+      refuse(cat(method_name(spec.name, spec.growth), " does not use ", p.name), hint);
+    }
+    if (p.value) check_value(p, *(spec.parameters.*p.value));
+  }
+}
+
+}  // namespace mrrope

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/defaults.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <tuple>
+
+#include "base/text.h"
+#include "support/expect_error.h"
+
+namespace mrrope {
+namespace {
+
+const Geometry kGeometry{.rotary_dim = 64, .base = 1e5, .train_length = 8192};
+
+Ladder made(const char* method, std::int64_t ctx, std::optional<double> scale = std::nullopt) {
+  return make_ladder(kGeometry, parse_method(method), ctx, scale);
+}
+
+double scale_of(const char* method, std::int64_t ctx, std::optional<double> scale = std::nullopt) {
+  const Ladder ladder = made(method, ctx, scale);
+  EXPECT_EQ(ladder.growth(), Growth::none);
+  return ladder.rungs().front().plan.extension().scale;
+}
+
+TEST(MethodToLadder, AStaticPlanReachesTheContextAndItsHeadroom) {
+  EXPECT_EQ(scale_of("pro", 32768), 4);
+  EXPECT_EQ(scale_of("pro", 0, 4), 4);
+  EXPECT_EQ(scale_of("pro(headroom=1.25)", 32768), 5);
+  EXPECT_EQ(scale_of("pro(headroom=1.25)", 4096), 1);
+  EXPECT_EQ(scale_of("none", 32768), 1);
+  EXPECT_EQ(made("pro", 32768).longest(), 32768);
+  EXPECT_EQ(made("pro(headroom=1.25)", 0, 4).longest(), 32768) << "headroom is scale, not length";
+  EXPECT_EQ(made("none", 0).longest(), 8192);
+}
+
+TEST(MethodToLadder, AMethodThatFollowsTheLengthHasAScaleOfItsOwn) {
+  const Ladder ladder = made("dynamic-ntk", 32768, 2);
+  EXPECT_EQ(ladder.rungs().front().plan.extension().scale, 2);
+  EXPECT_EQ(ladder.rungs().front().plan.extension().length, 32768);
+  check_reach(parse_method("dynamic-ntk"), 32768, 2);
+}
+
+TEST(MethodToLadder, AContextThatGrowsIsALadder) {
+  const Ladder ladder = made("Elastic:Pro", 0, 4);
+  EXPECT_EQ(ladder.growth(), Growth::elastic);
+  EXPECT_EQ(ladder.longest(), 32768);
+  EXPECT_EQ(ladder.headroom(), 1);
+  const Ladder far = made("far:pi(near=1024)", 32768);
+  EXPECT_EQ(far.growth(), Growth::far);
+  EXPECT_EQ(far.near(), (NearPart{1024, 256}));
+  EXPECT_EQ(far.headroom(), 1);
+  EXPECT_EQ(made("far:pi(near=L/8,near_step=1k)", 32768).near(), (NearPart{1024, 1024}));
+}
+
+TEST(Auto, IsAFunctionOfGeometryAndLength) {
+  const auto method = [](const char* name, std::int64_t ctx,
+                         std::optional<double> scale = std::nullopt) {
+    return to_string(resolve_auto(kGeometry, parse_method(name), ctx, scale));
+  };
+  EXPECT_EQ(method("auto", 8192), "none");
+  EXPECT_EQ(method("Auto", 0, 1), "none");
+  EXPECT_EQ(method("auto", 8193), "far:pi");
+  EXPECT_EQ(method("auto(near=1k)", 8193), "far:pi(near=1024)");
+  EXPECT_EQ(method("pro", 8193), "pro");
+  EXPECT_EQ(made("auto", 4096).extension().method, "none");
+  const Ladder ladder = made("auto(headroom=1.5)", 32768);
+  EXPECT_EQ(ladder.longest(), 32768);
+  EXPECT_EQ(ladder.headroom(), 1.5);
+
+  for (const std::int64_t ctx : {32769, 100000, 131072}) {
+    const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = 32768};
+    const Ladder one = make_ladder(geometry, parse_method("auto"), ctx);
+    EXPECT_EQ(one.longest(), ctx);
+    EXPECT_EQ(one.rungs()[0].plan.extension().scale, 1);
+    const std::int64_t border = one.rungs().back().border;
+    for (std::size_t i = 1; i < one.rungs().size(); ++i) {  // one scale, the least that will do
+      EXPECT_DOUBLE_EQ(one.rungs()[i].plan.extension().scale,
+                       std::max(1.0, double(border) / (32768 - 2048)));
+    }
+  }
+}
+
+TEST(Far, DefaultsFollowTheLength) {
+  const auto far = [](std::int64_t window, std::int64_t ctx) {
+    const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = window};
+    const Ladder ladder = make_ladder(geometry, parse_method("far:pro"), ctx);
+    return std::tuple(ladder.near()->length, ladder.near()->step, ladder.headroom(),
+                      ladder.rung_step());
+  };
+  EXPECT_EQ(far(8192, 32768), std::tuple(256, 256, 1.0, 4.0));
+  EXPECT_EQ(far(8192, 32769), std::tuple(2048, 2048, 1.6, 1.19));
+  EXPECT_EQ(far(32768, 131072), std::tuple(1024, 1024, 1.0, 4.0));
+  EXPECT_EQ(far(1024, 2000), std::tuple(256, 256, 1.0, 2.0));
+  EXPECT_EQ(far(512, 1024), std::tuple(128, 128, 1.0, 2.0));
+}
+
+// What a note names can be typed: --method far:pi is the plan of auto at every length.
+TEST(Auto, IsTheMethodThatItNames) {
+  for (const std::int64_t window : {16, 512, 8192, 131072}) {
+    const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = window};
+    for (const double times : {0.5, 1.0, 1.001, 1.5, 2.0, 3.9, 4.0, 4.01, 5.0, 16.0, 1500.0}) {
+      const std::int64_t ctx = std::llround(times * double(window));
+      const MethodSpec asked = parse_method("auto");
+      const std::string name = to_string(resolve_auto(geometry, asked, ctx));
+      const auto digest = [&](const MethodSpec& method) {
+        std::string text;
+        for (const Rung& rung : make_ladder(geometry, method, ctx).rungs()) {
+          text += cat(rung.length, " ", rung.border, " ", rung.shift);
+          for (const double factor : rung.plan.factor()) text += cat(" ", factor);
+        }
+        return text;
+      };
+      EXPECT_EQ(digest(asked), digest(parse_method(name))) << name << " at " << ctx;
+    }
+  }
+}
+
+TEST(Far, TheBorderMovesByMoreWhereItWouldMoveTooOften) {
+  EXPECT_EQ(made("far:pi", 8192 * 1023).near()->step, 2048);
+  EXPECT_EQ(made("far:pi", 8192 * 1500).near()->step, 3001);
+  EXPECT_EQ(made("auto", 8192 * 1500).longest(), 8192 * 1500);
+}
+
+TEST(MethodToLadder, RefusesWhatAMethodDoesNotUse) {
+  const auto refused = [](const char* method, std::int64_t ctx, std::optional<double> scale,
+                          const std::string& word) {
+    test::expect_error(ErrorKind::usage, word, [&] {
+      check_reach(parse_method(method), ctx, scale);
+      made(method, ctx, scale);
+    });
+  };
+  refused("pro(rung_step=1.5)", 32768, {}, "pro does not use rung_step");
+  refused("elastic:pro(near=9)", 32768, {}, "elastic:pro does not use near");
+  refused("pro(near_step=9)", 32768, {}, "pro does not use near_step");
+  refused("elastic:pro", 0, 1e300, "1e+300");
+  refused("elastic:pro", 0, {}, "no context length");
+  refused("elastic:none", 32768, {}, "elastic:none is not possible");
+  refused("elastic:NONE", 512, {}, "same at every length");
+  refused("auto", 0, {}, "no context length");
+  refused("auto", 32768, 4, "both set how far auto");
+  refused("auto(low=5)", 4096, {}, "auto does not use low");
+  refused("pro", 0, {}, "no context length or scale given for pro");
+  refused("pro(headroom=0.5)", 32768, {}, "0.5");
+  refused("prp", 32768, {}, "prp");
+  refused("pro", 32768, 4, "ctx 32768 and scale 4");
+  refused("pro", -1, {}, "-1");
+}
+
+}  // namespace
+}  // namespace mrrope
