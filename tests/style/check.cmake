@@ -43,6 +43,19 @@ foreach(module ${modules})
   endif()
 endforeach()
 
+# The walks through the code name files that exist.
+file(STRINGS ${ROOT}/ARCHITECTURE.md lines REGEX "^[0-9]+[.] (src|include)/")
+list(LENGTH lines count)
+if(count LESS 8)
+  complain("ARCHITECTURE.md: the walk from --method to a plan is missing")
+endif()
+foreach(line ${lines})
+  string(REGEX MATCH "(src|include)/[a-z_0-9/.]+[a-z]" path "${line}")
+  if(NOT EXISTS ${ROOT}/${path})
+    complain("ARCHITECTURE.md: there is no ${path}")
+  endif()
+endforeach()
+
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu
      ${ROOT}/src/*.cuh ${ROOT}/include/*.h)
 list(LENGTH sources count)
