@@ -40,15 +40,6 @@ TEST(PlanCommand, AutoIgnoresFlagsOfOtherMethodsBesideThem) {
       contains(run_command(common + " --method auto --low 5").err, "auto does not use low"));
 }
 
-TEST(PlanCommand, PrintsATableOfPairs) {
-  const CommandResult r = plan("--method pro --scale 16");
-  EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "middle 20..46, progressive")) << r.out;
-  EXPECT_TRUE(contains(r.out, "attention scale 1.2773"));
-  EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '\n'), 4 + 64);
-  EXPECT_TRUE(r.err.empty()) << r.err;
-}
-
 TEST(PlanCommand, JsonHasTheKeysScriptsRelyOn) {
   const json j = json::parse(plan("--method pro --ctx 64k --json").out);
   EXPECT_EQ(j["geometry"]["rotary_dim"], 128);
@@ -64,26 +55,6 @@ TEST(PlanCommand, JsonHasTheKeysScriptsRelyOn) {
   EXPECT_EQ(j["lambda"].size(), 63u);
   EXPECT_NEAR(j["attention_scale"].get<double>(), 1.27725887, 1e-8);
   EXPECT_EQ(j["factor"][63], 16);
-}
-
-TEST(PlanCommand, ShowsSeveralMethodsSideBySide) {
-  const CommandResult r = plan("--methods yarn,uni,pro --scale 4");
-  EXPECT_EQ(r.exit_code, 0);
-  EXPECT_TRUE(contains(r.out, "pair  wavelength    turns      yarn       uni       pro")) << r.out;
-  EXPECT_EQ(json::parse(plan("--methods yarn,uni,pro --scale 4 --json").out).size(), 3u);
-}
-
-TEST(PlanCommand, CsvHasOneLinePerPlanAndPair) {
-  const CommandResult r = plan("--methods yarn,pro --scale 4 --csv");
-  EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '\n'), 1 + 2 * 64);
-  EXPECT_EQ(r.out.rfind("name,scale,pair,wavelength,turns,theta,lambda,factor,region\n", 0), 0u);
-}
-
-TEST(PlanCommand, ParametersReachTheMethodsThatUseThem) {
-  const CommandResult r = plan("--methods ntk,pro --scale 4 --low 10 --high 50");
-  EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "middle 10..50"));
-  EXPECT_EQ(plan("--method ntk --scale 4 --low 10").exit_code, 2);
 }
 
 TEST(PlanCommand, WritesAPlanFileThatReadsBack) {
@@ -145,28 +116,6 @@ TEST(PlanCommand, WritesALadderWithANearPartThatReadsBack) {
   }
 }
 
-TEST(PlanCommand, SaysWhatToTypeForSelfExtend) {
-  const CommandResult r = plan("--method Self-Extend --ctx 32k");
-  EXPECT_EQ(r.exit_code, 2) << r.out;
-  EXPECT_TRUE(contains(r.err, "give far:pi")) << r.err;
-}
-
-TEST(PlanCommand, RefusesANearPartByName) {
-  for (const auto& [flags, part] : std::map<std::string, std::string>{
-           {"--method far:pi --near 4k", "no room for far keys in a window of 4096"},
-           {"--method far:pi --near-step 0", "near_step 0 is not"},
-           {"--method far:pi --near-step 1", "at most 4096"},
-           {"--method far:none", "far:none"},
-           {"--method far:custom --factors 1,2", "far:custom"},
-           {"--method far:dynamic-ntk", "far:dynamic-ntk"},
-           {"--method far:longrope", "far:longrope"},
-           {"--method pro --near 1k", "pro does not use near"}}) {
-    const CommandResult r = plan(flags + " --ctx 32k");
-    EXPECT_EQ(r.exit_code, 2) << flags;
-    EXPECT_TRUE(contains(r.err, part)) << r.err;
-  }
-}
-
 TEST(PlanCommand, RefusesAPlanFileWhoseNumbersWereEdited) {
   const TempFolder folder;
   const std::string file = folder.file("plan.json");
@@ -212,15 +161,6 @@ TEST(PlanCommand, RefusesALadderFileWhoseRungsWereEdited) {
   }
 }
 
-TEST(PlanCommand, ComparesTwoPlans) {
-  const CommandResult r = plan("--methods yarn,pro --scale 4 --diff");
-  EXPECT_EQ(r.exit_code, 0);
-  EXPECT_TRUE(contains(r.out, "pairs turn differently")) << r.out;
-  const CommandResult same = plan("--methods uni,uni --scale 4 --diff");
-  EXPECT_TRUE(contains(same.out, "no pair turns differently"));
-  EXPECT_EQ(plan("--methods uni,pro,yarn --scale 4 --diff").exit_code, 2);
-}
-
 TEST(PlanCommand, ReadsListsFromTheCommandLineAndFromFiles) {
   const TempFolder folder;
   json list = json::array();
@@ -247,14 +187,6 @@ TEST(PlanCommand, LengthBelowTheWindowIsScaleOneWithANote) {
   EXPECT_EQ(json::parse(r.out)["scale"], 1);
 }
 
-TEST(PlanCommand, RungsAreNumberedFromOne) {
-  const std::string out = plan("--method elastic:pro --ctx 8k").out;
-  const std::size_t head = out.find("rung  ");
-  ASSERT_NE(head, std::string::npos) << out;
-  const std::size_t first = out.find_first_not_of(' ', out.find('\n', head) + 1);
-  EXPECT_EQ(out.substr(first, 2), "1 ") << out;
-}
-
 TEST(PlanCommand, CtxAndScaleTogetherAreRefused) {
   for (const char* method : {"pro", "elastic:pro", "custom --factors 1,2"}) {
     const CommandResult r = plan(std::string("--ctx 4k --scale 8 --method ") + method);
@@ -269,69 +201,6 @@ TEST(PlanCommand, ElasticMethodThatFollowsTheLengthKeepsItsFactor) {
   const json j = json::parse(plan("--ctx 16k --scale 2 --method elastic:dynamic-ntk --json").out);
   EXPECT_EQ(j["scale"], 2);
   EXPECT_DOUBLE_EQ(j["rungs"].back()["factor"].back().get<double>(), 2 * 4.0 - 1);
-}
-
-TEST(PlanCommand, MissingPlanFileIsNotMistakenForASplitModel) {
-  const CommandResult r = run_command("plan --plan nosuch.json");
-  EXPECT_EQ(r.exit_code, 1);
-  EXPECT_TRUE(contains(r.err, "nosuch.json") && contains(r.err, "check the path")) << r.err;
-  EXPECT_FALSE(contains(r.err, "split")) << r.err;
-  EXPECT_TRUE(contains(run_command("inspect nosuch.gguf").err, "split model")) << r.err;
-}
-
-struct BadInput {
-  const char* arguments;
-  const char* message;
-};
-
-TEST(PlanCommand, EveryBadInputHasExitCodeTwoAMessageAndAHint) {
-  const BadInput cases[] = {
-      {"plan --method pro --scale 4", "needs a model"},
-      {"plan --rotary-dim 128 --method pro --scale 4", "no model given"},
-      {"plan --rotary-dim 0 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 4", "0"},
-      {"plan --rotary-dim 127 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 4", "127"},
-      {"plan --rotary-dim 1000000 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 4",
-       "1000000"},
-      {"plan --rotary-dim 128 --rope-freq-base 0 --train-ctx 4k --method pro --scale 4", "base 0"},
-      {"plan --rotary-dim 128 --rope-freq-base 1 --train-ctx 4k --method pro --scale 4", "base 1"},
-      {"plan --rotary-dim 128 --rope-freq-base -5 --train-ctx 4k --method pro --scale 4",
-       "base -5"},
-      {"plan --rotary-dim 128 --rope-freq-base nan --train-ctx 4k --method pro --scale 4", "nan"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 0 --method pro --scale 4", "'0'"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4q --method pro --scale 4", "'4q'"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method pro --scale 0.5", "0.5"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method prp --scale 4", "'prp'"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method pro",
-       "no context length or scale given for pro"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k", "no method or plan given"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --pairing x --method none",
-       "'x'"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro",
-       "no context length given"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro --ctx 8k "
-       "--rung-step 1",
-       "rung_step 1 is not"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro --ctx 8k "
-       "--headroom 0.9",
-       "headroom 0.9"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method pro --ctx 8k "
-       "--rung-step 1.5",
-       "pro does not use rung_step"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --method elastic:pro "
-       "--scale 1e300",
-       "scale 1e+300 is not possible"},
-      {"plan --rotary-dim 128 --rope-freq-base 1e4 --train-ctx 4k --methods pro,uni --scale 4 -o x",
-       "one plan, not 2"},
-      {"plan --colour", "--colour"},
-      {"fly", "fly"},
-  };
-  for (const BadInput& bad : cases) {
-    const CommandResult r = run_command(bad.arguments);
-    EXPECT_EQ(r.exit_code, 2) << bad.arguments << "\n" << r.err;
-    EXPECT_TRUE(contains(r.err, bad.message)) << bad.arguments << "\n" << r.err;
-    EXPECT_GE(std::count(r.err.begin(), r.err.end(), '\n'), 2) << "no hint: " << r.err;
-    EXPECT_TRUE(r.out.empty()) << r.out;
-  }
 }
 
 TEST(PlanCommand, UnwritableOutputIsNamed) {
