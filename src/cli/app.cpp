@@ -35,7 +35,7 @@ std::string as_typed;
 
 // Names that people know from other programs. The parser would read llama.cpp's short names of
 // several letters as several flags.
-std::string usual_name(const std::string& word) {
+std::string canonical_flag(const std::string& word) {
   static const std::map<std::string, std::string> names = {{"-ngl", "--gpu-layers"},
                                                            {"--n-gpu-layers", "--gpu-layers"},
                                                            {"-ub", "--ubatch-size"},
@@ -229,7 +229,7 @@ int run(int argc, char** argv) {
   as_typed = "mrrope";
   for (int i = 1; i < argc; ++i) {
     as_typed += cat(" ", shell_word(argv[i]));
-    arguments.push_back(usual_name(argv[i]));
+    arguments.push_back(canonical_flag(argv[i]));
   }
   explain_crashes();
 

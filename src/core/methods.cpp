@@ -153,7 +153,7 @@ constexpr double kGivenPower = std::numeric_limits<double>::quiet_NaN();
 //                                                                                         reads                                                                needs
 //  name             title                         factor of pair i                attn_coef  betas  borders power lists   reach             native    beta_fast middle power
 constexpr Method kMethods[] = {
-  {{"none",           "the model as shipped",        "1",                                         0,   false, false, false, false}, Reach::unchanged, "",         32, false, kNotInFamily, none},
+  {{"none",           "the unmodified model",        "1",                                         0,   false, false, false, false}, Reach::unchanged, "",         32, false, kNotInFamily, none},
   {{"pi",             "Position Interpolation",      "S",                                         0,   false, false, false, false}, Reach::scale,     "linear",   32, false, kNotInFamily, pi},
   {{"ntk",            "NTK-aware interpolation",     "S^(i/(Dr - 1))",                            0,   false, false, false, false}, Reach::scale,     "base",     32, false, kNotInFamily, ntk},
   {{"dynamic-ntk",    "NTK that follows the length", "(S n/L - (S - 1))^(i/(Dr - 1)), n tokens",  0,   false, false, false, false}, Reach::length,    "dynamic",  32, false, kNotInFamily, dynamic_ntk},

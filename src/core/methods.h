@@ -27,7 +27,7 @@ struct Request {
 
 // What decides how far a plan of this method reaches.
 enum class Reach {
-  unchanged,  // the model as shipped: any scale is ignored
+  unchanged,  // the unmodified model: any scale is ignored
   scale,      // S
   length,     // the length in use; S is a factor of its own, 1 if not given
   numbers,    // the given list; S may be given for the temperature

@@ -46,7 +46,7 @@ struct Proof {
   std::size_t documents = 0;
   ProofRow tuned;  // its own numbers
   std::vector<ProofRow> rows;
-  std::vector<eval::Estimate> untouched;  // perplexity of the model as shipped
+  std::vector<eval::Estimate> untouched;  // perplexity of the unmodified model
   bool better = false;
   std::string recommended;  // a row, if it is not
 };

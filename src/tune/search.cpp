@@ -421,14 +421,14 @@ void check_budget(const SearchSet& set, std::size_t published, double budget) {
   constexpr double kMost = 1e18;  // tokens; they are counted in 64 bits
   if (!(budget * double(set.pass) <= kMost)) {
     throw Error(ErrorKind::usage, cat("a budget of ", budget, " passes is too large"),
-                "40 is usual");
+                "40 is the default");
   }
   const double least = start_cost(set, published, false);
   if (budget >= least) return;
   throw Error(ErrorKind::usage,
               cat("a budget of ", budget, " passes is too small: comparing the ", published,
                   " published plans takes ", fixed(least, 1)),
-              cat("give --budget ", std::ceil(2 * least), " or more; 40 is usual"));
+              cat("give --budget ", std::ceil(2 * least), " or more; 40 is the default"));
 }
 
 SearchResult run_search(TimelineModel& model, const Space& space, const SearchSet& set,

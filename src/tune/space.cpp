@@ -69,7 +69,7 @@ Boundaries boundaries_at(const Space& space, const Point& point) {
 }
 
 // Where none is given.
-double usual_attn_coef(Growth growth) { return growth == Growth::far ? 0 : 0.1; }
+double default_attn_coef(Growth growth) { return growth == Growth::far ? 0 : 0.1; }
 
 Point point_of(const Space& space, const Proposal& c) {
   const Parameters& p = c.extension.parameters;
@@ -77,7 +77,7 @@ Point point_of(const Space& space, const Proposal& c) {
   const double own = method_row(c.extension.method).power.value_or(1);
   const double power = std::isnan(own) ? p.power.value_or(1) : own;
   Point point = {power, double(b.low), double(b.high),
-                 p.attn_coef.value_or(usual_attn_coef(space.growth)), c.headroom};
+                 p.attn_coef.value_or(default_attn_coef(space.growth)), c.headroom};
   if (space.growth != Growth::none) point.push_back(c.rung_step);
   if (c.near) point.push_back(double(c.near->length) / double(space.geometry.train_length));
   return point;
@@ -116,9 +116,9 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
   Extension pro;
   pro.method = "pro";
   pro.scale = double(ctx) / double(geometry.train_length);
-  const Boundaries usual = make_plan(geometry, pro).boundaries();
+  const Boundaries defaults = make_plan(geometry, pro).boundaries();
   const double last = pair_count(geometry) - 1;
-  const double width = usual.high - usual.low;
+  const double width = defaults.high - defaults.low;
   const double pairs = std::max(1.0, std::round(last / 16));  // a step along a boundary
 
   Space space{geometry, ctx, growth, {}, {}, {}, {}, {}};
@@ -134,9 +134,9 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
   if (growth == Growth::far) {
     // Far keys can do without their fast pairs: down to a middle at the first pair, which is nearly
     // position interpolation.
-    axis(0, usual.low + width / 2, 2 * pairs, 0, usual.low + width / 8);
-    axis(1, std::min(last, usual.high + 0.6 * width), 2 * pairs, usual.high / 4.0,
-         usual.high + width / 8);
+    axis(0, defaults.low + width / 2, 2 * pairs, 0, defaults.low + width / 8);
+    axis(1, std::min(last, defaults.high + 0.6 * width), 2 * pairs, defaults.high / 4.0,
+         defaults.high + width / 8);
     axis(0, 0.15, 0.02, 0, 0.05);
     axis(1, 3, 0.2, 1, 2);
     // Up to a few windows one rung may be best.
@@ -145,10 +145,10 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
     axis(1.0 / 32, 0.5, 1.0 / 16, 1.0 / 32, 0.375);
     return space;
   }
-  axis(std::max(0.0, usual.low - width / 2), usual.low + width / 2, pairs, usual.low - width / 8,
-       usual.low + width / 8);
-  axis(usual.high - 0.4 * width, std::min(last, usual.high + 0.6 * width), pairs,
-       usual.high - width / 8, usual.high + width / 8);
+  axis(std::max(0.0, defaults.low - width / 2), defaults.low + width / 2, pairs, defaults.low - width / 8,
+       defaults.low + width / 8);
+  axis(defaults.high - 0.4 * width, std::min(last, defaults.high + 0.6 * width), pairs,
+       defaults.high - width / 8, defaults.high + width / 8);
   axis(0, 0.15, 0.02, 0.03, 0.09);
   axis(1, 2, 0.1, 1, 1.35);
   if (growth == Growth::elastic) axis(1.05, 1.6, 0.08, 1.1, 1.4);
@@ -196,16 +196,16 @@ std::vector<Proposal> published(const Space& space) {
   std::vector<Proposal> out;
   const Published rows = published_of(space.growth);
   const bool far = space.growth == Growth::far;
-  Proposal usual;
-  if (far) usual = default_candidate(space);
+  Proposal defaults;
+  if (far) defaults = default_candidate(space);
   for (const char* method : rows.methods) {
     for (const double headroom : rows.headrooms) {
       Proposal c;
       MethodSpec named{method, space.growth};
-      if (headroom != usual.headroom) named.parameters.headroom = headroom;
+      if (headroom != defaults.headroom) named.parameters.headroom = headroom;
       c.name = to_string(named);
-      c.near = usual.near;
-      c.rung_step = usual.rung_step;
+      c.near = defaults.near;
+      c.rung_step = defaults.rung_step;
       c.origin = "published";
       c.extension.method = method;
       c.headroom = headroom;
@@ -220,8 +220,8 @@ std::vector<Proposal> published(const Space& space) {
     }
   }
   if (far) {
-    const auto same = [&](const Proposal& p) { return p.numbers == usual.numbers; };
-    if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(usual));
+    const auto same = [&](const Proposal& p) { return p.numbers == defaults.numbers; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(defaults));
   }
   return out;
 }
@@ -249,10 +249,10 @@ Proposal from_plan(const Space& space, const Ladder& ladder) {
   const bool far = ladder.near().has_value();
   if (space.growth == Growth::far) {
     const bool same = far && g.train_length == space.geometry.train_length;
-    const Proposal usual = default_candidate(space);
-    c.near = same ? ladder.near() : usual.near;
-    c.headroom = usual.headroom;
-    c.rung_step = usual.rung_step;
+    const Proposal defaults = default_candidate(space);
+    c.near = same ? ladder.near() : defaults.near;
+    c.headroom = defaults.headroom;
+    c.rung_step = defaults.rung_step;
   }
   if (far != (space.growth == Growth::far)) {
     // Headroom and temperature of all keys are not those of far keys.
@@ -332,7 +332,7 @@ std::string describe(const Proposal& c) {
     text += cat(" (beta_fast ", significant(*p.beta_fast, 3), ", beta_slow ",
                 significant(*p.beta_slow, 3), ")");
   }
-  const double coefficient = p.attn_coef.value_or(usual_attn_coef(c.ladder.growth()));
+  const double coefficient = p.attn_coef.value_or(default_attn_coef(c.ladder.growth()));
   text +=
       cat(", attn_coef ", significant(coefficient, 3), ", headroom ", significant(c.headroom, 3));
   if (c.ladder.elastic()) text += cat(", rung step ", significant(c.rung_step, 3));

@@ -56,7 +56,7 @@ Advice advise(const Geometry& g, std::int64_t ctx, double scale) {
   advice.fixed = "none";
   if (scale <= 1) return advice;
   advice.why =
-      "the model as shipped inside its window, and beyond it a context that grows; generate, serve "
+      "the unmodified model inside its window, and beyond it a context that grows; generate, serve "
       "and eval use it by default";
   advice.fixed = static_method(g, scale);
   return advice;

@@ -148,7 +148,7 @@ void add_eval_ppl(CLI::App& eval) {
       ->check(CLI::Range(0, kMostCounted))
       ->capture_default_str();
   ppl->add_option("--min-tokens", flags->least,
-                  "Only documents with at least so many tokens, e.g. 128k")
+                  "Only documents with at least this many tokens, e.g. 128k")
       ->type_name("N");
   ppl->add_option("--select", flags->select, "Which of them to use: first or random")
       ->type_name("HOW")
