@@ -16,6 +16,9 @@ void note(const std::string& text);
 // is an input of this command.
 void write_output(const std::string& path, const std::string& content);
 
+// Writes the page of a run folder, or of those below it, into it; with a note.
+void write_report(const std::string& folder);
+
 // The command as typed, quoted for a shell, so that it can be run again.
 const std::string& command_line();
 

@@ -15,7 +15,8 @@ namespace mrrope::cli {
 namespace {
 
 std::vector<const CLI::App*> verbs(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* verb) { return !verb->get_name().empty(); });
+  return app.get_subcommands(
+      [](const CLI::App* verb) { return !verb->get_name().empty() && !verb->get_group().empty(); });
 }
 
 std::vector<const CLI::Option*> flags(const CLI::App& app) {

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "report/search_part.h"
 #include "report/sweep_part.h"
-#include "report/verdict_words.h"
+#include "report/verdict_text.h"
 
 namespace mrrope::report {
 
@@ -30,14 +30,14 @@ eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
 // run's where two runs use the same name.
 struct NamedRow {
   std::string name;
-  const ResultRow* row;
+  const eval::ResultRow* row;
 };
 
 std::vector<NamedRow> named_rows(const RunGroup& group) {
   std::map<std::string, const RunRecord*> first;
   std::vector<NamedRow> rows;
   for (const RunRecord* run : group.runs) {
-    for (const ResultRow& row : run->rows) {
+    for (const eval::ResultRow& row : run->table.rows) {
       const auto [at, fresh] = first.emplace(row.method, run);
       rows.push_back(
           {at->second == run ? row.method : cat(row.method, " (", run->name, ")"), &row});
@@ -76,11 +76,11 @@ ChartPoint point_of(double x, const eval::Estimate& e) {
 }
 
 // Mean over tasks where each has a value, with the errors of independent tasks.
-eval::Estimate mean_over_tasks(const std::vector<const ResultRow*>& rows) {
+eval::Estimate mean_over_tasks(const std::vector<const eval::ResultRow*>& rows) {
   double sum = 0;
   double variance = 0;
   std::size_t n = 0;
-  for (const ResultRow* r : rows) {
+  for (const eval::ResultRow* r : rows) {
     sum += r->estimate.value;
     variance += r->estimate.error * r->estimate.error;
     n += r->estimate.n;
@@ -195,7 +195,7 @@ class FigureMaker {
         note = cat("Mean over ", tasks.size(), " tasks, where all have a value.");
       for (const std::string& name : distinct(rows, name_of)) {
         Series s = colours_.series(name);
-        std::map<std::int64_t, std::vector<const ResultRow*>> at;
+        std::map<std::int64_t, std::vector<const eval::ResultRow*>> at;
         for (const NamedRow& r : rows) {
           if (r.name == name) at[r.row->length].push_back(r.row);
         }
@@ -221,25 +221,24 @@ class FigureMaker {
   // document: the spread between documents cancels out.
   void differences(const RunGroup& group) {
     for (const RunRecord* run : group.runs) {
-      if (!run->perplexity || run->perplexity->rows.size() < 2) continue;
-      const eval::PerplexityResults& r = *run->perplexity;
-      const std::vector<VerdictWords> words = verdicts_of({*run});
-      if (words.empty() || words.front().method.empty()) continue;
-      const std::string& reference = words.front().method;
+      const eval::ResultTable& r = run->table;
+      if (r.verdicts.empty() || r.methods.size() < 2) continue;
+      const std::string reference = verdicts_of({*run}).front().method;
+      if (reference.empty()) continue;
       LineChart chart;
       chart.title = titled(cat("Difference from ", reference, ", paired"), group);
       if (group.runs.size() > 1) chart.title += cat(" (", run->name, ")");
       chart.x = {"tokens", Spacing::log, true};
       chart.y = {cat("percent of perplexity above ", reference), Spacing::linear, false, {0}};
       chart.marks = {{double(r.window), cat("window ", length_text(r.window))}};
-      for (const eval::PerplexityRow& row : r.rows) {
-        if (row.method == reference) continue;
-        Series s = colours_.series(row.method);
+      for (const eval::MethodRow& method : r.methods) {
+        if (method.method == reference) continue;
+        Series s = colours_.series(method.method);
         for (const eval::Comparison& c : r.comparisons) {
-          const bool forth = c.a == row.method && c.b == reference;
-          const bool back = c.b == row.method && c.a == reference;
+          const bool forth = c.a == method.method && c.b == reference;
+          const bool back = c.b == method.method && c.a == reference;
           // Past its window the untouched model would take up the whole chart.
-          if ((!forth && !back) || (row.untouched && c.length > r.window)) continue;
+          if ((!forth && !back) || (method.untouched && c.length > r.window)) continue;
           eval::PairedDifference d = c.difference;
           if (back) d.mean_difference.value = -d.mean_difference.value;
           s.points.push_back(point_of(double(c.length), d.percent()));
@@ -369,15 +368,15 @@ class FigureMaker {
       std::optional<Boundaries> middle;
       for (const RunRecord* run : by_model[digest]) {
         for (const RecordedMethod& m : run->methods) {
-          if (!m.plan || !seen.insert(m.digest + "\n" + m.name).second) continue;
+          if (!m.numbers || !seen.insert(m.plan + "\n" + m.method).second) continue;
           const std::string name =
-              ++names[m.name] == 1 ? m.name : cat(m.name, " (", run->name, ")");
+              ++names[m.method] == 1 ? m.method : cat(m.method, " (", run->name, ")");
           Series s = colours_.series(name);
-          for (std::size_t i = 0; i < m.plan->factor().size(); ++i) {
-            s.points.push_back({double(i), m.plan->factor()[i]});
+          for (std::size_t i = 0; i < m.numbers->factor().size(); ++i) {
+            s.points.push_back({double(i), m.numbers->factor()[i]});
           }
           chart.series.push_back(std::move(s));
-          if (!m.untouched) middle = m.plan->boundaries();
+          if (!m.untouched) middle = m.numbers->boundaries();
         }
       }
       if (chart.series.empty()) continue;

@@ -12,7 +12,7 @@ namespace mrrope::report {
 using nlohmann::ordered_json;
 
 namespace {
-constexpr std::size_t kMost = 100000;  // entries of a list
+constexpr std::size_t kMax = 100000;  // entries of a list
 }
 
 std::string text_at(const ordered_json& object, const char* key) {
@@ -40,7 +40,7 @@ double number_at(const ordered_json& object, const char* key) {
 const ordered_json& list_at(const ordered_json& object, const char* key) {
   const auto it = object.find(key);
   if (it == object.end() || !it->is_array()) refuse_results(cat("\"", key, "\" is not a list"));
-  if (it->size() > kMost) refuse_results(cat("\"", key, "\" has ", it->size(), " entries"));
+  if (it->size() > kMax) refuse_results(cat("\"", key, "\" has ", it->size(), " entries"));
   return *it;
 }
 

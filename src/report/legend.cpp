@@ -16,14 +16,14 @@ struct Row {
 };
 
 bool always(const RunRecord&) { return true; }
-bool by_perplexity(const RunRecord& r) { return r.perplexity || r.search || r.sweep; }
-bool with_verdict(const RunRecord& r) { return r.perplexity.has_value(); }
-bool by_needles(const RunRecord& r) { return r.needle || r.search; }
+bool with_verdict(const RunRecord& r) { return !r.table.verdicts.empty(); }
+bool by_perplexity(const RunRecord& r) { return with_verdict(r) || r.search || r.sweep; }
+bool by_needles(const RunRecord& r) { return !r.table.answers.empty() || r.search; }
 bool by_search(const RunRecord& r) { return r.search.has_value(); }
 bool by_sweep(const RunRecord& r) { return r.sweep.has_value(); }
 bool elastic(const RunRecord& r) {
   return std::any_of(r.methods.begin(), r.methods.end(),
-                     [](const RecordedMethod& m) { return is_elastic(m.name); });
+                     [](const RecordedMethod& m) { return is_elastic(m.method); });
 }
 
 constexpr Row kTerms[] = {

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "eval/results/result_formats.h"
 #include "eval/run/shard.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
@@ -21,37 +22,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-double number_or(const ordered_json& object, const char* key, double otherwise) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_number() ? it->get<double>() : otherwise;
-}
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-std::vector<ResultRow> rows_of(const ordered_json& results) {
-  std::vector<ResultRow> rows;
-  const auto list = results.find("results");
-  if (list == results.end() || !list->is_array()) {
-    throw Error(ErrorKind::corrupt, "results.json has no list of results");
-  }
-  for (const ordered_json& entry : *list) {
-    if (!entry.is_object())
-      throw Error(ErrorKind::corrupt, "a row of results.json is not an object");
-    ResultRow row;
-    row.task = text_at(entry, "task");
-    row.method = text_at(entry, "method");
-    row.plan = text_at(entry, "plan");
-    row.metric = text_at(entry, "metric");
-    row.scale = number_or(entry, "scale", 1);
-    row.length = count_at(entry, "length");
-    if (entry.contains("depth")) row.depth = number_or(entry, "depth", kNan);
-    row.estimate = {number_or(entry, "value", kNan), number_or(entry, "stderr", kNan),
-                    std::size_t(count_at(entry, "n"))};
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 std::vector<RecordedMethod> methods_of(const ordered_json& run) {
   std::vector<RecordedMethod> methods;
   const auto list = run.find("methods");
@@ -59,12 +29,13 @@ std::vector<RecordedMethod> methods_of(const ordered_json& run) {
   for (const ordered_json& entry : *list) {
     if (!entry.is_object()) continue;
     RecordedMethod method;
-    method.name = text_at(entry, "method");
-    method.digest = text_at(entry, "plan");
+    method.method = text_at(entry, "method");
+    method.plan = text_at(entry, "plan");
+    method.scale = value_at(entry, "scale");
     method.untouched = entry.contains("untouched") && entry["untouched"] == true;
     method.grows = entry.contains("numbers") && entry["numbers"].contains("rungs");
     try {
-      method.plan = ladder_from_json(entry.at("numbers")).rungs().back().plan;
+      method.numbers = ladder_from_json(entry.at("numbers")).rungs().back().plan;
     } catch (const std::exception&) {
       // Numbers of another version: the chart of plans goes without them.
     }
@@ -94,14 +65,7 @@ void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) 
                                 [](const ordered_json& u) { return !u.contains("no_answer"); }));
   if (const eval::Task* task = eval::find_task(record.task); task != nullptr) {
     // Results come from the journal; an unfinished run shows those it has.
-    eval::TaskResults results = task->results(record.run, recorded.units);
-    record.rows = rows_of(results.json);
-    record.expected_units = results.units;
-    record.notes = std::move(results.notes);
-    record.answers = std::move(results.answers);
-    if (const auto* p = std::any_cast<eval::PerplexityResults>(&results.details))
-      record.perplexity = *p;
-    if (const auto* n = std::any_cast<eval::NeedleResults>(&results.details)) record.needle = *n;
+    record.table = task->results(record.run, recorded.units);
   } else if (has_results) {
     const ordered_json results =
         read_json(fs::path(record.folder) / "results.json", {.bytes = std::uint64_t{64} << 20});
@@ -110,16 +74,29 @@ void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) 
     } else if (record.task == "sweep") {
       record.sweep = sweep_from_json(results);
     } else {
-      record.rows = rows_of(results);
+      record.table = eval::table_from_json(results);
+      record.table.window = record.window;
+      if (!record.methods.empty()) {
+        record.table.methods.assign(record.methods.begin(), record.methods.end());
+      }
     }
   }
-  record.finished =
-      has_results && (record.expected_units == 0 || record.units >= record.expected_units);
+  record.finished = has_results && (record.table.expected_units == 0 ||
+                                    record.units >= record.table.expected_units);
 }
 
 void set_problem(RunRecord& record, const std::exception& error) {
   record.problem = error.what();
   if (const auto* known = dynamic_cast<const Error*>(&error)) record.problem_kind = known->kind();
+}
+
+RunRecord named_record(const fs::path& folder) {
+  RunRecord record;
+  record.folder = folder.string();
+  fs::path plain = folder.lexically_normal();
+  if (!plain.has_filename()) plain = plain.parent_path();
+  record.name = plain.filename().string();
+  return record;
 }
 
 // Equal for runs that may share a chart: everything but what may differ.
@@ -140,11 +117,7 @@ std::string group_key(const RunRecord& record) {
 }  // namespace
 
 RunRecord read_record(const fs::path& folder) {
-  RunRecord record;
-  record.folder = folder.string();
-  fs::path plain = folder.lexically_normal();
-  if (!plain.has_filename()) plain = plain.parent_path();
-  record.name = plain.filename().string();
+  RunRecord record = named_record(folder);
   try {
     std::error_code error;
     read_into(record, eval::read_run(folder), fs::exists(folder / "results.json", error));
@@ -154,67 +127,53 @@ RunRecord read_record(const fs::path& folder) {
   return record;
 }
 
-RunRecord record_of(ordered_json run, const ordered_json& results) {
+RunRecord record_of(ordered_json run, eval::ResultTable table) {
   RunRecord record;
   read_facts(record, std::move(run));
-  record.rows = rows_of(results);
+  record.table = std::move(table);
   return record;
 }
 
 namespace {
 
-// The shards of each run.
-class ShardGroups {
- public:
-  // Whether this folder holds a shard; if so it is kept.
-  bool take(const fs::path& folder) {
-    try {
-      const ordered_json run = eval::read_run(folder).run;
-      if (!run.contains("shard")) return false;
-      for (Group& group : groups_) {
-        if (!eval::run_difference(group.whole, eval::whole_run(run)).empty()) continue;
-        group.folders.push_back(folder);
-        return true;
-      }
-      groups_.push_back({eval::whole_run(run), {folder}});
-      return true;
-    } catch (const std::exception&) {
-      return false;  // read_record() says what is wrong with it
-    }
-  }
-
-  void read(std::vector<RunRecord>& records) const {
-    for (const Group& group : groups_) {
-      RunRecord record;
-      record.folder = group.folders.front().string();
-      record.name = group.folders.front().lexically_normal().filename().string();
-      if (group.folders.size() > 1) {
-        record.name += cat(" and ", group.folders.size() - 1, " more shards");
-      }
-      try {
-        eval::JoinedRun joined = eval::join_shards(group.folders);
-        read_into(record, std::move(joined.recorded), joined.missing.empty());
-        record.notes.insert(record.notes.end(), joined.missing.begin(), joined.missing.end());
-      } catch (const std::exception& e) {
-        set_problem(record, e);
-      }
-      records.push_back(std::move(record));
-    }
-  }
-
- private:
-  struct Group {
-    ordered_json whole;
-    std::vector<fs::path> folders;
-  };
-  std::vector<Group> groups_;
+// Shards of one run.
+struct ShardGroup {
+  ordered_json whole;  // run.json
+  std::vector<fs::path> folders;
 };
+
+// Whether this folder holds a shard; if so it joins its group.
+bool take_shard(std::vector<ShardGroup>& groups, const fs::path& folder) {
+  if (!eval::is_shard(folder)) return false;
+  const ordered_json whole = eval::whole_run(eval::read_run(folder).run);
+  auto group = std::find_if(groups.begin(), groups.end(), [&](const ShardGroup& g) {
+    return eval::run_difference(g.whole, whole).empty();
+  });
+  if (group == groups.end()) group = groups.insert(groups.end(), {whole, {}});
+  group->folders.push_back(folder);
+  return true;
+}
+
+RunRecord read_shards(const ShardGroup& group) {
+  RunRecord record = named_record(group.folders.front());
+  if (group.folders.size() > 1)
+    record.name += cat(" and ", group.folders.size() - 1, " more shards");
+  try {
+    eval::JoinedRun joined = eval::join_shards(group.folders);
+    read_into(record, std::move(joined.recorded), joined.missing.empty());
+    record.table.notes.insert(record.table.notes.end(), joined.missing.begin(),
+                              joined.missing.end());
+  } catch (const std::exception& e) {
+    set_problem(record, e);
+  }
+  return record;
+}
 
 }  // namespace
 
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
   std::vector<RunRecord> records;
-  ShardGroups shards;
+  std::vector<ShardGroup> shards;
   for (const std::string& name : folders) {
     const fs::path folder = name;
     std::error_code error;
@@ -227,10 +186,10 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
     std::sort(below.begin(), below.end());
     if (below.empty()) below.push_back(folder);
     for (const fs::path& path : below) {
-      if (!shards.take(path)) records.push_back(read_record(path));
+      if (!take_shard(shards, path)) records.push_back(read_record(path));
     }
   }
-  shards.read(records);
+  for (const ShardGroup& group : shards) records.push_back(read_shards(group));
   const bool any = std::any_of(records.begin(), records.end(),
                                [](const RunRecord& r) { return r.problem.empty(); });
   if (!any) {

@@ -10,28 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "eval/tasks/needle/needle_results.h"
-#include "eval/tasks/perplexity/perplexity_results.h"
+#include "eval/results/result_table.h"
 #include "mrrope/error.h"
 #include "mrrope/plan.h"
 
 namespace mrrope::report {
 
-// A row of results.json.
-struct ResultRow {
-  std::string task, method, plan, metric;
-  double scale = 1;
-  std::int64_t length = 0;
-  std::optional<double> depth;
-  eval::Estimate estimate;
-};
-
-struct RecordedMethod {
-  std::string name;
-  std::string digest;
-  bool untouched = false;
-  std::optional<Plan> plan;  // of a ladder its last rung; absent where the numbers make no plan
-  bool grows = false;        // untouched inside the window
+struct RecordedMethod : eval::MethodRow {
+  std::optional<Plan> numbers;  // of a ladder its last rung; absent where they make no plan
 };
 
 // The search of mrrope tune, as search_part.h reads it.
@@ -76,6 +62,7 @@ struct RecordedSweep {
     eval::Estimate perplexity;
   };
   std::int64_t length = 0;
+  double headroom = 1;
   std::size_t documents = 0;
   std::vector<Point> points;
 };
@@ -93,24 +80,18 @@ struct RunRecord {
   std::vector<RecordedMethod> methods;
 
   std::size_t units = 0;
-  std::size_t expected_units = 0;  // 0: this build cannot tell
   bool finished = false;
 
-  std::vector<ResultRow> rows;
-  std::optional<eval::PerplexityResults> perplexity;
-  std::optional<eval::NeedleResults> needle;
+  eval::ResultTable table;
   std::optional<RecordedSearch> search;
   std::optional<RecordedSweep> sweep;
-  std::vector<eval::RecordedAnswer> answers;
-  std::vector<std::string> notes;
 };
 
 // Reads a folder. Never throws because of its content: `problem` says what is wrong with it.
 RunRecord read_record(const std::filesystem::path& folder);
 
-// The record of a run that has just finished, from run.json and results.json; without details of
-// its task. Throws Error (corrupt).
-RunRecord record_of(nlohmann::ordered_json run, const nlohmann::ordered_json& results);
+// The record of a run that has just finished, from run.json and its results.
+RunRecord record_of(nlohmann::ordered_json run, eval::ResultTable table);
 
 // All given folders; one without run.json means the runs directly below it. Shards of one run
 // become one record. Names are made unique. Throws the Error of the first

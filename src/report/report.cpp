@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "eval/run/method_under_test.h"
+#include "eval/results/result_formats.h"
 #include "eval/score/rouge.h"
 #include "report/charts/markup.h"
 #include "report/figures.h"
@@ -16,7 +16,7 @@
 #include "report/paper/paper.h"
 #include "report/search_part.h"
 #include "report/sweep_part.h"
-#include "report/verdict_words.h"
+#include "report/verdict_text.h"
 
 namespace mrrope::report {
 
@@ -40,8 +40,8 @@ std::string pretty(const std::string& text) {
 std::string state_of(const RunRecord& r) {
   if (!r.problem.empty()) return "could not be read: " + r.problem;
   if (r.finished) return "finished";
-  if (r.expected_units == 0) return "not finished";
-  return cat("not finished: ", r.units, " of ", r.expected_units, " units");
+  if (r.table.expected_units == 0) return "not finished";
+  return cat("not finished: ", r.units, " of ", r.table.expected_units, " units");
 }
 
 std::string command_of(const RunRecord& r) {
@@ -49,9 +49,9 @@ std::string command_of(const RunRecord& r) {
   return it != r.run.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
-std::string verdict_part(const std::vector<VerdictWords>& verdicts) {
+std::string verdict_part(const std::vector<VerdictText>& verdicts) {
   std::string out;
-  for (const VerdictWords& v : verdicts) {
+  for (const VerdictText& v : verdicts) {
     const char* tag = out.empty() ? "h1" : "h2 class=\"second\"";
     out += cat("<section class=\"verdict\">\n<p class=\"model\">", escaped(v.model), "</p>\n<", tag,
                ">", pretty(v.headline), "</", std::string(tag, 2), ">\n");
@@ -96,25 +96,24 @@ DataTable method_table(const std::vector<RunRecord>& records) {
   table.text_at_end = true;
   std::size_t runs = 0;
   for (const RunRecord& record : records) {
-    if (!record.perplexity) continue;
+    const eval::ResultTable& r = record.table;
+    if (r.verdicts.empty()) continue;
     ++runs;
-    const eval::PerplexityResults& r = *record.perplexity;
     for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
       const eval::Verdict& v = r.verdicts[i];
       const eval::Estimate cost = v.cost.percent();
       std::string cost_text;
-      if (cost.n > 0 && !r.rows[i].untouched) {
+      if (cost.n > 0 && !r.methods[i].untouched) {
         cost_text = cat(cost.value < 0 ? "" : "+", fixed(cost.value, 1),
                         std::isfinite(cost.error) ? cat(" +- ", fixed(cost.error, 1)) : "", " %");
       }
       table.rows.push_back(
           {v.method, record.name,
-           !v.judged             ? "no verdict"
-           : v.good_to == 0      ? "window"
-           : r.rows[i].untouched ? length_text(v.good_to)
-                                 : length_text(v.good_to) + (v.to_the_end ? " (longest)" : ""),
-           cost_text, r.rows[i].divergence.n > 0 ? significant(r.rows[i].divergence.value, 3) : "",
-           v.reason});
+           !v.judged                ? "no verdict"
+           : v.good_to == 0         ? "window"
+           : r.methods[i].untouched ? length_text(v.good_to)
+                                    : length_text(v.good_to) + (v.to_the_end ? " (longest)" : ""),
+           cost_text, v.divergence.n > 0 ? significant(v.divergence.value, 3) : "", v.reason});
     }
   }
   const bool reasons = std::any_of(table.rows.begin(), table.rows.end(),
@@ -155,13 +154,13 @@ std::string figure_html(const Figure& f) {
 std::string answers_part(const std::vector<RunRecord>& records, const std::string& section) {
   std::string out;
   for (const RunRecord& record : records) {
-    if (record.answers.empty() || section_of(record.task) != section) continue;
+    if (record.table.answers.empty() || section_of(record.task) != section) continue;
     DataTable table;
     table.caption = cat(record.name, ": wrong answers, longest texts first");
     table.header = {"method", "length", "depth", "expected", "answer"};
     table.text_columns = 5;
     std::vector<eval::RecordedAnswer> missed;
-    for (const eval::RecordedAnswer& a : record.answers) {
+    for (const eval::RecordedAnswer& a : record.table.answers) {
       if (!eval::contains_answer(a.expected, a.text)) missed.push_back(a);
     }
     std::stable_sort(missed.begin(), missed.end(),
@@ -169,7 +168,7 @@ std::string answers_part(const std::vector<RunRecord>& records, const std::strin
     for (const RecordedMethod& m : record.methods) {
       std::size_t shown = 0;
       for (const eval::RecordedAnswer& a : missed) {
-        if (a.method != m.name || shown == kAnswersShown) continue;
+        if (a.method != m.method || shown == kAnswersShown) continue;
         ++shown;
         table.rows.push_back({a.method, length_text(a.length), significant(a.depth, 3) + " %",
                               a.expected, shortened(a.text, kAnswerText)});
@@ -187,7 +186,7 @@ std::string search_part(const std::vector<RunRecord>& records) {
   for (const RunRecord& record : records) {
     if (!record.search) continue;
     out += "<ul>\n";
-    for (const std::string& s : search_words(*record.search)) {
+    for (const std::string& s : search_text(*record.search)) {
       out += cat("<li>", pretty(s), "</li>\n");
     }
     out += "</ul>\n";
@@ -266,7 +265,7 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
       put("texts", listed(r.run, "documents") + listed(r.run, "haystacks"));
       std::string plans;
       for (const RecordedMethod& m : r.methods) {
-        plans += cat(plans.empty() ? "" : ", ", m.name, " ", m.digest);
+        plans += cat(plans.empty() ? "" : ", ", m.method, " ", m.plan);
       }
       put("plan digests", plans, true);
       if (r.run.contains("measured") && r.run["measured"].is_object()) {
@@ -275,7 +274,8 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
       }
     }
     out += "</dl>\n";
-    for (const std::string& n : r.notes) out += cat("<p class=\"soft\">", escaped(n), ".</p>\n");
+    for (const std::string& n : r.table.notes)
+      out += cat("<p class=\"soft\">", escaped(n), ".</p>\n");
   }
   return out;
 }
@@ -339,7 +339,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
     if (section == kSearchSection) body += search_part(records);
     if (section == kSweepSection && records.size() > 1) {  // alone it is the headline
       for (const RunRecord& r : records) {
-        if (r.sweep) body += cat("<p>", pretty(sweep_words(*r.sweep)), "</p>\n");
+        if (r.sweep) body += cat("<p>", pretty(sweep_text(*r.sweep)), "</p>\n");
       }
     }
     if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
@@ -370,7 +370,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
 
 ordered_json report_json(const std::vector<RunRecord>& records) {
   ordered_json verdicts = ordered_json::array();
-  for (const VerdictWords& v : verdicts_of(records)) {
+  for (const VerdictText& v : verdicts_of(records)) {
     ordered_json next = ordered_json::array();
     for (const NextStep& step : v.next) {
       next.push_back({{"what", step.what}, {"command", step.command}});
@@ -393,15 +393,10 @@ ordered_json report_json(const std::vector<RunRecord>& records) {
          {"state", r.problem.empty() ? r.finished ? "finished" : "unfinished" : "unreadable"},
          {"units", r.units},
          {"problem", r.problem}});
-    for (const ResultRow& row : r.rows) {
-      ordered_json entry = {{"run", r.name},    {"task", row.task},   {"method", row.method},
-                            {"plan", row.plan}, {"scale", row.scale}, {"length", row.length}};
-      if (row.depth) entry["depth"] = json_or_null(*row.depth);
-      entry["metric"] = row.metric;
-      entry["value"] = json_or_null(row.estimate.value);
-      entry["stderr"] = json_or_null(row.estimate.error);
-      entry["n"] = row.estimate.n;
-      rows.push_back(std::move(entry));
+    const ordered_json own = eval::to_json(r.table).at("results");
+    for (const ordered_json& row : own) {
+      rows.push_back({{"run", r.name}});
+      rows.back().update(row);
     }
   }
   return {{"verdicts", verdicts}, {"runs", runs}, {"results", rows}};
@@ -409,16 +404,16 @@ ordered_json report_json(const std::vector<RunRecord>& records) {
 
 std::string report_text(const std::vector<RunRecord>& records) {
   std::string out;
-  for (const VerdictWords& v : verdicts_of(records)) {
+  for (const VerdictText& v : verdicts_of(records)) {
     out += cat(v.model, ": ", v.headline, "\n");
     for (const std::string& s : v.sentences) out += cat("  ", s, "\n");
     for (const NextStep& step : v.next) out += cat("  ", step.what, ": ", step.command, "\n");
   }
   for (const RunRecord& r : records) {
-    if (r.sweep && records.size() > 1) out += cat(r.name, ": ", sweep_words(*r.sweep), "\n");
+    if (r.sweep && records.size() > 1) out += cat(r.name, ": ", sweep_text(*r.sweep), "\n");
     if (!r.search) continue;
     out += cat(r.name, ":\n");
-    for (const std::string& s : search_words(*r.search)) out += cat("  ", s, "\n");
+    for (const std::string& s : search_text(*r.search)) out += cat("  ", s, "\n");
   }
   for (const RunRecord& r : records) {
     if (!r.problem.empty() || !r.finished) out += cat(r.name, " ", state_of(r), "\n");

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "report/json_fields.h"
-#include "report/verdict_words.h"
+#include "report/verdict_text.h"
 
 namespace mrrope::report {
 
@@ -202,7 +202,7 @@ std::vector<Figure> search_figures(const RunRecord& record) {
   return out;
 }
 
-std::vector<std::string> search_words(const RecordedSearch& search) {
+std::vector<std::string> search_text(const RecordedSearch& search) {
   const SearchedPlan& chosen = search.plans[search.chosen];
   std::vector<std::string> out = {cat("Found in ", fixed(search.passes, 1), " passes among ",
                                       search.plans.size(), " plans (", "weight of answers ",

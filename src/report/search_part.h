@@ -19,7 +19,7 @@ RecordedSearch search_from_json(const nlohmann::ordered_json& results);
 std::vector<Figure> search_figures(const RunRecord& record);
 
 // What was found, what it cost, and what the proof says of it.
-std::vector<std::string> search_words(const RecordedSearch& search);
+std::vector<std::string> search_text(const RecordedSearch& search);
 
 // Every published plan compared with the found one, on held-out text. Empty without a proof.
 DataTable proof_table(const RunRecord& record);

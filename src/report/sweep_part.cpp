@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "report/json_fields.h"
-#include "report/verdict_words.h"
+#include "report/verdict_text.h"
 
 namespace mrrope::report {
 
@@ -15,11 +15,11 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr double kMostPairs = 1 << 20;
+constexpr double kMaxPairs = 1 << 20;
 
 int pair_at(const ordered_json& object, const char* key) {
   const double value = number_at(object, key);
-  if (!(value >= 0 && value <= kMostPairs)) refuse_results(cat("\"", key, "\" is not a pair"));
+  if (!(value >= 0 && value <= kMaxPairs)) refuse_results(cat("\"", key, "\" is not a pair"));
   return int(value);
 }
 
@@ -96,12 +96,12 @@ LineChart line_chart(const RecordedSweep& sweep, bool lows) {
 }
 
 std::vector<HeatMap> heat_maps(const RecordedSweep& sweep) {
-  double least = INFINITY;
-  double most = -INFINITY;
+  double min = INFINITY;
+  double max = -INFINITY;
   for (const auto& p : sweep.points) {
     if (!measured(p)) continue;
-    least = std::min(least, p.perplexity.value);
-    most = std::max(most, p.perplexity.value);
+    min = std::min(min, p.perplexity.value);
+    max = std::max(max, p.perplexity.value);
   }
   const Axes axes = axes_of(sweep);
   std::vector<HeatMap> maps;
@@ -111,7 +111,7 @@ std::vector<HeatMap> heat_maps(const RecordedSweep& sweep) {
     map.x_label = "high";
     map.y_label = "low";
     map.shades = Shades::amount;
-    if (least <= most) map.low = least, map.high = most;
+    if (min <= max) map.low = min, map.high = max;
     for (const int high : axes.highs) map.columns.push_back(cat(high));
     for (const int low : axes.lows) {
       map.rows.push_back(cat(low));
@@ -137,6 +137,7 @@ RecordedSweep sweep_from_json(const ordered_json& results) {
   if (!results.is_object()) refuse_results("it is not an object");
   RecordedSweep out;
   out.length = count_at(results, "length");
+  if (results.contains("headroom")) out.headroom = number_at(results, "headroom");
   out.documents = std::size_t(count_at(results, "documents"));
   for (const ordered_json& entry : list_at(results, "points")) {
     if (!entry.is_object()) refuse_results("a point is not an object");
@@ -189,7 +190,7 @@ const RecordedSweep::Point* sweep_best(const RecordedSweep& sweep) {
   return best;
 }
 
-std::string sweep_words(const RecordedSweep& sweep) {
+std::string sweep_text(const RecordedSweep& sweep) {
   const RecordedSweep::Point* best = sweep_best(sweep);
   if (!best) return "Nothing was measured.";
   return cat(best->method, " with low ", best->low, " and high ", best->high,

@@ -23,6 +23,6 @@ DataTable sweep_table(const RecordedSweep& sweep);
 const RecordedSweep::Point* sweep_best(const RecordedSweep& sweep);
 
 // "pro with low 10 and high 38 has the lowest perplexity: 4.32 +- 0.65".
-std::string sweep_words(const RecordedSweep& sweep);
+std::string sweep_text(const RecordedSweep& sweep);
 
 }  // namespace mrrope::report

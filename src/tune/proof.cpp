@@ -18,23 +18,15 @@ namespace {
 // The cost of a missed needle, in nats per token of the answer.
 constexpr double kMissed = 3;
 
-const eval::PerplexityRow* row_of(const eval::PerplexityResults& results,
-                                  const std::string& method) {
-  for (const eval::PerplexityRow& row : results.rows) {
-    if (row.method == method) return &row;
-  }
-  return nullptr;
-}
-
-const eval::NeedleRow* row_of(const eval::NeedleResults& results, const std::string& method) {
-  for (const eval::NeedleRow& row : results.rows) {
-    if (row.method == method) return &row;
-  }
-  return nullptr;
+const eval::ResultRow& row_at(const eval::ResultTable& table, const std::string& method,
+                              std::int64_t length, const char* metric) {
+  if (const eval::ResultRow* row = table.find(method, length, metric)) return *row;
+  throw Error(ErrorKind::failed, cat("no results of ", method, " in the proof"),
+              "this is a bug: please report it");
 }
 
 // The share of needles that a finds, minus that of b.
-eval::Estimate needle_difference(const eval::NeedleResults& results, const std::string& a,
+eval::Estimate needle_difference(const eval::ResultTable& results, const std::string& a,
                                  const std::string& b) {
   for (const eval::Comparison& c : results.comparisons) {
     const eval::Estimate& d = c.difference.mean_difference;
@@ -74,45 +66,37 @@ std::string signed_percent(const eval::Estimate& e) {
 
 }  // namespace
 
-Proof judge_proof(const eval::PerplexityResults& ppl, const eval::NeedleResults& needle,
+Proof judge_proof(const eval::ResultTable& ppl, const eval::ResultTable& needle,
                   const std::string& tuned, double weight) {
   Proof proof;
-  const eval::PerplexityRow* own = row_of(ppl, tuned);
-  const eval::NeedleRow* own_needles = row_of(needle, tuned);
-  if (!own || (!needle.rows.empty() && !own_needles)) {
-    throw Error(ErrorKind::failed, cat("no results of ", tuned, " in the proof"),
-                "this is a bug: please report it");
+  for (const std::int64_t length : ppl.lengths) {
+    if (length >= ppl.window) proof.lengths.push_back(length);
   }
-  std::vector<std::size_t> indices;
-  for (std::size_t l = 0; l < ppl.lengths.size(); ++l) {
-    if (ppl.lengths[l] < ppl.window) continue;
-    indices.push_back(l);
-    proof.lengths.push_back(ppl.lengths[l]);
-  }
-  proof.documents = ppl.documents.size();
-  for (const eval::PerplexityRow& measured : ppl.rows) {
+  for (const eval::MethodRow& method : ppl.methods) {
     ProofRow row;
-    row.method = measured.method;
+    row.method = method.method;
     row.lower_perplexity = true;
-    for (const std::size_t l : indices) {
-      row.perplexity.push_back(measured.cells[l].perplexity);
-      const eval::PairedDifference d =
-          eval::paired_where_both(own->cells[l].loss, measured.cells[l].loss);
+    for (const std::int64_t length : proof.lengths) {
+      const eval::ResultRow& own = row_at(ppl, tuned, length, eval::kPerplexityMetric);
+      const eval::ResultRow& other = row_at(ppl, row.method, length, eval::kPerplexityMetric);
+      row.perplexity.push_back(other.estimate);
+      const eval::PairedDifference d = eval::paired_where_both(own.units, other.units);
       row.difference.push_back(d.percent());
       if (!(d.mean_difference.value + 2 * d.mean_difference.error < 0))
         row.lower_perplexity = false;
     }
-    if (measured.untouched) {
+    if (method.untouched) {
       proof.untouched = row.perplexity;
       continue;
     }
-    const eval::NeedleRow* needles = row_of(needle, measured.method);
-    if (needles) row.found = needles->all.back().contains;
-    if (measured.method == tuned) {
+    if (!needle.rows.empty()) {
+      row.found = row_at(needle, row.method, needle.lengths.back(), eval::kContains).estimate;
+    }
+    if (row.method == tuned) {
       proof.tuned = std::move(row);
       continue;
     }
-    row.needle_difference = needle_difference(needle, tuned, measured.method);
+    row.needle_difference = needle_difference(needle, tuned, row.method);
     row.as_many_needles = !(row.needle_difference.value > 2 * row.needle_difference.error);
     proof.rows.push_back(std::move(row));
   }
@@ -153,13 +137,14 @@ Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Propo
 
   std::vector<eval::MethodUnderTest> with_none = methods;
   with_none.push_back({"none", make_ladder(make_plan(g, Extension{}), ctx)});
-  const eval::PerplexityResults p =
-      run_perplexity(model, with_none, held_out, perplexity, ppl, progress);
-  eval::NeedleResults n;
+  const eval::ResultTable p = run_perplexity(model, with_none, held_out, perplexity, ppl, progress);
+  eval::ResultTable n;
   if (options.needles > 0) {
     n = run_needle(model, methods, held_out, needles, needle, progress);
   }
-  return judge_proof(p, n, tuned.name, weight);
+  Proof proof = judge_proof(p, n, tuned.name, weight);
+  proof.documents = held_out.size();
+  return proof;
 }
 
 ordered_json to_json(const Proof& proof) {

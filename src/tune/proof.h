@@ -58,7 +58,7 @@ Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Propo
             eval::RunFolder& ppl, eval::RunFolder& needle, eval::Progress& progress);
 
 // From results alone.
-Proof judge_proof(const eval::PerplexityResults& ppl, const eval::NeedleResults& needle,
+Proof judge_proof(const eval::ResultTable& ppl, const eval::ResultTable& needle,
                   const std::string& tuned, double weight);
 
 nlohmann::ordered_json to_json(const Proof& proof);

@@ -175,10 +175,10 @@ SweepResults run_sweep(TimelineModel& model, const SweepRequest& request,
   eval::PerplexityOptions options;
   options.lengths = {request.ctx};
   options.kl_positions = 0;
-  const eval::PerplexityResults measured =
-      run_perplexity(model, rows, documents, options, ppl, progress);
+  const eval::ResultTable measured = run_perplexity(model, rows, documents, options, ppl, progress);
   for (std::size_t i = 0; i < results.points.size(); ++i) {
-    results.points[i].perplexity = measured.rows[i].cells.back().perplexity;
+    results.points[i].perplexity =
+        measured.find(rows[i].name, request.ctx, eval::kPerplexityMetric)->estimate;
   }
   results.notes = ppl.notes();
   sweep.finish(eval::results_text(to_json(results)), {progress.seconds(), progress.computed()});

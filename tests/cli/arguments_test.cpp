@@ -143,7 +143,7 @@ TEST(Arguments, PresetWithOtherListsStillFindsTheModel) {
 TEST(Arguments, PresetAcceptsItsOwnVerbAndRefusesOthers) {
   const std::string preset = "--preset paper/ruler-qwen ";
   EXPECT_TRUE(contains(run_command(preset + "eval ruler " + kAbsent).err, kAbsent));
-  for (const std::string verb : {"plan", "serve", "report", "merge", "eval ppl", "demo"}) {
+  for (const std::string verb : {"plan", "serve", "report", "eval ppl", "demo"}) {
     const CommandResult r = run_command(preset + verb + " " + kAbsent);
     EXPECT_EQ(r.exit_code, 2) << verb << r.err;
     EXPECT_TRUE(contains(r.err, "paper/ruler-qwen runs mrrope eval ruler")) << verb << r.err;
@@ -219,7 +219,6 @@ TEST(Arguments, EveryVerbShowsItsOwnExamples) {
       ++((*line + " ").rfind("  mrrope " + verb + " ", 0) == 0 ? own : others);
     }
     EXPECT_GT(own, 0u) << verb;
-    if (verb == "merge") continue;  // it also shows how shards are made
     EXPECT_EQ(others, 0u) << verb;
   }
 }

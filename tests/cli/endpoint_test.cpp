@@ -121,7 +121,7 @@ TEST_F(Endpoint, ShardsAreMerged) {
     ASSERT_EQ(r.exit_code, 0) << r.err;
   }
   const CommandResult r =
-      run_command("merge " + folder_.file("part1") + " " + folder_.file("part2") + " " +
+      run_command("report " + folder_.file("part1") + " " + folder_.file("part2") + " " +
                   folder_.file("part3") + " -o " + folder_.file("merged"));
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(results("merged"), results("whole"));

@@ -61,7 +61,7 @@ class Shards : public testing::TestWithParam<const char*> {
     return list;
   }
   CommandResult merge(std::initializer_list<int> which, const std::string& out) const {
-    return run_command("merge" + parts(which) + " -o " + folder_.file(out));
+    return run_command("report" + parts(which) + " -o " + folder_.file(out));
   }
 
   TempFolder folder_{test::fast_place()};
@@ -99,7 +99,14 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   EXPECT_GT(merged["measured"]["tokens"], 0);
   for (const char* key : {"command", "measured"}) merged.erase(key), whole.erase(key);
   EXPECT_EQ(merged, whole);
-  // A report merges them itself and says what is missing.
+  // The verb that did this before.
+  const CommandResult before =
+      run_command("merge" + parts({1, 2, 3, 4}) + " -o " + folder_.file("before"));
+  ASSERT_EQ(before.exit_code, 0) << before.err;
+  EXPECT_TRUE(contains(before.err, "type mrrope report DIR... -o WHOLE")) << before.err;
+  EXPECT_EQ(before.out, r.out);
+  EXPECT_EQ(file("before/results.json"), file("whole/results.json"));
+  // A page of them says what is missing.
   const CommandResult page =
       run_command("report" + parts({1, 2, 3, 4}) + " --json -o " + folder_.file("a.html"));
   ASSERT_EQ(page.exit_code, 0) << page.err;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run folder as report and merge read it: the first line is run.json, the rest the journal.
+// A run folder as report reads it: the first line is run.json, the rest the journal.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "base/json.h"
+#include "eval/results/result_formats.h"
+#include "eval/results/result_text.h"
 #include "eval/run/journal.h"
-#include "eval/run/result_formats.h"
 #include "eval/run/shard.h"
 #include "fuzz/targets.h"
 #include "mrrope/error.h"
@@ -23,10 +24,10 @@ void run(std::span<const std::byte> bytes) {
     recorded.units =
         eval::parse_journal(text.substr(std::min(end + 1, text.size())), "journal").lines;
     eval::unit_places(eval::task_of(recorded.run).places, recorded.run, recorded.units);
-    const eval::TaskResults results = results_of(recorded);
-    eval::results_text(results.json);
-    results.text(false);
-    eval::results_csv(results.json);
+    const eval::ResultTable results = results_of(recorded);
+    eval::results_text(to_json(results));
+    to_text(results);
+    eval::results_csv(results);
   } catch (const Error& error) {
     for (const char c : std::string(error.what())) {
       if (static_cast<unsigned char>(c) >= 0x20) continue;

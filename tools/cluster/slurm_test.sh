@@ -91,7 +91,7 @@ small() {
 } >job.sh
 [ "$(grep -c 'mrrope eval ruler' job.sh)" -eq 1 ] && grep -q 'array=1-4 --requeue' job.sh ||
   fail "docs/scale.md has another job than this test expects: $(cat job.sh)"
-merge=$(sed -n 's/^    \(mrrope merge runs[^#]*\).*/\1/p' "$root/docs/scale.md")
+merge=$(sed -n 's/^    \(mrrope report runs[^#]* -o [^#]*\).*/\1/p' "$root/docs/scale.md")
 [ -n "$merge" ] || fail "docs/scale.md does not say how to merge"
 export PATH=$work/bin:$PATH
 job=$(sbatch --parsable --output=shard%a.log --open-mode=append job.sh)

@@ -1,45 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/args/engine_options.h"
 
-#include <algorithm>
-#include <chrono>
-#include <filesystem>
 #include <iostream>
 
-#include "base/files/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "core/defaults.h"
 #include "core/methods.h"
-#include "engine/llama/memory.h"
-#include "formats/facts.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
 
 void add_engine(CLI::App& verb, engine::LocalOptions& flags) {
-  verb.add_option("--gpu-layers", flags.gpu_layers, "-ngl: layers on the GPU; -1: all")
-      ->type_name("N")
-      ->capture_default_str();
-  verb.add_option("--rpc", flags.rpc, "llama.cpp RPC servers that hold part of the layers")
-      ->type_name("HOST:PORT,...");
-  verb.add_option("-t,--threads", flags.threads, "CPU threads; 0: all cores")
-      ->type_name("N")
-      ->capture_default_str();
-  verb.add_option("--ubatch-size", flags.ubatch, "-ub: tokens per batch")
-      ->type_name("N")
-      ->capture_default_str();
-  verb.add_option("--cache-type-k", flags.type_k,
-                  "-ctk: type of cached keys: f32, f16, bf16, q8_0, q4_0, ...")
-      ->type_name("TYPE")
-      ->capture_default_str();
-  verb.add_option("--cache-type-v", flags.type_v, "-ctv: type of cached values, as -ctk")
-      ->type_name("TYPE")
-      ->capture_default_str();
-  verb.add_option("--flash-attn", flags.flash_attention, "-fa: on, off or auto")
-      ->type_name("WHEN")
-      ->check(CLI::IsMember({"on", "off", "auto"}))
-      ->capture_default_str();
+  add_default(verb, "--gpu-layers", flags.gpu_layers, "N", "-ngl: layers on the GPU; -1: all");
+  add_value(verb, "--rpc", flags.rpc, "HOST:PORT,...",
+            "llama.cpp RPC servers that hold part of the layers");
+  add_default(verb, "-t,--threads", flags.threads, "N", "CPU threads; 0: all cores");
+  add_default(verb, "--ubatch-size", flags.ubatch, "N", "-ub: tokens per batch");
+  add_default(verb, "--cache-type-k", flags.type_k, "TYPE",
+              "-ctk: type of cached keys: f32, f16, bf16, q8_0, q4_0, ...");
+  add_default(verb, "--cache-type-v", flags.type_v, "TYPE", "-ctv: type of cached values, as -ctk");
+  add_default(verb, "--flash-attn", flags.flash_attention, "WHEN", "-fa: on, off or auto")
+      ->check(CLI::IsMember({"on", "off", "auto"}));
 }
 
 LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb) {
@@ -54,37 +36,6 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const
   const bool ours = is_auto(c.method.name);
   const std::int64_t ctx = length_asked_for(flags, c.ladder);
   return {ours ? c.meaning() : c.name, up_to(c.ladder, ctx), ours, ctx, c.method};
-}
-
-void check_before_loading(const Model& model, const std::vector<const Ladder*>& ladders,
-                          const Places& places) {
-  for (const std::string& path : places.reads) {
-    if (!path.empty()) check_readable(path);
-  }
-  for (const Ladder* ladder : ladders) {
-    check_made_for(ladder->rungs().front().plan.geometry(), model);
-  }
-  for (const std::string& path : places.folders) {
-    if (!path.empty()) check_folder(path);
-  }
-  for (const std::string& path : places.writes) {
-    if (path.empty() || path == "-") continue;
-    const std::filesystem::path folder = folder_of(path);
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(folder, ignored)) {
-      throw Error(ErrorKind::usage,
-                  cat("cannot write ", path, ": there is no folder ", folder.string()),
-                  cat("create it: mkdir -p ", shell_word(folder.string())));
-    }
-    check_writable(path);
-  }
-}
-
-std::unique_ptr<TimelineModel> open_checked(const Model& model, const engine::LocalOptions& options,
-                                            const std::vector<const Ladder*>& ladders,
-                                            const Places& places) {
-  check_before_loading(model, ladders, places);
-  return open_local(model, options);
 }
 
 void use(TimelineModel& model, LadderChoice& choice) {
@@ -124,66 +75,13 @@ void use(TimelineModel& model, LadderChoice& choice) {
 }
 
 void print_memory(const Model& model, const engine::LocalOptions& options) {
-  const engine::MemoryPlan plan = plan_memory(model, options);
-  std::cout << "memory " << bytes_text(double(plan.total())) << " (weights "
-            << bytes_text(double(plan.weights)) << ", KV cache " << bytes_text(double(plan.kv))
-            << ", compute about " << bytes_text(double(plan.compute)) << ") of "
-            << bytes_text(double(plan.available)) << " available\n"
-            << std::flush;
-  try {
-    check_memory(model, options);
-  } catch (const Error& error) {
-    throw Error(ErrorKind::failed, cat("does not fit: ", error.what()), error.hint());
-  }
+  std::cout << engine::memory_text(model, options) << std::flush;
+  engine::check_fits_memory(model, options);
 }
 
-ReadingSpeed reading_speed(const Model& model, std::int64_t chunk, double second, double third) {
-  double products = 0;  // of attention, for a token and one before it
-  for (const Layer& layer : model.layers) {
-    if (layer.kind == LayerKind::windowed || layer.kind == LayerKind::recurrent) continue;
-    products += double(model.heads) * (model.key_length + model.value_length);
-  }
-  // One of them takes at most as long as those of 8 bytes of weights.
-  const double n = double(chunk);
-  const double most =
-      second / n * 8 * products / double(std::max<std::uint64_t>(model.weight_bytes, 1));
-  const double slope = std::clamp((third - second) / (n * n), 0.0, most);
-  return {std::max(second / n - slope * 1.5 * n, second / n / 10), slope};
-}
-
-ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model, std::int64_t longest) {
-  // llama.cpp rounds contexts up.
-  const std::int64_t chunk =
-      std::min<std::int64_t>(512, std::min(longest, timelines.context_length()) / 3);
-  if (chunk < 1) throw Error(ErrorKind::usage, "the context is too short to estimate the time");
-  note(cat("timing the model on ", 3 * chunk, " tokens"));
-  const std::vector<Token> tokens(std::size_t(chunk), timelines.bos().value_or(0));
-  const auto timeline = timelines.timeline();
-  double seconds[3] = {};  // the first one warms up
-  for (double& s : seconds) {
-    const auto start = std::chrono::steady_clock::now();
-    timeline->append_scored(tokens);
-    s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-  return reading_speed(model, chunk, seconds[1], seconds[2]);
-}
-
-double seconds_to_read(const ReadingSpeed& speed, const std::vector<std::int64_t>& lengths) {
-  double total = 0;
-  for (const std::int64_t length : lengths) {
-    total += double(length) * (speed.start + speed.slope * double(length) / 2);
-  }
-  return total;
-}
-
-std::string time_text(const ReadingSpeed& speed, const std::vector<std::int64_t>& lengths,
-                      const char* ending) {
-  const double seconds = seconds_to_read(speed, lengths);
-  double tokens = 0;
-  for (const std::int64_t length : lengths) tokens += double(length);
-  return cat("about ", duration_text(seconds), ending, ", at ",
-             significant(seconds > 0 ? tokens / seconds : 1 / speed.start, 3),
-             " tokens/s (timed just now; other work on this machine makes it slower)");
+engine::ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model,
+                                   std::int64_t longest) {
+  return engine::measure_speed(timelines, model, longest, note);
 }
 
 }  // namespace mrrope::cli

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/args/eval_options.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
-#include "base/files/output_file.h"
 #include "base/text.h"
 #include "cli/app.h"
-#include "core/methods.h"
 #include "cli/args/engine_options.h"
-#include "cli/args/precision.h"
 #include "cli/args/presets.h"
-#include "cli/args/report_file.h"
+#include "cli/args/terminal_output.h"
+#include "core/methods.h"
 #include "engine/remote/http.h"
-#include "eval/run/result_formats.h"
 #include "eval/run/shard.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"
@@ -25,8 +20,6 @@
 namespace mrrope::cli {
 
 namespace {
-
-using UsualLengths = std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>;
 
 // OPENAI_API_KEY is sent only over TLS or to this machine.
 std::string key_from_environment(const std::string& url) {
@@ -43,134 +36,85 @@ std::string key_from_environment(const std::string& url) {
 eval::Shard chosen_shard(const EvalFlags& flags) {
   if (flags.shard.empty()) return {};
   if (flags.out.empty()) {
-    throw Error(ErrorKind::usage, "a shard must be kept, to be merged with the others",
+    throw Error(ErrorKind::usage, "a shard must be kept, to be joined with the others",
                 "give it a folder: -o DIR");
   }
   return eval::parse_shard(flags.shard);
 }
 
-void check_answers(const EvalFlags& flags, const nlohmann::ordered_json& results) {
-  const std::size_t lost = results.value("failed", std::size_t(0));
-  if (lost == 0) return;
-  throw Error(ErrorKind::failed,
-              cat(lost, " prompts got no answer and are excluded from the results"),
-              flags.out.empty() ? "with -o DIR the same command asks them again"
-                                : "give the same command to ask them again");
+[[noreturn]] void refuse_eval(const std::string& message, const std::string& hint) {
+  throw Error(ErrorKind::usage, message, hint);
 }
 
-EvalJob prepare_served(const EvalFlags& flags, const UsualLengths& usual_lengths) {
-  const auto refuse = [](const std::string& message, const std::string& hint) {
-    throw Error(ErrorKind::usage, message, hint);
-  };
+// What the server of an endpoint decides.
+void check_served(const EvalFlags& flags) {
   const ExtensionFlags& extension = flags.extension;
   if (!extension.methods.empty() || !extension.plan_files.empty() || extension.scale) {
-    refuse("the server of an endpoint sets the scaling of its model",
-           "remove --methods, --plan and --scale; mrrope export writes a plan into files that "
-           "servers run");
+    refuse_eval("the server of an endpoint sets the scaling of its model",
+                "remove --methods, --plan and --scale; mrrope export writes a plan into files that "
+                "servers run");
   }
   const SubjectFlags& subject = flags.subject;
   if (subject.rotary_dim || subject.base || !subject.train_ctx.empty() ||
       !subject.pairing.empty() || subject.replace_scaling) {
-    refuse("the server of an endpoint sets the geometry of its model",
-           "remove --rotary-dim, --rope-freq-base, --train-ctx, --pairing and --replace-scaling");
+    refuse_eval(
+        "the server of an endpoint sets the geometry of its model",
+        "remove --rotary-dim, --rope-freq-base, --train-ctx, --pairing and --replace-scaling");
   }
   std::error_code error;
   if (std::filesystem::exists(subject.model, error)) {
-    refuse(cat(subject.model, " is a file, and --endpoint has its own model"),
-           "to use only its vocabulary, give --vocab " + subject.model);
+    refuse_eval(cat(subject.model, " is a file, and --endpoint has its own model"),
+                "to use only its vocabulary, give --vocab " + subject.model);
   }
-  EvalJob job;
-  job.places.folders = {flags.out};
-  job.places.reads = {flags.remote.vocabulary};
-  job.remote = flags.remote;
-  job.remote.model = subject.model;
-  job.remote.key = key_from_environment(flags.remote.url);
+}
+
+// window: of the model; 0 where only a server knows it.
+void set_lengths(EvalJob& job, const EvalFlags& flags, std::int64_t window,
+                 const DefaultLengths& default_lengths) {
   for (const std::string& text : flags.lengths) job.lengths.push_back(parse_length(text));
-  if (!extension.ctx.empty()) {
-    job.ctx = parse_length(extension.ctx);
+  if (!flags.extension.ctx.empty()) {
+    job.ctx = parse_length(flags.extension.ctx);
   } else if (!job.lengths.empty()) {
     job.ctx = *std::max_element(job.lengths.begin(), job.lengths.end());
   } else {
-    refuse("no context length given", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
+    refuse_eval("no context length given", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
   }
-  if (job.lengths.empty()) job.lengths = usual_lengths(job.ctx, job.ctx);
+  for (const std::int64_t length : job.lengths) {
+    if (length >= 2) continue;
+    refuse_eval(cat("length ", length, " leaves no token to score"),
+                "give --lengths of 2 tokens or more");
+  }
+  if (job.lengths.empty()) job.lengths = default_lengths(window > 0 ? window : job.ctx, job.ctx);
   job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
-  if (job.longest > job.ctx)
-    refuse(cat("a length is longer than --ctx ", job.ctx), "give a larger --ctx");
-  job.remote.context = job.ctx;
-  job.methods = {eval::served_method()};
-  return job;
+  if (job.longest > job.ctx) {
+    refuse_eval(cat("a length is longer than --ctx ", job.ctx),
+                "give a larger --ctx, or shorter --lengths");
+  }
 }
 
-eval::RunFolder open_folder(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
-                            std::uint64_t seed) {
-  if (flags.out.empty()) return {};
-  const eval::Shard shard = chosen_shard(flags);
-  const std::string digest =
-      job.served() ? cat("served:", target.prompts()->name()) : model_digest(job.model.files);
-  nlohmann::ordered_json precision;
-  if (!job.served()) precision = precision_of(job.model, job.engine);
-  return {flags.out, {command_line(), digest, seed, shard, precision}};
-}
-
-// Whether stdout is a terminal that shows 256 colours.
-bool shaded_output() {
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0') &&
-         term != nullptr && std::string(term) != "dumb";
-}
-
-// The paper's table under the results, if a preset is in use.
-std::string paper_text(const EvalJob& job, nlohmann::ordered_json run,
-                       const nlohmann::ordered_json& results) {
-  if (chosen_preset() == nullptr) return {};
-  if (!job.served()) run["precision"] = precision_of(job.model, job.engine);
-  return preset_table(run, results);
-}
-
-void print_results(const EvalFlags& flags, const EvalJob& job, const eval::RunFolder& folder,
-                   const eval::TaskResults& results) {
-  for (const std::string& line : folder.notes()) note(line);
-  if (const eval::Shard& shard = folder.info().shard; shard.part()) {
-    if (flags.json || flags.format == "json") {
-      std::cout << nlohmann::ordered_json{{"shard", folder.run().at("shard")}}.dump() << "\n";
-    } else {
-      std::ostream& out = flags.format == "text" ? std::cout : std::cerr;
-      out << "shard " << to_text(shard) << ": " << folder.run().at("shard").at("units")
-          << " units in " << flags.out << "; when all " << shard.count
-          << " are done, run: mrrope merge DIR... -o WHOLE\n";
+eval::EvaluationOptions evaluation_options(const EvalFlags& flags, const EvalJob& job,
+                                           const eval::Target& target, std::uint64_t seed) {
+  eval::EvaluationOptions options{flags.out, {}, flags.json ? "json" : flags.format};
+  options.shaded = stdout_takes_colour();
+  options.info = {command_line(), "", seed, chosen_shard(flags)};
+  if (job.served()) {
+    options.info.model_digest = cat("served:", target.prompts()->name());
+  } else {
+    const bool kept = !flags.out.empty();
+    if (kept) options.info.model_digest = model_digest(job.model.files);
+    if (kept || chosen_preset() != nullptr) {
+      options.info.precision = engine::precision_of(job.model, job.engine);
     }
-    return check_answers(flags, results.json);
+    options.info.model_file = model_file(flags.subject);
   }
-  if (!flags.out.empty()) note(cat("wrote ", flags.out, "/results.json"));
-  std::string printed =
-      flags.json || flags.format == "json"
-          ? eval::results_text(results.json)
-          : results.text(shaded_output()) + paper_text(job, folder.run(), results.json);
-  std::string file;
-  if (flags.format == "csv") {
-    file = "results.csv";
-    printed = eval::results_csv(results.json);
-  } else if (flags.format == "lm-eval") {
-    file = "results_lm-eval.json";
-    printed = eval::results_text(eval::lm_eval_results(folder.run(), results.json));
-  }
-  if (!file.empty() && !flags.out.empty()) {
-    write_atomically(folder.folder() / file, printed);
-    note(cat("wrote ", flags.out, "/", file));
-  }
-  std::cout << printed;
-  if (!flags.out.empty()) write_report({flags.out}, flags.out + "/report.html");
-  check_answers(flags, results.json);
+  return options;
 }
 
 void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
   CLI::Option* url =
-      task.add_option("--endpoint", flags.url,
-                      "An OpenAI-compatible server instead of a file: http://host:port/v1; the API "
-                      "key is read from MRROPE_API_KEY or OPENAI_API_KEY")
-          ->type_name("URL");
+      add_value(task, "--endpoint", flags.url, "URL",
+                "An OpenAI-compatible server instead of a file: http://host:port/v1; the API "
+                "key is read from MRROPE_API_KEY or OPENAI_API_KEY");
   for (const char* local : {"--gpu-layers", "--rpc", "--threads", "--ubatch-size", "--cache-type-k",
                             "--cache-type-v", "--flash-attn"}) {
     url->excludes(task.get_option(local));  // the server decides
@@ -183,17 +127,11 @@ void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
       ->check(CLI::IsMember({"completions", "chat"}))
       ->default_str("completions")
       ->needs(url);
-  task.add_option("--parallel", flags.parallel, "Requests in flight at once")
-      ->type_name("N")
-      ->capture_default_str()
+  add_default(task, "--parallel", flags.parallel, "N", "Requests in flight at once")->needs(url);
+  add_default(task, "--timeout", flags.seconds, "S", "Seconds to wait for a reply before retrying")
       ->needs(url);
-  task.add_option("--timeout", flags.seconds, "Seconds to wait for a reply before retrying")
-      ->type_name("S")
-      ->capture_default_str()
-      ->needs(url);
-  task.add_option("--vocab", flags.vocabulary,
-                  "A GGUF file to count tokens with, if the server has no /tokenize")
-      ->type_name("FILE")
+  add_value(task, "--vocab", flags.vocabulary, "FILE",
+            "A GGUF file to count tokens with, if the server has no /tokenize")
       ->needs(url);
 }
 
@@ -202,26 +140,22 @@ void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
 void add_eval_subject(CLI::App& task, EvalFlags& flags) {
   add_subject(task, flags.subject);
   add_extension(task, flags.extension);
-  task.add_option("--lengths", flags.lengths, "Lengths to report, e.g. 512,1k,2k,4k,8k")
-      ->type_name("N,...")
+  add_value(task, "--lengths", flags.lengths, "N,...", "Lengths to report, e.g. 512,1k,2k,4k,8k")
       ->delimiter(',');
 }
 
 void add_eval_output(CLI::App& task, EvalFlags& flags) {
   add_engine(task, flags.engine);
   add_endpoint(task, flags.remote);
-  task.add_option("-o,--out", flags.out, "Folder for run.json, journal.jsonl and results.json")
-      ->type_name("DIR");
-  task.add_option("--shard", flags.shard,
-                  "Run only part I of N, in its own folder; mrrope merge joins the parts")
-      ->type_name("I/N");
+  add_value(task, "-o,--out", flags.out, "DIR",
+            "Folder for run.json, journal.jsonl and results.json");
+  add_value(task, "--shard", flags.shard, "I/N",
+            "Run only part I of N, in its own folder; mrrope report joins the parts");
   CLI::Option* json = task.add_flag("--json", flags.json, "Print results as JSON");
-  task.add_option("--format", flags.format,
-                  "Output format: text, json, csv or lm-eval (as lm-evaluation-harness writes "
-                  "it); the last two are also written to --out")
-      ->type_name("FORMAT")
+  add_default(task, "--format", flags.format, "FORMAT",
+              "Output format: text, json, csv or lm-eval (as lm-evaluation-harness writes "
+              "it); the last two are also written to --out")
       ->check(CLI::IsMember({"text", "json", "csv", "lm-eval"}))
-      ->capture_default_str()
       ->excludes(json);
   task.add_flag("--dry-run", flags.dry_run, "Print what the run would cost, and stop")
       ->excludes(json);
@@ -254,9 +188,7 @@ OpenModel open_model(EvalJob& job) {
   return {nullptr, std::move(model)};
 }
 
-EvalJob prepare_eval(
-    const EvalFlags& flags,
-    const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths) {
+EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengths) {
   const eval::Shard shard = chosen_shard(flags);  // refuses a bad one before anything is loaded
   if (flags.dry_run && shard.part()) note(cat("the cost is that of all ", shard.count, " shards"));
   std::error_code none;
@@ -264,40 +196,28 @@ EvalJob prepare_eval(
       std::filesystem::exists(std::filesystem::path(flags.out) / "journal.jsonl", none)) {
     note(cat("the cost is that of a new run: what ", flags.out, " has already is not run again"));
   }
-  if (!flags.remote.url.empty()) return prepare_served(flags, usual_lengths);
-  Subject subject = resolve(flags.subject);
-  if (!subject.model) {
-    throw Error(ErrorKind::usage, "no model given", "give a GGUF file");
-  }
   EvalJob job;
   job.places.folders = {flags.out};
+  if (!flags.remote.url.empty()) {
+    check_served(flags);
+    set_lengths(job, flags, 0, default_lengths);
+    job.places.reads = {flags.remote.vocabulary};
+    job.remote = flags.remote;
+    job.remote.model = flags.subject.model;
+    job.remote.key = key_from_environment(flags.remote.url);
+    job.remote.context = job.ctx;
+    job.methods = {eval::served_method()};
+    return job;
+  }
+  Subject subject = resolve(flags.subject);
+  if (!subject.model) refuse_eval("no model given", "give a GGUF file");
   job.model = *subject.model;
   job.model.geometry = subject.geometry;
-  for (const std::string& text : flags.lengths) job.lengths.push_back(parse_length(text));
-  ExtensionFlags extension = flags.extension;
-  if (!extension.ctx.empty()) {
-    job.ctx = parse_length(extension.ctx);
-  } else if (!job.lengths.empty()) {
-    job.ctx = *std::max_element(job.lengths.begin(), job.lengths.end());
-    if (!extension.scale) extension.ctx = cat(job.ctx);
-  } else {
-    throw Error(ErrorKind::usage, "no context length given",
-                "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
-  }
-  for (const std::int64_t length : job.lengths) {
-    if (length < 2) {
-      throw Error(ErrorKind::usage, cat("length ", length, " leaves no token to score"),
-                  "give --lengths of 2 tokens or more");
-    }
-  }
+  set_lengths(job, flags, subject.geometry.train_length, default_lengths);
   job.engine = flags.engine;
   job.engine.context = job.ctx;
-  if (job.lengths.empty()) job.lengths = usual_lengths(subject.geometry.train_length, job.ctx);
-  job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
-  if (job.longest > job.ctx) {
-    throw Error(ErrorKind::usage, cat("a length is longer than --ctx ", job.ctx),
-                "give a larger --ctx, or shorter --lengths");
-  }
+  ExtensionFlags extension = flags.extension;
+  if (extension.ctx.empty() && !extension.scale) extension.ctx = cat(job.ctx);
   if (extension.methods.empty() && extension.plan_files.empty()) {
     extension.methods = {"none,yarn,pro,auto"};
   }
@@ -327,12 +247,33 @@ void print_local_cost(const EvalJob& job, const eval::Target& target,
 }
 
 void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
-              std::uint64_t seed, const RunTask& run) {
+              std::uint64_t seed, const eval::RunTask& run) {
   catch_interrupts();
   eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
-  eval::RunFolder folder = open_folder(flags, job, target, seed);
-  const eval::TaskResults results = run(folder, progress);
-  print_results(flags, job, folder, results);
+  const eval::EvaluationOptions options = evaluation_options(flags, job, target, seed);
+  const eval::Evaluation done = run_evaluation(options, progress, run);
+  for (const std::string& line : done.notes) note(line);
+  const bool whole = !options.info.shard.part();
+  const bool other_tool = options.format == "csv" || options.format == "lm-eval";
+  (whole || !other_tool ? std::cout : std::cerr) << done.printed;
+  if (whole && options.format == "text") {
+    nlohmann::ordered_json facts = done.run;
+    facts["precision"] = options.info.precision;  // in memory run.json has no such facts
+    std::cout << preset_table(facts, done.table);
+  }
+  if (whole && !flags.out.empty()) write_report(flags.out);
+  if (done.table.failed == 0) return;
+  throw Error(ErrorKind::failed,
+              cat(done.table.failed, " prompts got no answer and are excluded from the results"),
+              flags.out.empty() ? "with -o DIR the same command asks them again"
+                                : "give the same command to ask them again");
+}
+
+nlohmann::ordered_json model_file(const SubjectFlags& flags) {
+  nlohmann::ordered_json file = {{"path", flags.model}};
+  if (!flags.train_ctx.empty()) file["train_ctx"] = flags.train_ctx;
+  if (flags.replace_scaling) file["replace_scaling"] = true;
+  return file;
 }
 
 std::vector<std::string> default_texts() {

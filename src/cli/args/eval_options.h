@@ -13,11 +13,9 @@
 #include "cli/args/engine_options.h"
 #include "cli/args/options.h"
 #include "engine/remote/remote.h"
+#include "eval/run/evaluation.h"
 #include "eval/run/method_under_test.h"
-#include "eval/run/progress.h"
-#include "eval/run/run_folder.h"
 #include "eval/run/target.h"
-#include "eval/run/task.h"
 #include "eval/text/documents.h"
 
 namespace mrrope::cli {
@@ -53,10 +51,10 @@ struct EvalJob {
   bool served() const noexcept { return !remote.url.empty(); }
 };
 
-// usual_lengths(window, ctx): the lengths if --lengths is not given.
-EvalJob prepare_eval(
-    const EvalFlags& flags,
-    const std::function<std::vector<std::int64_t>(std::int64_t, std::int64_t)>& usual_lengths);
+// (window, ctx): the lengths if --lengths is not given.
+using DefaultLengths =
+    std::function<std::vector<std::int64_t>(std::int64_t window, std::int64_t ctx)>;
+EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengths);
 
 // The local engine, or the endpoint.
 struct OpenModel {
@@ -68,16 +66,17 @@ struct OpenModel {
 // place is measured, as generate and serve would use it.
 OpenModel open_model(EvalJob& job);
 
-// Runs a task into the --out folder, or in memory, and prints its results in the format asked for.
-// run: runs it and returns its results. Throws Error (failed) if prompts got no answer.
-using RunTask = std::function<eval::TaskResults(eval::RunFolder& folder, eval::Progress& progress)>;
+// Calls run_evaluation() and prints its results. Throws Error (failed) if prompts got no answer.
 void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
-              std::uint64_t seed, const RunTask& run);
+              std::uint64_t seed, const eval::RunTask& run);
 
 // The cost of a task for --dry-run, on a local engine: memory, and the time that passes over these
 // many tokens take.
 void print_local_cost(const EvalJob& job, const eval::Target& target,
                       const std::vector<std::int64_t>& passes, const char* ending = "");
+
+// What run.json says of the model file, so that a report can name it in commands.
+nlohmann::ordered_json model_file(const SubjectFlags& flags);
 
 // The texts that come with mrrope, for tasks that were given none; says so in a note.
 std::vector<std::string> default_texts();

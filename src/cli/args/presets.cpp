@@ -8,6 +8,7 @@
 #include "base/spelling.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "cli/app.h"
 #include "mrrope/error.h"
 #include "report/paper/paper.h"
 
@@ -262,7 +263,7 @@ std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std:
   return out;
 }
 
-std::string preset_table(const nlohmann::ordered_json& run, const nlohmann::ordered_json& results) {
+std::string preset_table(const nlohmann::ordered_json& run, const eval::ResultTable& results) {
   if (in_use == nullptr) return {};
   const nlohmann::ordered_json* table = report::paper_table(in_use->name.substr(kPaper.size()));
   if (table == nullptr || !table->contains("rows")) return {};
@@ -281,6 +282,21 @@ std::string preset_table(const nlohmann::ordered_json& run, const nlohmann::orde
 }
 
 const Preset* chosen_preset() { return in_use; }
+
+void note_precision(const Model& model, const engine::LocalOptions& options) {
+  if (chosen_preset() == nullptr || !chosen_preset()->float32) return;
+  const nlohmann::ordered_json types = engine::precision_of(model, options);
+  for (const auto& [what, type] : types.items()) {
+    if (type == "f32") continue;
+    note(
+        cat("the paper measured in float32; this run uses ", types["weights"].get<std::string>(),
+            " weights, ", types["keys"].get<std::string>(), " keys and ",
+            types["values"].get<std::string>(),
+            " values. For float32, use an F32 GGUF (convert_hf_to_gguf.py --outtype f32) with -ctk "
+            "f32 -ctv f32"));
+    return;
+  }
+}
 
 std::string preset_help(const Preset& preset) {
   const std::string needs = preset.needs.empty() ? "" : " " + preset.needs;

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/run/open.h"
+#include "eval/results/result_table.h"
+
 namespace mrrope::cli {
 
 struct Preset {
@@ -31,12 +34,15 @@ std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std:
 // The preset of this command, or nullptr.
 const Preset* chosen_preset();
 
+// Under a preset of a table that the paper measured in float32: a note if this run is not.
+void note_precision(const Model& model, const engine::LocalOptions& options);
+
 // What a preset runs and how that follows the paper.
 std::string preset_help(const Preset& preset);
 
-// The paper's numbers with those of results.json under them and what differs in the setting; empty
+// The paper's numbers with those of a run under them and what differs in the setting; empty
 // if no preset is in use or the paper prints no numbers. run: run.json.
-std::string preset_table(const nlohmann::ordered_json& run, const nlohmann::ordered_json& results);
+std::string preset_table(const nlohmann::ordered_json& run, const eval::ResultTable& results);
 
 // Two lines per preset, for --presets: what it is, and the command to type.
 std::string preset_list();

@@ -44,22 +44,16 @@ void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::S
 }  // namespace
 
 void add_sample_flags(CLI::App& task, SampleFlags& flags) {
-  task.add_option("--chat", flags.frame.chat,
-                  "Use the model's chat template: on, off, or auto (if it has one)")
-      ->type_name("WHEN")
-      ->check(CLI::IsMember({"on", "off", "auto"}))
-      ->capture_default_str();
-  task.add_option("--answer-prefix", flags.prefix,
-                  "Give the model the beginning of the answer: on or off")
-      ->type_name("WHEN")
-      ->check(CLI::IsMember({"on", "off"}))
-      ->capture_default_str();
-  task.add_option("--bos", flags.bos, "Start with BOS if the model has one: on or off")
-      ->type_name("WHEN")
-      ->check(CLI::IsMember({"on", "off"}))
-      ->capture_default_str();
-  task.add_option("--prompts", flags.prompts, "JSON file with prompts that replace built-in ones")
-      ->type_name("FILE");
+  add_default(task, "--chat", flags.frame.chat, "WHEN",
+              "Use the model's chat template: on, off, or auto (if it has one)")
+      ->check(CLI::IsMember({"on", "off", "auto"}));
+  add_default(task, "--answer-prefix", flags.prefix, "WHEN",
+              "Give the model the beginning of the answer: on or off")
+      ->check(CLI::IsMember({"on", "off"}));
+  add_default(task, "--bos", flags.bos, "WHEN", "Start with BOS if the model has one: on or off")
+      ->check(CLI::IsMember({"on", "off"}));
+  add_value(task, "--prompts", flags.prompts, "FILE",
+            "JSON file with prompts that replace built-in ones");
   task.add_flag("--show-prompt", flags.show_prompt,
                 "Print the final prompt of the first sample of each task, and stop");
 }
@@ -96,10 +90,10 @@ void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target&
   eval::SampleSuite asked = suite;
   if (!flags.prompts_digest.empty()) asked.settings["prompts_sha256"] = flags.prompts_digest;
   eval::SampleRunOptions options;
-  run_eval(
-      flags.eval, job, target, flags.seed, [&](eval::RunFolder& folder, eval::Progress& progress) {
-        return task_results(run_samples(target, job.methods, asked, options, folder, progress));
-      });
+  run_eval(flags.eval, job, target, flags.seed,
+           [&](eval::RunFolder& folder, eval::Progress& progress) {
+             return run_samples(target, job.methods, asked, options, folder, progress);
+           });
 }
 
 }  // namespace mrrope::cli

@@ -9,13 +9,12 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "base/text_table.h"
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
-#include "cli/args/report_file.h"
 #include "core/defaults.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
+#include "eval/results/result_text.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
 #include "eval/text/documents.h"
@@ -41,47 +40,19 @@ eval::MethodUnderTest under(const Geometry& geometry, const std::string& method,
   return {to_string(spec), make_ladder(geometry, spec, ctx)};
 }
 
-std::string name_of(const std::string& method) {
-  const bool unchanged = method_row(bare_name(method)).reach == Reach::unchanged;
-  return unchanged ? "untouched" : method;
-}
-
-std::string perplexity_text(const eval::PerplexityResults& r) {
-  const std::string& extended = r.rows.back().method;
-  std::vector<TextRow> table = {{""}};
-  for (const std::int64_t length : r.lengths) table[0].push_back(length_text(length));
-  for (const eval::PerplexityRow& row : r.rows) {
-    table.push_back({name_of(row.method)});
-    for (const eval::PerplexityCell& cell : row.cells) {
-      const eval::Estimate& e = cell.perplexity;
-      const int digits = e.value < 10 ? 2 : 1;
-      table.back().push_back(cat(fixed(e.value, digits), " +-", fixed(e.error, digits)));
-    }
-  }
-  std::string text = cat("Perplexity of the first N tokens, ", r.documents.size(),
-                         " texts (lower is better; +- is the standard error):\n", aligned(table));
+// How far the unmodified model falls behind at the longest length.
+std::string difference_text(const eval::ResultTable& r) {
   for (const eval::Comparison& c : r.comparisons) {
-    if (c.length != r.lengths.back() || c.a != r.rows.front().method || c.b != extended) continue;
-    text += cat("At ", length_text(c.length), " the perplexity of the untouched model is ",
-                significant(std::exp(c.difference.mean_difference.value), 2), " times that of ",
-                extended, " (paired over ", c.difference.mean_difference.n, " texts, p ",
-                c.corrected_p < 0.001 ? "< 0.001" : "= " + significant(c.corrected_p, 2), ").\n");
-  }
-  return text;
-}
-
-std::string needle_text(const eval::NeedleResults& r) {
-  std::vector<TextRow> table = {{""}};
-  for (const std::int64_t length : r.lengths) table[0].push_back(length_text(length));
-  for (const eval::NeedleRow& row : r.rows) {
-    table.push_back({name_of(row.method)});
-    for (const eval::NeedleScore& all : row.all) {
-      const auto found = std::lround(all.contains.value * double(all.contains.n));
-      table.back().push_back(cat(found, " of ", all.contains.n));
+    if (c.length != r.lengths.back() || c.a != r.methods.front().method ||
+        c.b != r.methods.back().method) {
+      continue;
     }
+    return cat("At ", length_text(c.length), " the perplexity of ", c.a, " is ",
+               significant(std::exp(c.difference.mean_difference.value), 2), " times that of ", c.b,
+               " (paired over ", c.difference.mean_difference.n, " texts, p ",
+               c.corrected_p < 0.001 ? "< 0.001" : "= " + significant(c.corrected_p, 2), ").\n");
   }
-  return cat("Needles found: five sentences hidden in a text, each asked for at its end:\n",
-             aligned(table));
+  return {};
 }
 
 std::string indented(const std::string& text) {
@@ -122,9 +93,9 @@ std::string side_by_side(TimelineModel& model, const eval::Document& document,
   const std::string text = model.detokenize(prompt);
   return cat("The first ", length, " tokens of ", name, ", continued by both. They end:\n",
              indented(text.substr(text.size() - std::min(text.size(), kPromptEnd))),
-             "The untouched model continues:\n",
-             indented(continuation(model, *untouched.ladder, prompt)), extended.name,
-             " continues:\n", indented(continuation(model, *extended.ladder, prompt)),
+             "none continues:\n", indented(continuation(model, *untouched.ladder, prompt)),
+             extended.name, " continues:\n",
+             indented(continuation(model, *extended.ladder, prompt)),
              "The text itself continues:\n", indented(model.detokenize(rest)));
 }
 
@@ -146,8 +117,9 @@ void run_demo(const DemoFlags& flags) {
   const auto model = open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
   const eval::DocumentSet set = eval::read_documents({texts_folder}, {});
   std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads up to "
-            << ctx << ",\nas it is (untouched) and extended without training (auto: "
-            << methods.back().name << ").\n\n"
+            << ctx
+            << ",\nas it is (none) and extended without training (auto: " << methods.back().name
+            << ").\n\n"
             << side_by_side(*model, set.documents.back(), methods.front(), methods.back()) << "\n"
             << std::flush;
 
@@ -162,9 +134,10 @@ void run_demo(const DemoFlags& flags) {
   const auto texts =
       std::span(set.documents)
           .first(flags.full ? set.documents.size() : std::min(kTexts, set.documents.size()));
-  const eval::PerplexityResults results =
+  const eval::ResultTable results =
       run_perplexity(*model, methods, {texts.begin(), texts.end()}, options, folder, progress);
-  std::cout << perplexity_text(results) << "\n" << std::flush;
+  std::cout << to_text(results, results.tables.front()) << difference_text(results) << "\n"
+            << std::flush;
 
   eval::NeedleOptions needles;
   needles.lengths = {window, ctx};
@@ -176,11 +149,14 @@ void run_demo(const DemoFlags& flags) {
   std::vector<eval::MethodUnderTest> seekers = {methods.front()};
   for (const char* name : {"yarn", "pro"}) seekers.push_back(under(facts.geometry, name, ctx));
   seekers.push_back(methods.back());
-  const eval::NeedleResults found =
+  const eval::ResultTable found =
       run_needle(*model, seekers, set.documents, needles, needle_folder, progress);
-  std::cout << needle_text(found) << "\n";
+  std::cout << to_text(found, {"Needles found, in percent: five sentences hidden in a text, each "
+                               "asked for at its end:\n",
+                               eval::kContains})
+            << "\n";
 
-  write_report({flags.out}, flags.out + "/report.html");
+  write_report(flags.out);
   const char* run = std::getenv("MRROPE_COMMAND");  // ./run sets it
   const std::string command = run && *run ? run : "mrrope";
   std::cout << "Charts and tables: " << flags.out << "/report.html (open it in a browser)\n\n"

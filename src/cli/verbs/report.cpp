@@ -2,6 +2,7 @@
 // mrrope report: one page from the folders of evaluations.
 #include "report/report.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -10,8 +11,10 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/report_file.h"
 #include "cli/args/terminal_output.h"
+#include "eval/results/result_formats.h"
+#include "eval/results/result_text.h"
+#include "eval/run/shard.h"
 #include "mrrope/error.h"
 #include "report/charts/svg.h"
 #include "report/figures.h"
@@ -80,7 +83,24 @@ void refuse_other_pages(const std::string& out) {
               "give the page another name, e.g. -o mrrope-report.html");
 }
 
+// Shards become one run in a folder.
+bool joins_shards(const ReportFlags& flags) {
+  const std::string ending = fs::path(flags.out).extension().string();
+  return !flags.out.empty() && flags.out != "-" && ending != ".html" && ending != ".htm" &&
+         std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
+}
+
+void join_shards(const ReportFlags& flags) {
+  const eval::WrittenRun joined =
+      eval::write_joined({flags.folders.begin(), flags.folders.end()}, flags.out, command_line());
+  note(cat("joined ", joined.units, " units of ", flags.folders.size(), " shards; wrote ",
+           flags.out, "/results.json"));
+  std::cout << (flags.json ? eval::results_text(to_json(joined.table)) : to_text(joined.table));
+  write_report(flags.out);
+}
+
 void run_report(const ReportFlags& flags) {
+  if (joins_shards(flags)) return join_shards(flags);
   const std::vector<report::RunRecord> records = report::read_records(flags.folders);
   for (const report::RunRecord& r : records) {
     if (!r.problem.empty()) note(cat("skipped ", r.folder, ": ", r.problem));
@@ -114,9 +134,10 @@ void run_report(const ReportFlags& flags) {
 
 }  // namespace
 
-void write_report(const std::vector<std::string>& folders, const std::string& path) {
-  write_output(path, report::report_page(report::read_records(folders)));
-  note(cat("wrote ", path));
+void write_report(const std::string& folder) {
+  const std::string path = folder + "/report.html";
+  write_output(path, report::report_page(report::read_records({folder})));
+  note("wrote " + path);
 }
 
 void add_report(CLI::App& app) {
@@ -129,18 +150,34 @@ void add_report(CLI::App& app) {
       ->required();
   verb->add_option("-o,--out", flags->out,
                    "HTML file to write (default: report.html in the folder; in the current folder "
-                   "if several are given)")
-      ->type_name("FILE");
+                   "if several are given). For the shards of one run, a folder for the whole run")
+      ->type_name("PATH");
   verb->add_option("--svg", flags->svg, "Also write every chart as an SVG file")->type_name("DIR");
   verb->add_flag("--json", flags->json, "Print verdicts and results as JSON");
   verb->footer(
       "Examples:\n"
       "  mrrope report run1\n"
       "  mrrope report run1 run2 demo -o compare.html --svg charts\n"
+      "  mrrope report part1 part2 part3 -o whole   # the shards of one run\n"
       "Folders are compared with each other; unfinished runs are marked. Shards of one run count "
       "as\n"
-      "one run.");
+      "one run; joined into a folder they give the bytes of a run that was not divided.");
   verb->callback([flags] { run_report(*flags); });
+}
+
+// The name that joining shards had before; not listed.
+void add_merge(CLI::App& app) {
+  auto flags = std::make_shared<ReportFlags>();
+  CLI::App* verb = app.add_subcommand("merge", "Now a part of mrrope report")->group("");
+  verb->add_option("folders", flags->folders, "Folders of shards")->type_name("DIR")->required();
+  verb->add_option("-o,--out", flags->out, "Folder for the whole run")
+      ->type_name("DIR")
+      ->required();
+  verb->add_flag("--json", flags->json, "Print results as JSON");
+  verb->callback([flags] {
+    note("mrrope merge is now mrrope report: type mrrope report DIR... -o WHOLE");
+    join_shards(*flags);
+  });
 }
 
 }  // namespace mrrope::cli

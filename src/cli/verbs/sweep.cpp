@@ -10,8 +10,7 @@
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/options.h"
-#include "cli/args/precision.h"
-#include "cli/args/report_file.h"
+#include "cli/args/presets.h"
 #include "cli/args/terminal_output.h"
 #include "eval/text/documents.h"
 #include "formats/digest.h"
@@ -77,7 +76,7 @@ void run_sweep_command(const SweepFlags& flags) {
   const auto model = open_checked(facts, engine, {}, {texts, {flags.out}});
   eval::DocumentOptions choice = flags.documents;
   choice.select = flags.select == "random" ? eval::Select::random : eval::Select::first;
-  choice.least = request.ctx;
+  choice.min_tokens = request.ctx;
   choice.tokens = [&](const eval::Document& d) {
     return std::int64_t(model->tokenize(d.text, true, false).size());
   };
@@ -96,16 +95,20 @@ void run_sweep_command(const SweepFlags& flags) {
 
   catch_interrupts();
   eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
-  const tune::SweepResults results = run_sweep(
-      *model, request, set.documents, flags.out,
-      {command_line(), model_digest(facts.files), choice.seed, {}, precision_of(facts, engine)},
-      progress);
+  const tune::SweepResults results = run_sweep(*model, request, set.documents, flags.out,
+                                               {command_line(),
+                                                model_digest(facts.files),
+                                                choice.seed,
+                                                {},
+                                                engine::precision_of(facts, engine),
+                                                model_file(flags.subject)},
+                                               progress);
   for (const std::string& line : results.notes) note(line);
   const report::Figure picture = report::sweep_figure(report::sweep_from_json(to_json(results)));
   if (!flags.out.empty()) {
     write_output(flags.out + "/sweep.csv", to_csv(results));
     write_pictures(flags.out, picture);
-    write_report({flags.out}, flags.out + "/report.html");
+    write_report(flags.out);
   }
   if (flags.json) {
     std::cout << eval::results_text(to_json(results));

@@ -18,7 +18,7 @@ namespace mrrope::eval {
 
 namespace {
 
-constexpr std::size_t kFewestInARow = 8;
+constexpr std::size_t kMaxConsecutiveFailures = 8;
 
 struct Item {
   std::size_t index = 0;
@@ -109,18 +109,18 @@ class Askers {
 
 }  // namespace
 
-std::string troubles_text(const std::map<std::string, int>& troubles) {
+std::string retry_counts_text(const std::map<std::string, int>& counts) {
   std::string text;
-  for (const auto& [kind, count] : troubles) {
+  for (const auto& [kind, count] : counts) {
     text += cat(text.empty() ? "" : ", ", kind, " x", count);
   }
   return text;
 }
 
-void note_troubles(const AskSummary& summary, RunFolder& folder) {
-  if (!summary.troubles.empty()) {
-    folder.add_note(cat("problems with the server: ", troubles_text(summary.troubles),
-                        summary.troubles.count("usage") > 0
+void note_retries(const AskSummary& summary, RunFolder& folder) {
+  if (!summary.retry_counts.empty()) {
+    folder.add_note(cat("problems with the server: ", retry_counts_text(summary.retry_counts),
+                        summary.retry_counts.count("usage") > 0
                             ? " (usage: its token counts differ from what was sent or asked for)"
                             : ""));
   }
@@ -134,19 +134,19 @@ void note_troubles(const AskSummary& summary, RunFolder& folder) {
 AskSummary ask_all(PromptModel& model, const AskJob& job, Progress& progress) {
   AskSummary summary;
   const auto parallel = std::size_t(model.parallel());
-  const std::size_t most = parallel + parallel / 4 + 1;  // a few are ready to send
+  const std::size_t max_ready = parallel + parallel / 4 + 1;  // a few are ready to send
   std::size_t next = 0;
   std::size_t in_a_row = 0;
   Askers askers(model);
   while ((next < job.count || askers.under_way() > 0) && !interrupt_requested()) {
-    while (next < job.count && askers.under_way() < most && !interrupt_requested()) {
+    while (next < job.count && askers.under_way() < max_ready && !interrupt_requested()) {
       Question question = job.make(next);
       Item item{next, std::move(question.prompt), std::move(question.options), {}, nullptr};
       item.options.on_text = [](std::string_view) { return !interrupt_requested(); };
       askers.send(std::move(item));
       ++next;
     }
-    const std::string wrong = troubles_text(summary.troubles);
+    const std::string wrong = retry_counts_text(summary.retry_counts);
     progress.label(cat("prompt ", next, " of ", job.count, ", ",
                        std::min(askers.under_way(), parallel), " in flight",
                        wrong.empty() ? "" : "; retried after: ", wrong));
@@ -154,13 +154,13 @@ AskSummary ask_all(PromptModel& model, const AskJob& job, Progress& progress) {
     if (!askers.receive(item)) continue;
     if (item.error) std::rethrow_exception(item.error);
     if (interrupt_requested() && !item.answer.failed.empty()) break;
-    for (const auto& [kind, count] : item.answer.troubles) summary.troubles[kind] += count;
+    for (const auto& [kind, count] : item.answer.troubles) summary.retry_counts[kind] += count;
     job.done(item.index, item.prompt, item.answer);
     in_a_row = item.answer.failed.empty() ? 0 : in_a_row + 1;
     if (in_a_row == 0) continue;
     ++summary.failed;
     summary.last_failure = item.answer.failed;
-    if (in_a_row >= std::max(kFewestInARow, parallel)) {
+    if (in_a_row >= std::max(kMaxConsecutiveFailures, parallel)) {
       throw Error(ErrorKind::failed,
                   cat("no answer to ", in_a_row, " prompts in a row: ", item.answer.failed),
                   "give the same command again once the server is back: answers so far are kept");

@@ -20,13 +20,13 @@ struct AskJob {
 };
 
 struct AskSummary {
-  std::map<std::string, int> troubles;
+  std::map<std::string, int> retry_counts;
   std::size_t failed = 0;
   std::string last_failure;
 };
 
 // "status 429 x3, cut x1"; empty where there are none.
-std::string troubles_text(const std::map<std::string, int>& troubles);
+std::string retry_counts_text(const std::map<std::string, int>& counts);
 
 // Returns early after Ctrl-C; answers that arrived before are handed over. Throws Error if
 // continuing is useless: what ask() throws, or (failed) after as many failures in a row as prompts
@@ -34,6 +34,6 @@ std::string troubles_text(const std::map<std::string, int>& troubles);
 AskSummary ask_all(PromptModel& model, const AskJob& job, Progress& progress);
 
 // Adds a note to the folder about what went wrong.
-void note_troubles(const AskSummary& summary, RunFolder& folder);
+void note_retries(const AskSummary& summary, RunFolder& folder);
 
 }  // namespace mrrope::eval

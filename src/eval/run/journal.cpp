@@ -49,7 +49,7 @@ int write_all(int file, std::string_view bytes) {
 }
 
 // A journal or a line longer than this is not one of ours.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 constexpr JsonLimits kLineLimits{.bytes = std::uint64_t{64} << 20, .depth = 32};
 
 // null where the line is not a JSON object.
@@ -87,7 +87,7 @@ ParsedJournal parse_journal(const std::string& content, const std::string& name)
 }
 
 ParsedJournal read_journal(const fs::path& path) {
-  return parse_journal(read_text(Source::open(path), {.bytes = kMostBytes}), path.string());
+  return parse_journal(read_text(Source::open(path), {.bytes = kMaxBytes}), path.string());
 }
 
 Journal::Journal(const fs::path& path) : path_(path) {

@@ -2,11 +2,9 @@
 #include "eval/run/method_under_test.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "formats/digest.h"
 #include "formats/plan_file.h"
@@ -122,29 +120,6 @@ ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {
                                                  : plan_json(ladder.rungs().front().plan)}});
   }
   return list;
-}
-
-MethodRow read_method_row(const ordered_json& entry) {
-  const ordered_json& scale = entry.at("scale");
-  return {entry.at("method").get<std::string>(), entry.at("plan").get<std::string>(),
-          scale.is_null() ? std::nan("") : scale.get<double>(), entry.value("untouched", false),
-          entry.contains("numbers") && entry["numbers"].contains("rungs")};
-}
-
-ordered_json result_row(const std::string& task, const MethodRow& row, std::int64_t length,
-                        const std::string& metric, const Estimate& estimate,
-                        std::optional<double> depth) {
-  ordered_json entry = {{"task", task},
-                        {"method", row.method},
-                        {"plan", row.plan},
-                        {"scale", json_or_null(row.scale)},
-                        {"length", length}};
-  if (depth) entry["depth"] = *depth;
-  entry["metric"] = metric;
-  entry["value"] = json_or_null(estimate.value);
-  entry["stderr"] = json_or_null(estimate.error);
-  entry["n"] = estimate.n;
-  return entry;
 }
 
 }  // namespace mrrope::eval

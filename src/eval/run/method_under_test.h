@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "eval/run/target.h"
-#include "eval/stats/statistics.h"
 #include "mrrope/ladder.h"
 
 namespace mrrope::eval {
@@ -49,21 +48,5 @@ void check_methods(const Target& target, const std::vector<MethodUnderTest>& met
 
 // Their entries in run.json: everything that results depend on.
 nlohmann::ordered_json methods_identity(const std::vector<MethodUnderTest>& methods);
-
-// The same, read back.
-struct MethodRow {
-  std::string method;
-  std::string plan;        // digest
-  double scale = 1;        // of the last rung; NaN where only the server knows
-  bool untouched = false;  // the model as shipped
-  bool grows = false;      // the model as shipped inside its window
-};
-// May throw an exception of the JSON library.
-MethodRow read_method_row(const nlohmann::ordered_json& entry);
-
-// A row of results.json: {task, method, plan, scale, length, depth?, metric, value, stderr, n}.
-nlohmann::ordered_json result_row(const std::string& task, const MethodRow& row,
-                                  std::int64_t length, const std::string& metric,
-                                  const Estimate& estimate, std::optional<double> depth = {});
 
 }  // namespace mrrope::eval

@@ -32,11 +32,12 @@ constexpr JsonLimits kRunLimits{.bytes = std::uint64_t{64} << 20, .depth = 32};
 // How often the cost of a run is written while it goes on.
 constexpr std::chrono::seconds kCostInterval{5};
 
-// Results do not depend on these, or (precision) the digest of the model and the engine say the
-// same.
+// Results do not depend on these, or (precision, model_file) the digest of the model and the engine
+// say the same.
 ordered_json without_volatile(ordered_json run) {
   run.erase("command");
   run.erase("precision");
+  run.erase("model_file");
   run.erase("measured");
   return run;
 }
@@ -138,6 +139,7 @@ void RunFolder::begin(const ordered_json& identity, std::size_t units) {
                       {"seed", info_.seed}};
   run.update(identity);
   if (!info_.precision.is_null()) run["precision"] = info_.precision;
+  if (!info_.model_file.is_null()) run["model_file"] = info_.model_file;
   if (info_.shard.part()) {
     run["shard"] = {{"index", info_.shard.index}, {"count", info_.shard.count}, {"units", units}};
   }

@@ -32,6 +32,8 @@ struct RunInfo {
   std::uint64_t seed = 1;
   Shard shard{};
   nlohmann::ordered_json precision{};  // number types of weights and cache, for the reader
+  nlohmann::ordered_json
+      model_file{};  // {path, train_ctx?, replace_scaling?}: for commands to type
 };
 
 // What a call of the command has computed so far; kept separate from its results.

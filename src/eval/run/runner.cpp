@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "eval/results/result_formats.h"
 #include "eval/run/ask.h"
 #include "eval/run/shard.h"
 #include "mrrope/error.h"
@@ -51,7 +52,7 @@ void ask_units(PromptModel& model, const UnitJob& job, const std::vector<std::si
     folder.append(line, report.so_far());
     if (answered) report.unit_done();
   };
-  note_troubles(ask_all(model, ask, progress), folder);
+  note_retries(ask_all(model, ask, progress), folder);
   report.check();
 }
 
@@ -131,6 +132,14 @@ RunCost run_units(const Target& target, const UnitJob& job, RunFolder& folder, P
   const RunCost cost = report.so_far();
   progress.finish();
   return cost;
+}
+
+ResultTable run_job(const Target& target, const UnitJob& job, RunFolder& folder, Progress& progress,
+                    const Collect& collect) {
+  const RunCost cost = run_units(target, job, folder, progress);
+  ResultTable table = collect(folder.run(), folder.units());
+  folder.finish(results_text(to_json(table)), cost);
+  return table;
 }
 
 }  // namespace mrrope::eval

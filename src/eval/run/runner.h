@@ -115,15 +115,10 @@ UnitJob make_job(Units& units, nlohmann::ordered_json identity, MakePlaceOf plac
 // resume), corrupt, and whatever the engine throws, with the unit named.
 RunCost run_units(const Target& target, const UnitJob& job, RunFolder& folder, Progress& progress);
 
-// Runs the units and writes results.json. collect(run, units) makes the task's results of the
-// journal, and to_json() results.json of those.
-template <typename Collect>
-auto run_job(const Target& target, const UnitJob& job, RunFolder& folder, Progress& progress,
-             const Collect& collect) {
-  const RunCost cost = run_units(target, job, folder, progress);
-  auto results = collect(folder.run(), folder.units());
-  folder.finish(results_text(to_json(results)), cost);
-  return results;
-}
+// Runs the units and writes results.json, made of the journal by `collect`.
+using Collect = std::function<ResultTable(const nlohmann::ordered_json& run,
+                                          const std::vector<nlohmann::ordered_json>& units)>;
+ResultTable run_job(const Target& target, const UnitJob& job, RunFolder& folder, Progress& progress,
+                    const Collect& collect);
 
 }  // namespace mrrope::eval

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/files/output_file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "eval/results/result_formats.h"
 #include "eval/run/task.h"
 #include "mrrope/error.h"
 
@@ -16,7 +18,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::size_t kMostShards = 100000;
+constexpr std::size_t kMaxShards = 100000;
 
 struct Part {
   fs::path folder;
@@ -45,7 +47,7 @@ Part read_part(const fs::path& folder) {
                 "give another folder, or run this shard again");
   }
   if (part.shard.index < 1 || part.shard.index > part.shard.count ||
-      part.shard.count > kMostShards) {
+      part.shard.count > kMaxShards) {
     throw Error(ErrorKind::corrupt,
                 cat(folder.string(), " calls itself shard ", to_text(part.shard)),
                 "give another folder, or run this shard again");
@@ -112,7 +114,7 @@ Shard parse_shard(const std::string& text) {
   if (slash != std::string::npos) {
     shard = {number(text.substr(0, slash)), number(text.substr(slash + 1))};
   }
-  if (shard.index < 1 || shard.index > shard.count || shard.count > kMostShards) {
+  if (shard.index < 1 || shard.index > shard.count || shard.count > kMaxShards) {
     throw Error(ErrorKind::usage, cat("--shard ", text, " is not a part of a whole"),
                 "shards are counted from 1: give --shard 1/4, 2/4, 3/4 and 4/4");
   }
@@ -127,9 +129,9 @@ std::vector<bool> assign_shard(const std::vector<std::int64_t>& costs, const Sha
   std::vector<std::int64_t> load(shard.count);
   std::vector<bool> mine(costs.size());
   for (const std::size_t unit : order) {
-    const auto least = std::min_element(load.begin(), load.end());
-    *least += std::max<std::int64_t>(1, costs[unit]);
-    mine[unit] = std::size_t(least - load.begin()) + 1 == shard.index;
+    const auto smallest = std::min_element(load.begin(), load.end());
+    *smallest += std::max<std::int64_t>(1, costs[unit]);
+    mine[unit] = std::size_t(smallest - load.begin()) + 1 == shard.index;
   }
   return mine;
 }
@@ -200,7 +202,30 @@ JoinedRun join_shards(const std::vector<fs::path>& folders) {
   return joined;
 }
 
-TaskResults results_of(const RecordedRun& recorded) {
+bool is_shard(const fs::path& folder) {
+  try {
+    return read_run(folder).run.contains("shard");
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+WrittenRun write_joined(const std::vector<fs::path>& folders, const fs::path& out,
+                        const std::string& command) {
+  JoinedRun joined = join_shards(folders);
+  if (!joined.missing.empty()) {
+    throw Error(ErrorKind::usage, cat("not all shards are done: ", joined.missing.front()),
+                joined.missing.size() > 1 ? cat("and ", joined.missing.size() - 1, " more")
+                                          : "run it, then give all folders again");
+  }
+  joined.recorded.run["command"] = command;
+  WrittenRun written{joined.recorded.units.size(), results_of(joined.recorded)};
+  write_recorded(out, joined.recorded);
+  write_atomically(out / "results.json", results_text(to_json(written.table)));
+  return written;
+}
+
+ResultTable results_of(const RecordedRun& recorded) {
   return task_of(recorded.run).results(recorded.run, recorded.units);
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "eval/run/task.h"
 
@@ -35,7 +36,20 @@ struct JoinedRun {
 // different runs, one given twice), failed, corrupt.
 JoinedRun join_shards(const std::vector<std::filesystem::path>& folders);
 
+// Whether the folder holds a shard; false where it cannot be read.
+bool is_shard(const std::filesystem::path& folder);
+
+// Merges the shards of one run into a folder: run.json, journal.jsonl and results.json of the whole
+// run, byte for byte but for the command and the cost. Throws Error as join_shards() does, and
+// usage where a shard is missing or not done.
+struct WrittenRun {
+  std::size_t units = 0;
+  ResultTable table;
+};
+WrittenRun write_joined(const std::vector<std::filesystem::path>& folders,
+                        const std::filesystem::path& out, const std::string& command);
+
 // The results of a recorded run, by the row of its task. Throws Error (corrupt).
-TaskResults results_of(const RecordedRun& recorded);
+ResultTable results_of(const RecordedRun& recorded);
 
 }  // namespace mrrope::eval

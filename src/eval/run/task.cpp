@@ -59,10 +59,10 @@ std::vector<UnitPlace> unit_places(const MakePlaceOf& places, const ordered_json
 }
 
 void check_grid(std::initializer_list<std::size_t> counts) {
-  constexpr std::size_t kMost = 2'000'000;
+  constexpr std::size_t kMax = 2'000'000;
   std::size_t product = 1;
   for (const std::size_t count : counts) {
-    if (count > 0 && product > kMost / count) {
+    if (count > 0 && product > kMax / count) {
       throw Error(ErrorKind::corrupt, "run.json describes more results than an evaluation has",
                   "give another folder, or run the evaluation again");
     }
@@ -88,9 +88,9 @@ void foreign_line(const ordered_json& line) {
 }
 
 std::int64_t token_count(const ordered_json& unit, const char* key) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // a journal has fewer than 2^23 lines
+  constexpr std::int64_t kMax = std::int64_t{1} << 40;  // a journal has fewer than 2^23 lines
   const auto count = whole<std::int64_t>(unit.at(key));
-  if (count < 0 || count > kMost) foreign_line(unit);
+  if (count < 0 || count > kMax) foreign_line(unit);
   return count;
 }
 

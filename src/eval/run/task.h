@@ -5,7 +5,6 @@
 // outside a task's folder compares its name.
 #pragma once
 
-#include <any>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -36,23 +35,7 @@ struct MetricInfo {
   bool charted = true;       // false: in tables only
 };
 
-// A model's answer and what was expected.
-struct RecordedAnswer {
-  std::string method;
-  std::int64_t length = 0;
-  double depth = 0;
-  std::string expected, text;
-};
-
-struct TaskResults {
-  nlohmann::ordered_json json;  // results.json
-  // For a terminal; shaded: with background colours.
-  std::function<std::string(bool shaded)> text;
-  std::size_t units = 0;  // of the whole run
-  std::vector<std::string> notes{};
-  std::vector<RecordedAnswer> answers{};
-  std::any details{};  // the task's own results type
-};
+struct ResultTable;  // eval/results/result_table.h
 
 struct Task {
   std::string name;     // in run.json; rows of results.json name it, or a part of it: "ruler/vt"
@@ -60,7 +43,7 @@ struct Task {
   std::vector<MetricInfo> metrics;
   MakePlaceOf places;
   // Throws Error (corrupt).
-  std::function<TaskResults(const nlohmann::ordered_json& run,
+  std::function<ResultTable(const nlohmann::ordered_json& run,
                             const std::vector<nlohmann::ordered_json>& units)>
       results;
 };

@@ -66,7 +66,7 @@ class Fitter {
         sample.more = std::move(draft.more);
         return sample;
       }
-      if (units == drafter_.least) {
+      if (units == drafter_.min) {
         throw Error(ErrorKind::usage,
                     cat("sample ", index, " of ", task_, " takes ", tokens,
                         " tokens at its smallest, and ", length_, " leave room for ", room_),
@@ -75,7 +75,7 @@ class Fitter {
       const double per_unit = double(tokens) / double(units);
       const auto over = std::int64_t(std::ceil(double(tokens - room_) / per_unit));
       const std::int64_t steps = (over + drafter_.grain - 1) / drafter_.grain;
-      units = std::max(drafter_.least, units - steps * drafter_.grain);
+      units = std::max(drafter_.min, units - steps * drafter_.grain);
     }
   }
 
@@ -98,15 +98,15 @@ class Fitter {
   // of its kind, that one.
   std::int64_t least_tokens(std::size_t count) {
     const auto tokens = [&](std::size_t i) {
-      return std::int64_t(frame_.tokens(whole(drafter_.least, i)).size());
+      return std::int64_t(frame_.tokens(whole(drafter_.min, i)).size());
     };
     const std::int64_t first = tokens(0);
     if (4 * first < room_) return first;
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     std::size_t longest = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      const std::int64_t counted = counter_.count(whole(drafter_.least, i));
-      if (counted > most) most = counted, longest = i;
+      const std::int64_t counted = counter_.count(whole(drafter_.min, i));
+      if (counted > max) max = counted, longest = i;
     }
     return std::max(first, tokens(longest));
   }
@@ -122,7 +122,7 @@ class Fitter {
       std::int64_t low = 0;  // fits, or is the least there is
       std::int64_t high = 1;
       const std::int64_t last =
-          (std::min(drafter_.most, drafter_.least + length_) - drafter_.least) / drafter_.grain;
+          (std::min(drafter_.max, drafter_.min + length_) - drafter_.min) / drafter_.grain;
       while (high <= last && fits(high)) low = high, high *= 2;
       high = std::min(high, last + 1);
       while (high - low > 1) {
@@ -138,7 +138,7 @@ class Fitter {
     return *(units_ = at(best));
   }
 
-  std::int64_t at(std::int64_t steps) const { return drafter_.least + steps * drafter_.grain; }
+  std::int64_t at(std::int64_t steps) const { return drafter_.min + steps * drafter_.grain; }
 
   std::string task_;
   std::int64_t length_;

@@ -25,9 +25,9 @@ struct Draft {
 };
 
 struct Drafter {
-  std::int64_t least = 1;  // the fewest with which the task works
+  std::int64_t min = 1;    // the fewest with which the task works
   std::int64_t grain = 1;  // units are least + k * grain
-  std::int64_t most = INT64_MAX;
+  std::int64_t max = INT64_MAX;
   std::size_t questions = 1;  // so many consecutive drafts ask about one text
   // A pure function. More units give a longer text.
   std::function<Draft(std::int64_t units, std::size_t index)> draft;

@@ -41,7 +41,7 @@ struct SampleSet {
   std::vector<std::vector<Token>> letters;
 };
 
-struct SampleResults;
+struct ResultTable;
 
 // What a benchmark decides about its answers. A scorer is a name in run.json.
 struct SampleRules {
@@ -55,8 +55,8 @@ struct SampleRules {
   bool (*unanswered)(const std::string& scorer, std::string_view text) = nullptr;
   // One name for the main score of all scorers; empty: each has its own.
   std::string metric{};
-  // Adds the benchmark's own figures. Absent: none.
-  void (*summarize)(SampleResults& results) = nullptr;
+  // Adds the benchmark's own figures; row: of the mean over all tasks. Absent: none.
+  void (*summarize)(ResultTable& table, const std::string& row) = nullptr;
 };
 
 // Everything that one run asks.

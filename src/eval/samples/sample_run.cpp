@@ -338,9 +338,9 @@ void check_samples(const Target& target, const std::vector<MethodUnderTest>& met
   }
 }
 
-SampleResults run_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
-                          const SampleSuite& suite, const SampleRunOptions& requested,
-                          RunFolder& folder, Progress& progress) {
+ResultTable run_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
+                        const SampleSuite& suite, const SampleRunOptions& requested,
+                        RunFolder& folder, Progress& progress) {
   SampleRunOptions options = requested;
   // No text is read in two units.
   std::size_t questions = 1;

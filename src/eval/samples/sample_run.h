@@ -35,8 +35,8 @@ void check_samples(const Target& target, const std::vector<MethodUnderTest>& met
 
 // Runs the units that the folder's journal does not have yet, then writes results.json. Throws
 // Error: usage, and what run_units() throws.
-SampleResults run_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
-                          const SampleSuite& suite, const SampleRunOptions& options,
-                          RunFolder& folder, Progress& progress);
+ResultTable run_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
+                        const SampleSuite& suite, const SampleRunOptions& options,
+                        RunFolder& folder, Progress& progress);
 
 }  // namespace mrrope::eval

@@ -5,7 +5,7 @@ namespace mrrope::eval {
 
 namespace {
 
-constexpr std::size_t kMostWords = 1 << 20;
+constexpr std::size_t kMaxWords = 1 << 20;
 
 bool blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
@@ -29,7 +29,7 @@ const std::vector<Token>& TokenCounter::word(std::string_view text) {
   const auto known = known_.find(key_);
   if (known != known_.end()) return known->second;
   std::vector<Token> tokens = model_.tokenize(key_, false, special_);
-  if (known_.size() < kMostWords) return known_.emplace(key_, std::move(tokens)).first->second;
+  if (known_.size() < kMaxWords) return known_.emplace(key_, std::move(tokens)).first->second;
   unknown_ = std::move(tokens);
   return unknown_;
 }

@@ -63,11 +63,11 @@ std::string_view without(std::string_view word, std::string_view ending) {
 
 // The first rule whose ending fits is the only one tried: it applies where the measure of what is
 // left is above `least`.
-std::string replaced(const std::string& word, std::initializer_list<Rule> rules, int least) {
+std::string replaced(const std::string& word, std::initializer_list<Rule> rules, int min_measure) {
   for (const Rule& rule : rules) {
     if (!word.ends_with(rule.ending)) continue;
     const std::string_view stem = without(word, rule.ending);
-    return measure(stem) > least ? std::string(stem).append(rule.instead) : word;
+    return measure(stem) > min_measure ? std::string(stem).append(rule.instead) : word;
   }
   return word;
 }

@@ -62,17 +62,6 @@ Estimate mean(std::span<const double> values) {
   return {average, std::sqrt(squares / double(n - 1) / double(n)), n};
 }
 
-Estimate weighted_mean(std::span<const double> y, std::span<const double> w) {
-  const std::size_t n = y.size();
-  const double weight = std::accumulate(w.begin(), w.end(), 0.0);
-  if (n == 0 || weight == 0) return {};
-  const double ratio = std::accumulate(y.begin(), y.end(), 0.0) / weight;
-  if (n == 1) return {ratio, kNan, 1};
-  double squares = 0;
-  for (std::size_t i = 0; i < n; ++i) squares += std::pow(y[i] - ratio * w[i], 2);
-  return {ratio, std::sqrt(squares * double(n) / double(n - 1)) / weight, n};
-}
-
 Estimate exponential(const Estimate& log) {
   return {std::exp(log.value), std::exp(log.value) * log.error, log.n};
 }
@@ -103,13 +92,14 @@ PairedDifference paired(std::span<const double> a, std::span<const double> b) {
   return result;
 }
 
-PairedDifference paired_where_both(std::span<const double> a, std::span<const double> b) {
+PairedDifference paired_where_both(const UnitValues& a, const UnitValues& b) {
   std::vector<double> x;
   std::vector<double> y;
-  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) continue;
-    x.push_back(a[i]);
-    y.push_back(b[i]);
+  for (const auto& [unit, value] : a) {
+    const auto other = b.find(unit);
+    if (other == b.end() || !std::isfinite(value) || !std::isfinite(other->second)) continue;
+    x.push_back(value);
+    y.push_back(other->second);
   }
   return paired(x, y);
 }

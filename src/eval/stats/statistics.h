@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace mrrope::eval {
@@ -24,10 +24,6 @@ struct Estimate {
 // Mean, and sample standard deviation over sqrt(n).
 Estimate mean(std::span<const double> values);
 
-// sum(y) / sum(w) where documents weigh w, with the linearised error of a ratio over documents.
-// Equal weights give mean(y / w).
-Estimate weighted_mean(std::span<const double> y, std::span<const double> w);
-
 // exp(value) with error exp(value) * error (delta method): perplexity from mean log loss.
 Estimate exponential(const Estimate& log);
 
@@ -42,22 +38,13 @@ struct PairedDifference {
 };
 
 PairedDifference paired(std::span<const double> a, std::span<const double> b);
-// Only where both values are finite.
-PairedDifference paired_where_both(std::span<const double> a, std::span<const double> b);
 
-// The same for values that have keys: only keys that both have.
-template <typename Key>
-PairedDifference paired_where_both(const std::map<Key, double>& a, const std::map<Key, double>& b) {
-  std::vector<double> x;
-  std::vector<double> y;
-  for (const auto& [key, value] : a) {
-    const auto other = b.find(key);
-    if (other == b.end()) continue;
-    x.push_back(value);
-    y.push_back(other->second);
-  }
-  return paired_where_both(std::span<const double>(x), std::span<const double>(y));
-}
+// What was measured, by the unit that it is of. A task decides what the two numbers are: a
+// document, a depth and a needle, a set and a sample.
+using UnitValues = std::map<std::pair<std::size_t, std::size_t>, double>;
+
+// Only units that both have, with finite values.
+PairedDifference paired_where_both(const UnitValues& a, const UnitValues& b);
 
 // Probability that |T| >= |t| for Student's t distribution.
 double student_two_sided(double t, double degrees);

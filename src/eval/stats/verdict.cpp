@@ -27,7 +27,7 @@ double percent(const PairedDifference& d) { return d.percent().value; }
 Verdict judge(const VerdictInput& in) {
   Verdict verdict;
   verdict.method = in.method;
-  if (in.untouched.empty()) {
+  if (!in.untouched) {
     verdict.reason =
         "the untouched model was not measured (add none to --methods, or a method that grows, such "
         "as auto)";
@@ -38,7 +38,7 @@ Verdict judge(const VerdictInput& in) {
                          " to --lengths)");
     return verdict;
   }
-  verdict.cost = paired_where_both(in.own, in.untouched);
+  verdict.cost = paired_where_both(in.own, *in.untouched);
   if (in.lengths.back() <= in.window) {
     verdict.reason =
         cat("no length beyond the window of ", length_text(in.window), " was measured");
@@ -48,7 +48,7 @@ Verdict judge(const VerdictInput& in) {
   verdict.good_to = in.is_untouched ? in.reference_length : 0;
   for (std::size_t i = 0; i < in.lengths.size(); ++i) {
     if (in.lengths[i] <= in.window) continue;
-    const PairedDifference level = paired_where_both(in.bands[i], in.untouched);
+    const PairedDifference level = paired_where_both(in.bands[i], *in.untouched);
     if (level.mean_difference.n == 0) {
       verdict.reason = cat("no document was measured to ", length_text(in.lengths[i]));
       return verdict;

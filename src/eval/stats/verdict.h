@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,20 +35,22 @@ struct Verdict {
   bool to_the_end = false;   // good_to is the longest length measured
   std::string reason;        // why not further
   PairedDifference cost;     // inside the window, against the untouched model
+  Estimate divergence;       // KL from the untouched model there
 };
 
 // No verdict without data: the band after the window must have been measured, or have failed.
-// Losses per document as in PerplexityCell. untouched: the untouched model's loss over its window;
-// own: this method's at the same length; bands[i]: this method's band that ends at lengths[i].
+// Losses are natural logarithms per token, by document. untouched: the untouched model's loss over
+// its window; own: this method's at the same length; bands[i]: this method's band that ends at
+// lengths[i].
 struct VerdictInput {
   std::string method;
   bool is_untouched = false;
   std::int64_t window = 0;
   std::vector<std::int64_t> lengths;
-  std::vector<std::vector<double>> bands;
-  std::int64_t reference_length = 0;  // 0: no measured length is inside the window
-  std::vector<double> untouched;      // empty: not among the methods, nor any that grows
-  std::vector<double> own;
+  std::vector<UnitValues> bands;
+  std::int64_t reference_length = 0;    // 0: no measured length is inside the window
+  std::optional<UnitValues> untouched;  // absent: not among the methods, nor any that grows
+  UnitValues own;
   bool failed = false;  // a token had probability 0: missing bands are no lack of data
 };
 

@@ -101,9 +101,9 @@ std::uint64_t repair_utf8(std::string& text) {
 
 // Whether it has too few tokens; then it is recorded as skipped.
 bool too_short(const Document& document, const DocumentOptions& options, DocumentSet& set) {
-  if (options.least == 0) return false;
+  if (options.min_tokens == 0) return false;
   const std::int64_t tokens = options.tokens(document);
-  if (tokens >= options.least) return false;
+  if (tokens >= options.min_tokens) return false;
   set.skipped.push_back(document.id);
   set.longest_skipped = std::max(set.longest_skipped, tokens);
   return true;
@@ -267,8 +267,8 @@ DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOpt
     for (const std::string& note : set.notes()) why += "; " + note;
     if (set.skipped.empty()) throw Error(ErrorKind::usage, why, "give other texts");
     throw Error(ErrorKind::usage,
-                cat(why, "; the longest has ", set.longest_skipped, " tokens, and ", options.least,
-                    " are needed"),
+                cat(why, "; the longest has ", set.longest_skipped, " tokens, and ",
+                    options.min_tokens, " are needed"),
                 "give longer texts, or ask for fewer tokens");
   }
   return set;

@@ -30,7 +30,7 @@ struct DocumentOptions {
   std::uint64_t seed = 1;
   // Documents with fewer tokens are skipped; --samples counts the others. (The paper uses the first
   // 10 documents that reach the longest length.)
-  std::int64_t least = 0;
+  std::int64_t min_tokens = 0;
   std::function<std::int64_t(const Document&)> tokens{};  // for that
   std::uint64_t max_document_bytes = std::uint64_t(256) << 20;
   std::uint64_t max_total_bytes = std::uint64_t(4) << 30;  // after decompression

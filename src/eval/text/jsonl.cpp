@@ -22,9 +22,9 @@ std::string read_blocks(const std::filesystem::path& path, const Take& take) {
   std::uint64_t total = 0;
   while (const std::size_t size = source->read(block.data(), block.size())) {
     total += size;
-    if (total > kMostFileBytes) {
+    if (total > kMaxFileBytes) {
       throw Error(ErrorKind::out_of_memory,
-                  cat(path.filename().string(), " unpacks to more than ", kMostFileBytes, " bytes"),
+                  cat(path.filename().string(), " unpacks to more than ", kMaxFileBytes, " bytes"),
                   "give a smaller file");
     }
     const std::string_view bytes(block.data(), size);
@@ -44,7 +44,7 @@ std::string read_jsonl(const std::filesystem::path& path, const JsonLine& line) 
     const std::string name = cat(file, ":", ++number);
     if (pending.find_first_not_of(" \t\r") != std::string::npos) {
       JsonLimits limits;
-      limits.bytes = kMostLineBytes;
+      limits.bytes = kMaxLineBytes;
       const nlohmann::json object = parse_json(pending, name, limits);
       if (!object.is_object()) {
         throw Error(ErrorKind::corrupt, cat(name, " is not a JSON object"), kHint);
@@ -59,9 +59,9 @@ std::string read_jsonl(const std::filesystem::path& path, const JsonLine& line) 
       finish();
     }
     pending += bytes;
-    if (pending.size() > kMostLineBytes) {
+    if (pending.size() > kMaxLineBytes) {
       throw Error(ErrorKind::corrupt,
-                  cat(file, ":", number + 1, " is longer than ", kMostLineBytes, " bytes"),
+                  cat(file, ":", number + 1, " is longer than ", kMaxLineBytes, " bytes"),
                   "one line holds one sample: check the file's line ends");
     }
   });
@@ -74,8 +74,8 @@ JsonFile read_json_file(const std::filesystem::path& path) {
   JsonFile file;
   file.sha256 = read_blocks(path, [&](std::string_view bytes) { text += bytes; });
   JsonLimits limits;
-  limits.bytes = kMostFileBytes;
-  limits.values = kMostFileValues;
+  limits.bytes = kMaxFileBytes;
+  limits.values = kMaxFileValues;
   file.content = parse_json(text, printable(path.filename().string()), limits);
   return file;
 }

@@ -11,15 +11,15 @@
 
 namespace mrrope::eval {
 
-constexpr std::uint64_t kMostLineBytes = std::uint64_t(64) << 20;
-constexpr std::uint64_t kMostFileBytes = std::uint64_t(4) << 30;
-constexpr std::size_t kMostFileValues = 20'000'000;  // HotpotQA has half a million
+constexpr std::uint64_t kMaxLineBytes = std::uint64_t(64) << 20;
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t(4) << 30;
+constexpr std::size_t kMaxFileValues = 20'000'000;  // HotpotQA has half a million
 
 // name: "passkey.jsonl:3", for messages.
 using JsonLine = std::function<void(const std::string& name, const nlohmann::json& object)>;
 
 // Skips empty lines. Returns the SHA-256 of the unpacked bytes. Throws Error: failed, corrupt (a
-// line that is not a JSON object, or longer than kMostLineBytes).
+// line that is not a JSON object, or longer than kMaxLineBytes).
 std::string read_jsonl(const std::filesystem::path& path, const JsonLine& line);
 
 // A whole JSON file, with the SHA-256 of its unpacked bytes.

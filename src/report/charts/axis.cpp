@@ -23,14 +23,14 @@ double round_up(double x) {
   return 10 * power;
 }
 
-std::vector<Tick> even_ticks(const Range& range, const Axis& axis, int most) {
+std::vector<Tick> even_ticks(const Range& range, const Axis& axis, int max) {
   // In halves, so that a range from -1e308 to 1e308 has a width.
   const double half = range.high / 2 - range.low / 2;
-  const double step = round_up(std::max(half / (most - 1) * 2, kSmallest));
+  const double step = round_up(std::max(half / (max - 1) * 2, kSmallest));
   std::vector<Tick> ticks;
   if (!std::isfinite(step)) return ticks;
   const double first = std::ceil(range.low / step - 1e-9);
-  for (int i = 0; i < most; ++i) {
+  for (int i = 0; i < max; ++i) {
     const double value = (first + i) * step;
     if (!(range.place(value) <= 1 + 1e-9)) break;
     if (!ticks.empty() && value == ticks.back().value) break;  // steps lost to rounding
@@ -40,7 +40,7 @@ std::vector<Tick> even_ticks(const Range& range, const Axis& axis, int most) {
 }
 
 // 1, 2, 5 of every decade; where these are too many, 1 of every decade or of every few.
-std::vector<Tick> decade_ticks(const Range& range, const Axis& axis, int most) {
+std::vector<Tick> decade_ticks(const Range& range, const Axis& axis, int max) {
   const int first = int(std::floor(std::log10(range.low)));
   const int last = int(std::ceil(std::log10(range.high)));
   std::vector<Tick> ticks;
@@ -53,7 +53,7 @@ std::vector<Tick> decade_ticks(const Range& range, const Axis& axis, int most) {
         if (std::isfinite(value)) ticks.push_back({value, axis_text(axis, value)});
       }
     }
-    return int(ticks.size()) <= most;
+    return int(ticks.size()) <= max;
   };
   if (fill({1, 2, 5}, 1)) return ticks;
   int step = 1;
@@ -61,11 +61,11 @@ std::vector<Tick> decade_ticks(const Range& range, const Axis& axis, int most) {
   return ticks;
 }
 
-std::vector<Tick> doubling_ticks(const Range& range, const Axis& axis, int most) {
+std::vector<Tick> doubling_ticks(const Range& range, const Axis& axis, int max) {
   const int first = int(std::ceil(std::log2(range.low) - 1e-9));
   const int last = int(std::floor(std::log2(range.high) + 1e-9));
   std::vector<Tick> ticks;
-  const int step = std::max(1, (last - first + most) / most);
+  const int step = std::max(1, (last - first + max) / max);
   for (int e = first; e <= last; e += step) {
     const double value = std::ldexp(1.0, e);
     ticks.push_back({value, axis_text(axis, value)});
@@ -105,14 +105,14 @@ Range range_of(std::span<const double> values, Spacing spacing) {
   return {low, high, spacing};
 }
 
-std::vector<Tick> ticks_of(const Range& range, const Axis& axis, int most) {
+std::vector<Tick> ticks_of(const Range& range, const Axis& axis, int max) {
   std::vector<Tick> ticks;
   if (range.spacing == Spacing::log) {
-    ticks = axis.tokens ? doubling_ticks(range, axis, most) : decade_ticks(range, axis, most);
+    ticks = axis.tokens ? doubling_ticks(range, axis, max) : decade_ticks(range, axis, max);
     if (ticks.size() >= 3 || range.high / range.low > 4) return ticks;
   }
   // A short stretch of a log axis reads best with even steps.
-  std::vector<Tick> even = even_ticks(range, axis, most);
+  std::vector<Tick> even = even_ticks(range, axis, max);
   return even.size() > ticks.size() ? even : ticks;
 }
 

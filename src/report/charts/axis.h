@@ -36,8 +36,8 @@ struct Tick {
   std::string text;
 };
 
-// Round values inside the range, ascending, at most `most` (2 or more).
-std::vector<Tick> ticks_of(const Range& range, const Axis& axis, int most);
+// Round values inside the range, ascending, at most `max` (2 or more).
+std::vector<Tick> ticks_of(const Range& range, const Axis& axis, int max);
 
 // For people: 4 significant digits, without an exponent from 0.0001 to 10 million; "-" for NaN.
 std::string value_text(double value);

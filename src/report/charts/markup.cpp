@@ -78,9 +78,9 @@ std::size_t character_count(std::string_view text) {
   return count;
 }
 
-std::string shortened(const std::string& text, std::size_t most) {
+std::string shortened(const std::string& text, std::size_t max) {
   std::string_view rest = text;
-  for (std::size_t i = 0; i < most && !rest.empty(); ++i) {
+  for (std::size_t i = 0; i < max && !rest.empty(); ++i) {
     const std::size_t size = character_bytes(rest);
     rest.remove_prefix(size == 0 ? 1 : size);
   }

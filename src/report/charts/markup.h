@@ -17,7 +17,7 @@ std::string percent_encoded(std::string_view text);
 // Characters, as a reader counts them (code points).
 std::size_t character_count(std::string_view text);
 
-// The first `most` characters; "..." at the end of a text that was longer.
-std::string shortened(const std::string& text, std::size_t most);
+// The first `max` characters; "..." at the end of a text that was longer.
+std::string shortened(const std::string& text, std::size_t max);
 
 }  // namespace mrrope::report

@@ -111,8 +111,8 @@ DataTable table_of(const LineChart& chart) {
     }
   }
   // A curve is its own table: some hundred rows of it are enough to read.
-  constexpr std::size_t kMostRows = 256;
-  const std::size_t step = (xs.size() + kMostRows - 1) / kMostRows;
+  constexpr std::size_t kMaxRows = 256;
+  const std::size_t step = (xs.size() + kMaxRows - 1) / kMaxRows;
   std::size_t index = 0;
   for (const double x : xs) {
     if (step > 1 && index++ % step != 0) continue;

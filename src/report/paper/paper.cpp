@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "report/embedded.h"
-#include "report/verdict_words.h"
+#include "report/verdict_text.h"
 
 namespace mrrope::report {
 
@@ -75,10 +75,10 @@ std::string paper_cell(const ordered_json& table, const ordered_json& row, std::
 }
 
 // Tasks of a mean that a run has at one length.
-std::vector<std::string> tasks_of_mean(const RunRecord& record, const ResultRow& mean) {
+std::vector<std::string> tasks_of_mean(const RunRecord& record, const eval::ResultRow& mean) {
   const std::string prefix = mean.task + "/";
   std::vector<std::string> tasks;
-  for (const ResultRow& row : record.rows) {
+  for (const eval::ResultRow& row : record.table.rows) {
     if (row.method == mean.method && row.metric == mean.metric && row.length == mean.length &&
         row.estimate.n > 0 && row.task.rfind(prefix, 0) == 0) {
       tasks.push_back(row.task.substr(prefix.size()));
@@ -90,14 +90,14 @@ std::vector<std::string> tasks_of_mean(const RunRecord& record, const ResultRow&
 
 // The row of a run that comes closest to a column: of the paper's length if it has that. A column
 // that is a number is a length, any other one a task.
-const ResultRow* row_for(const RunRecord& record, const ordered_json& table,
-                         const std::string& method, const ordered_json& column) {
+const eval::ResultRow* row_for(const RunRecord& record, const ordered_json& table,
+                               const std::string& method, const ordered_json& column) {
   auto task = table.at("task").get<std::string>();
   if (!column.is_number() && column != "average") task += "/" + column.get<std::string>();
   const std::int64_t length =
       column.is_number() ? column.get<std::int64_t>() : table.value("length", std::int64_t(0));
-  const ResultRow* found = nullptr;
-  for (const ResultRow& row : record.rows) {
+  const eval::ResultRow* found = nullptr;
+  for (const eval::ResultRow& row : record.table.rows) {
     if (row.method != method || row.depth || row.task != task || row.estimate.n == 0 ||
         !std::isfinite(row.estimate.value) || row.metric != table.value("result", "")) {
       continue;
@@ -134,27 +134,25 @@ void add_plan_differences(std::vector<std::string>& out, const RunRecord& record
                           const ordered_json& table, const ordered_json& model,
                           const std::string& method) {
   for (const RecordedMethod& m : record.methods) {
-    if (m.name != method || !m.plan || model_named(record) != &model) continue;
-    const Geometry& g = m.plan->geometry();
+    if (m.method != method || !m.numbers || model_named(record) != &model) continue;
+    const Geometry& g = m.numbers->geometry();
     if (g.base != model.at("base").get<double>()) {
       out.push_back(differs("base", g.base, model.at("base").get<double>()));
     }
     try {
       Extension plain_one;
-      plain_one.method = m.plan->extension().method;
-      plain_one.scale = m.plan->extension().scale;
-      if (plain_one.method != method || !m.plan->same_numbers(make_plan(g, plain_one))) {
+      plain_one.method = m.numbers->extension().method;
+      plain_one.scale = m.numbers->extension().scale;
+      if (plain_one.method != method || !m.numbers->same_numbers(make_plan(g, plain_one))) {
         out.push_back(cat("different parameters of ", method, " (paper: its defaults)"));
       }
     } catch (const Error&) {
       out.push_back(cat("a plan of its own under the name ", method));
     }
   }
-  for (const ResultRow& row : record.rows) {
-    if (row.method != method) continue;
+  if (const eval::MethodRow* row = record.table.find_method(method)) {
     const auto scale = table.at("scale").get<double>();
-    if (row.scale != scale) out.push_back(differs("scale", row.scale, scale));
-    break;
+    if (row->scale != scale) out.push_back(differs("scale", row->scale, scale));
   }
 }
 
@@ -173,7 +171,7 @@ void add_stated_differences(std::vector<std::string>& out, const RunRecord& reco
 // Lengths and numbers of tasks and samples behind one number.
 void add_cell_differences(std::vector<std::string>& out, const RunRecord& record,
                           const ordered_json& table, const ordered_json& column,
-                          const ResultRow& row) {
+                          const eval::ResultRow& row) {
   const std::int64_t length = table.value("length", row.length);
   if (!column.is_number() && row.length != length) {
     out.push_back(differs("length", length_text(row.length), length_text(length)));
@@ -250,7 +248,7 @@ DataTable compared_with_table(const ordered_json& table,
       std::vector<std::pair<std::string, std::vector<std::string>>> lines;
       for (std::size_t i = 0; i < columns; ++i) {
         const ordered_json& column = table.at("columns")[i];
-        const ResultRow* own = row_for(*record, table, method, column);
+        const eval::ResultRow* own = row_for(*record, table, method, column);
         if (own == nullptr) continue;
         std::vector<std::string> differences = of_run;
         add_cell_differences(differences, *record, table, column, *own);

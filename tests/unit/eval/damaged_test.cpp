@@ -4,6 +4,7 @@
 // of a claimed size.
 #include <gtest/gtest.h>
 
+#include "eval/results/result_text.h"
 #include "eval/run/shard.h"
 #include "eval/samples/sample_run.h"
 #include "eval/tasks/needle/needle.h"
@@ -135,7 +136,7 @@ TEST_P(Damaged, ResultsRefuseLinesWithWrongTypes) {
       RecordedRun changed = recorded;
       changed.units[0][at] = wrong;
       const std::string what = at.to_string() + " " + wrong.dump();
-      refusals += refused(what, [&] { results_of(changed).text(false); });
+      refusals += refused(what, [&] { to_text(results_of(changed)); });
       refused(what, [&] { unit_places(task_of(changed.run).places, changed.run, changed.units); });
     }
   }
@@ -155,7 +156,7 @@ TEST_P(Damaged, ResultsRefuseRunsWithWrongTypes) {
       changed.run[at] = wrong;
       if (!changed.run.is_object()) continue;  // refused by read_run()
       refusals +=
-          refused(at.to_string() + " " + wrong.dump(), [&] { results_of(changed).text(false); });
+          refused(at.to_string() + " " + wrong.dump(), [&] { to_text(results_of(changed)); });
     }
   }
   EXPECT_GT(refusals, 20u);
@@ -167,7 +168,7 @@ TEST_P(Damaged, ClaimedSizesDoNotAllocateMemory) {
   const std::uint64_t before = peak_memory();
   if (recorded.run["settings"].contains("samples")) recorded.run["settings"]["samples"] = 100000000;
   if (recorded.run.contains("sets")) recorded.run["sets"][0]["samples"] = 100000000;
-  EXPECT_GT(results_of(recorded).json.at("results").size(), 0u);
+  EXPECT_GT(results_of(recorded).rows.size(), 0u);
   EXPECT_LT(peak_memory() - before, std::uint64_t(64) << 20);
 
   std::vector<std::int64_t> many;

@@ -277,11 +277,11 @@ TEST_F(ChooseDocuments, FirstDocuments) {
 TEST_F(ChooseDocuments, FirstDocumentsThatAreLongEnough) {
   DocumentOptions options;
   options.samples = 2;
-  options.least = 5;
+  options.min_tokens = 5;
   options.tokens = [](const Document& d) { return std::count(d.text.begin(), d.text.end(), 'x'); };
   EXPECT_EQ(labels(options), (std::vector<std::string>{"5", "10"}));
   EXPECT_EQ(read({dir_ / "a.jsonl"}, options).skipped.size(), 8u);
-  options.least = 7;
+  options.min_tokens = 7;
   for (const Select select : {Select::first, Select::random}) {
     options.select = select;
     expect_error(ErrorKind::usage, "the longest has 5 tokens, and 7 are needed",

@@ -7,6 +7,8 @@
 #include <map>
 
 #include "base/text.h"
+#include "eval/results/result_formats.h"
+#include "eval/results/result_text.h"
 #include "eval/samples/sample_run.h"
 #include "eval/score/scorers.h"
 #include "support/expect_error.h"
@@ -111,10 +113,10 @@ TEST_F(InfiniteData, CutsTheMiddleAndLeavesRoomForTheAnswer) {
   EXPECT_FALSE(suite.sets[0].make(1).more.contains("truncated"));
   RunFolder memory;
   Progress silent;
-  const SampleResults results =
+  const ResultTable results =
       run_samples(model_, untouched_only(model_), suite, {}, memory, silent);
-  EXPECT_EQ(results.truncated, 1u);
-  EXPECT_EQ(results.prompts, 2u);
+  EXPECT_EQ(results.more["truncated"], 1u);
+  EXPECT_EQ(results.more["prompts"], 2u);
   EXPECT_NE(to_text(results).find("1 of 2 prompts"), std::string::npos);
 }
 
@@ -126,8 +128,8 @@ TEST_F(InfiniteData, ChoosesWithinARangeAndRecordsTheChoice) {
   }
   InfiniteOptions options;
   options.samples = 5;
-  options.least = 400;
-  options.most = 700;
+  options.min_tokens = 400;
+  options.max_tokens = 700;
   const SampleSuite suite = read("passkey", content, options);
   ASSERT_EQ(suite.sets[0].count, 5u);
   for (std::size_t i = 0; i < 5; ++i) {
@@ -157,22 +159,21 @@ TEST_F(InfiniteData, AMeanOverFewerTasksIsLabelled) {
     InfiniteOptions options;
     options.tasks = {"passkey", "number_string", "math_find"};
     options.length = 4000;
-    options.least = 900;
+    options.min_tokens = 900;
     const SampleSuite suite = read_infinitebench(model_, frame_, folder_.path(), options, notes_);
     RunFolder folder;
     Progress progress;
-    const SampleResults r =
-        run_samples(model_, untouched_only(model_), suite, {}, folder, progress);
+    const ResultTable r = run_samples(model_, untouched_only(model_), suite, {}, folder, progress);
     const bool all = size == 1000;
     const std::string row = all ? "infinitebench" : "infinitebench (mean of 2 of 3 tasks)";
-    const SampleScore* mean = r.find(row, "none", 4000, "official");
+    const ResultRow* mean = r.find("none", 4000, "official", {}, row);
     ASSERT_NE(mean, nullptr);
-    EXPECT_EQ(mean->score.n, all ? 3u : 2u);
-    EXPECT_FALSE(std::isnan(mean->score.value));
+    EXPECT_EQ(mean->estimate.n, all ? 3u : 2u);
+    EXPECT_FALSE(std::isnan(mean->estimate.value));
     const std::string text = to_text(r);
     EXPECT_NE(text.find(all ? "mean of 3 " : "mean of 2 of 3 "), std::string::npos) << text;
     if (!all) {
-      EXPECT_EQ(r.find("infinitebench", "none", 4000, "official"), nullptr);
+      EXPECT_EQ(r.find("none", 4000, "official"), nullptr);
     }
   }
 }
@@ -259,10 +260,10 @@ TEST(InfiniteGenerator, PerfectReaderAnswersEverything) {
   ASSERT_EQ(suite.sets.size(), 8u);
   RunFolder memory;
   Progress silent;
-  const SampleResults results =
-      run_samples(model, untouched_only(model), suite, {}, memory, silent);
-  EXPECT_EQ(results.metrics, (std::vector<std::string>{"official", "lenient"}));
-  for (const SampleScore& s : results.scores) EXPECT_EQ(s.score.value, 1) << s.task << s.metric;
+  const ResultTable results = run_samples(model, untouched_only(model), suite, {}, memory, silent);
+  EXPECT_EQ(results.metric, "official");
+  EXPECT_EQ(results.tables.at(1).metric, "lenient");
+  for (const ResultRow& s : results.rows) EXPECT_EQ(s.estimate.value, 1) << s.task << s.metric;
   for (const std::string& prompt : model.prompts) EXPECT_GE(prompt.size(), 2700u);
   expect_error(ErrorKind::usage, "takes ",
                [&] { make_infinitebench(frame, counter, options, {100}); });

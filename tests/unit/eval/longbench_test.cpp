@@ -49,14 +49,14 @@ class Longbench : public testing::Test {
     notes_.clear();
     return read_longbench(model_, frame_, folder_.path() / name, options_, notes_);
   }
-  SampleResults run(const SampleSuite& suite) {
+  ResultTable run(const SampleSuite& suite) {
     RunFolder memory;
     Progress silent;
     return run_samples(model_, untouched_only(model_), suite, {}, memory, silent);
   }
-  double score(const SampleResults& results, const std::string& row) {
-    const SampleScore* s = results.find(row, "none", results.lengths[0], "accuracy");
-    return s == nullptr ? -1 : s->score.value;
+  double score(const ResultTable& results, const std::string& row) {
+    const ResultRow* s = results.find("none", results.lengths[0], "accuracy", {}, row);
+    return s == nullptr ? -1 : s->estimate.value;
   }
   TempFolder folder_;
   ReadingModel model_;
@@ -68,14 +68,14 @@ class Longbench : public testing::Test {
 TEST_F(Longbench, ScoresByDomainDifficultyAndLength) {
   const ordered_json data = {item(1, "Single-Document QA", "B"), item(2, "Single-Document QA", "A"),
                              item(3, "Code Repository Understanding", "B")};
-  const SampleResults results = run(read(data.dump()));
+  const ResultTable results = run(read(data.dump()));
   EXPECT_NEAR(score(results, "longbench-v2"), 2.0 / 3, 1e-12);
   EXPECT_EQ(score(results, "longbench-v2/SD"), 0.5);
   EXPECT_EQ(score(results, "longbench-v2/CU"), 1);
   EXPECT_EQ(score(results, "longbench-v2/hard"), 1);
   EXPECT_EQ(score(results, "longbench-v2/easy"), 0);
   EXPECT_NEAR(score(results, "longbench-v2/short"), 2.0 / 3, 1e-12);
-  EXPECT_EQ(results.unanswered, 0u);
+  EXPECT_EQ(results.more["unanswered"], 0u);
   EXPECT_NE(model_.prompts[0].find("\nWhich?\n(A) one"), std::string::npos) << model_.prompts[0];
 }
 
@@ -84,10 +84,10 @@ TEST_F(Longbench, ReplyWithoutALetterIsWrongAndCounted) {
   const SampleSuite suite = read(ordered_json::array({item(1, "Multi-Document QA", "B")}).dump());
   RunFolder memory;
   Progress silent;
-  const SampleResults results =
+  const ResultTable results =
       run_samples(silent_model, untouched_only(silent_model), suite, {}, memory, silent);
   EXPECT_EQ(score(results, "longbench-v2"), 0);
-  EXPECT_EQ(results.unanswered, 1u);
+  EXPECT_EQ(results.more["unanswered"], 1u);
 }
 
 TEST_F(Longbench, DropsOrTruncatesLongItems) {
@@ -104,7 +104,7 @@ TEST_F(Longbench, DropsOrTruncatesLongItems) {
   const Sample cut = suite.sets[0].make(1);
   EXPECT_LE(cut.prompt.size() + 128, 2000u);
   EXPECT_NE(cut.text.find("The correct answer is (X)"), std::string::npos);
-  EXPECT_EQ(run(suite).truncated, 1u);
+  EXPECT_EQ(run(suite).more["truncated"], 1u);
 }
 
 TEST_F(Longbench, ComparesTheLogitsOfFourLetters) {

@@ -9,9 +9,12 @@
 
 #include "base/interrupt.h"
 #include "base/random.h"
+#include "eval/results/result_formats.h"
+#include "eval/results/result_text.h"
 #include "eval/score/rouge.h"
 #include "eval/tasks/needle/needle_plan.h"
 #include "support/expect_error.h"
+#include "support/result_rows.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 
@@ -21,6 +24,7 @@ namespace {
 using nlohmann::ordered_json;
 using test::expect_error;
 using test::read_file;
+using test::row_at;
 using test::TempFolder;
 using test::write_file;
 
@@ -123,8 +127,8 @@ NeedleOptions planted(const TimelineModel& model, std::vector<std::int64_t> leng
   return options;
 }
 
-NeedleResults run_in_memory(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
-                            const std::vector<Document>& documents, const NeedleOptions& options) {
+ResultTable run_in_memory(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
+                          const std::vector<Document>& documents, const NeedleOptions& options) {
   RunFolder folder;
   Progress progress;
   return run_needle(model, methods, documents, options, folder, progress);
@@ -136,32 +140,34 @@ TEST(Needle, SharingPrefixesKeepsThePrompts) {
   for (std::int64_t k = 1; k <= 8; ++k) lengths.push_back(1024 * k);
   ReadingModel shared(roomy(), 3000);
   NeedleOptions options = planted(shared, lengths);
-  const NeedleResults r = run_in_memory(shared, {method(shared, "pro", 8)}, documents, options);
+  const ResultTable r = run_in_memory(shared, {method(shared, "pro", 8)}, documents, options);
   ReadingModel alone(roomy(), 3000);
   options.share = false;
-  const NeedleResults n = run_in_memory(alone, {method(alone, "pro", 8)}, documents, options);
+  const ResultTable n = run_in_memory(alone, {method(alone, "pro", 8)}, documents, options);
 
   const double share = double(shared.computed()) / double(alone.computed());
   RecordProperty("share_percent", int(std::lround(1000 * share)));
   std::cout << "tokens computed: " << shared.computed() << " of " << alone.computed() << ", "
             << 100 * share << " %\n";
   EXPECT_LE(share, 0.36);
-  EXPECT_LE(double(r.tokens), 0.36 * double(r.naive_tokens));
-  EXPECT_EQ(n.tokens, n.naive_tokens);
+  EXPECT_LE(r.more["tokens"].get<double>(), 0.36 * r.more["naive_tokens"].get<double>());
+  EXPECT_EQ(n.more["tokens"], n.more["naive_tokens"]);
 
   ASSERT_EQ(shared.prompts.size(), 88u);
   EXPECT_EQ(shared.prompts, alone.prompts);
   // The same scores, and the engine's range of sight shows in them.
   for (std::size_t l = 0; l < lengths.size(); ++l) {
-    EXPECT_EQ(r.rows[0].all[l].rouge.value, n.rows[0].all[l].rouge.value);
-    EXPECT_EQ(r.rows[0].all[l].rouge.n, 11u);
+    EXPECT_EQ(row_at(r, 0, l, "rouge1_recall").estimate.value,
+              row_at(n, 0, l, "rouge1_recall").estimate.value);
+    EXPECT_EQ(row_at(r, 0, l, "rouge1_recall").estimate.n, 11u);
     for (std::size_t d = 0; d < options.depths.size(); ++d) {
-      EXPECT_EQ(r.rows[0].cells[l][d].contains.value, n.rows[0].cells[l][d].contains.value);
+      EXPECT_EQ(row_at(r, 0, l, "contains", options.depths[d]).estimate.value,
+                row_at(n, 0, l, "contains", options.depths[d]).estimate.value);
     }
   }
-  EXPECT_EQ(r.rows[0].all[0].rouge.value, 1);
-  EXPECT_EQ(r.rows[0].cells[7][0].rouge.value, 0);
-  EXPECT_EQ(r.rows[0].cells[7][10].rouge.value, 1);
+  EXPECT_EQ(row_at(r, 0, 0, "rouge1_recall").estimate.value, 1);
+  EXPECT_EQ(row_at(r, 0, 7, "rouge1_recall", options.depths[0]).estimate.value, 0);
+  EXPECT_EQ(row_at(r, 0, 7, "rouge1_recall", options.depths[10]).estimate.value, 1);
 }
 
 TEST(Needle, CountsExactlyWhatItPlanned) {
@@ -173,8 +179,8 @@ TEST(Needle, CountsExactlyWhatItPlanned) {
     ScriptedModel model(silent);
     NeedleOptions options = planted(model, {500, 1000, 1500, 2000});
     options.share = share;
-    const NeedleResults r = run_in_memory(model, {method(model, "none")}, documents, options);
-    EXPECT_EQ(model.computed(), r.tokens + 44);  // one token per answer
+    const ResultTable r = run_in_memory(model, {method(model, "none")}, documents, options);
+    EXPECT_EQ(model.computed(), r.more["tokens"].get<std::int64_t>() + 44);  // one token per answer
   }
 }
 
@@ -204,8 +210,8 @@ TEST(Needle, IsInsertedAfterASentence) {
   ReadingModel model(roomy());
   NeedleOptions options = planted(model, {2000}, {0, 20, 50, 90, 100});
   const std::string text = sentences(3000, 5);
-  const NeedleResults r = run_in_memory(model, {method(model, "none")}, {{"a#1", text}}, options);
-  EXPECT_EQ(r.unsnapped, 0u);
+  const ResultTable r = run_in_memory(model, {method(model, "none")}, {{"a#1", text}}, options);
+  EXPECT_EQ(r.more["unsnapped"], 0u);
   ASSERT_EQ(model.prompts.size(), 5u);  // by position
   for (std::size_t i = 0; i < 5; ++i) {
     const std::string& prompt = model.prompts[i];
@@ -231,8 +237,8 @@ TEST(Needle, MidSentenceNeedlesAreCounted) {
   ReadingModel model(roomy());
   const NeedleOptions options = planted(model, {2000}, {0, 20, 50, 100});
   const std::string text(3000, 'x');
-  const NeedleResults r = run_in_memory(model, {method(model, "none")}, {{"a#1", text}}, options);
-  EXPECT_EQ(r.unsnapped, 2u);
+  const ResultTable r = run_in_memory(model, {method(model, "none")}, {{"a#1", text}}, options);
+  EXPECT_EQ(r.more["unsnapped"], 2u);
   EXPECT_EQ(model.prompts[1].find("\nThe magic"), 401u);
   EXPECT_NE(to_text(r).find("2 needles were inserted mid-sentence"), std::string::npos)
       << to_text(r);
@@ -308,9 +314,9 @@ TEST(Needle, CustomTextsAndChatTemplate) {
   EXPECT_EQ(options.form.name, "chat");
   EXPECT_EQ(options.form.answer_tokens, 50);
   const std::vector<Document> documents = {{"a#1", sentences(2000, 1)}};
-  const NeedleResults r = run_in_memory(model, {method(model, "none")}, documents, options);
-  EXPECT_EQ(r.rows[0].all[0].rouge.value, 0.75);
-  EXPECT_EQ(r.rows[0].all[0].contains.value, 0);
+  const ResultTable r = run_in_memory(model, {method(model, "none")}, documents, options);
+  EXPECT_EQ(row_at(r, 0, 0, "rouge1_recall").estimate.value, 0.75);
+  EXPECT_EQ(row_at(r, 0, 0, "contains").estimate.value, 0);
   EXPECT_NE(to_text(r).find("Answer contained, in percent:"), std::string::npos);
   run_in_memory(reader, {method(reader, "none")}, documents, options);
   EXPECT_EQ(reader.prompts[0].substr(0, 12), "^user: Read ");
@@ -330,13 +336,13 @@ TEST(Needle, TheFormOfKamradt) {
   EXPECT_NE(options.form.needle.find(options.form.answer), std::string::npos);
   EXPECT_EQ(rouge_words(options.form.answer).size(), 12u);
   const std::vector<Document> documents = {{"a#1", sentences(400, 1)}};
-  const NeedleResults r =
+  const ResultTable r =
       run_in_memory(model, {method(model, "none"), method(model, "pro", 8)}, documents, options);
   // row, across, and, drink, hot of twelve words; by stems also lake and cider.
-  EXPECT_DOUBLE_EQ(r.rows[0].all[0].rouge.value, 5.0 / 12);
-  EXPECT_DOUBLE_EQ(r.rows[0].all[0].stemmed.value, 7.0 / 12);
-  EXPECT_EQ(r.rows[0].all[0].contains.value, 0);
-  EXPECT_EQ(hopeless_text(r), "");
+  EXPECT_DOUBLE_EQ(row_at(r, 0, 0, "rouge1_recall").estimate.value, 5.0 / 12);
+  EXPECT_DOUBLE_EQ(row_at(r, 0, 0, "rouge1_recall_stemmed").estimate.value, 7.0 / 12);
+  EXPECT_EQ(row_at(r, 0, 0, "contains").estimate.value, 0);
+  EXPECT_EQ(zero_baseline_note(r), "");
   const ordered_json json = to_json(r);
   EXPECT_EQ(json["comparisons"][0]["metric"], "rouge1_recall");
   int stemmed = 0;
@@ -356,8 +362,8 @@ TEST(Needle, AnswersOfDigitsHaveNoStems) {
   EXPECT_FALSE(has_words("{number}"));
   EXPECT_FALSE(has_words("{word} 12"));
   ScriptedModel model(roomy());
-  const NeedleResults r = run_in_memory(model, {method(model, "none")},
-                                        {{"a#1", sentences(2000, 1)}}, planted(model, {700}, {50}));
+  const ResultTable r = run_in_memory(model, {method(model, "none")}, {{"a#1", sentences(2000, 1)}},
+                                      planted(model, {700}, {50}));
   for (const ordered_json& row : to_json(r)["results"].get<std::vector<ordered_json>>()) {
     EXPECT_NE(row["metric"], "rouge1_recall_stemmed");
   }
@@ -441,8 +447,8 @@ TEST(Needle, ResultsHaveAllKeysAndErrors) {
   ReadingModel model(roomy(), 600);
   NeedleOptions options = planted(model, {500, 1000}, {0, 50, 100});
   options.samples = 4;
-  const NeedleResults r = run_in_memory(model, {method(model, "none"), method(model, "pro", 4)},
-                                        {{"a#1", sentences(2000, 1)}}, options);
+  const ResultTable r = run_in_memory(model, {method(model, "none"), method(model, "pro", 4)},
+                                      {{"a#1", sentences(2000, 1)}}, options);
   const ordered_json json = to_json(r);
   EXPECT_EQ(json.at("results").size(), 2u * 2 * (2 + 3 * 2));
   std::string keys;
@@ -451,7 +457,7 @@ TEST(Needle, ResultsHaveAllKeysAndErrors) {
   EXPECT_EQ(json.at("comparisons").size(), 2u);
   EXPECT_EQ(json.at("ties").size(), 4u);
   // 4 of 12 are out of sight at 1000: the sample's binomial error.
-  const Estimate& all = r.rows[0].all[1].contains;
+  const Estimate all = row_at(r, 0, 1, "contains").estimate;
   EXPECT_EQ(all.n, 12u);
   EXPECT_NEAR(all.value, 8.0 / 12, 1e-12);
   EXPECT_NEAR(all.error, std::sqrt(8.0 / 12 * 4 / 12 / 11), 1e-12);
@@ -459,8 +465,10 @@ TEST(Needle, ResultsHaveAllKeysAndErrors) {
 
 TEST(NeedleText, HeatMap) {
   ReadingModel model(roomy(), 600);
-  NeedleResults r = run_in_memory(model, {method(model, "pro", 4)}, {{"a#1", sentences(2000, 1)}},
-                                  planted(model, {512, 1024}, {0, 50, 100}));
+  RunFolder folder;
+  Progress progress;
+  const ResultTable r = run_needle(model, {method(model, "pro", 4)}, {{"a#1", sentences(2000, 1)}},
+                                   planted(model, {512, 1024}, {0, 50, 100}), folder, progress);
   const std::string text = to_text(r);
   EXPECT_NE(text.find("pro, scale 4: ROUGE-1 recall in percent\n"
                       "  depth  512   1k\n"
@@ -472,8 +480,10 @@ TEST(NeedleText, HeatMap) {
   EXPECT_NE(text.find("66.7 +-33.3"), std::string::npos) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_NE(to_text(r, true).find("\x1b[30;48;5;196m    0\x1b[0m"), std::string::npos);
-  r.rows[0].scale = std::nan("");  // behind an endpoint
-  EXPECT_NE(to_text(r).find("pro: ROUGE-1 recall in percent\n"), std::string::npos) << to_text(r);
+  ordered_json run = folder.run();
+  run["methods"][0]["scale"] = nullptr;  // behind an endpoint
+  const std::string served = to_text(needle_results(run, folder.units()));
+  EXPECT_NE(served.find("pro: ROUGE-1 recall in percent\n"), std::string::npos) << served;
 }
 
 TEST(NeedleText, SaysWhereNothingCanBeLearned) {
@@ -482,23 +492,24 @@ TEST(NeedleText, SaysWhereNothingCanBeLearned) {
   wide.train_length = 600;
   for (const std::size_t sight : {std::size_t(0), std::size_t(600)}) {
     ReadingModel model(wide, sight);
-    const NeedleResults r = run_in_memory(model, {method(model, "none"), method(model, "pro", 4)},
-                                          documents, planted(model, {512, 1024}, {50, 100}));
-    const bool hopeless = sight == 0;
-    EXPECT_EQ(to_text(r).find("nothing can be learned beyond it") != std::string::npos, hopeless);
-    EXPECT_EQ(task_results(r).notes.size(), hopeless ? 1u : 0u);
+    const ResultTable r = run_in_memory(model, {method(model, "none"), method(model, "pro", 4)},
+                                        documents, planted(model, {512, 1024}, {50, 100}));
+    const bool blind = sight == 0;
+    EXPECT_EQ(to_text(r).find("Nothing can be learned beyond it") != std::string::npos, blind);
+    EXPECT_EQ(!zero_baseline_note(r).empty(), blind);
   }
   // A plan that grows is the untouched model inside its window.
   ReadingModel blind(wide, 0);
   const MethodUnderTest grows{
       "elastic:pro", make_ladder(blind.facts().geometry, parse_method("elastic:pro"), 8192)};
-  EXPECT_NE(hopeless_text(run_in_memory(blind, {grows}, documents, planted(blind, {512}, {50}))),
-            "");
+  EXPECT_NE(
+      zero_baseline_note(run_in_memory(blind, {grows}, documents, planted(blind, {512}, {50}))),
+      "");
   // Without a length inside the window nothing is said.
   ReadingModel model(roomy(), 0);
-  const NeedleResults r =
+  const ResultTable r =
       run_in_memory(model, {method(model, "none")}, documents, planted(model, {512}, {50}));
-  EXPECT_EQ(hopeless_text(r), "");
+  EXPECT_EQ(zero_baseline_note(r), "");
 }
 
 class NeedleSurvival : public ::testing::Test {

@@ -6,12 +6,14 @@
 #include "eval/tasks/needle/needle.h"
 #include "support/expect_error.h"
 #include "support/reading_model.h"
+#include "support/result_rows.h"
 
 namespace mrrope::eval {
 namespace {
 
 using test::expect_error;
 using test::ReadingModel;
+using test::row_at;
 
 // All needles in one text: it is read once, every question is asked, and every word is another one.
 TEST(Needle, HidesAllNeedlesInOneText) {
@@ -37,12 +39,12 @@ TEST(Needle, HidesAllNeedlesInOneText) {
   const std::vector<Document> documents = made_essays(model, 3000, 2);
   RunFolder folder;
   Progress progress;
-  const NeedleResults r = run_needle(model, methods, documents, options, folder, progress);
+  const ResultTable r = run_needle(model, methods, documents, options, folder, progress);
   ASSERT_EQ(model.prompts.size(), 2u * 2 * 2 * 6);
-  for (const NeedleRow& row : r.rows) {
-    for (const NeedleScore& all : row.all) {
-      EXPECT_EQ(all.contains.value, 1);
-      EXPECT_EQ(all.contains.n, 12u);
+  for (std::size_t m = 0; m < 2; ++m) {
+    for (std::size_t l = 0; l < 2; ++l) {
+      EXPECT_EQ(row_at(r, m, l, "contains").estimate.value, 1);
+      EXPECT_EQ(row_at(r, m, l, "contains").estimate.n, 12u);
     }
   }
   for (std::size_t i = 0; i < model.prompts.size(); i += 6) {

@@ -7,6 +7,7 @@
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
 #include "support/expect_error.h"
+#include "support/result_rows.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 
@@ -16,6 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 using test::expect_error;
 using test::read_file;
+using test::row_at;
 using test::TempFolder;
 using test::write_file;
 
@@ -49,20 +51,6 @@ class Parts : public ::testing::Test {
     return model.computed();
   }
 
-  std::int64_t sliding(const std::string& out, std::optional<std::int64_t> fail_at = {}) {
-    ScriptedOptions scripted;
-    scripted.fail_at = fail_at;
-    ScriptedModel model(scripted);
-    PerplexityOptions options;
-    options.lengths = {100};
-    options.stride = 40;
-    RunFolder folder(dir_ / out, {"mrrope eval ppl m", "sha256:1", 1});
-    Progress progress;
-    run_perplexity(model, {none(model.facts().geometry)}, made_essays(model, 600, 1), options,
-                   folder, progress);
-    return model.computed();
-  }
-
   // At most `sample` tokens are read twice, and the files are those of an undisturbed run.
   using Run = std::function<std::int64_t(const std::string&, std::optional<std::int64_t>)>;
   void expect_little_lost(const Run& run, std::int64_t sample) {
@@ -89,10 +77,6 @@ TEST_F(Parts, NeedlesReadOneByOneLoseOneAtMost) {
 TEST_F(Parts, NeedlesInOneTextLoseOneReadingAtMost) {
   together_ = true;
   expect_little_lost([&](const auto& out, auto fail_at) { return needle(out, fail_at); }, 600);
-}
-
-TEST_F(Parts, SlidingWindowsLoseOneAtMost) {
-  expect_little_lost([&](const auto& out, auto fail_at) { return sliding(out, fail_at); }, 100);
 }
 
 TEST_F(Parts, OfAnotherUnitOrRunAreNotUsed) {
@@ -149,11 +133,12 @@ TEST(SameModel, IsMeasuredOnce) {
   EXPECT_EQ(model.computed(), 64);
   options.kl_positions = 4;
   RunFolder folder;
-  const PerplexityResults r = run_perplexity(model, methods, documents, options, folder, progress);
-  EXPECT_EQ(r.rows[0].cells[1].perplexity.value, r.rows[1].cells[1].perplexity.value);
-  EXPECT_EQ(r.rows[0].cells[1].perplexity.n, 1u);
-  EXPECT_EQ(r.rows[0].divergence.value, 0);  // as if it had been measured
-  EXPECT_EQ(r.rows[0].divergence.n, 1u);
+  const ResultTable r = run_perplexity(model, methods, documents, options, folder, progress);
+  EXPECT_EQ(row_at(r, 0, 1, "perplexity").estimate.value,
+            row_at(r, 1, 1, "perplexity").estimate.value);
+  EXPECT_EQ(row_at(r, 0, 1, "perplexity").estimate.n, 1u);
+  EXPECT_EQ(r.verdicts[0].divergence.value, 0);  // as if it had been measured
+  EXPECT_EQ(r.verdicts[0].divergence.n, 1u);
   EXPECT_EQ(folder.units()[1].at("same_as"), "none");
   ASSERT_EQ(folder.notes().size(), 1u);
   EXPECT_EQ(folder.notes()[0], "the same model as elastic:pro up to 64, so measured once: none");

@@ -8,7 +8,10 @@
 
 #include "base/interrupt.h"
 #include "base/random.h"
+#include "eval/results/result_formats.h"
+#include "eval/results/result_text.h"
 #include "support/expect_error.h"
+#include "support/result_rows.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 
@@ -18,6 +21,7 @@ namespace {
 using nlohmann::ordered_json;
 using test::expect_error;
 using test::read_file;
+using test::row_at;
 using test::TempFolder;
 using test::write_file;
 
@@ -54,9 +58,9 @@ PerplexityOptions small_options() {
   return options;
 }
 
-PerplexityResults run_in_memory(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
-                                const std::vector<Document>& documents,
-                                const PerplexityOptions& options) {
+ResultTable run_in_memory(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
+                          const std::vector<Document>& documents,
+                          const PerplexityOptions& options) {
   RunFolder folder;
   Progress progress;
   return run_perplexity(model, methods, documents, options, folder, progress);
@@ -84,12 +88,12 @@ TEST(Perplexity, OnePassEqualsOnePassPerLength) {
     ScriptedModel model(scripted);
     const auto methods = three_methods(model);
     const auto documents = four_documents();
-    const PerplexityResults r = run_in_memory(model, methods, documents, small_options());
+    const ResultTable r = run_in_memory(model, methods, documents, small_options());
     ASSERT_EQ(r.lengths, (std::vector<std::int64_t>{32, 64, 128, 256}));
-    ASSERT_EQ(r.rows.size(), 3u);
+    ASSERT_EQ(r.methods.size(), 3u);
     const std::vector<std::size_t> reach = {3, 3, 2, 2};  // documents that are long enough
     for (std::size_t m = 0; m < methods.size(); ++m) {
-      EXPECT_EQ(r.rows[m].method, methods[m].name);
+      EXPECT_EQ(r.methods[m].method, methods[m].name);
       for (std::size_t l = 0; l < r.lengths.size(); ++l) {
         const std::int64_t n = r.lengths[l];
         double full = 0;
@@ -97,17 +101,18 @@ TEST(Perplexity, OnePassEqualsOnePassPerLength) {
         double band = 0;
         for (std::size_t d = 0; d < reach[l]; ++d) {
           const double loss = naive_loss(model, *methods[m].ladder, documents[d], 0, n);
-          EXPECT_NEAR(r.rows[m].cells[l].loss[d], loss, 1e-12);
+          EXPECT_NEAR((row_at(r, m, l, "perplexity").units[{d, 0}]), loss, 1e-12);
           full += loss;
           half += naive_loss(model, *methods[m].ladder, documents[d], n / 2, n);
           band +=
               naive_loss(model, *methods[m].ladder, documents[d], l == 0 ? 0 : r.lengths[l - 1], n);
         }
         const double k = double(reach[l]);
-        EXPECT_EQ(r.rows[m].cells[l].perplexity.n, reach[l]);
-        EXPECT_NEAR(r.rows[m].cells[l].perplexity.value, std::exp(full / k), 1e-9);
-        EXPECT_NEAR(r.rows[m].cells[l].last_half.value, std::exp(half / k), 1e-9);
-        EXPECT_NEAR(r.rows[m].cells[l].band.value, std::exp(band / k), 1e-9);
+        EXPECT_EQ(row_at(r, m, l, "perplexity").estimate.n, reach[l]);
+        EXPECT_NEAR(row_at(r, m, l, "perplexity").estimate.value, std::exp(full / k), 1e-9);
+        EXPECT_NEAR(row_at(r, m, l, "perplexity_last_half").estimate.value, std::exp(half / k),
+                    1e-9);
+        EXPECT_NEAR(row_at(r, m, l, "perplexity_band").estimate.value, std::exp(band / k), 1e-9);
       }
     }
   }
@@ -124,12 +129,14 @@ TEST(Perplexity, ComputesOnlyTokensThatALengthNeeds) {
 
 TEST(Perplexity, NamesTooShortDocumentsPerLength) {
   ScriptedModel model({});
-  const PerplexityResults r =
+  const ResultTable r =
       run_in_memory(model, three_methods(model), four_documents(), small_options());
-  EXPECT_EQ(r.too_short[0], (std::vector<std::string>{"d#4"}));
-  EXPECT_EQ(r.too_short[1], (std::vector<std::string>{"d#4"}));
-  EXPECT_EQ(r.too_short[2], (std::vector<std::string>{"c#3", "d#4"}));
-  EXPECT_EQ(r.too_short[3], (std::vector<std::string>{"c#3", "d#4"}));
+  const ordered_json& too_short = r.more.at("too_short");
+  ASSERT_EQ(too_short.size(), 4u);
+  EXPECT_EQ(too_short[0], ordered_json({{"length", 32}, {"documents", {"d#4"}}}));
+  EXPECT_EQ(too_short[1].at("documents"), ordered_json({"d#4"}));
+  EXPECT_EQ(too_short[2].at("documents"), ordered_json({"c#3", "d#4"}));
+  EXPECT_EQ(too_short[3].at("documents"), ordered_json({"c#3", "d#4"}));
   EXPECT_NE(to_text(r).find("Too short for 128: c#3, d#4"), std::string::npos) << to_text(r);
 }
 
@@ -137,8 +144,8 @@ TEST(Perplexity, NoLongEnoughDocumentGivesNull) {
   ScriptedModel model({});
   PerplexityOptions options = small_options();
   options.lengths = {64, 500};
-  const PerplexityResults r = run_in_memory(model, three_methods(model), four_documents(), options);
-  EXPECT_EQ(r.rows[0].cells[1].perplexity.n, 0u);
+  const ResultTable r = run_in_memory(model, three_methods(model), four_documents(), options);
+  EXPECT_EQ(row_at(r, 0, 1, "perplexity").estimate.n, 0u);
   const ordered_json json = to_json(r);
   EXPECT_EQ(json.at("results").size(), 3u * 2 * 3 + 2);
   for (const ordered_json& row : json.at("results")) {
@@ -176,8 +183,8 @@ TEST(Perplexity, DivergenceMatchesFullLogits) {
   ScriptedModel model({});
   const auto methods = three_methods(model);
   const auto documents = four_documents();
-  const PerplexityResults r = run_in_memory(model, methods, documents, small_options());
-  EXPECT_EQ(r.reference_length, 64);
+  const ResultTable r = run_in_memory(model, methods, documents, small_options());
+  EXPECT_EQ(r.reference_length(), 64);
   // Positions (2k + 1) * 64 / 10: 6 19 32 44 57.
   const std::vector<std::size_t> wanted = {6, 19, 32, 44, 57};
   double sum = 0;
@@ -201,54 +208,23 @@ TEST(Perplexity, DivergenceMatchesFullLogits) {
       }
     }
   }
-  EXPECT_NEAR(r.rows[0].divergence.value, sum / 15, 1e-5);
-  EXPECT_EQ(r.rows[0].divergence.n, 3u);
-  EXPECT_EQ(r.rows[1].divergence.n, 0u);     // the untouched model itself
-  EXPECT_EQ(r.rows[2].divergence.value, 0);  // elastic: untouched inside the window
-  EXPECT_EQ(r.rows[2].cells[1].perplexity.value, r.rows[1].cells[1].perplexity.value);
+  EXPECT_NEAR(r.verdicts[0].divergence.value, sum / 15, 1e-5);
+  EXPECT_EQ(r.verdicts[0].divergence.n, 3u);
+  EXPECT_EQ(r.verdicts[1].divergence.n, 0u);     // the untouched model itself
+  EXPECT_EQ(r.verdicts[2].divergence.value, 0);  // elastic: untouched inside the window
+  EXPECT_EQ(row_at(r, 2, 1, "perplexity").estimate.value,
+            row_at(r, 1, 1, "perplexity").estimate.value);
 }
 
-TEST(Perplexity, SlidingWindowFormula) {
-  for (const bool bos : {true, false}) {
-    ScriptedOptions scripted;
-    scripted.has_bos = bos;
-    ScriptedModel model(scripted);
-    const std::vector<MethodUnderTest> methods = {{"none", ladder(model, "none", 1)}};
-    const auto documents = four_documents();
-    PerplexityOptions options;
-    options.lengths = {64};
-    options.batch = 7;
-    options.stride = 20;
-    const PerplexityResults r = run_in_memory(model, methods, documents, options);
-    double sum = 0;
-    int windows = 0;
-    for (std::size_t d = 0; d < 3; ++d) {
-      const auto text = model.tokenize(documents[d].text, false, false);
-      const std::size_t room = bos ? 63 : 64;
-      std::size_t previous = 0;
-      for (std::size_t begin = 0;; begin += 20) {
-        const std::size_t end = std::min(begin + room, text.size());
-        std::vector<Token> tokens;
-        if (bos) tokens.push_back(ScriptedModel::kBos);
-        for (std::size_t i = begin; i < end; ++i) tokens.push_back(text[i]);
-        const auto scores = model.timeline()->append_scored(tokens);
-        double window = 0;
-        int count = 0;
-        for (std::size_t i = tokens.size() - (end - previous); i < tokens.size(); ++i) {
-          if (i == 0) continue;
-          window -= scores[i];
-          ++count;
-        }
-        sum += window / count;
-        ++windows;
-        previous = end;
-        if (end == text.size()) break;
-      }
-    }
-    EXPECT_NEAR(r.rows[0].cells[0].perplexity.value, std::exp(sum / windows), 1e-9);
-    EXPECT_EQ(to_json(r).at("results").at(0).at("metric"), "perplexity_sliding");
-    EXPECT_NE(to_text(r).find("sliding windows"), std::string::npos);
-  }
+TEST(Perplexity, RefusesARecordOfSlidingWindows) {
+  ordered_json run = {{"task", "ppl"},
+                      {"model", {{"train_length", 64}}},
+                      {"methods", ordered_json::array()},
+                      {"documents", ordered_json::array()},
+                      {"settings", {{"lengths", {64}}, {"stride", 0}}}};
+  EXPECT_TRUE(perplexity_results(run, {}).rows.empty());
+  run["settings"]["stride"] = 20;
+  expect_error(ErrorKind::unsupported, "sliding windows", [&] { perplexity_results(run, {}); });
 }
 
 TEST(Perplexity, ZeroProbabilityIsDataAndIsReported) {
@@ -258,13 +234,14 @@ TEST(Perplexity, ZeroProbabilityIsDataAndIsReported) {
   ScriptedModel model(scripted);
   std::vector<MethodUnderTest> methods = three_methods(model);
   methods.pop_back();
-  const PerplexityResults r = run_in_memory(model, methods, four_documents(), small_options());
-  EXPECT_EQ(r.rows[0].cells[1].perplexity.n, 3u);  // 64 tokens end before it
-  EXPECT_EQ(r.rows[0].cells[2].perplexity.n, 0u);
-  EXPECT_EQ(r.rows[1].cells[2].perplexity.n, 2u);
-  ASSERT_EQ(r.failures.size(), 2u);
-  EXPECT_EQ(r.failures[0], "pro, a#1: the log-probability of token 71 is not a finite number");
-  EXPECT_TRUE(std::isfinite(r.rows[0].divergence.value));
+  const ResultTable r = run_in_memory(model, methods, four_documents(), small_options());
+  EXPECT_EQ(row_at(r, 0, 1, "perplexity").estimate.n, 3u);  // 64 tokens end before it
+  EXPECT_EQ(row_at(r, 0, 2, "perplexity").estimate.n, 0u);
+  EXPECT_EQ(row_at(r, 1, 2, "perplexity").estimate.n, 2u);
+  const ordered_json& failures = r.more.at("failures");
+  ASSERT_EQ(failures.size(), 2u);
+  EXPECT_EQ(failures[0], "pro, a#1: the log-probability of token 71 is not a finite number");
+  EXPECT_TRUE(std::isfinite(r.verdicts[0].divergence.value));
 }
 
 TEST(Perplexity, ZeroProbabilityInTheUntouchedModelGivesNoDivergence) {
@@ -274,9 +251,9 @@ TEST(Perplexity, ZeroProbabilityInTheUntouchedModelGivesNoDivergence) {
   ScriptedModel model(scripted);
   std::vector<MethodUnderTest> methods = three_methods(model);
   methods.pop_back();
-  const PerplexityResults r = run_in_memory(model, methods, four_documents(), small_options());
-  EXPECT_EQ(r.rows[0].divergence.n, 0u);
-  EXPECT_EQ(r.rows[0].cells[3].perplexity.n, 2u);
+  const ResultTable r = run_in_memory(model, methods, four_documents(), small_options());
+  EXPECT_EQ(r.verdicts[0].divergence.n, 0u);
+  EXPECT_EQ(row_at(r, 0, 3, "perplexity").estimate.n, 2u);
 }
 
 TEST(Perplexity, EngineFailureNamesTheUnit) {
@@ -304,7 +281,6 @@ TEST(Perplexity, RefusesInvalidOptions) {
   attempt([](auto& o, auto&) { o.lengths = {1}; }, "length 1 ");
   attempt([](auto& o, auto&) { o.lengths = {5000}; }, "context of 4096");
   attempt([](auto& o, auto&) { o.lengths = {600}; }, "last rung of pro");
-  attempt([](auto& o, auto&) { o.stride = 32; }, "stride of 32");
   attempt([](auto& o, auto&) { o.batch = 0; }, "batch of 0");
   attempt([](auto&, auto& m) { m[1].name = "pro"; }, "given twice");
 }

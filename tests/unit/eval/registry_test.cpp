@@ -3,9 +3,9 @@
 // shards and merging, results, other tools' formats, and the report. No other file knows it.
 #include <gtest/gtest.h>
 
+#include "eval/results/result_formats.h"
 #include "eval/run/journal.h"
 #include "eval/run/method_under_test.h"
-#include "eval/run/result_formats.h"
 #include "eval/run/runner.h"
 #include "eval/run/shard.h"
 #include "report/figures.h"
@@ -25,37 +25,24 @@ using test::TempFolder;
 constexpr int kSamples = 5;
 
 // How many tokens a text of 100 words has: the same under every method.
-struct ToyResults {
-  std::vector<MethodRow> rows;
-  std::vector<std::int64_t> lengths;
-  std::map<std::pair<std::string, std::int64_t>, std::vector<double>> values;
-};
-
-ToyResults toy_results(const ordered_json& run, const std::vector<ordered_json>& units) {
-  ToyResults results;
+ResultTable toy_results(const ordered_json& run, const std::vector<ordered_json>& units) {
+  ResultTable table;
   read_recorded([&] {
-    results.lengths = recorded_lengths(run.at("settings").at("lengths"));
-    for (const ordered_json& entry : run.at("methods"))
-      results.rows.push_back(read_method_row(entry));
+    table = begin_table(run, "toy");
+    table.lengths = recorded_lengths(run.at("settings").at("lengths"));
+    table.expected_units = std::size_t(kSamples) * table.methods.size() * table.lengths.size();
+    std::map<std::pair<std::string, std::int64_t>, UnitValues> values;
     for (const ordered_json& unit : units) {
-      results.values[{unit.at("method").get<std::string>(), unit.at("length").get<std::int64_t>()}]
-          .push_back(unit.at("value").get<double>());
+      values[{unit.at("method").get<std::string>(), unit.at("length").get<std::int64_t>()}]
+            [{unit.at("sample").get<std::size_t>(), 0}] = unit.at("value").get<double>();
+    }
+    for (const MethodRow& m : table.methods) {
+      for (const std::int64_t length : table.lengths) {
+        add_row(table, {"toy", m.method, length, {}, "errors", {}, values[{m.method, length}]});
+      }
     }
   });
-  return results;
-}
-
-ordered_json to_json(const ToyResults& results) {
-  ordered_json json = {{"results", ordered_json::array()}};
-  for (const MethodRow& row : results.rows) {
-    for (const std::int64_t length : results.lengths) {
-      const auto values = results.values.find({row.method, length});
-      json["results"].push_back(
-          result_row("toy", row, length, "errors",
-                     values != results.values.end() ? mean(values->second) : Estimate()));
-    }
-  }
-  return json;
+  return table;
 }
 
 PlaceOf toy_places(const ordered_json& run) {
@@ -76,14 +63,7 @@ void register_toy() {
   task.section = "A toy";
   task.metrics = {{"errors", "Errors of a toy", "errors", "Lower is better.", false}};
   task.places = toy_places;
-  task.results = [](const ordered_json& run, const std::vector<ordered_json>& units) {
-    const ToyResults collected = toy_results(run, units);
-    TaskResults results;
-    results.json = to_json(collected);
-    results.text = [](bool) { return std::string("a toy\n"); };
-    results.units = std::size_t(kSamples) * collected.rows.size() * collected.lengths.size();
-    return results;
-  };
+  task.results = toy_results;
   add_task(task);
 }
 
@@ -94,8 +74,8 @@ MethodUnderTest method(const TimelineModel& model, const char* name, double scal
   return {name, make_ladder(make_plan(model.facts().geometry, e), 4096)};
 }
 
-ToyResults run_toy(const std::filesystem::path& out, const Shard& shard = {},
-                   std::optional<std::int64_t> fail_at = {}, std::int64_t* computed = nullptr) {
+ResultTable run_toy(const std::filesystem::path& out, const Shard& shard = {},
+                    std::optional<std::int64_t> fail_at = {}, std::int64_t* computed = nullptr) {
   ScriptedOptions scripted;
   scripted.fail_at = fail_at;
   ScriptedModel model(scripted);
@@ -131,7 +111,7 @@ ToyResults run_toy(const std::filesystem::path& out, const Shard& shard = {},
   };
   RunFolder folder(out, {"mrrope eval toy", "sha256:1", 1, shard});
   Progress silent;
-  const ToyResults results = run_job(model, job, folder, silent, toy_results);
+  const ResultTable results = run_job(model, job, folder, silent, toy_results);
   if (computed != nullptr) *computed = model.computed();
   return results;
 }
@@ -159,7 +139,7 @@ TEST_F(Registry, RunsResumesAndMergesToTheSameBytes) {
   for (std::size_t i = 1; i <= 3; ++i) run_toy(dir_ / ("part" + std::to_string(i)), {i, 3});
   const JoinedRun joined = join_shards({dir_ / "part2", dir_ / "part3", dir_ / "part1"});
   EXPECT_TRUE(joined.missing.empty());
-  EXPECT_EQ(results_text(results_of(joined.recorded).json), results("whole"));
+  EXPECT_EQ(results_text(to_json(results_of(joined.recorded))), results("whole"));
   write_recorded(dir_ / "merged", joined.recorded);
   EXPECT_EQ(read_file(dir_ / "merged/journal.jsonl"), read_file(dir_ / "whole/journal.jsonl"));
 }
@@ -170,7 +150,7 @@ TEST_F(Registry, AppearsInReportsAndFormats) {
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].problem, "");
   EXPECT_TRUE(records[0].finished);
-  EXPECT_EQ(records[0].rows.size(), 6u);
+  EXPECT_EQ(records[0].table.rows.size(), 6u);
   bool charted = false;
   for (const report::Figure& figure : figures_of(records)) {
     charted |= figure.section == "A toy" && figure.title == "Errors of a toy" &&
@@ -179,7 +159,7 @@ TEST_F(Registry, AppearsInReportsAndFormats) {
   EXPECT_TRUE(charted);
   EXPECT_NE(report_page(records).find("<h2>A toy</h2>"), std::string::npos);
   const RecordedRun recorded = read_run(dir_ / "whole");
-  const ordered_json harness = lm_eval_results(recorded.run, results_of(recorded).json);
+  const ordered_json harness = lm_eval_results(recorded.run, results_of(recorded));
   EXPECT_EQ(harness.at("higher_is_better").at("toy/pro/128").at("errors"), false);
 }
 
@@ -187,7 +167,7 @@ TEST_F(Registry, AnUnfinishedRunSaysSo) {
   expect_error(ErrorKind::failed, "toy", [&] { run_toy(dir_ / "cut", {}, 700); });
   const std::vector<report::RunRecord> records = report::read_records({(dir_ / "cut").string()});
   EXPECT_FALSE(records[0].finished);
-  EXPECT_EQ(records[0].expected_units, 30u);
+  EXPECT_EQ(records[0].table.expected_units, 30u);
 }
 
 TEST_F(Registry, NamesAreUniqueAndUnknownOnesAreRefused) {

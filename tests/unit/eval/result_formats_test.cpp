@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/run/result_formats.h"
+#include "eval/results/result_formats.h"
 
 #include <gtest/gtest.h>
 
@@ -40,17 +40,17 @@ ordered_json some_run() {
 }
 
 TEST(ResultFormats, Csv) {
-  EXPECT_EQ(results_csv(some_results()),
+  EXPECT_EQ(results_csv(table_from_json(some_results())),
             "task,method,plan,scale,length,depth,metric,value,stderr,n\n"
-            "ppl,pro,sha256:1,4,1024,,perplexity,5.5,0.25,3\n"
-            "ppl,pro,sha256:1,4,1024,,kl_divergence,0.5,,1\n"
-            "ppl,pro,sha256:1,4,8192,,perplexity,,,0\n"
-            "ruler/niah_single_1,\"a \"\"b\"\", c.json\",sha256:1,4,4096,,score,1,0,5\n"
-            "needle,pro,sha256:1,4,8192,33.3,contains,0.25,0.125,4\n");
+            "ppl,pro,sha256:1,4.0,1024,,perplexity,5.5,0.25,3\n"
+            "ppl,pro,sha256:1,4.0,1024,,kl_divergence,0.5,,1\n"
+            "ppl,pro,sha256:1,4.0,8192,,perplexity,,,0\n"
+            "ruler/niah_single_1,\"a \"\"b\"\", c.json\",sha256:1,4.0,4096,,score,1.0,0.0,5\n"
+            "needle,pro,sha256:1,4.0,8192,33.3,contains,0.25,0.125,4\n");
 }
 
 TEST(ResultFormats, LmEval) {
-  const ordered_json j = lm_eval_results(some_run(), some_results());
+  const ordered_json j = lm_eval_results(some_run(), table_from_json(some_results()));
   const ordered_json& tasks = j.at("results");
   ASSERT_EQ(tasks.size(), 4u);
   const ordered_json& ppl = tasks.at("ppl/pro/1024");
@@ -84,12 +84,12 @@ TEST(ResultFormats, LmEval) {
   EXPECT_EQ(j.at("total_evaluation_time_seconds"), "12.5");
 }
 
-TEST(ResultFormats, RowsOfTheWrongShapeAreNamed) {
-  ordered_json results = some_results();
-  results["results"][1].erase("n");
-  EXPECT_ERROR(results_csv(results), corrupt, "'n'");
-  EXPECT_ERROR(lm_eval_results(some_run(), results), corrupt, "'n'");
-  EXPECT_ERROR(lm_eval_results(ordered_json::object(), some_results()), corrupt, "'model'");
+TEST(ResultFormats, TheTableIsReadBack) {
+  EXPECT_EQ(to_json(table_from_json(some_results())).at("results")[4].dump(),
+            R"({"task":"needle","method":"pro","plan":"sha256:1","scale":4.0,"length":8192,)"
+            R"("depth":33.3,"metric":"contains","value":0.25,"stderr":0.125,"n":4})");
+  EXPECT_ERROR(table_from_json({{"results", 3}}), corrupt, "no list of results");
+  EXPECT_ERROR(lm_eval_results(ordered_json::object(), {}), corrupt, "'model'");
 }
 
 }  // namespace

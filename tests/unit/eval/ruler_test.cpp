@@ -213,17 +213,17 @@ TEST(SampleRun, ReaderFindsAllNeedlesAndPrefixesAreShared) {
   const std::vector<MethodUnderTest> methods = {method(model, "none"), method(model, "pro", 4)};
   RunFolder memory;
   Progress silent;
-  const SampleResults results = run_samples(model, methods, suite, {}, memory, silent);
-  for (const SampleScore& s : results.scores) {
-    EXPECT_EQ(s.score.value, 1) << s.task;
-    EXPECT_EQ(s.score.n, s.task == "ruler" ? 8u * 12 : 12u);
+  const ResultTable results = run_samples(model, methods, suite, {}, memory, silent);
+  for (const ResultRow& s : results.rows) {
+    EXPECT_EQ(s.estimate.value, 1) << s.task;
+    EXPECT_EQ(s.estimate.n, s.task == "ruler" ? 8u * 12 : 12u);
   }
-  const ordered_json& summary = results.summary.at("ruler");
+  const ordered_json& summary = results.more.at("ruler");
   ASSERT_EQ(summary.size(), 2u);
   EXPECT_EQ(summary[0].at("effective_length"), 6000);
   EXPECT_EQ(summary[0].at("weighted_increasing"), 1);
-  EXPECT_LT(results.tokens, results.naive_tokens);
-  EXPECT_EQ(results.tokens, model.computed());  // this reader's answers are not computed
+  EXPECT_LT(results.more["tokens"], results.more["naive_tokens"]);
+  EXPECT_EQ(results.more["tokens"], model.computed());  // this reader's answers are not computed
   // Half of what a single needle in one text takes is shared.
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> cost;
   for (const ordered_json& unit : memory.units()) {
@@ -240,8 +240,8 @@ TEST(SampleRun, ReaderFindsAllNeedlesAndPrefixesAreShared) {
   options.share = false;
   RunFolder other;
   Progress silent_too;
-  const SampleResults one_by_one = run_samples(alone, methods, suite, options, other, silent_too);
-  EXPECT_EQ(one_by_one.tokens, one_by_one.naive_tokens);
+  const ResultTable one_by_one = run_samples(alone, methods, suite, options, other, silent_too);
+  EXPECT_EQ(one_by_one.more["tokens"], one_by_one.more["naive_tokens"]);
   std::sort(model.prompts.begin(), model.prompts.end());
   std::sort(alone.prompts.begin(), alone.prompts.end());
   EXPECT_EQ(model.prompts, alone.prompts);
@@ -286,9 +286,9 @@ TEST(SampleRun, QuestionsAboutOneTextShareIt) {
                                                 {"far:pi", make_ladder(geometry, far, 1 << 15)}};
   RunFolder memory;
   Progress silent;
-  const SampleResults results = run_samples(model, methods, suite, {}, memory, silent);
-  EXPECT_EQ(results.questions, 8u);
-  EXPECT_EQ(results.answers, 3u * 2 * 24);
+  const ResultTable results = run_samples(model, methods, suite, {}, memory, silent);
+  EXPECT_EQ(results.more["questions_per_text"], 8u);
+  EXPECT_EQ(results.more["answers"], 3u * 2 * 24);
   for (const ordered_json& unit : memory.units()) {
     const auto tokens = unit["tokens"].get<double>();
     const auto naive = unit["naive_tokens"].get<double>();
@@ -298,10 +298,10 @@ TEST(SampleRun, QuestionsAboutOneTextShareIt) {
       EXPECT_LT(tokens, 0.2 * naive) << unit["method"];
     }
   }
-  for (const SampleScore& s : results.scores) {
-    EXPECT_EQ(s.score.n, s.task == "ruler" ? 6u : 3u);
-    EXPECT_GT(s.score.value, 0);
-    EXPECT_LT(s.score.value, 1);
+  for (const ResultRow& s : results.rows) {
+    EXPECT_EQ(s.estimate.n, s.task == "ruler" ? 6u : 3u);
+    EXPECT_GT(s.estimate.value, 0);
+    EXPECT_LT(s.estimate.value, 1);
   }
   // Journals are graded by text as well: three means of eight answers.
   std::vector<double> means(3);
@@ -315,10 +315,11 @@ TEST(SampleRun, QuestionsAboutOneTextShareIt) {
     }
   }
   const Estimate expected = mean(means);
-  const SampleScore* found = results.find("ruler/niah_multikey_1", "far:pi", 6000, "string_match");
+  const ResultRow* found =
+      results.find("far:pi", 6000, "string_match", {}, "ruler/niah_multikey_1");
   ASSERT_NE(found, nullptr);
-  EXPECT_DOUBLE_EQ(found->score.value, expected.value);
-  EXPECT_DOUBLE_EQ(found->score.error, expected.error);
+  EXPECT_DOUBLE_EQ(found->estimate.value, expected.value);
+  EXPECT_DOUBLE_EQ(found->estimate.error, expected.error);
 
   options.tasks = {"niah_multikey_1", "vt"};
   expect_error(ErrorKind::usage, "not for vt", [&] { bench.suite(options); });

@@ -32,21 +32,6 @@ TEST(Exponential, DeltaMethod) {
   EXPECT_EQ(e.n, 7u);
 }
 
-TEST(WeightedMean, EqualWeightsAreTheMean) {
-  const std::vector<double> y = {2, 4, 6, 12};
-  const std::vector<double> w = {2, 2, 2, 2};
-  const std::vector<double> v = {1, 2, 3, 6};
-  EXPECT_DOUBLE_EQ(weighted_mean(y, w).value, mean(v).value);
-  EXPECT_DOUBLE_EQ(weighted_mean(y, w).error, mean(v).error);
-}
-
-TEST(WeightedMean, ByHand) {
-  const std::vector<double> y = {6, 3};  // ratio 9/3 = 3; residuals 6-6=0, 3-3=0
-  const std::vector<double> w = {2, 1};
-  EXPECT_DOUBLE_EQ(weighted_mean(y, w).value, 3);
-  EXPECT_DOUBLE_EQ(weighted_mean(y, w).error, 0);
-}
-
 // Quantiles of any printed t table.
 TEST(Student, TableValues) {
   EXPECT_NEAR(student_two_sided(12.706, 1), 0.05, 1e-5);

@@ -17,7 +17,7 @@ VerdictInput input(const std::vector<double>& bands, double own = 4, double spre
   in.reference_length = 1024;
   const auto losses = [&](double perplexity) {
     const double x = std::log(perplexity);
-    return std::vector<double>{x - spread, x, x + spread};
+    return UnitValues{{{0, 0}, x - spread}, {{1, 0}, x}, {{2, 0}, x + spread}};
   };
   for (const double b : bands) in.bands.push_back(losses(b));
   in.untouched = losses(4);
@@ -68,23 +68,26 @@ TEST(Verdict, TheUntouchedModelIsGoodToItsWindow) {
 
 TEST(Verdict, RiseWithinTheNoiseDoesNotEndIt) {
   VerdictInput in = input({6, 4, 3.6, 3.5, 3.5});
-  in.bands[4] = {std::log(3.0), std::log(3.5), std::log(5.5)};  // mean 3.87: +10.5 %, error 18 %
+  in.bands[4] = {{{0, 0}, std::log(3.0)},
+                 {{1, 0}, std::log(3.5)},
+                 {{2, 0}, std::log(5.5)}};  // mean 3.87: +10.5 %, error 18 %
   EXPECT_EQ(judge(in).good_to, 8192);
-  in.bands[4] = {std::log(4.5), std::log(4.5), std::log(4.51)};
+  in.bands[4] = {{{0, 0}, std::log(4.5)}, {{1, 0}, std::log(4.5)}, {{2, 0}, std::log(4.51)}};
   EXPECT_EQ(judge(in).good_to, 4096);
 }
 
 TEST(Verdict, OneDocumentIsJudgedByTheFigureAlone) {
   VerdictInput in = input({6, 4, 3.9, 3.8, 30});
-  for (auto& band : in.bands) band.resize(1);
-  in.untouched.resize(1);
-  in.own.resize(1);
+  const auto first_alone = [](UnitValues& units) { units.erase(++units.begin(), units.end()); };
+  for (UnitValues& band : in.bands) first_alone(band);
+  first_alone(*in.untouched);
+  first_alone(in.own);
   EXPECT_EQ(judge(in).good_to, 4096);
 }
 
 TEST(Verdict, SaysWhatIsMissing) {
   VerdictInput in = input({6, 4, 3.9, 3.8, 3.7});
-  in.untouched.clear();
+  in.untouched.reset();
   EXPECT_FALSE(judge(in).judged);
   EXPECT_NE(judge(in).reason.find("none"), std::string::npos);
   in = input({6, 4, 3.9, 3.8, 3.7});
@@ -98,9 +101,7 @@ TEST(Verdict, SaysWhatIsMissing) {
 
 TEST(Verdict, NoneWithoutData) {
   VerdictInput in = input({6, 4, 3.9, 3.8, 3.7});
-  for (std::size_t l = 2; l < in.bands.size(); ++l) {
-    for (double& x : in.bands[l]) x = std::nan("");
-  }
+  for (std::size_t l = 2; l < in.bands.size(); ++l) in.bands[l].clear();
   EXPECT_FALSE(judge(in).judged);
   EXPECT_NE(judge(in).reason.find("no document"), std::string::npos);
   in.is_untouched = true;
@@ -113,7 +114,7 @@ TEST(Verdict, NoneWithoutData) {
 
 TEST(Verdict, ShortDocumentsAreExcluded) {
   VerdictInput in = input({6, 4, 3.9, 3.8, 3.7});
-  for (double& x : in.bands[4]) x = std::nan("");
+  in.bands[4].clear();
   EXPECT_EQ(judge(in).good_to, 4096);
   EXPECT_NE(judge(in).reason.find("no document"), std::string::npos);
 }

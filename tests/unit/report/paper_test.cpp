@@ -58,9 +58,10 @@ RunRecord record_with(const std::string& model, std::int64_t window, double scal
         {"longer", "drop"},
         {"prompts_sha256", "12ab"}}}};
   for (const Row& r : rows) {
-    record.rows.push_back(
-        {r.task, "pro", "", r.metric, scale, r.length, std::nullopt, {r.value, 0.01, r.n}});
+    record.table.rows.push_back(
+        {r.task, "pro", r.length, std::nullopt, r.metric, {r.value, 0.01, r.n}});
   }
+  record.table.methods = {{"pro", "", scale}};
   return record;
 }
 
@@ -95,7 +96,7 @@ TEST(Paper, NamesEveryDifferenceThatARunRecords) {
   EXPECT_EQ(own_rows(record_with(kLlama3Name, 8192, 16, {{"ppl", "perplexity", 4096, 3.5, 10}})),
             "");
   RunRecord elastic = record_with(kLlama3Name, 8192, 16, kPerplexity);
-  for (ResultRow& row : elastic.rows) row.method = "elastic:pro";
+  for (eval::ResultRow& row : elastic.table.rows) row.method = "elastic:pro";
   EXPECT_EQ(own_rows(elastic), "");
 }
 
@@ -105,16 +106,16 @@ TEST(Paper, ParametersMustBeThePapersToo) {
   e.method = "pro";
   e.scale = 16;
   const Geometry g{.rotary_dim = 128, .base = 500000, .train_length = 8192};
-  record.methods = {{"pro", "", false, make_plan(g, e)}};
+  record.methods = {{{"pro", ""}, make_plan(g, e)}};
   EXPECT_NE(own_rows(record).find("nothing known"), std::string::npos) << own_rows(record);
   e.parameters.high = 30;
-  record.methods = {{"pro", "", false, make_plan(g, e)}};
+  record.methods = {{{"pro", ""}, make_plan(g, e)}};
   EXPECT_NE(own_rows(record).find("different parameters of pro (paper: its defaults)"),
             std::string::npos);
   Geometry other = g;
   other.base = 1e6;
   e.parameters.high.reset();
-  record.methods = {{"pro", "", false, make_plan(other, e)}};
+  record.methods = {{{"pro", ""}, make_plan(other, e)}};
   EXPECT_NE(own_rows(record).find("base 1e+06 (paper: 5e+05)"), std::string::npos)
       << own_rows(record);
 }

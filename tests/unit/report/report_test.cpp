@@ -6,11 +6,13 @@
 #include <cmath>
 #include <fstream>
 
+#include "eval/results/result_formats.h"
 #include "eval/run/method_under_test.h"
 #include "eval/run/run_folder.h"
+#include "eval/tasks/perplexity/perplexity_results.h"
 #include "report/figures.h"
 #include "report/paper/paper.h"
-#include "report/verdict_words.h"
+#include "report/verdict_text.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
@@ -46,7 +48,7 @@ void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
       {"task", "ppl"},
       {"model", {{"name", fake.model}, {"architecture", "llama"}, {"train_length", fake.window}}},
       {"engine", "none"},
-      {"settings", {{"lengths", lengths}, {"batch", 512}, {"kl_positions", 0}, {"stride", 0}}},
+      {"settings", {{"lengths", lengths}, {"batch", 512}, {"kl_positions", 0}}},
       {"methods", methods_identity(methods)},
       {"documents", ordered_json::array()}};
   for (int d = 0; d < 3; ++d) {
@@ -87,11 +89,11 @@ TEST(Report, SaysHowFarEachMethodIsGood) {
   const auto records = read_records({(temp / "run").string()});
   ASSERT_EQ(records.size(), 1u);
   EXPECT_TRUE(records[0].finished);
-  const auto words = verdicts_of(records);
-  ASSERT_EQ(words.size(), 1u);
-  EXPECT_EQ(words[0].headline, "pro holds to 2k tokens, 2 times the window of 1k.");
-  EXPECT_EQ(words[0].method, "pro");
-  EXPECT_EQ(words[0].good_to, 2048);
+  const auto verdicts = verdicts_of(records);
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].headline, "pro holds to 2k tokens, 2 times the window of 1k.");
+  EXPECT_EQ(verdicts[0].method, "pro");
+  EXPECT_EQ(verdicts[0].good_to, 2048);
   const std::string page = report_page(records);
   EXPECT_NE(page.find("costs +2.0 &#177; 0.0 % perplexity"), std::string::npos);
   EXPECT_NE(page.find("window 1k"), std::string::npos);
@@ -99,7 +101,7 @@ TEST(Report, SaysHowFarEachMethodIsGood) {
   const ordered_json json = report_json(records);
   EXPECT_EQ(json["runs"][0]["state"], "finished");
   EXPECT_EQ(json["verdicts"][0]["good_to"], 2048);
-  EXPECT_EQ(json["results"].size(), records[0].rows.size());
+  EXPECT_EQ(json["results"].size(), records[0].table.rows.size());
 }
 
 TEST(Report, UnfinishedRunsAreMarked) {
@@ -110,7 +112,7 @@ TEST(Report, UnfinishedRunsAreMarked) {
   const auto records = read_records({(temp / "run").string()});
   EXPECT_FALSE(records[0].finished);
   EXPECT_EQ(records[0].units, 3u);
-  EXPECT_EQ(records[0].expected_units, 6u);
+  EXPECT_EQ(records[0].table.expected_units, 6u);
   const std::string page = report_page(records);
   EXPECT_NE(page.find("not finished: 3 of 6 units"), std::string::npos);
   EXPECT_NE(page.find("Resume with: <code>mrrope eval ppl &lt;model&gt;"), std::string::npos);
@@ -240,12 +242,16 @@ TEST(Report, SaysWhatToDoNextWithTheCommand) {
   const test::TempFolder temp;
   write_run(temp / "run", {});
   auto records = read_records({(temp / "run").string()});
-  records[0].run["command"] = "mrrope eval ppl 'my models/a.gguf' --ctx 2k";
+  EXPECT_EQ(verdicts_of(records)[0].next[0].command,
+            "mrrope export MODEL.gguf --method pro --ctx 2k -o extended-2k.gguf");
+  records[0].run["model_file"] = {{"path", "my models/a.gguf"}, {"train_ctx", "512"}};
   const auto next = verdicts_of(records)[0].next;
   ASSERT_EQ(next.size(), 2u) << "it holds to the longest length";
-  EXPECT_EQ(next[0].command,
-            "mrrope export 'my models/a.gguf' --method pro --ctx 2k -o extended-2k.gguf");
-  EXPECT_EQ(next[1].command, "mrrope eval ppl 'my models/a.gguf' --method pro --ctx 4k -o ppl-4k");
+  EXPECT_EQ(
+      next[0].command,
+      "mrrope export 'my models/a.gguf' --train-ctx 512 --method pro --ctx 2k -o extended-2k.gguf");
+  EXPECT_EQ(next[1].command,
+            "mrrope eval ppl 'my models/a.gguf' --train-ctx 512 --method pro --ctx 4k -o ppl-4k");
   EXPECT_NE(report_page(records).find("What to do next"), std::string::npos);
   EXPECT_NE(report_text(records).find(next[0].command), std::string::npos);
 }
@@ -285,7 +291,7 @@ TEST(Report, PointsOutTasksThatTheUntouchedModelFailsInsideItsWindow) {
     add("pro", 2048, 35);
     folder.finish(results.dump(), {1, 1});
     const std::string text = report_text(read_records({(temp / "other").string()}));
-    const bool said = text.find("says nothing about longer texts") != std::string::npos;
+    const bool said = text.find("Nothing can be learned beyond it") != std::string::npos;
     EXPECT_EQ(said, inside == 0) << text;
   }
 }

@@ -8,42 +8,35 @@
 namespace mrrope::tune {
 namespace {
 
-// Two lengths, three documents: the loss of a row is `loss`, with the same spread for every row.
-eval::PerplexityRow row(const std::string& method, double at_window, double at_end) {
-  eval::PerplexityRow r;
-  r.method = method;
-  for (const double loss : {at_window, at_end}) {
-    eval::PerplexityCell cell;
-    cell.loss = {loss - 0.1, loss + 0.001, loss + 0.1};
-    cell.perplexity = eval::exponential(eval::mean(cell.loss));
-    r.cells.push_back(cell);
-  }
-  return r;
-}
-
-eval::NeedleRow needles(const std::string& method, double share) {
-  eval::NeedleRow r;
-  r.method = method;
-  const eval::Estimate found{share, 0.02, 100};
-  r.all = {{found, found, found}};
-  return r;
-}
-
 struct Case {
-  eval::PerplexityResults ppl;
-  eval::NeedleResults needle;
+  eval::ResultTable ppl;
+  eval::ResultTable needle;
 
   Case() {
+    ppl.task = "ppl";
     ppl.lengths = {1024, 4096};
     ppl.window = 1024;
-    ppl.documents = {"a", "b", "c"};
+    ppl.logarithmic = true;
+    needle.task = "needle";
+    needle.lengths = {4096};
     add("tuned", 1.5, 1.4, 0.8, 0);
+  }
+  // Three documents: the loss of a row, with the same spread for every row.
+  void add_losses(const std::string& method, double at_window, double at_end) {
+    ppl.methods.push_back({method, "", 1});
+    const auto put = [&](std::int64_t length, double loss) {
+      const eval::UnitValues units = {
+          {{0, 0}, loss - 0.1}, {{1, 0}, loss + 0.001}, {{2, 0}, loss + 0.1}};
+      add_row(ppl, {"ppl", method, length, {}, "perplexity", {}, units});
+    };
+    put(1024, at_window);
+    put(4096, at_end);
   }
   // difference: of the needles found, tuned minus this one's, with an error of 0.02.
   void add(const std::string& method, double at_window, double at_end, double share,
            double difference) {
-    ppl.rows.push_back(row(method, at_window, at_end));
-    needle.rows.push_back(needles(method, share));
+    add_losses(method, at_window, at_end);
+    needle.rows.push_back({"needle", method, 4096, {}, "contains", {share, 0.02, 100}});
     if (method != "tuned") {
       const eval::PairedDifference found{{-difference, 0.02, 100}, 0.01};
       needle.comparisons.push_back({4096, method, "tuned", found, 0.01});
@@ -97,8 +90,8 @@ TEST(Proof, WithoutNeedlesPerplexityAloneDecides) {
 
 TEST(Proof, UntouchedModelIsShownButIsNotARival) {
   Case c;
-  c.ppl.rows.push_back(row("none", 1.2, 1.1));
-  c.ppl.rows.back().untouched = true;
+  c.add_losses("none", 1.2, 1.1);
+  c.ppl.methods.back().untouched = true;
   const Proof proof = c.judge();
   EXPECT_TRUE(proof.better);
   EXPECT_EQ(proof.untouched.size(), 2u);

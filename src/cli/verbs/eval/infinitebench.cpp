@@ -18,16 +18,16 @@ namespace {
 struct InfiniteFlags {
   SampleFlags sample;
   eval::InfiniteOptions options;
-  std::string data, most;
-  std::vector<std::string> least;
+  std::string data, max_tokens;
+  std::vector<std::string> min_tokens;
 };
 
 // Each is N, for all tasks, or TASK=N.
-void set_least(const std::vector<std::string>& given, eval::InfiniteOptions& options) {
+void set_min_tokens(const std::vector<std::string>& given, eval::InfiniteOptions& options) {
   for (const std::string& text : given) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) {
-      options.least = parse_length(text);
+      options.min_tokens = parse_length(text);
       continue;
     }
     const std::string task = text.substr(0, equals);
@@ -38,7 +38,7 @@ void set_least(const std::vector<std::string>& given, eval::InfiniteOptions& opt
                   cat("--min-tokens ", text, ": ", task, " is not among the tasks"),
                   "write N for all tasks, or TASK=N for one of --tasks");
     }
-    options.least_of[task] = parse_length(text.substr(equals + 1));
+    options.min_tokens_of[task] = parse_length(text.substr(equals + 1));
   }
 }
 
@@ -47,7 +47,7 @@ void run_infinitebench(InfiniteFlags& flags) {
   eval::InfiniteOptions options = flags.options;
   options.seed = flags.sample.seed;
   options.length = job.longest;
-  if (flags.data.empty() && (!flags.least.empty() || !flags.most.empty())) {
+  if (flags.data.empty() && (!flags.min_tokens.empty() || !flags.max_tokens.empty())) {
     throw Error(ErrorKind::usage, "--min-tokens and --max-tokens choose items of --data",
                 "give --data FOLDER; samples made here have the --lengths you give");
   }
@@ -55,14 +55,15 @@ void run_infinitebench(InfiniteFlags& flags) {
     throw Error(ErrorKind::usage, "each item of --data has one length",
                 "give --ctx alone, or --lengths without --data");
   }
-  set_least(flags.least, options);
-  if (!flags.most.empty()) options.most = parse_length(flags.most);
-  std::int64_t least = options.least;
-  for (const auto& [task, own] : options.least_of) least = std::max(least, own);
-  if (least > options.most) {
-    throw Error(ErrorKind::usage,
-                cat("no prompt has at least ", least, " and at most ", options.most, " tokens"),
-                "give --min-tokens below --max-tokens");
+  set_min_tokens(flags.min_tokens, options);
+  if (!flags.max_tokens.empty()) options.max_tokens = parse_length(flags.max_tokens);
+  std::int64_t min_tokens = options.min_tokens;
+  for (const auto& [task, own] : options.min_tokens_of) min_tokens = std::max(min_tokens, own);
+  if (min_tokens > options.max_tokens) {
+    throw Error(
+        ErrorKind::usage,
+        cat("no prompt has at least ", min_tokens, " and at most ", options.max_tokens, " tokens"),
+        "give --min-tokens below --max-tokens");
   }
   options.prompts = chosen_prompts(flags.sample, "infinitebench/");
   chosen_tasks(options,
@@ -89,29 +90,22 @@ void add_eval_infinitebench(CLI::App& eval) {
   CLI::App* verb = eval.add_subcommand("infinitebench",
                                        "InfiniteBench: official files, or four generated tasks");
   add_eval_subject(*verb, flags->sample.eval);
-  verb->add_option("--data", flags->data,
-                   "Folder of the official TASK.jsonl files; without it four tasks are generated")
-      ->type_name("DIR");
-  verb->add_option("--tasks", flags->options.tasks,
-                   "passkey, number_string, kv_retrieval, code_debug, math_find, "
-                   "longdialogue_qa_eng (these six by default), code_run, math_calc, "
-                   "longbook_choice_eng, longbook_qa_eng, longbook_qa_chn, longbook_sum_eng")
-      ->type_name("NAME,...")
+  add_value(*verb, "--data", flags->data, "DIR",
+            "Folder of the official TASK.jsonl files; without it four tasks are generated");
+  add_value(*verb, "--tasks", flags->options.tasks, "NAME,...",
+            "passkey, number_string, kv_retrieval, code_debug, math_find, "
+            "longdialogue_qa_eng (these six by default), code_run, math_calc, "
+            "longbook_choice_eng, longbook_qa_eng, longbook_qa_chn, longbook_sum_eng")
       ->delimiter(',');
-  verb->add_option("--samples", flags->options.samples, "Samples per task, chosen at random")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMostCounted))
-      ->capture_default_str();
-  verb->add_option("--seed", flags->sample.seed, "Seed of the random choice, or of the generator")
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--min-tokens", flags->least,
-                   "Skip prompts with fewer tokens, e.g. 100000; TASK=N for one task")
-      ->type_name("N,...")
+  add_default(*verb, "--samples", flags->options.samples, "N", "Samples per task, chosen at random")
+      ->check(CLI::Range(1, kMostCounted));
+  add_default(*verb, "--seed", flags->sample.seed, "N",
+              "Seed of the random choice, or of the generator");
+  add_value(*verb, "--min-tokens", flags->min_tokens, "N,...",
+            "Skip prompts with fewer tokens, e.g. 100000; TASK=N for one task")
       ->delimiter(',');
-  verb->add_option("--max-tokens", flags->most,
-                   "Skip prompts with more tokens; without it they are cut in the middle to fit")
-      ->type_name("N");
+  add_value(*verb, "--max-tokens", flags->max_tokens, "N",
+            "Skip prompts with more tokens; without it they are cut in the middle to fit");
   add_sample_flags(*verb, flags->sample);
   add_eval_output(*verb, flags->sample.eval);
   verb->footer(

@@ -17,7 +17,7 @@ namespace {
 struct LongbenchFlags {
   SampleFlags sample;
   eval::LongbenchOptions options;
-  std::string data, most, longer = "drop";
+  std::string data, max_tokens, longer = "drop";
 };
 
 void run_longbench(LongbenchFlags& flags) {
@@ -28,7 +28,7 @@ void run_longbench(LongbenchFlags& flags) {
   }
   eval::LongbenchOptions options = flags.options;
   options.seed = flags.sample.seed;
-  options.length = flags.most.empty() ? job.longest : parse_length(flags.most);
+  options.length = flags.max_tokens.empty() ? job.longest : parse_length(flags.max_tokens);
   if (options.length > job.ctx) {
     throw Error(ErrorKind::usage,
                 cat("--max-tokens ", options.length, " is longer than --ctx ", job.ctx),
@@ -56,29 +56,21 @@ void add_eval_longbench(CLI::App& eval) {
   CLI::App* verb =
       eval.add_subcommand("longbench-v2", "LongBench-v2: multiple choice about long documents");
   add_eval_subject(*verb, flags->sample.eval);
-  verb->add_option("--data", flags->data,
-                   "data.json of LongBench-v2, or one item per line (.jsonl)")
-      ->type_name("FILE")
+  add_value(*verb, "--data", flags->data, "FILE",
+            "data.json of LongBench-v2, or one item per line (.jsonl)")
       ->required();
-  verb->add_option("--mode", flags->options.mode,
-                   "generate: find the letter in a reply; letters: compare four logits")
-      ->type_name("MODE")
-      ->check(CLI::IsMember({"generate", "letters"}))
-      ->capture_default_str();
-  verb->add_option("--max-tokens", flags->most, "Longest item, including the answer; default --ctx")
-      ->type_name("N");
-  verb->add_option("--longer", flags->longer,
-                   "What to do with longer items: drop, or truncate in the middle")
-      ->type_name("HOW")
-      ->check(CLI::IsMember({"drop", "truncate"}))
-      ->capture_default_str();
-  verb->add_option("--samples", flags->options.samples, "Number of items, chosen at random; 0: all")
-      ->type_name("N")
-      ->check(CLI::Range(0, kMostCounted))
-      ->capture_default_str();
-  verb->add_option("--seed", flags->sample.seed, "Seed of the random choice")
-      ->type_name("N")
-      ->capture_default_str();
+  add_default(*verb, "--mode", flags->options.mode, "MODE",
+              "generate: find the letter in a reply; letters: compare four logits")
+      ->check(CLI::IsMember({"generate", "letters"}));
+  add_value(*verb, "--max-tokens", flags->max_tokens, "N",
+            "Longest item, including the answer; default --ctx");
+  add_default(*verb, "--longer", flags->longer, "HOW",
+              "What to do with longer items: drop, or truncate in the middle")
+      ->check(CLI::IsMember({"drop", "truncate"}));
+  add_default(*verb, "--samples", flags->options.samples, "N",
+              "Number of items, chosen at random; 0: all")
+      ->check(CLI::Range(0, kMostCounted));
+  add_default(*verb, "--seed", flags->sample.seed, "N", "Seed of the random choice");
   add_sample_flags(*verb, flags->sample);
   add_eval_output(*verb, flags->sample.eval);
   verb->footer(

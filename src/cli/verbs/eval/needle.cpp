@@ -102,11 +102,10 @@ void run_needle_command(const NeedleFlags& flags) {
   const std::vector<eval::Document> haystack = haystack_of(flags, job, target, options);
   if (flags.eval.dry_run) return print_dry_run(job, target, haystack, options);
 
-  run_eval(
-      flags.eval, job, target, options.seed,
-      [&](eval::RunFolder& folder, eval::Progress& progress) {
-        return task_results(run_needle(target, job.methods, haystack, options, folder, progress));
-      });
+  run_eval(flags.eval, job, target, options.seed,
+           [&](eval::RunFolder& folder, eval::Progress& progress) {
+             return run_needle(target, job.methods, haystack, options, folder, progress);
+           });
 }
 
 }  // namespace
@@ -115,48 +114,31 @@ void add_eval_needle(CLI::App& eval) {
   auto flags = std::make_shared<NeedleFlags>();
   CLI::App* needle = eval.add_subcommand("needle", "Needle in a haystack, by length and depth");
   add_eval_subject(*needle, flags->eval);
-  needle
-      ->add_option("--depths", flags->depths,
-                   "Depths in the haystack, in percent; default 0,10,...,100")
-      ->type_name("P,...")
+  add_value(*needle, "--depths", flags->depths, "P,...",
+            "Depths in the haystack, in percent; default 0,10,...,100")
       ->delimiter(',');
-  needle
-      ->add_option(
-          "--haystack", flags->haystack,
-          "Texts: plain or .jsonl, also as .gz .xz .zst, or folders; short ones are joined")
-      ->type_name("FILE")
+  add_value(*needle, "--haystack", flags->haystack, "FILE",
+            "Texts: plain or .jsonl, also as .gz .xz .zst, or folders; short ones are joined")
       ->take_all();
-  needle
-      ->add_option("--field", flags->documents.field, "Field of a .jsonl line that holds the text")
-      ->type_name("NAME")
-      ->capture_default_str();
-  needle
-      ->add_option("--form", flags->form,
-                   "planted, completion, chat or kamradt (one sentence in essays, scored by "
-                   "recall, as in the paper); default: chat if the model has a template")
-      ->type_name("FORM")
+  add_default(*needle, "--field", flags->documents.field, "NAME",
+              "Field of a .jsonl line that holds the text");
+  add_value(*needle, "--form", flags->form, "FORM",
+            "planted, completion, chat or kamradt (one sentence in essays, scored by "
+            "recall, as in the paper); default: chat if the model has a template")
       ->check(CLI::IsMember({"planted", "completion", "chat", eval::kKamradt}));
-  needle->add_option("--needle", flags->needle, "A sentence to hide; {word} and {number} are drawn")
-      ->type_name("TEXT");
-  needle->add_option("--question", flags->question, "The question that asks for the needle")
-      ->type_name("TEXT");
-  needle
-      ->add_option("--answer", flags->answer,
-                   "The expected answer: scored by the share of its words that are found, and by "
-                   "whether it is contained exactly")
-      ->type_name("TEXT");
-  needle
-      ->add_option("-n,--predict", flags->answer_tokens,
-                   "Maximum tokens of an answer; default 16, for chat and kamradt 50")
-      ->type_name("N")
+  add_value(*needle, "--needle", flags->needle, "TEXT",
+            "A sentence to hide; {word} and {number} are drawn");
+  add_value(*needle, "--question", flags->question, "TEXT",
+            "The question that asks for the needle");
+  add_value(*needle, "--answer", flags->answer, "TEXT",
+            "The expected answer: scored by the share of its words that are found, and by "
+            "whether it is contained exactly");
+  add_value(*needle, "-n,--predict", flags->answer_tokens, "N",
+            "Maximum tokens of an answer; default 16, for chat and kamradt 50")
       ->check(CLI::Range(1, kMostCounted));
-  needle->add_option("--samples", flags->samples, "Needles per length and depth")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMostCounted))
-      ->capture_default_str();
-  needle->add_option("--seed", flags->seed, "Seed of the words and numbers")
-      ->type_name("N")
-      ->capture_default_str();
+  add_default(*needle, "--samples", flags->samples, "N", "Needles per length and depth")
+      ->check(CLI::Range(1, kMostCounted));
+  add_default(*needle, "--seed", flags->seed, "N", "Seed of the words and numbers");
   add_eval_output(*needle, flags->eval);
   needle->footer(
       "Examples:\n"

@@ -8,7 +8,7 @@
 #include "cli/app.h"
 #include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
-#include "cli/args/precision.h"
+#include "cli/args/presets.h"
 #include "eval/tasks/perplexity/perplexity.h"
 #include "eval/text/documents.h"
 #include "mrrope/error.h"
@@ -22,51 +22,33 @@ struct PplFlags {
   std::vector<std::string> text;
   eval::DocumentOptions documents;
   std::string select = "first";
-  std::string least;
-  std::int64_t stride = 0;
+  std::string min_tokens;
   int kl_positions = eval::PerplexityOptions{}.kl_positions;
 };
 
 // Half the window, the window, and doubling up to ctx.
-std::vector<std::int64_t> usual_lengths(std::int64_t window, std::int64_t ctx) {
+std::vector<std::int64_t> default_lengths(std::int64_t window, std::int64_t ctx) {
   std::vector<std::int64_t> out;
   for (std::int64_t n = std::max<std::int64_t>(2, window / 2); n < ctx; n *= 2) out.push_back(n);
   out.push_back(ctx);
   return out;
 }
 
-// Tokens of each pass over a document: one that ends at the longest length it has, or with a stride
-// all windows of each length.
-std::vector<std::int64_t> passes_over(std::int64_t tokens, const std::vector<std::int64_t>& lengths,
-                                      std::int64_t stride) {
-  std::vector<std::int64_t> passes;
-  std::int64_t reached = 0;
-  for (const std::int64_t length : lengths) {
-    if (length > tokens) continue;
-    reached = std::max(reached, length);
-    if (stride == 0) continue;
-    const std::int64_t windows = 1 + (tokens - length + stride - 1) / stride;
-    passes.insert(passes.end(), std::size_t(windows), length);
-  }
-  if (stride == 0 && reached > 0) passes.push_back(reached);
-  return passes;
-}
-
-void print_dry_run(const EvalJob& job, TimelineModel& model, const eval::DocumentSet& set,
-                   std::int64_t stride) {
-  std::vector<std::int64_t> passes;
-  std::int64_t most = 0;
+void print_dry_run(const EvalJob& job, TimelineModel& model, const eval::DocumentSet& set) {
+  std::vector<std::int64_t> passes;  // each ends at the longest length that the document has
+  std::int64_t longest = 0;
+  std::int64_t total = 0;
   for (const eval::Document& d : set.documents) {
     const auto tokens = std::int64_t(model.tokenize(d.text, true, false).size());
-    most = std::max(most, tokens);
-    const std::vector<std::int64_t> once = passes_over(tokens, job.lengths, stride);
-    for (std::size_t i = 0; i < job.methods.size(); ++i) {
-      passes.insert(passes.end(), once.begin(), once.end());
+    longest = std::max(longest, tokens);
+    std::int64_t reached = 0;
+    for (const std::int64_t length : job.lengths) {
+      if (length <= tokens) reached = std::max(reached, length);
     }
+    if (reached > 0) passes.insert(passes.end(), job.methods.size(), reached);
+    total += reached * std::int64_t(job.methods.size());
   }
-  eval::check_reach(most, job.lengths);
-  std::int64_t total = 0;
-  for (const std::int64_t n : passes) total += n;
+  eval::check_reach(longest, job.lengths);
   std::cout << set.documents.size() << " documents x " << job.methods.size() << " methods, "
             << total << " tokens\n";
   print_local_cost(job, model, passes);
@@ -89,10 +71,10 @@ void refuse_endpoint(const CLI::App& ppl, bool endpoint) {
 }
 
 void run_ppl(const PplFlags& flags) {
-  EvalJob job = prepare_eval(flags.eval, usual_lengths);
+  EvalJob job = prepare_eval(flags.eval, default_lengths);
   // The untouched model and a method are compared logit by logit, each with its own timeline.
   job.engine.timelines = 2;
-  const std::int64_t least = flags.least.empty() ? 0 : parse_length(flags.least);
+  const std::int64_t min_tokens = flags.min_tokens.empty() ? 0 : parse_length(flags.min_tokens);
   if (std::none_of(job.methods.begin(), job.methods.end(),
                    [](const eval::MethodUnderTest& m) { return m.untouched() || m.elastic(); })) {
     note("no verdict will be given: it compares with the untouched model; add none to --methods");
@@ -103,29 +85,27 @@ void run_ppl(const PplFlags& flags) {
 
   eval::DocumentOptions choice = flags.documents;
   choice.select = flags.select == "random" ? eval::Select::random : eval::Select::first;
-  choice.least = std::max(least, choice.samples > 0 ? job.longest : 0);
+  choice.min_tokens = std::max(min_tokens, choice.samples > 0 ? job.longest : 0);
   choice.tokens = [&](const eval::Document& d) {
     return std::int64_t(model->tokenize(d.text, true, false).size());
   };
   const eval::DocumentSet set = read_texts(flags.text, choice);
   if (set.documents.size() < choice.samples) {
     note(cat("only ", set.documents.size(), " of the ", choice.samples,
-             " requested documents: no others have ", choice.least, " tokens or more"));
+             " requested documents: no others have ", choice.min_tokens, " tokens or more"));
   }
   eval::PerplexityOptions options;
   options.lengths = job.lengths;
-  options.stride = flags.stride;
   options.kl_positions = flags.kl_positions;
-  options.min_tokens = least;
+  options.min_tokens = min_tokens;
   options.random = choice.select == eval::Select::random;
   if (flags.eval.dry_run) {
     check_perplexity(*model, job.methods, options);
-    return print_dry_run(job, *model, set, options.stride);
+    return print_dry_run(job, *model, set);
   }
   run_eval(flags.eval, job, *model, choice.seed,
            [&](eval::RunFolder& folder, eval::Progress& progress) {
-             return task_results(
-                 run_perplexity(*model, job.methods, set.documents, options, folder, progress));
+             return run_perplexity(*model, job.methods, set.documents, options, folder, progress);
            });
 }
 
@@ -135,36 +115,30 @@ void add_eval_ppl(CLI::App& eval) {
   auto flags = std::make_shared<PplFlags>();
   CLI::App* ppl = eval.add_subcommand("ppl", "Perplexity at every length, one pass per document");
   add_eval_subject(*ppl, flags->eval);
-  ppl->add_option("--text", flags->text, "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
-      ->type_name("FILE")
+  add_value(*ppl, "--text", flags->text, "FILE",
+            "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
       ->take_all();
-  ppl->add_option("--field", flags->documents.field, "Field of a .jsonl line that holds the text")
-      ->type_name("NAME")
-      ->capture_default_str();
-  ppl->add_option(
-         "--samples", flags->documents.samples,
-         "Number of documents, among those that reach the longest length; 0: all documents")
-      ->type_name("N")
-      ->check(CLI::Range(0, kMostCounted))
-      ->capture_default_str();
-  ppl->add_option("--min-tokens", flags->least,
-                  "Only documents with at least this many tokens, e.g. 128k")
-      ->type_name("N");
-  ppl->add_option("--select", flags->select, "Which of them to use: first or random")
-      ->type_name("HOW")
-      ->check(CLI::IsMember({"first", "random"}))
-      ->capture_default_str();
-  ppl->add_option("--seed", flags->documents.seed, "Seed of the random choice")
-      ->type_name("N")
-      ->capture_default_str();
-  ppl->add_option("--stride", flags->stride,
-                  "Use sliding windows of each length that move by N tokens")
-      ->type_name("N");
-  ppl->add_option("--kl-positions", flags->kl_positions,
-                  "Positions per document at which the KL divergence from none is measured")
-      ->type_name("N")
-      ->check(CLI::Range(0, kMostCounted))
-      ->capture_default_str();
+  add_default(*ppl, "--field", flags->documents.field, "NAME",
+              "Field of a .jsonl line that holds the text");
+  add_default(*ppl, "--samples", flags->documents.samples, "N",
+              "Number of documents, among those that reach the longest length; 0: all documents")
+      ->check(CLI::Range(0, kMostCounted));
+  add_value(*ppl, "--min-tokens", flags->min_tokens, "N",
+            "Only documents with at least this many tokens, e.g. 128k");
+  add_default(*ppl, "--select", flags->select, "HOW", "Which of them to use: first or random")
+      ->check(CLI::IsMember({"first", "random"}));
+  add_default(*ppl, "--seed", flags->documents.seed, "N", "Seed of the random choice");
+  ppl->add_option_function<std::string>("--stride",
+                                        [](const std::string&) {
+                                          throw Error(ErrorKind::usage,
+                                                      "sliding windows (--stride) are gone",
+                                                      "give --lengths 1k,2k,4k instead: one pass "
+                                                      "per document measures them all");
+                                        })
+      ->group("");
+  add_default(*ppl, "--kl-positions", flags->kl_positions, "N",
+              "Positions per document at which the KL divergence from none is measured")
+      ->check(CLI::Range(0, kMostCounted));
   add_eval_output(*ppl, flags->eval);
   // An endpoint is refused with the reason, so the help does not offer one.
   CLI::Option* endpoint = ppl->get_option("--endpoint");

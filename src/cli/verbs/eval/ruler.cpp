@@ -62,33 +62,20 @@ void add_eval_ruler(CLI::App& eval) {
   auto flags = std::make_shared<RulerFlags>();
   CLI::App* ruler = eval.add_subcommand("ruler", "RULER: 13 tasks of retrieval and tracking");
   add_eval_subject(*ruler, flags->sample.eval);
-  ruler
-      ->add_option("--tasks", flags->options.tasks,
-                   "Only these tasks; niah and qa select all tasks of that kind")
-      ->type_name("NAME,...")
+  add_value(*ruler, "--tasks", flags->options.tasks, "NAME,...",
+            "Only these tasks; niah and qa select all tasks of that kind")
       ->delimiter(',');
-  ruler
-      ->add_option("--samples", flags->options.samples,
-                   "Samples per task and length; RULER uses 500")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMostCounted))
-      ->capture_default_str();
-  ruler
-      ->add_option("--questions", flags->options.questions,
-                   "niah_multikey: keys asked for in each text, which is read once; RULER asks one")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t(1), eval::kMostRulerQuestions))
-      ->capture_default_str();
-  ruler->add_option("--seed", flags->sample.seed, "Seed of the built-in samples")
-      ->type_name("N")
-      ->capture_default_str();
-  ruler
-      ->add_option("--data", flags->data,
-                   "Samples made by RULER's own scripts: DIR/LENGTH/TASK/validation.jsonl")
-      ->type_name("DIR");
-  ruler->add_option("--squad", flags->squad, "SQuAD's dev-v2.0.json, for qa_1")->type_name("FILE");
-  ruler->add_option("--hotpotqa", flags->hotpot, "hotpot_dev_distractor_v1.json, for qa_2")
-      ->type_name("FILE");
+  add_default(*ruler, "--samples", flags->options.samples, "N",
+              "Samples per task and length; RULER uses 500")
+      ->check(CLI::Range(1, kMostCounted));
+  add_default(*ruler, "--questions", flags->options.questions, "N",
+              "niah_multikey: keys asked for in each text, which is read once; RULER asks one")
+      ->check(CLI::Range(std::size_t(1), eval::kMaxRulerQuestions));
+  add_default(*ruler, "--seed", flags->sample.seed, "N", "Seed of the built-in samples");
+  add_value(*ruler, "--data", flags->data, "DIR",
+            "Samples made by RULER's own scripts: DIR/LENGTH/TASK/validation.jsonl");
+  add_value(*ruler, "--squad", flags->squad, "FILE", "SQuAD's dev-v2.0.json, for qa_1");
+  add_value(*ruler, "--hotpotqa", flags->hotpot, "FILE", "hotpot_dev_distractor_v1.json, for qa_2");
   add_sample_flags(*ruler, flags->sample);
   add_eval_output(*ruler, flags->sample.eval);
   ruler->footer(

@@ -261,9 +261,10 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
     std::set<std::string> ids;
     std::size_t empty = 0;
     std::size_t outside = 0;
-    const auto own = options.least_of.find(task.name);
-    const std::int64_t least = own == options.least_of.end() ? options.least : own->second;
-    const bool bounded = least > 0 || options.most < INT64_MAX;
+    const auto own = options.min_tokens_of.find(task.name);
+    const std::int64_t min_tokens =
+        own == options.min_tokens_of.end() ? options.min_tokens : own->second;
+    const bool bounded = min_tokens > 0 || options.max_tokens < INT64_MAX;
     const std::string digest = read_jsonl(file, [&](const std::string& name, const json& object) {
       bool answered = false;
       Item item = read_item(task.name, object, name, answered);
@@ -279,7 +280,7 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
       }
       if (bounded) {
         const auto tokens = std::int64_t(frame.tokens(frame.text(draft.body, draft.prefix)).size());
-        if (tokens < least || tokens > options.most) {
+        if (tokens < min_tokens || tokens > options.max_tokens) {
           ++outside;
           return;
         }
@@ -334,9 +335,9 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
                     {"files", files},
                     {"frame", frame.identity()},
                     {"prompts", prompts_identity(options.prompts, "infinitebench/")}};
-  if (options.least > 0) suite.settings["min_tokens"] = options.least;
-  if (!options.least_of.empty()) suite.settings["min_tokens_of"] = options.least_of;
-  if (options.most < INT64_MAX) suite.settings["max_tokens"] = options.most;
+  if (options.min_tokens > 0) suite.settings["min_tokens"] = options.min_tokens;
+  if (!options.min_tokens_of.empty()) suite.settings["min_tokens_of"] = options.min_tokens_of;
+  if (options.max_tokens < INT64_MAX) suite.settings["max_tokens"] = options.max_tokens;
   return suite;
 }
 

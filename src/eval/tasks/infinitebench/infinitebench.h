@@ -30,10 +30,10 @@ struct InfiniteOptions {
   std::vector<std::string> tasks;  // empty: the six of the paper; of a generator: the four it makes
   std::size_t samples = 100;       // per task, chosen at random from those in range
   std::uint64_t seed = 1;
-  std::int64_t length = 0;                         // prompt and answer take no more tokens
-  std::int64_t least = 0;                          // prompts with fewer tokens are skipped
-  std::map<std::string, std::int64_t> least_of{};  // tasks with a minimum of their own
-  std::int64_t most = INT64_MAX;                   // and those with more
+  std::int64_t length = 0;                              // prompt and answer take no more tokens
+  std::int64_t min_tokens = 0;                          // prompts with fewer tokens are skipped
+  std::map<std::string, std::int64_t> min_tokens_of{};  // tasks with a minimum of their own
+  std::int64_t max_tokens = INT64_MAX;                  // and those with more
   Prompts prompts = builtin_prompts();
 };
 

@@ -125,7 +125,7 @@ SampleSuite make_infinitebench(const PromptFrame& frame, TokenCounter& counter,
   for (const std::int64_t length : sorted_lengths(lengths)) {
     for (const InfiniteTask& task : chosen_tasks(options, true)) {
       Drafter drafter;
-      drafter.least = task.name == "math_find" ? 20 : 2;
+      drafter.min = task.name == "math_find" ? 20 : 2;
       drafter.draft = [=, prompts = options.prompts, seed = options.seed, count = options.samples](
                           std::int64_t units, std::size_t index) {
         Random random = random_for(seed, task.name, std::uint64_t(length), index);

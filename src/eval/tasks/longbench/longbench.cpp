@@ -142,9 +142,9 @@ SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame, con
     }
     ++seen;
     // No token holds more than some bytes: what is far too long need not be tokenized.
-    constexpr std::size_t kMostBytesPerToken = 64;
+    constexpr std::size_t kMaxBytesPerToken = 64;
     if (!options.truncate &&
-        (item.body.size() / kMostBytesPerToken > std::size_t(room) ||
+        (item.body.size() / kMaxBytesPerToken > std::size_t(room) ||
          std::int64_t(frame.tokens(frame.text(item.body, item.prefix)).size()) > room)) {
       ++dropped;
       return;

@@ -395,13 +395,13 @@ void check_needle(const Target& target, const std::vector<MethodUnderTest>& meth
 
 std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
                                      const std::vector<Document>& documents, std::int64_t tokens,
-                                     std::size_t most, bool repeat) {
+                                     std::size_t max_count, bool repeat) {
   const std::vector<Token> between = tokenizer.tokenize("\n\n", false, false);
   std::vector<Haystack> haystacks;
   Haystack next;
   std::int64_t longest = 0;
   for (const Document& document : documents) {
-    if (haystacks.size() == most) break;
+    if (haystacks.size() == max_count) break;
     if (!next.tokens.empty()) {
       next.id += " + ";
       next.tokens.insert(next.tokens.end(), between.begin(), between.end());
@@ -436,11 +436,11 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
 }
 
 std::vector<Document> made_essays(const Tokenizer& tokenizer, std::int64_t tokens,
-                                  std::size_t most) {
+                                  std::size_t max_count) {
   constexpr std::size_t kParagraphs = 40;
   constexpr std::size_t kSentences = 6;
   std::vector<Document> essays;
-  for (std::size_t h = 0; h < most; ++h) {
+  for (std::size_t h = 0; h < max_count; ++h) {
     for (std::int64_t have = 0; have < tokens;) {
       Random random = random_for(1, "needle essay", essays.size());
       std::string text;
@@ -457,9 +457,9 @@ std::vector<Document> made_essays(const Tokenizer& tokenizer, std::int64_t token
   return essays;
 }
 
-NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
-                         const std::vector<Document>& documents, const NeedleOptions& requested,
-                         RunFolder& folder, Progress& progress) {
+ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
+                       const std::vector<Document>& documents, const NeedleOptions& requested,
+                       RunFolder& folder, Progress& progress) {
   NeedleOptions options = requested;
   options.lengths = sorted_lengths(options.lengths);
   std::sort(options.depths.begin(), options.depths.end());

@@ -53,28 +53,28 @@ std::vector<double> usual_depths();
 void check_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                   const NeedleOptions& options);
 
-// Haystacks of at least `tokens` tokens without BOS, `most` of them at most. A document that is too
-// short is joined with those after it. If all of them together are too short, they are repeated
-// until they are long enough (`repeat`, as Kamradt's script does), or else Error (usage).
+// Haystacks of at least `tokens` tokens without BOS, `max_count` of them at most. A document that
+// is too short is joined with those after it. If all of them together are too short, they are
+// repeated until they are long enough (`repeat`, as Kamradt's script does), or else Error (usage).
 struct Haystack {
   std::string id;  // of its documents, " + " between; " x 3" after them where they are repeated
   std::vector<Token> tokens;
 };
 std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
                                      const std::vector<Document>& documents, std::int64_t tokens,
-                                     std::size_t most, bool repeat = false);
+                                     std::size_t max_count, bool repeat = false);
 
-// Essays in small-town prose of this project, enough for `most` haystacks of so many tokens: what
-// the form kamradt hides its needle in without --haystack. A pure function of its arguments.
+// Essays in small-town prose of this project, enough for `max_count` haystacks of so many tokens:
+// what the form kamradt hides its needle in without --haystack. A pure function of its arguments.
 std::vector<Document> made_essays(const Tokenizer& tokenizer, std::int64_t tokens,
-                                  std::size_t most);
+                                  std::size_t max_count);
 
 // Runs the units that the folder's journal does not have yet (a sample under a method, which is a
 // whole tree with an answer for each of its parts; behind an endpoint one cell), then writes
 // results.json. Throws Error: usage (options,
 // a length beyond the context or a ladder, haystacks too short) and what run_units() throws.
-NeedleResults run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
-                         const std::vector<Document>& documents, const NeedleOptions& options,
-                         RunFolder& folder, Progress& progress);
+ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
+                       const std::vector<Document>& documents, const NeedleOptions& options,
+                       RunFolder& folder, Progress& progress);
 
 }  // namespace mrrope::eval

@@ -41,8 +41,8 @@ bool ends_sentence(const Tokenizer& model, std::span<const Token> tokens, std::s
 }
 
 std::optional<std::int64_t> snap_back(const Tokenizer& model, std::span<const Token> haystack,
-                                      std::int64_t position, std::int64_t most) {
-  for (std::int64_t at = position; at >= 0 && at >= position - most; --at) {
+                                      std::int64_t position, std::int64_t max_steps) {
+  for (std::int64_t at = position; at >= 0 && at >= position - max_steps; --at) {
     if (at == 0 || ends_sentence(model, haystack, std::size_t(at - 1))) return at;
   }
   return std::nullopt;

@@ -58,9 +58,9 @@ struct NeedleTree {
 bool ends_sentence(const Tokenizer& model, std::span<const Token> tokens, std::size_t index);
 
 // The place after the nearest end of a sentence at or before `position`; the start counts as one.
-// Absent where none is at most `most` tokens back.
+// Absent where none is at most `max_steps` tokens back.
 std::optional<std::int64_t> snap_back(const Tokenizer& model, std::span<const Token> haystack,
-                                      std::int64_t position, std::int64_t most);
+                                      std::int64_t position, std::int64_t max_steps);
 
 // haystack: at least as many tokens as the longest length. Throws Error (usage) where a length has
 // no room for head, needle, question, answer and one token of haystack.

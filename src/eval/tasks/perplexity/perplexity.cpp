@@ -34,7 +34,7 @@ std::vector<Prepared> prepare(const TimelineModel& model, const std::vector<Docu
     p.total = std::int64_t(p.tokens.size());
     std::int64_t needed = 0;
     for (const std::int64_t length : options.lengths) {
-      if (length <= p.total) needed = options.stride > 0 ? p.total : length;
+      if (length <= p.total) needed = length;
     }
     p.tokens.resize(std::size_t(needed));
     p.tokens.shrink_to_fit();
@@ -51,8 +51,7 @@ ordered_json identity(TimelineModel& model, const std::vector<MethodUnderTest>& 
   run["engine"] = model.description();
   run["settings"] = {{"lengths", options.lengths},
                      {"batch", options.batch},
-                     {"kl_positions", options.kl_positions},
-                     {"stride", options.stride}};
+                     {"kl_positions", options.kl_positions}};
   if (options.random) run["settings"]["select"] = "random";
   if (options.min_tokens > 0) run["settings"]["min_tokens"] = options.min_tokens;
   run["methods"] = methods_identity(methods);
@@ -93,7 +92,7 @@ class PerplexityUnits {
     for (const std::int64_t n : options.lengths) {
       if (n <= window) length = n;
     }
-    if (options.stride > 0 || !methods_.front().untouched()) return;
+    if (!methods_.front().untouched()) return;
     const std::int64_t count = std::min<std::int64_t>(options.kl_positions, length);
     for (std::int64_t k = 0; k < count; ++k) {
       kl_positions_.push_back(std::size_t((2 * k + 1) * length / (2 * count)));
@@ -104,22 +103,19 @@ class PerplexityUnits {
   std::vector<Unit> units() {
     std::vector<Unit> all;
     for (std::size_t d = 0; d < documents_.size(); ++d) {
-      const std::vector<std::int64_t> all_windows = windows(documents_[d]);
+      const auto tokens = std::int64_t(documents_[d].tokens.size());
+      if (tokens == 0) continue;
       for (std::size_t m = 0; m < methods_.size(); ++m) {
         const std::string& method = methods_[m].name;
-        for (const std::int64_t window : all_windows) {
-          parts_.push_back({d, m, window});
-          all.push_back({{std::int64_t(d), std::int64_t(m), window},
-                         tokens_of(documents_[d], window),
-                         cat(method, "  document ", d + 1, " of ", documents_.size()),
-                         cat("method ", method, ", document ", documents_[d].id),
-                         method});
-          const std::int64_t longest =
-              window > 0 ? window : std::int64_t(documents_[d].tokens.size());
-          if (const auto same = same_before(methods_, m, longest)) {
-            all.back().same_as = all.size() - 1 - (m - *same) * all_windows.size();
-            all.back().cost = 0;
-          }
+        parts_.push_back({d, m});
+        all.push_back({{std::int64_t(d), std::int64_t(m), 0},
+                       tokens,
+                       cat(method, "  document ", d + 1, " of ", documents_.size()),
+                       cat("method ", method, ", document ", documents_[d].id),
+                       method});
+        if (const auto same = same_before(methods_, m, tokens)) {
+          all.back().same_as = all.size() - 1 - (m - *same);
+          all.back().cost = 0;
         }
       }
     }
@@ -127,19 +123,14 @@ class PerplexityUnits {
   }
 
   ordered_json compute(std::size_t i, UnitProgress& progress) {
-    const auto [d, m, window] = parts_[i];
+    const auto [d, m] = parts_[i];
     if (d != reference_of_) reference_.clear();
     reference_of_ = d;
     const Prepared& document = documents_[d];
     ordered_json line = {
         {"task", kPerplexity}, {"document", document.id}, {"method", methods_[m].name}};
     model_.use(*methods_[m].ladder);
-    if (window == 0) {
-      one_pass(document, m, line, progress);
-    } else {
-      line["window"] = window;
-      sliding(document, window, line, progress);
-    }
+    one_pass(document, m, line, progress);
     return line;
   }
 
@@ -155,26 +146,7 @@ class PerplexityUnits {
   struct Part {
     std::size_t document = 0;
     std::size_t method = 0;
-    std::int64_t window = 0;  // 0: all lengths in one pass
   };
-
-  // The units of one document under one method: one for all lengths, or one per sliding window.
-  std::vector<std::int64_t> windows(const Prepared& document) const {
-    if (document.tokens.empty()) return {};
-    if (options_.stride == 0) return {0};
-    std::vector<std::int64_t> fitting;
-    for (const std::int64_t n : options_.lengths) {
-      if (n <= document.total) fitting.push_back(n);
-    }
-    return fitting;
-  }
-
-  std::int64_t tokens_of(const Prepared& document, std::int64_t window) const {
-    if (window == 0) return std::int64_t(document.tokens.size());
-    std::int64_t sum = 0;
-    for (const Slide& s : slides(document, window)) sum += std::int64_t(s.tokens.size());
-    return sum;
-  }
 
   // Scores of tokens[1..], index by index; the first is NaN. Ends early after a token of
   // probability 0, or after the batch that holds position `stop`.
@@ -296,70 +268,9 @@ class PerplexityUnits {
                                  {"band_count", count(previous, n)}});
       previous = n;
     }
-    if (finite < std::int64_t(scores.size())) put_failure(finite, line);
-  }
-
-  static void put_failure(std::int64_t position, ordered_json& line) {
-    line["failed"] = cat("the log-probability of token ", position, " is not a finite number");
-  }
-
-  struct Slide {
-    std::vector<Token> tokens;
-    std::size_t fresh;  // this many at the end are scored
-  };
-
-  std::vector<Slide> slides(const Prepared& document, std::int64_t window) const {
-    std::span<const Token> text = document.tokens;
-    const std::optional<Token> bos = model_.bos();
-    const bool with_bos = bos && text.front() == *bos;
-    if (with_bos) text = text.subspan(1);
-    const std::size_t room = std::size_t(window) - (with_bos ? 1 : 0);
-    std::vector<Slide> result;
-    std::size_t scored = 0;
-    for (std::size_t begin = 0; scored < text.size(); begin += std::size_t(options_.stride)) {
-      const std::size_t end = std::min(begin + room, text.size());
-      Slide slide{{}, end - scored};
-      if (with_bos) slide.tokens.push_back(*bos);
-      slide.tokens.insert(slide.tokens.end(), text.begin() + std::ptrdiff_t(begin),
-                          text.begin() + std::ptrdiff_t(end));
-      result.push_back(std::move(slide));
-      scored = end;
+    if (finite < std::int64_t(scores.size())) {
+      line["failed"] = cat("the log-probability of token ", finite, " is not a finite number");
     }
-    return result;
-  }
-
-  void sliding(const Prepared& document, std::int64_t window, ordered_json& line,
-               UnitProgress& progress) {
-    double sum = 0;
-    std::int64_t count = 0;
-    read_recorded([&] {
-      for (const ordered_json& part : progress.parts()) sum += part.at("mean").get<double>();
-    });
-    const std::size_t finished = progress.parts().size();
-    for (const Slide& slide : slides(document, window)) {
-      if (std::size_t(count) < finished) {
-        progress.skip(std::int64_t(slide.tokens.size()));
-        ++count;
-        continue;
-      }
-      const std::vector<double> scores = score(slide.tokens, {}, progress);
-      // Without BOS the first token of the first window is predicted by nothing.
-      const std::size_t first = std::max<std::size_t>(1, slide.tokens.size() - slide.fresh);
-      double window_sum = 0;
-      for (std::size_t i = first; i < slide.tokens.size(); ++i) {
-        if (i >= scores.size() || !std::isfinite(scores[i])) {
-          put_failure(std::int64_t(i), line);
-          return;
-        }
-        window_sum += scores[i];
-      }
-      const double mean = window_sum / double(slide.tokens.size() - first);
-      progress.part_done({{"mean", mean}});
-      sum += mean;
-      ++count;
-    }
-    line["windows"] = count;
-    line["sum_of_means"] = sum;
   }
 
   TimelineModel& model_;
@@ -376,11 +287,11 @@ class PerplexityUnits {
 }  // namespace
 
 void check_reach(std::int64_t tokens, const std::vector<std::int64_t>& lengths) {
-  const std::int64_t least = *std::min_element(lengths.begin(), lengths.end());
-  if (tokens >= least) return;
+  const std::int64_t shortest = *std::min_element(lengths.begin(), lengths.end());
+  if (tokens >= shortest) return;
   throw Error(ErrorKind::usage,
               cat("no text reaches the shortest length: the longest has ", tokens, " tokens, and ",
-                  least, " are needed"),
+                  shortest, " are needed"),
               tokens < 2 ? "give longer texts"
                          : cat("give longer texts, or shorter --lengths, such as ", tokens));
 }
@@ -397,24 +308,19 @@ void check_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& 
            "give lengths of 2 tokens or more");
   }
   if (options.kl_positions < 0) refuse("the number of KL positions is negative", "0 turns it off");
-  if (options.stride < 0 || options.stride >= options.lengths.front()) {
-    refuse(cat("a stride of ", options.stride, " does not fit windows of ", options.lengths.front(),
-               " tokens"),
-           "give a stride below the shortest length");
-  }
 }
 
-PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
-                                 const std::vector<Document>& documents,
-                                 const PerplexityOptions& requested, RunFolder& folder,
-                                 Progress& progress) {
+ResultTable run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
+                           const std::vector<Document>& documents,
+                           const PerplexityOptions& requested, RunFolder& folder,
+                           Progress& progress) {
   PerplexityOptions options = requested;
   options.lengths = sorted_lengths(options.lengths);
   check_perplexity(model, methods, options);
   std::vector<Prepared> prepared = prepare(model, documents, options);
-  std::int64_t most = 0;
-  for (const Prepared& p : prepared) most = std::max(most, p.total);
-  check_reach(most, options.lengths);
+  std::int64_t longest = 0;
+  for (const Prepared& p : prepared) longest = std::max(longest, p.total);
+  check_reach(longest, options.lengths);
   if (const std::string text = same_models_text(methods, options.lengths.back()); !text.empty()) {
     folder.add_note(text);
   }

@@ -33,12 +33,6 @@ struct PerplexityOptions {
   // Costs vocabulary * positions * 4 bytes. Needs an untouched model among the methods.
   int kl_positions = 64;
 
-  // Above 0: the other protocol. Windows of N tokens (each with its own BOS, positions from 0)
-  // slide over whole documents by this many tokens; the first window scores all of its tokens, each
-  // later one only those not yet scored; perplexity is exp of the mean over all windows of the mean
-  // over their scored tokens. It gives no shorter lengths for free, no bands and no divergence.
-  std::int64_t stride = 0;
-
   // How the documents were chosen, for run.json: at random, and of at least so many tokens.
   bool random = false;
   std::int64_t min_tokens = 0;
@@ -57,9 +51,8 @@ void check_reach(std::int64_t tokens, const std::vector<std::int64_t>& lengths);
 // or a length beyond the context or a ladder) and what run_units() throws; NaN is a failure of the
 // engine. A token of probability 0 is data: the unit is recorded with the lengths that end before
 // it.
-PerplexityResults run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
-                                 const std::vector<Document>& documents,
-                                 const PerplexityOptions& options, RunFolder& folder,
-                                 Progress& progress);
+ResultTable run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
+                           const std::vector<Document>& documents, const PerplexityOptions& options,
+                           RunFolder& folder, Progress& progress);
 
 }  // namespace mrrope::eval

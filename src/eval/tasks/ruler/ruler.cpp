@@ -18,19 +18,19 @@ using nlohmann::ordered_json;
 namespace {
 
 void check(const RulerOptions& options) {
-  constexpr std::int64_t kMostTokens = 1 << 20;
+  constexpr std::int64_t kMaxTokens = 1 << 20;
   if (options.samples < 1) {
     throw Error(ErrorKind::usage, "no sample per task", "give --samples 20");
   }
-  if (options.questions < 1 || options.questions > kMostRulerQuestions) {
+  if (options.questions < 1 || options.questions > kMaxRulerQuestions) {
     throw Error(ErrorKind::usage, cat("--questions ", options.questions, " is not possible"),
-                cat("give 1 to ", kMostRulerQuestions));
+                cat("give 1 to ", kMaxRulerQuestions));
   }
   if (options.lengths.empty()) {
     throw Error(ErrorKind::usage, "no length given", "give --lengths 4k,8k,16k,32k");
   }
   for (const std::int64_t n : options.lengths) {
-    if (n > kMostTokens) {
+    if (n > kMaxTokens) {
       throw Error(ErrorKind::usage, cat("RULER does not go to ", n, " tokens"),
                   "give lengths up to 1m");
     }

@@ -21,7 +21,7 @@ namespace mrrope::eval {
 constexpr double kRulerThreshold = 0.856;
 
 // As many as there are depths in a text.
-constexpr std::size_t kMostRulerQuestions = 40;
+constexpr std::size_t kMaxRulerQuestions = 40;
 
 struct RulerTask {
   std::string name;

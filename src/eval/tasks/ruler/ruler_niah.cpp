@@ -82,7 +82,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options, std::in
   const std::size_t key_count = std::max(std::size_t(task.keys), questions);
   const std::size_t needles_of = key_count * std::size_t(task.values);
   Drafter drafter;
-  drafter.least = task.haystack == "essay" ? 50 : std::int64_t(needles_of);
+  drafter.min = task.haystack == "essay" ? 50 : std::int64_t(needles_of);
   drafter.questions = questions;
   drafter.draft = [=](std::int64_t units, std::size_t index) {
     Random random = random_for(seed, task.name, std::uint64_t(length), index / questions);

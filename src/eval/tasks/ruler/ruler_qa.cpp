@@ -268,7 +268,7 @@ Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int6
                    std::shared_ptr<const QaCorpus> corpus) {
   const bool single = task.name == "qa_1";
   Drafter drafter;
-  drafter.least = single ? 1 : 10;
+  drafter.min = single ? 1 : 10;
   drafter.draft = [corpus, prompt = options.prompts.at("ruler/qa"),
                    form = options.prompts.at("ruler/qa.document").text, name = task.name,
                    seed = options.seed, length](std::int64_t units, std::size_t index) {

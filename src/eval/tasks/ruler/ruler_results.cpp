@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/text_table.h"
-#include "eval/samples/sample_results.h"
-#include "eval/stats/comparison.h"
+#include "eval/results/result_text.h"
+#include "eval/samples/sample.h"
 #include "eval/tasks/ruler/ruler.h"
 
 namespace mrrope::eval {
@@ -33,14 +33,12 @@ bool decided(const std::string& scorer, const std::vector<std::string>& expected
          1;
 }
 
-void summarize(SampleResults& results) {
-  const std::string& row = results.tasks.back();
-  const std::string& metric = results.metrics.front();
+void summarize(ResultTable& results, const std::string& row) {
   ordered_json list = ordered_json::array();
   std::vector<TextRow> table = {{"method"}};
   for (const std::int64_t n : results.lengths) table[0].push_back(length_text(n));
   table[0].insert(table[0].end(), {"avg", "wavg inc", "wavg dec", "effective"});
-  for (const MethodRow& method : results.rows) {
+  for (const MethodRow& method : results.methods) {
     std::int64_t effective = 0;  // the longest length at or above the threshold
     double sum = 0;
     double up = 0;  // longer lengths count more: weights 1, 2, ...
@@ -48,14 +46,15 @@ void summarize(SampleResults& results) {
     const std::size_t k = results.lengths.size();
     TextRow line = {method.method};
     for (std::size_t i = 0; i < k; ++i) {
-      const SampleScore* score = results.find(row, method.method, results.lengths[i], metric);
+      const ResultRow* score =
+          results.find(method.method, results.lengths[i], results.metric, {}, row);
       const double v =
-          score != nullptr ? score->score.value : std::numeric_limits<double>::quiet_NaN();
+          score != nullptr ? score->estimate.value : std::numeric_limits<double>::quiet_NaN();
       if (v >= kRulerThreshold) effective = results.lengths[i];
       sum += v;
       up += v * double(i + 1);
       down += v * double(k - i);
-      line.push_back(score != nullptr ? percent_score(score->score) : "-");
+      line.push_back(score != nullptr ? percent_score(score->estimate) : "-");
     }
     const double weights = double(k) * double(k + 1) / 2;
     const double averages[] = {sum / double(k), up / weights, down / weights};
@@ -69,9 +68,9 @@ void summarize(SampleResults& results) {
                     {"weighted_increasing", json_or_null(averages[1])},
                     {"weighted_decreasing", json_or_null(averages[2])}});
   }
-  results.summary["ruler"] = list;
-  results.summary_text = cat("\nMean over tasks by length (effective: the longest at ",
-                             fixed(100 * kRulerThreshold, 1), " or above):\n", aligned(table));
+  results.more["ruler"] = list;
+  results.summary = cat("\nMean over tasks by length (effective: the longest at ",
+                        fixed(100 * kRulerThreshold, 1), " or above):\n", aligned(table));
 }
 
 }  // namespace

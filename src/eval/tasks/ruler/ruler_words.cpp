@@ -102,7 +102,7 @@ WordList draw_words(Random& random, bool plain, std::size_t words, int common_ti
 
 Drafter vt_drafter(const RulerOptions& options, std::int64_t length) {
   Drafter drafter;
-  drafter.least = std::int64_t(kHops) + 1;
+  drafter.min = std::int64_t(kHops) + 1;
   const std::uint64_t seed = options.seed;
   drafter.draft = [prompts = options.prompts, seed, length](std::int64_t units, std::size_t index) {
     Random random = random_for(seed, "vt", std::uint64_t(length), index);
@@ -124,10 +124,10 @@ Drafter vt_drafter(const RulerOptions& options, std::int64_t length) {
 
 Drafter cwe_drafter(const RulerOptions& options, std::int64_t length) {
   Drafter drafter;
-  drafter.least = 20;
+  drafter.min = 20;
   const bool plain = length < kPlainBelow;
   // Some words are lost to those that hold a common one.
-  drafter.most = std::int64_t(plain ? plain_words() * 9 / 10 : compound_words() / 2);
+  drafter.max = std::int64_t(plain ? plain_words() * 9 / 10 : compound_words() / 2);
   const std::uint64_t seed = options.seed;
   const bool small = length < 4096;
   drafter.draft = [prompt = options.prompts.at("ruler/cwe"), seed, length, small, plain](
@@ -150,13 +150,12 @@ Drafter cwe_drafter(const RulerOptions& options, std::int64_t length) {
 
 Drafter fwe_drafter(const RulerOptions& options, std::int64_t length) {
   constexpr int kAnswerTokens = 50;
-  constexpr std::int64_t kLeastWords =
-      120;  // below, the fourth word is no longer ahead of the fifth
+  constexpr std::int64_t kMinWords = 120;  // below, the fourth word is no longer ahead of the fifth
   constexpr double kZeta2 = std::numbers::pi * std::numbers::pi / 6;
   const std::int64_t room = std::max<std::int64_t>(length - kAnswerTokens, 1);
   Drafter drafter;
   drafter.grain = std::max<std::int64_t>(room / 32, 1);  // as RULER counts
-  drafter.least = kLeastWords;
+  drafter.min = kMinWords;
   const auto vocabulary = std::size_t(std::max<std::int64_t>(room / 50, 6));
   const std::uint64_t seed = options.seed;
   drafter.draft = [prompt = options.prompts.at("ruler/fwe"), seed, length, vocabulary](

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict in words: which method, good to which length, what it costs at short length, how
+// The verdict as text: which method, good to which length, what it costs at short length, how
 // certain that is, and what to do next. Plain text; errors are written "+- 0.65".
 #pragma once
 
@@ -15,7 +15,7 @@ struct NextStep {
   std::string command;  // to type
 };
 
-struct VerdictWords {
+struct VerdictText {
   std::string model;
   std::string headline;
   std::vector<std::string> sentences;
@@ -26,7 +26,7 @@ struct VerdictWords {
 
 // One per model and set of texts, from perplexity if it was measured, with the needles of the same
 // model.
-std::vector<VerdictWords> verdicts_of(const std::vector<RunRecord>& records);
+std::vector<VerdictText> verdicts_of(const std::vector<RunRecord>& records);
 
 // "4.32 +- 0.65"
 std::string estimate_text(const eval::Estimate& e);

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/verdict_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "core/methods.h"
+#include "eval/tasks/needle/needle_results.h"
+#include "report/charts/axis.h"
+#include "report/charts/chart.h"
+#include "report/json_fields.h"
+#include "report/search_part.h"
+#include "report/sweep_part.h"
+
+namespace mrrope::report {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::size_t kFew = 8;  // documents
+
+std::string plural(std::size_t n, const std::string& one) {
+  return n == 1 ? "1 " + one : cat(n, " ", one, "s");
+}
+
+std::string percent_text(double value, int digits) {
+  return fixed(value, std::abs(value) < 100 ? digits : 0) + " %";
+}
+
+struct Best {
+  const RunRecord* run = nullptr;
+  std::size_t method = 0;  // of the table
+  std::int64_t good_to = 0;
+  eval::Estimate perplexity;
+};
+
+eval::Estimate estimate_at(const eval::ResultTable& table, const std::string& method,
+                           std::int64_t length) {
+  const eval::ResultRow* row = table.find(method, length, table.metric);
+  return row != nullptr ? row->estimate : eval::Estimate();
+}
+
+// Longest good_to, then lowest perplexity there. The untouched model does not count.
+Best best_of(const RunGroup& group) {
+  Best best;
+  for (const RunRecord* run : group.runs) {
+    const eval::ResultTable& r = run->table;
+    for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
+      const eval::Verdict& v = r.verdicts[i];
+      if (!v.judged || v.good_to <= r.window || r.methods[i].untouched) continue;
+      const eval::Estimate e = estimate_at(r, v.method, v.good_to);
+      const bool better = v.good_to > best.good_to ||
+                          (v.good_to == best.good_to && e.value < best.perplexity.value);
+      if (best.run == nullptr || better) best = {run, i, v.good_to, e};
+    }
+  }
+  return best;
+}
+
+// How a command names the model and its geometry. Runs of earlier versions do not say.
+std::string model_argument(const RunRecord& record) {
+  const ordered_json file = record.run.value("model_file", ordered_json());
+  const std::string path = file.is_object() ? text_at(file, "path") : "";
+  if (path.empty()) return "MODEL.gguf";
+  const std::string window = text_at(file, "train_ctx");
+  return cat(shell_word(path), window.empty() ? "" : " --train-ctx " + shell_word(window),
+             file.value("replace_scaling", ordered_json()) == true ? " --replace-scaling" : "");
+}
+
+// How a command names this method. Empty where its name does not say all: that of a plan file, or
+// of a method with parameters in a run of an earlier version.
+std::string method_argument(const RunRecord& record, const std::string& name) {
+  if (is_auto(name)) return "--method auto";
+  const std::string plain = bare_name(name);
+  const bool known = std::any_of(methods().begin(), methods().end(),
+                                 [&](const MethodInfo& info) { return info.name == plain; });
+  const bool whole =
+      name.ends_with(')') ||
+      std::all_of(record.methods.begin(), record.methods.end(), [&](const auto& m) {
+        return m.method != name || !m.numbers || m.numbers->extension().parameters == Parameters();
+      });
+  return known && whole ? "--method " + shell_word(name) : "";
+}
+
+// How other methods compare at the length of the headline.
+std::vector<std::string> comparisons_of(const Best& best) {
+  const eval::ResultTable& r = best.run->table;
+  const std::string& own = r.methods[best.method].method;
+  std::string better;
+  std::string worse;
+  std::string open;
+  for (const eval::Comparison& c : r.comparisons) {
+    if (c.length != best.good_to || (c.a != own && c.b != own)) continue;
+    const std::string& other = c.a == own ? c.b : c.a;
+    if (r.find_method(other)->untouched || c.difference.mean_difference.n < 2) continue;
+    // By how much the other is worse.
+    const double log =
+        c.a == own ? -c.difference.mean_difference.value : c.difference.mean_difference.value;
+    const std::string text =
+        cat(other, " (", log < 0 ? "" : "+", percent_text(100 * std::expm1(log), 1), ", p ",
+            c.corrected_p < 0.001 ? std::string("< 0.001") : fixed(c.corrected_p, 3), ")");
+    std::string& list = c.corrected_p >= eval::kSignificant ? open : log > 0 ? better : worse;
+    list += (list.empty() ? "" : ", ") + text;
+  }
+  std::vector<std::string> out;
+  if (!better.empty()) out.push_back(cat("It is significantly better than ", better, "."));
+  if (!worse.empty()) {
+    out.push_back(cat("It is significantly worse than ", worse, ", but holds further."));
+  }
+  if (!open.empty()) out.push_back(cat("It is not significantly different from ", open, "."));
+  if (!out.empty()) {
+    out.push_back(
+        "Percentages say how far the other perplexity is above its own, paired over documents; "
+        "significant means p < 0.05 (Holm).");
+  }
+  return out;
+}
+
+std::string needles_of(const std::vector<RunRecord>& records, const RunRecord& of,
+                       const std::string& method, const std::string& plan) {
+  std::string text;
+  for (const RunRecord& record : records) {
+    const eval::ResultTable& r = record.table;
+    const eval::MethodRow* row = r.find_method(method);
+    if (r.answers.empty() || record.model_digest != of.model_digest || row == nullptr ||
+        row->plan != plan) {
+      continue;
+    }
+    for (std::size_t l = r.lengths.size(); l-- > 0;) {
+      const eval::ResultRow* found = r.find(method, r.lengths[l], eval::kContains);
+      if (found == nullptr || found->estimate.n == 0) continue;
+      const eval::Estimate& e = found->estimate;
+      text = cat("It finds ", fixed(100 * e.value, 0),
+                 std::isfinite(e.error) ? cat(" +- ", fixed(100 * e.error, 0)) : std::string(),
+                 " % of ", plural(e.n, "needle"), " at ", length_text(r.lengths[l]), ".");
+      break;
+    }
+  }
+  return text;
+}
+
+// Tasks that cannot show what an extension is worth.
+void add_baseline_notes(VerdictText& text, const std::vector<RunRecord>& records,
+                        const std::string& model_digest) {
+  for (const RunRecord& record : records) {
+    if (record.model_digest != model_digest) continue;
+    const std::string note = zero_baseline_note(record.table);
+    if (!note.empty()) text.sentences.push_back(cat(record.task, ": ", note));
+  }
+}
+
+void add_next_steps(VerdictText& text, const Best& best, const eval::Verdict& verdict) {
+  const std::string model = model_argument(*best.run);
+  const std::string method = method_argument(*best.run, text.method);
+  const std::string ctx = length_text(text.good_to);
+  if (method.empty()) {
+    text.next.push_back({"Use it", cat("mrrope serve ", model, " --plan PLAN.json --ctx ", ctx)});
+    return;
+  }
+  if (is_elastic(text.method) || is_auto(text.method)) {
+    text.next.push_back({"Use it", cat("mrrope serve ", model, " ", method, " --ctx ", ctx)});
+  } else {
+    text.next.push_back({"Use it", cat("mrrope export ", model, " ", method, " --ctx ", ctx,
+                                       " -o extended-", ctx, ".gguf")});
+  }
+  if (verdict.to_the_end) {
+    const std::string longer = length_text(2 * text.good_to);
+    text.next.push_back({"Measure further", cat("mrrope eval ppl ", model, " ", method, " --ctx ",
+                                                longer, " -o ppl-", longer)});
+  }
+}
+
+VerdictText text_without_best(VerdictText text, const RunRecord& first, const std::string& so_far) {
+  const eval::ResultTable& r = first.table;
+  bool judged = false;  // an extension, or the untouched model where nothing else was asked for
+  bool extended = false;
+  for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
+    if (r.methods[i].untouched && extended) continue;
+    if (!r.methods[i].untouched && !std::exchange(extended, true)) judged = false;
+    judged |= r.verdicts[i].judged;
+  }
+  const std::string model = model_argument(first);
+  if (!judged) {
+    text.headline = so_far + "no verdict.";
+    const auto open = std::find_if(r.verdicts.begin(), r.verdicts.end(),
+                                   [](const eval::Verdict& v) { return !v.judged; });
+    text.sentences.push_back(
+        cat("Reason: ", open != r.verdicts.end() ? open->reason : "nothing was measured", "."));
+    const std::string ctx = length_text(4 * r.window);
+    text.next.push_back({"Measure inside and beyond the window",
+                         cat("mrrope eval ppl ", model, " --ctx ", ctx, " -o ppl-", ctx)});
+    return text;
+  }
+  text.headline = cat(so_far, so_far.empty() ? "No" : "no", " method holds beyond the window of ",
+                      length_text(r.window), " tokens.");
+  for (const eval::Verdict& v : r.verdicts) {
+    if (!v.reason.empty()) text.sentences.push_back(cat(v.method, ": ", v.reason, "."));
+  }
+  text.next.push_back(
+      {"Search for a plan that does",
+       cat("mrrope tune ", model, " --ctx ", length_text(2 * r.window), " -o plan.json")});
+  return text;
+}
+
+std::string confidence_of(std::size_t documents) {
+  if (documents < 2) return "Confidence: none (1 document), so there is no error to state.";
+  return cat("Confidence: ", documents < kFew ? "low (" : "", plural(documents, "document"),
+             documents < kFew ? ")" : "", "; errors are standard errors over documents.");
+}
+
+VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& records) {
+  const RunRecord& first = group.front();
+  VerdictText text;
+  text.model = first.model;
+  const bool open = std::any_of(group.runs.begin(), group.runs.end(),
+                                [](const RunRecord* run) { return !run->finished; });
+  const std::string so_far = open ? "So far: " : "";
+  const Best best = best_of(group);
+  if (best.run == nullptr) return text_without_best(std::move(text), first, so_far);
+  const eval::ResultTable& b = best.run->table;
+  const eval::MethodRow& row = b.methods[best.method];
+  const eval::Verdict& verdict = b.verdicts[best.method];
+  text.method = row.method;
+  text.good_to = best.good_to;
+  const double times = double(best.good_to) / double(b.window);
+  text.headline = cat(so_far, row.method, " holds to ", length_text(best.good_to), " tokens, ",
+                      significant(times, 3), " times the window of ", length_text(b.window), ".");
+  std::string there = cat("Its perplexity over the first ", length_text(best.good_to),
+                          " tokens is ", estimate_text(best.perplexity));
+  for (const eval::MethodRow& other : b.methods) {
+    const eval::Estimate e = estimate_at(b, other.method, best.good_to);
+    if (other.untouched && e.n > 0) {
+      there += cat("; that of the untouched model is ", estimate_text(e));
+    }
+  }
+  text.sentences.push_back(there + ".");
+  for (std::string& sentence : comparisons_of(best)) text.sentences.push_back(std::move(sentence));
+  if (verdict.cost.mean_difference.n > 0) {
+    const eval::Estimate cost = verdict.cost.percent();
+    text.sentences.push_back(
+        cat("At ", length_text(b.reference_length()), ", inside the window, it costs ",
+            cost.value < 0 ? "" : "+", fixed(cost.value, 1),
+            std::isfinite(cost.error) ? cat(" +- ", fixed(cost.error, 1)) : std::string(),
+            " % perplexity compared with the untouched model."));
+  }
+  const std::string needles = needles_of(records, *best.run, row.method, row.plan);
+  if (!needles.empty()) text.sentences.push_back(needles);
+  text.sentences.push_back(confidence_of(best.perplexity.n));
+  if (verdict.to_the_end) {
+    text.sentences.push_back("This is the longest length measured: it may hold further.");
+  } else if (!verdict.reason.empty()) {
+    text.sentences.push_back(cat("Why it does not hold further: ", verdict.reason, "."));
+  }
+  add_next_steps(text, best, verdict);
+  return text;
+}
+
+// Of a model that was measured with other tasks than perplexity alone.
+VerdictText text_without_perplexity(const RunRecord& record,
+                                    const std::vector<RunRecord>& records) {
+  VerdictText text;
+  text.model = record.model;
+  if (record.sweep) {
+    text.headline = sweep_text(*record.sweep);
+    if (const auto* best = sweep_best(*record.sweep)) {
+      text.next.push_back(
+          {"Measure it at every length",
+           cat("mrrope eval ppl ", model_argument(record), " --method ", best->method, " --low ",
+               best->low, " --high ", best->high,
+               record.sweep->headroom != 1 ? cat(" --headroom ", record.sweep->headroom) : "",
+               " --ctx ", length_text(record.sweep->length), " -o ppl")});
+    }
+    return text;
+  }
+  if (record.search) {
+    text.headline = search_text(*record.search).front();
+    return text;
+  }
+  text.headline = "No verdict on length: perplexity was not measured.";
+  std::int64_t longest = 2 * record.window;
+  for (const eval::ResultRow& row : record.table.rows) longest = std::max(longest, row.length);
+  for (const RecordedMethod& m : record.methods) {
+    const std::string found = needles_of(records, record, m.method, m.plan);
+    if (!found.empty()) text.sentences.push_back(cat(m.method, ": ", found));
+  }
+  if (longest > 0) {
+    text.next.push_back({"Measure perplexity", cat("mrrope eval ppl ", model_argument(record),
+                                                   " --ctx ", length_text(longest), " -o ppl")});
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string estimate_text(const eval::Estimate& e) {
+  if (e.n == 0 || !std::isfinite(e.value)) return "-";
+  return value_text(e.value) + (std::isfinite(e.error) ? " +- " + significant(e.error, 2) : "");
+}
+
+std::vector<VerdictText> verdicts_of(const std::vector<RunRecord>& records) {
+  std::vector<VerdictText> out;
+  std::set<std::string> judged;
+  for (const RunGroup& group : grouped(records)) {
+    if (group.front().table.verdicts.empty()) continue;
+    const bool first = judged.insert(group.front().model_digest).second;
+    out.push_back(verdict_text(group, records));
+    if (first) add_baseline_notes(out.back(), records, group.front().model_digest);
+  }
+  for (const RunRecord& record : records) {
+    if (!record.problem.empty() || !judged.insert(record.model_digest).second) continue;
+    out.push_back(text_without_perplexity(record, records));
+    add_baseline_notes(out.back(), records, record.model_digest);
+  }
+  return out;
+}
+
+}  // namespace mrrope::report
