@@ -226,7 +226,7 @@ struct ApiServer::State {
     };
     text("/",
          serve_page({s.model_name, s.method, s.context, service.model.facts().geometry.train_length,
-                     service.chat_trouble.empty()},
+                     service.chat_error.empty()},
                     service.ladder),
          "text/html; charset=utf-8");
     text("/page.css", serve_style(), "text/css; charset=utf-8");
@@ -343,7 +343,7 @@ ApiServer::~ApiServer() = default;
 
 int ApiServer::port() const { return state_->listener.port; }
 bool ApiServer::loopback() const { return state_->access.loopback; }
-const std::string& ApiServer::chat_trouble() const { return state_->service.chat_trouble; }
+const std::string& ApiServer::chat_error() const { return state_->service.chat_error; }
 
 void ApiServer::run(const std::function<bool()>& enough) {
   State& s = *state_;

@@ -36,7 +36,7 @@ class ApiServer {
   // Whether only this machine can reach it.
   bool loopback() const;
   // Empty, or why the model's chat template cannot be used.
-  const std::string& chat_trouble() const;
+  const std::string& chat_error() const;
 
   // Serves until `enough` returns true, which is called a few times per second. Then new requests
   // are refused and accepted ones are finished. Computes on the caller's thread, best the one that

@@ -163,7 +163,7 @@ void run_serve(ServeFlags flags) {
       cat("http://",
           server.host.find(':') == std::string::npos ? server.host : cat("[", server.host, "]"),
           ":", api.port());
-  if (!api.chat_trouble().empty()) note(api.chat_trouble());
+  if (!api.chat_error().empty()) note(api.chat_error());
   if (!api.loopback() && server.key.empty()) {
     note(cat("anyone who can reach ", server.host, " can use this server: give --api-key-file"));
   }

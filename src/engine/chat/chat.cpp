@@ -326,7 +326,7 @@ void ChatRenderer::WorkQueue::enter(const GiveUp& give_up) {
   const auto is_next = [&] { return free > 0 && *waiting.begin() == own; };
   try {
     while (!changed.wait_for(lock, kGiveUpPoll, is_next)) {
-      if (give_up && give_up()) throw Error(ErrorKind::interrupted, "nobody waits for it any more");
+      if (give_up && give_up()) throw Error(ErrorKind::interrupted, "the request was given up");
     }
     --free;
   } catch (...) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chats by a model's own template: the prompt that it makes of messages and tools, the grammar of
-// the answer, and what the answer says. Templates, schemas and grammars come from strangers, so
-// none of this happens in this process.
+// the answer, and what the answer says. Templates, schemas and grammars are untrusted, so none of
+// this happens in this process.
 #pragma once
 
 #include <sys/types.h>

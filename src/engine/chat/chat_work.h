@@ -27,7 +27,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ParsedAnswer, content, reasoning, calls)
 //   schema: JSON schema -> GBNF
 std::string do_chat_work(const std::vector<std::string>& request);
 
-// The reply to prepare or parse. A worker has run a stranger's program, so its reply need not be
+// The reply to prepare or parse. A worker has run an untrusted program, so its reply need not be
 // what it should: throws Error (failed).
 template <typename Result>
 Result read_reply(const std::string& reply) {

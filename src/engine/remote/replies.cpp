@@ -134,7 +134,7 @@ std::string parse_text(const std::string& body) {
 }
 
 std::string error_text(const std::string& body) {
-  std::string words;
+  std::string text;
   const json reply = json::parse(
       body.begin(), body.begin() + std::ptrdiff_t(std::min<std::size_t>(body.size(), 1 << 16)),
       nullptr, false);
@@ -143,13 +143,13 @@ std::string error_text(const std::string& body) {
     if (reply.contains("error")) at = &reply["error"];
     for (const char* key : {"message", "detail"}) {
       if (at->is_object() && at->contains(key) && (*at)[key].is_string())
-        words = (*at)[key].get<std::string>();
+        text = (*at)[key].get<std::string>();
     }
-    if (at->is_string()) words = at->get<std::string>();
+    if (at->is_string()) text = at->get<std::string>();
   }
-  if (words.empty()) words = body.substr(0, 200);
-  words = printable(words.substr(0, 200));
-  return words;
+  if (text.empty()) text = body.substr(0, 200);
+  text = printable(text.substr(0, 200));
+  return text;
 }
 
 double retry_after_seconds(const std::string& header, std::int64_t now) {

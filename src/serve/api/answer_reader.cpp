@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 #include "base/text.h"
@@ -38,49 +39,24 @@ std::string_view without_space(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-bool is_prefix(std::string_view prefix, std::string_view of) {
-  return of.substr(0, prefix.size()) == prefix;
-}
-
 // Whether a text may become the JSON of a call: a code fence, a brace or two, "name".
 bool may_be_call(std::string_view text) {
   text = without_space(text);
   for (const std::string_view fence : {"```json", "```"}) {
-    if (is_prefix(text, fence)) return true;
-    if (!is_prefix(fence, text)) continue;
+    if (fence.starts_with(text)) return true;
+    if (!text.starts_with(fence)) continue;
     text = without_space(text.substr(fence.size()));
     break;
   }
   for (int braces = 0; braces < 2 && !text.empty() && text.front() == '{'; ++braces) {
     text = without_space(text.substr(1));
-    if (is_prefix(text, "\"name\"") || is_prefix("\"name\"", text)) return true;
+    if (std::string_view("\"name\"").starts_with(text) || text.starts_with("\"name\"")) return true;
   }
   return false;
 }
 
-// The object that a text begins with, up to the brace that closes it; empty: nothing closes it.
-std::string_view first_object(std::string_view text) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{') {
-      ++depth;
-    } else if (c == '}' && --depth == 0) {
-      return text.substr(0, i + 1);
-    }
-  }
-  return {};
-}
-
-std::optional<engine::ToolCall> call_of(std::string_view text,
+std::optional<engine::ToolCall> call_of(const nlohmann::ordered_json& call,
                                         const std::vector<std::string>& tools) {
-  const auto call = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!call.is_object() || !call.contains("name") || !call["name"].is_string()) return std::nullopt;
   const auto name = call["name"].get<std::string>();
   if (std::find(tools.begin(), tools.end(), name) == tools.end()) return std::nullopt;
@@ -93,24 +69,30 @@ std::optional<engine::ToolCall> call_of(std::string_view text,
 std::vector<engine::ToolCall> bare_calls(std::string_view text,
                                          const std::vector<std::string>& tools) {
   text = without_space(text);
-  if (is_prefix("```", text)) {
-    text.remove_prefix(is_prefix("```json", text) ? 7 : 3);
-    if (text.size() >= 3 && text.substr(text.size() - 3) == "```") text.remove_suffix(3);
-    text = without_space(text);
+  if (text.starts_with("```")) {
+    text.remove_prefix(text.starts_with("```json") ? 7 : 3);
+    if (text.ends_with("```")) text.remove_suffix(3);
   }
+  std::istringstream in{std::string(text)};
+  const auto skip = [&](char c) { return (in >> std::ws).peek() == c && in.get() == c; };
   std::vector<engine::ToolCall> calls;
-  while (!text.empty()) {
+  while ((in >> std::ws).peek() == '{') {
     // Qwen2.5-Coder's template shows a call in two pairs of braces.
-    if (is_prefix("{{", text)) text.remove_prefix(1);
-    const std::string_view object = first_object(text);
+    in.get();
+    if (in.peek() != '{') in.unget();
+    nlohmann::ordered_json object;
+    try {
+      in >> object;
+    } catch (const nlohmann::json::exception&) {
+      return {};
+    }
     const auto call = call_of(object, tools);
     if (!call) return {};
     calls.push_back(*call);
-    text = without_space(text.substr(object.size()));
-    if (is_prefix("}", text)) text = without_space(text.substr(1));
-    if (is_prefix(",", text)) text = without_space(text.substr(1));
+    skip('}');
+    skip(',');
   }
-  return calls;
+  return in.eof() ? calls : std::vector<engine::ToolCall>();
 }
 
 }  // namespace
@@ -134,10 +116,10 @@ engine::ParsedAnswer AnswerReader::parse(bool last) {
     }
   };
   if (const auto now = attempt(!last)) return *now;
-  if (!last) return said_;
+  if (!last) return sent_;
   if (const auto now = attempt(true)) return *now;
-  engine::ParsedAnswer whole = said_;
-  const bool nothing = said_.content.empty() && said_.reasoning.empty() && said_.calls.empty();
+  engine::ParsedAnswer whole = sent_;
+  const bool nothing = sent_.content.empty() && sent_.reasoning.empty() && sent_.calls.empty();
   if (nothing) whole.content = text_;
   return whole;
 }
@@ -150,26 +132,26 @@ Delta AnswerReader::add(const std::string& text, bool last) {
     delta.content += text;
     return delta;
   }
-  if (!begun_ && syntax_.continues) said_ = parse(false);
+  if (!begun_ && syntax_.continues) sent_ = parse(false);
   begun_ = true;
   text_ += text;
   if (text_.empty()) return delta;
   engine::ParsedAnswer now = parse(last);
-  if (!syntax_.tools.empty() && now.calls.empty() && said_.content.empty() &&
+  if (!syntax_.tools.empty() && now.calls.empty() && sent_.content.empty() &&
       may_be_call(now.content)) {
     if (last) now.calls = bare_calls(now.content, syntax_.tools);
     if (!syntax_.parallel && now.calls.size() > 1) now.calls.resize(1);
     if (!now.calls.empty() || !last) now.content.clear();
   }
-  delta.reasoning = grown(said_.reasoning, now.reasoning);
-  delta.content = grown(said_.content, now.content);
+  delta.reasoning = grown(sent_.reasoning, now.reasoning);
+  delta.content = grown(sent_.content, now.content);
   for (std::size_t i = 0; i < now.calls.size(); ++i) {
     const engine::ToolCall& call = now.calls[i];
-    const bool opens = i >= said_.calls.size();
+    const bool opens = i >= sent_.calls.size();
     // The name is known when its arguments begin, or the next call, or when nothing more comes.
     if (opens && call.arguments.empty() && i + 1 == now.calls.size() && !last) break;
-    if (opens) said_.calls.push_back({});
-    engine::ToolCall& before = said_.calls[i];
+    if (opens) sent_.calls.push_back({});
+    engine::ToolCall& before = sent_.calls[i];
     Delta::Call fresh{i, {}};
     if (opens) {
       before.id = fresh.call.id = call.id.empty() ? call_id(number_, i) : call.id;

@@ -21,7 +21,7 @@ struct AnswerSyntax {
   bool parallel = true;   // more than one call in an answer
 };
 
-// What was said since the last one.
+// What was added since the previous one.
 struct Delta {
   struct Call {
     std::size_t index = 0;
@@ -45,7 +45,7 @@ class AnswerReader {
   // last: nothing more will come.
   Delta add(const std::string& text, bool last);
 
-  bool has_calls() const { return !said_.calls.empty(); }
+  bool has_calls() const { return !sent_.calls.empty(); }
 
  private:
   engine::ParsedAnswer parse(bool last);
@@ -55,7 +55,7 @@ class AnswerReader {
   std::uint64_t number_;
   bool begun_ = false;
   std::string text_;
-  engine::ParsedAnswer said_;  // what was passed on
+  engine::ParsedAnswer sent_;  // what was passed on
 };
 
 }  // namespace mrrope::serve

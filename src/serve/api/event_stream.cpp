@@ -56,7 +56,7 @@ std::vector<Completion> take_whole(const Service& service, std::vector<PendingAn
       if (!complete && gone()) answer->cancel();
     }
     if (const auto failure = failure_of(service, answer->outcome())) throw ApiError(*failure);
-    whole.said = reader.add(text, true);
+    whole.delta = reader.add(text, true);
     whole.outcome = answer->outcome();
     completions.push_back(std::move(whole));
   }

@@ -42,18 +42,25 @@ struct Field {
   Read read;             // empty: the route reads it
 };
 
-Field accepted(const char* name, unsigned routes, const char* note, Read read = {}) {
-  return {name, routes, Use::accepted, note, nullptr, std::move(read)};
+// Adds the fields of a list: their names, each with the JSON of a value that changes nothing.
+void add(std::vector<Field>& table, Use use, unsigned routes, const char* note, const char* names,
+         const Read& read = {}) {
+  std::istringstream words(names);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    table.push_back({word.substr(0, equals), routes, use, note, nullptr, read});
+    if (equals == std::string::npos) continue;
+    table.back().neutral = ordered_json::parse(word.substr(equals + 1));
+  }
 }
-Field number(const char* name, double low, double high, double Sampling::*into, const char* note) {
-  return accepted(name, kSampled, note, [=](const Value& v, CompletionRequest& r) {
-    r.sampling.*into = v.number(low, high);
-  });
+
+Read number(double low, double high, double Sampling::*into) {
+  return [=](const Value& v, CompletionRequest& r) { r.sampling.*into = v.number(low, high); };
 }
-Field flag(const char* name, unsigned routes, bool CompletionRequest::*into, const char* note) {
-  return accepted(name, routes, note,
-                  [=](const Value& v, CompletionRequest& r) { r.*into = v.flag(); });
+Read flag(bool CompletionRequest::*into) {
+  return [=](const Value& v, CompletionRequest& r) { r.*into = v.flag(); };
 }
+
 // A text, llama-server's object with one, or a list of tokens and texts.
 std::vector<PromptPart> one_prompt(const ordered_json& prompt) {
   if (prompt.is_string()) return {{prompt.get<std::string>(), {}}};
@@ -95,121 +102,109 @@ void read_prompts(const Value& prompt, CompletionRequest& request) {
   for (const ordered_json& one : json) request.prompts.push_back(one_prompt(one));
 }
 
-std::vector<Field> accepted_fields() {
-  const char* const penalty = "against repetition, llama.cpp's penalties";
-  const char* const length = "longest answer in tokens; -1: up to the end of the context";
-  const char* const range = "sampling";
-  const char* const messages = "the conversation; a chat's template is the model's";
+void read_reasoning_format(const Value& format, CompletionRequest& request) {
+  const std::string text = format.text();
+  if (text != "auto" && text != "none" && text != "deepseek") {
+    format.refuse(cat("is ", shown(text), ": choose auto, deepseek or none"));
+  }
+  request.conversation.split_reasoning = text != "none";
+}
+
+void read_salt(const Value& salt, CompletionRequest& request) {
+  request.cache_salt = salt.text();
+  if (request.cache_salt.empty()) salt.refuse("is empty: give some text, or leave it out");
+}
+
+void read_stream_options(const Value& options, CompletionRequest& request) {
+  const Value usage = options.object().at("include_usage");
+  request.stream_usage = usage && usage.flag();
+}
+
+// Of several names for the same, the last one given applies.
+void add_accepted(std::vector<Field>& table) {
+  using V = const Value&;
+  using R = CompletionRequest&;
+  const auto accept = [&](unsigned routes, const char* note, const char* names, Read read = {}) {
+    add(table, Use::accepted, routes, note, names, read);
+  };
+  accept(kAll | kOllama, "the name of the model, or nothing", "model",
+         [](V v, R r) { r.model = v.text(); });
+  accept(kTexts, "a text, tokens, both, or a list of prompts", "prompt", read_prompts);
+  accept(kOllamaText, "a text", "prompt");
+  accept(kChat, "the conversation", "messages", read_messages);
+  accept(kOllamaChat, "the conversation", "messages");
+  accept(kResponses, "a text, or messages, calls, their outputs and reasoning", "input");
+  accept(kResponses, "the system prompt", "instructions");
+  accept(kOllamaText, "the system prompt", "system");
+  accept(kOllamaText, "true: the prompt without the template", "raw");
+  accept(kOpenAi, "longest answer in tokens; -1: up to the end of the context",
+         "n_predict max_tokens max_completion_tokens", [](V v, R r) { r.length = read_length(v); });
+  accept(kResponses, "longest answer in tokens", "max_output_tokens",
+         [](V v, R r) { r.length = v.whole(1, kMaxTokens); });
+  accept(kOptions, "longest answer in tokens; -1, -2: up to the end of the context", "num_predict");
+  accept(kOptions, "at most --ctx", "num_ctx");
+  accept(kSampled, "up to 16 texts that end the answer", "stop", read_stop);
+  accept(kSampled, "true: the model's end of text is never chosen", "ignore_eos",
+         [](V v, R r) { r.sampling.ignore_end = v.flag(); });
+  const char* const sampling = "sampling";
+  accept(kSampled, sampling, "temperature", number(0, 100, &Sampling::temperature));
+  accept(kSampled, sampling, "top_k", [](V v, R r) {  // -1 is vLLM's way to say "all"
+    r.sampling.top_k = std::max(0, static_cast<int>(v.whole(-1, 1 << 30)));
+  });
+  accept(kSampled, sampling, "top_p", number(0, 1, &Sampling::top_p));
+  accept(kSampled, sampling, "min_p", number(0, 1, &Sampling::min_p));
+  accept(kSampled, sampling, "typical_p", number(0, 1, &Sampling::typical_p));
+  accept(kSampled, sampling, "seed", read_seed);
+  const char* const penalty = "against repetition";
+  accept(kSampled, penalty, "frequency_penalty",
+         number(-kMaxPenalty, kMaxPenalty, &Sampling::frequency_penalty));
+  accept(kSampled, penalty, "presence_penalty",
+         number(-kMaxPenalty, kMaxPenalty, &Sampling::presence_penalty));
+  accept(kSampled, penalty, "repeat_penalty repetition_penalty",
+         number(0.01, kMaxPenalty, &Sampling::repeat_penalty));
+  accept(kSampled, "tokens that penalties count (64); -1: all", "repeat_last_n",
+         [](V v, R r) { r.sampling.repeat_last_n = static_cast<int>(v.whole(-1, 1 << 30)); });
+  accept(
+      kSampled,
+      "OpenAI's object of tokens, or llama-server's list of pairs; a text stands for each of its "
+      "tokens, false means never",
+      "logit_bias", read_bias);
+  accept(kOpenAi, "answers to each prompt, up to 16; on /completion 1", "n n_cmpl",
+         [](V v, R r) { r.answers = static_cast<int>(v.whole(1, kMaxChoices)); });
+  const char* const logprobs = "log-probabilities of the answer, and of up to 20 likely tokens";
+  accept(kTexts, logprobs, "n_probs", [](V v, R r) {  // 0: none
+    if (const auto n = v.whole(0, kMaxLogprobs)) r.logprobs = static_cast<int>(n);
+  });
+  accept(kText, logprobs, "logprobs",
+         [](V v, R r) { r.logprobs = static_cast<int>(v.whole(0, kMaxLogprobs)); });
+  accept(kChat, logprobs, "logprobs top_logprobs");
   const char* const form = "form of the answer: a JSON schema, or a grammar in GBNF";
+  accept(kSampled, form, "grammar", read_grammar);
+  accept(kOpenAi, form, "json_schema", [](V v, R r) { read_schema(v, "json_schema", r); });
+  accept(kOpenAi, form, "response_format", [](V v, R r) { read_response_format(v, true, r); });
+  accept(kResponses, "format: the form of the answer", "text");
+  accept(kOllama, "json, or a JSON schema", "format");
   const char* const tools = "functions; auto, none, required, or one by name";
-  const char* const variables = "for the template";
-  const char* const ends = "where the answer begins";
-  const char* const top = "log-probabilities of the answer, and of up to 20 likely tokens";
-  const auto set_length = [](const Value& v, CompletionRequest& r) { r.length = read_length(v); };
-  const auto set_answers = [](const Value& v, CompletionRequest& r) {
-    r.answers = static_cast<int>(v.whole(1, kMaxChoices));
-  };
-  const auto set_logprobs = [](const Value& v, CompletionRequest& r) {
-    r.logprobs = static_cast<int>(v.whole(0, kMaxLogprobs));
-  };
-  const auto set_penalty = [](const Value& v, CompletionRequest& r) {
-    r.sampling.repeat_penalty = v.number(0.01, kMaxPenalty);
-  };
-  return {
-      accepted("model", kAll | kOllama, "the name of the model, or nothing",
-               [](const Value& v, CompletionRequest& r) { r.model = v.text(); }),
-      accepted("prompt", kTexts, "a text, tokens, both, or a list of prompts", read_prompts),
-      accepted("prompt", kOllamaText, "a text"),
-      accepted("messages", kChat, messages, read_messages),
-      accepted("messages", kOllamaChat, messages),
-      accepted("input", kResponses, "a text, or messages, calls, their outputs and reasoning"),
-      accepted("instructions", kResponses, "the system prompt"),
-      accepted("system", kOllamaText, "the system prompt"),
-      accepted("raw", kOllamaText, "true: the prompt without the template"),
-      // The last one given applies.
-      accepted("n_predict", kOpenAi, length, set_length),
-      accepted("max_tokens", kOpenAi, length, set_length),
-      accepted("max_completion_tokens", kOpenAi, length, set_length),
-      accepted("max_output_tokens", kResponses, "longest answer in tokens",
-               [](const Value& v, CompletionRequest& r) { r.length = v.whole(1, kMaxTokens); }),
-      accepted("num_predict", kOptions, "longest answer in tokens; -1, -2: up to the end"),
-      accepted("num_ctx", kOptions, "at most --ctx"),
-      accepted("stop", kSampled, "up to 16 texts that end the answer", read_stop),
-      accepted("ignore_eos", kSampled, "true: the model's end of text is never chosen",
-               [](const Value& v, CompletionRequest& r) { r.sampling.ignore_end = v.flag(); }),
-      number("temperature", 0, 100, &Sampling::temperature, range),
-      number("top_p", 0, 1, &Sampling::top_p, range),
-      number("min_p", 0, 1, &Sampling::min_p, range),
-      number("typical_p", 0, 1, &Sampling::typical_p, range),
-      accepted("top_k", kSampled, range,
-               [](const Value& v, CompletionRequest& r) {  // -1 is vLLM's way to say "all"
-                 r.sampling.top_k = std::max(0, static_cast<int>(v.whole(-1, 1 << 30)));
-               }),
-      accepted("seed", kSampled, range, read_seed),
-      number("frequency_penalty", -kMaxPenalty, kMaxPenalty, &Sampling::frequency_penalty, penalty),
-      number("presence_penalty", -kMaxPenalty, kMaxPenalty, &Sampling::presence_penalty, penalty),
-      accepted("repeat_penalty", kSampled, penalty, set_penalty),
-      accepted("repetition_penalty", kSampled, penalty, set_penalty),
-      accepted("repeat_last_n", kSampled, "tokens that penalties count; -1: all",
-               [](const Value& v, CompletionRequest& r) {
-                 r.sampling.repeat_last_n = static_cast<int>(v.whole(-1, 1 << 30));
-               }),
-      accepted("logit_bias", kSampled,
-               "OpenAI's object of tokens, or llama-server's list of pairs; a text stands for each "
-               "of its tokens, false means never",
-               read_bias),
-      accepted("n", kOpenAi, "answers to each prompt, up to 16; on /completion 1", set_answers),
-      accepted("n_cmpl", kOpenAi, "answers to each prompt, up to 16; on /completion 1",
-               set_answers),
-      accepted("n_probs", kTexts, top,
-               [](const Value& v, CompletionRequest& r) {  // 0: none
-                 if (const auto n = v.whole(0, kMaxLogprobs)) r.logprobs = static_cast<int>(n);
-               }),
-      accepted("logprobs", kText, top, set_logprobs), accepted("logprobs", kChat, top),
-      accepted("top_logprobs", kChat, top), accepted("grammar", kSampled, form, read_grammar),
-      accepted("json_schema", kOpenAi, form,
-               [](const Value& v, CompletionRequest& r) { read_schema(v, "json_schema", r); }),
-      accepted("response_format", kOpenAi, form,
-               [](const Value& v, CompletionRequest& r) { read_response_format(v, true, r); }),
-      accepted("text", kResponses, "format: the form of the answer"),
-      accepted("format", kOllama, "json, or a JSON schema"), accepted("tools", kTools, tools),
-      accepted("tool_choice", kTools, tools),
-      accepted("parallel_tool_calls", kTools, tools,
-               [](const Value& v, CompletionRequest& r) {
-                 r.conversation.parallel_tool_calls = v.flag();
-               }),
-      accepted("chat_template_kwargs", kChat, variables),
-      accepted("reasoning_effort", kChat, variables),
-      accepted("reasoning", kResponses, "effort: for the template"),
-      accepted("think", kOllama, "true, false or an effort: for the template"),
-      accepted("reasoning_format", kChat, "auto, deepseek, or none: reasoning stays in the content",
-               [](const Value& v, CompletionRequest& r) {
-                 const std::string text = v.text();
-                 if (text != "auto" && text != "none" && text != "deepseek") {
-                   v.refuse(cat("is ", shown(text), ": choose auto, deepseek or none"));
-                 }
-                 r.conversation.split_reasoning = text != "none";
-               }),
-      accepted("add_generation_prompt", kChat, ends),
-      accepted("continue_final_message", kChat, ends),
-      flag("echo", kText, &CompletionRequest::echo, "true: the prompt before the answer"),
-      flag("stream", kAll | kOllama, &CompletionRequest::stream, "the answer as it is written"),
-      accepted("stream_options", kOpenAi, "include_usage",
-               [](const Value& v, CompletionRequest& r) {
-                 const Value usage = v.object().at("include_usage");
-                 r.stream_usage = usage && usage.flag();
-               }),
-      flag("return_progress", kAll, &CompletionRequest::return_progress,
-           "chunks while the prompt is read"),
-      flag("return_tokens", kLlama, &CompletionRequest::return_tokens, "the tokens of the answer"),
-      flag("cache_prompt", kAll, &CompletionRequest::cache_prompt,
-           "false: the whole prompt is computed"),
-      accepted("cache_salt", kAll, "a cached prefix is shared with the same salt only",
-               [](const Value& v, CompletionRequest& r) {
-                 r.cache_salt = v.text();
-                 if (r.cache_salt.empty()) v.refuse("is empty: give some text, or leave it out");
-               }),
-      accepted("options", kOllama, "an object of the fields marked options")};
+  accept(kTools, tools, "tools tool_choice");
+  accept(kTools, tools, "parallel_tool_calls",
+         [](V v, R r) { r.conversation.parallel_tool_calls = v.flag(); });
+  accept(kChat, "for the template", "chat_template_kwargs reasoning_effort");
+  accept(kResponses, "effort: for the template", "reasoning");
+  accept(kOllama, "true, false or an effort: for the template", "think");
+  accept(kChat, "auto, deepseek, or none: reasoning stays in the content", "reasoning_format",
+         read_reasoning_format);
+  accept(kChat, "where the answer begins", "add_generation_prompt continue_final_message");
+  accept(kText, "true: the prompt before the answer", "echo", flag(&CompletionRequest::echo));
+  accept(kAll | kOllama, "the answer as it is written", "stream", flag(&CompletionRequest::stream));
+  accept(kOpenAi, "include_usage", "stream_options", read_stream_options);
+  accept(kAll, "chunks while the prompt is read", "return_progress",
+         flag(&CompletionRequest::return_progress));
+  accept(kLlama, "the tokens of the answer", "return_tokens",
+         flag(&CompletionRequest::return_tokens));
+  accept(kAll, "false: the whole prompt is computed", "cache_prompt",
+         flag(&CompletionRequest::cache_prompt));
+  accept(kAll, "a cached prefix is shared with the same salt only", "cache_salt", read_salt);
+  accept(kOllama, "an object of the fields marked options", "options");
 }
 
 // Beside the neutral value, what is empty changes nothing.
@@ -217,17 +212,6 @@ void refuse_unless(const ordered_json& neutral, const Value& value, const std::s
   const ordered_json& json = value.json();
   if (json == neutral || json == "" || (json.is_structured() && json.empty())) return;
   value.refuse(cat("is not supported: ", why), "unsupported_parameter");
-}
-
-// Adds the fields of a list: their names, each with the JSON of a value that changes nothing.
-void add(std::vector<Field>& table, Use use, unsigned routes, const char* note, const char* names) {
-  std::istringstream words(names);
-  for (std::string word; words >> word;) {
-    const std::size_t equals = word.find('=');
-    table.push_back({word.substr(0, equals), routes, use, note, nullptr, {}});
-    if (equals == std::string::npos) continue;
-    table.back().neutral = ordered_json::parse(word.substr(equals + 1));
-  }
 }
 
 // Fields that would change the answer. Companions that mean nothing without them (mirostat_tau,
@@ -321,7 +305,8 @@ void add_ignored(std::vector<Field>& table) {
 
 const std::vector<Field>& field_table() {
   static const std::vector<Field> table = [] {
-    std::vector<Field> all = accepted_fields();
+    std::vector<Field> all;
+    add_accepted(all);
     add_refused(all);
     add_ignored(all);
     return all;

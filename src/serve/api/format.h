@@ -20,7 +20,7 @@ ordered_json error_json(const ApiError& error);
 
 // One of the answers to a request, complete.
 struct Completion {
-  Delta said;
+  Delta delta;
   std::vector<ChosenToken> tokens;
   Outcome outcome;
 };

@@ -17,12 +17,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kTemplateLimit{2000};
 constexpr std::int64_t kCompletionLength = 16;  // OpenAI's own
-constexpr std::int64_t kLongestInLimits = std::int64_t{1} << 21;
+constexpr std::int64_t kMaxContextInLimits = std::int64_t{1} << 21;
 constexpr std::ptrdiff_t kParsers = 4;
 
 // A token is a number of up to six digits and a comma, or some bytes of text.
 BodyLimits limits_of(const ServerSettings& settings) {
-  const auto tokens = static_cast<std::size_t>(std::min(settings.context, kLongestInLimits));
+  const auto tokens = static_cast<std::size_t>(std::min(settings.context, kMaxContextInLimits));
   BodyLimits limits;
   limits.bytes = (std::size_t{1} << 20) + 16 * tokens;
   limits.values += tokens;
@@ -40,8 +40,8 @@ auto with_parser_slot(const Parse& parse) {
   return parse();
 }
 
-std::string chat_trouble_of(const std::optional<ChatTemplate>& chat, engine::ChatRenderer& renderer,
-                            const std::string& name) {
+std::string check_template(const std::optional<ChatTemplate>& chat, engine::ChatRenderer& renderer,
+                           const std::string& name) {
   if (!chat) return cat(name, " has no chat template: use /v1/completions, or an instruct model");
   try {
     const std::vector<ChatMessage> hello = {{"user", "Hello"}};
@@ -78,9 +78,8 @@ ApiError gone() {
 }
 
 // give_up, and an error when the time for the answer is over.
-std::function<bool()> with_deadline(const Service& service, Clock::time_point deadline,
-                                    const std::function<bool()>& give_up) {
-  return [&service, deadline, give_up] {
+std::function<bool()> with_deadline(const Service& service, const std::function<bool()>& give_up) {
+  return [&service, deadline = Clock::now() + service.settings.timeout, give_up] {
     if (Clock::now() > deadline) {
       throw ApiError(504,
                      cat("the prompt was not ready within ", service.settings.timeout.count(),
@@ -144,8 +143,8 @@ std::string schema_grammar(const Service& service, const CompletionRequest& requ
 
 engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& request,
                                const std::function<bool()>& give_up) {
-  if (!service.chat_trouble.empty()) {
-    throw ApiError(400, service.chat_trouble, "messages", "no_chat_template");
+  if (!service.chat_error.empty()) {
+    throw ApiError(400, service.chat_error, "messages", "no_chat_template");
   }
   if (!request.schema.empty()) schema_grammar(service, request, give_up);  // for its reason
   engine::ChatInputs inputs = request.conversation;
@@ -246,7 +245,7 @@ std::vector<std::pair<Token, float>> token_biases(const TimelineModel& model,
 Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings) {
   const auto chat = model.chat_template();
-  const std::string trouble = chat_trouble_of(chat, renderer, settings.model_name);
+  const std::string trouble = check_template(chat, renderer, settings.model_name);
   return {model,
           ladder,
           renderer,
@@ -270,7 +269,7 @@ void check_model(const Service& service, const std::string& name) {
 CompletionRequest parse_request(const Service& service, std::string_view body, Route route) {
   return with_parser_slot([&] {
     return parse_request(body, route, service.limits,
-                         {service.settings.context, service.chat_trouble.empty()});
+                         {service.settings.context, service.chat_error.empty()});
   });
 }
 
@@ -280,7 +279,7 @@ std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRe
   PreparedJob prepared;
   Job& job = prepared.job;
   job.deadline = Clock::now() + service.settings.timeout;
-  const auto enough = with_deadline(service, job.deadline, give_up);
+  const auto enough = with_deadline(service, give_up);
   job.sampling = sampling_of(service, request, seed, enough);
   job.length = request.length.value_or(request.chat ? service.settings.context : kCompletionLength);
   job.stop = request.stop;
@@ -344,10 +343,9 @@ ordered_json tokenize_reply(const Service& service, std::string_view body,
                             const std::function<bool()>& give_up) {
   const TokenizeRequest request =
       with_parser_slot([&] { return parse_tokenize(body, service.limits); });
-  const auto deadline = Clock::now() + service.settings.timeout;
   const std::vector<Token> tokens =
       tokens_of_text(service, request.content, request.add_special, request.parse_special,
-                     with_deadline(service, deadline, give_up));
+                     with_deadline(service, give_up));
   if (!request.with_pieces) return {{"tokens", tokens}};
   ordered_json list = ordered_json::array();
   const Releaser end{list};
@@ -380,7 +378,7 @@ ordered_json props_reply(const Service& service) {
       {"context", settings.context},
       {"method", settings.method},
       {"rungs", rungs},
-      {"chat", service.chat_trouble.empty()},
+      {"chat", service.chat_error.empty()},
       {"chat_template", service.chat ? ordered_json(service.chat->source) : ordered_json(nullptr)},
       {"total_slots", settings.parallel},
       {"default_generation_settings",
@@ -399,9 +397,7 @@ ordered_json apply_template_reply(const Service& service, std::string_view body,
                                   const std::function<bool()>& give_up) {
   const CompletionRequest request = parse_request(service, body, Route::chat);
   check_model(service, request.model);
-  const auto deadline = Clock::now() + service.settings.timeout;
-  return {
-      {"prompt", chat_prompt(service, request, with_deadline(service, deadline, give_up)).prompt}};
+  return {{"prompt", chat_prompt(service, request, with_deadline(service, give_up)).prompt}};
 }
 
 ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots) {

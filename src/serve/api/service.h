@@ -25,8 +25,8 @@ struct Service {
   engine::ChatRenderer& renderer;
   const ServerSettings settings;
   const std::optional<ChatTemplate> chat;
-  const std::string chat_trouble;  // empty, or why the model's chat template cannot be used
-  const bool has_tools;            // the template has a place for them
+  const std::string chat_error;  // empty, or why the model's chat template cannot be used
+  const bool has_tools;          // the template has a place for them
   const BodyLimits limits;
 };
 

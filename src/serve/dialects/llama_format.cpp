@@ -102,8 +102,8 @@ class LlamaFormat final : public AnswerFormat {
     ordered_json list = ordered_json::array();
     for (const Completion& answer : answers) {
       const int index = static_cast<int>(list.size());
-      look_for_new_line(index, answer.said.content);
-      list.push_back(last(index, answer.said.content, answer.tokens, answer.outcome));
+      look_for_new_line(index, answer.delta.content);
+      list.push_back(last(index, answer.delta.content, answer.tokens, answer.outcome));
       if (logprobs_) list.back()["completion_probabilities"] = token_list(answer.tokens, true);
     }
     return answers.size() == 1 ? list.front() : list;

@@ -45,25 +45,25 @@ class OllamaFormat final : public AnswerFormat {
   const char* stream_type() const override { return "application/x-ndjson"; }
 
   void chunk(std::string& out, int, const Delta& delta, const Answer::Part&) override {
-    Delta said = delta;
+    Delta rest = delta;
     for (const auto& [index, call] : delta.calls) {
       if (index >= calls_.size()) calls_.resize(index + 1);
       if (!call.id.empty()) calls_[index] = {call.id, call.name, {}};
       calls_[index].arguments += call.arguments;
     }
-    said.calls.clear();
-    if (!said.empty()) line(out, head(said, false));
+    rest.calls.clear();
+    if (!rest.empty()) line(out, head(rest, false));
   }
 
   // ollama says nothing while it reads a prompt, and every line has to be an answer.
   void progress(std::string&, int, const Answer::Part&) override {}
 
   void closing(std::string& out, int, const Outcome& outcome, bool) override {
-    Delta said;
+    Delta calls;
     for (const engine::ToolCall& call : calls_) {
-      if (!is_unfinished(call, outcome)) said.calls.push_back({said.calls.size(), call});
+      if (!is_unfinished(call, outcome)) calls.calls.push_back({calls.calls.size(), call});
     }
-    if (!said.calls.empty()) line(out, head(said, false));
+    if (!calls.empty()) line(out, head(calls, false));
     line(out, last({}, outcome));
   }
 
@@ -77,32 +77,34 @@ class OllamaFormat final : public AnswerFormat {
       out["done_reason"] = "load";
       return out;
     }
-    Delta said = answers.front().said;
+    Delta delta = answers.front().delta;
     const Outcome& outcome = answers.front().outcome;
-    std::erase_if(said.calls, [&](const Delta::Call& c) { return is_unfinished(c.call, outcome); });
-    return last(said, outcome);
+    std::erase_if(delta.calls,
+                  [&](const Delta::Call& c) { return is_unfinished(c.call, outcome); });
+    return last(delta, outcome);
   }
 
  private:
   static void line(std::string& out, const ordered_json& value) { out += json_text(value) + "\n"; }
 
-  ordered_json head(const Delta& said, bool done) const {
+  ordered_json head(const Delta& delta, bool done) const {
     ordered_json out = {{"model", facts_.model_name}, {"created_at", time_text(facts_.created)}};
     if (messages_) {
-      ordered_json message = {{"role", "assistant"}, {"content", said.content}};
-      if (!said.reasoning.empty()) message["thinking"] = said.reasoning;
-      for (const auto& [index, call] : said.calls) message["tool_calls"].push_back(call_json(call));
+      ordered_json message = {{"role", "assistant"}, {"content", delta.content}};
+      if (!delta.reasoning.empty()) message["thinking"] = delta.reasoning;
+      for (const auto& [index, call] : delta.calls)
+        message["tool_calls"].push_back(call_json(call));
       out["message"] = std::move(message);
     } else {
-      out["response"] = said.content;
-      if (!said.reasoning.empty()) out["thinking"] = said.reasoning;
+      out["response"] = delta.content;
+      if (!delta.reasoning.empty()) out["thinking"] = delta.reasoning;
     }
     out["done"] = done;
     return out;
   }
 
-  ordered_json last(const Delta& said, const Outcome& outcome) const {
-    ordered_json out = head(said, true);
+  ordered_json last(const Delta& delta, const Outcome& outcome) const {
+    ordered_json out = head(delta, true);
     out["done_reason"] = outcome.end == Outcome::End::length ? "length" : "stop";
     out["total_duration"] = nanoseconds(outcome.read_seconds + outcome.write_seconds);
     out["load_duration"] = 0;

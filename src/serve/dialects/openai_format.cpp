@@ -109,12 +109,12 @@ class OpenAiFormat final : public AnswerFormat {
       const int index = static_cast<int>(outcomes.size());
       ordered_json choice = {{"index", index}};
       if (chat_) {
-        choice["message"] = message(answer.said);
+        choice["message"] = message(answer.delta);
       } else {
-        choice["text"] = answer.said.content;
+        choice["text"] = answer.delta.content;
       }
       choice["logprobs"] = logprobs(index, answer.tokens);
-      choice["finish_reason"] = finish_reason(answer.outcome, !answer.said.calls.empty());
+      choice["finish_reason"] = finish_reason(answer.outcome, !answer.delta.calls.empty());
       out["choices"].push_back(std::move(choice));
       outcomes.push_back(answer.outcome);
     }
@@ -122,13 +122,13 @@ class OpenAiFormat final : public AnswerFormat {
   }
 
  private:
-  static ordered_json message(const Delta& said) {
+  static ordered_json message(const Delta& delta) {
     ordered_json message = {{"role", "assistant"}};
-    const bool silent = said.content.empty() && !said.calls.empty();
-    message["content"] = silent ? ordered_json(nullptr) : ordered_json(said.content);
+    const bool silent = delta.content.empty() && !delta.calls.empty();
+    message["content"] = silent ? ordered_json(nullptr) : ordered_json(delta.content);
     message["refusal"] = nullptr;
-    if (!said.reasoning.empty()) message["reasoning_content"] = said.reasoning;
-    if (!said.calls.empty()) message["tool_calls"] = calls_json(said, false);
+    if (!delta.reasoning.empty()) message["reasoning_content"] = delta.reasoning;
+    if (!delta.calls.empty()) message["tool_calls"] = calls_json(delta, false);
     return message;
   }
 

@@ -72,7 +72,7 @@ class ResponsesFormat final : public AnswerFormat {
   ordered_json whole(const std::vector<Completion>& answers) override {
     const Completion& answer = answers.front();
     std::string unsent;
-    chunk(unsent, 0, answer.said, {});
+    chunk(unsent, 0, answer.delta, {});
     close(unsent, answer.outcome.end == Outcome::End::length);
     ordered_json out = complete(answer.outcome);
     out["timings"] = timings_json(answer.outcome);

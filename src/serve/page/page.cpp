@@ -17,7 +17,7 @@ namespace mrrope::serve {
 
 namespace {
 
-constexpr std::size_t kMostCurves = 7;
+constexpr std::size_t kMaxCurves = 7;
 constexpr std::int64_t kAnswer = 1024;  // tokens of an answer where nothing else is asked for
 
 std::string scale_text(const Rung& rung) {
@@ -27,7 +27,7 @@ std::string scale_text(const Rung& rung) {
 // As many rungs as a chart can show, including the first and the last.
 std::set<std::size_t> chosen_rungs(std::size_t count) {
   std::set<std::size_t> chosen;
-  const std::size_t curves = std::min(count, kMostCurves);
+  const std::size_t curves = std::min(count, kMaxCurves);
   for (std::size_t i = 0; i < curves; ++i) {
     chosen.insert(curves == 1 ? 0 : i * (count - 1) / (curves - 1));
   }
@@ -55,7 +55,7 @@ std::string factor_figure(const Ladder& ladder) {
   }
   const std::size_t rungs = ladder.rungs().size();
   const std::string note =
-      rungs > kMostCurves ? cat(kMostCurves, " of ", rungs, " rungs are shown.") : std::string();
+      rungs > kMaxCurves ? cat(kMaxCurves, " of ", rungs, " rungs are shown.") : std::string();
   return figure(chart, note, table_of(chart), "factors");
 }
 

@@ -49,7 +49,7 @@ Scheduler::Slot* Scheduler::slot_for(const Job& job) {
   return copies && !goes_on && oldest->tokens.empty() ? oldest : best;
 }
 
-// The rung that keys are on once so many tokens are read.
+// The rung that keys are on after this many tokens.
 std::size_t Scheduler::rung_after(std::size_t tokens) const {
   return ladder_.rung_at(std::max<std::int64_t>(1, static_cast<std::int64_t>(tokens)));
 }
@@ -209,7 +209,7 @@ bool Scheduler::fits(std::size_t prompt, const Slot* besides) const {
   return needed <= static_cast<std::size_t>(limits_.pool);
 }
 
-// Idle conversations are forgotten until there is room for so many more tokens, those unused for
+// Idle conversations are forgotten until `more` tokens fit, those unused for
 // the longest time first. If all of them would not be enough, none is.
 bool Scheduler::make_room(std::size_t more, const Slot* keep) {
   if (limits_.pool == 0) return true;

@@ -97,7 +97,7 @@ TEST(Service, MakesJobs) {
               prepare_jobs(t.service, parse_request(t.service, chat, Route::chat), 1, {});
             }),
             400);
-  EXPECT_NE(t.service.chat_trouble.find("no chat template"), std::string::npos);
+  EXPECT_NE(t.service.chat_error.find("no chat template"), std::string::npos);
 }
 
 TEST(Service, ResolvesWhatSamplingNeeds) {
@@ -213,7 +213,7 @@ TEST(Service, WaitingForATemplateEnds) {
   const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
   ServerSettings s = settings();
   const Service service = make_service(model, ladder, renderer, s);
-  ASSERT_EQ(service.chat_trouble, "");
+  ASSERT_EQ(service.chat_error, "");
   s.timeout = std::chrono::seconds(-1);
   const Service late = make_service(model, ladder, renderer, s);
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
@@ -245,11 +245,11 @@ TEST(Service, AStreamThatFailsEndsWithAnError) {
       parse_request(t.service, R"({"prompt": "abc", "max_tokens": 3})", Route::completion);
   struct FailingFormat final : AnswerFormat {
     using AnswerFormat::AnswerFormat;
-    void chunk(std::string&, int, const Delta&, const Answer::Part&) override {
+    void chunk(std::string&, int, const Delta&, const Answer::Part&) override {}
+    void progress(std::string&, int, const Answer::Part&) override {}
+    void closing(std::string&, int, const Outcome&, bool) override {
       throw std::runtime_error("no such key");
     }
-    void progress(std::string&, int, const Answer::Part&) override {}
-    void closing(std::string&, int, const Outcome&, bool) override {}
     void failure(std::string& out, const ApiError& error) override {
       event(out, error_json(error));
     }
