@@ -93,29 +93,24 @@ bool read_all(int fd, char* data, std::size_t size, Clock::time_point deadline) 
   return true;
 }
 
-// A list of strings, packed, after its size.
-bool send(int fd, const std::vector<std::uint8_t>& packed, Clock::time_point deadline) {
-  const std::uint64_t size = packed.size();
+// Bytes, after their number.
+bool send(int fd, const std::string& bytes, Clock::time_point deadline) {
+  const std::uint64_t size = bytes.size();
   return write_all(fd, reinterpret_cast<const char*>(&size), sizeof size, deadline) &&
-         write_all(fd, reinterpret_cast<const char*>(packed.data()), packed.size(), deadline);
+         write_all(fd, bytes.data(), bytes.size(), deadline);
 }
 
-bool send(int fd, const Strings& strings, Clock::time_point deadline) {
-  return send(fd, json::to_msgpack(strings), deadline);
-}
-
-std::optional<Strings> receive(int fd, Clock::time_point deadline) {
+std::optional<std::string> receive(int fd, Clock::time_point deadline) {
   std::uint64_t size = 0;
   if (!read_all(fd, reinterpret_cast<char*>(&size), sizeof size, deadline)) return std::nullopt;
   if (size > kMaxMessageBytes) return std::nullopt;
   std::string bytes(size, '\0');
   if (!read_all(fd, bytes.data(), bytes.size(), deadline)) return std::nullopt;
-  try {
-    return json::from_msgpack(bytes).get<Strings>();
-  } catch (const json::exception&) {
-    return std::nullopt;
-  }
+  return bytes;
 }
+
+// What a reply begins with. The rest of it is text, whatever the worker has become.
+constexpr char kDone = 'd', kFailed = 'f', kNoProcess = 'n';
 
 // The limit counts from what the process already maps: device drivers reserve far more than any
 // template needs.
@@ -202,13 +197,13 @@ std::optional<WorkerStart> receive_start(int fd) {
   limit_resources();
   silence_output();
   const auto deadline = Clock::now() + milliseconds(start.limit);
-  const std::optional<Strings> request = receive(start.fd, deadline);
+  const std::optional<std::string> request = receive(start.fd, deadline);
   if (!request) ::_exit(1);
-  Strings reply;
+  std::string reply;
   try {
-    reply = {"done", do_chat_work(*request)};
+    reply = kDone + do_chat_work(json::from_msgpack(*request).get<Strings>());
   } catch (const std::exception& error) {
-    reply = {"failed", error.what()};
+    reply = kFailed + std::string(error.what());
   }
   send(start.fd, reply, deadline);
   ::_exit(0);
@@ -239,7 +234,7 @@ void close_all_but(int own) {
       ::close(fd);
       work(*start);
     }
-    if (worker < 0) send(start->fd, {"no process", std::strerror(errno)}, Clock::now());
+    if (worker < 0) send(start->fd, kNoProcess + std::string(std::strerror(errno)), Clock::now());
     ::close(start->fd);
   }
   ::_exit(0);
@@ -346,7 +341,8 @@ void ChatRenderer::WorkQueue::leave() {
 
 std::string ChatRenderer::run(WorkQueue& queue, const Strings& request, Limit limit,
                               const GiveUp& give_up) {
-  const std::vector<std::uint8_t> packed = json::to_msgpack(request);
+  std::string packed;
+  json::to_msgpack(request, packed);
   if (packed.size() > kMaxMessageBytes) {
     throw Error(ErrorKind::failed, cat("the messages have ", packed.size(), " bytes, at most ",
                                        kMaxMessageBytes, " are allowed"));
@@ -360,19 +356,20 @@ std::string ChatRenderer::run(WorkQueue& queue, const Strings& request, Limit li
     const auto began = Clock::now();
     const auto [fd, fork_server] = start_worker(limit);
     const Closer closer{fd};
-    std::optional<Strings> reply;
-    if (send(fd, packed, began + limit + kKillTimeout))
-      reply = receive(fd, began + limit + kKillTimeout);
-    if (!reply || reply->size() != 2) {
+    const auto deadline = began + limit + kKillTimeout;
+    std::optional<std::string> reply;
+    if (send(fd, packed, deadline)) reply = receive(fd, deadline);
+    if (!reply || reply->empty()) {
       if (died(fork_server) && attempt == 1) continue;
       throw Error(ErrorKind::failed, Clock::now() - began >= limit
                                          ? cat("it ran for more than ", limit.count(), " ms")
                                          : "it crashed or used too much memory");
     }
-    if (reply->front() == "done") return std::move(reply->back());
-    throw Error(reply->front() == "failed" ? ErrorKind::failed : ErrorKind::out_of_memory,
-                reply->front() == "failed" ? reply->back()
-                                           : cat("no process for chat templates: ", reply->back()));
+    const char kind = reply->front();
+    reply->erase(0, 1);
+    if (kind == kDone) return std::move(*reply);
+    if (kind == kFailed) throw Error(ErrorKind::failed, *reply);
+    throw Error(ErrorKind::out_of_memory, cat("no process for chat templates: ", *reply));
   }
 }
 
