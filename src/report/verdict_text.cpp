@@ -70,19 +70,23 @@ std::string model_argument(const RunRecord& record) {
              file.value("replace_scaling", ordered_json()) == true ? " --replace-scaling" : "");
 }
 
-// How a command names this method. Empty where its name does not say all: that of a plan file, or
-// of a method with parameters in a run of an earlier version.
+// How a command names this method. Empty if the name is not that of a method: a plan file.
 std::string method_argument(const RunRecord& record, const std::string& name) {
   if (is_auto(name)) return "--method auto";
   const std::string plain = bare_name(name);
   const bool known = std::any_of(methods().begin(), methods().end(),
                                  [&](const MethodInfo& info) { return info.name == plain; });
-  const bool whole =
-      name.ends_with(')') ||
-      std::all_of(record.methods.begin(), record.methods.end(), [&](const auto& m) {
-        return m.method != name || !m.numbers || m.numbers->extension().parameters == Parameters();
-      });
-  return known && whole ? "--method " + shell_word(name) : "";
+  if (!known) return {};
+  MethodSpec method = parse_method(name);
+  for (const RecordedMethod& m : record.methods) {
+    // Names of earlier versions have no parameters.
+    if (m.method != name || !m.numbers || method.growth != Growth::none) continue;
+    const Parameters named = method.parameters;
+    method.parameters = m.numbers->extension().parameters;
+    method.parameters.headroom = named.headroom;
+    if (!method.parameters.factors.empty() || !method.parameters.lambdas.empty()) return {};
+  }
+  return "--method " + shell_word(to_string(method));
 }
 
 // How other methods compare at the length of the headline.

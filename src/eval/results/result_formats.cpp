@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "base/csv.h"
 #include "base/json.h"
