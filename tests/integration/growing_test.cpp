@@ -3,6 +3,7 @@
 // reason: under elastic ladders, and under ladders with a near part where the border first moves.
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/error.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/text.h"
 #include "core/methods.h"
 #include "engine/llama/loader.h"
 #include "engine/llama/local.h"

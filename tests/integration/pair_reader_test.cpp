@@ -142,7 +142,7 @@ TEST(PairReader, RefusesWhatCannotBe) {
   EXPECT_ERROR(PairReader(model, options, some_text(), 64, {99}), usage, "layer 99");
   PairReader reader(model, options, some_text(), 64, {0});
   const Plan other = make_plan({.rotary_dim = 128, .base = 10000, .train_length = 4096}, {});
-  EXPECT_ERROR(reader.read(other, {}, 64), usage, "another model");
+  EXPECT_ERROR(reader.read(other, {}, 64), usage, "was made for");
   options.ubatch = 0;
   EXPECT_ERROR(PairReader(model, options, some_text(), 64, {0}), usage, "-ub 0");
 }

@@ -24,7 +24,7 @@ int main(int argc, char** argv) try {
   options.flash_attention = "off";
   options.timelines = 1;
   const auto model = mrrope::engine::open_local(mrrope::read_model(argv[1]), options);
-  const auto content = mrrope::read_plan_file(argv[2]);
+  const mrrope::Ladder ladder = mrrope::read_plan_file(argv[2]);
   std::ostringstream text;
   text << std::ifstream(argv[3]).rdbuf();
   std::vector<mrrope::Token> tokens = model->tokenize(text.str(), true, false);
@@ -33,9 +33,9 @@ int main(int argc, char** argv) try {
     return 2;
   }
   tokens.resize(length);
-  const auto* plan = std::get_if<mrrope::Plan>(&content);
-  model->use(plan ? mrrope::make_ladder(*plan, options.context)
-                  : std::get<mrrope::Ladder>(content));
+  model->use(ladder.growth() == mrrope::Growth::none
+                 ? mrrope::make_ladder(ladder.rungs().front().plan, options.context)
+                 : ladder);
   std::vector<double> scores = model->timeline()->append_scored(tokens);
   scores.erase(scores.begin());  // nothing predicts the first
   std::cout << nlohmann::json{{"tokens", tokens}, {"scores", scores}}.dump() << "\n";

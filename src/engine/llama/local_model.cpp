@@ -234,12 +234,8 @@ std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, boo
 
 std::optional<std::vector<Token>> LocalModel::tokenize_unless(
     std::string_view text, bool add_bos, bool special, const std::function<bool()>& give_up) const {
-  const std::string file = facts_.path.filename().string();
-  check_runs(model_.get(), file, text);
-  auto tokens = tokens_in_pieces(vocab_, file, text, special, give_up);
-  const std::optional<Token> first = bos();
-  if (tokens && add_bos && first) tokens->insert(tokens->begin(), *first);
-  return tokens;
+  return tokens_in_pieces(model_.get(), facts_.path.filename().string(), text, add_bos, special,
+                          give_up);
 }
 
 std::string LocalModel::detokenize(std::span<const Token> tokens) const {

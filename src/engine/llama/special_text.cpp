@@ -124,17 +124,20 @@ std::vector<std::size_t> piece_ends(const llama_vocab* vocab, std::string_view t
   return ends;
 }
 
-std::optional<std::vector<Token>> tokens_in_pieces(const llama_vocab* vocab,
+std::optional<std::vector<Token>> tokens_in_pieces(const llama_model* model,
                                                    const std::string& file, std::string_view text,
-                                                   bool special,
+                                                   bool add_bos, bool special,
                                                    const std::function<bool()>& give_up) {
-  if (text.size() <= kShort || llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE) {
-    return tokens_of(vocab, file, text, special);
-  }
+  check_runs(model, file, text);
+  const llama_vocab* vocab = llama_model_get_vocab(model);
   std::vector<Token> tokens;
+  if (const auto bos = bos_of(vocab); add_bos && bos) tokens.push_back(*bos);
+  const bool whole = text.size() <= kShort || llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE;
+  const std::vector<std::size_t> ends =
+      whole ? std::vector{text.size()} : piece_ends(vocab, text, special, kMostSpecial);
   std::size_t begin = 0;
-  for (const std::size_t end : piece_ends(vocab, text, special, kMostSpecial)) {
-    if (give_up && give_up()) return std::nullopt;
+  for (const std::size_t end : ends) {
+    if (!whole && give_up && give_up()) return std::nullopt;
     const std::vector<Token> piece =
         tokens_of(vocab, file, text.substr(begin, end - begin), special);
     tokens.insert(tokens.end(), piece.begin(), piece.end());

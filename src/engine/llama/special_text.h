@@ -20,10 +20,11 @@ namespace mrrope::engine {
 std::vector<std::size_t> piece_ends(const llama_vocab* vocab, std::string_view text, bool special,
                                     std::size_t most);
 
-// tokens_of() piece by piece; nullopt if give_up, called in between, returned true.
-std::optional<std::vector<Token>> tokens_in_pieces(const llama_vocab* vocab,
+// check_runs(), then tokens_of() piece by piece, after BOS if it is asked for and the file has one;
+// nullopt if give_up, called in between, returned true.
+std::optional<std::vector<Token>> tokens_in_pieces(const llama_model* model,
                                                    const std::string& file, std::string_view text,
-                                                   bool special,
+                                                   bool add_bos, bool special,
                                                    const std::function<bool()>& give_up);
 
 }  // namespace mrrope::engine

@@ -20,10 +20,7 @@ class Vocabulary final : public NamedTokenizer {
 
   std::string name() const override { return "vocabulary " + digest_; }
   std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
-    check_runs(model_.get(), file_, text);
-    std::vector<Token> tokens = *tokens_in_pieces(vocab_, file_, text, special, {});
-    if (const auto first = bos(); add_bos && first) tokens.insert(tokens.begin(), *first);
-    return tokens;
+    return *tokens_in_pieces(model_.get(), file_, text, add_bos, special, {});
   }
   std::string detokenize(std::span<const Token> tokens) const override {
     return text_of(vocab_, file_, tokens);

@@ -121,13 +121,13 @@ GgufType read_type(Reader& in, const std::string& key) {
   return static_cast<GgufType>(id);
 }
 
-void skip_string(Reader& in, const std::string& key) {
+std::uint64_t string_length(Reader& in, const std::string& key) {
   const std::uint64_t length = in.u64("a string's length");
   if (length > in.remaining()) {
     corrupt(in.source().name(), cat("a string of ", shown(key), " claims ", length,
                                     " bytes, but only ", in.remaining(), " are left in the file"));
   }
-  in.skip(length, "a string");
+  return length;
 }
 
 std::variant<std::int64_t, std::uint64_t, double> read_number(Reader& in, GgufType type,
@@ -174,7 +174,7 @@ void read_array(Reader& in, GgufKeyValue& kv) {
   kv.count = read_count(in, cat("the length of ", shown(kv.key)), least,
                         strings ? kMaxStrings : kMaxElements);
   if (strings) {
-    for (std::uint64_t i = 0; i < kv.count; ++i) skip_string(in, kv.key);
+    for (std::uint64_t i = 0; i < kv.count; ++i) in.skip(string_length(in, kv.key), "a string");
     return;
   }
   if (kv.count > kKeptElements) {
@@ -214,12 +214,7 @@ GgufKeyValue read_key_value(Reader& in) {
   if (kv.type == GgufType::array) {
     read_array(in, kv);
   } else if (kv.type == GgufType::string) {
-    const std::uint64_t bytes = in.u64("a string's length");
-    if (bytes > in.remaining()) {
-      corrupt(in.source().name(),
-              cat("the string ", shown(kv.key), " claims ", bytes, " bytes, but only ",
-                  in.remaining(), " are left in the file"));
-    }
+    const std::uint64_t bytes = string_length(in, kv.key);
     if (bytes <= kKeptString) {
       kv.value = in.text(bytes, kv.key);
     } else {
@@ -381,10 +376,7 @@ GgufPart read_gguf_part(const Source& source) {
   part.data_offset = in.position();
   place_tensors(source, part);
   for (const GgufTensor& tensor : part.tensors) {
-    if (tensor.name == "rope_freqs.weight" || tensor.name == "rope_factors_long.weight" ||
-        tensor.name == "rope_factors_short.weight") {
-      part.rope_factors[tensor.name] = read_f32(source, tensor);
-    }
+    if (is_rope_list(tensor.name)) part.rope_factors[tensor.name] = read_f32(source, tensor);
   }
   return part;
 }

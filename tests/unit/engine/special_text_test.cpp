@@ -95,9 +95,10 @@ TEST_F(SpecialText, ManySpecialTokensAreSplitAndCanBeCancelled) {
   for (int i = 0; i < 80000; ++i) text += "<|im_end|>";
   EXPECT_EQ(piece_ends(vocab_, text, true, 256).size(), (80000U + 255) / 256);
   int asked = 0;
-  EXPECT_FALSE(tokens_in_pieces(vocab_, "f", text, true, [&] { return ++asked == 3; }));
+  EXPECT_FALSE(
+      tokens_in_pieces(model_.get(), "f", text, false, true, [&] { return ++asked == 3; }));
   EXPECT_EQ(asked, 3);
-  const auto tokens = tokens_in_pieces(vocab_, "f", text, true, {});
+  const auto tokens = tokens_in_pieces(model_.get(), "f", text, false, true, {});
   ASSERT_TRUE(tokens);
   EXPECT_EQ(tokens->size(), 80000U);
   EXPECT_EQ(tokens->front(), tokens->back());

@@ -11,9 +11,6 @@
 
 namespace mrrope::engine {
 
-namespace {
-
-// With BOS. Throws Error (usage) if the text has fewer.
 std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
                                 std::string_view text, std::int64_t wanted) {
   const llama_vocab* vocab = llama_model_get_vocab(model);
@@ -30,8 +27,6 @@ std::vector<Token> first_tokens(const llama_model* model, const std::string& fil
   tokens.resize(std::size_t(wanted));
   return tokens;
 }
-
-}  // namespace
 
 Operand operand_of(const std::string& name) {
   const std::size_t dash = name.rfind('-');

@@ -29,6 +29,10 @@ std::vector<int> rotating_layers(const std::vector<Rotation>& rotations);
 // usage (a layer that is not there).
 std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> wanted);
 
+// The first tokens of a text, with BOS. Throws Error (usage) if the text has fewer.
+std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
+                                std::string_view text, std::int64_t wanted);
+
 // A model whose queries and keys are read, and what it reads.
 struct Opened {
   LlamaPtr<llama_model> model;
