@@ -171,7 +171,8 @@ Ladder grow(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx
   const bool by_length = method_row(method.name).reach == Reach::length;  // scale is its factor
   if (ctx == 0) {
     if (!scale) {
-      refuse(cat("no context length given for ", to_string(method)), "give ctx, e.g. 128k");
+      refuse(cat("no context length given for ", to_string(method)),
+             "give --ctx 128k; in a program ctx=131072");
     }
     const double tokens = *scale * double(geometry.train_length);
     if (!(tokens >= 1 && tokens < 0x1p40)) {
@@ -199,7 +200,7 @@ Plan static_plan(const Geometry& geometry, const MethodSpec& method, std::int64_
     e.scale = beyond ? headroom * double(ctx) / double(geometry.train_length) : 1;
   } else if (reach != Reach::numbers) {
     refuse(cat("no context length or scale given for ", to_string(method)),
-           "give ctx, e.g. 128k, or scale, e.g. 4");
+           "give --ctx 128k or --scale 4; in a program ctx=131072 or scale=4");
   }
   return make_plan(geometry, e);
 }

@@ -139,10 +139,10 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, ShortForms forms) {
   std::vector<std::string> names;
   for (const MethodInfo& m : methods()) names.emplace_back(m.name);
   verb.add_option("--method,--methods", flags.methods,
-                  cat("Method, or a list where several are compared: ", joined(names, ", "),
-                      "; elastic:NAME grows with the sequence; far:NAME does too, and changes far "
-                      "keys alone; auto, the default, is none inside the window and far:pi beyond. "
-                      "Parameters follow in parentheses: pro(low=5,headroom=1.25)"))
+                  cat("Methods: ", joined(names, ", "),
+                      "; elastic:NAME and far:NAME grow with the sequence; parameters as in "
+                      "'pro(low=5,headroom=1.25)'; auto, the default, is none inside the window "
+                      "and far:pi beyond"))
       ->type_name("NAME,...");
   verb.add_option("--scale", flags.scale, "Extend the window by this factor")->type_name("S");
   verb.add_option("-c,--ctx", flags.ctx, "Context length to reach in tokens, e.g. 32768 or 128k")

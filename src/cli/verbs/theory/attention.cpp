@@ -126,8 +126,8 @@ void add_theory_attention(CLI::App& theory) {
   add_theory_output(*a, *flags);
   a->footer(
       "Examples:\n  mrrope theory attention model.gguf --scale 4\n"
-      "  mrrope theory attention model.gguf --methods none,yarn,pro --ctx 32k --layers 5 "
-      "--html attention.html\n"
+      "  mrrope theory attention model.gguf --methods none,yarn,pro --ctx 32k --layers 5 \\\n"
+      "    --html attention.html\n"
       "  mrrope theory attention model.gguf --tokens 16k --method pro    # the model as it runs");
   a->callback([flags] { run_attention(*flags); });
 }

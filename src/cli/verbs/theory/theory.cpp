@@ -166,8 +166,8 @@ void add_theory(CLI::App& app) {
   d->footer(
       "Examples:\n  mrrope theory digits llama2 --methods none,pi,pro --scale 16\n"
       "  mrrope theory digits model.gguf --methods pro --ctx 32k --csv digits.csv\n"
-      "  mrrope theory digits --rotary-dim 8 --rope-freq-base 10000 --train-ctx 4k --methods none "
-      "--digits 4,3,2,1");
+      "  mrrope theory digits --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --method none \\\n"
+      "    --digits 4,3,2,1");
   d->callback([digits] { run_digits(*digits); });
 
   auto estimate = std::make_shared<EstimateFlags>();
