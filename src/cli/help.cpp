@@ -45,12 +45,12 @@ const std::vector<std::pair<const char*, Names>>& groups() {
   return all;
 }
 
-const Names kDaily = {"model",    "method",   "methods", "ctx",     "plan",     "scale",
-                      "prompt",   "file",     "predict", "temp",    "system",   "chat",
-                      "session",  "text",     "lengths", "samples", "haystack", "tasks",
-                      "data",     "endpoint", "out",     "json",    "dry-run",  "gpu-layers",
-                      "threads",  "host",     "port",    "to",      "prefer",   "budget",
-                      "parallel", "preset",   "presets", "help",    "version",  "api-key-file"};
+const Names kDaily = {"model",   "method",   "methods", "ctx",     "plan",        "scale",
+                      "prompt",  "file",     "predict", "temp",    "system",      "chat",
+                      "session", "text",     "lengths", "samples", "haystack",    "tasks",
+                      "data",    "endpoint", "out",     "json",    "dry-run",     "gpu-layers",
+                      "threads", "host",     "port",    "to",      "prefer",      "budget",
+                      "preset",  "presets",  "help",    "version", "api-key-file"};
 
 std::string name_of(const CLI::Option& o) {
   return o.get_lnames().empty() ? o.get_single_name() : o.get_lnames().front();
@@ -108,7 +108,8 @@ std::string option_row(const CLI::Option& o) {
   std::string text = o.get_description();
   if (const std::size_t open = o.get_type_name().find(":{"); open != std::string::npos) {
     const std::string words = o.get_type_name().substr(open + 2);
-    text += cat(" (", joined(split_list(words.substr(0, words.find('}'))), ", "), ")");
+    const std::vector<std::string> all = split_list(words.substr(0, words.find('}')));
+    if (text.find(all.front()) == std::string::npos) text += cat(" (", joined(all, ", "), ")");
   }
   if (!o.get_default_str().empty()) text += cat(" [", o.get_default_str(), "]");
   return row(name, text);
