@@ -102,10 +102,10 @@ void add_parameters(const json& in, Parameters& parameters) {
     }
   }
   if (known == in.size()) return;
-  for (const auto& [key, value] : in.items()) {
+  for (const auto& entry : in.items()) {
     const bool found = std::any_of(mrrope::parameters().begin(), mrrope::parameters().end(),
-                                   [&](const ParameterInfo& p) { return p.name == key; });
-    if (!found) refuse(cat("unknown parameter ", shown(key)));
+                                   [&](const ParameterInfo& p) { return p.name == entry.key(); });
+    if (!found) refuse(cat("unknown parameter ", shown(entry.key())));
   }
 }
 
