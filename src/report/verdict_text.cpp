@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/methods.h"
 #include "eval/tasks/needle/needle_results.h"
+#include "mrrope/error.h"
 #include "report/charts/axis.h"
 #include "report/charts/chart.h"
 #include "report/json_fields.h"
@@ -72,15 +73,16 @@ std::string model_argument(const RunRecord& record) {
 
 // How a command names this method. Empty if the name is not that of a method: a plan file.
 std::string method_argument(const RunRecord& record, const std::string& name) {
-  if (is_auto(name)) return "--method auto";
-  const std::string plain = bare_name(name);
-  const bool known = std::any_of(methods().begin(), methods().end(),
-                                 [&](const MethodInfo& info) { return info.name == plain; });
-  if (!known) return {};
-  MethodSpec method = parse_method(name);
+  MethodSpec method;
+  try {
+    method = parse_method(name);
+  } catch (const Error&) {
+    return {};
+  }
+  const bool is_static = method.growth == Growth::none && !is_auto(method.name);
   for (const RecordedMethod& m : record.methods) {
     // Names of earlier versions have no parameters.
-    if (m.method != name || !m.numbers || method.growth != Growth::none) continue;
+    if (m.method != name || !m.numbers || !is_static) continue;
     const Parameters named = method.parameters;
     method.parameters = m.numbers->extension().parameters;
     method.parameters.headroom = named.headroom;
@@ -164,7 +166,7 @@ void add_next_steps(VerdictText& text, const Best& best, const eval::Verdict& ve
     text.next.push_back({"Use it", cat("mrrope serve ", model, " --plan PLAN.json --ctx ", ctx)});
     return;
   }
-  if (is_elastic(text.method) || is_auto(text.method)) {
+  if (is_elastic(text.method) || is_auto(bare_name(text.method))) {
     text.next.push_back({"Use it", cat("mrrope serve ", model, " ", method, " --ctx ", ctx)});
   } else {
     text.next.push_back({"Use it", cat("mrrope export ", model, " ", method, " --ctx ", ctx,

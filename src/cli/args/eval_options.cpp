@@ -171,7 +171,7 @@ OpenModel open_model(EvalJob& job) {
     if (job.automatic) {
       use(*model.local, *job.automatic);
       for (eval::MethodUnderTest& m : job.methods) {
-        if (is_auto(m.name)) m.ladder = job.automatic->ladder;
+        if (is_auto(bare_name(m.name))) m.ladder = job.automatic->ladder;
       }
     }
     return model;
