@@ -20,6 +20,14 @@ enum class Element { f32, f16, bf16 };
 const char* to_string(Element element) noexcept;
 std::size_t bytes_of(Element element) noexcept;
 
+// Pair i turns by theta[i] * position + phase[i] radians and becomes `scale` times as long.
+struct RotaryAngles {
+  std::vector<double> theta;
+  std::vector<double> phase;  // empty: zeros
+  double scale = 1;
+  Pairing pairing = Pairing::halves;
+};
+
 // Cosines and sines of a plan for the positions [first, end), multiplied by the plan's and the
 // model's attention scale: one row per position, pairs() cosines and then pairs() sines. Computed
 // in double and rounded once. Any number of threads may read a table; grow() needs exclusive
@@ -28,6 +36,8 @@ class RotaryTable {
  public:
   // Throws Error (usage) unless 0 <= first <= end <= 2^31.
   RotaryTable(const Plan& plan, std::int64_t first, std::int64_t end,
+              Element element = Element::f32);
+  RotaryTable(RotaryAngles angles, std::int64_t first, std::int64_t end,
               Element element = Element::f32);
 
   // The table that takes keys rotated under `from` to keys rotated under `to`, in place: what a
@@ -39,13 +49,13 @@ class RotaryTable {
   // Adds rows up to `end`; does nothing if they are there.
   void grow(std::int64_t end);
 
-  int pairs() const noexcept { return int(theta_.size()); }
-  Pairing pairing() const noexcept { return pairing_; }
+  int pairs() const noexcept { return int(angles_.theta.size()); }
+  Pairing pairing() const noexcept { return angles_.pairing; }
   Element element() const noexcept { return element_; }
   std::int64_t first() const noexcept { return first_; }
   std::int64_t end() const noexcept { return end_; }
-  double scale() const noexcept { return scale_; }  // what cosines and sines are multiplied by
-  const std::vector<double>& theta() const noexcept { return theta_; }  // radians per position
+  double scale() const noexcept { return angles_.scale; }
+  const RotaryAngles& angles() const noexcept { return angles_; }  // phases of all pairs
 
   // rotary_dim elements; 64-byte aligned at position first(). Not checked.
   const void* row(std::int64_t position) const noexcept {
@@ -53,15 +63,10 @@ class RotaryTable {
   }
 
  private:
-  RotaryTable() = default;
-  void start(std::int64_t first, std::int64_t end, Element element);
-
   struct Free {
     void operator()(std::byte* rows) const noexcept;
   };
-  std::vector<double> theta_;
-  double scale_ = 1;
-  Pairing pairing_ = Pairing::halves;
+  RotaryAngles angles_;
   Element element_ = Element::f32;
   std::int64_t first_ = 0;
   std::int64_t end_ = 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "mrrope/rotary.h"
 
@@ -42,9 +43,9 @@ class CudaRotaryTable {
 // must outlive the work.
 void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream);
 
-// The same in one call, for callers that keep nothing on the device: angles are computed, positions
-// are in the memory of the host, and the default stream of the device has done its work when this
-// returns. The current device stays what it was.
-void rotate_and_wait(const RotaryTable& table, const Batch& batch, int device);
+// Several batches in one call, for callers that keep nothing on the device: angles are computed,
+// positions are in the memory of the host, and the default stream of the device has done its work
+// when this returns. The current device stays what it was.
+void rotate_and_wait(const RotaryTable& table, std::span<const Batch> batches, int device);
 
 }  // namespace mrrope

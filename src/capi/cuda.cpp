@@ -28,7 +28,10 @@ int mrrope_cuda_rotate(const mrrope_cuda_table* table, const mrrope_batch* batch
 
 int mrrope_cuda_rotate_and_wait(const mrrope_table* table, const mrrope_batch* batch,
                                 int32_t device) {
-  return guarded([&] { rotate_and_wait(checked(table, "table").table, batch_of(batch), device); });
+  return guarded([&] {
+    const mrrope::Batch one = batch_of(batch);
+    rotate_and_wait(checked(table, "table").table, {&one, 1}, device);
+  });
 }
 
 int mrrope_cuda_check(const mrrope_cuda_table* table, void* stream) {

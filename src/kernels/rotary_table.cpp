@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/text.h"
 #include "kernels/half.h"
@@ -22,22 +23,23 @@ struct Turn {
   double sin;
 };
 
-// Of position * theta, whose product is kept exact: what the double loses is turned after it.
-Turn turn_at(std::int64_t position, double theta) {
-  const double angle = double(position) * theta;
-  const double rest = std::fma(double(position), theta, -angle);
+// Of position * theta + phase, kept exact: what the double loses is turned after it.
+Turn turn_at(std::int64_t position, double theta, double phase) {
+  const double product = double(position) * theta;
+  const double angle = product + phase;
+  const double rest = std::fma(double(position), theta, -product) + (phase - (angle - product));
   const double c = std::cos(angle);
   const double s = std::sin(angle);
   return {c - rest * s, s + rest * c};
 }
 
-// cos and sin of every pair at one position.
-void turns_at(std::int64_t position, const std::vector<double>& theta, double scale, double* c,
-              double* s) {
+// The cosines of every pair at one position, then the sines.
+void turns_at(std::int64_t position, const std::vector<double>& theta,
+              const std::vector<double>& phase, double scale, double* turns) {
   for (std::size_t i = 0; i < theta.size(); ++i) {
-    const Turn turn = turn_at(position, theta[i]);
-    c[i] = scale * turn.cos;
-    s[i] = scale * turn.sin;
+    const Turn turn = turn_at(position, theta[i], phase[i]);
+    turns[i] = scale * turn.cos;
+    turns[theta.size() + i] = scale * turn.sin;
   }
 }
 
@@ -91,9 +93,8 @@ void RotaryTable::Free::operator()(std::byte* rows) const noexcept {
 }
 
 RotaryTable::RotaryTable(const Plan& plan, std::int64_t first, std::int64_t end, Element element)
-    : theta_(plan.theta()), scale_(scale_of(plan)), pairing_(plan.geometry().pairing) {
-  start(first, end, element);
-}
+    : RotaryTable({plan.theta(), {}, scale_of(plan), plan.geometry().pairing}, first, end,
+                  element) {}
 
 RotaryTable RotaryTable::turning(const Plan& from, const Plan& to, std::int64_t first,
                                  std::int64_t end, Element element) {
@@ -105,17 +106,16 @@ RotaryTable RotaryTable::turning(const Plan& from, const Plan& to, std::int64_t 
                     " into rotary_dim ", b.rotary_dim, ", ", to_string(b.pairing)),
                 "both plans must belong to one model");
   }
-  RotaryTable table;
-  table.pairing_ = a.pairing;
-  table.scale_ = scale_of(to) / scale_of(from);
+  RotaryAngles angles{{}, {}, scale_of(to) / scale_of(from), a.pairing};
   for (std::size_t i = 0; i < from.theta().size(); ++i) {
-    table.theta_.push_back(to.theta()[i] - from.theta()[i]);
+    angles.theta.push_back(to.theta()[i] - from.theta()[i]);
   }
-  table.start(first, end, element);
-  return table;
+  return {std::move(angles), first, end, element};
 }
 
-void RotaryTable::start(std::int64_t first, std::int64_t end, Element element) {
+RotaryTable::RotaryTable(RotaryAngles angles, std::int64_t first, std::int64_t end, Element element)
+    : angles_(std::move(angles)), element_(element), first_(first), end_(first) {
+  angles_.phase.resize(angles_.theta.size(), 0);
   if (first < 0 || end < first || end > kMostPositions) {
     throw Error(ErrorKind::usage, cat("a table of the positions ", first, " to ", end),
                 "give 0 <= first <= end <= 2^31");
@@ -124,9 +124,7 @@ void RotaryTable::start(std::int64_t first, std::int64_t end, Element element) {
     throw Error(ErrorKind::usage, cat("element ", int(element), " is not an Element"),
                 "use f32, f16 or bf16");
   }
-  element_ = element;
-  first_ = end_ = first;
-  row_bytes_ = 2 * theta_.size() * bytes_of(element);
+  row_bytes_ = 2 * angles_.theta.size() * bytes_of(element);
   grow(end);
 }
 
@@ -135,7 +133,7 @@ void RotaryTable::grow(std::int64_t end) {
   if (end > kMostPositions) {
     throw Error(ErrorKind::usage, cat("a table up to position ", end), "2^31 is the most");
   }
-  const std::size_t pairs = theta_.size();
+  const std::size_t pairs = angles_.theta.size();
   if (end - first_ > capacity_) {
     // Half as much again where a table grows step by step.
     const std::int64_t wanted =
@@ -161,15 +159,15 @@ void RotaryTable::grow(std::int64_t end) {
       end_ / kBlock == (end - 1) / kBlock ? end - 1 - end_ / kBlock * kBlock : kBlock - 1;
   std::vector<double> step(std::size_t(steps + 1) * 2 * pairs);
   for (std::int64_t b = 0; b <= steps; ++b) {
-    double* turns = step.data() + std::size_t(b) * 2 * pairs;
-    turns_at(b, theta_, 1, turns, turns + pairs);
+    turns_at(b, angles_.theta, std::vector<double>(pairs), 1,
+             step.data() + std::size_t(b) * 2 * pairs);
   }
   std::vector<double> base(2 * pairs);
   std::vector<double> row(2 * pairs);
   for (std::int64_t position = end_; position < end; ++position) {
     const std::int64_t b = position % kBlock;
     if (b == 0 || position == end_) {
-      turns_at(position - b, theta_, scale_, base.data(), base.data() + pairs);
+      turns_at(position - b, angles_.theta, angles_.phase, angles_.scale, base.data());
     }
     add_turns(base.data(), step.data() + std::size_t(b) * 2 * pairs, pairs, row.data());
     store(row.data(), 2 * pairs, element_,

@@ -275,17 +275,28 @@ void properties() {
         trial.judge(pairing, 128, kComputedAngles, turned_unit(plan, other));
     expect(complaint.empty(), "turning: " + complaint);
 
+    // A phase of five positions is what five positions more are.
+    RotaryAngles angles = RotaryTable(plan, 0, 0).angles();
+    for (std::size_t i = 0; i < angles.theta.size(); ++i) angles.phase[i] = 5 * angles.theta[i];
+    Trial shifted(setup);
+    on_device(CudaRotaryTable(RotaryTable(angles, 0, 0)), shifted, setup);
+    const auto five_more = [at = rotated_unit(plan, false)](std::int64_t position) {
+      return at(position + 5);
+    };
+    const std::string shift_complaint = shifted.judge(pairing, 128, kComputedAngles, five_more);
+    expect(shift_complaint.empty(), "phases: " + shift_complaint);
+
     // One call, with positions of the host and a table without rows.
     Trial waited(setup);
     TrialOnDevice there(waited, setup);
-    rotate_and_wait(RotaryTable(plan, 0, 0), there.batch, 0);
+    rotate_and_wait(RotaryTable(plan, 0, 0), {&there.batch, 1}, 0);
     there.back();
     const std::string in_one =
         waited.judge(pairing, 128, kComputedAngles, rotated_unit(plan, false));
     expect(in_one.empty(), "in one call: " + in_one);
     bool refused = false;
     try {
-      rotate_and_wait(RotaryTable(plan, 0, 0), there.batch, 1000);
+      rotate_and_wait(RotaryTable(plan, 0, 0), {&there.batch, 1}, 1000);
     } catch (const Error&) {
       refused = true;
     }

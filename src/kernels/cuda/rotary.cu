@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -74,7 +75,8 @@ struct CudaRotaryTable::Device {
   Element element = Element::f32;
   std::int64_t first = 0;
   std::int64_t end = 0;
-  DeviceArray<std::uint64_t> turns;
+  DeviceArray<std::uint64_t> turns;  // per position, then, unless all are 0, the phases
+  bool phases = false;
   DeviceArray<std::byte> rows;  // null: computed
   DeviceArray<int> bad;
   // Whether kernels may start before the one ahead of them in the stream has ended. Only code made
@@ -93,7 +95,11 @@ CudaRotaryTable::CudaRotaryTable(const RotaryTable& table, Angles angles)
   d.first = table.first();
   d.end = table.end();
   std::vector<std::uint64_t> turns;
-  for (const double theta : table.theta()) turns.push_back(fixed_turns(theta));
+  for (const double theta : table.angles().theta) turns.push_back(fixed_turns(theta));
+  for (const double phase : table.angles().phase) {
+    turns.push_back(fixed_turns(phase));
+    d.phases = d.phases || phase != 0;
+  }
   d.turns = on_device(turns.data(), turns.size(), "angles of a table");
   const int fine = 0;
   d.bad = on_device(&fine, 1, "a flag");
@@ -151,6 +157,7 @@ cuda::Launch cuda::checked_launch(const CudaRotaryTable& table, const Batch& bat
 
   cuda::Angles angles{};
   angles.turns = d.turns.get();
+  angles.phases = d.phases ? d.turns.get() + d.pairs : nullptr;
   angles.table = d.rows.get();
   angles.pairs = std::uint32_t(d.pairs);
   angles.element = d.element;
@@ -180,18 +187,19 @@ void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream) {
   }
 }
 
-void rotate_and_wait(const RotaryTable& table, const Batch& batch, int device) {
+void rotate_and_wait(const RotaryTable& table, std::span<const Batch> batches, int device) {
   const CurrentDevice current(device);
   const CudaRotaryTable copy(table);
-  Batch there = batch;
-  DeviceArray<std::int32_t> positions;
-  if (batch.positions) {
-    check_batch(batch, 2 * table.pairs());  // the number of positions among other things
-    positions =
-        on_device(batch.positions, std::size_t(batch.sequences * batch.tokens), "positions");
-    there.positions = positions.get();
+  std::vector<DeviceArray<std::int32_t>> positions;
+  for (Batch batch : batches) {
+    if (batch.positions) {
+      check_batch(batch, 2 * table.pairs());  // the number of positions among other things
+      positions.push_back(
+          on_device(batch.positions, std::size_t(batch.sequences * batch.tokens), "positions"));
+      batch.positions = positions.back().get();
+    }
+    rotate(copy, batch, nullptr);
   }
-  rotate(copy, there, nullptr);
   copy.check(nullptr);
 }
 

@@ -10,7 +10,8 @@ namespace mrrope::cuda {
 // Turns per position of every pair, or rows of cosines and sines for `rows` positions from first.
 struct Angles {
   const std::uint64_t* turns;
-  const void* table;  // null: computed
+  const std::uint64_t* phases;  // turns at position 0; null: none
+  const void* table;            // null: computed
   std::uint32_t pairs;
   Element element;
   std::int32_t first;
@@ -103,7 +104,8 @@ __device__ inline void computed_turns(const Angles& angles, std::int32_t positio
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     const std::uint32_t pair = (i < kRun ? first : second) + i % kRun;
-    const Turn turn = turn_of(angles.turns[pair], position);
+    const Turn turn =
+        turn_of(angles.turns[pair], position, angles.phases ? angles.phases[pair] : 0);
     turns[i] = {turn.cos * angles.cos_gain, turn.sin * angles.sin_gain};
   }
 }

@@ -14,13 +14,16 @@ struct Turn {
   float sin;
 };
 
-// Of a position times radians per position, both as fractions of a full turn in 64-bit fixed point:
-// the product wraps around at a full turn, so the reduction is exact at any position. What is left
-// is within an eighth of a turn, where two short polynomials in its square (fitted to minimise the
-// largest error) are off by at most 1.3 * 2^-24.
-__device__ inline Turn turn_of(std::uint64_t turns_per_position, std::int32_t position) {
+// Of a position times radians per position, plus a phase, all as fractions of a full turn in 64-bit
+// fixed point: the product wraps around at a full turn, so the reduction is exact at any position.
+// What is left is within an eighth of a turn, where two short polynomials in its square (fitted to
+// minimise the largest error) are off by at most 1.3 * 2^-24.
+__device__ inline Turn turn_of(std::uint64_t turns_per_position, std::int32_t position,
+                               std::uint64_t phase) {
   const auto turns = static_cast<std::uint32_t>(
-      (turns_per_position * static_cast<std::uint64_t>(static_cast<std::int64_t>(position))) >> 32);
+      (turns_per_position * static_cast<std::uint64_t>(static_cast<std::int64_t>(position)) +
+       phase) >>
+      32);
   const std::uint32_t quarter = (turns + 0x20000000u) >> 30;
   const auto rest = static_cast<std::int32_t>(turns - (quarter << 30));
   const float x = static_cast<float>(rest) * 0x1p-31f;  // in half turns

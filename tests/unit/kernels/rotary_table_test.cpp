@@ -99,6 +99,21 @@ TEST(RotaryTable, TurningIsTheDifferenceOfTwoPlans) {
   }
 }
 
+TEST(RotaryTable, PhasesAreTurnsAtPositionZero) {
+  const Plan plan = plan_of("pro", 16);
+  const RotaryTable plain(plan, 0, 70000);
+  RotaryAngles angles = plain.angles();
+  for (std::size_t i = 0; i < angles.theta.size(); ++i) angles.phase[i] = 5000 * angles.theta[i];
+  const RotaryTable table(angles, 0, 65000);
+  for (const std::int64_t position : {0, 1, 255, 256, 4095, 64999}) {
+    for (int i = 0; i < 128; ++i) {
+      // A phase is rounded: 2^-53 of at most 5000 radians. Both tables round to f32, up to 1.3
+      // here.
+      EXPECT_NEAR(entry(table, position, i), entry(plain, position + 5000, i), 0x1p-23 + 1e-12);
+    }
+  }
+}
+
 TEST(RotaryTable, RefusesWhatItCannotHold) {
   const Plan plan = plan_of("pro", 8);
   EXPECT_ERROR(RotaryTable(plan, -1, 5), usage, "-1");

@@ -2,16 +2,23 @@
 #include "engine/llama/graph/keys.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <numbers>
 #include <numeric>
+#include <optional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/text.h"
 #include "engine/llama/graph/inject.h"
 #include "mrrope/error.h"
+#include "mrrope/rotary.h"
+#ifdef MRROPE_ENGINE_CUDA
+#include "mrrope/rotary_cuda.h"
+#endif
 
 namespace mrrope::engine {
 
@@ -19,6 +26,13 @@ namespace {
 
 // Rows in F32 that are worked on at once, per layer: what a turn takes beyond the cache itself.
 constexpr std::size_t kWorkBytes = 16 << 20;
+
+// Positions whose cosines and sines are made at once, and those that a thread then turns at a time.
+constexpr std::size_t kTableRows = 8192;
+constexpr std::size_t kSliceRows = 512;
+
+// Runs of neighbouring cells: each is a launch per layer, so that a graph is faster beyond these.
+constexpr std::size_t kMaxLaunches = 16;
 
 // Used for a pair that does not move. Finite: a device may compute x / infinity * 0.
 constexpr float kStandStill = 1e30F;
@@ -42,9 +56,65 @@ struct Graph {
   std::vector<ggml_tensor*> mixes;
 };
 
+// Sections of positions (M-RoPE) are one and the same for text, and pair as halves.
+Pairing pairing_of(const Rotation& r) {
+  return r.mode == GGML_ROPE_TYPE_NORMAL ? Pairing::interleaved : Pairing::halves;
+}
 int pairing_mode(const Rotation& r) {
-  // Sections of positions (M-RoPE) are one and the same for text, and pair as halves.
-  return r.mode == GGML_ROPE_TYPE_NORMAL ? GGML_ROPE_TYPE_NORMAL : GGML_ROPE_TYPE_NEOX;
+  return pairing_of(r) == Pairing::interleaved ? GGML_ROPE_TYPE_NORMAL : GGML_ROPE_TYPE_NEOX;
+}
+
+std::optional<Element> element_of(const KeyCache& cache) {
+  if (!cache.mix.empty()) return std::nullopt;
+  switch (cache.tensor->type) {
+    case GGML_TYPE_F32:
+      return Element::f32;
+    case GGML_TYPE_F16:
+      return Element::f16;
+    case GGML_TYPE_BF16:
+      return Element::bf16;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Calls use(batch) for every run of neighbouring cells; cells[0] holds the key of position first.
+template <typename Use>
+void for_each_run(const KeyCache& cache, int head_dim, std::span<const std::int32_t> cells,
+                  std::int64_t first, const Use& use) {
+  for (std::size_t at = 0; at < cells.size();) {
+    std::size_t count = 1;
+    while (at + count < cells.size() &&
+           cells[at + count] == cells[at] + static_cast<std::int32_t>(count)) {
+      ++count;
+    }
+    Batch batch;
+    batch.element = *element_of(cache);
+    batch.head_dim = head_dim;
+    batch.tokens = static_cast<std::int64_t>(count);
+    batch.first_position = first + static_cast<std::int64_t>(at);
+    std::byte* row = static_cast<std::byte*>(cache.tensor->data) +
+                     static_cast<std::size_t>(cells[at]) * cache.tensor->nb[1];
+    batch.keys = in_place(row, cache.heads, token_major(batch.tokens, cache.heads, head_dim));
+    use(batch);
+    at += count;
+  }
+}
+
+std::size_t run_count(std::span<const std::int32_t> cells) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) count += i == 0 || cells[i] != cells[i - 1] + 1;
+  return count;
+}
+
+// The number of a device of ggml's CUDA backend, or -1.
+int cuda_device(ggml_backend_dev_t device) {
+  const std::string_view name = device != nullptr ? ggml_backend_dev_name(device) : "";
+  int number = -1;
+  if (name.starts_with("CUDA")) {
+    std::from_chars(name.data() + 4, name.data() + name.size(), number);
+  }
+  return number;
 }
 
 ggml_tensor* mixed(ggml_context* c, ggml_tensor* rows, ggml_tensor* mix) {
@@ -184,7 +254,7 @@ StoredRotation stored_rotation(const ggml_tensor* set_rows) {
 
 KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& rotations,
                      int threads)
-    : caches_(std::move(caches)), rotations_(rotations) {
+    : caches_(std::move(caches)), rotations_(rotations), workers_(std::max(1, threads)) {
   for (std::size_t i = 0; i < caches_.size(); ++i) {
     sites_[device_of(ggml_backend_buffer_get_type(caches_[i].tensor->buffer))].caches.push_back(i);
     std::size_t first = 0;
@@ -192,6 +262,13 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
     first_alike_.push_back(first);
   }
   for (auto& [device, site] : sites_) {
+    const auto plain = [&](std::size_t i) { return element_of(caches_[i]).has_value(); };
+    const bool all_plain = std::all_of(site.caches.begin(), site.caches.end(), plain);
+    site.host = all_plain && ggml_backend_buffer_is_host(caches_[site.caches[0]].tensor->buffer);
+    if (site.host) continue;
+#ifdef MRROPE_ENGINE_CUDA
+    if (all_plain) site.gpu = cuda_device(device);
+#endif
     if (device != nullptr) site.backend.reset(ggml_backend_dev_init(device, nullptr));
     const char* name = device != nullptr ? ggml_backend_dev_name(device) : "an unknown device";
     if (!site.backend) {
@@ -222,6 +299,10 @@ bool KeyTurner::Turn::moves() const {
          !std::all_of(constant.begin(), constant.end(), still);
 }
 
+RotaryAngles KeyTurner::angles_of(std::size_t cache, const Turn& turn) const {
+  return {turn.slope, turn.constant, turn.length, pairing_of(rotations_[caches_[cache].rotation])};
+}
+
 void KeyTurner::turn(std::span<const std::int32_t> cells, const KeyState& from,
                      const KeyState& to) {
   const auto count = static_cast<std::int64_t>(cells.size());
@@ -236,8 +317,6 @@ void KeyTurner::turn(std::span<const std::int32_t> cells, const KeyState& from,
 void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t first,
                            std::int64_t end, const KeyState& from, const KeyState& to) {
   if (first >= end) return;
-  std::vector<std::int32_t> positions(static_cast<std::size_t>(end - first));
-  std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first));
   const auto same_edits = [&](std::size_t a, std::size_t b) {
     for (const KeyState* state : {&from, &to}) {
       for (const RotarySetting* setting : {state->near, state->far}) {
@@ -285,19 +364,71 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
     moves = moves || turn.moves();
   }
   if (!moves) return;
-  const auto most =
-      static_cast<std::int64_t>(std::max<std::size_t>(1, kWorkBytes / (row * sizeof(float))));
-  for (auto& entry : sites_) {
-    for (std::int64_t at = first; at < end; at += most) {
-      const auto count = static_cast<std::size_t>(std::min(most, end - at));
-      turn_some(entry.second, cells.subspan(static_cast<std::size_t>(at), count),
-                std::span(positions).subspan(static_cast<std::size_t>(at - first), count), turns);
+  const std::span<const std::int32_t> range =
+      cells.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+  const std::size_t most = std::max<std::size_t>(1, kWorkBytes / (row * sizeof(float)));
+  for (auto& [device, site] : sites_) {
+    if (site.host) {
+      turn_on_host(site, range, first, turns);
+    } else if (site.gpu >= 0 && run_count(range) <= kMaxLaunches) {
+      turn_on_gpu(site, range, first, turns);
+    } else {
+      for (std::size_t at = 0; at < range.size(); at += most) {
+        turn_by_graph(site, range.subspan(at, std::min(most, range.size() - at)),
+                      first + static_cast<std::int64_t>(at), turns);
+      }
     }
   }
 }
 
-void KeyTurner::turn_some(Site& site, std::span<const std::int32_t> cells,
-                          std::span<const std::int32_t> positions, const std::vector<Turn>& turns) {
+void KeyTurner::turn_on_host(const Site& site, std::span<const std::int32_t> cells,
+                             std::int64_t first, const std::vector<Turn>& turns) {
+  for (std::size_t at = 0; at < cells.size(); at += kTableRows) {
+    const std::span<const std::int32_t> some =
+        cells.subspan(at, std::min(kTableRows, cells.size() - at));
+    const std::int64_t position = first + static_cast<std::int64_t>(at);
+    std::map<std::size_t, RotaryTable> tables;  // by what they are like
+    for (const std::size_t i : site.caches) {
+      if (tables.contains(turns[i].like) || !turns[i].moves()) continue;
+      tables.emplace(turns[i].like, RotaryTable(angles_of(i, turns[i]), position,
+                                                position + static_cast<std::int64_t>(some.size())));
+    }
+    const std::size_t slices = (some.size() + kSliceRows - 1) / kSliceRows;
+    auto turn_slice = [&](int part) {
+      const std::size_t i = site.caches[static_cast<std::size_t>(part) / slices];
+      const std::size_t begin = static_cast<std::size_t>(part) % slices * kSliceRows;
+      const auto table = tables.find(turns[i].like);
+      if (table == tables.end()) return;
+      for_each_run(caches_[i], rotations_[caches_[i].rotation].row,
+                   some.subspan(begin, std::min(kSliceRows, some.size() - begin)),
+                   position + static_cast<std::int64_t>(begin),
+                   [&](const Batch& batch) { rotate(table->second, batch); });
+    };
+    workers_.run(
+        [](void* context, int part) { (*static_cast<decltype(turn_slice)*>(context))(part); },
+        &turn_slice, static_cast<int>(site.caches.size() * slices));
+  }
+}
+
+void KeyTurner::turn_on_gpu([[maybe_unused]] const Site& site,
+                            [[maybe_unused]] std::span<const std::int32_t> cells,
+                            [[maybe_unused]] std::int64_t first,
+                            [[maybe_unused]] const std::vector<Turn>& turns) const {
+#ifdef MRROPE_ENGINE_CUDA
+  std::map<std::size_t, std::vector<Batch>> batches;  // by what they are like
+  for (const std::size_t i : site.caches) {
+    if (!turns[i].moves()) continue;
+    for_each_run(caches_[i], rotations_[caches_[i].rotation].row, cells, first,
+                 [&](const Batch& batch) { batches[turns[i].like].push_back(batch); });
+  }
+  for (const auto& [like, some] : batches) {
+    rotate_and_wait(RotaryTable(angles_of(like, turns[like]), 0, 0), some, site.gpu);
+  }
+#endif
+}
+
+void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, std::int64_t first,
+                              const std::vector<Turn>& turns) {
   Steps steps;
   std::vector<float> lengths;
   std::vector<std::size_t> like;
@@ -328,6 +459,8 @@ void KeyTurner::turn_some(Site& site, std::span<const std::int32_t> cells,
     ggml_backend_tensor_set(g.ones, ones.data(), 0, ggml_nbytes(g.ones));
   }
   if (g.positions != nullptr) {
+    std::vector<std::int32_t> positions(cells.size());
+    std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first));
     ggml_backend_tensor_set(g.positions, positions.data(), 0, ggml_nbytes(g.positions));
   }
   for (std::size_t n = 0; n < site.caches.size(); ++n) {

@@ -3,10 +3,11 @@
 //
 // A key of position m that was rotated under plan A becomes one rotated under plan B by a further
 // rotation of pair i by m * (theta_B,i - theta_A,i), and by a constant where a border or a shift
-// moves. That is a small ggml graph of our own over the cache's tensors, on the device that holds
-// them: rows of some cells are read as F32, rotated and written back in the cache's type.
-// Temperatures stay out of it, since under a ladder they are on the queries' side, except for those
-// of far keys.
+// moves. Keys of f32, f16 and bf16 are turned in place by src/kernels, in memory of the host and,
+// in builds for CUDA, of NVIDIA GPUs. For all others it is a small ggml graph of our own over the
+// cache's tensors, on the device that holds them: rows of some cells are read as F32, rotated and
+// written back in the cache's type. Temperatures stay out of it, since under a ladder they are on
+// the queries' side, except for those of far keys.
 //
 // libllama's own K-shift is not used: it rotates every cell and layers without RoPE too, multiplies
 // by the temperature again, needs all keys in types that its kernels rotate, and reserves a graph
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "engine/llama/llama_api.h"
+#include "mrrope/rotary.h"
 
 namespace mrrope::engine {
 
@@ -72,7 +74,9 @@ class KeyTurner {
  private:
   // One device and the caches that live there.
   struct Site {
-    LlamaPtr<ggml_backend> backend;
+    bool host = false;  // keys that src/kernels turns: in memory of the host, or of a GPU
+    int gpu = -1;
+    LlamaPtr<ggml_backend> backend;  // of graphs
     LlamaPtr<ggml_gallocr> allocator;
     std::vector<std::size_t> caches;
   };
@@ -86,15 +90,21 @@ class KeyTurner {
     std::size_t like = 0;  // the first cache with the same turn
     bool moves() const;
   };
+  RotaryAngles angles_of(std::size_t cache, const Turn& turn) const;
   void turn_range(std::span<const std::int32_t> cells, std::int64_t first, std::int64_t end,
                   const KeyState& from, const KeyState& to);
-  void turn_some(Site& site, std::span<const std::int32_t> cells,
-                 std::span<const std::int32_t> positions, const std::vector<Turn>& turns);
+  void turn_on_host(const Site& site, std::span<const std::int32_t> cells, std::int64_t first,
+                    const std::vector<Turn>& turns);
+  void turn_on_gpu(const Site& site, std::span<const std::int32_t> cells, std::int64_t first,
+                   const std::vector<Turn>& turns) const;
+  void turn_by_graph(Site& site, std::span<const std::int32_t> cells, std::int64_t first,
+                     const std::vector<Turn>& turns);
 
   std::vector<KeyCache> caches_;
   std::vector<std::size_t> first_alike_;  // per cache: the first one whose rotation is alike
   const std::vector<Rotation>& rotations_;
   std::map<ggml_backend_dev_t, Site> sites_;
+  Workers workers_;
 };
 
 }  // namespace mrrope::engine
