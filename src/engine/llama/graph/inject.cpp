@@ -353,6 +353,11 @@ void Injector::finish() {
   if (failure_.empty() && seen_ != rotations_.size()) {
     failure_ = cat("a decode showed ", seen_, " rotations, the probe ", rotations_.size());
   }
+  if (failure_.empty() && watching_ && !key_caches_.empty() &&
+      cells_.size() != batch_positions_.size()) {
+    failure_ = cat("a decode of ", batch_positions_.size(), " tokens stored keys in ",
+                   cells_.size(), " cells");
+  }
   if (!failure_.empty()) throw Error(ErrorKind::failed, "the plan was not applied: " + failure_);
 }
 
@@ -405,12 +410,18 @@ void Injector::visit(ggml_tensor* node) {
   set_parameter(node, kAttention, edit.attention);
 }
 
+// A store into a known cache needs no way back to its rotation: where a batch is computed on a
+// device and the cache is in host memory, ggml's scheduler stores a copy of the rotation's result.
 void Injector::visit_store(const ggml_tensor* node) {
-  const StoredRotation stored = stored_rotation(node);
+  ggml_tensor* cache = node->src[2];
+  while (cache->view_src != nullptr) cache = cache->view_src;
+  const bool known = std::any_of(key_caches_.begin(), key_caches_.end(),
+                                 [&](const KeyCache& key) { return key.tensor == cache; });
+  const StoredRotation stored = known ? StoredRotation{} : stored_rotation(node);
   const auto of = std::find(rotated_.begin(), rotated_.end(), stored.rotation);
-  if (of == rotated_.end()) return;
+  if (!known && of == rotated_.end()) return;
   const auto index = static_cast<std::size_t>(of - rotated_.begin());
-  if (!rotations_[index].takes_plan) return;
+  if (!known && !rotations_[index].takes_plan) return;
 
   const ggml_tensor* list = node->src[1];
   if (list != cells_of_) {
@@ -429,11 +440,7 @@ void Injector::visit_store(const ggml_tensor* node) {
     cells_of_ = list;
   }
 
-  ggml_tensor* cache = node->src[2];
-  while (cache->view_src != nullptr) cache = cache->view_src;
-  for (const KeyCache& known : key_caches_) {
-    if (known.tensor == cache) return;
-  }
+  if (known) return;
   KeyCache found;
   found.tensor = cache;
   found.rotation = index;
