@@ -94,7 +94,7 @@ class Builder {
   static_assert(std::is_nothrow_move_constructible_v<Frame>);
 
   bool open(Json container) {
-    if (static_cast<int>(stack_.size()) >= limits_.depth) {
+    if (int(stack_.size()) >= limits_.depth) {
       throw Error(ErrorKind::corrupt, cat(name_, ": nested deeper than ", limits_.depth, " levels"),
                   "the file is damaged or is something else: fetch it again");
     }
@@ -203,7 +203,7 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::stri
 
 std::string read_text(const Source& source, const JsonLimits& limits) {
   check_size(source.size(), source.name(), limits);
-  std::string text(static_cast<std::size_t>(source.size()), '\0');
+  std::string text(std::size_t(source.size()), '\0');
   source.read(0, std::as_writable_bytes(std::span(text)));
   return text;
 }

@@ -29,13 +29,13 @@ Utf8Character first_character(std::string_view text) noexcept {
 
 void append_character(std::string& text, char32_t code) {
   if (code < 0x80) {
-    text.push_back(static_cast<char>(code));
+    text.push_back(char(code));
     return;
   }
   const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  text.push_back(static_cast<char>(((0xff00U >> (more + 1)) & 0xffU) | (code >> (6 * more))));
+  text.push_back(char(((0xff00U >> (more + 1)) & 0xffU) | (code >> (6 * more))));
   for (int k = more; k-- > 0;) {
-    text.push_back(static_cast<char>(0x80U | ((code >> (6 * k)) & 0x3fU)));
+    text.push_back(char(0x80U | ((code >> (6 * k)) & 0x3fU)));
   }
 }
 

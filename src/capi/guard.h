@@ -47,10 +47,10 @@ int guarded(Action action) noexcept {
     return e.exit_code();
   } catch (const std::bad_alloc&) {
     last_failure().set("out of memory");
-    return static_cast<int>(ErrorKind::out_of_memory);
+    return int(ErrorKind::out_of_memory);
   } catch (const std::exception& e) {
     last_failure().set(e.what());
-    return static_cast<int>(ErrorKind::failed);
+    return int(ErrorKind::failed);
   }
 }
 

@@ -77,7 +77,7 @@ std::vector<double> divisors(const Case& c, bool lists) {
   std::vector<double> out = c.plan.factor();
   for (std::size_t i = 0; i < out.size() && !below.empty(); ++i) out[i] *= below[i];
   // Where full layers read the front of a longer list, its end stays.
-  const std::size_t entries = out.size() * static_cast<std::size_t>(c.architecture.rotary_divisor);
+  const std::size_t entries = out.size() * std::size_t(c.architecture.rotary_divisor);
   while (out.size() < entries) out.push_back(out.size() < own.size() ? own[out.size()] : 1);
   return out;
 }
@@ -92,9 +92,7 @@ Keys native_keys(const Case& c) {
   const Plan& plan = c.plan;
   const Geometry& g = plan.geometry();
   const std::vector<double>& f = plan.factor();
-  const auto put = [&](const char* name, double value) {
-    keys[name] = f32_key("", static_cast<float>(value));
-  };
+  const auto put = [&](const char* name, double value) { keys[name] = f32_key("", float(value)); };
   if (all_close(f, std::vector<double>(f.size(), f[0]))) {
     keys["rope.scaling.type"] = text_key("", "linear");
     put("rope.scaling.factor", f[0]);
@@ -113,9 +111,9 @@ Keys native_keys(const Case& c) {
 Keys yarn_keys(const YarnFit& fit) {
   Keys keys;
   keys["rope.scaling.type"] = text_key("", "yarn");
-  keys["rope.scaling.factor"] = f32_key("", static_cast<float>(fit.scale));
+  keys["rope.scaling.factor"] = f32_key("", float(fit.scale));
   keys["rope.scaling.original_context_length"] =
-      integer_key("", GgufType::u32, static_cast<std::uint64_t>(fit.original_length));
+      integer_key("", GgufType::u32, std::uint64_t(fit.original_length));
   return keys;
 }
 
@@ -232,14 +230,14 @@ Keys new_keys(const Case& c, const Decision& d, std::optional<float>& attn_facto
   const std::string prefix = cat(c.architecture.name, ".");
   const GgufKeyValue* old_length = first.find(prefix + "context_length");
   keys["context_length"] =
-      integer_key("context_length", old_length->type, static_cast<std::uint64_t>(c.options.length));
+      integer_key("context_length", old_length->type, std::uint64_t(c.options.length));
   // YaRN's ramp and the attention of Mistral 3 depend on the old window; without this key llama.cpp
   // would use the new one. It also allows undoing the export.
   if (!first.find(prefix + "rope.scaling.original_context_length")) {
-    keys.try_emplace("rope.scaling.original_context_length",
-                     integer_key("", GgufType::u32,
-                                 static_cast<std::uint64_t>(
-                                     *first.integer(prefix + "context_length", 1, kMaxContext))));
+    keys.try_emplace(
+        "rope.scaling.original_context_length",
+        integer_key("", GgufType::u32,
+                    std::uint64_t(*first.integer(prefix + "context_length", 1, kMaxContext))));
   }
   if (d.encoding == GgufEncoding::unchanged) return keys;
 
@@ -249,7 +247,7 @@ Keys new_keys(const Case& c, const Decision& d, std::optional<float>& attn_facto
   // It would also reach windowed layers, so the nearest YaRN keeps its own.
   if (d.encoding == GgufEncoding::approximate && c.windows_apart) temperature = before;
   if (std::abs(temperature - 1) > 1e-12 || first.find(prefix + "rope.scaling.attn_factor")) {
-    attn_factor = static_cast<float>(temperature);
+    attn_factor = float(temperature);
     keys["rope.scaling.attn_factor"] = f32_key("", *attn_factor);
   }
   if (!c.on_top && keys.find("rope.scaling.type") == keys.end()) {
@@ -324,7 +322,7 @@ std::vector<GgufTensorOut> tensors_of(const Case& c, const GgufPart& part, const
 std::vector<float> to_floats(const Case& c, const std::vector<double>& values) {
   std::vector<float> out;
   for (const double v : values) {
-    const auto f = static_cast<float>(v);
+    const auto f = float(v);
     if (!(f > 0) || !std::isfinite(f)) {
       unsupported(c, cat("a divisor of ", significant(v, 6), " does not fit a 32-bit float"),
                   "give smaller factors");
@@ -356,7 +354,7 @@ bool is_identity(const Plan& plan) {
 const char* to_string(GgufEncoding encoding) noexcept {
   constexpr const char* kNames[] = {"unchanged",  "factors", "lists",
                                     "relabelled", "keys",    "approximate"};
-  return kNames[static_cast<std::size_t>(encoding)];
+  return kNames[std::size_t(encoding)];
 }
 
 GgufEncoding gguf_encoding(const Gguf& gguf, const Model& model, const Plan& plan,

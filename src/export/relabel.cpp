@@ -70,9 +70,9 @@ std::uint64_t rows_of(const std::vector<std::uint64_t>& dims) {
 // Heads of queries and keys at the front of the rows of a tensor that is_rotated().
 std::uint64_t rotated_heads(const std::string& name, std::uint64_t rows, const Model& model) {
   if (is_fused(name)) {
-    return static_cast<std::uint64_t>(model.heads) + static_cast<std::uint64_t>(model.kv_heads);
+    return std::uint64_t(model.heads) + std::uint64_t(model.kv_heads);
   }
-  return rows / static_cast<std::uint64_t>(model.key_length);
+  return rows / std::uint64_t(model.key_length);
 }
 
 }  // namespace
@@ -100,14 +100,13 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
       if (!is_rotated(tensor.name)) continue;
       const std::uint64_t rows = rows_of(tensor.dims);
       const std::uint64_t heads = rotated_heads(tensor.name, rows, model);
-      const auto head = static_cast<std::uint64_t>(model.key_length);
+      const auto head = std::uint64_t(model.key_length);
       if (rows == 0 || rows % head != 0 || heads * head > rows) {
         corrupt(part.name(),
                 cat("tensor ", shown(tensor.name), " has ", tensor.dims.size(), " dimensions and ",
                     rows, " rows, not whole heads of ", head, " rows"));
       }
-      if (is_fused(tensor.name) &&
-          rows != (heads + static_cast<std::uint64_t>(model.kv_heads)) * head) {
+      if (is_fused(tensor.name) && rows != (heads + std::uint64_t(model.kv_heads)) * head) {
         refuse(from, cat("has a tensor ", shown(tensor.name), " of ", rows, " rows"));
       }
       if (tensor.dims.size() == 1 && find_ggml_type(tensor.type)->block != 1) {
@@ -119,7 +118,7 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
 
 GgufTensorOut relabelled(GgufTensorOut tensor, const Model& model, const Architecture& from) {
   if (model.geometry.pairing == Pairing::halves && is_rotated(tensor.name)) {
-    tensor.rows = {static_cast<std::uint64_t>(model.key_length),
+    tensor.rows = {std::uint64_t(model.key_length),
                    rotated_heads(tensor.name, rows_of(tensor.dims), model)};
   }
   tensor.name = llama_name(tensor.name, from);

@@ -111,7 +111,7 @@ YarnFit fit_yarn(const Plan& plan) {
     best.mean_error += error / double(wanted.size());
     if (error <= best.largest_error) continue;
     best.largest_error = error;
-    best.worst_pair = static_cast<int>(i);
+    best.worst_pair = int(i);
   }
   return best;
 }

@@ -343,7 +343,7 @@ constexpr std::array table{
 template <typename T>
 void require_length(const Architecture& architecture, const std::vector<T>& values,
                     std::string_view name, int layers) {
-  if (values.size() < static_cast<std::size_t>(layers)) {
+  if (values.size() < std::size_t(layers)) {
     contradict(architecture, cat(name, " has ", values.size(), " entries for ", layers, " layers"));
   }
 }

@@ -149,7 +149,7 @@ std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_
   }
   const double bytes = std::ceil(elements * bits_per_element / 8);
   // 2^63 bytes and more do not fit anywhere.
-  return bytes < 9.2e18 ? static_cast<std::uint64_t>(bytes) : UINT64_MAX;
+  return bytes < 9.2e18 ? std::uint64_t(bytes) : UINT64_MAX;
 }
 
 }  // namespace mrrope

@@ -87,7 +87,7 @@ std::int64_t llama3_window(const Model& model, const std::vector<double>& list) 
   }
   if (!(window >= 1) || window > double(kMaxContext)) return 0;
   // Windows are round numbers; the list holds floats.
-  const auto whole = static_cast<std::int64_t>(std::llround(window / 16) * 16);
+  const auto whole = std::int64_t(std::llround(window / 16) * 16);
   if (whole < 16) return 0;
   ScalingRule rule;
   rule.beta_fast = 4;
@@ -154,7 +154,7 @@ std::vector<double> declared_factors(const Facts& facts, std::int64_t& window) {
   if (scaling.type == "yarn") {
     if (facts.rule.original_stated) {
       const double reach = double(original.train_length) * scaling.factor;
-      window = std::max(window, static_cast<std::int64_t>(std::llround(reach)));
+      window = std::max(window, std::int64_t(std::llround(reach)));
     }
     return yarn_factors(original, scaling.factor, facts.rule);
   }
@@ -197,7 +197,7 @@ void check_attention_scale(const std::string& where, std::string_view key, doubl
 
 void check_factor_list(const std::string& where, std::string_view key,
                        const std::vector<double>& list, int rotary_dim) {
-  if (list.size() != static_cast<std::size_t>(rotary_dim / 2)) {
+  if (list.size() != std::size_t(rotary_dim / 2)) {
     corrupt(where,
             cat(key, " has ", list.size(), " entries where ", rotary_dim / 2, " pairs rotate"));
   }

@@ -100,8 +100,7 @@ void check_heads(const Batch& batch, const Heads& heads, const char* what) {
     return;
   }
   const auto begin = [&](const void* p, std::int64_t offset) {
-    return static_cast<std::intptr_t>(reinterpret_cast<std::uintptr_t>(p)) +
-           offset * std::intptr_t(bytes);
+    return std::intptr_t(reinterpret_cast<std::uintptr_t>(p)) + offset * std::intptr_t(bytes);
   };
   const Extent from = extent(batch, heads.count, heads.from_strides);
   const Extent to = extent(batch, heads.count, heads.to_strides);

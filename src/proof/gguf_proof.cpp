@@ -44,7 +44,7 @@ std::vector<Token> prompt(std::int64_t length, int vocabulary, std::optional<Tok
   std::uint64_t state = 12345;
   for (std::int64_t i = 0; i < length; ++i) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-    tokens.push_back(static_cast<Token>((state >> 33) % static_cast<std::uint64_t>(vocabulary)));
+    tokens.push_back(static_cast<Token>((state >> 33) % std::uint64_t(vocabulary)));
   }
   if (bos) tokens.front() = *bos;
   return tokens;
@@ -87,7 +87,7 @@ Rows injected(TimelineModel& model, const Plan& plan, const engine::LocalOptions
   model.use(make_ladder(plan, options.context));
   const auto timeline = model.timeline();
   Rows rows;
-  const auto batch = static_cast<std::size_t>(options.ubatch);
+  const auto batch = std::size_t(options.ubatch);
   for (std::size_t first = 0; first < tokens.size(); first += batch) {
     const std::size_t count = std::min(batch, tokens.size() - first);
     std::vector<std::size_t> here;
@@ -98,7 +98,7 @@ Rows injected(TimelineModel& model, const Plan& plan, const engine::LocalOptions
                               [&](std::size_t, std::span<const float> row) {
                                 rows.emplace_back(row.begin(), row.end());
                               });
-    if (on_tokens) on_tokens(static_cast<std::int64_t>(count));
+    if (on_tokens) on_tokens(std::int64_t(count));
   }
   return rows;
 }
@@ -222,8 +222,7 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::Ggu
     expected = rows(effective, text, wanted);
     if (has_same_graph(exported.encoding)) {
       const std::vector<Token> front(
-          text.begin(),
-          text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), kSignalPrompt)));
+          text.begin(), text.begin() + std::ptrdiff_t(std::min(text.size(), kSignalPrompt)));
       const std::vector<std::size_t> last{front.size() - 1};
       const Rows with = rows(effective, front, last);
       proof.without_plan = apart(with, rows(none, front, last));

@@ -59,7 +59,7 @@ std::string drain(int file) {
     const ssize_t got = ::read(file, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return text;
-    text.append(buffer, static_cast<std::size_t>(got));
+    text.append(buffer, std::size_t(got));
   }
 }
 

@@ -152,11 +152,11 @@ void OutputFile::advance(std::uint64_t bytes) {
 void OutputFile::drain() {
   std::size_t done = 0;
   while (done < buffer_.size()) {
-    const ssize_t written = ::pwrite(file_, buffer_.data() + done, buffer_.size() - done,
-                                     static_cast<off_t>(position_ + done));
+    const ssize_t written =
+        ::pwrite(file_, buffer_.data() + done, buffer_.size() - done, off_t(position_ + done));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail("write", errno);
-    done += static_cast<std::size_t>(written);
+    done += std::size_t(written);
   }
   buffer_.clear();
   if (done > 0) advance(done);
@@ -165,7 +165,7 @@ void OutputFile::drain() {
 void OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const std::size_t part = std::min(bytes.size(), kBuffer - buffer_.size());
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(part));
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + std::ptrdiff_t(part));
     bytes = bytes.subspan(part);
     if (buffer_.size() == kBuffer) drain();
   }
@@ -174,7 +174,7 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 void OutputFile::zeros(std::uint64_t count) {
   static constexpr std::byte zero[4096] = {};
   for (; count > 0;) {
-    const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(count, sizeof zero));
+    const auto part = std::size_t(std::min<std::uint64_t>(count, sizeof zero));
     write(std::span(zero, part));
     count -= part;
   }
@@ -185,12 +185,12 @@ bool OutputFile::copy_in_kernel([[maybe_unused]] const Source& source,
                                 [[maybe_unused]] std::uint64_t size) {
 #ifdef __linux__
   if (source.descriptor() < 0) return false;
-  auto from = static_cast<off_t>(offset);
-  auto to = static_cast<off_t>(position_);
+  auto from = off_t(offset);
+  auto to = off_t(position_);
   const ssize_t copied =
-      ::copy_file_range(source.descriptor(), &from, file_, &to, static_cast<std::size_t>(size), 0);
+      ::copy_file_range(source.descriptor(), &from, file_, &to, std::size_t(size), 0);
   if (copied > 0) {
-    advance(static_cast<std::uint64_t>(copied));
+    advance(std::uint64_t(copied));
     return true;
   }
   if (copied < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) fail("write", errno);
@@ -207,7 +207,7 @@ void OutputFile::copy(const Source& source, std::uint64_t offset, std::uint64_t 
     const std::uint64_t before = position();
     in_kernel = in_kernel && copy_in_kernel(source, offset, step);
     if (!in_kernel) {
-      bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(step, kBuffer)));
+      bytes.resize(std::size_t(std::min<std::uint64_t>(step, kBuffer)));
       source.read(offset, bytes);
       write(bytes);
     }

@@ -43,7 +43,7 @@ bool is_within(const std::filesystem::path& path, const std::filesystem::path& f
 using FileId = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
 
 FileId id_of(const struct stat& status) {
-  return {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino)};
+  return {std::uint64_t(status.st_dev), std::uint64_t(status.st_ino)};
 }
 
 std::mutex g_inputs_mutex;
@@ -112,7 +112,7 @@ Source Source::open(const std::filesystem::path& path) {
     throw Error(ErrorKind::failed, cat(shown(name), " is not a regular file"),
                 "give the name of a file; what a command prints must be in one first");
   }
-  source.size_ = static_cast<std::uint64_t>(status.st_size);
+  source.size_ = std::uint64_t(status.st_size);
   remember_input(file);
   return source;
 }
@@ -149,8 +149,7 @@ void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
   }
   std::size_t done = 0;
   while (done < to.size()) {
-    const ssize_t got =
-        ::pread(file_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    const ssize_t got = ::pread(file_, to.data() + done, to.size() - done, off_t(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       throw Error(ErrorKind::failed, cat("cannot read ", name_, ": ", reason(errno)));
@@ -159,13 +158,13 @@ void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
       throw Error(ErrorKind::failed, cat(name_, " became shorter while it was read"),
                   "wait until it is fully written, then try again");
     }
-    done += static_cast<std::size_t>(got);
+    done += std::size_t(got);
   }
 }
 
 Reader::Reader(const Source& source, std::uint64_t position)
     : source_(source), position_(std::min(position, source.size())) {
-  buffer_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kBuffer, source.size())));
+  buffer_.resize(std::size_t(std::min<std::uint64_t>(kBuffer, source.size())));
 }
 
 void Reader::need(std::uint64_t length, std::string_view what) const {
@@ -183,7 +182,7 @@ const std::byte* Reader::take(std::size_t length, std::string_view what) {
                       length <= buffer_size_ - (position_ - buffer_start_);
   if (!inside) {
     buffer_start_ = position_;
-    buffer_size_ = static_cast<std::size_t>(std::min<std::uint64_t>(buffer_.size(), remaining()));
+    buffer_size_ = std::size_t(std::min<std::uint64_t>(buffer_.size(), remaining()));
     source_.read(buffer_start_, std::span(buffer_).first(buffer_size_));
   }
   const std::byte* bytes = buffer_.data() + (position_ - buffer_start_);
@@ -200,8 +199,8 @@ double Reader::f64(std::string_view what) { return number_at<double>(take(8, wha
 
 std::string Reader::text(std::uint64_t length, std::string_view what) {
   need(length, what);
-  const std::byte* bytes = take(static_cast<std::size_t>(length), what);
-  return std::string(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length));
+  const std::byte* bytes = take(std::size_t(length), what);
+  return std::string(reinterpret_cast<const char*>(bytes), std::size_t(length));
 }
 
 void Reader::skip(std::uint64_t length, std::string_view what) {

@@ -74,7 +74,7 @@ int open_marker(const fs::path& folder) {
   if (file < 0) return -1;
   char text[kMarkerText.size() + 1];
   const ssize_t got = ::read(file, text, sizeof text);
-  if (got == static_cast<ssize_t>(kMarkerText.size()) &&
+  if (got == ssize_t(kMarkerText.size()) &&
       std::string_view(text, kMarkerText.size()) == kMarkerText) {
     return file;
   }

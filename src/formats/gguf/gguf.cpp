@@ -115,7 +115,7 @@ std::uint64_t read_count(Reader& in, std::string_view what, std::uint64_t least,
 
 GgufType read_type(Reader& in, const std::string& key) {
   const std::uint32_t id = in.u32("a value's type");
-  if (id > static_cast<std::uint32_t>(GgufType::f64)) {
+  if (id > std::uint32_t(GgufType::f64)) {
     corrupt(in.source().name(), cat("the key ", shown(key), " has the unknown type ", id));
   }
   return static_cast<GgufType>(id);
@@ -136,19 +136,19 @@ std::variant<std::int64_t, std::uint64_t, double> read_number(Reader& in, GgufTy
     case GgufType::u8:
       return std::uint64_t{in.u8(key)};
     case GgufType::i8:
-      return std::int64_t{static_cast<std::int8_t>(in.u8(key))};
+      return std::int64_t{std::int8_t(in.u8(key))};
     case GgufType::u16:
       return std::uint64_t{in.u16(key)};
     case GgufType::i16:
-      return std::int64_t{static_cast<std::int16_t>(in.u16(key))};
+      return std::int64_t{std::int16_t(in.u16(key))};
     case GgufType::u32:
       return std::uint64_t{in.u32(key)};
     case GgufType::i32:
-      return std::int64_t{static_cast<std::int32_t>(in.u32(key))};
+      return std::int64_t{std::int32_t(in.u32(key))};
     case GgufType::u64:
       return in.u64(key);
     case GgufType::i64:
-      return static_cast<std::int64_t>(in.u64(key));
+      return std::int64_t(in.u64(key));
     case GgufType::f32:
       return double{in.f32(key)};
     case GgufType::f64:
@@ -182,18 +182,17 @@ void read_array(Reader& in, GgufKeyValue& kv) {
     return;
   }
   if (kv.element == GgufType::f32 || kv.element == GgufType::f64) {
-    std::vector<double> list(static_cast<std::size_t>(kv.count));
+    std::vector<double> list(std::size_t(kv.count));
     for (double& v : list) v = std::get<double>(read_number(in, kv.element, kv.key));
     kv.value = std::move(list);
     return;
   }
-  std::vector<std::int64_t> list(static_cast<std::size_t>(kv.count));
+  std::vector<std::int64_t> list(std::size_t(kv.count));
   for (std::int64_t& v : list) {
     const auto number = read_number(in, kv.element, kv.key);
     if (const auto* u = std::get_if<std::uint64_t>(&number)) {
       // A number past 2^63 is kept as the largest, which every check of a range refuses.
-      v = static_cast<std::int64_t>(
-          std::min<std::uint64_t>(*u, std::numeric_limits<std::int64_t>::max()));
+      v = std::int64_t(std::min<std::uint64_t>(*u, std::numeric_limits<std::int64_t>::max()));
     } else {
       v = std::get<std::int64_t>(number);
     }
@@ -243,7 +242,7 @@ std::uint32_t alignment_of(const Source& source, const GgufPart& part) {
   if (!std::has_single_bit(value)) {
     corrupt(source.name(), cat("general.alignment is ", value, ", not a power of two"));
   }
-  return static_cast<std::uint32_t>(value);
+  return std::uint32_t(value);
 }
 
 // The offset stays relative to the data until the header has been read to its end.
@@ -323,7 +322,7 @@ void place_tensors(const Source& source, GgufPart& part) {
 const char* to_string(GgufType type) noexcept {
   constexpr std::array kNames{"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
                               "bool", "string", "array", "u64", "i64", "f64"};
-  return kNames[static_cast<std::size_t>(type)];
+  return kNames[std::size_t(type)];
 }
 
 const GgmlType* find_ggml_type(std::uint32_t id) noexcept {
@@ -355,7 +354,7 @@ GgufPart read_gguf_part(const Source& source) {
   // key of 1, type and value of 1.
   const std::uint64_t tensors = read_count(in, "the number of tensors", 24, kMaxTensors);
   const std::uint64_t key_values = read_count(in, "the number of key-values", 14, kMaxKeyValues);
-  part.key_values.reserve(static_cast<std::size_t>(key_values));
+  part.key_values.reserve(std::size_t(key_values));
   std::unordered_set<std::string_view> names;
   for (std::uint64_t i = 0; i < key_values; ++i) {
     part.key_values.push_back(read_key_value(in));
@@ -364,7 +363,7 @@ GgufPart read_gguf_part(const Source& source) {
     }
   }
   part.alignment = alignment_of(source, part);
-  part.tensors.reserve(static_cast<std::size_t>(tensors));
+  part.tensors.reserve(std::size_t(tensors));
   names.clear();
   for (std::uint64_t i = 0; i < tensors; ++i) {
     part.tensors.push_back(read_tensor(in, part.alignment));

@@ -24,7 +24,7 @@ std::string le(T value) {
   return bytes;
 }
 
-std::string type_of(GgufType type) { return le(static_cast<std::uint32_t>(type)); }
+std::string type_of(GgufType type) { return le(std::uint32_t(type)); }
 
 // Where type and value of a record begin, after the key.
 std::uint64_t value_offset(const GgufKeyValue& record) {
@@ -78,13 +78,13 @@ void write_reordered(OutputFile& out, const Source& source, const GgufTensorOut&
     const std::uint64_t start = tensor.offset + head * order.head * row_bytes;
     for (std::uint64_t i = 0; i < half;) {
       const std::uint64_t count = std::min(most, half - i);
-      first.resize(static_cast<std::size_t>(count * row_bytes));
+      first.resize(std::size_t(count * row_bytes));
       second.resize(first.size());
       source.read(start + i * row_bytes, first);
       source.read(start + (half + i) * row_bytes, second);
       for (std::uint64_t r = 0; r < count; ++r) {
-        const auto at = static_cast<std::size_t>(r * row_bytes);
-        const auto length = static_cast<std::size_t>(row_bytes);
+        const auto at = std::size_t(r * row_bytes);
+        const auto length = std::size_t(row_bytes);
         out.write(std::span(first).subspan(at, length));
         out.write(std::span(second).subspan(at, length));
       }
@@ -116,7 +116,7 @@ void write_file(OutputFile& out, const GgufFileOut& file) {
   std::uint64_t offset = 0;
   for (const GgufTensorOut& tensor : file.tensors) {
     out.write(le(std::uint64_t{tensor.name.size()}) + tensor.name +
-              le(static_cast<std::uint32_t>(tensor.dims.size())));
+              le(std::uint32_t(tensor.dims.size())));
     for (const std::uint64_t d : tensor.dims) out.write(le(d));
     out.write(le(tensor.type) + le(offset));
     offset += aligned(tensor.size, file.alignment);
@@ -151,7 +151,7 @@ GgufKeyOut f32_key(std::string key, float value) {
 
 GgufKeyOut integer_key(std::string key, GgufType type, std::uint64_t value) {
   const auto as = [&](auto typed) {
-    if (typed < 0 || static_cast<std::uint64_t>(typed) != value) {
+    if (typed < 0 || std::uint64_t(typed) != value) {
       throw Error(ErrorKind::usage,
                   cat(key, " is of the type ", to_string(type), ", which cannot hold ", value),
                   "give a smaller --ctx");
@@ -159,16 +159,16 @@ GgufKeyOut integer_key(std::string key, GgufType type, std::uint64_t value) {
     return type_of(type) + le(typed);
   };
   const auto bytes = [&] {
-    if (type == GgufType::u16) return as(static_cast<std::uint16_t>(value));
-    if (type == GgufType::i32) return as(static_cast<std::int32_t>(value));
+    if (type == GgufType::u16) return as(std::uint16_t(value));
+    if (type == GgufType::i32) return as(std::int32_t(value));
     if (type == GgufType::u64) return as(value);
-    if (type == GgufType::i64) return as(static_cast<std::int64_t>(value));
+    if (type == GgufType::i64) return as(std::int64_t(value));
     if (type != GgufType::u32) {
       throw Error(ErrorKind::unsupported,
                   cat(key, " is of the type ", to_string(type), ", in which no length is written"),
                   "convert the model again");
     }
-    return as(static_cast<std::uint32_t>(value));
+    return as(std::uint32_t(value));
   }();
   return {std::move(key), bytes};
 }

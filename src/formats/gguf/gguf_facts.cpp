@@ -64,10 +64,10 @@ const Architecture& architecture_of(const GgufPart& file) {
 
 void read_heads(const GgufPart& file, const Keys& keys, Facts& facts) {
   Model& model = facts.model;
-  model.embedding = static_cast<int>(keys.required("embedding_length", 1, kMaxWidth));
+  model.embedding = int(keys.required("embedding_length", 1, kMaxWidth));
   const auto heads = keys.integers("attention.head_count", 0, kMaxHeads);
   if (heads.empty()) corrupt(file.name(), cat("has no key ", keys.name("attention.head_count")));
-  model.heads = static_cast<int>(*std::max_element(heads.begin(), heads.end()));
+  model.heads = int(*std::max_element(heads.begin(), heads.end()));
   if (model.heads == 0) corrupt(file.name(), cat(keys.name("attention.head_count"), " is 0"));
 
   auto kv_heads = keys.integers("attention.head_count_kv", 0, kMaxHeads);
@@ -75,7 +75,7 @@ void read_heads(const GgufPart& file, const Keys& keys, Facts& facts) {
   facts.layer_keys.kv_heads.assign(kv_heads.begin(), kv_heads.end());
 
   const auto head_size = [&](const char* key) {
-    if (keys.has(key)) return static_cast<int>(keys.required(key, 1, kMaxHead));
+    if (keys.has(key)) return int(keys.required(key, 1, kMaxHead));
     if (model.embedding / model.heads == 0 || model.embedding / model.heads > kMaxHead) {
       corrupt(file.name(), cat(keys.name("attention.head_count"), " is ", model.heads, " for ",
                                keys.name("embedding_length"), " ", model.embedding));
@@ -92,16 +92,15 @@ void read_heads(const GgufPart& file, const Keys& keys, Facts& facts) {
 void read_layers(const Keys& keys, Facts& facts) {
   LayerKeys& layers = facts.layer_keys;
   const auto count = [&](const char* key, std::int64_t otherwise) {
-    return static_cast<int>(keys.integer(key, 0, kMaxLayers, otherwise));
+    return int(keys.integer(key, 0, kMaxLayers, otherwise));
   };
-  layers.layers = static_cast<int>(keys.required("block_count", 1, kMaxLayers));
+  layers.layers = int(keys.required("block_count", 1, kMaxLayers));
   layers.draft_layers = count("nextn_predict_layers", 0);
   layers.loops = count("num_loops", 1);
   layers.shared_kv_layers = count("attention.shared_kv_layers", 0);
   layers.leading_dense = count("leading_dense_block_count", 0);
   layers.train_length = facts.context_length;
-  layers.sliding_window =
-      static_cast<int>(keys.integer("attention.sliding_window", 0, kMaxContext, -1));
+  layers.sliding_window = int(keys.integer("attention.sliding_window", 0, kMaxContext, -1));
   layers.windowed = keys.flags("attention.sliding_window_pattern");
   if (layers.windowed.empty()) layers.window_period = count("attention.sliding_window_pattern", -1);
   layers.rotated = keys.flags("attention.rope_pattern");
@@ -153,10 +152,9 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   // A graph that ignores the list leaves theta unchanged.
   if (facts.architecture->factors == FactorSupport::ignored) facts.factors.clear();
   // Where full layers rotate a part of what windowed ones do, they read the front of the list.
-  const auto listed = static_cast<std::size_t>(facts.architecture->rotary_divisor) *
-                      static_cast<std::size_t>(rotary_dim / 2);
+  const auto listed = std::size_t(facts.architecture->rotary_divisor) * std::size_t(rotary_dim / 2);
   if (facts.factors.size() == listed) {
-    facts.factors.resize(static_cast<std::size_t>(rotary_dim / 2));
+    facts.factors.resize(std::size_t(rotary_dim / 2));
   }
   if (!facts.factors.empty()) {
     check_factor_list(file.name(), kRopeFreqs, facts.factors, rotary_dim);
@@ -220,9 +218,9 @@ Facts gguf_facts(const Gguf& gguf) {
 
   const std::int64_t vocabulary = keys.integer("vocab_size", 0, kMaxVocabulary, 0);
   const GgufKeyValue* tokens = file.find("tokenizer.ggml.tokens");
-  model.vocabulary = static_cast<int>(vocabulary > 0 || !tokens || tokens->type != GgufType::array
-                                          ? vocabulary
-                                          : static_cast<std::int64_t>(tokens->count));
+  model.vocabulary = int(vocabulary > 0 || !tokens || tokens->type != GgufType::array
+                             ? vocabulary
+                             : std::int64_t(tokens->count));
 
   Geometry& geometry = model.geometry;
   std::int64_t rotary =
@@ -230,7 +228,7 @@ Facts gguf_facts(const Gguf& gguf) {
   check_rotary_dim(file.name(), keys.name("rope.dimension_count"), rotary, model.key_length);
   rotary /= architecture.rotary_divisor;
   check_rotary_dim(file.name(), keys.name("rope.dimension_count"), rotary, model.key_length);
-  geometry.rotary_dim = static_cast<int>(rotary);
+  geometry.rotary_dim = int(rotary);
   geometry.base = keys.real("rope.freq_base", 10000);
   check_base(file.name(), keys.name("rope.freq_base"), geometry.base);
   if (keys.has("rope.freq_base_swa")) {

@@ -29,7 +29,7 @@ std::optional<SplitName> parse_split_name(const std::string& file) {
     std::uint64_t value = 0;
     for (std::size_t i = at; i < at + 5; ++i) {
       if (tail[i] < '0' || tail[i] > '9') return std::nullopt;
-      value = value * 10 + static_cast<std::uint64_t>(tail[i] - '0');
+      value = value * 10 + std::uint64_t(tail[i] - '0');
     }
     return value;
   };
@@ -44,7 +44,7 @@ std::optional<SplitName> parse_split_name(const std::string& file) {
 
 std::uint64_t split_key(const GgufPart& part, std::string_view key, std::uint64_t otherwise) {
   const auto value = part.integer(key, 0, std::int64_t{1} << 32);
-  return value ? static_cast<std::uint64_t>(*value) : otherwise;
+  return value ? std::uint64_t(*value) : otherwise;
 }
 
 void check_part(const GgufPart& part, std::uint64_t number, std::uint64_t count) {
@@ -117,18 +117,18 @@ std::optional<std::int64_t> GgufPart::integer(std::string_view key, std::int64_t
   }
   const auto* u = std::get_if<std::uint64_t>(&kv->value);
   if (!u) wrong_type(name(), *kv, "an integer");
-  if (*u > static_cast<std::uint64_t>(high)) {
+  if (*u > std::uint64_t(high)) {
     corrupt(name(), cat(key, " is ", *u, ", not between ", low, " and ", high));
   }
-  return in_range(name(), key, static_cast<std::int64_t>(*u), low, high);
+  return in_range(name(), key, std::int64_t(*u), low, high);
 }
 
 std::optional<double> GgufPart::real(std::string_view key) const {
   const GgufKeyValue* kv = find(key);
   if (!kv) return std::nullopt;
   if (const auto* d = std::get_if<double>(&kv->value)) return *d;
-  if (const auto* i = std::get_if<std::int64_t>(&kv->value)) return static_cast<double>(*i);
-  if (const auto* u = std::get_if<std::uint64_t>(&kv->value)) return static_cast<double>(*u);
+  if (const auto* i = std::get_if<std::int64_t>(&kv->value)) return double(*i);
+  if (const auto* u = std::get_if<std::uint64_t>(&kv->value)) return double(*u);
   wrong_type(name(), *kv, "a number");
 }
 
@@ -203,7 +203,7 @@ std::vector<float> read_f32(const Source& source, const GgufTensor& tensor) {
                 tensor.dims.size(), " dimensions, not one row of at most ", kMaxSmallTensor));
   }
   Reader in(source, tensor.offset);
-  std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
+  std::vector<float> values(std::size_t(tensor.elements()));
   for (float& v : values) v = in.f32(tensor.name);
   return values;
 }

@@ -61,8 +61,8 @@ const Architecture& architecture_of(const Keys& keys, const std::string& model_t
 
 void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) {
   Model& model = facts.model;
-  model.embedding = static_cast<int>(
-      keys.required({"hidden_size", "n_embd", "d_model"}, 1, kMaxWidth, defaults.hidden));
+  model.embedding =
+      int(keys.required({"hidden_size", "n_embd", "d_model"}, 1, kMaxWidth, defaults.hidden));
   const auto heads =
       keys.integers({"num_attention_heads", "n_head", "n_heads", "num_query_heads"}, 0, kMaxHeads);
   model.heads = heads.empty() ? defaults.heads : *std::max_element(heads.begin(), heads.end());
@@ -87,32 +87,29 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
   if (latent && rotated) {
     // One compressed vector and one rotated key per token, whatever the number of heads.
     model.latent_attention = true;
-    model.value_length = static_cast<int>(keys.required({"kv_lora_rank"}, 1, kMaxHead, 0));
-    model.key_length = model.value_length + static_cast<int>(*rotated);
+    model.value_length = int(keys.required({"kv_lora_rank"}, 1, kMaxHead, 0));
+    model.key_length = model.value_length + int(*rotated);
     facts.layer_keys.kv_heads = {1};
     return;
   }
   if (rotated && keys.has({"qk_nope_head_dim"})) {
-    model.key_length =
-        static_cast<int>(*rotated + *keys.integer({"qk_nope_head_dim"}, 0, kMaxHead));
-    model.value_length =
-        static_cast<int>(keys.required({"v_head_dim"}, 1, kMaxHead, model.key_length));
+    model.key_length = int(*rotated + *keys.integer({"qk_nope_head_dim"}, 0, kMaxHead));
+    model.value_length = int(keys.required({"v_head_dim"}, 1, kMaxHead, model.key_length));
     if (model.key_length == 0) keys.corrupt("qk_rope_head_dim is 0");
     return;
   }
   const int even = model.embedding / model.heads;
-  model.key_length = static_cast<int>(head.value_or(defaults.head > 0 ? defaults.head : even));
+  model.key_length = int(head.value_or(defaults.head > 0 ? defaults.head : even));
   if (model.key_length < 1 || model.key_length > kMaxHead) {
     keys.corrupt(
         cat("num_attention_heads is ", model.heads, " for a hidden_size of ", model.embedding));
   }
-  model.value_length =
-      static_cast<int>(keys.integer({"v_head_dim"}, 1, kMaxHead).value_or(model.key_length));
+  model.value_length = int(keys.integer({"v_head_dim"}, 1, kMaxHead).value_or(model.key_length));
 }
 
 // Which layers have a window or keep a state instead of keys.
 void read_layer_types(const Keys& keys, LayerKeys& layers) {
-  const auto count = static_cast<std::size_t>(layers.layers);
+  const auto count = std::size_t(layers.layers);
   const std::vector<std::string> types = keys.texts({"layer_types", "layers_block_type"});
   if (!types.empty() && types.size() < count) {
     keys.corrupt(cat("layer_types has ", types.size(), " entries for ", count, " layers"));
@@ -126,7 +123,7 @@ void read_layer_types(const Keys& keys, LayerKeys& layers) {
   if (types.empty() && !attending.empty()) {
     layers.recurrent.assign(count, true);
     for (const int i : attending) {
-      if (i < layers.layers) layers.recurrent[static_cast<std::size_t>(i)] = false;
+      if (i < layers.layers) layers.recurrent[std::size_t(i)] = false;
     }
   }
   if (std::find(layers.recurrent.begin(), layers.recurrent.end(), true) == layers.recurrent.end()) {
@@ -143,31 +140,29 @@ void read_layer_types(const Keys& keys, LayerKeys& layers) {
 
 void read_layers(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) {
   LayerKeys& layers = facts.layer_keys;
-  layers.layers = static_cast<int>(keys.required(
-      {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, 1, kMaxLayers, defaults.layers));
-  layers.shared_kv_layers =
-      static_cast<int>(keys.integer({"num_kv_shared_layers"}, 0, kMaxLayers).value_or(0));
-  layers.leading_dense =
-      static_cast<int>(keys.integer({"first_k_dense_replace"}, 0, kMaxLayers).value_or(0));
+  layers.layers = int(keys.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, 1,
+                                    kMaxLayers, defaults.layers));
+  layers.shared_kv_layers = int(keys.integer({"num_kv_shared_layers"}, 0, kMaxLayers).value_or(0));
+  layers.leading_dense = int(keys.integer({"first_k_dense_replace"}, 0, kMaxLayers).value_or(0));
   layers.train_length = facts.context_length;
-  layers.sliding_window = static_cast<int>(
-      keys.integer({"sliding_window", "attention_chunk_size", "sliding_window_size"}, 0,
-                   kMaxContext)
-          .value_or(defaults.window));
+  layers.sliding_window =
+      int(keys.integer({"sliding_window", "attention_chunk_size", "sliding_window_size"}, 0,
+                       kMaxContext)
+              .value_or(defaults.window));
   if (const json* use = keys.find({"use_sliding_window"});
       use && !keys.flag({"use_sliding_window"})) {
     layers.sliding_window = -1;
   }
   const auto number = keys.find({"sliding_window_pattern", "_sliding_window_pattern"});
   if (number && number->is_number()) {
-    layers.window_period = static_cast<int>(
-        *keys.integer({"sliding_window_pattern", "_sliding_window_pattern"}, 0, kMaxLayers));
+    layers.window_period =
+        int(*keys.integer({"sliding_window_pattern", "_sliding_window_pattern"}, 0, kMaxLayers));
   }
   layers.unrotated_period =
-      static_cast<int>(keys.integer({"no_rope_layer_interval"}, 0, kMaxLayers).value_or(-1));
+      int(keys.integer({"no_rope_layer_interval"}, 0, kMaxLayers).value_or(-1));
   for (const int v : keys.integers({"no_rope_layers"}, 0, 1)) layers.rotated.push_back(v != 0);
   layers.attention_period =
-      static_cast<int>(keys.integer({"full_attention_interval"}, 1, kMaxLayers).value_or(-1));
+      int(keys.integer({"full_attention_interval"}, 1, kMaxLayers).value_or(-1));
 
   for (const std::string& type : keys.texts({"indexer_types"})) {
     layers.indexed.push_back(type == "full");
@@ -191,20 +186,20 @@ void read_full_heads(const Keys& keys, Facts& facts) {
       const bool number =
           !index.empty() && index.size() <= 4 &&
           std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
-      if (!number || windowed(static_cast<std::size_t>(std::stoi(index)))) continue;
+      if (!number || windowed(std::size_t(std::stoi(index)))) continue;
       const auto layer = overrides->object({index.c_str()});
       if (!layer) continue;
       if (!head) head = layer->integer({"head_dim"}, 1, kMaxHead);
       if (!kv_heads) kv_heads = layer->integer({"num_key_value_heads"}, 1, kMaxHeads);
     }
   }
-  if (head) facts.model.key_length = facts.model.value_length = static_cast<int>(*head);
+  if (head) facts.model.key_length = facts.model.value_length = int(*head);
   if (!kv_heads || layers.windowed.empty()) return;
   if (layers.kv_heads.size() == 1) {
     layers.kv_heads.resize(layers.windowed.size(), layers.kv_heads[0]);
   }
   for (std::size_t i = 0; i < layers.kv_heads.size(); ++i) {
-    if (!windowed(i)) layers.kv_heads[i] = static_cast<int>(*kv_heads);
+    if (!windowed(i)) layers.kv_heads[i] = int(*kv_heads);
   }
 }
 
@@ -261,7 +256,7 @@ void read_rotation(const Keys& keys, const RopeKeys& rope, const ConfigDefaults&
   if (rotary) {
     check_rotary_dim(keys.where(), keys.has({"rotary_dim"}) ? "rotary_dim" : "qk_rope_head_dim",
                      *rotary, head);
-    geometry.rotary_dim = static_cast<int>(*rotary);
+    geometry.rotary_dim = int(*rotary);
     return;
   }
   const double part = partial.value_or(defaults.partial);
@@ -270,14 +265,14 @@ void read_rotation(const Keys& keys, const RopeKeys& rope, const ConfigDefaults&
   }
   const std::string name =
       part == 1 ? "head_dim" : cat("partial_rotary_factor ", part, " of head_dim ", head);
-  const std::int64_t rotated = design ? head : static_cast<std::int64_t>(double(head) * part);
+  const std::int64_t rotated = design ? head : std::int64_t(double(head) * part);
   check_rotary_dim(keys.where(), name, rotated, head);
-  geometry.rotary_dim = static_cast<int>(rotated);
+  geometry.rotary_dim = int(rotated);
   if (design) {
     // The first part of the pairs turns at the speed of the whole head, the rest never.
     const std::int64_t pairs = head / 2;
-    const auto turning = static_cast<std::size_t>(part * double(pairs));
-    facts.factors.assign(static_cast<std::size_t>(pairs), 1e30);
+    const auto turning = std::size_t(part * double(pairs));
+    facts.factors.assign(std::size_t(pairs), 1e30);
     std::fill_n(facts.factors.begin(), turning, 1.0);
     facts.factors_are_design = true;
   }
@@ -417,9 +412,8 @@ Facts config_facts(const json& config, const std::string& where) {
   facts.context_length = keys.required(
       {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "n_ctx"}, 1,
       kMaxContext, defaults.context);
-  model.vocabulary =
-      static_cast<int>(keys.integer({"vocab_size", "padded_vocab_size"}, 0, kMaxVocabulary)
-                           .value_or(defaults.vocabulary));
+  model.vocabulary = int(keys.integer({"vocab_size", "padded_vocab_size"}, 0, kMaxVocabulary)
+                             .value_or(defaults.vocabulary));
   read_heads(keys, defaults, facts);
   read_layers(keys, defaults, facts);
   read_full_heads(keys, facts);

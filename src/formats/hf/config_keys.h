@@ -93,7 +93,7 @@ class ConfigKeys {
   std::vector<int> integers(Names names, std::int64_t low, std::int64_t high) const {
     std::vector<int> out;
     each(names, [&](const std::string& name, const json& v) {
-      out.push_back(static_cast<int>(integer(name, v, low, high)));
+      out.push_back(int(integer(name, v, low, high)));
     });
     return out;
   }
@@ -128,7 +128,7 @@ class ConfigKeys {
     if (size < double(low) || size > double(high)) {
       corrupt(cat(name, " is ", value.dump(), ", not between ", low, " and ", high));
     }
-    return whole ? static_cast<std::int64_t>(size) : value.get<std::int64_t>();
+    return whole ? std::int64_t(size) : value.get<std::int64_t>();
   }
 
   template <typename Do>

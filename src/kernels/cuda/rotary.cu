@@ -61,8 +61,8 @@ std::uint64_t fixed_turns(double theta) {
   const long double turns = theta / (2 * std::numbers::pi_v<long double>);
   const long double scaled = (turns - std::floor(turns)) * 0x1p32L;
   const long double high = std::floor(scaled);
-  const auto low = static_cast<std::uint64_t>((scaled - high) * 0x1p32L);
-  return (static_cast<std::uint64_t>(high) << 32) + low;
+  const auto low = std::uint64_t((scaled - high) * 0x1p32L);
+  return (std::uint64_t(high) << 32) + low;
 }
 
 }  // namespace
