@@ -1,15 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans from a geometry.
+// Plans, tables and rotation on the CPU.
 #include <cmath>
 
 #include "capi/guard.h"
 #include "core/methods.h"
+#include "formats/plan_file.h"
+#include "mrrope/model.h"
 #include "mrrope/version.h"
 
+using mrrope::cat;
 using mrrope::Error;
 using mrrope::ErrorKind;
+using mrrope::capi::batch_of;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
+
+namespace {
+
+mrrope::Element element_of(std::int32_t element) {
+  switch (element) {
+    case MRROPE_F32:
+      return mrrope::Element::f32;
+    case MRROPE_F16:
+      return mrrope::Element::f16;
+    case MRROPE_BF16:
+      return mrrope::Element::bf16;
+    default:
+      throw Error(ErrorKind::usage, cat("element ", element, " is not 0, 1 or 2"),
+                  "use MRROPE_F32, MRROPE_F16 or MRROPE_BF16");
+  }
+}
+
+mrrope::Strides strides_of(const mrrope_strides& s) { return {s.sequence, s.token, s.head}; }
+
+mrrope::Heads heads_of(const mrrope_heads& h) {
+  return {h.count, h.from, strides_of(h.from_strides), h.to, strides_of(h.to_strides)};
+}
+
+// The one plan of a static method.
+mrrope::Plan static_plan(const mrrope::Geometry& geometry, const std::string& method,
+                         std::int64_t ctx, std::optional<double> scale) {
+  const mrrope::MethodSpec spec = mrrope::parse_method(method);
+  if (spec.growth != mrrope::Growth::none || mrrope::is_auto(spec.name)) {
+    throw Error(ErrorKind::usage, cat(method, " is more than one plan"),
+                "give a static method, e.g. pro");
+  }
+  return make_ladder(geometry, spec, ctx, scale).rungs().front().plan;
+}
+
+}  // namespace
 
 mrrope::capi::Failure& mrrope::capi::last_failure() noexcept {
   thread_local Failure failure;
@@ -25,30 +64,43 @@ const char* mrrope_last_hint(void) { return mrrope::capi::last_failure().hint.c_
 int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, double scale,
                        mrrope_plan** out) {
   return guarded(out, [&] {
-    if (!geometry) throw Error(ErrorKind::usage, "geometry is null");
-    if (geometry->pairing != MRROPE_HALVES && geometry->pairing != MRROPE_INTERLEAVED) {
-      throw Error(ErrorKind::usage,
-                  mrrope::cat("pairing ", geometry->pairing, " is neither 0 nor 1"),
+    const mrrope_geometry& in = checked(geometry, "geometry");
+    if (in.pairing != MRROPE_HALVES && in.pairing != MRROPE_INTERLEAVED) {
+      throw Error(ErrorKind::usage, cat("pairing ", in.pairing, " is neither 0 nor 1"),
                   "use MRROPE_HALVES or MRROPE_INTERLEAVED");
     }
-    mrrope::Geometry g;
-    g.rotary_dim = geometry->rotary_dim;
-    g.base = geometry->base;
-    g.train_length = geometry->train_length;
-    g.pairing =
-        geometry->pairing == MRROPE_HALVES ? mrrope::Pairing::halves : mrrope::Pairing::interleaved;
-    mrrope::Extension e;
-    e.method = checked(method, "method");
-    e.scale = scale;
-    if (mrrope::method_row(e.method).reach == mrrope::Reach::length) {
-      if (!(scale >= 1 && scale * double(g.train_length) < 1e15)) {
-        throw Error(ErrorKind::usage, mrrope::cat("scale ", scale, " is not possible"),
-                    "give 1 or more");
-      }
-      e.scale = 1;
-      e.length = std::llround(scale * double(g.train_length));
+    const mrrope::Geometry g{
+        in.rotary_dim, in.base, in.train_length,
+        in.pairing == MRROPE_HALVES ? mrrope::Pairing::halves : mrrope::Pairing::interleaved};
+    const std::string name = checked(method, "method");
+    if (mrrope::method_row(mrrope::bare_name(name)).reach != mrrope::Reach::length) {
+      return static_plan(g, name, 0, scale);
     }
-    return make_plan(g, e);
+    if (!(scale >= 1 && scale * double(g.train_length) < 1e15)) {
+      throw Error(ErrorKind::usage, cat("scale ", scale, " is not possible"), "give 1 or more");
+    }
+    return static_plan(g, name, std::llround(scale * double(g.train_length)), std::nullopt);
+  });
+}
+
+int mrrope_plan_create_for_model(const char* path, const char* method, int64_t ctx,
+                                 mrrope_plan** out) {
+  return guarded(out, [&] {
+    const mrrope::Model model = mrrope::read_model(checked(path, "path"));
+    if (ctx < 1) {
+      throw Error(ErrorKind::usage, cat("a context of ", ctx, " tokens is not possible"),
+                  "give at least 1 token");
+    }
+    return static_plan(model.geometry, checked(method, "method"), ctx, std::nullopt);
+  });
+}
+
+int mrrope_plan_load(const char* path, mrrope_plan** out) {
+  return guarded(out, [&] {
+    const mrrope::Ladder ladder = mrrope::read_plan_file(checked(path, "path"));
+    if (ladder.growth() == mrrope::Growth::none) return ladder.rungs().front().plan;
+    throw Error(ErrorKind::usage, cat(path, " holds a ladder, which is more than one plan"),
+                "make a static plan: mrrope plan --method pro ... -o FILE");
   });
 }
 
@@ -60,3 +112,58 @@ const double* mrrope_plan_factor(const mrrope_plan* plan) { return plan->plan.fa
 double mrrope_plan_attention_scale(const mrrope_plan* plan) { return plan->plan.attention_scale(); }
 int32_t mrrope_plan_low(const mrrope_plan* plan) { return plan->plan.boundaries().low; }
 int32_t mrrope_plan_high(const mrrope_plan* plan) { return plan->plan.boundaries().high; }
+
+mrrope::Batch mrrope::capi::batch_of(const mrrope_batch* batch) {
+  const mrrope_batch& b = checked(batch, "batch");
+  return {element_of(b.element), b.head_dim,  b.sequences,      b.tokens,      heads_of(b.queries),
+          heads_of(b.keys),      b.positions, b.first_position, b.inverse != 0};
+}
+
+int mrrope_table_create(const mrrope_plan* plan, int64_t first, int64_t end, int32_t element,
+                        mrrope_table** out) {
+  return guarded(out, [&] {
+    return mrrope::RotaryTable(checked(plan, "plan").plan, first, end, element_of(element));
+  });
+}
+
+int mrrope_table_create_turning(const mrrope_plan* from, const mrrope_plan* to, int64_t first,
+                                int64_t end, int32_t element, mrrope_table** out) {
+  return guarded(out, [&] {
+    return mrrope::RotaryTable::turning(checked(from, "from").plan, checked(to, "to").plan, first,
+                                        end, element_of(element));
+  });
+}
+
+int mrrope_table_grow(mrrope_table* table, int64_t end) {
+  return guarded([&] {
+    checked(table, "table");
+    table->table.grow(end);
+  });
+}
+
+void mrrope_table_free(mrrope_table* table) { delete table; }
+
+int mrrope_workers_create(int32_t threads, mrrope_workers** out) {
+  return guarded([&] {
+    if (!out) throw mrrope::Error(mrrope::ErrorKind::usage, "the out pointer is null");
+    *out = nullptr;
+    *out = new mrrope_workers{mrrope::Workers(threads)};
+  });
+}
+
+void mrrope_workers_free(mrrope_workers* workers) { delete workers; }
+
+int mrrope_rotate(const mrrope_table* table, const mrrope_batch* batch, mrrope_workers* workers) {
+  return guarded([&] {
+    if (workers) {
+      rotate(checked(table, "table").table, batch_of(batch), workers->workers);
+    } else {
+      rotate(checked(table, "table").table, batch_of(batch));
+    }
+  });
+}
+
+int mrrope_rotate_part(const mrrope_table* table, const mrrope_batch* batch, int32_t part,
+                       int32_t parts) {
+  return guarded([&] { rotate_part(checked(table, "table").table, batch_of(batch), part, parts); });
+}

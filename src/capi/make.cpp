@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests and answers as JSON.
 #include <cstring>
-#include <limits>
-#include <set>
 
 #include "base/json.h"
-#include "base/lists.h"
 #include "capi/guard.h"
 #include "core/defaults.h"
-#include "core/methods.h"
+#include "formats/json_keys.h"
 #include "formats/model_json.h"
 #include "formats/plan_file.h"
 #include "mrrope/model.h"
@@ -17,155 +14,68 @@ using mrrope::cat;
 using mrrope::Error;
 using mrrope::ErrorKind;
 using mrrope::Geometry;
+using mrrope::JsonKeys;
 using mrrope::Ladder;
-using mrrope::shown;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
-using nlohmann::json;
 
 namespace {
+
+constexpr std::int64_t kMaxLength = std::int64_t{1} << 53;  // whole numbers of a double
 
 [[noreturn]] void refuse(const std::string& message, const std::string& hint) {
   throw Error(ErrorKind::usage, message, hint);
 }
 
-void check_keys(const json& object, const char* what, const std::set<std::string>& known) {
-  if (!object.is_object()) refuse(cat(what, " is not an object"), "give {\"key\": value, ...}");
-  for (const auto& [key, value] : object.items()) {
-    if (known.count(key)) continue;
-    refuse(cat(what, " has no key ", shown(key)),
-           cat("the keys are ", mrrope::joined({known.begin(), known.end()}, ", ")));
-  }
-}
-
-// A key that is absent or null is not given.
-const json* given(const json& object, const char* key) {
-  const auto at = object.find(key);
-  return at == object.end() || at->is_null() ? nullptr : &*at;
-}
-
-std::optional<double> number(const json& object, const char* key) {
-  const json* value = given(object, key);
-  if (!value) return std::nullopt;
-  if (!value->is_number()) refuse(cat(key, " is not a number"), cat("give a number for ", key));
-  return value->get<double>();
-}
-
-template <typename Integer = std::int64_t>
-std::optional<Integer> integer(const json& object, const char* key) {
-  const json* value = given(object, key);
-  if (!value) return std::nullopt;
-  try {
-    return mrrope::whole<Integer>(*value);
-  } catch (const json::exception&) {
-    refuse(cat(key, " is ", value->dump(), ", not a whole number in range"),
-           cat("give a whole number for ", key));
-  }
-}
-
-std::optional<std::string> string(const json& object, const char* key) {
-  const json* value = given(object, key);
-  if (!value) return std::nullopt;
-  if (!value->is_string()) refuse(cat(key, " is not a text"), cat("give a text for ", key));
-  return value->get<std::string>();
-}
-
-std::vector<double> list(const json& object, const char* key) {
-  std::vector<double> out;
-  const json* value = given(object, key);
-  if (!value) return out;
-  const auto bad = [&] { refuse(cat(key, " is not a list of numbers"), "give [1.0, 1.5, ...]"); };
-  if (!value->is_array()) bad();
-  for (const json& entry : *value) {
-    if (!entry.is_number()) bad();
-    out.push_back(entry.get<double>());
-  }
-  return out;
-}
-
-template <typename T>
-T required(std::optional<T> value, const char* key) {
-  if (!value) refuse(cat("the geometry has no ", key), cat("give ", key));
-  return *value;
-}
-
 // A length above 0.
-std::optional<std::int64_t> length(const json& object, const char* key) {
-  const auto value = integer(object, key);
+std::optional<std::int64_t> length(const JsonKeys& in, const char* key) {
+  const auto value = in.integer({key}, -kMaxLength, kMaxLength);
   if (value && *value < 1) {
     refuse(cat(key, " of ", *value, " tokens is not possible"), "give at least 1 token");
   }
   return value;
 }
 
-Geometry geometry_of(const json& in) {
-  check_keys(in, "the geometry",
-             {"rotary_dim", "base", "train_length", "pairing", "trained_factor",
-              "trained_attention_scale"});
-  Geometry g;
-  g.rotary_dim = required(integer<int>(in, "rotary_dim"), "rotary_dim");
-  g.base = required(number(in, "base"), "base");
-  g.train_length = required(integer(in, "train_length"), "train_length");
-  const std::string pairing = string(in, "pairing").value_or("halves");
-  if (pairing == "interleaved") {
-    g.pairing = mrrope::Pairing::interleaved;
-  } else if (pairing != "halves") {
-    refuse(cat("pairing ", shown(pairing), " is unknown"), "choose halves or interleaved");
-  }
-  g.trained_factor = list(in, "trained_factor");
-  g.trained_attention_scale = number(in, "trained_attention_scale").value_or(1);
-  return g;
-}
-
-Geometry subject_of(const json& in) {
-  const auto path = string(in, "model");
-  const json* stated = given(in, "geometry");
-  if (!path == !stated) {
-    refuse(path ? "both a model and a geometry are given" : "no model given",
+Geometry subject_of(const JsonKeys& in) {
+  const std::string path = in.text({"model"});
+  const auto stated = in.object({"geometry"});
+  if (path.empty() == !stated) {
+    refuse(stated ? "both a model and a geometry are given" : "no model given",
            "give the path of a model, or a geometry");
   }
+  const bool replace = in.flag({"replace_scaling"}).value_or(false);
   Geometry g;
-  if (path) {
-    if (path->find('\0') != std::string::npos) {
-      refuse(cat("the path ", shown(*path), " has a null character in it"), "give a path");
-    }
-    const json* replace = given(in, "replace_scaling");
-    if (replace && !replace->is_boolean())
-      refuse("replace_scaling is not true or false", "give true or false");
-    g = mrrope::read_model(*path, replace && replace->get<bool>()).geometry;
-  } else {
-    const json* replace = given(in, "replace_scaling");
-    if (replace && *replace != json(false))
+  if (stated) {
+    if (replace) {
       refuse("replace_scaling needs a model", "remove it: a geometry states its own scaling");
+    }
+    stated->allow_only({"rotary_dim", "base", "train_length", "pairing", "trained_factor",
+                        "trained_attention_scale"});
     g = geometry_of(*stated);
+  } else {
+    if (path.find('\0') != std::string::npos) {
+      refuse(cat("the path ", mrrope::shown(path), " has a null character in it"), "give a path");
+    }
+    g = mrrope::read_model(path, replace).geometry;
   }
-  if (const auto window = length(in, "train_length")) g.train_length = *window;
+  g.train_length = length(in, "train_length").value_or(g.train_length);
   validate(g);
   return g;
 }
 
-Ladder made_of(const json& in) {
-  std::set<std::string> keys = {"model", "geometry",        "method",      "ctx",
-                                "scale", "replace_scaling", "train_length"};
-  for (const mrrope::ParameterInfo& p : mrrope::parameters()) keys.emplace(p.name);
-  check_keys(in, "the request", keys);
-  const auto text = string(in, "method");
-  if (!text) refuse("no method given", "give method, e.g. \"pro\" or \"pro(low=5)\"");
-  mrrope::MethodSpec method = mrrope::parse_method(*text);  // named before the model is read
+Ladder made_of(const nlohmann::json& request) {
+  const JsonKeys in(request, "the request", ErrorKind::usage, "");
+  std::vector<std::string> keys = mrrope::parameter_names();
+  keys.insert(keys.begin(),
+              {"model", "geometry", "method", "ctx", "scale", "replace_scaling", "train_length"});
+  in.allow_only(keys);
+  const std::string text = in.text({"method"});
+  if (text.empty()) refuse("no method given", "give method, e.g. \"pro\" or \"pro(low=5)\"");
+  mrrope::MethodSpec method = mrrope::parse_method(text);  // named before the model is read
   const Geometry geometry = subject_of(in);
-  for (const mrrope::ParameterInfo& p : mrrope::parameters()) {
-    const std::string name(p.name);
-    if (!given(in, name.c_str())) continue;
-    if (p.list) {
-      method.parameters.*p.list = list(in, name.c_str());
-    } else if (p.unit == mrrope::Unit::pair) {
-      method.parameters.*p.value = double(*integer<int>(in, name.c_str()));
-    } else {
-      method.parameters.*p.value = number(in, name.c_str());
-    }
-  }
+  add_parameters(in, method.parameters);
   const auto ctx = length(in, "ctx").value_or(0);
-  const auto scale = number(in, "scale");
+  const auto scale = in.real({"scale"});
   mrrope::check_reach(method, ctx, scale);
   return make_ladder(geometry, method, ctx, scale);
 }

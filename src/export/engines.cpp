@@ -11,7 +11,7 @@
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
 #include "formats/architectures.h"
-#include "formats/hf/config.h"
+#include "formats/facts.h"
 #include "mrrope/error.h"
 
 namespace mrrope::exporting {

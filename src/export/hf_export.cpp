@@ -11,7 +11,7 @@
 #include "core/methods.h"
 #include "export/gguf_export.h"
 #include "formats/architectures.h"
-#include "formats/hf/config.h"
+#include "formats/facts.h"
 #include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
 

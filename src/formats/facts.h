@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,12 @@ struct Facts {
 };
 
 Facts gguf_facts(const Gguf& gguf);
+// Of a config.json; `where` is the file. Throws Error: corrupt (names key and value) or
+// unsupported.
+Facts config_facts(const nlohmann::json& config, const std::string& where);
+
+// Where a composite model keeps its language model in config.json.
+inline constexpr const char* kTextParts[] = {"text_config", "language_config", "llm_config"};
 
 // What a reader found for `name`, its "architecture" or "model_type". Throws Error (unsupported)
 // for nullptr and for rows that no plan can extend.

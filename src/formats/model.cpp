@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
-#include "formats/hf/config.h"
+#include "formats/facts.h"
 #include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
+#include "formats/json_keys.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -21,52 +21,11 @@ namespace {
 // Numbers made on another machine differ by its pow() and log(): a few roundings.
 constexpr double kSameNumber = 1e-12;
 
-[[noreturn]] void refuse(const std::string& message,
-                         const std::string& hint = "write it again with: mrrope plan ... -o FILE") {
+// Lengths in files, so that sums of two fit.
+constexpr std::int64_t kMaxLength = std::int64_t{1} << 53;
+
+[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
   throw Error(ErrorKind::corrupt, cat("plan file: ", message), hint);
-}
-
-const json& member(const json& object, const char* key) {
-  if (!object.is_object() || !object.contains(key)) refuse(cat("there is no key \"", key, "\""));
-  return object.at(key);
-}
-
-double number_at(const json& object, const char* key) {
-  const json& value = member(object, key);
-  if (!value.is_number()) refuse(cat("\"", key, "\" is not a number"));
-  return value.get<double>();
-}
-
-std::int64_t integer_at(const json& object, const char* key) {
-  const json& value = member(object, key);
-  if (!value.is_number_integer()) refuse(cat("\"", key, "\" is not a whole number"));
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t(INT64_MAX)) {
-    refuse(cat("\"", key, "\" is out of range"));
-  }
-  return value.get<std::int64_t>();
-}
-
-int small_integer_at(const json& object, const char* key) {
-  const std::int64_t value = integer_at(object, key);
-  if (value < INT32_MIN || value > INT32_MAX) refuse(cat("\"", key, "\" is out of range"));
-  return int(value);
-}
-
-std::string string_at(const json& object, const char* key) {
-  const json& value = member(object, key);
-  if (!value.is_string()) refuse(cat("\"", key, "\" is not a string"));
-  return value.get<std::string>();
-}
-
-std::vector<double> list_at(const json& object, const char* key) {
-  const json& value = member(object, key);
-  if (!value.is_array()) refuse(cat("\"", key, "\" is not a list"));
-  std::vector<double> out;
-  for (const json& entry : value) {
-    if (!entry.is_number()) refuse(cat("\"", key, "\" holds something that is not a number"));
-    out.push_back(entry.get<double>());
-  }
-  return out;
 }
 
 ordered_json parameters_json(const Parameters& parameters) {
@@ -85,48 +44,6 @@ ordered_json parameters_json(const Parameters& parameters) {
   return out;
 }
 
-// Adds what "parameters" says to what the notation of "method" says.
-void add_parameters(const json& in, Parameters& parameters) {
-  if (!in.is_object()) refuse("\"parameters\" is not an object");
-  std::size_t known = 0;
-  for (const ParameterInfo& p : mrrope::parameters()) {
-    const std::string name(p.name);
-    if (!in.contains(name)) continue;
-    ++known;
-    if (p.list) {
-      parameters.*p.list = list_at(in, name.c_str());
-    } else if (p.unit == Unit::pair) {
-      parameters.*p.value = double(small_integer_at(in, name.c_str()));
-    } else {
-      parameters.*p.value = number_at(in, name.c_str());
-    }
-  }
-  if (known == in.size()) return;
-  for (const auto& entry : in.items()) {
-    const bool found = std::any_of(mrrope::parameters().begin(), mrrope::parameters().end(),
-                                   [&](const ParameterInfo& p) { return p.name == entry.key(); });
-    if (!found) refuse(cat("unknown parameter ", shown(entry.key())));
-  }
-}
-
-Geometry geometry_from_json(const json& in) {
-  Geometry g;
-  g.rotary_dim = small_integer_at(in, "rotary_dim");
-  g.base = number_at(in, "base");
-  g.train_length = integer_at(in, "train_length");
-  const std::string pairing = string_at(in, "pairing");
-  if (pairing == "interleaved") {
-    g.pairing = Pairing::interleaved;
-  } else if (pairing != "halves") {
-    refuse(cat("pairing \"", pairing, "\" is neither halves nor interleaved"));
-  }
-  if (in.contains("trained_factor")) g.trained_factor = list_at(in, "trained_factor");
-  if (in.contains("trained_attention_scale")) {
-    g.trained_attention_scale = number_at(in, "trained_attention_scale");
-  }
-  return g;
-}
-
 // The numbers that a plan file shows, whether it holds one plan or many.
 void put_numbers(ordered_json& out, const Plan& plan) {
   out["boundaries"] = {{"low", plan.boundaries().low}, {"high", plan.boundaries().high}};
@@ -137,25 +54,25 @@ void put_numbers(ordered_json& out, const Plan& plan) {
   out["attention_scale"] = plan.attention_scale();
 }
 
-void check_numbers(const json& in, const Plan& plan) {
+void check_numbers(const JsonKeys& in, const Plan& plan) {
   const auto same = [](double a, double b) {
     return std::abs(a - b) <= kSameNumber * std::max(std::abs(a), std::abs(b));
   };
-  const std::vector<double> factor = list_at(in, "factor");
+  const std::vector<double> factor = in.reals({"factor"});
   if (factor.size() != plan.factor().size()) {
-    refuse(cat("\"factor\" has ", factor.size(), " entries where ", plan.factor().size(),
-               " pairs rotate"));
+    in.refuse(cat("factor has ", factor.size(), " entries where ", plan.factor().size(),
+                  " pairs rotate"));
   }
   for (std::size_t i = 0; i < factor.size(); ++i) {
     if (!same(factor[i], plan.factor()[i])) {
-      refuse(cat("factor ", i, " is ", factor[i], ", but its request gives ", plan.factor()[i]),
-             "for numbers of your own use the method custom(factors=[...])");
+      in.refuse(cat("factor ", i, " is ", factor[i], ", but its request gives ", plan.factor()[i]),
+                "for numbers of your own use the method custom(factors=[...])");
     }
   }
-  const double scale = number_at(in, "attention_scale");
+  const double scale = in.needed_real("attention_scale");
   if (!same(scale, plan.attention_scale())) {
-    refuse(cat("attention_scale is ", scale, ", but its request gives ", plan.attention_scale()),
-           "set the temperature with the parameter attn_coef");
+    in.refuse(cat("attention_scale is ", scale, ", but its request gives ", plan.attention_scale()),
+              "set the temperature with the parameter attn_coef");
   }
 }
 
@@ -239,45 +156,87 @@ ordered_json to_json(const Ladder& ladder) {
                                          : ladder_json(ladder);
 }
 
-Ladder ladder_from_json(const json& in) {
-  MethodSpec method = made([&] { return parse_method(string_at(in, "method")); });
-  add_parameters(member(in, "parameters"), method.parameters);
-  const Geometry g = geometry_from_json(member(in, "geometry"));
+Geometry geometry_of(const JsonKeys& in) {
+  Geometry g;
+  g.rotary_dim = int(in.needed_integer("rotary_dim", INT32_MIN, INT32_MAX));
+  g.base = in.needed_real("base");
+  g.train_length = in.needed_integer("train_length", -kMaxLength, kMaxLength);
+  const std::string pairing = in.text({"pairing"});
+  if (pairing == to_string(Pairing::interleaved)) {
+    g.pairing = Pairing::interleaved;
+  } else if (!pairing.empty() && pairing != to_string(Pairing::halves)) {
+    in.refuse(cat("pairing ", shown(pairing), " is neither halves nor interleaved"));
+  }
+  g.trained_factor = in.reals({"trained_factor"});
+  g.trained_attention_scale = in.real({"trained_attention_scale"}).value_or(1);
+  return g;
+}
+
+std::vector<std::string> parameter_names() {
+  std::vector<std::string> names;
+  for (const ParameterInfo& p : parameters()) names.emplace_back(p.name);
+  return names;
+}
+
+void add_parameters(const JsonKeys& in, Parameters& parameters) {
+  for (const ParameterInfo& p : mrrope::parameters()) {
+    const std::string name(p.name);
+    if (!in.has({name.c_str()})) continue;
+    if (p.list) {
+      parameters.*p.list = in.reals({name.c_str()});
+    } else if (p.unit == Unit::pair) {
+      parameters.*p.value = double(*in.integer({name.c_str()}, INT32_MIN, INT32_MAX));
+    } else {
+      parameters.*p.value = in.real({name.c_str()});
+    }
+  }
+}
+
+Ladder ladder_from_json(const json& content) {
+  const JsonKeys in(content, "plan file", ErrorKind::corrupt,
+                    "write it again with: mrrope plan ... -o FILE");
+  MethodSpec method = made([&] { return parse_method(in.needed_text("method")); });
+  const JsonKeys parameters = in.needed_object("parameters");
+  parameters.allow_only(parameter_names());
+  add_parameters(parameters, method.parameters);
+  const Geometry g = geometry_of(in.needed_object("geometry"));
+  const double scale = in.needed_real("scale");
   if (method.growth == Growth::none) {
-    Extension e{method.name, number_at(in, "scale"), 0, method.parameters};
-    if (in.contains("length")) e.length = integer_at(in, "length");
-    const Plan plan = made([&] { return make_plan(g, e); });
+    const auto length = in.integer({"length"}, -kMaxLength, kMaxLength).value_or(0);
+    const Plan plan = made([&] {
+      return make_plan(g, {method.name, scale, length, method.parameters});
+    });
     check_numbers(in, plan);
     return make_ladder(plan);
   }
 
-  method.parameters.rung_step = number_at(in, "rung_step");
-  method.parameters.headroom = number_at(in, "headroom");
+  method.parameters.rung_step = in.needed_real("rung_step");
+  method.parameters.headroom = in.needed_real("headroom");
   if (method.growth == Growth::far) {
-    const json& near = member(in, "near");
-    method.parameters.near = double(integer_at(near, "length"));
-    method.parameters.near_step = double(integer_at(near, "step"));
+    const JsonKeys near = in.needed_object("near");
+    method.parameters.near = double(near.needed_integer("length", -kMaxLength, kMaxLength));
+    method.parameters.near_step = double(near.needed_integer("step", -kMaxLength, kMaxLength));
   }
-  const std::int64_t longest = integer_at(in, "longest");
-  if (longest < 1) refuse(cat("\"longest\" is ", longest));
-  const Ladder ladder =
-      made([&] { return make_ladder(g, method, longest, number_at(in, "scale")); });
+  const std::int64_t longest = in.needed_integer("longest", 1, kMaxLength);
+  const Ladder ladder = made([&] { return make_ladder(g, method, longest, scale); });
 
-  const json& rungs = member(in, "rungs");
+  const json* rungs = in.find({"rungs"});
   const std::vector<Rung> expected = listed_rungs(ladder);
-  if (!rungs.is_array() || rungs.size() != expected.size()) {
-    refuse(cat("\"rungs\" does not hold the ", expected.size(), " rungs of its request"));
+  if (!rungs || !rungs->is_array() || rungs->size() != expected.size()) {
+    in.refuse(cat("rungs does not hold the ", expected.size(), " rungs of its request"));
   }
-  for (std::size_t i = 0; i < rungs.size(); ++i) {
-    if (integer_at(rungs[i], "length") != expected[i].length) {
-      refuse(cat("rung ", i + 1, " does not end at ", expected[i].length));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const JsonKeys rung = in.item((*rungs)[i], cat("rung ", i + 1));
+    const auto check = [&](const char* name, std::int64_t wanted) {
+      if (rung.needed_integer(name, 0, kMaxLength) == wanted) return;
+      rung.refuse(cat(name, " is not ", wanted));
+    };
+    check("length", expected[i].length);
+    if (ladder.near()) {
+      check("border", expected[i].border);
+      check("shift", expected[i].shift);
     }
-    if (ladder.near() && (integer_at(rungs[i], "border") != expected[i].border ||
-                          integer_at(rungs[i], "shift") != expected[i].shift)) {
-      refuse(cat("rung ", i + 1, " does not have border ", expected[i].border, " and shift ",
-                 expected[i].shift));
-    }
-    check_numbers(rungs[i], expected[i].plan);
+    check_numbers(rung, expected[i].plan);
   }
   return ladder;
 }

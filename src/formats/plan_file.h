@@ -13,6 +13,8 @@
 
 namespace mrrope {
 
+class JsonKeys;
+
 nlohmann::ordered_json geometry_json(const Geometry& geometry);
 nlohmann::ordered_json plan_json(const Plan& plan);
 nlohmann::ordered_json ladder_json(const Ladder& ladder);
@@ -22,6 +24,12 @@ nlohmann::ordered_json to_json(const Ladder& ladder);
 // The rungs that ladder_json() lists: with a near part several rungs share a plan, and the last of
 // them stands for all.
 std::vector<Rung> listed_rungs(const Ladder& ladder);
+
+// What geometry_json() wrote; `pairing` and what follows it may be missing.
+Geometry geometry_of(const JsonKeys& in);
+// Sets every parameter that is a key of `in`.
+void add_parameters(const JsonKeys& in, Parameters& parameters);
+std::vector<std::string> parameter_names();
 
 // Throw Error (corrupt) naming the key.
 Ladder ladder_from_json(const nlohmann::json& json);

@@ -93,10 +93,11 @@ std::string shown(std::string_view text);
 // The text with control characters and broken UTF-8 replaced by '?', for names that are shown.
 std::string printable(std::string_view text);
 
+inline constexpr const char* kDamaged = "the file is damaged or was edited by hand: fetch it again";
+
 // Throws Error (corrupt): "FILE: MESSAGE".
-[[noreturn]] void corrupt(
-    const std::string& file, const std::string& message,
-    const std::string& hint = "the file is damaged or was edited by hand: fetch it again");
+[[noreturn]] void corrupt(const std::string& file, const std::string& message,
+                          const std::string& hint = kDamaged);
 
 // Throws Error (corrupt) unless `name`, found in `file`, is the plain name of a file.
 void check_plain_name(std::string_view file, std::string_view name);

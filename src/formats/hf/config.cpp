@@ -1,23 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/hf/config.h"
-
+// Hugging Face config.json, as transformers 4 and 5 write it.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "base/files/source.h"
 #include "base/text.h"
 #include "core/methods.h"
-#include "formats/hf/config_defaults.h"
-#include "formats/hf/config_keys.h"
+#include "formats/facts.h"
+#include "formats/json_keys.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
 namespace {
 
 using nlohmann::json;
-using Keys = ConfigKeys;
+using Keys = JsonKeys;
 using Names = Keys::Names;
+
+// What transformers 5 assumes where a config.json is silent. Only what differs from the rule (theta
+// 10000, whole head rotated, head = hidden / heads), and for models that are commonly nested in
+// another one, whose config holds differences only, the shape as well.
+struct ConfigDefaults {
+  std::string_view model_type;
+  double theta = 10000;
+  double windowed_theta = 0;  // of sliding-window layers; 0: the same
+  double partial = 1;         // of the head that is rotated
+  int head = 0;               // 0: hidden / heads
+  int window = -1;            // sliding_window; -1: none
+  // The shape; used only for nested text models.
+  int hidden = 0;
+  int layers = 0;
+  int heads = 0;
+  int kv_heads = 0;
+  int context = 0;
+  int vocabulary = 0;
+};
+
+// clang-format off
+constexpr ConfigDefaults kConfigDefaults[] = {
+    // model_type          theta  windowed partial head window hidden layers heads kv  context vocabulary
+    {"llama",             1e4,   0,   1,     0,   -1,   4096, 32, 32, 32, 2048,   32000},
+    {"mistral",           1e4,   0,   1,     0,   -1,   4096, 32, 32, 8,  131072, 32000},
+    {"qwen2",             1e4,   0,   1,     0,   -1,   4096, 32, 32, 32, 32768,  151936},
+    {"qwen3",             1e4,   0,   1,     128, -1,   4096, 32, 32, 32, 32768,  151936},
+    {"gemma",             1e4,   0,   1,     256, -1,   3072, 28, 16, 16, 8192,   256000},
+    {"gemma2",            1e4,   0,   1,     256, 4096, 2304, 26, 8,  4,  8192,   256000},
+    {"gemma3_text",       1e6,   1e4, 1,     256, 4096, 2304, 26, 8,  4,  131072, 262208},
+    {"gemma3n_text",      1e6,   1e4, 1,     256, 512,  2048, 35, 8,  2,  32768,  262400},
+    {"gemma4_text",       1e6,   1e4, 1,     256, 512,  2304, 30, 8,  4,  131072, 262144},
+    {"llama4_text",       5e5,   0,   1,     128, 8192, 5120, 48, 40, 8,  131072, 202048},
+    {"ministral3",        1e6,   0,   1,     128, -1,   4096, 34, 32, 8,  262144, 131072},
+    {"qwen2_vl_text",     1e6,   0,   1,     0,   -1,   8192, 80, 64, 8,  32768,  152064},
+    {"qwen2_5_vl_text",   1e6,   0,   1,     0,   -1,   8192, 80, 64, 8,  32768,  152064},
+    {"qwen3_vl_text",     5e5,   0,   1,     128, -1,   4096, 32, 32, 32, 128000, 151936},
+    {"qwen3_vl_moe_text", 5e5,   0,   1,     128, -1,   2048, 24, 16, 16, 128000, 151936},
+    {"mixtral",           1e6},
+    {"apertus",           1.2e7},
+    {"bitnet",            5e5},
+    {"cohere",            5e5},
+    {"ernie4_5",          5e5,   0,   1,     128},
+    {"ernie4_5_moe",      5e5},
+    {"gpt_oss",           1.5e5, 0,   1,     64,  128},
+    {"lfm2",              1e6},
+    {"lfm2_moe",          1e6},
+    {"llama4",            5e5,   0,   1,     128, 8192},
+    {"minimax",           1e6},
+    {"minimax_m2",        5e6,   0,   1,     128},
+    {"olmo3",             5e5,   0,   1,     0,   4096},
+    {"phimoe",            1e6},
+    {"smollm3",           2e6},
+    {"mimo_v2_flash",     5e6,   1e4, 0.334, 192},
+    {"chatglm",           1e4,   0,   0.5},
+    {"glm",               1e4,   0,   0.5,   128},
+    {"glm4",              1e4,   0,   0.5,   128},
+    {"glm4_moe",          1e4,   0,   0.5},
+    {"glm4v_moe_text",    1e4,   0,   0.5},
+    {"gpt_neox",          1e4,   0,   0.25},
+    {"nemotron",          1e4,   0,   0.5},
+    {"persimmon",         1e4,   0,   0.5},
+    {"phi",               1e4,   0,   0.5},
+    {"stablelm",          1e4,   0,   0.25},
+    {"qwen3_next",        1e4,   0,   0.25,  256},
+    {"qwen3_5_text",      1e4,   0,   0.25,  256},
+    {"qwen3_5_moe_text",  1e4,   0,   0.25,  256},
+    {"seed_oss",          1e4,   0,   1,     128},
+};
+// clang-format on
+
+ConfigDefaults config_defaults(std::string_view model_type) {
+  for (const ConfigDefaults& row : kConfigDefaults) {
+    if (row.model_type == model_type) return row;
+  }
+  return {};
+}
 
 // Names that may be shown to a user as they are.
 bool is_plain_key(std::string_view name) {
@@ -46,10 +121,10 @@ TextModel text_model(const Keys& root) {
 }
 
 const Architecture& architecture_of(const Keys& keys, const std::string& model_type) {
-  if (model_type.empty()) keys.corrupt("has no model_type");
+  if (model_type.empty()) keys.refuse("has no model_type");
   const Architecture& found =
       supported(find_huggingface(model_type), keys.where(), "model_type", model_type);
-  if (keys.flag({"alibi"})) {
+  if (keys.flag({"alibi"}).value_or(false)) {
     throw Error(ErrorKind::unsupported,
                 cat(keys.where(),
                     ": alibi is true: positions are ALiBi biases, there is no "
@@ -62,20 +137,21 @@ const Architecture& architecture_of(const Keys& keys, const std::string& model_t
 void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) {
   Model& model = facts.model;
   model.embedding =
-      int(keys.required({"hidden_size", "n_embd", "d_model"}, 1, kMaxWidth, defaults.hidden));
+      keys.required({"hidden_size", "n_embd", "d_model"}, 1, kMaxWidth, defaults.hidden);
   const auto heads =
       keys.integers({"num_attention_heads", "n_head", "n_heads", "num_query_heads"}, 0, kMaxHeads);
   model.heads = heads.empty() ? defaults.heads : *std::max_element(heads.begin(), heads.end());
-  if (heads.empty() && model.heads == 0) keys.corrupt("has no num_attention_heads");
-  if (model.heads == 0) keys.corrupt("num_attention_heads is 0");
+  if (heads.empty() && model.heads == 0) keys.refuse("has no num_attention_heads");
+  if (model.heads == 0) keys.refuse("num_attention_heads is 0");
 
   std::vector<int> kv = keys.integers(
       {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"}, 0, kMaxHeads);
   const auto nested = keys.object({"attn_config"});
   if (kv.empty() && nested) kv = nested->integers({"kv_n_heads"}, 0, kMaxHeads);
   // Falcon's 7B has one key head, which its config does not count.
-  const bool one_key_head = facts.architecture->multi_query && keys.flag({"multi_query"}) &&
-                            !keys.flag({"new_decoder_architecture"});
+  const bool one_key_head = facts.architecture->multi_query &&
+                            keys.flag({"multi_query"}).value_or(false) &&
+                            !keys.flag({"new_decoder_architecture"}).value_or(false);
   if (one_key_head) kv = {1};
   if (kv.empty() && heads.empty() && defaults.kv_heads > 0) kv = {defaults.kv_heads};
   if (kv.empty()) kv = heads.empty() ? std::vector<int>{model.heads} : heads;
@@ -87,24 +163,24 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
   if (latent && rotated) {
     // One compressed vector and one rotated key per token, whatever the number of heads.
     model.latent_attention = true;
-    model.value_length = int(keys.required({"kv_lora_rank"}, 1, kMaxHead, 0));
+    model.value_length = keys.required({"kv_lora_rank"}, 1, kMaxHead, 0);
     model.key_length = model.value_length + int(*rotated);
     facts.layer_keys.kv_heads = {1};
     return;
   }
   if (rotated && keys.has({"qk_nope_head_dim"})) {
     model.key_length = int(*rotated + *keys.integer({"qk_nope_head_dim"}, 0, kMaxHead));
-    model.value_length = int(keys.required({"v_head_dim"}, 1, kMaxHead, model.key_length));
-    if (model.key_length == 0) keys.corrupt("qk_rope_head_dim is 0");
+    model.value_length = keys.required({"v_head_dim"}, 1, kMaxHead, model.key_length);
+    if (model.key_length == 0) keys.refuse("qk_rope_head_dim is 0");
     return;
   }
   const int even = model.embedding / model.heads;
   model.key_length = int(head.value_or(defaults.head > 0 ? defaults.head : even));
   if (model.key_length < 1 || model.key_length > kMaxHead) {
-    keys.corrupt(
+    keys.refuse(
         cat("num_attention_heads is ", model.heads, " for a hidden_size of ", model.embedding));
   }
-  model.value_length = int(keys.integer({"v_head_dim"}, 1, kMaxHead).value_or(model.key_length));
+  model.value_length = keys.required({"v_head_dim"}, 1, kMaxHead, model.key_length);
 }
 
 // Which layers have a window or keep a state instead of keys.
@@ -112,7 +188,7 @@ void read_layer_types(const Keys& keys, LayerKeys& layers) {
   const auto count = std::size_t(layers.layers);
   const std::vector<std::string> types = keys.texts({"layer_types", "layers_block_type"});
   if (!types.empty() && types.size() < count) {
-    keys.corrupt(cat("layer_types has ", types.size(), " entries for ", count, " layers"));
+    keys.refuse(cat("layer_types has ", types.size(), " entries for ", count, " layers"));
   }
   for (const std::string& type : types) {
     layers.windowed.push_back(type == "sliding_attention" || type == "chunked_attention");
@@ -140,30 +216,23 @@ void read_layer_types(const Keys& keys, LayerKeys& layers) {
 
 void read_layers(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) {
   LayerKeys& layers = facts.layer_keys;
-  layers.layers = int(keys.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, 1,
-                                    kMaxLayers, defaults.layers));
-  layers.shared_kv_layers = int(keys.integer({"num_kv_shared_layers"}, 0, kMaxLayers).value_or(0));
-  layers.leading_dense = int(keys.integer({"first_k_dense_replace"}, 0, kMaxLayers).value_or(0));
+  layers.layers = keys.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, 1,
+                                kMaxLayers, defaults.layers);
+  layers.shared_kv_layers = keys.integer_or({"num_kv_shared_layers"}, 0, kMaxLayers, 0);
+  layers.leading_dense = keys.integer_or({"first_k_dense_replace"}, 0, kMaxLayers, 0);
   layers.train_length = facts.context_length;
   layers.sliding_window =
-      int(keys.integer({"sliding_window", "attention_chunk_size", "sliding_window_size"}, 0,
-                       kMaxContext)
-              .value_or(defaults.window));
-  if (const json* use = keys.find({"use_sliding_window"});
-      use && !keys.flag({"use_sliding_window"})) {
-    layers.sliding_window = -1;
+      keys.integer_or({"sliding_window", "attention_chunk_size", "sliding_window_size"}, 0,
+                      kMaxContext, defaults.window);
+  if (!keys.flag({"use_sliding_window"}).value_or(true)) layers.sliding_window = -1;
+  const Names patterns = {"sliding_window_pattern", "_sliding_window_pattern"};
+  const json* pattern = keys.find(patterns);
+  if (pattern && pattern->is_number()) {
+    layers.window_period = keys.integer_or(patterns, 0, kMaxLayers, -1);
   }
-  const auto number = keys.find({"sliding_window_pattern", "_sliding_window_pattern"});
-  if (number && number->is_number()) {
-    layers.window_period =
-        int(*keys.integer({"sliding_window_pattern", "_sliding_window_pattern"}, 0, kMaxLayers));
-  }
-  layers.unrotated_period =
-      int(keys.integer({"no_rope_layer_interval"}, 0, kMaxLayers).value_or(-1));
+  layers.unrotated_period = keys.integer_or({"no_rope_layer_interval"}, 0, kMaxLayers, -1);
   for (const int v : keys.integers({"no_rope_layers"}, 0, 1)) layers.rotated.push_back(v != 0);
-  layers.attention_period =
-      int(keys.integer({"full_attention_interval"}, 1, kMaxLayers).value_or(-1));
-
+  layers.attention_period = keys.integer_or({"full_attention_interval"}, 1, kMaxLayers, -1);
   for (const std::string& type : keys.texts({"indexer_types"})) {
     layers.indexed.push_back(type == "full");
   }
@@ -261,7 +330,7 @@ void read_rotation(const Keys& keys, const RopeKeys& rope, const ConfigDefaults&
   }
   const double part = partial.value_or(defaults.partial);
   if (!(part > 0 && part <= 1)) {
-    keys.corrupt(cat("partial_rotary_factor is ", part, ", not a number above 0 and up to 1"));
+    keys.refuse(cat("partial_rotary_factor is ", part, ", not a number above 0 and up to 1"));
   }
   const std::string name =
       part == 1 ? "head_dim" : cat("partial_rotary_factor ", part, " of head_dim ", head);
@@ -290,16 +359,14 @@ double yarn_attention_scale(const Keys& rope, double factor) {
 }
 
 void read_yarn(const Keys& rope, Facts& facts) {
-  const auto positive = [&](Names names, double otherwise) {
-    const double value = rope.real(names).value_or(0);
+  const auto positive = [&](const char* name, double otherwise) {
+    const double value = rope.real({name}).value_or(0);
     return value == 0 ? otherwise : value;
   };
   ScalingRule& rule = facts.rule;
-  rule.beta_fast = positive({"beta_fast"}, 32);
-  rule.beta_slow = positive({"beta_slow"}, 1);
-  if (const json* truncate = rope.find({"truncate"})) {
-    rule.truncate = !truncate->is_boolean() || truncate->get<bool>();
-  }
+  rule.beta_fast = positive("beta_fast", 32);
+  rule.beta_slow = positive("beta_slow", 1);
+  rule.truncate = rope.flag({"truncate"}).value_or(true);
   rule.attention_scale = yarn_attention_scale(rope, facts.model.scaling.factor);
   check_attention_scale(rope.where(), "attention_factor", rule.attention_scale);
 }
@@ -355,7 +422,7 @@ void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
     factor = double(facts.context_length) / double(scaling.original_length);
     factor = std::max(1.0, *factor);
   }
-  if (!factor && (type == "linear" || type == "llama3")) rope.corrupt("has no factor");
+  if (!factor && (type == "linear" || type == "llama3")) rope.refuse("has no factor");
   scaling.factor = factor.value_or(1);
   check_factor(rope.where(), "factor", scaling.factor);
   scaling.type = type == "xdrope" ? "dynamic" : type;
@@ -370,9 +437,9 @@ void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
   const double low = facts.rule.beta_slow;
   const double high = facts.rule.beta_fast;
   if (!(low > 0 && high > low && high <= 1e9)) {
-    rope.corrupt(cat(type == "llama3" ? "low_freq_factor is " : "beta_slow is ", low,
-                     type == "llama3" ? " and high_freq_factor is " : " and beta_fast is ", high,
-                     ", not two rising positive numbers"));
+    rope.refuse(cat(type == "llama3" ? "low_freq_factor is " : "beta_slow is ", low,
+                    type == "llama3" ? " and high_freq_factor is " : " and beta_fast is ", high,
+                    ", not two rising positive numbers"));
   }
   // Hunyuan: the larger base of NTK, fixed.
   const double alpha = rope.real({"alpha"}).value_or(0);
@@ -395,7 +462,7 @@ Facts config_facts(const json& config, const std::string& where) {
     throw Error(ErrorKind::corrupt, cat(where, ": is not a JSON object"),
                 "give the config.json of a Hugging Face model");
   }
-  const Keys root(config, where);
+  const Keys root(config, where, ErrorKind::corrupt, kDamaged);
   const TextModel text = text_model(root);
   const Keys& keys = text.keys;
   ConfigDefaults defaults = config_defaults(text.model_type);
@@ -412,8 +479,8 @@ Facts config_facts(const json& config, const std::string& where) {
   facts.context_length = keys.required(
       {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "n_ctx"}, 1,
       kMaxContext, defaults.context);
-  model.vocabulary = int(keys.integer({"vocab_size", "padded_vocab_size"}, 0, kMaxVocabulary)
-                             .value_or(defaults.vocabulary));
+  model.vocabulary =
+      keys.integer_or({"vocab_size", "padded_vocab_size"}, 0, kMaxVocabulary, defaults.vocabulary);
   read_heads(keys, defaults, facts);
   read_layers(keys, defaults, facts);
   read_full_heads(keys, facts);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configs are our own, with the numbers of the models they are named after. Factors and attention
 // scales marked so were recorded from transformers 5.22.2's own functions (ROPE_INIT_FUNCTIONS).
-#include "formats/hf/config.h"
+#include "formats/facts.h"
 
 #include "base/json.h"
 #include "mrrope/plan.h"
