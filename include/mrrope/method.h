@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,17 +27,19 @@ struct Parameters {
   std::optional<double> rung_step;
   std::optional<double> headroom;
   std::optional<double> near, near_step;  // tokens; below 1: a fraction of the window
+  // Those whose row in the table names no member, by name.
+  std::map<std::string, double, std::less<>> others;
 
   bool operator==(const Parameters&) const = default;
 };
 
 // Which methods use a parameter.
-enum class Use { betas, borders, power, lists, all, growing, far };
+enum class Use { betas, borders, own, lists, all, growing, far };
 enum class Unit { number, pair, tokens, list };
 
 struct ParameterInfo {
   std::string_view name;                     // in the notation and in JSON; the flag has dashes
-  std::optional<double> Parameters::*value;  // null for a list
+  std::optional<double> Parameters::*value;  // null for a list and for one of the others
   std::vector<double> Parameters::*list;     // null for a number
   Use use;
   Unit unit;
@@ -74,6 +78,9 @@ std::string to_string(const MethodSpec& spec);
 // One parameter of the notation from the text after its equals sign.
 void set_parameter(Parameters& parameters, const ParameterInfo& parameter, const std::string& text);
 bool given(const Parameters& parameters, const ParameterInfo& parameter);
+// The value of a parameter that is no list; setting nullopt removes it.
+std::optional<double> value_of(const Parameters& parameters, const ParameterInfo& parameter);
+void set_value(Parameters& parameters, const ParameterInfo& parameter, std::optional<double> value);
 
 // Whether the method reads this parameter. `auto` uses what far:pi uses.
 bool uses(const MethodSpec& spec, const ParameterInfo& parameter);
@@ -97,8 +104,8 @@ struct MethodInfo {
   double attn_coef = 0;        // default c of the temperature
   bool takes_betas = false;    // reads beta_fast and beta_slow
   bool takes_borders = false;  // reads low and high
-  bool takes_power = false;    // reads power
   bool takes_lists = false;    // reads factors or lambdas
+  std::string_view own = {};   // a parameter that no other method reads
 };
 
 // Every method, in the order in which tables show them.

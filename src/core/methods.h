@@ -20,7 +20,6 @@ struct Request {
   std::int64_t length;  // at least the trained window
   double beta_fast;
   double beta_slow;
-  double power;
   Boundaries boundaries;  // of the betas or as given; high may be past the last pair
   const Parameters& parameters;
 };
@@ -50,6 +49,7 @@ struct Method {
 
 // Adds a row, before anything else asks for one.
 void register_method(const Method& method);
+void register_parameter(const ParameterInfo& parameter);
 
 // Upper and lower case are equal. Throws Error (usage) that lists the known names.
 const Method& method_row(std::string_view name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of parameters, and the notation of a configured method. To add a parameter: its member
-// in Parameters, its row here, the method that reads it, and its line in docs/methods.md.
+// The table of parameters, and the notation of a configured method. To add a parameter: its row
+// here, the method that reads it, and its line in docs/methods.md. It may have a member in
+// Parameters; without one it is found by its name.
 #include <cmath>
 #include <limits>
 
@@ -36,7 +37,7 @@ constexpr ParameterInfo kParameters[] = {
    "First pair of the middle, instead of the one from beta_fast", "pairs are counted from 0"},
   {"high",      &P::high,      nullptr, Use::borders, Unit::pair,   0,            kMaxTokens, "PAIR",
    "First pair scaled in full, instead of the one from beta_slow", "pairs are counted from 0"},
-  {"power",     &P::power,     nullptr, Use::power,   Unit::number, -kMaxPower,   kMaxPower,  "P",
+  {"power",     &P::power,     nullptr, Use::own,     Unit::number, -kMaxPower,   kMaxPower,  "P",
    "power: the exponent p; 0 is uni, 1 is pro (default 1)", "0 is uni, 1 is pro"},
   {"attn_coef", &P::attn_coef, nullptr, Use::all,     Unit::number, -kAny,        kAny,       "C",
    "Temperature 1 + C ln S; the default depends on the method", "0.1 is YaRN's, 0 means none"},
@@ -62,10 +63,15 @@ constexpr std::pair<std::string_view, Growth> kPrefixes[] = {{"elastic:", Growth
   throw Error(ErrorKind::usage, message, hint);
 }
 
+std::vector<ParameterInfo>& rows() {
+  static std::vector<ParameterInfo> all(std::begin(kParameters), std::end(kParameters));
+  return all;
+}
+
 const ParameterInfo& parameter(std::string_view name) {
   const std::string wanted = lower_case(name);
   std::vector<std::string> names;
-  for (const ParameterInfo& p : kParameters) {
+  for (const ParameterInfo& p : rows()) {
     if (p.name == wanted) return p;
     names.emplace_back(p.name);
   }
@@ -220,7 +226,9 @@ void expand(std::string_view text, std::vector<MethodSpec>& out) {
 
 }  // namespace
 
-std::span<const ParameterInfo> parameters() { return kParameters; }
+std::span<const ParameterInfo> parameters() { return rows(); }
+
+void register_parameter(const ParameterInfo& parameter) { rows().push_back(parameter); }
 
 bool is_auto(std::string_view name) { return lower_case(name) == kAuto; }
 
@@ -228,7 +236,7 @@ void set_parameter(Parameters& parameters, const ParameterInfo& p, const std::st
   if (p.list) {
     parameters.*p.list = parse_list(p, text);
   } else {
-    parameters.*p.value = parse_value(p, text);
+    set_value(parameters, p, parse_value(p, text));
   }
 }
 
@@ -275,22 +283,37 @@ std::string bare_name(std::string_view row) {
 
 std::string to_string(const MethodSpec& spec) {
   std::vector<std::string> words;
-  for (const ParameterInfo& p : kParameters) {
-    if (p.value && spec.parameters.*p.value) {
-      words.push_back(cat(p.name, "=", value_text(p, *(spec.parameters.*p.value))));
-    }
-    if (p.list && !(spec.parameters.*p.list).empty()) {
-      std::vector<std::string> entries;
+  for (const ParameterInfo& p : rows()) {
+    if (!given(spec.parameters, p)) continue;
+    std::vector<std::string> entries;
+    if (p.list) {
       for (const double value : spec.parameters.*p.list) entries.push_back(number(value));
-      words.push_back(cat(p.name, "=[", joined(entries, ","), "]"));
     }
+    words.push_back(p.list ? cat(p.name, "=[", joined(entries, ","), "]")
+                           : cat(p.name, "=", value_text(p, *value_of(spec.parameters, p))));
   }
   return method_name(spec.name, spec.growth) +
          (words.empty() ? "" : cat("(", joined(words, ","), ")"));
 }
 
 bool given(const Parameters& parameters, const ParameterInfo& p) {
-  return p.value ? (parameters.*p.value).has_value() : !(parameters.*p.list).empty();
+  return p.list ? !(parameters.*p.list).empty() : value_of(parameters, p).has_value();
+}
+
+std::optional<double> value_of(const Parameters& parameters, const ParameterInfo& p) {
+  if (p.value) return parameters.*p.value;
+  const auto at = parameters.others.find(p.name);
+  return at == parameters.others.end() ? std::nullopt : std::optional(at->second);
+}
+
+void set_value(Parameters& parameters, const ParameterInfo& p, std::optional<double> value) {
+  if (p.value) {
+    parameters.*p.value = value;
+  } else if (value) {
+    parameters.others.insert_or_assign(std::string(p.name), *value);
+  } else {
+    parameters.others.erase(std::string(p.name));
+  }
 }
 
 bool uses(const MethodSpec& spec, const ParameterInfo& p) {
@@ -301,8 +324,8 @@ bool uses(const MethodSpec& spec, const ParameterInfo& p) {
       return method.takes_betas;
     case Use::borders:
       return method.takes_borders;
-    case Use::power:
-      return method.takes_power;
+    case Use::own:
+      return method.own == p.name;
     case Use::lists:
       return method.takes_lists;
     case Use::all:
@@ -316,7 +339,7 @@ bool uses(const MethodSpec& spec, const ParameterInfo& p) {
 }
 
 void check_method(const MethodSpec& spec) {
-  for (const ParameterInfo& p : kParameters) {
+  for (const ParameterInfo& p : rows()) {
     if (!given(spec.parameters, p)) continue;
     if (!uses(spec, p)) {
       std::string hint = cat("leave out ", p.name);
@@ -330,7 +353,7 @@ void check_method(const MethodSpec& spec) {
       }
       refuse(cat(method_name(spec.name, spec.growth), " does not use ", p.name), hint);
     }
-    if (p.value) check_value(p, *(spec.parameters.*p.value));
+    if (!p.list) check_value(p, *value_of(spec.parameters, p));
   }
 }
 

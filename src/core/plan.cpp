@@ -88,7 +88,6 @@ Plan make_plan(const Geometry& geometry, const Extension& extension) {
                         .length = std::max(extension.length, geometry.train_length),
                         .beta_fast = fast,
                         .beta_slow = slow,
-                        .power = p.power.value_or(1),
                         .boundaries = boundaries_of(m, geometry, p, fast, slow),
                         .parameters = p};
 

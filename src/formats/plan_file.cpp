@@ -36,9 +36,9 @@ ordered_json parameters_json(const Parameters& parameters) {
     if (p.list) {
       out[name] = parameters.*p.list;
     } else if (p.unit == Unit::pair) {
-      out[name] = std::int64_t(*(parameters.*p.value));
+      out[name] = std::int64_t(*value_of(parameters, p));
     } else {
-      out[name] = *(parameters.*p.value);
+      out[name] = *value_of(parameters, p);
     }
   }
   return out;
@@ -185,9 +185,9 @@ void add_parameters(const JsonKeys& in, Parameters& parameters) {
     if (p.list) {
       parameters.*p.list = in.reals({name.c_str()});
     } else if (p.unit == Unit::pair) {
-      parameters.*p.value = double(*in.integer({name.c_str()}, INT32_MIN, INT32_MAX));
+      set_value(parameters, p, double(*in.integer({name.c_str()}, INT32_MIN, INT32_MAX)));
     } else {
-      parameters.*p.value = in.real({name.c_str()});
+      set_value(parameters, p, in.real({name.c_str()}));
     }
   }
 }

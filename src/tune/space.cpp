@@ -325,7 +325,7 @@ Proposal with_knots(const Space& space, const Proposal& base, const std::vector<
 std::string describe(const Proposal& c) {
   const Parameters& p = c.extension.parameters;
   const Boundaries b = c.ladder.rungs().back().plan.boundaries();
-  if (!find_method(c.extension.method).takes_power) return c.name;
+  if (find_method(c.extension.method).own.empty()) return c.name;
   std::string text = cat(method_name(c.extension.method, c.ladder.growth()), " ",
                          significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
   if (p.beta_fast && p.beta_slow) {

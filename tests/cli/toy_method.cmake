@@ -1,4 +1,5 @@
-# Every verb that takes a method takes one that only its own file knows.
+# Every verb that takes a method takes one that only its own file knows, with a parameter that only that
+# file knows.
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 
@@ -9,6 +10,14 @@ function(must pattern)
   list(JOIN ARGN " " line)
   if(NOT status EQUAL 0 OR NOT "${out}${err}" MATCHES "${pattern}")
     message(FATAL_ERROR "mrrope ${line}: exit ${status}, no match of '${pattern}' in\n${out}${err}")
+  endif()
+endfunction()
+
+# must_refuse(PATTERN ARGUMENTS...): the command fails as a usage error and prints the pattern.
+function(must_refuse pattern)
+  execute_process(COMMAND ${COMMAND} ${ARGN} RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE err)
+  if(NOT status EQUAL 2 OR NOT err MATCHES "${pattern}")
+    message(FATAL_ERROR "exit ${status}, no match of '${pattern}' in\n${err}")
   endif()
 endfunction()
 
@@ -26,8 +35,15 @@ must("toy" eval ppl ${MODEL} --methods none,toy,elastic:toy --lengths 256,2k --s
 must("toy" report run)
 must("long.gguf" export ${MODEL} --method toy --ctx 2k -o long.gguf)
 
-execute_process(COMMAND ${COMMAND} plan ${geometry} --method tyo --scale 2 ERROR_VARIABLE err
-                OUTPUT_QUIET)
-if(NOT err MATCHES "did you mean toy[?]")
-  message(FATAL_ERROR "no suggestion: ${err}")
-endif()
+must_refuse("did you mean toy[?]" plan ${geometry} --method tyo --scale 2)
+
+# The parameter: as a flag, in the notation, in a list of methods, in a plan file.
+must("toy-exponent" plan --help-all)
+must("\"factor\": [[][^]]*8.0" plan ${geometry} --method toy --toy-exponent 3 --scale 2 --json)
+must("\"factor\": [[][^]]*8.0" plan ${geometry} --method "toy(toy_exponent=3)" --scale 2 --json)
+must("toy.toy_exponent=3" theory factors llama2 --methods "toy(toy_exponent=2..3)" --scale 4)
+must("wrote own.json" plan ${MODEL} --method "elastic:toy(toy_exponent=3)" --ctx 2k -o own.json)
+must("\"toy_exponent\": 3" plan --plan own.json --json)
+must_refuse("pro does not use toy_exponent" plan ${geometry} --method pro --toy-exponent 3 --scale 2)
+must_refuse("toy_exponent 9 is not a number from 1 to 8" plan ${geometry} --method "toy(toy_exponent=9)" --scale 2)
+must_refuse("did you mean toy_exponent[?]" plan ${geometry} --method "toy(toy_exponet=2)" --scale 2)

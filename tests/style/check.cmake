@@ -1,7 +1,7 @@
 # Fails on an include that violates the module order, on a namespace that is not the module's, on two types
 # of one name in one namespace (the linker would mistake one for the other), on a comparison with the name
-# of a method outside its row, on a source that is not ASCII, and on a text file that names a folder or
-# a host of one machine.
+# of a method outside its row, on the name of a parameter outside its table, on more than 50,000 lines of
+# sources, on a source that is not ASCII, and on a text file that names a folder or a host of one machine.
 # Run: cmake -D ROOT=. -P tests/style/check.cmake
 cmake_minimum_required(VERSION 3.25)
 get_filename_component(ROOT ${ROOT} ABSOLUTE)
@@ -129,6 +129,34 @@ foreach(route ${routes})
   endif()
 endforeach()
 
+# A parameter is known by its row: its name is a string nowhere else but where others' files have the same
+# key (transformers), or ours had it first (results of sweep and tune, a ladder in a plan file). Names
+# without an underscore are words for other things too.
+file(READ ${ROOT}/src/core/parameters.cpp text)
+string(REGEX MATCHALL "\n  {\"[a-z]+_[a-z_]+\"," names "${text}")
+list(LENGTH names size)
+if(size LESS 5)
+  complain("src/core/parameters.cpp: only ${size} parameters found")
+endif()
+foreach(row ${names})
+  string(REGEX MATCH "\"[a-z_]+\"" name "${row}")
+  set(found)
+  foreach(source ${sources})
+    if(source MATCHES "src/(core/parameters|formats/(hf/config|plan_file)|export/hf_export|(tune|report)/(sweep|sweep_part|results))[.]cpp")
+      continue()
+    endif()
+    file(STRINGS ${ROOT}/${source} lines REGEX "${name}")
+    list(LENGTH lines size)
+    if(size GREATER 0)
+      list(APPEND found ${source})
+    endif()
+  endforeach()
+  list(LENGTH found size)
+  if(size GREATER 1)
+    complain("the parameter ${name} is named in ${found}: read the table, parameters()")
+  endif()
+endforeach()
+
 # A folder with too many files, and a file that does too much.
 foreach(source ${sources})
   get_filename_component(folder ${source} DIRECTORY)
@@ -144,6 +172,19 @@ foreach(source ${sources})
     complain("${source}: ${size} lines, more than 600")
   endif()
 endforeach()
+# All of them, with what the pages are made of. (file(STRINGS) leaves empty lines out.)
+file(GLOB_RECURSE others RELATIVE ${ROOT} ${ROOT}/src/*.js ${ROOT}/src/*.css ${ROOT}/src/*.html
+     ${ROOT}/src/*.txt)
+set(total 0)
+foreach(source ${sources} ${others})
+  file(READ ${ROOT}/${source} text)
+  string(REGEX MATCHALL "\n" lines "${text}")
+  list(LENGTH lines size)
+  math(EXPR total "${total} + ${size}")
+endforeach()
+if(total GREATER 50000)
+  complain("${total} lines in src and include, more than 50,000")
+endif()
 # ARCHITECTURE walks through files in numbered lists.
 file(STRINGS ${ROOT}/ARCHITECTURE.md lines REGEX "^[0-9]+[.] ")
 list(LENGTH lines size)

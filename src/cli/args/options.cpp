@@ -53,8 +53,8 @@ Parameters short_forms(const ExtensionFlags& flags) {
 void take(Parameters& to, const Parameters& from, const ParameterInfo& p) {
   if (p.list) {
     if (!(from.*p.list).empty()) to.*p.list = from.*p.list;
-  } else if (from.*p.value) {
-    to.*p.value = from.*p.value;
+  } else if (const auto value = value_of(from, p)) {
+    set_value(to, p, value);
   }
 }
 

@@ -74,7 +74,7 @@ double weight_of(const TuneFlags& flags) {
 
 Growth growth_asked_for(const std::string& method) {
   const MethodSpec spec = parse_method(method);
-  if (find_method(spec.name).takes_power && spec.parameters == Parameters{}) return spec.growth;
+  if (!find_method(spec.name).own.empty() && spec.parameters == Parameters{}) return spec.growth;
   throw Error(ErrorKind::usage, cat("tune searches the power family, not ", method),
               "give --method power, elastic:power or far:power");
 }
