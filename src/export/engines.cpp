@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/engines.h"
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -10,7 +9,6 @@
 #include "core/methods.h"
 #include "export/gguf_export.h"
 #include "export/hf_export.h"
-#include "formats/architectures.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 
@@ -18,11 +16,6 @@ namespace mrrope::exporting {
 namespace {
 
 using nlohmann::ordered_json;
-
-bool has_windows_apart(const Model& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(),
-                     [](const Layer& layer) { return layer.kind == LayerKind::windowed; });
-}
 
 // Nothing changes, and the model reaches that far.
 bool is_plain(const EngineQuestion& q) {
@@ -89,7 +82,7 @@ bool has_llama_name(const EngineQuestion& q) {
   const Geometry& g = q.plan.geometry();
   const bool plain = g.trained_factor.empty() && g.trained_attention_scale == 1 &&
                      q.model.scaling.type == "none" && !e.parameters.low && !e.parameters.high;
-  if (!row || row->scale_in_scores || !plain) return false;
+  if (!row || row->has(Trait::scale_in_scores) || !plain) return false;
   const bool apart = has_windows_apart(q.model);
   const std::string_view rule = method_row(e.method).native;
   const double own = rule == "yarn" ? yarn_temperature(e.scale) : 1;
@@ -106,9 +99,11 @@ EngineAdvice by_gguf(const EngineQuestion& q, const char* engine) {
   advice.verdict = Advice::needs_file;
   if (!q.gguf) {
     const Architecture* row = find_architecture(q.model.architecture);
-    const bool reads = row && (row->factors == FactorSupport::used ||
-                               row->factors == FactorSupport::long_short || row->like_llama);
-    const bool keys = has_llama_name(q) && !(has_windows_apart(q.model) && row->keys_reach_windows);
+    const bool reads =
+        row && (row->factors == FactorSupport::used || row->factors == FactorSupport::long_short ||
+                row->has(Trait::like_llama));
+    const bool keys =
+        has_llama_name(q) && !(has_windows_apart(q.model) && row->has(Trait::keys_reach_windows));
     advice.why = "convert the checkpoint to GGUF";
     if (reads || keys || (row && is_plain(q))) return advice;
     advice.verdict = Advice::cannot;

@@ -55,9 +55,7 @@ Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const Ggu
   const Geometry& then = c.shipped.geometry;
   c.on_top = now.trained_factor == then.trained_factor &&
              now.trained_attention_scale == then.trained_attention_scale;
-  c.windows_apart = std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
-    return layer.kind == LayerKind::windowed;
-  });
+  c.windows_apart = has_windows_apart(model);
   return c;
 }
 
@@ -153,7 +151,7 @@ void check_temperature(const Case& c, double own_temperature) {
 
 // Keys alone: exact where keys can express the plan, else the nearest YaRN if that is allowed.
 Decision decide_keys(const Case& c, const std::string& why) {
-  if (c.architecture.scale_in_scores) {
+  if (c.architecture.has(Trait::scale_in_scores)) {
     unsupported(c, "llama.cpp's keys for scaling also change the scale of its attention scores",
                 "run it with mrrope generate, which applies the plan in the graph");
   }
@@ -164,7 +162,7 @@ Decision decide_keys(const Case& c, const std::string& why) {
             c.shipped.scaling.type, "), and they can hold only one"),
         "make the plan with --replace-scaling, or run it with mrrope generate");
   }
-  if (c.windows_apart && c.architecture.keys_reach_windows) {
+  if (c.windows_apart && c.architecture.has(Trait::keys_reach_windows)) {
     unsupported(c,
                 cat(why.empty() ? "" : why + "; and ",
                     "its keys also change the sliding-window layers, which plans leave unchanged"),
@@ -207,7 +205,7 @@ Decision decide(const Case& c) {
     d.encoding = GgufEncoding::lists;
   } else if (c.architecture.factors == FactorSupport::used) {
     d.encoding = GgufEncoding::factors;
-  } else if (c.architecture.like_llama) {
+  } else if (c.architecture.has(Trait::like_llama)) {
     check_relabel(c.gguf, c.model, c.architecture);
     d.encoding = GgufEncoding::relabelled;
   } else {

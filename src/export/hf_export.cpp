@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "core/methods.h"
 #include "export/gguf_export.h"
-#include "formats/architectures.h"
 #include "formats/facts.h"
 #include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
@@ -64,17 +63,6 @@ void keep_model_keys(const ordered_json& before, ordered_json& after) {
   }
 }
 
-// Moves "rope_theta" out of the dictionary, where transformers 4 expects it.
-double take_theta(ordered_json& rope) {
-  const double theta = rope.at("rope_theta").get<double>();
-  rope.erase("rope_theta");
-  return theta;
-}
-
-void erase_all(ordered_json& object, std::initializer_list<const char*> names) {
-  for (const char* name : names) object.erase(name);
-}
-
 void write_v5(ordered_json& text, const ordered_json& before, const ordered_json& rope) {
   if (is_per_layer(before)) {
     ordered_json all = before;
@@ -97,21 +85,17 @@ void write_v4(ordered_json& text, const ordered_json& before, ordered_json rope)
       before["sliding_attention"].contains("rope_theta")) {
     text["rope_local_base_freq"] = before["sliding_attention"]["rope_theta"];
   }
-  text["rope_theta"] = take_theta(rope);
-  const auto partial = rope.find("partial_rotary_factor");
-  if (partial != rope.end()) {
-    text["partial_rotary_factor"] = *partial;
-    rope.erase(partial);
+  for (const char* name : {"rope_theta", "partial_rotary_factor"}) {
+    if (!rope.contains(name)) continue;
+    text[name] = rope[name];
+    rope.erase(name);
   }
   text["rope_scaling"] = rope;
   text.erase("rope_parameters");
 }
 
 ordered_json read_ordered(const fs::path& path) {
-  const Source source = Source::open(path);
-  const std::string text = read_text(source, {});
-  parse_json(text, path.string());  // the strict reader's refusals
-  return ordered_json::parse(text);
+  return parse_ordered_json(read_text(Source::open(path), {}), path.string());
 }
 
 void write_text(const fs::path& path, const std::string& text) {
@@ -129,12 +113,6 @@ void copy_whole(const fs::path& from, const fs::path& to,
   file.finish();
 }
 
-[[noreturn]] void cannot(const char* what, const fs::path& path, const std::error_code& error) {
-  throw Error(ErrorKind::failed,
-              cat("cannot ", what, " ", shown(path.string()), ": ", error.message()),
-              "choose an output path that can be written to");
-}
-
 // ---- the input --------------------------------------------------------------------------------
 
 // The files that are linked or copied: everything in the folder except what is written from
@@ -150,7 +128,7 @@ std::vector<fs::path> files_to_bring(const fs::path& from) {
       files.push_back(at->path());
     }
   }
-  if (error) cannot("list", from, error);
+  if (error) cannot("list", from, error.value());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -234,7 +212,7 @@ void check_replaceable(const fs::path& out) {
       refuse(cat("contains ", shown(name), ", which mrrope did not write"));
     }
   }
-  if (error) cannot("list", out, error);
+  if (error) cannot("list", out, error.value());
 }
 
 void check_output(const fs::path& from, const fs::path& out, const std::vector<fs::path>& files,
@@ -257,7 +235,7 @@ void write_folder(const fs::path& from, const fs::path& to, const ordered_json& 
                   const std::vector<fs::path>& files, const HfOptions& options,
                   const std::function<void(std::uint64_t)>& progress) {
   std::error_code error;
-  if (!fs::create_directory(to, error)) cannot("create", to, error);
+  if (!fs::create_directory(to, error)) cannot("create", to, error.value());
   ordered_json record = {{"made_by", kMadeBy}, {"files", ordered_json::object()}};
   const auto write = [&](const char* name, const ordered_json& content) {
     write_text(to / name, content.dump(2) + "\n");
@@ -278,9 +256,9 @@ void write_folder(const fs::path& from, const fs::path& to, const ordered_json& 
     }
     // A cache of the hub holds links of its own: link to the file at their end.
     const fs::path target = fs::canonical(file, error);
-    if (error) cannot("follow", file, error);
+    if (error) cannot("follow", file, error.value());
     fs::create_symlink(target, to / name, error);
-    if (error) cannot("link", to / name, error);
+    if (error) cannot("link", to / name, error.value());
   }
   write_text(to / kRecord, record.dump(2) + "\n");
   flush_folder(to);
@@ -393,7 +371,7 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   } else {
     write_v4(text, before, rope);
   }
-  erase_all(text, {"original_max_position_embeddings"});
+  text.erase("original_max_position_embeddings");
   text[length_key(text)] = options.length;
   return out;
 }
@@ -406,9 +384,7 @@ bool interleaves(const Model& model) {
 std::string hf_caveat(const ordered_json& config, const Model& model, Dialect dialect) {
   ordered_json copy = config;
   const ordered_json& text = text_part(copy);
-  const bool windows = std::any_of(model.layers.begin(), model.layers.end(),
-                                   [](const Layer& l) { return l.kind == LayerKind::windowed; });
-  if (windows && !is_per_layer(rope_of(text)) && !text.contains("rope_local_base_freq")) {
+  if (has_windows_apart(model) && !is_per_layer(rope_of(text)) && !text.contains("rope_local_base_freq")) {
     return "its config has one rotation for all layers, so readers of this folder also change the "
            "sliding-window layers, which the plan leaves unchanged";
   }
@@ -421,8 +397,7 @@ std::string hf_caveat(const ordered_json& config, const Model& model, Dialect di
 
 fs::path hf_folder(const Model& model) {
   std::error_code error;
-  if (fs::is_directory(model.path, error)) return model.path;
-  return model.path.has_parent_path() ? model.path.parent_path() : fs::path(".");
+  return fs::is_directory(model.path, error) ? model.path : folder_of(model.path);
 }
 
 std::uint64_t bytes_to_copy(const Model& model, const HfOptions& options) {
@@ -449,7 +424,7 @@ void export_huggingface(const Model& model, const Plan& plan, const HfOptions& o
   if (model.files == std::vector{model.path} && model.path.filename() != "config.json") {
     throw Error(ErrorKind::usage,
                 cat(shown(model.path.string()),
-                    " is only a config; the weights beside it may belong ", "to another model"),
+                    " is only a config; the weights beside it may belong to another model"),
                 "give a folder whose config.json it is");
   }
   const fs::path out = named(options.out);
@@ -461,7 +436,7 @@ void export_huggingface(const Model& model, const Plan& plan, const HfOptions& o
 
   std::error_code error;
   fs::create_directories(folder_of(out), error);
-  if (error) cannot("create", out, error);
+  if (error) cannot("create", out, error.value());
   Staging staging(out, bytes_to_copy(model, options));
   const fs::path staged = staging.path(out.filename());
   write_folder(from, staged, config, files, options, progress);

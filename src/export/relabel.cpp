@@ -31,7 +31,7 @@ std::pair<int, std::string> layer_and_name(const std::string& name) {
 
 std::string llama_name(const std::string& name, const Architecture& from) {
   const auto [layer, rest] = layer_and_name(name);
-  if (from.norm_renamed && layer >= 0 && rest == "post_attention_norm.weight") {
+  if (from.has(Trait::norm_renamed) && layer >= 0 && rest == "post_attention_norm.weight") {
     return cat("blk.", layer, ".ffn_norm.weight");
   }
   return name;
@@ -47,7 +47,7 @@ bool is_shared(const std::string& name, const Architecture& from) {
                               "ffn_up.weight",      "ffn_down.weight"};
   const auto [layer, rest] = layer_and_name(name);
   if (layer < 0) return std::find(kOutside.begin(), kOutside.end(), name) != kOutside.end();
-  if (rest == "attn_output.bias") return from.reads_output_bias;
+  if (rest == "attn_output.bias") return from.has(Trait::reads_output_bias);
   return std::find(kLayer.begin(), kLayer.end(), rest) != kLayer.end();
 }
 
@@ -85,7 +85,8 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
   const std::string prefix = cat(from.name, ".");
   // Keys that llama's graph reads and this one does not.
   const bool scale = gguf.first().find(prefix + "attention.scale") != nullptr;
-  if (scale && !from.reads_scale) refuse(from, cat("has a key ", prefix, "attention.scale"));
+  if (scale && !from.has(Trait::reads_scale))
+    refuse(from, cat("has a key ", prefix, "attention.scale"));
   if (gguf.first().integer(prefix + "expert_count", 0, 1 << 20).value_or(0) > 0) {
     refuse(from, cat("has a key ", prefix, "expert_count"));
   }

@@ -12,76 +12,29 @@ namespace mrrope {
 namespace {
 
 using enum FactorSupport;
-
-// Further facts of a row, or-ed together.
-enum Traits : unsigned {
-  plain = 0,
-  latent = 1,       // latent_attention
-  mrope = 2,        // mrope
-  in_scores = 4,    // scale_in_scores
-  as_llama = 8,     // like_llama
-  reaching = 16,    // keys_reach_windows
-  yarn_betas = 32,  // reads_yarn_betas
-  yarn_mix = 64,    // reads_yarn_mix
-  multiplier_cancels = 128,
-  multiplier_tenth = 256,
-  alpha_base = 512,     // alpha_in_base
-  one_key_head = 1024,  // multi_query
-  renamed_norm = 2048,  // norm_renamed
-  output_bias = 4096,   // reads_output_bias
-  scale_key = 8192,     // reads_scale
-};
-
-constexpr Architecture row(std::string_view name, std::string_view huggingface, Pairing pairing,
-                           Pairing huggingface_pairing, FactorSupport factors,
-                           const LayerRule& layers, unsigned traits) {
-  return {.name = name,
-          .huggingface = huggingface,
-          .pairing = pairing,
-          .huggingface_pairing = huggingface_pairing,
-          .factors = factors,
-          .factors_tested = true,
-          .like_llama = (traits & as_llama) != 0,
-          .norm_renamed = (traits & renamed_norm) != 0,
-          .reads_output_bias = (traits & output_bias) != 0,
-          .reads_scale = (traits & scale_key) != 0,
-          .layers = layers,
-          .latent_attention = (traits & latent) != 0,
-          .mrope = (traits & mrope) != 0,
-          .scale_in_scores = (traits & in_scores) != 0,
-          .keys_reach_windows = (traits & reaching) != 0,
-          .reads_yarn_betas = (traits & yarn_betas) != 0,
-          .reads_yarn_mix = (traits & yarn_mix) != 0,
-          .yarn_multiplier = (traits & multiplier_cancels) != 0 ? YarnMultiplier::cancels
-                             : (traits & multiplier_tenth) != 0 ? YarnMultiplier::tenth
-                                                                : YarnMultiplier::as_is,
-          .alpha_in_base = (traits & alpha_base) != 0,
-          .multi_query = (traits & one_key_head) != 0};
-}
+using enum Trait;
 
 // Halves in a GGUF and in the Hugging Face checkpoint.
 constexpr Architecture halves(std::string_view name, std::string_view huggingface,
                               FactorSupport factors = refused, const LayerRule& layers = {},
-                              unsigned traits = plain) {
-  return row(name, huggingface, Pairing::halves, Pairing::halves, factors, layers, traits);
+                              Trait traits = Trait::none) {
+  return {name, huggingface, Pairing::halves, Pairing::halves, factors, layers, traits};
 }
 
 // Halves in the checkpoint; the converter reorders queries and keys into interleaved pairs.
 constexpr Architecture reordered(std::string_view name, std::string_view huggingface,
                                  FactorSupport factors = refused, const LayerRule& layers = {},
-                                 unsigned traits = plain) {
-  return row(name, huggingface, Pairing::interleaved, Pairing::halves, factors, layers, traits);
+                                 Trait traits = Trait::none) {
+  return {name, huggingface, Pairing::interleaved, Pairing::halves, factors, layers, traits};
 }
 
 // Interleaved in both.
 constexpr Architecture interleaved(std::string_view name, std::string_view huggingface,
                                    FactorSupport factors = refused, const LayerRule& layers = {},
-                                   unsigned traits = plain) {
-  return row(name, huggingface, Pairing::interleaved, Pairing::interleaved, factors, layers,
-             traits);
+                                   Trait traits = Trait::none) {
+  return {name, huggingface, Pairing::interleaved, Pairing::interleaved, factors, layers, traits};
 }
 
-// For these rows the use of factors was taken from llama.cpp's source.
 constexpr Architecture no_plan(std::string_view name, std::string_view huggingface,
                                std::string_view reason, FactorSupport factors = refused) {
   return {.name = name, .huggingface = huggingface, .factors = factors, .unsupported = reason};
@@ -143,13 +96,13 @@ constexpr std::array table{
                  .default_window = 8192,
                  .unrotated_period = 4}),
     reordered("deci", "nemotron-nas deci", used, hybrid),
-    halves("falcon", "falcon RefinedWeb RefinedWebModel", refused, {}, one_key_head),
-    halves("grok", "grok-1 grok", refused, {}, yarn_betas | yarn_mix),
+    halves("falcon", "falcon RefinedWeb RefinedWebModel", refused, {}, multi_query),
+    halves("grok", "grok-1 grok", refused, {}, reads_yarn_betas | reads_yarn_mix),
     no_plan("gpt2", "gpt2", learned),
     no_plan("gptj", "gptj", unknown),
     halves("gptneox", "gpt_neox"),
     no_plan("mpt", "mpt", alibi),
-    reordered("baichuan", "baichuan", refused, {.rotates_at_depth = 32}, as_llama),
+    reordered("baichuan", "baichuan", refused, {.rotates_at_depth = 32}, like_llama),
     no_plan("starcoder", "gpt_bigcode", learned),
     no_plan("refact", "gpt_refact", alibi, ignored),
     no_plan("bert", "bert roberta xlm-roberta camembert distilbert", encoder),
@@ -163,7 +116,7 @@ constexpr std::array table{
     no_plan("bloom", "bloom", alibi),
     halves("stablelm", "stablelm stablelm_epoch"),
     halves("qwen", "qwen"),
-    halves("qwen2", "qwen2 kormo", refused, {}, as_llama),
+    halves("qwen2", "qwen2 kormo", refused, {}, like_llama),
     halves("qwen2moe", "qwen2_moe"),
     halves("qwen2vl", "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen2_5_omni_text",
            refused, {}, mrope),
@@ -184,12 +137,12 @@ constexpr std::array table{
     halves("plamo3", "plamo3", refused, {.windows = Windows::if_stated, .period = 8}),
     halves("codeshell", "codeshell kclgpt"),
     halves("orion", "orion"),
-    reordered("internlm2", "internlm2", refused, {}, as_llama),
+    reordered("internlm2", "internlm2", refused, {}, like_llama),
     reordered("minicpm", "minicpm", used),
     halves("minicpm3", "minicpm3", long_short),
     halves("gemma", "gemma"),
     halves("gemma2", "gemma2", refused,
-           {.windows = Windows::always, .period = 2, .default_window = 4096}, reaching),
+           {.windows = Windows::always, .period = 2, .default_window = 4096}, keys_reach_windows),
     halves("gemma3", "gemma3 gemma3_text", refused, {.windows = Windows::if_stated, .period = 6}),
     halves("gemma3n", "gemma3n gemma3n_text", refused,
            {.windows = Windows::always, .period = 5, .kv_layers = 20}),
@@ -202,7 +155,7 @@ constexpr std::array table{
     no_plan("maple", "maple", windows_only),
     no_plan("jamba", "jamba", unrotated),
     halves("falcon-h1", "falcon_h1", ignored),  // every layer has attention and a state
-    reordered("xverse", "xverse", refused, {}, as_llama),
+    reordered("xverse", "xverse", refused, {}, like_llama),
     interleaved("command-r", "cohere"),
     interleaved("cohere2", "cohere2", refused, rotated_windows),
     interleaved("cohere2moe", "cohere2_moe", refused,
@@ -221,16 +174,16 @@ constexpr std::array table{
     reordered("arctic", "arctic"),
     reordered("deepseek", "deepseek"),
     interleaved("deepseek2", "deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite youtu", refused, {},
-                latent | in_scores | multiplier_cancels),
+                latent_attention | scale_in_scores | multiplier_cancels),
     no_plan("deepseek2-ocr", "", fixed),
     interleaved("deepseek32", "deepseek_v32", refused, {.indexer = Indexer::every},
-                latent | in_scores | multiplier_tenth),
+                latent_attention | scale_in_scores | multiplier_tenth),
     no_plan("deepseek4", "deepseek_v4", compressed),
     interleaved("chatglm", "chatglm glm"),
     interleaved("glm4", "glm4 glm4v_text glm_ocr_text", refused, {}, mrope),
     halves("glm4moe", "glm4_moe glm4v_moe_text solar_open", refused, {}, mrope),
     interleaved("glm-dsa", "glm_moe_dsa", refused, {.indexer = Indexer::listed_or_every},
-                latent | in_scores),
+                latent_attention | scale_in_scores),
     halves("bitnet", "bitnet"),
     no_plan("t5", "t5 mt5 umt5", buckets),
     no_plan("t5encoder", "", buckets),
@@ -264,27 +217,28 @@ constexpr std::array table{
     no_plan("plm", "plm", aborts),
     reordered("bailingmoe", "bailing_moe"),
     halves("bailingmoe2", "bailing_moe_v2 sarvam_moe"),
-    interleaved("bailingmoe3", "bailing_moe_v3", refused, hybrid, latent | mrope),
+    interleaved("bailingmoe3", "bailing_moe_v3", refused, hybrid, latent_attention | mrope),
     halves("dots1", "dots1"),
     interleaved(
         "dots3note", "dots3_note dots3_note_text", refused,
         {.windows = Windows::listed, .windows_follow = true, .indexer = Indexer::unwindowed},
-        latent),
+        latent_attention),
     reordered("arcee", "arcee", used),
     halves("afmoe", "afmoe", refused,
-           {.windows = Windows::always, .period = 4, .unrotated_period = 4}, reaching),
+           {.windows = Windows::always, .period = 4, .unrotated_period = 4}, keys_reach_windows),
     halves("laguna", "laguna", refused,
            {.windows = Windows::if_stated, .period = 4, .full_first = true}),
-    interleaved("ernie4_5", "ernie4_5", refused, {}, as_llama),
+    interleaved("ernie4_5", "ernie4_5", refused, {}, like_llama),
     interleaved("ernie4_5-moe", "ernie4_5_moe"),
     halves("hunyuan-moe", "hunyuan_v1_moe hunyuan"),
     halves("hunyuan-dense", "hunyuan_v1_dense"),
-    halves("hunyuan_vl", "hunyuan_vl hunyuan_vl_text", refused, {}, mrope | alpha_base),
+    halves("hunyuan_vl", "hunyuan_vl hunyuan_vl_text", refused, {}, mrope | alpha_in_base),
     halves("hy_v3", "hy_v3"),
     // llama.cpp and transformers rotate the same weights in different pairs.
-    reordered("hy_v4", "hy_v4", refused, {.indexer = Indexer::listed}, latent),
+    reordered("hy_v4", "hy_v4", refused, {.indexer = Indexer::listed}, latent_attention),
     reordered("smollm3", "smollm3", refused, {.unrotated_period = 4}),
-    halves("gpt-oss", "gpt_oss", refused, {.windows = Windows::always, .period = 2}, reaching),
+    halves("gpt-oss", "gpt_oss", refused, {.windows = Windows::always, .period = 2},
+           keys_reach_windows),
     halves("lfm2", "lfm2", refused,
            {.windows = Windows::if_stated,
             .windows_follow = true,
@@ -296,10 +250,10 @@ constexpr std::array table{
             .period = 4,
             .full_first = true,
             .only_windows_rotate = true},
-           reaching),
+           keys_reach_windows),
     no_plan("llada", "llada", diffusion, ignored),
     no_plan("llada-moe", "llada_moe", diffusion),
-    halves("seed_oss", "seed_oss", refused, {}, as_llama | renamed_norm | scale_key),
+    halves("seed_oss", "seed_oss", refused, {}, like_llama | norm_renamed | reads_scale),
     halves("grovemoe", "grove_moe"),
     halves("apertus", "apertus", used),
     halves("minimax-01", "minimax minimax_text_01 minimax_m1", refused,
@@ -310,22 +264,23 @@ constexpr std::array table{
            {.indexer = Indexer::after_dense}),
     no_plan("cogvlm", "cogvlm", fixed, ignored),
     no_plan("rnd1", "rnd1", diffusion),
-    halves("pangu-embedded", "PanguEmbedded", ignored, {}, as_llama | output_bias),
-    reordered("mistral3", "ministral3 mistral3", used, {}, yarn_betas),
+    halves("pangu-embedded", "PanguEmbedded", ignored, {}, like_llama | reads_output_bias),
+    reordered("mistral3", "ministral3 mistral3", used, {}, reads_yarn_betas),
     no_plan("eagle3", "", draft, used),
     no_plan("dflash", "", draft, used),
-    interleaved("mistral4", "mistral4", refused, {}, latent | in_scores),
+    interleaved("mistral4", "mistral4", refused, {}, latent_attention | scale_in_scores),
     halves("paddleocr", "paddleocr_vl paddleocr_vl_text", refused, {}, mrope),
     halves("mimo2", "mimo_v2 mimo_v2_flash", refused, listed),
     step35(),
-    halves("spark2_5", "spark2_5", refused, listed, reaching),
+    halves("spark2_5", "spark2_5", refused, listed, keys_reach_windows),
     no_plan("llama-embed", "", encoder, used),
     reordered("maincoder", "maincoder"),
     no_plan("kimi-linear", "kimi_linear", unrotated),
     no_plan("kimi-k3", "kimi_k3", unrotated),
     no_plan("glm5-next", "glm5_next glm5_next_text", unrotated),
     halves("talkie", "talkie"),
-    halves("mellum", "mellum", refused, {.windows = Windows::if_stated, .period = 4}, reaching),
+    halves("mellum", "mellum", refused, {.windows = Windows::if_stated, .period = 4},
+           keys_reach_windows),
     reordered("nanbeige", "nanbeige", used),
     no_plan("qwen3tts", "qwen3_tts", speech),
     no_plan("pockettts", "", speech),
@@ -340,14 +295,6 @@ constexpr std::array table{
   throw Error(ErrorKind::corrupt, cat("architecture ", architecture.name, ": ", what));
 }
 
-template <typename T>
-void require_length(const Architecture& architecture, const std::vector<T>& values,
-                    std::string_view name, int layers) {
-  if (values.size() < std::size_t(layers)) {
-    contradict(architecture, cat(name, " has ", values.size(), " entries for ", layers, " layers"));
-  }
-}
-
 // The rule of one architecture together with the keys of one file.
 class LayerReader {
  public:
@@ -356,22 +303,7 @@ class LayerReader {
         keys_(keys),
         count_(std::max(keys.layers, 0) - std::max(keys.draft_layers, 0)) {
     check(architecture);
-    switch (rule_.windows) {
-      case Windows::none:
-        break;
-      case Windows::if_stated:
-        has_windows_ = keys.sliding_window > 0;
-        break;
-      case Windows::unless_zero:
-        has_windows_ = keys.sliding_window != 0;
-        break;
-      case Windows::always:
-        has_windows_ = rule_.windows_at_depth == 0 || rule_.windows_at_depth == count_;
-        break;
-      case Windows::listed:
-        has_windows_ = true;
-        break;
-    }
+    has_windows_ = windows_exist();
     unrotated_period_ = rule_.unrotated_period;
     if (unrotated_period_ > 0 && keys.unrotated_period > 0) {
       unrotated_period_ = keys.unrotated_period;
@@ -414,21 +346,38 @@ class LayerReader {
       refuse(architecture, other_depth);
     }
     if (rule_.rope_switch && !keys_.rope_finetuned) refuse(architecture, switched_off);
-    if (keys_.kv_heads.size() != 1) {
-      require_length(architecture, keys_.kv_heads, "attention.head_count_kv", count_);
+    const auto check_length = [&](const auto& values, std::string_view name) {
+      if (values.size() >= std::size_t(count_)) return;
+      contradict(architecture,
+                 cat(name, " has ", values.size(), " entries for ", count_, " layers"));
+    };
+    const auto check_flags = [&](const std::vector<bool>& flags, std::string_view name) {
+      if (!flags.empty()) check_length(flags, name);
+    };
+    if (keys_.kv_heads.size() != 1) check_length(keys_.kv_heads, "attention.head_count_kv");
+    if (rule_.windows == Windows::listed) {
+      check_length(keys_.windowed, "attention.sliding_window_pattern");
     }
-    if (rule_.windows == Windows::listed || !keys_.windowed.empty()) {
-      require_length(architecture, keys_.windowed, "attention.sliding_window_pattern", count_);
+    check_flags(keys_.windowed, "attention.sliding_window_pattern");
+    check_flags(keys_.rotated, "attention.rope_pattern");
+    check_flags(keys_.recurrent, "attention.recurrent_layers");
+    check_flags(keys_.indexed, "attention.indexer.types");
+  }
+
+  bool windows_exist() const {
+    switch (rule_.windows) {
+      case Windows::none:
+        return false;
+      case Windows::if_stated:
+        return keys_.sliding_window > 0;
+      case Windows::unless_zero:
+        return keys_.sliding_window != 0;
+      case Windows::always:
+        return rule_.windows_at_depth == 0 || rule_.windows_at_depth == count_;
+      case Windows::listed:
+        break;
     }
-    if (!keys_.rotated.empty()) {
-      require_length(architecture, keys_.rotated, "attention.rope_pattern", count_);
-    }
-    if (!keys_.recurrent.empty()) {
-      require_length(architecture, keys_.recurrent, "attention.recurrent_layers", count_);
-    }
-    if (!keys_.indexed.empty()) {
-      require_length(architecture, keys_.indexed, "attention.indexer.types", count_);
-    }
+    return true;
   }
 
   int kv_heads(int i) const { return keys_.kv_heads[keys_.kv_heads.size() == 1 ? 0 : i]; }
@@ -492,16 +441,6 @@ class LayerReader {
   int unrotated_period_ = 0;
 };
 
-// Whether `name` is one of the words of `list`.
-bool has_word(std::string_view list, std::string_view name) {
-  while (!list.empty()) {
-    const auto end = list.find(' ');
-    if (list.substr(0, end) == name) return true;
-    list.remove_prefix(end == std::string_view::npos ? list.size() : end + 1);
-  }
-  return false;
-}
-
 }  // namespace
 
 std::span<const Architecture> architectures() { return table; }
@@ -514,14 +453,16 @@ const Architecture* find_architecture(std::string_view name) {
 }
 
 const Architecture* find_huggingface(std::string_view model_type) {
+  if (model_type.empty() || model_type.find(' ') != std::string_view::npos) return nullptr;
+  const std::string word = cat(" ", model_type, " ");
   for (const Architecture& candidate : table) {
-    if (has_word(candidate.huggingface, model_type)) return &candidate;
+    if (cat(" ", candidate.huggingface, " ").find(word) != std::string::npos) return &candidate;
   }
   return nullptr;
 }
 
 Pairing gguf_pairing(const Architecture& architecture, bool has_mrope_sections) {
-  return architecture.mrope && has_mrope_sections ? Pairing::halves : architecture.pairing;
+  return architecture.has(mrope) && has_mrope_sections ? Pairing::halves : architecture.pairing;
 }
 
 int window_of(const Architecture& architecture, const LayerKeys& keys) {

@@ -67,12 +67,32 @@ struct LayerRule {
   Indexer indexer = Indexer::none;
 };
 
-// What llama.cpp makes of rope.scaling.yarn_log_multiplier.
-enum class YarnMultiplier {
-  as_is,
-  cancels,  // it equals the other coefficient, so the two cancel out
-  tenth,    // the file carries a tenth of it
+// Further facts, or-ed together.
+enum class Trait : unsigned {
+  none = 0,
+  // MLA with the compressed vector in the cache, in files that state attention.key_length_mla.
+  latent_attention = 1 << 0,
+  mrope = 1 << 1,            // positions of several dimensions, where the file has sections
+  scale_in_scores = 1 << 2,  // llama.cpp's attention scale follows freq_scale and attn_factor
+  // Scaling keys of a file (not flags of a context) reach layers that plans leave alone.
+  keys_reach_windows = 1 << 3,
+  // Its graph is llama's but for the pairing, the names of some tensors and biases, so that a file
+  // can be re-labelled without loss. The next three: what else it reads differently.
+  like_llama = 1 << 4,
+  norm_renamed = 1 << 5,       // post_attention_norm is what llama calls ffn_norm
+  reads_output_bias = 1 << 6,  // attn_output.bias
+  reads_scale = 1 << 7,        // the key attention.scale, as llama does
+  // Keys of YaRN that llama.cpp reads for some architectures only.
+  reads_yarn_betas = 1 << 8,
+  reads_yarn_mix = 1 << 9,
+  // rope.scaling.yarn_log_multiplier equals the other coefficient, so the two cancel out; or the
+  // file carries a tenth of it.
+  multiplier_cancels = 1 << 10,
+  multiplier_tenth = 1 << 11,
+  alpha_in_base = 1 << 12,  // rope.scaling.alpha enlarges the base
+  multi_query = 1 << 13,    // config.json: multi_query means one key head
 };
+constexpr Trait operator|(Trait a, Trait b) { return Trait(unsigned(a) | unsigned(b)); }
 
 struct Architecture {
   std::string_view name;         // general.architecture of a GGUF
@@ -80,32 +100,15 @@ struct Architecture {
   // In a GGUF; with M-RoPE sections in force it is always halves, see gguf_pairing().
   Pairing pairing = Pairing::halves;
   Pairing huggingface_pairing = Pairing::halves;  // converters reorder the weights of some
+  // Tested in stock libllama with a small model that has such a tensor
+  // (tests/integration/factors_test.cpp); of unsupported rows read in llama.cpp's source.
   FactorSupport factors = FactorSupport::refused;
-  // How the line above is known: a small model with such a tensor was loaded into stock libllama
-  // (tests/integration/factors_test.cpp), or llama.cpp's source was read.
-  bool factors_tested = false;
-  // Its graph is llama's but for the pairing, the names of some tensors and biases, so that a file
-  // can be re-labelled without loss.
-  bool like_llama = false;
-  // Of those: how the graph differs from llama's in what it reads.
-  bool norm_renamed = false;       // post_attention_norm is what llama calls ffn_norm
-  bool reads_output_bias = false;  // attn_output.bias
-  bool reads_scale = false;        // the key attention.scale, as llama does
   LayerRule layers = {};
-  // MLA with the compressed vector in the cache, in files that state attention.key_length_mla.
-  bool latent_attention = false;
-  bool mrope = false;            // positions of several dimensions, where the file has sections
-  bool scale_in_scores = false;  // llama.cpp's attention scale follows freq_scale and attn_factor
-  // Scaling keys of a file (not flags of a context) reach layers that plans leave alone.
-  bool keys_reach_windows = false;
-  // Keys of YaRN that llama.cpp reads for some architectures only.
-  bool reads_yarn_betas = false;
-  bool reads_yarn_mix = false;
-  YarnMultiplier yarn_multiplier = YarnMultiplier::as_is;
-  bool alpha_in_base = false;         // rope.scaling.alpha enlarges the base
-  bool multi_query = false;           // config.json: multi_query means one key head
-  int rotary_divisor = 1;             // rope.dimension_count is this many times what is rotated
+  Trait traits = Trait::none;
   std::string_view unsupported = {};  // why no plan can be applied; empty where one can
+  int rotary_divisor = 1;             // rope.dimension_count is this many times what is rotated
+
+  constexpr bool has(Trait trait) const { return (unsigned(traits) & unsigned(trait)) != 0; }
 };
 
 std::span<const Architecture> architectures();

@@ -55,6 +55,9 @@ const Architecture& supported(const Architecture* found, const std::string& wher
 // Throws Error (usage) if what a plan was made for is not this model.
 void check_made_for(const Geometry& made_for, const Model& model);
 
+// Whether it has layers that rotate but that no plan changes.
+bool has_windows_apart(const Model& model);
+
 // Layers, and the geometry with what the model was trained with; see model.cpp for the rules.
 Model finish_model(Facts facts, bool replace_scaling);
 

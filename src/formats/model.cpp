@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/files/source.h"
+#include "base/files/output_file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "formats/facts.h"
@@ -41,12 +41,6 @@ Model read_folder(const fs::path& folder, bool replace_scaling) {
   throw Error(ErrorKind::failed, cat("the folder ", shown(folder.string()), " has no config.json"),
               found.empty() ? "give a GGUF file, or the folder of a Hugging Face model"
                             : cat("give the GGUF file itself: ", found));
-}
-
-// The folder of a file, as the user spelled it.
-fs::path folder_of(const fs::path& file) {
-  const fs::path parent = file.parent_path();
-  return parent.empty() ? fs::path(".") : parent;
 }
 
 bool starts_with(const Source& source, std::string_view text) {
@@ -126,6 +120,11 @@ void check_made_for(const Geometry& made_for, const Model& model) {
                   describe(model.geometry)),
               "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
               "both or on neither)");
+}
+
+bool has_windows_apart(const Model& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const Layer& layer) { return layer.kind == LayerKind::windowed; });
 }
 
 std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_element) {

@@ -194,7 +194,8 @@ TEST_P(ArchitectureProbe, AgreesWithTheTable) {
       EXPECT_EQ(rotation.dims, sample.rotary_dim() / row.rotary_divisor);
       const Pairing pairing = is_in_halves(rotation.mode) ? Pairing::halves : Pairing::interleaved;
       paired += pairing == gguf_pairing(row, sample.mrope_sections);
-      EXPECT_EQ((rotation.mode & GGML_ROPE_TYPE_MROPE) != 0, row.mrope && sample.mrope_sections);
+      EXPECT_EQ((rotation.mode & GGML_ROPE_TYPE_MROPE) != 0,
+                row.has(Trait::mrope) && sample.mrope_sections);
     }
     EXPECT_EQ(following, layer.rotations);
     EXPECT_EQ(aside, layer.kind == LayerKind::windowed ? queries_and_keys : 0);
@@ -214,7 +215,7 @@ TEST_P(ArchitectureProbe, AgreesWithTheTable) {
 
   const auto unscaled = probe.pass(1);
   ASSERT_TRUE(unscaled) << probe.errors();
-  EXPECT_EQ(seen->score_scales != unscaled->score_scales, row.scale_in_scores);
+  EXPECT_EQ(seen->score_scales != unscaled->score_scales, row.has(Trait::scale_in_scores));
 }
 
 TEST(ArchitectureProbeList, CoversEveryRowWithPlans) {

@@ -110,7 +110,7 @@ bool has_windows_apart(const Model& model) {
 // neither a bias on the output nor scales next to the weights, and llama's graph reads them
 // differently.
 bool is_unusual(const std::string& architecture, const std::string& name) {
-  if (!find_architecture(architecture)->like_llama) return false;
+  if (!find_architecture(architecture)->has(Trait::like_llama)) return false;
   const auto ends = [&](std::string_view end) {
     return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
   };
@@ -121,7 +121,7 @@ bool is_unusual(const std::string& architecture, const std::string& name) {
 // Cases come with every key there is; a graph without experts must not be given any.
 Metadata metadata_of(const ArchitectureCase& c) {
   Metadata metadata = c.metadata();
-  if (find_architecture(c.architecture)->like_llama) {
+  if (find_architecture(c.architecture)->has(Trait::like_llama)) {
     metadata.set("expert_count", 0);
     metadata.set("expert_used_count", 0);
   }
@@ -144,10 +144,10 @@ TEST_P(ExactEncoding, MatchesTheLogitsOfTheInjectedPlan) {
                  "sliding-window");
   }
   const Result result = export_and_compare(source, plan);
-  EXPECT_EQ(result.encoding, row.like_llama                             ? GgufEncoding::relabelled
+  EXPECT_EQ(result.encoding, row.has(Trait::like_llama)                 ? GgufEncoding::relabelled
                              : row.factors == FactorSupport::long_short ? GgufEncoding::lists
                                                                         : GgufEncoding::factors);
-  if (row.like_llama && row.pairing == Pairing::halves) {
+  if (row.has(Trait::like_llama) && row.pairing == Pairing::halves) {
     EXPECT_LT(result.apart, 2e-4);  // sums in another order
   } else {
     EXPECT_EQ(result.apart, 0);
@@ -159,7 +159,7 @@ std::vector<ArchitectureCase> exact_rows() {
   std::vector<ArchitectureCase> cases = architecture_cases();
   std::erase_if(cases, [](const ArchitectureCase& c) {
     const Architecture& row = *find_architecture(c.architecture);
-    const bool exact = row.like_llama || row.factors == FactorSupport::used ||
+    const bool exact = row.has(Trait::like_llama) || row.factors == FactorSupport::used ||
                        row.factors == FactorSupport::long_short;
     if (!c.variant.empty() || !row.unsupported.empty() || !exact) return true;
     try {  // rotating layers that see the last tokens only take no plan
@@ -326,7 +326,7 @@ TEST_P(SlidingWindowLayers, AreUnchangedOrTheExportIsRefused) {
   refused(plan_for(model, "yarn", 0.05));
   refused(plan_for(model, "pi", 0.1));
   const Plan yarn = plan_for(model, "yarn");
-  if (row.keys_reach_windows) return refused(yarn);
+  if (row.has(Trait::keys_reach_windows)) return refused(yarn);
   const Result result = export_and_compare(random.path(), yarn, false, options);
   EXPECT_EQ(result.encoding, GgufEncoding::keys);
   // 22 random layers magnify rounding more than few do.

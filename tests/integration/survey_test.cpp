@@ -99,7 +99,7 @@ TEST_P(Survey, RunsUnderAPlan) {
   EXPECT_EQ(last_row({}), reference(file.path(), 1));
   const std::vector<float> own = reference(file.path(), 1 / static_cast<float>(kScale));
   // Where scores take the context's scaling into account its own linear scaling is not a plan's.
-  if (!row.scale_in_scores) {
+  if (!row.has(Trait::scale_in_scores)) {
     EXPECT_EQ(last_row(pi), own);
   }
   EXPECT_NE(last_row({}), own) << "the oracle cannot fail";

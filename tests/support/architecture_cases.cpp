@@ -20,7 +20,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 }
 
 bool has_latent_keys(std::string_view name) {
-  return find_architecture(name)->latent_attention || is_one_of(name, {"kimi-linear", "kimi-k3"});
+  return find_architecture(name)->has(Trait::latent_attention) ||
+         is_one_of(name, {"kimi-linear", "kimi-k3"});
 }
 
 // Some architectures must rotate whole heads; these are known to rotate a part of them.
@@ -230,7 +231,8 @@ void add_row(std::vector<ArchitectureCase>& cases, const Architecture& row) {
     add("Array").keys.indexed = every_third(cases.back().keys.layers, 0);
     add("Million").keys.train_length = 1 << 20;
   }
-  if (row.mrope && row.pairing == Pairing::interleaved) add("Flat").mrope_sections = false;
+  if (row.has(Trait::mrope) && row.pairing == Pairing::interleaved)
+    add("Flat").mrope_sections = false;
   if (row.name == "nanbeige") add("Twice").keys.loops = 2;
   if (row.name == "gemma4") add("Shared").keys.shared_kv_layers = 5;
   if (row.name == "granite_swa") add("Array").keys.rotated = every_third(10, 1);

@@ -31,15 +31,6 @@ int retry_open(const fs::path& path, int flags) {
   return file;
 }
 
-[[noreturn]] void cannot(const char* what, const fs::path& path, int code) {
-  const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
-  throw Error(ErrorKind::failed,
-              cat("cannot ", what, " ", shown(path.string()), ": ", std::strerror(code)),
-              space ? "free some space, or choose an output path on another disk; no partial file "
-                      "was left behind"
-                    : "choose an output path that can be written to");
-}
-
 void refuse_special(const fs::path& path) {
   std::error_code ignored;
   // Behind a link such as /dev/stdout there may be a regular file, and the link would be replaced.
@@ -68,6 +59,15 @@ fs::path fresh_name(const fs::path& path) {
 }
 
 }  // namespace
+
+void cannot(const char* what, const fs::path& path, int code) {
+  const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  throw Error(ErrorKind::failed,
+              cat("cannot ", what, " ", shown(path.string()), ": ", std::strerror(code)),
+              space ? "free some space, or choose an output path on another disk; no partial file "
+                      "was left behind"
+                    : "choose an output path that can be written to");
+}
 
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");

@@ -32,6 +32,9 @@ void check_folder(const std::filesystem::path& folder);
 // usage if `path` names a folder, device or pipe.
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 
+// Throws Error (failed): "cannot WHAT PATH: REASON", where `code` is a value of errno.
+[[noreturn]] void cannot(const char* what, const std::filesystem::path& path, int code);
+
 // Flushes a folder so that a rename in it survives a power cut. Some file systems cannot: ignored.
 void flush_folder(const std::filesystem::path& folder);
 

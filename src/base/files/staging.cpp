@@ -56,12 +56,6 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(fs::symlink_status(path, ignored));
 }
 
-[[noreturn]] void cannot(const char* what, const fs::path& path, int code) {
-  throw Error(ErrorKind::failed,
-              cat("cannot ", what, " ", shown(path.string()), ": ", std::strerror(code)),
-              "choose an output path that can be written to");
-}
-
 // The marker of a folder that mrrope made for this user, opened; else -1.
 int open_marker(const fs::path& folder) {
   struct stat status {};

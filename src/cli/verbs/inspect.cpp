@@ -149,7 +149,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
                      : "not found next to config.json");
   if (const Architecture* a = find_architecture(model.architecture)) {
     row("stock llama.cpp",
-        cat(to_string(a->factors), a->factors_tested ? " (tested)" : " (read in its source)"));
+        cat(to_string(a->factors), a->unsupported.empty() ? " (tested)" : " (read in its source)"));
   }
 
   std::cout << "\nAt " << ctx << " tokens:\n";

@@ -86,7 +86,7 @@ void read_heads(const GgufPart& file, const Keys& keys, Facts& facts) {
   model.value_length = head_size("attention.value_length");
   // Files converted before llama.cpp cached the compressed vector have no such key.
   model.latent_attention =
-      facts.architecture->latent_attention && keys.has("attention.key_length_mla");
+      facts.architecture->has(Trait::latent_attention) && keys.has("attention.key_length_mla");
 }
 
 void read_layers(const Keys& keys, Facts& facts) {
@@ -117,8 +117,8 @@ double yarn_attention_scale(const Keys& keys, const Facts& facts, double factor)
   };
   double all_dims = keys.real("rope.scaling.yarn_log_multiplier", 0);
   if (all_dims == 0) return temperature(1);
-  if (facts.architecture->yarn_multiplier == YarnMultiplier::cancels) return 1;
-  if (facts.architecture->yarn_multiplier == YarnMultiplier::tenth) all_dims /= 0.1;
+  if (facts.architecture->has(Trait::multiplier_cancels)) return 1;
+  if (facts.architecture->has(Trait::multiplier_tenth)) all_dims /= 0.1;
   return temperature(1) / temperature(all_dims);
 }
 
@@ -175,7 +175,7 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   rule.attention_scale = keys.real("rope.scaling.attn_factor", 1);
   check_attention_scale(file.name(), keys.name("rope.scaling.attn_factor"), rule.attention_scale);
   if (scaling.type == "yarn") {
-    if (facts.architecture->reads_yarn_betas) {
+    if (facts.architecture->has(Trait::reads_yarn_betas)) {
       rule.beta_fast = keys.real("rope.scaling.yarn_beta_fast", 32);
       rule.beta_slow = keys.real("rope.scaling.yarn_beta_slow", 1);
     }
@@ -184,8 +184,9 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
                                " and ", keys.name("rope.scaling.yarn_beta_slow"), " is ",
                                rule.beta_slow, ", not two rising positive numbers"));
     }
-    const double ext =
-        facts.architecture->reads_yarn_mix ? keys.real("rope.scaling.yarn_ext_factor", 1) : 1;
+    const double ext = facts.architecture->has(Trait::reads_yarn_mix)
+                           ? keys.real("rope.scaling.yarn_ext_factor", 1)
+                           : 1;
     if (!(ext <= 1))
       corrupt(file.name(), cat(keys.name("rope.scaling.yarn_ext_factor"), " is ", ext));
     rule.ext_factor = ext < 0 ? 1 : ext;  // negative: not set
@@ -237,13 +238,13 @@ Facts gguf_facts(const Gguf& gguf) {
   }
   const auto sections = keys.integers("rope.dimension_sections", 0, kMaxHead);
   const bool has_sections = sections.size() >= 2 && sections[0] > 0 && sections[1] > 0;
-  if (architecture.mrope && has_sections) {
+  if (architecture.has(Trait::mrope) && has_sections) {
     model.mrope_sections.assign(sections.begin(), sections.end());
   }
   geometry.pairing = gguf_pairing(architecture, has_sections);
   read_scaling(file, gguf, keys, facts);
   const double alpha = keys.real("rope.scaling.alpha", 0);
-  if (alpha > 0 && architecture.alpha_in_base) {
+  if (alpha > 0 && architecture.has(Trait::alpha_in_base)) {
     geometry.base *= std::pow(alpha, rotary / double(rotary - 2));
     check_base(file.name(), keys.name("rope.scaling.alpha"), geometry.base);
   }

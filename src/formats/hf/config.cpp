@@ -149,7 +149,7 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
   const auto nested = keys.object({"attn_config"});
   if (kv.empty() && nested) kv = nested->integers({"kv_n_heads"}, 0, kMaxHeads);
   // Falcon's 7B has one key head, which its config does not count.
-  const bool one_key_head = facts.architecture->multi_query &&
+  const bool one_key_head = facts.architecture->has(Trait::multi_query) &&
                             keys.flag({"multi_query"}).value_or(false) &&
                             !keys.flag({"new_decoder_architecture"}).value_or(false);
   if (one_key_head) kv = {1};
@@ -157,7 +157,8 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
   if (kv.empty()) kv = heads.empty() ? std::vector<int>{model.heads} : heads;
   facts.layer_keys.kv_heads = kv;
 
-  const bool latent = facts.architecture->latent_attention && keys.has({"kv_lora_rank"});
+  const bool latent =
+      facts.architecture->has(Trait::latent_attention) && keys.has({"kv_lora_rank"});
   const auto head = keys.integer({"head_dim", "kv_channels", "attention_dim"}, 1, kMaxHead);
   const auto rotated = keys.integer({"qk_rope_head_dim"}, 0, kMaxHead);
   if (latent && rotated) {

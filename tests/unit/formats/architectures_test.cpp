@@ -95,8 +95,8 @@ TEST(Architectures, MropeSectionsForceHalves) {
   EXPECT_EQ(gguf_pairing(named("glm4"), true), Pairing::halves);
   EXPECT_EQ(gguf_pairing(named("glm4"), false), Pairing::interleaved);
   EXPECT_EQ(gguf_pairing(named("llama"), true), Pairing::interleaved);
-  EXPECT_TRUE(named("qwen2vl").mrope);
-  EXPECT_FALSE(named("qwen2").mrope);
+  EXPECT_TRUE(named("qwen2vl").has(Trait::mrope));
+  EXPECT_FALSE(named("qwen2").has(Trait::mrope));
 }
 
 TEST(Architectures, FactorsInStockLlamaCpp) {
@@ -111,11 +111,11 @@ TEST(Architectures, FactorsInStockLlamaCpp) {
 
 TEST(Architectures, LatentAttentionAndScores) {
   for (const char* name : {"deepseek2", "deepseek32", "glm-dsa", "mistral4"}) {
-    EXPECT_TRUE(named(name).latent_attention) << name;
-    EXPECT_TRUE(named(name).scale_in_scores) << name;
+    EXPECT_TRUE(named(name).has(Trait::latent_attention)) << name;
+    EXPECT_TRUE(named(name).has(Trait::scale_in_scores)) << name;
   }
-  EXPECT_FALSE(named("mistral3").latent_attention);
-  EXPECT_FALSE(named("mistral3").scale_in_scores);
+  EXPECT_FALSE(named("mistral3").has(Trait::latent_attention));
+  EXPECT_FALSE(named("mistral3").has(Trait::scale_in_scores));
 }
 
 TEST(Architectures, UnsupportedSaysWhy) {
