@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans, tables and rotation on the CPU.
+// Plans of a geometry, and their tables.
 #include <cmath>
 
 #include "capi/guard.h"
 #include "core/methods.h"
-#include "formats/plan_file.h"
-#include "mrrope/model.h"
 #include "mrrope/version.h"
 
 using mrrope::cat;
@@ -14,6 +12,7 @@ using mrrope::ErrorKind;
 using mrrope::capi::batch_of;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
+using mrrope::capi::static_plan;
 
 namespace {
 
@@ -35,17 +34,6 @@ mrrope::Strides strides_of(const mrrope_strides& s) { return {s.sequence, s.toke
 
 mrrope::Heads heads_of(const mrrope_heads& h) {
   return {h.count, h.from, strides_of(h.from_strides), h.to, strides_of(h.to_strides)};
-}
-
-// The one plan of a static method.
-mrrope::Plan static_plan(const mrrope::Geometry& geometry, const std::string& method,
-                         std::int64_t ctx, std::optional<double> scale) {
-  const mrrope::MethodSpec spec = mrrope::parse_method(method);
-  if (spec.growth != mrrope::Growth::none || mrrope::is_auto(spec.name)) {
-    throw Error(ErrorKind::usage, cat(method, " is more than one plan"),
-                "give a static method, e.g. pro");
-  }
-  return make_ladder(geometry, spec, ctx, scale).rungs().front().plan;
 }
 
 }  // namespace
@@ -83,27 +71,6 @@ int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, doub
   });
 }
 
-int mrrope_plan_create_for_model(const char* path, const char* method, int64_t ctx,
-                                 mrrope_plan** out) {
-  return guarded(out, [&] {
-    const mrrope::Model model = mrrope::read_model(checked(path, "path"));
-    if (ctx < 1) {
-      throw Error(ErrorKind::usage, cat("a context of ", ctx, " tokens is not possible"),
-                  "give at least 1 token");
-    }
-    return static_plan(model.geometry, checked(method, "method"), ctx, std::nullopt);
-  });
-}
-
-int mrrope_plan_load(const char* path, mrrope_plan** out) {
-  return guarded(out, [&] {
-    const mrrope::Ladder ladder = mrrope::read_plan_file(checked(path, "path"));
-    if (ladder.growth() == mrrope::Growth::none) return ladder.rungs().front().plan;
-    throw Error(ErrorKind::usage, cat(path, " holds a ladder, which is more than one plan"),
-                "make a static plan: mrrope plan --method pro ... -o FILE");
-  });
-}
-
 void mrrope_plan_free(mrrope_plan* plan) { delete plan; }
 
 size_t mrrope_plan_pairs(const mrrope_plan* plan) { return plan->plan.factor().size(); }
@@ -112,6 +79,16 @@ const double* mrrope_plan_factor(const mrrope_plan* plan) { return plan->plan.fa
 double mrrope_plan_attention_scale(const mrrope_plan* plan) { return plan->plan.attention_scale(); }
 int32_t mrrope_plan_low(const mrrope_plan* plan) { return plan->plan.boundaries().low; }
 int32_t mrrope_plan_high(const mrrope_plan* plan) { return plan->plan.boundaries().high; }
+
+mrrope::Plan mrrope::capi::static_plan(const Geometry& geometry, const std::string& method,
+                                       std::int64_t ctx, std::optional<double> scale) {
+  const MethodSpec spec = parse_method(method);
+  if (spec.growth != Growth::none || is_auto(spec.name)) {
+    throw Error(ErrorKind::usage, cat(method, " is more than one plan"),
+                "give a static method, e.g. pro");
+  }
+  return make_ladder(geometry, spec, ctx, scale).rungs().front().plan;
+}
 
 mrrope::Batch mrrope::capi::batch_of(const mrrope_batch* batch) {
   const mrrope_batch& b = checked(batch, "batch");
@@ -142,28 +119,3 @@ int mrrope_table_grow(mrrope_table* table, int64_t end) {
 }
 
 void mrrope_table_free(mrrope_table* table) { delete table; }
-
-int mrrope_workers_create(int32_t threads, mrrope_workers** out) {
-  return guarded([&] {
-    if (!out) throw mrrope::Error(mrrope::ErrorKind::usage, "the out pointer is null");
-    *out = nullptr;
-    *out = new mrrope_workers{mrrope::Workers(threads)};
-  });
-}
-
-void mrrope_workers_free(mrrope_workers* workers) { delete workers; }
-
-int mrrope_rotate(const mrrope_table* table, const mrrope_batch* batch, mrrope_workers* workers) {
-  return guarded([&] {
-    if (workers) {
-      rotate(checked(table, "table").table, batch_of(batch), workers->workers);
-    } else {
-      rotate(checked(table, "table").table, batch_of(batch));
-    }
-  });
-}
-
-int mrrope_rotate_part(const mrrope_table* table, const mrrope_batch* batch, int32_t part,
-                       int32_t parts) {
-  return guarded([&] { rotate_part(checked(table, "table").table, batch_of(batch), part, parts); });
-}

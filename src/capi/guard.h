@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "mrrope/error.h"
+#include "mrrope/ladder.h"
 #include "mrrope/mrrope.h"
-#include "mrrope/plan.h"
 #include "mrrope/rotary.h"
 
 struct mrrope_plan {
@@ -74,6 +74,10 @@ inline std::string checked(const char* text, const char* what) {
   if (!text) throw Error(ErrorKind::usage, cat(what, " is null"));
   return text;
 }
+
+// The one plan of a static method in its notation. Throws Error (usage) for a method that grows.
+Plan static_plan(const Geometry& geometry, const std::string& method, std::int64_t ctx,
+                 std::optional<double> scale);
 
 // Throws Error (usage) on an invalid element.
 Batch batch_of(const mrrope_batch* batch);

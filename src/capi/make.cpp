@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests and answers as JSON.
+// Plans of files, and requests and answers as JSON.
 #include <cstring>
 
 #include "base/json.h"
@@ -94,6 +94,27 @@ int give_text(char** out, Make make) noexcept {
 }
 
 }  // namespace
+
+int mrrope_plan_create_for_model(const char* path, const char* method, int64_t ctx,
+                                 mrrope_plan** out) {
+  return guarded(out, [&] {
+    const mrrope::Model model = mrrope::read_model(checked(path, "path"));
+    if (ctx < 1) {
+      throw Error(ErrorKind::usage, cat("a context of ", ctx, " tokens is not possible"),
+                  "give at least 1 token");
+    }
+    return mrrope::capi::static_plan(model.geometry, checked(method, "method"), ctx, std::nullopt);
+  });
+}
+
+int mrrope_plan_load(const char* path, mrrope_plan** out) {
+  return guarded(out, [&] {
+    const mrrope::Ladder ladder = mrrope::read_plan_file(checked(path, "path"));
+    if (ladder.growth() == mrrope::Growth::none) return ladder.rungs().front().plan;
+    throw Error(ErrorKind::usage, cat(path, " holds a ladder, which is more than one plan"),
+                "make a static plan: mrrope plan --method pro ... -o FILE");
+  });
+}
 
 int mrrope_make(const char* request, char** out) {
   return give_text(out, [&] {

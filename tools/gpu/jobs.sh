@@ -5,8 +5,8 @@
 #   jobs.sh [-j JOBS] [-s SECONDS] COMMAND LIST OUT
 #
 # -j: jobs at once (1). -s: seconds after which running jobs are stopped (540; 0: no limit).
-# LIST has a line per job: NAME VERB ARGUMENTS..., without -o; words are split at blanks. Lines that
-# begin with # are skipped. Afterwards OUT.tar.gz holds run.json, results.json and the journals.
+# LIST has a line per job: NAME VERB ARGUMENTS..., without -o; words are split at blanks. A line with @
+# is one job for each method on the indented lines below it. Lines that begin with # are skipped. Afterwards OUT.tar.gz holds run.json, results.json and the journals.
 # Exits with 0 when every job is done, with 3 when some are not.
 set -euo pipefail
 
@@ -21,6 +21,19 @@ command -v "$command" >/dev/null || { echo "jobs.sh: $command is not a program: 
 [ -r "$list" ] || { echo "jobs.sh: cannot read $list" >&2; exit 2; }
 mkdir -p "$out"
 started=$(date +%s)
+
+listed() {  # one line per job
+  awk '/^ *(#|$)/ { next }
+       /^[^ ]/ { template = $0; if ($0 !~ / @ /) print; next }
+       { for (i = 1; i <= NF; ++i) {
+           line = template; name = $i
+           gsub(/[^a-z0-9._]+/, "-", name)
+           sub(/-$/, "", name)
+           sub(/ @ /, " " $i " ", line)
+           sub(/ /, "-" name " ", line)
+           print line
+         } }' "$list"
+}
 
 one() {  # NAME VERB ARGUMENTS...
   local name=$1 limit=() begin
@@ -42,11 +55,11 @@ one() {  # NAME VERB ARGUMENTS...
 }
 export -f one
 export command out seconds started
-grep -v '^ *\(#\|$\)' "$list" | xargs -P "$jobs" -L 1 bash -c 'one "$@"' one
+listed | xargs -P "$jobs" -L 1 bash -c 'one "$@"' one
 
 tar -C "$out" -czf "$out.tar.gz" .
 left=0
 while read -r name _; do
   [ -e "$out/$name/done" ] || { echo "$name: not done" >&2; left=3; }
-done < <(grep -v '^ *\(#\|$\)' "$list")
+done < <(listed)
 exit $left

@@ -4,7 +4,6 @@
 #   test.txt             the GPU test
 #   bench.txt            prefill compared with the device copy, decode with an empty kernel
 #   torch.txt            transformers, eager and compiled (a short note if torch is missing)
-#   scan-f16.txt, -f32   launch shapes compared
 #   took.txt             seconds of each step
 # Exit code 0 only if the test and every bench ended well; each step runs whatever the others did.
 set -euo pipefail
@@ -26,18 +25,16 @@ compile() { # OBJECT FILE FLAGS...
   "$nvcc" "${flags[@]}" "${@:3}" -c "$src/$2" -o "$work/$1.o" &
   jobs+=($!)
 }
-for file in src/core/{methods,plan,ladder,geometry,rotary_reference,version}.cpp \
-  src/kernels/{batch,rotary_table}.cpp src/kernels/cuda/rotary.cu src/capi/{capi,batch,cuda}.cpp; do
+for file in src/core/{methods,parameters,defaults,plan,ladder,geometry,rotary_reference,version}.cpp src/base/spelling.cpp \
+  src/kernels/{batch,rotary_table}.cpp src/kernels/cuda/rotary.cu src/capi/{capi,cuda}.cpp; do
   name=${file//\//_}
   compile "$name" "$file"
   objects+=("$work/$name.o")
 done
 compile test tests/gpu/rotary_cuda_test.cpp
 compile bench bench/rotary_cuda_bench.cu
-compile scan-f16 bench/rotary_cuda_scan.cu -DMRROPE_SCAN_F32=0
-compile scan-f32 bench/rotary_cuda_scan.cu -DMRROPE_SCAN_F32=1
 for job in "${jobs[@]}"; do wait "$job"; done
-for program in test bench scan-f16 scan-f32; do
+for program in test bench; do
   "$nvcc" "${objects[@]}" "$work/$program.o" -o "$work/$program"
 done
 "$nvcc" -shared "${objects[@]}" -o "$work/libmrrope_cuda.so"
@@ -56,8 +53,6 @@ wait "$warm" || true
 echo "torch-warm $SECONDS" >>"$out/took.txt"
 step bench 120 "$work/bench"
 step torch 120 python3 "$src/tools/gpu/rotary_torch.py" "$work/libmrrope_cuda.so"
-step scan-f16 60 "$work/scan-f16"
-step scan-f32 60 "$work/scan-f32"
 tail -n 3 "$out"/*.txt
 cat "$out/took.txt"
 exit $status

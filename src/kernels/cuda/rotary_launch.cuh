@@ -155,7 +155,7 @@ cudaError_t launch_pairs(const Launch& launch, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-// Chosen by bench/rotary_cuda_scan.cu on an H200, by elements and their size. Few: as many threads
+// Chosen by a scan of such shapes on an H200, by elements and their size. Few: as many threads
 // as the chip holds, each with little to do. Many: several loads are in flight in each thread
 // before it uses the first, and its cosines serve several heads. Roomy: the same with the registers
 // that two runs of computed angles need.
