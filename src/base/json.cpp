@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_release.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 

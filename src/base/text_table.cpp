@@ -5,6 +5,21 @@
 
 namespace mrrope {
 
+namespace {
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  quoted += '"';
+  return quoted;
+}
+
+}  // namespace
+
 std::string aligned(const std::vector<TextRow>& rows, const std::vector<std::size_t>& left) {
   std::vector<std::size_t> width;
   for (const TextRow& row : rows) {
@@ -24,6 +39,16 @@ std::string aligned(const std::vector<TextRow>& rows, const std::vector<std::siz
     text += line + "\n";
   }
   return text;
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) line += ',';
+    line += csv_cell(cells[i]);
+  }
+  line += '\n';
+  return line;
 }
 
 }  // namespace mrrope

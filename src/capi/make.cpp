@@ -6,7 +6,6 @@
 #include "capi/guard.h"
 #include "core/defaults.h"
 #include "formats/json_keys.h"
-#include "formats/model_json.h"
 #include "formats/plan_file.h"
 #include "mrrope/model.h"
 

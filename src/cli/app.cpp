@@ -14,8 +14,8 @@
 
 #include "base/files/output_file.h"
 #include "base/interrupt.h"
-#include "base/spelling.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "cli/args/presets.h"
 #include "cli/help.h"
 #include "cli/run.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/lists.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "mrrope/method.h"
 
 namespace mrrope::cli {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/lists.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "core/defaults.h"
 #include "core/methods.h"
 #include "mrrope/error.h"

@@ -7,10 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/lists.h"
-#include "base/spelling.h"
 #include "base/text.h"
-#include "core/turns.h"
+#include "base/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

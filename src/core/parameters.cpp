@@ -5,10 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/lists.h"
-#include "base/parse_number.h"
-#include "base/spelling.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "core/methods.h"
 #include "mrrope/error.h"
 

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "base/text.h"
-#include "core/turns.h"
+#include "core/methods.h"
 #include "mrrope/error.h"
 
 namespace mrrope::exporting {

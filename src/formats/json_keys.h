@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/files/source.h"
-#include "base/lists.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

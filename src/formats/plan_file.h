@@ -4,12 +4,15 @@
 // refuses a file whose numbers are not those of its request.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "mrrope/ladder.h"
+#include "mrrope/model.h"
 
 namespace mrrope {
 
@@ -34,5 +37,19 @@ std::vector<std::string> parameter_names();
 // Throw Error (corrupt) naming the key.
 Ladder ladder_from_json(const nlohmann::json& json);
 Ladder read_plan_file(const std::filesystem::path& path);
+
+// The facts of a model as JSON, for `inspect --json` and for other languages.
+
+// Bits of one element of the key-value cache.
+inline constexpr double kBitsF16 = 16;
+inline constexpr double kBitsQ8 = 8.5;  // 32 bytes and a two-byte scale per 32 elements
+
+const char* to_string(LayerKind kind) noexcept;
+
+// How many layers there are of each kind.
+std::map<std::string, int> layer_counts(const Model& model);
+
+// `ctx` is the context length that scale and cache sizes are given for.
+nlohmann::ordered_json model_json(const Model& model, std::int64_t ctx);
 
 }  // namespace mrrope

@@ -32,7 +32,7 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "core/turns.h"
+#include "core/methods.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 #include "mrrope/plan.h"

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "base/json.h"
-#include "base/json_release.h"
 #include "base/net.h"
 #include "base/text.h"
 #include "mrrope/error.h"

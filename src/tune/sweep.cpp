@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 
-#include "base/csv.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/text_table.h"

@@ -25,7 +25,7 @@ compile() { # OBJECT FILE FLAGS...
   "$nvcc" "${flags[@]}" "${@:3}" -c "$src/$2" -o "$work/$1.o" &
   jobs+=($!)
 }
-for file in src/core/{methods,parameters,defaults,plan,ladder,geometry,rotary_reference,version}.cpp src/base/spelling.cpp \
+for file in src/core/{methods,parameters,defaults,plan,ladder,geometry,rotary_reference,version}.cpp src/base/words.cpp \
   src/kernels/{batch,rotary_table}.cpp src/kernels/cuda/rotary.cu src/capi/{capi,cuda}.cpp; do
   name=${file//\//_}
   compile "$name" "$file"

@@ -6,9 +6,8 @@
 #include <functional>
 
 #include "base/json.h"
-#include "base/lists.h"
-#include "base/parse_number.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "cli/app.h"
 #include "core/defaults.h"
 #include "core/methods.h"

@@ -5,9 +5,9 @@
 #include <map>
 #include <sstream>
 
-#include "base/spelling.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "base/words.h"
 #include "cli/app.h"
 #include "mrrope/error.h"
 #include "report/paper/paper.h"

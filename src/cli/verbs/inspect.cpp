@@ -14,7 +14,7 @@
 #include "export/engines.h"
 #include "formats/architectures.h"
 #include "formats/gguf/gguf.h"
-#include "formats/model_json.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "base/csv.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/app.h"

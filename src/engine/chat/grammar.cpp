@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/common_prefix.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

@@ -15,7 +15,7 @@
 #include <stdexcept>
 
 #include "base/text.h"
-#include "base/text_stream.h"
+#include "base/utf8.h"
 #include "engine/llama/choose.h"
 #include "engine/llama/graph/score.h"
 #include "mrrope/error.h"

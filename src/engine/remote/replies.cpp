@@ -8,8 +8,8 @@
 
 #include "base/files/source.h"
 #include "base/json.h"
-#include "base/parse_number.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

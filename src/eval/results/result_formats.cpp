@@ -9,9 +9,9 @@
 #include <map>
 #include <tuple>
 
-#include "base/csv.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {

@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-#include "base/csv.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "report/charts/markup.h"
 
 namespace mrrope::report {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json_release.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "serve/api/readers.h"
 

@@ -8,7 +8,6 @@
 #include <new>
 
 #include "base/json.h"
-#include "base/json_release.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 #include "serve/memory_reserve.h"

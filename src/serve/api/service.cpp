@@ -6,7 +6,6 @@
 #include <semaphore>
 
 #include "base/json.h"
-#include "base/json_release.h"
 #include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of OpenAI's /v1/responses, read as chats. Nothing is kept between requests: the input
 // is the whole conversation.
-#include "base/json_release.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "serve/api/readers.h"
 

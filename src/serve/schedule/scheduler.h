@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text_stream.h"
+#include "base/utf8.h"
 #include "engine/llama/choose.h"
 #include "model/timeline_model.h"
 

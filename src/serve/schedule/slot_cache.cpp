@@ -3,7 +3,7 @@
 // in a cache that all share.
 #include <algorithm>
 
-#include "base/common_prefix.h"
+#include "base/words.h"
 #include "serve/schedule/scheduler.h"
 
 namespace mrrope::serve {

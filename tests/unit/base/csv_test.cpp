@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/csv.h"
-
 #include <gtest/gtest.h>
 
 #include "base/text_table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/spelling.h"
-
 #include <gtest/gtest.h>
+
+#include "base/words.h"
 
 namespace mrrope {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/parse_number.h"
+#include "base/words.h"
 
 namespace mrrope {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
+#include "base/utf8.h"
 
-#include "base/text_stream.h"
+#include <gtest/gtest.h>
 
 namespace mrrope::engine {
 namespace {

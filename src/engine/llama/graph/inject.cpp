@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "core/turns.h"
+#include "core/methods.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/spelling.h"
-
-#include <algorithm>
+#include "base/words.h"
 
 namespace mrrope {
 

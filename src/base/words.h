@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words that people type: lists of them, numbers, and the known word that a misspelled one is
+// closest to.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrrope {
+
+inline std::string trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
+}
+
+// Split at commas outside of brackets and parentheses; blanks around the parts are dropped. An
+// empty text is one empty part.
+inline std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> out;
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ',';
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (i < text.size() && (c != ',' || depth > 0)) continue;
+    out.push_back(trimmed(text.substr(start, i - start)));
+    start = i + 1;
+  }
+  return out;
+}
+
+inline std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (&part != &parts.front()) out += between;
+    out += part;
+  }
+  return out;
+}
+
+// How many elements two sequences have in common at their beginning.
+template <typename A, typename B>
+std::size_t common_prefix(const A& a, const B& b) {
+  return std::size_t(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
+// The finite number that is all of a text. (libc++ before 20 has no std::from_chars() for doubles.)
+inline std::optional<double> parse_double(const std::string& text) {
+  if (text.find_first_not_of("+-.0123456789eE") != std::string::npos) return std::nullopt;
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool all = !text.empty() && end == text.c_str() + text.size();
+  return all && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+// Tokens: "4096", "128k" (131072), "1m" (1048576). From 1 to 2^40.
+inline std::optional<std::int64_t> parse_length(std::string text) {
+  double unit = 1;
+  if (!text.empty()) {
+    if (text.back() == 'k' || text.back() == 'K') unit = 1 << 10;
+    if (text.back() == 'm' || text.back() == 'M') unit = 1 << 20;
+    if (unit > 1) text.pop_back();
+  }
+  if (text.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  const double value = parse_double(text).value_or(0) * unit;
+  return value >= 1 && value <= 0x1p40 ? std::optional(std::int64_t(value)) : std::nullopt;
+}
+
+// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// The candidate with the smallest distance; empty where all of them differ in more than a third of
+// the letters. Upper and lower case count as equal.
+std::string closest(std::string_view word, const std::vector<std::string>& candidates);
+
+// "did you mean X? " or nothing: the beginning of a hint.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+std::string lower_case(std::string_view text);
+
+}  // namespace mrrope
