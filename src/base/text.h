@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "mrrope/error.h"
+
 namespace mrrope {
 
 // The shortest decimal that reads back as the same double.
@@ -73,6 +75,11 @@ inline std::string duration_text(double seconds) {
   if (s < 60) return cat(s, " s");
   if (s < 3600) return cat(s / 60, " min ", two(s % 60), " s");
   return cat(s / 3600, " h ", two(s / 60 % 60), " min");
+}
+
+// Throws Error (usage): the request is not valid.
+[[noreturn]] inline void refuse(const std::string& message, const std::string& hint = {}) {
+  throw Error(ErrorKind::usage, message, hint);
 }
 
 // A word for a shell, quoted if necessary.

@@ -7,8 +7,7 @@
 #include "mrrope/version.h"
 
 using mrrope::cat;
-using mrrope::Error;
-using mrrope::ErrorKind;
+using mrrope::refuse;
 using mrrope::capi::batch_of;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
@@ -25,8 +24,8 @@ mrrope::Element element_of(std::int32_t element) {
     case MRROPE_BF16:
       return mrrope::Element::bf16;
     default:
-      throw Error(ErrorKind::usage, cat("element ", element, " is not 0, 1 or 2"),
-                  "use MRROPE_F32, MRROPE_F16 or MRROPE_BF16");
+      refuse(cat("element ", element, " is not 0, 1 or 2"),
+             "use MRROPE_F32, MRROPE_F16 or MRROPE_BF16");
   }
 }
 
@@ -54,8 +53,8 @@ int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, doub
   return guarded(out, [&] {
     const mrrope_geometry& in = checked(geometry, "geometry");
     if (in.pairing != MRROPE_HALVES && in.pairing != MRROPE_INTERLEAVED) {
-      throw Error(ErrorKind::usage, cat("pairing ", in.pairing, " is neither 0 nor 1"),
-                  "use MRROPE_HALVES or MRROPE_INTERLEAVED");
+      refuse(cat("pairing ", in.pairing, " is neither 0 nor 1"),
+             "use MRROPE_HALVES or MRROPE_INTERLEAVED");
     }
     const mrrope::Geometry g{
         in.rotary_dim, in.base, in.train_length,
@@ -65,7 +64,7 @@ int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, doub
       return static_plan(g, name, 0, scale);
     }
     if (!(scale >= 1 && scale * double(g.train_length) < 1e15)) {
-      throw Error(ErrorKind::usage, cat("scale ", scale, " is not possible"), "give 1 or more");
+      refuse(cat("scale ", scale, " is not possible"), "give 1 or more");
     }
     return static_plan(g, name, std::llround(scale * double(g.train_length)), std::nullopt);
   });
@@ -84,8 +83,7 @@ mrrope::Plan mrrope::capi::static_plan(const Geometry& geometry, const std::stri
                                        std::int64_t ctx, std::optional<double> scale) {
   const MethodSpec spec = parse_method(method);
   if (spec.growth != Growth::none || is_auto(spec.name)) {
-    throw Error(ErrorKind::usage, cat(method, " is more than one plan"),
-                "give a static method, e.g. pro");
+    refuse(cat(method, " is more than one plan"), "give a static method, e.g. pro");
   }
   return make_ladder(geometry, spec, ctx, scale).rungs().front().plan;
 }

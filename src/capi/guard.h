@@ -58,7 +58,7 @@ int guarded(Action action) noexcept {
 template <typename Handle, typename Make>
 int guarded(Handle** out, Make make) noexcept {
   return guarded([&] {
-    if (!out) throw Error(ErrorKind::usage, "the out pointer is null");
+    if (!out) refuse("the out pointer is null");
     *out = nullptr;
     *out = new Handle{make()};
   });
@@ -66,12 +66,12 @@ int guarded(Handle** out, Make make) noexcept {
 
 template <typename T>
 const T& checked(const T* pointer, const char* what) {
-  if (!pointer) throw Error(ErrorKind::usage, cat(what, " is null"));
+  if (!pointer) refuse(cat(what, " is null"));
   return *pointer;
 }
 
 inline std::string checked(const char* text, const char* what) {
-  if (!text) throw Error(ErrorKind::usage, cat(what, " is null"));
+  if (!text) refuse(cat(what, " is null"));
   return text;
 }
 

@@ -10,21 +10,17 @@
 #include "mrrope/model.h"
 
 using mrrope::cat;
-using mrrope::Error;
 using mrrope::ErrorKind;
 using mrrope::Geometry;
 using mrrope::JsonKeys;
 using mrrope::Ladder;
+using mrrope::refuse;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
 
 namespace {
 
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 53;  // whole numbers of a double
-
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::usage, message, hint);
-}
 
 // A length above 0.
 std::optional<std::int64_t> length(const JsonKeys& in, const char* key) {
@@ -83,7 +79,7 @@ Ladder made_of(const nlohmann::json& request) {
 template <typename Make>
 int give_text(char** out, Make make) noexcept {
   return guarded([&] {
-    if (!out) throw Error(ErrorKind::usage, "the out pointer is null");
+    if (!out) refuse("the out pointer is null");
     *out = nullptr;
     const std::string text = mrrope::json_text(make());  // a path need not be UTF-8
     auto* copy = new char[text.size() + 1];
@@ -99,8 +95,7 @@ int mrrope_plan_create_for_model(const char* path, const char* method, int64_t c
   return guarded(out, [&] {
     const mrrope::Model model = mrrope::read_model(checked(path, "path"));
     if (ctx < 1) {
-      throw Error(ErrorKind::usage, cat("a context of ", ctx, " tokens is not possible"),
-                  "give at least 1 token");
+      refuse(cat("a context of ", ctx, " tokens is not possible"), "give at least 1 token");
     }
     return mrrope::capi::static_plan(model.geometry, checked(method, "method"), ctx, std::nullopt);
   });
@@ -110,8 +105,8 @@ int mrrope_plan_load(const char* path, mrrope_plan** out) {
   return guarded(out, [&] {
     const mrrope::Ladder ladder = mrrope::read_plan_file(checked(path, "path"));
     if (ladder.growth() == mrrope::Growth::none) return ladder.rungs().front().plan;
-    throw Error(ErrorKind::usage, cat(path, " holds a ladder, which is more than one plan"),
-                "make a static plan: mrrope plan --method pro ... -o FILE");
+    refuse(cat(path, " holds a ladder, which is more than one plan"),
+           "make a static plan: mrrope plan --method pro ... -o FILE");
   });
 }
 

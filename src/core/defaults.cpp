@@ -46,10 +46,9 @@ void check_reach(const MethodSpec& method, std::int64_t ctx, std::optional<doubl
     const Reach reach = method_row(method.name).reach;
     if (reach == Reach::length || reach == Reach::unchanged) return;
   }
-  throw Error(ErrorKind::usage,
-              cat("ctx ", ctx, " and scale ", *scale, " both set how far ", to_string(method),
-                  " extends the model"),
-              "give one of them");
+  refuse(cat("ctx ", ctx, " and scale ", *scale, " both set how far ", to_string(method),
+             " extends the model"),
+         "give one of them");
 }
 
 std::string static_method(const Geometry& geometry, double scale) {

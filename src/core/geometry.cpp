@@ -5,7 +5,6 @@
 #include <numbers>
 
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -15,10 +14,6 @@ namespace {
 constexpr int kMaxRotaryDim = 65536;
 constexpr double kMaxBase = 1e38;
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 40;
-
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::usage, message, hint);
-}
 
 }  // namespace
 

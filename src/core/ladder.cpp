@@ -8,15 +8,10 @@
 #include "base/words.h"
 #include "core/defaults.h"
 #include "core/methods.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::usage, message, hint);
-}
 
 bool has_one_factor(const Plan& plan) {
   for (const double f : plan.factor()) {

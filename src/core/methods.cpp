@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "base/words.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -97,26 +96,21 @@ std::vector<double> uni(const Request& r) { return power_sum(r, 0); }
 std::vector<double> pro(const Request& r) { return power_sum(r, 1); }
 std::vector<double> power(const Request& r) { return power_sum(r, r.parameters.power.value_or(1)); }
 
-[[noreturn]] void refuse_list(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::usage, message, hint);
-}
-
 void check_list(const std::vector<double>& list, const char* name, std::size_t wanted) {
   if (list.size() != wanted) {
-    refuse_list(
-        cat("the ", name, " list has ", list.size(), " entries where ", wanted, " are needed"),
-        cat("this geometry takes ", wanted, " ", name, "s"));
+    refuse(cat("the ", name, " list has ", list.size(), " entries where ", wanted, " are needed"),
+           cat("this geometry takes ", wanted, " ", name, "s"));
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (!(list[i] > 0) || !std::isfinite(list[i])) {
-      refuse_list(cat(name, " ", i, " is ", list[i]), "every entry is a positive number");
+      refuse(cat(name, " ", i, " is ", list[i]), "every entry is a positive number");
     }
   }
 }
 
 std::vector<double> given_factors(const Request& r) {
   if (!r.parameters.lambdas.empty()) {
-    refuse_list("longrope takes factors, not lambdas", "give factors, or use custom");
+    refuse("longrope takes factors, not lambdas", "give factors, or use custom");
   }
   check_list(r.parameters.factors, "factor", pair_count(r.geometry));
   return r.parameters.factors;
@@ -125,8 +119,8 @@ std::vector<double> given_factors(const Request& r) {
 std::vector<double> custom(const Request& r) {
   const Parameters& p = r.parameters;
   if (p.factors.empty() == p.lambdas.empty()) {
-    refuse_list("custom takes either a factor list or a lambda list",
-                "give custom(factors=[F0,F1,...]) or custom(lambdas=[L0,L1,...])");
+    refuse("custom takes either a factor list or a lambda list",
+           "give custom(factors=[F0,F1,...]) or custom(lambdas=[L0,L1,...])");
   }
   if (!p.factors.empty()) return given_factors(r);
   check_list(p.lambdas, "lambda", pair_count(r.geometry) - 1);
@@ -191,13 +185,13 @@ const Method& method_row(std::string_view name) {
     if (m.info.name == wanted) return m;
   }
   if (wanted == "self-extend") {
-    throw Error(ErrorKind::usage, cat("there is no method '", name, "'"),
-                "give far:pi, which equals it within 0.001 wherever both were measured");
+    refuse(cat("there is no method '", name, "'"),
+           "give far:pi, which equals it within 0.001 wherever both were measured");
   }
   std::vector<std::string> names;
   for (const Method& m : rows()) names.emplace_back(m.info.name);
-  throw Error(ErrorKind::usage, cat("there is no method '", name, "'"),
-              cat(did_you_mean(name, names), "the methods are ", joined(names, ", ")));
+  refuse(cat("there is no method '", name, "'"),
+         cat(did_you_mean(name, names), "the methods are ", joined(names, ", ")));
 }
 
 const MethodInfo& find_method(std::string_view name) { return method_row(name).info; }

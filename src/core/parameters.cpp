@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "core/methods.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -56,10 +55,6 @@ constexpr ParameterInfo kParameters[] = {
 constexpr std::pair<std::string_view, Growth> kPrefixes[] = {{"elastic:", Growth::elastic},
                                                              {"far:", Growth::far}};
 // clang-format on
-
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::usage, message, hint);
-}
 
 std::vector<ParameterInfo>& rows() {
   static std::vector<ParameterInfo> all(std::begin(kParameters), std::end(kParameters));

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "core/methods.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -16,10 +15,6 @@ constexpr double kMaxScale = 1e9;
 
 // Lambdas closer than this are equal: some thousand roundings of a double.
 constexpr double kShapeTolerance = 1e-12;
-
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::usage, message, hint);
-}
 
 void check_scale(const Extension& e) {
   if (!(e.scale >= 1) || e.scale > kMaxScale) {

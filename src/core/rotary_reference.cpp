@@ -3,7 +3,6 @@
 #include <numbers>
 
 #include "base/text.h"
-#include "mrrope/error.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope {
@@ -17,10 +16,8 @@ constexpr Real kTurn = 2 * std::numbers::pi_v<Real>;
 template <typename T, typename Angle>
 void apply(const Geometry& g, Angle angle, Real scale, std::span<T> x) {
   if (x.size() < std::size_t(g.rotary_dim)) {
-    throw Error(
-        ErrorKind::usage,
-        cat("a vector of ", x.size(), " elements is shorter than rotary_dim ", g.rotary_dim),
-        "pass one whole head");
+    refuse(cat("a vector of ", x.size(), " elements is shorter than rotary_dim ", g.rotary_dim),
+           "pass one whole head");
   }
   const int pairs = pair_count(g);
   const bool halves = g.pairing == Pairing::halves;
@@ -58,10 +55,9 @@ void turn(const Plan& from, const Plan& to, double position, std::span<T> x) {
   const Geometry& a = from.geometry();
   const Geometry& b = to.geometry();
   if (a.rotary_dim != b.rotary_dim || a.pairing != b.pairing) {
-    throw Error(ErrorKind::usage,
-                cat("cannot turn keys of rotary_dim ", a.rotary_dim, ", ", to_string(a.pairing),
-                    " into rotary_dim ", b.rotary_dim, ", ", to_string(b.pairing)),
-                "both plans must belong to one model");
+    refuse(cat("cannot turn keys of rotary_dim ", a.rotary_dim, ", ", to_string(a.pairing),
+               " into rotary_dim ", b.rotary_dim, ", ", to_string(b.pairing)),
+           "both plans must belong to one model");
   }
   const auto angle = [&](int i) {
     return Real(position) * (Real(to.theta()[i]) - Real(from.theta()[i]));

@@ -57,7 +57,7 @@ struct Workers::State {
 
 Workers::Workers(int threads) {
   if (threads < 1 || threads > 1024) {
-    throw Error(ErrorKind::usage, cat(threads, " threads"), "give 1 to 1024");
+    refuse(cat(threads, " threads"), "give 1 to 1024");
   }
   state_ = std::make_unique<State>();
   try {

@@ -46,8 +46,8 @@ bool all_close(const std::vector<double>& a, const std::vector<double>& b) {
 Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const GgufOptions& options) {
   const Architecture* architecture = find_architecture(model.architecture);
   if (!architecture || model.format != "gguf") {
-    throw Error(ErrorKind::usage, cat(shown(model.path.string()), " is not a GGUF file"),
-                "export it with --to hf, or convert it with llama.cpp's convert_hf_to_gguf.py");
+    refuse(cat(shown(model.path.string()), " is not a GGUF file"),
+           "export it with --to hf, or convert it with llama.cpp's convert_hf_to_gguf.py");
   }
   check_made_for(plan.geometry(), model);
   Case c{gguf, model, plan, options, *architecture, finish_model(gguf_facts(gguf), false)};
@@ -335,8 +335,8 @@ void check_output(const Case& c, const std::vector<GgufFileOut>& files) {
     for (const GgufPart& part : c.gguf.parts) {
       std::error_code ignored;
       if (std::filesystem::equivalent(file.path, part.path, ignored)) {
-        throw Error(ErrorKind::usage, cat(shown(file.path.string()), " is the input itself"),
-                    "give another name with -o: inputs are never changed");
+        refuse(cat(shown(file.path.string()), " is the input itself"),
+               "give another name with -o: inputs are never changed");
       }
     }
   }
@@ -364,12 +364,12 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
                             const GgufOptions& options) {
   const Case c = make_case(gguf, model, plan, options);
   if (options.length < 1 || options.length > kMaxContext) {
-    throw Error(ErrorKind::usage, cat("a context of ", options.length, " tokens is out of range"),
-                "give --ctx a length below 2^31");
+    refuse(cat("a context of ", options.length, " tokens is out of range"),
+           "give --ctx a length below 2^31");
   }
   if (options.split && gguf.parts.size() == 1) {
-    throw Error(ErrorKind::usage, "--split was given, but the input is not split",
-                "remove --split, or split the result with llama-gguf-split");
+    refuse("--split was given, but the input is not split",
+           "remove --split, or split the result with llama-gguf-split");
   }
   const Decision d = decide(c);
   GgufExport out;
@@ -443,8 +443,8 @@ void write_export(const GgufExport& exported, bool replace, const BytesWritten& 
     size += file.size();
     names.push_back(file.path.filename());
     if (names.back().empty()) {
-      throw Error(ErrorKind::usage, cat(shown(file.path.string()), " does not name a file"),
-                  "give -o the name of a file, such as model-128k.gguf");
+      refuse(cat(shown(file.path.string()), " does not name a file"),
+             "give -o the name of a file, such as model-128k.gguf");
     }
     if (!replace) refuse_existing(file.path, "name");
     refuse_input(file.path);

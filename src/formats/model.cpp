@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
-#include "formats/facts.h"
 #include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
 
@@ -115,11 +114,10 @@ const Architecture& supported(const Architecture* found, const std::string& wher
 
 void check_made_for(const Geometry& made_for, const Model& model) {
   if (made_for == model.geometry) return;
-  throw Error(ErrorKind::usage,
-              cat("the plan was made for ", describe(made_for), "; this model has ",
-                  describe(model.geometry)),
-              "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
-              "both or on neither)");
+  refuse(cat("the plan was made for ", describe(made_for), "; this model has ",
+             describe(model.geometry)),
+         "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
+         "both or on neither)");
 }
 
 bool has_windows_apart(const Model& model) {
@@ -129,10 +127,9 @@ bool has_windows_apart(const Model& model) {
 
 std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_element) {
   if (tokens < 0 || !(bits_per_element > 0) || bits_per_element > 64) {
-    throw Error(ErrorKind::usage,
-                cat("a cache of ", tokens, " tokens at ", bits_per_element,
-                    " bits per element is not possible"),
-                "give a positive length, and 16 bits for f16 or 8.5 for q8_0");
+    refuse(cat("a cache of ", tokens, " tokens at ", bits_per_element,
+               " bits per element is not possible"),
+           "give a positive length, and 16 bits for f16 or 8.5 for q8_0");
   }
   // MLA caches one vector per token, whose front serves as the value.
   const double width = model.latent_attention

@@ -127,12 +127,11 @@ std::int64_t original_window(const Facts& facts) {
   }
   if (scaling.original_length > 0) return scaling.original_length;
   if (scaling.type == "rope_freqs") {
-    throw Error(ErrorKind::usage,
-                cat(facts.where,
-                    ": the file holds the vendor's factors but not the window they "
-                    "started from, so its scaling cannot be replaced"),
-                cat("give the bare numbers instead: --rotary-dim ", facts.model.geometry.rotary_dim,
-                    " --rope-freq-base ", facts.model.geometry.base, " --train-ctx LENGTH"));
+    refuse(cat(facts.where,
+               ": the file holds the vendor's factors but not the window they "
+               "started from, so its scaling cannot be replaced"),
+           cat("give the bare numbers instead: --rotary-dim ", facts.model.geometry.rotary_dim,
+               " --rope-freq-base ", facts.model.geometry.base, " --train-ctx LENGTH"));
   }
   if (scaling.type == "linear") {
     return std::max<std::int64_t>(1, std::llround(double(facts.context_length) / scaling.factor));

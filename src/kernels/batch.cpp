@@ -6,17 +6,12 @@
 #include <cstdint>
 
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
 namespace {
 
 constexpr std::int64_t kMost = std::int64_t(1) << 40;  // of any count, so that products fit
-
-[[noreturn]] void refuse(const std::string& message, const char* hint) {
-  throw Error(ErrorKind::usage, message, hint);
-}
 
 struct Dimension {
   std::int64_t stride;

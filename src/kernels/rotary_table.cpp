@@ -101,10 +101,9 @@ RotaryTable RotaryTable::turning(const Plan& from, const Plan& to, std::int64_t 
   const Geometry& a = from.geometry();
   const Geometry& b = to.geometry();
   if (a.rotary_dim != b.rotary_dim || a.pairing != b.pairing) {
-    throw Error(ErrorKind::usage,
-                cat("cannot turn keys of rotary_dim ", a.rotary_dim, ", ", to_string(a.pairing),
-                    " into rotary_dim ", b.rotary_dim, ", ", to_string(b.pairing)),
-                "both plans must belong to one model");
+    refuse(cat("cannot turn keys of rotary_dim ", a.rotary_dim, ", ", to_string(a.pairing),
+               " into rotary_dim ", b.rotary_dim, ", ", to_string(b.pairing)),
+           "both plans must belong to one model");
   }
   RotaryAngles angles{{}, {}, scale_of(to) / scale_of(from), a.pairing};
   for (std::size_t i = 0; i < from.theta().size(); ++i) {
@@ -117,12 +116,10 @@ RotaryTable::RotaryTable(RotaryAngles angles, std::int64_t first, std::int64_t e
     : angles_(std::move(angles)), element_(element), first_(first), end_(first) {
   angles_.phase.resize(angles_.theta.size(), 0);
   if (first < 0 || end < first || end > kMostPositions) {
-    throw Error(ErrorKind::usage, cat("a table of the positions ", first, " to ", end),
-                "give 0 <= first <= end <= 2^31");
+    refuse(cat("a table of the positions ", first, " to ", end), "give 0 <= first <= end <= 2^31");
   }
   if (element != Element::f32 && element != Element::f16 && element != Element::bf16) {
-    throw Error(ErrorKind::usage, cat("element ", int(element), " is not an Element"),
-                "use f32, f16 or bf16");
+    refuse(cat("element ", int(element), " is not an Element"), "use f32, f16 or bf16");
   }
   row_bytes_ = 2 * angles_.theta.size() * bytes_of(element);
   grow(end);
@@ -131,7 +128,7 @@ RotaryTable::RotaryTable(RotaryAngles angles, std::int64_t first, std::int64_t e
 void RotaryTable::grow(std::int64_t end) {
   if (end <= end_) return;
   if (end > kMostPositions) {
-    throw Error(ErrorKind::usage, cat("a table up to position ", end), "2^31 is the most");
+    refuse(cat("a table up to position ", end), "2^31 is the most");
   }
   const std::size_t pairs = angles_.theta.size();
   if (end - first_ > capacity_) {

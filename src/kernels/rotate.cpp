@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "kernels/batch.h"
 #include "kernels/rotary_simd.h"
-#include "mrrope/error.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope {
@@ -66,8 +65,7 @@ void rotate(const RotaryTable& table, const Batch& batch, Workers& workers) {
 
 void rotate_part(const RotaryTable& table, const Batch& batch, int part, int parts) {
   if (parts < 1 || part < 0 || part >= parts) {
-    throw Error(ErrorKind::usage, cat("part ", part, " of ", parts),
-                "parts count from 0 to parts - 1");
+    refuse(cat("part ", part, " of ", parts), "parts count from 0 to parts - 1");
   }
   const RotaryWork work = checked(table, batch);
   rotate_share(work, head_count(batch), part, parts);

@@ -37,15 +37,15 @@ void refuse_special(const fs::path& path) {
   if (fs::is_symlink(fs::symlink_status(path, ignored))) {
     const std::string target = fs::read_symlink(path, ignored).string();
     if (target.starts_with("/proc/") || target.starts_with("/dev/")) {
-      throw Error(ErrorKind::usage, cat(shown(path.string()), " is a link to ", target),
-                  "give the name of a file; - means standard output");
+      refuse(cat(shown(path.string()), " is a link to ", target),
+             "give the name of a file; - means standard output");
     }
   }
   const fs::file_status status = fs::status(path, ignored);
   if (!fs::exists(status) || fs::is_regular_file(status)) return;
-  throw Error(ErrorKind::usage, cat(shown(path.string()), " is not a regular file"),
-              fs::is_directory(status) ? "give the name of a file in that folder"
-                                       : "give the name of a file; - means standard output");
+  refuse(cat(shown(path.string()), " is not a regular file"),
+         fs::is_directory(status) ? "give the name of a file in that folder"
+                                  : "give the name of a file; - means standard output");
 }
 
 // A name next to `path` that cannot be guessed.
@@ -83,8 +83,8 @@ void flush_folder(const fs::path& folder) {
 void refuse_input(const fs::path& path) {
   refuse_special(path);
   if (!is_input(path)) return;
-  throw Error(ErrorKind::usage, cat(shown(path.string()), " is an input of this command"),
-              "give the output another name: inputs are never changed");
+  refuse(cat(shown(path.string()), " is an input of this command"),
+         "give the output another name: inputs are never changed");
 }
 
 void check_writable(const fs::path& path) {

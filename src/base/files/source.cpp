@@ -62,8 +62,7 @@ void check_readable(const std::filesystem::path& path) {
                 "check the path and its permissions");
   }
   if (folder && std::filesystem::is_empty(path, error)) {
-    throw Error(ErrorKind::usage, cat(shown(path.string()), " has no file"),
-                "give a folder with files, or a file");
+    refuse(cat(shown(path.string()), " has no file"), "give a folder with files, or a file");
   }
 }
 

@@ -120,8 +120,8 @@ void check_space(const fs::path& out, const fs::path& parent, std::uint64_t size
 
 void refuse_existing(const fs::path& path, const char* what) {
   if (!is_there(path)) return;
-  throw Error(ErrorKind::usage, cat(shown(path.string()), " already exists"),
-              cat("give another ", what, " with -o, or --force to replace it"));
+  refuse(cat(shown(path.string()), " already exists"),
+         cat("give another ", what, " with -o, or --force to replace it"));
 }
 
 Staging::Staging(const fs::path& out, std::uint64_t size) : parent_(folder_of(out)) {
@@ -160,10 +160,9 @@ Staging::How Staging::replace_existing(const fs::path& name) {
   const fs::path from = path(name);
   const fs::path to = parent_ / name;
   if (is_folder(from) != is_folder(to)) {
-    throw Error(ErrorKind::usage,
-                cat(shown(to.string()), is_folder(to) ? " is a folder" : " is not a folder",
-                    ", so it is not replaced"),
-                "give another name with -o");
+    refuse(cat(shown(to.string()), is_folder(to) ? " is a folder" : " is not a folder",
+               ", so it is not replaced"),
+           "give another name with -o");
   }
   int code = rename_with(from, to, kExchange);
   if (code == 0) return How::exchanged;

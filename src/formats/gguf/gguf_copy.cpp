@@ -152,9 +152,8 @@ GgufKeyOut f32_key(std::string key, float value) {
 GgufKeyOut integer_key(std::string key, GgufType type, std::uint64_t value) {
   const auto as = [&](auto typed) {
     if (typed < 0 || std::uint64_t(typed) != value) {
-      throw Error(ErrorKind::usage,
-                  cat(key, " is of the type ", to_string(type), ", which cannot hold ", value),
-                  "give a smaller --ctx");
+      refuse(cat(key, " is of the type ", to_string(type), ", which cannot hold ", value),
+             "give a smaller --ctx");
     }
     return type_of(type) + le(typed);
   };
