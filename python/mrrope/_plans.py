@@ -35,19 +35,35 @@ class Geometry:
     trained_attention_scale: float = 1.0
 
 
-def _geometry(stated: dict[str, Any]) -> Geometry:
-    values = dict(stated)
-    values["trained_factor"] = tuple(values.get("trained_factor", ()))
-    return Geometry(**values)
-
-
-class Plan:
-    """The numbers of one extension of one model; made by plan() and load()."""
+class _Made:
+    """What a plan file holds."""
 
     def __init__(self, content: dict[str, Any], text: str):
         self._text = text
-        self.geometry: Geometry = _geometry(content["geometry"])
+        geometry = dict(content["geometry"])
+        geometry["trained_factor"] = tuple(geometry.get("trained_factor", ()))
+        self.geometry = Geometry(**geometry)
         self.method: str = content["method"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a plan file holds."""
+        return dict(json.loads(self._text))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a plan file, which every verb of the command reads."""
+        target = pathlib.Path(os.fsdecode(path_bytes(path)))
+        try:
+            target.write_text(json.dumps(self.to_dict(), indent=2) + "\n")
+        except OSError as reason:
+            raise Error(f"cannot write {target}: {reason.strerror}", "choose another path",
+                        "failed") from None
+
+
+class Plan(_Made):
+    """The numbers of one extension of one model; made by plan() and load()."""
+
+    def __init__(self, content: dict[str, Any], text: str):
+        super().__init__(content, text)
         self.scale: float = content["scale"]
         self.parameters: dict[str, Any] = content["parameters"]
         self.theta: list[float] = content["theta"]  # radians per position
@@ -72,14 +88,6 @@ class Plan:
         state = dict(self.__dict__, _handle=None)
         state.pop("_tables", None)
         return state
-
-    def to_dict(self) -> dict[str, Any]:
-        """What a plan file holds."""
-        return dict(json.loads(self._text))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a plan file, which every verb of the command reads."""
-        _save(path, self._text)
 
     def __eq__(self, other: object) -> bool:
         return (isinstance(other, Plan) and self.geometry == other.geometry
@@ -119,13 +127,11 @@ def _plan_of(ladder: dict[str, Any], rung: dict[str, Any]) -> Plan:
     return Plan(own, json.dumps(own))
 
 
-class Ladder:
+class Ladder(_Made):
     """Which plan is in force at which length; made by ladder() and load()."""
 
     def __init__(self, content: dict[str, Any], text: str):
-        self._text = text
-        self.geometry: Geometry = _geometry(content["geometry"])
-        self.method: str = content["method"]
+        super().__init__(content, text)
         self.rung_step: float = content["rung_step"]
         self.headroom: float = content["headroom"]
         self.longest: int = content["longest"]
@@ -166,26 +172,9 @@ class Ladder:
         """
         return self.place_at(length).border
 
-    def to_dict(self) -> dict[str, Any]:
-        """What a plan file holds."""
-        return dict(json.loads(self._text))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a plan file, which every verb of the command reads."""
-        _save(path, self._text)
-
     def __repr__(self) -> str:
         return (f"<mrrope.Ladder {self.method}, window {self.geometry.train_length}, "
                 f"up to {self.longest} tokens>")
-
-
-def _save(path: str | os.PathLike[str], text: str) -> None:
-    target = pathlib.Path(os.fsdecode(path_bytes(path)))
-    try:
-        target.write_text(json.dumps(json.loads(text), indent=2) + "\n")
-    except OSError as reason:
-        raise Error(f"cannot write {target}: {reason.strerror}", "choose another path", "failed"
-                    ) from None
 
 
 def whole(value: Any) -> int | None:
@@ -321,4 +310,3 @@ def inspect(path: str | os.PathLike[str], ctx: Length | None = None) -> dict[str
     if length is not None and not 1 <= length < 1 << 40:
         raise Error(f"a context of {length} tokens is not possible", "give 1 or more")
     return dict(ask("mrrope_inspect", path_bytes(path), length or 0))
-

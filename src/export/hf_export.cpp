@@ -384,7 +384,8 @@ bool interleaves(const Model& model) {
 std::string hf_caveat(const ordered_json& config, const Model& model, Dialect dialect) {
   ordered_json copy = config;
   const ordered_json& text = text_part(copy);
-  if (has_windows_apart(model) && !is_per_layer(rope_of(text)) && !text.contains("rope_local_base_freq")) {
+  if (has_windows_apart(model) && !is_per_layer(rope_of(text)) &&
+      !text.contains("rope_local_base_freq")) {
     return "its config has one rotation for all layers, so readers of this folder also change the "
            "sliding-window layers, which the plan leaves unchanged";
   }

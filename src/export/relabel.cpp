@@ -10,7 +10,7 @@
 namespace mrrope::exporting {
 namespace {
 
-[[noreturn]] void refuse(const Architecture& from, const std::string& what) {
+[[noreturn]] void cannot_relabel(const Architecture& from, const std::string& what) {
   throw Error(ErrorKind::unsupported,
               cat("a file of architecture ", from.name,
                   " can be written as architecture llama, but this one ", what),
@@ -79,24 +79,24 @@ std::uint64_t rotated_heads(const std::string& name, std::uint64_t rows, const M
 
 void check_relabel(const Gguf& gguf, const Model& model, const Architecture& from) {
   if (model.geometry.rotary_dim != model.key_length || model.key_length != model.value_length) {
-    refuse(from, cat("rotates ", model.geometry.rotary_dim, " of ", model.key_length,
-                     " elements of a head, and llama rotates all"));
+    cannot_relabel(from, cat("rotates ", model.geometry.rotary_dim, " of ", model.key_length,
+                             " elements of a head, and llama rotates all"));
   }
   const std::string prefix = cat(from.name, ".");
   // Keys that llama's graph reads and this one does not.
   const bool scale = gguf.first().find(prefix + "attention.scale") != nullptr;
   if (scale && !from.has(Trait::reads_scale))
-    refuse(from, cat("has a key ", prefix, "attention.scale"));
+    cannot_relabel(from, cat("has a key ", prefix, "attention.scale"));
   if (gguf.first().integer(prefix + "expert_count", 0, 1 << 20).value_or(0) > 0) {
-    refuse(from, cat("has a key ", prefix, "expert_count"));
+    cannot_relabel(from, cat("has a key ", prefix, "expert_count"));
   }
   for (const GgufPart& part : gguf.parts) {
     for (const GgufTensor& tensor : part.tensors) {
       if (is_rope_list(tensor.name)) continue;  // replaced
       const std::string name = llama_name(tensor.name, from);
-      if (!is_shared(name, from)) refuse(from, cat("has a tensor ", shown(tensor.name)));
+      if (!is_shared(name, from)) cannot_relabel(from, cat("has a tensor ", shown(tensor.name)));
       if (name != tensor.name && gguf.find_tensor(name).second) {
-        refuse(from, cat("has both ", shown(tensor.name), " and ", shown(name)));
+        cannot_relabel(from, cat("has both ", shown(tensor.name), " and ", shown(name)));
       }
       if (!is_rotated(tensor.name)) continue;
       const std::uint64_t rows = rows_of(tensor.dims);
@@ -108,10 +108,10 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
                     rows, " rows, not whole heads of ", head, " rows"));
       }
       if (is_fused(tensor.name) && rows != (heads + std::uint64_t(model.kv_heads)) * head) {
-        refuse(from, cat("has a tensor ", shown(tensor.name), " of ", rows, " rows"));
+        cannot_relabel(from, cat("has a tensor ", shown(tensor.name), " of ", rows, " rows"));
       }
       if (tensor.dims.size() == 1 && find_ggml_type(tensor.type)->block != 1) {
-        refuse(from, cat("has a quantised bias ", shown(tensor.name)));
+        cannot_relabel(from, cat("has a quantised bias ", shown(tensor.name)));
       }
     }
   }

@@ -286,7 +286,7 @@ constexpr std::array table{
     no_plan("pockettts", "", speech),
 };
 
-[[noreturn]] void refuse(const Architecture& architecture, std::string_view reason) {
+[[noreturn]] void cannot_extend(const Architecture& architecture, std::string_view reason) {
   throw Error(ErrorKind::unsupported,
               cat("architecture ", architecture.name, " cannot be extended: ", reason));
 }
@@ -309,7 +309,7 @@ class LayerReader {
       unrotated_period_ = keys.unrotated_period;
     }
     if (rule_.windows == Windows::unless_zero && !has_windows_) {
-      refuse(architecture, aborts_without_windows);
+      cannot_extend(architecture, aborts_without_windows);
     }
   }
 
@@ -343,9 +343,9 @@ class LayerReader {
                                    " to draft, run ", keys_.loops, " times"));
     }
     if (rule_.rotates_at_depth != 0 && rule_.rotates_at_depth != count_) {
-      refuse(architecture, other_depth);
+      cannot_extend(architecture, other_depth);
     }
-    if (rule_.rope_switch && !keys_.rope_finetuned) refuse(architecture, switched_off);
+    if (rule_.rope_switch && !keys_.rope_finetuned) cannot_extend(architecture, switched_off);
     const auto check_length = [&](const auto& values, std::string_view name) {
       if (values.size() >= std::size_t(count_)) return;
       contradict(architecture,
@@ -466,12 +466,12 @@ Pairing gguf_pairing(const Architecture& architecture, bool has_mrope_sections) 
 }
 
 int window_of(const Architecture& architecture, const LayerKeys& keys) {
-  if (!architecture.unsupported.empty()) refuse(architecture, architecture.unsupported);
+  if (!architecture.unsupported.empty()) cannot_extend(architecture, architecture.unsupported);
   return LayerReader(architecture, keys).window();
 }
 
 std::vector<Layer> layers_of(const Architecture& architecture, const LayerKeys& keys) {
-  if (!architecture.unsupported.empty()) refuse(architecture, architecture.unsupported);
+  if (!architecture.unsupported.empty()) cannot_extend(architecture, architecture.unsupported);
   const LayerReader reader(architecture, keys);
   std::vector<Layer> layers;
   bool takes_plan = false;
@@ -481,7 +481,7 @@ std::vector<Layer> layers_of(const Architecture& architecture, const LayerKeys& 
       takes_plan = takes_plan || layers.back().kind == LayerKind::full;
     }
   }
-  if (!takes_plan) refuse(architecture, windows_only);
+  if (!takes_plan) cannot_extend(architecture, windows_only);
   return layers;
 }
 

@@ -24,10 +24,6 @@ constexpr double kSameNumber = 1e-12;
 // Lengths in files, so that sums of two fit.
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 53;
 
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::corrupt, cat("plan file: ", message), hint);
-}
-
 ordered_json parameters_json(const Parameters& parameters) {
   ordered_json out = ordered_json::object();
   for (const ParameterInfo& p : mrrope::parameters()) {
@@ -83,7 +79,7 @@ auto made(Make make) {
     return make();
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::usage) throw;
-    refuse(e.what(), e.hint());
+    throw Error(ErrorKind::corrupt, cat("plan file: ", e.what()), e.hint());
   }
 }
 

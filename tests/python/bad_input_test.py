@@ -53,7 +53,7 @@ def check_requests():
     refused("both set how far", plan, GEOMETRY, "pi", ctx=128, scale=2)
     refused("not a number", plan, GEOMETRY, "pi", scale=float("nan"))
     refused("not a number", plan, GEOMETRY, "pi", scale=object())
-    refused("not a text", plan, GEOMETRY, 7, scale=2)
+    refused("not a string", plan, GEOMETRY, 7, scale=2)
     refused("not a path", plan, 7, "pi", scale=2)
     refused("zero byte", plan, "a\0b", "pi", scale=2)
     refused("pairing", plan, mrrope.Geometry(8, 1e4, 64, "diagonal"), "pi", scale=2)
