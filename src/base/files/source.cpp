@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -24,15 +23,6 @@ constexpr std::string_view kOwnFolder = "a part of a model must be in the model'
 constexpr std::size_t kBuffer = std::size_t{64} << 10;
 
 std::string reason(int error) { return std::strerror(error); }
-
-// Reversed on a big-endian host; files are little-endian.
-template <typename T>
-T number_at(const std::byte* bytes) {
-  std::array<std::byte, sizeof(T)> copy;
-  std::memcpy(copy.data(), bytes, sizeof(T));
-  if constexpr (std::endian::native == std::endian::big) std::reverse(copy.begin(), copy.end());
-  return std::bit_cast<T>(copy);
-}
 
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder) {
   if (folder.empty()) return false;
@@ -189,12 +179,12 @@ const std::byte* Reader::take(std::size_t length, std::string_view what) {
   return bytes;
 }
 
-std::uint8_t Reader::u8(std::string_view what) { return number_at<std::uint8_t>(take(1, what)); }
-std::uint16_t Reader::u16(std::string_view what) { return number_at<std::uint16_t>(take(2, what)); }
-std::uint32_t Reader::u32(std::string_view what) { return number_at<std::uint32_t>(take(4, what)); }
-std::uint64_t Reader::u64(std::string_view what) { return number_at<std::uint64_t>(take(8, what)); }
-float Reader::f32(std::string_view what) { return number_at<float>(take(4, what)); }
-double Reader::f64(std::string_view what) { return number_at<double>(take(8, what)); }
+std::uint64_t Reader::bits(std::size_t bytes, std::string_view what) {
+  const std::byte* from = take(bytes, what);
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < bytes; ++i) value |= std::uint64_t(from[i]) << (8 * i);
+  return value;
+}
 
 std::string Reader::text(std::uint64_t length, std::string_view what) {
   need(length, what);

@@ -3,7 +3,7 @@
 // count or an offset found in a file can never lead outside.
 #pragma once
 
-#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -66,12 +66,11 @@ class Reader {
   std::uint64_t remaining() const noexcept { return source_.size() - position_; }
 
   // `what` names the thing in the message of a failure.
-  std::uint8_t u8(std::string_view what);
-  std::uint16_t u16(std::string_view what);
-  std::uint32_t u32(std::string_view what);
-  std::uint64_t u64(std::string_view what);
-  float f32(std::string_view what);
-  double f64(std::string_view what);
+  std::uint64_t bits(std::size_t bytes, std::string_view what);  // at most 8
+  std::uint32_t u32(std::string_view what) { return std::uint32_t(bits(4, what)); }
+  std::uint64_t u64(std::string_view what) { return bits(8, what); }
+  float f32(std::string_view what) { return std::bit_cast<float>(u32(what)); }
+  double f64(std::string_view what) { return std::bit_cast<double>(u64(what)); }
   std::string text(std::uint64_t length, std::string_view what);
   void skip(std::uint64_t length, std::string_view what);
 

@@ -38,29 +38,10 @@ constexpr std::array<GgmlType, 35> kGgmlTypes{{
 }};
 // clang-format on
 
-// Bytes of one element; 0 for strings, arrays and unknown types.
+// Bytes of one element; 0 for strings and arrays.
 std::uint64_t width(GgufType type) {
-  switch (type) {
-    case GgufType::u8:
-    case GgufType::i8:
-    case GgufType::boolean:
-      return 1;
-    case GgufType::u16:
-    case GgufType::i16:
-      return 2;
-    case GgufType::u32:
-    case GgufType::i32:
-    case GgufType::f32:
-      return 4;
-    case GgufType::u64:
-    case GgufType::i64:
-    case GgufType::f64:
-      return 8;
-    case GgufType::string:
-    case GgufType::array:
-      break;
-  }
-  return 0;
+  constexpr std::array<std::uint8_t, 13> kWidths{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+  return kWidths[std::size_t(type)];
 }
 
 bool checked_multiply(std::uint64_t a, std::uint64_t b, std::uint64_t& out) {
@@ -130,39 +111,21 @@ std::uint64_t string_length(Reader& in, const std::string& key) {
   return length;
 }
 
-std::variant<std::int64_t, std::uint64_t, double> read_number(Reader& in, GgufType type,
-                                                              const std::string& key) {
-  switch (type) {
-    case GgufType::u8:
-      return std::uint64_t{in.u8(key)};
-    case GgufType::i8:
-      return std::int64_t{std::int8_t(in.u8(key))};
-    case GgufType::u16:
-      return std::uint64_t{in.u16(key)};
-    case GgufType::i16:
-      return std::int64_t{std::int16_t(in.u16(key))};
-    case GgufType::u32:
-      return std::uint64_t{in.u32(key)};
-    case GgufType::i32:
-      return std::int64_t{std::int32_t(in.u32(key))};
-    case GgufType::u64:
-      return in.u64(key);
-    case GgufType::i64:
-      return std::int64_t(in.u64(key));
-    case GgufType::f32:
-      return double{in.f32(key)};
-    case GgufType::f64:
-      return in.f64(key);
-    default: {
-      const std::uint8_t value = in.u8(key);
-      if (value > 1) {
-        corrupt(in.source().name(),
-                cat("the boolean ", shown(key), " is ", int{value}, ", not 0 or 1"));
-      }
-      return std::uint64_t{value};
-    }
+// An integer or a boolean. A number past 2^63 is kept as the largest, which every check of a range
+// refuses.
+std::int64_t read_integer(Reader& in, GgufType type, const std::string& key) {
+  const int unused = 64 - 8 * int(width(type));
+  const std::uint64_t bits = in.bits(std::size_t(width(type)), key);
+  if (type == GgufType::boolean && bits > 1) {
+    corrupt(in.source().name(), cat("the boolean ", shown(key), " is ", bits, ", not 0 or 1"));
   }
+  const bool has_sign = type == GgufType::i8 || type == GgufType::i16 || type == GgufType::i32 ||
+                        type == GgufType::i64;
+  if (has_sign) return std::int64_t(bits << unused) >> unused;
+  return std::int64_t(std::min(bits, std::uint64_t{std::numeric_limits<std::int64_t>::max()}));
 }
+
+bool is_real(GgufType type) { return type == GgufType::f32 || type == GgufType::f64; }
 
 void read_array(Reader& in, GgufKeyValue& kv) {
   kv.element = read_type(in, kv.key);
@@ -177,26 +140,12 @@ void read_array(Reader& in, GgufKeyValue& kv) {
     for (std::uint64_t i = 0; i < kv.count; ++i) in.skip(string_length(in, kv.key), "a string");
     return;
   }
-  if (kv.count > kKeptElements) {
+  if (kv.count > kKeptElements || is_real(kv.element)) {
     in.skip(kv.count * least, kv.key);
     return;
   }
-  if (kv.element == GgufType::f32 || kv.element == GgufType::f64) {
-    std::vector<double> list(std::size_t(kv.count));
-    for (double& v : list) v = std::get<double>(read_number(in, kv.element, kv.key));
-    kv.value = std::move(list);
-    return;
-  }
   std::vector<std::int64_t> list(std::size_t(kv.count));
-  for (std::int64_t& v : list) {
-    const auto number = read_number(in, kv.element, kv.key);
-    if (const auto* u = std::get_if<std::uint64_t>(&number)) {
-      // A number past 2^63 is kept as the largest, which every check of a range refuses.
-      v = std::int64_t(std::min<std::uint64_t>(*u, std::numeric_limits<std::int64_t>::max()));
-    } else {
-      v = std::get<std::int64_t>(number);
-    }
-  }
+  for (std::int64_t& v : list) v = read_integer(in, kv.element, kv.key);
   kv.value = std::move(list);
 }
 
@@ -219,13 +168,11 @@ GgufKeyValue read_key_value(Reader& in) {
     } else {
       in.skip(bytes, kv.key);
     }
+  } else if (is_real(kv.type)) {
+    kv.value = kv.type == GgufType::f32 ? double(in.f32(kv.key)) : in.f64(kv.key);
   } else {
-    const auto number = read_number(in, kv.type, kv.key);
-    if (kv.type == GgufType::boolean) {
-      kv.value = std::get<std::uint64_t>(number) != 0;
-    } else {
-      std::visit([&](auto v) { kv.value = v; }, number);
-    }
+    const std::int64_t number = read_integer(in, kv.type, kv.key);
+    kv.value = kv.type == GgufType::boolean ? GgufValue(number != 0) : GgufValue(number);
   }
   kv.size = in.position() - kv.offset;
   return kv;
@@ -238,7 +185,7 @@ std::uint32_t alignment_of(const Source& source, const GgufPart& part) {
     corrupt(source.name(),
             cat("general.alignment has the type ", to_string(kv->type), ", not u32"));
   }
-  const std::uint64_t value = std::get<std::uint64_t>(kv->value);
+  const auto value = std::uint64_t(std::get<std::int64_t>(kv->value));
   if (!std::has_single_bit(value)) {
     corrupt(source.name(), cat("general.alignment is ", value, ", not a power of two"));
   }

@@ -3,7 +3,7 @@
 // believed before it is checked against the size of the file: a Gguf that exists has unique keys
 // and tensor names, and tensor data inside the file, without overlaps.
 //
-// Kept in memory: scalars, strings up to 4 KiB and numeric arrays up to 4096 elements. Of the rest
+// Kept in memory: scalars, strings up to 4 KiB and arrays of up to 4096 integers. Of the rest
 // (vocabularies, chat templates) only type, count and place are kept, so that an exporter can copy
 // them byte for byte.
 #pragma once
@@ -43,8 +43,8 @@ enum class GgufType : std::uint32_t {
 const char* to_string(GgufType type) noexcept;
 
 // What is kept of a value; monostate: nothing but its place.
-using GgufValue = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double,
-                               std::string, std::vector<std::int64_t>, std::vector<double>>;
+using GgufValue = std::variant<std::monostate, bool, std::int64_t, double, std::string,
+                               std::vector<std::int64_t>>;
 
 struct GgufKeyValue {
   std::string key;

@@ -82,16 +82,26 @@ void check_whole(const Gguf& model) {
   }
 }
 
-[[noreturn]] void wrong_type(const std::string& file, const GgufKeyValue& kv, const char* wanted) {
-  corrupt(file, cat(shown(kv.key), " has the type ", to_string(kv.type), ", not ", wanted));
+[[noreturn]] void wrong_type(const GgufPart& part, const GgufKeyValue& kv, const char* wanted) {
+  corrupt(part.name(), cat(shown(kv.key), " has the type ", to_string(kv.type), ", not ", wanted));
 }
 
-std::int64_t in_range(const std::string& file, std::string_view key, std::int64_t value,
-                      std::int64_t low, std::int64_t high) {
-  if (value < low || value > high) {
-    corrupt(file, cat(key, " is ", value, ", not between ", low, " and ", high));
+// A value of one type; nullopt where there is no such key.
+template <typename T>
+std::optional<T> value_as(const GgufPart& part, std::string_view key, const char* wanted) {
+  const GgufKeyValue* kv = part.find(key);
+  if (!kv) return std::nullopt;
+  if (const T* value = std::get_if<T>(&kv->value)) return *value;
+  if (kv->type == GgufType::string && std::holds_alternative<std::monostate>(kv->value)) {
+    corrupt(part.name(), cat(key, " is far too long for a name"));
   }
-  return value;
+  wrong_type(part, *kv, wanted);
+}
+
+void check_range(const GgufPart& part, std::string_view key, std::int64_t value, std::int64_t low,
+                 std::int64_t high) {
+  if (value >= low && value <= high) return;
+  corrupt(part.name(), cat(key, " is ", value, ", not between ", low, " and ", high));
 }
 
 }  // namespace
@@ -110,58 +120,39 @@ std::string split_file_name(const std::string& prefix, std::uint64_t part, std::
 
 std::optional<std::int64_t> GgufPart::integer(std::string_view key, std::int64_t low,
                                               std::int64_t high) const {
-  const GgufKeyValue* kv = find(key);
-  if (!kv) return std::nullopt;
-  if (const auto* i = std::get_if<std::int64_t>(&kv->value)) {
-    return in_range(name(), key, *i, low, high);
-  }
-  const auto* u = std::get_if<std::uint64_t>(&kv->value);
-  if (!u) wrong_type(name(), *kv, "an integer");
-  if (*u > std::uint64_t(high)) {
-    corrupt(name(), cat(key, " is ", *u, ", not between ", low, " and ", high));
-  }
-  return in_range(name(), key, std::int64_t(*u), low, high);
+  const auto value = value_as<std::int64_t>(*this, key, "an integer");
+  if (value) check_range(*this, key, *value, low, high);
+  return value;
 }
 
 std::optional<double> GgufPart::real(std::string_view key) const {
   const GgufKeyValue* kv = find(key);
-  if (!kv) return std::nullopt;
-  if (const auto* d = std::get_if<double>(&kv->value)) return *d;
-  if (const auto* i = std::get_if<std::int64_t>(&kv->value)) return double(*i);
-  if (const auto* u = std::get_if<std::uint64_t>(&kv->value)) return double(*u);
-  wrong_type(name(), *kv, "a number");
+  if (kv && std::holds_alternative<std::int64_t>(kv->value)) {
+    return double(std::get<std::int64_t>(kv->value));
+  }
+  return value_as<double>(*this, key, "a number");
 }
 
 std::optional<bool> GgufPart::boolean(std::string_view key) const {
-  const GgufKeyValue* kv = find(key);
-  if (!kv) return std::nullopt;
-  if (const auto* b = std::get_if<bool>(&kv->value)) return *b;
-  wrong_type(name(), *kv, "bool");
+  return value_as<bool>(*this, key, "bool");
 }
 
 std::optional<std::string> GgufPart::text(std::string_view key) const {
-  const GgufKeyValue* kv = find(key);
-  if (!kv) return std::nullopt;
-  if (const auto* s = std::get_if<std::string>(&kv->value)) return *s;
-  if (kv->type == GgufType::string) corrupt(name(), cat(key, " is far too long for a name"));
-  wrong_type(name(), *kv, "string");
+  return value_as<std::string>(*this, key, "string");
 }
 
 std::vector<std::int64_t> GgufPart::integers(std::string_view key, std::int64_t low,
                                              std::int64_t high) const {
   const GgufKeyValue* kv = find(key);
   if (!kv) return {};
-  if (kv->type != GgufType::array) {
-    if (const auto* b = std::get_if<bool>(&kv->value)) return {*b ? 1 : 0};
-    return {*integer(key, low, high)};
-  }
+  if (const bool* flag = std::get_if<bool>(&kv->value)) return {*flag ? 1 : 0};
+  if (kv->type != GgufType::array) return {*integer(key, low, high)};
   const auto* list = std::get_if<std::vector<std::int64_t>>(&kv->value);
-  if (!list && kv->element != GgufType::string && kv->element != GgufType::f32 &&
-      kv->element != GgufType::f64) {
-    corrupt(name(), cat(key, " has ", kv->count, " elements, more than any model has layers"));
+  if (!list) {
+    corrupt(name(), cat(key, " has ", kv->count, " elements of the type ", to_string(kv->element),
+                        ", not an integer for each layer"));
   }
-  if (!list) wrong_type(name(), *kv, "an array of integers");
-  for (const std::int64_t v : *list) in_range(name(), key, v, low, high);
+  for (const std::int64_t v : *list) check_range(*this, key, v, low, high);
   return *list;
 }
 
@@ -226,9 +217,7 @@ Gguf read_gguf(const std::filesystem::path& path) {
   if (!name || name->count == 1) return read_gguf(given);
   GgufPart part = read_gguf_part(given);
   if (!part.find("split.count")) {
-    Gguf model;
-    model.parts.push_back(std::move(part));
-    return model;
+    return {{std::move(part)}};
   }
   check_part(part, name->number, name->count);
   Gguf model;

@@ -46,13 +46,13 @@ TEST(Reader, ReadsLittleEndianNumbers) {
   const std::string bytes("\x01\x02\x03\x04\x05\x06\x07\x08\x09\x00\x00\x80\x3f", 13);
   const Source source = in_memory(bytes);
   Reader in(source);
-  EXPECT_EQ(in.u8("a"), 0x01u);
-  EXPECT_EQ(in.u16("b"), 0x0302u);
+  EXPECT_EQ(in.bits(1, "a"), 0x01u);
+  EXPECT_EQ(in.bits(2, "b"), 0x0302u);
   EXPECT_EQ(in.position(), 3u);
   in.skip(6, "c");
   EXPECT_EQ(in.f32("d"), 1.0f);
   EXPECT_EQ(in.remaining(), 0u);
-  EXPECT_ERROR(in.u8("one more"), corrupt, "one more", "offset 13");
+  EXPECT_ERROR(in.bits(1, "one more"), corrupt, "one more", "offset 13");
 }
 
 TEST(Reader, ReadsAcrossItsBufferAndSkipsFar) {
