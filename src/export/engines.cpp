@@ -2,7 +2,6 @@
 #include "export/engines.h"
 
 #include <cmath>
-#include <functional>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -32,11 +31,6 @@ std::string output_name(const EngineQuestion& q, const char* extension) {
   if (part != std::string::npos) stem.resize(part);
   if (stem.empty() || stem == ".") stem = "model";
   return cat(stem, "-", length_text(q.length), extension);
-}
-
-std::string export_command(const EngineQuestion& q, const char* to, const std::string& out) {
-  return cat("mrrope export ", shell_word(q.model.path.string()), " ", q.how, " --to ", to, " -o ",
-             shell_word(out));
 }
 
 // ---- llama.cpp --------------------------------------------------------------------------------
@@ -94,9 +88,6 @@ bool has_llama_name(const EngineQuestion& q) {
 
 // Whether an exported GGUF can carry the plan.
 EngineAdvice by_gguf(const EngineQuestion& q, const char* engine) {
-  EngineAdvice advice;
-  advice.engine = engine;
-  advice.verdict = Advice::needs_file;
   if (!q.gguf) {
     const Architecture* row = find_architecture(q.model.architecture);
     const bool reads =
@@ -104,30 +95,32 @@ EngineAdvice by_gguf(const EngineQuestion& q, const char* engine) {
                 row->has(Trait::like_llama));
     const bool keys =
         has_llama_name(q) && !(has_windows_apart(q.model) && row->has(Trait::keys_reach_windows));
-    advice.why = "convert the checkpoint to GGUF";
-    if (reads || keys || (row && is_plain(q))) return advice;
-    advice.verdict = Advice::cannot;
-    advice.why = cat("llama.cpp does not read factors for ", q.model.architecture);
-    return advice;
+    if (reads || keys || (row && is_plain(q))) {
+      return {engine, Advice::needs_file, "convert the checkpoint to GGUF"};
+    }
+    return {engine, Advice::cannot,
+            cat("llama.cpp does not read factors for ", q.model.architecture)};
   }
   try {
     GgufOptions options;
     options.length = q.length;
     const GgufEncoding encoding = gguf_encoding(*q.gguf, q.model, q.plan, options);
-    advice.why = encoding == GgufEncoding::relabelled ? "as a file of architecture llama"
-                 : encoding == GgufEncoding::keys     ? "with the keys it has for this method"
-                                                      : "with a list of factors";
+    return {engine, Advice::needs_file,
+            encoding == GgufEncoding::relabelled ? "as a file of architecture llama"
+            : encoding == GgufEncoding::keys     ? "with the keys it has for this method"
+                                                 : "with a list of factors"};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unsupported) throw;
-    advice.verdict = Advice::cannot;
-    advice.why = error.what();
+    return {engine, Advice::cannot, error.what()};
   }
-  return advice;
 }
 
 // The commands that make `out`.
 std::vector<std::string> file_commands(const EngineQuestion& q, const std::string& out) {
-  if (q.gguf) return {export_command(q, "gguf", out)};
+  if (q.gguf) {
+    return {cat("mrrope export ", shell_word(q.model.path.string()), " ", q.how, " --to gguf -o ",
+                shell_word(out))};
+  }
   const auto convert = [&](const std::string& to) {
     return cat("python convert_hf_to_gguf.py ", shell_word(hf_folder(q.model).string()),
                " --outfile ", shell_word(to));
@@ -138,40 +131,34 @@ std::vector<std::string> file_commands(const EngineQuestion& q, const std::strin
 }
 
 EngineAdvice llama_advice(const EngineQuestion& q) {
-  EngineAdvice advice;
-  advice.engine = "llama.cpp";
   const std::string model = shell_word(q.model.path.string());
-  const std::string length = std::to_string(q.length);
+  const std::string length = cat(" -c ", q.length);
   if (q.gguf && is_plain(q)) {
-    advice.verdict = Advice::as_is;
-    advice.commands = {cat("llama-server -m ", model, " -c ", length)};
-    return advice;
+    return {"llama.cpp", Advice::as_is, "", {cat("llama-server -m ", model, length)}};
   }
   if (q.gguf && has_llama_name(q)) {
-    advice.verdict = Advice::as_is;
-    advice.commands = {cat("llama-server -m ", model, " -c ", length, llama_flags(q)),
-                       cat("llama-cli -m ", model, " -c ", length, llama_flags(q))};
-    return advice;
+    const std::string flags = cat(model, length, llama_flags(q));
+    return {"llama.cpp",
+            Advice::as_is,
+            "",
+            {cat("llama-server -m ", flags), cat("llama-cli -m ", flags)}};
   }
-  advice = by_gguf(q, "llama.cpp");
+  EngineAdvice advice = by_gguf(q, "llama.cpp");
   if (advice.verdict == Advice::cannot) {
     if (q.gguf) advice.commands = {cat("mrrope generate ", model, " ", q.how, " --chat")};
     return advice;
   }
   const std::string out = output_name(q, ".gguf");
   advice.commands = file_commands(q, out);
-  advice.commands.push_back(cat("llama-server -m ", shell_word(out), " -c ", length));
+  advice.commands.push_back(cat("llama-server -m ", shell_word(out), length));
   return advice;
 }
 
 // ollama has no rope flags and caps at context_length, so only a file works.
 EngineAdvice ollama_advice(const EngineQuestion& q) {
-  EngineAdvice advice;
-  advice.engine = "ollama";
+  EngineAdvice advice{"ollama", Advice::as_is};
   std::string file = q.model.path.string();
-  if (q.gguf && is_plain(q)) {
-    advice.verdict = Advice::as_is;
-  } else {
+  if (!q.gguf || !is_plain(q)) {
     advice = by_gguf(q, "ollama");
     if (advice.verdict == Advice::cannot) return advice;
     advice.commands = file_commands(q, output_name(q, ".gguf"));
@@ -216,37 +203,34 @@ std::string override_obstacle(const EngineQuestion& q) {
   return {};
 }
 
-// Advice to export a folder first; the caller adds the engine's command for it.
+// Advice to export a folder first, then to type `command`.
 EngineAdvice by_folder(const EngineQuestion& q, const char* engine, const std::string& why,
-                       const char* flags = "") {
-  EngineAdvice advice;
-  advice.engine = engine;
-  advice.verdict = Advice::needs_file;
-  advice.why = why;
-  advice.commands = {cat("mrrope export ", shell_word(checkpoint(q)), " ", q.how, " --to hf", flags,
-                         " -o ", shell_word(output_name(q, "")))};
-  return advice;
+                       const std::string& command, const char* flags = "") {
+  return {engine,
+          Advice::needs_file,
+          why,
+          {cat("mrrope export ", shell_word(checkpoint(q)), " ", q.how, " --to hf", flags, " -o ",
+               shell_word(output_name(q, ""))),
+           command}};
 }
 
 EngineAdvice transformers_advice(const EngineQuestion& q) {
+  const auto command = [](const std::string& folder, const ordered_json& options) {
+    std::string arguments = ordered_json(folder).dump();
+    // Numbers, words and lists: the same in JSON and in Python.
+    for (const auto& [name, value] : options.items()) {
+      arguments += cat(", ", name, "=", value.dump());
+    }
+    return cat("AutoModelForCausalLM.from_pretrained(", arguments, ")");
+  };
   const std::string obstacle = is_plain(q) ? "" : override_obstacle(q);
   if (!obstacle.empty()) {
-    EngineAdvice advice = by_folder(q, "transformers", obstacle);
-    advice.commands.push_back(
-        cat("AutoModelForCausalLM.from_pretrained(", ordered_json(output_name(q, "")).dump(), ")"));
-    return advice;
+    return by_folder(q, "transformers", obstacle, command(output_name(q, ""), {}));
   }
-  EngineAdvice advice;
-  advice.engine = "transformers";
-  advice.verdict = Advice::as_is;
-  std::string arguments = ordered_json(checkpoint(q)).dump();
-  // Numbers, words and lists: the same in JSON and in Python.
-  const ordered_json o = overrides(q, q.plan.geometry().train_length);
-  for (const auto& [name, value] : o.items()) {
-    arguments += cat(", ", name, "=", value.dump());
-  }
-  advice.commands = {cat("AutoModelForCausalLM.from_pretrained(", arguments, ")")};
-  return advice;
+  return {"transformers",
+          Advice::as_is,
+          "",
+          {command(checkpoint(q), overrides(q, q.plan.geometry().train_length))}};
 }
 
 // Why the longrope class of vLLM and SGLang cannot run this model; empty if it can.
@@ -261,55 +245,46 @@ std::string longrope_obstacle(const EngineQuestion& q) {
   return {};
 }
 
-// `command` makes the engine's command for a checkpoint.
-using Command = std::function<std::string(const std::string& checkpoint)>;
-
-EngineAdvice server_advice(const EngineQuestion& q, const char* engine, const Command& command,
+// `command` is the engine's, without the checkpoint, which stands for the @ in it.
+EngineAdvice server_advice(const EngineQuestion& q, const char* engine, const std::string& command,
                            const char* flag, std::int64_t original) {
-  EngineAdvice advice;
-  advice.engine = engine;
+  const auto command_for = [&](const std::string& checkpoint) {
+    std::string out = command;
+    return out.replace(out.find('@'), 1, shell_word(checkpoint));
+  };
   const ordered_json o = overrides(q, original);
-  if (!o.empty()) {
-    advice.why = longrope_obstacle(q);
-    if (!advice.why.empty()) return advice;
-    const std::string obstacle = override_obstacle(q);
-    if (!obstacle.empty()) {
-      advice = by_folder(q, engine, obstacle);
-      advice.commands.push_back(command(shell_word(output_name(q, ""))));
-      return advice;
-    }
-  }
-  advice.verdict = Advice::as_is;
-  advice.commands = {command(shell_word(checkpoint(q)))};
-  if (!o.empty()) advice.commands[0] += cat(" ", flag, " ", shell_word(o.dump()));
-  return advice;
+  if (o.empty()) return {engine, Advice::as_is, "", {command_for(checkpoint(q))}};
+  if (std::string why = longrope_obstacle(q); !why.empty()) return {engine, Advice::cannot, why};
+  const std::string obstacle = override_obstacle(q);
+  if (!obstacle.empty()) return by_folder(q, engine, obstacle, command_for(output_name(q, "")));
+  return {engine,
+          Advice::as_is,
+          "",
+          {cat(command_for(checkpoint(q)), " ", flag, " ", shell_word(o.dump()))}};
 }
 
 EngineAdvice vllm_advice(const EngineQuestion& q) {
-  const auto command = [&](const std::string& name) {
-    return cat("vllm serve ", name, " --max-model-len ", q.length);
-  };
   if (!is_plain(q) && interleaves(q.model) && q.model.mrope_sections.empty() &&
       !q.model.latent_attention) {
     EngineAdvice advice =
         by_folder(q, "vLLM", "longrope pairs elements as halves only; the wheel has a plugin",
+                  cat("vllm serve ", shell_word(output_name(q, "")), " --max-model-len ", q.length),
                   " --dialect mrrope");
-    advice.commands.emplace_back("pip install mrrope  # where vLLM is installed");
-    advice.commands.push_back(command(shell_word(output_name(q, ""))));
+    advice.commands.insert(advice.commands.begin() + 1,
+                           "pip install mrrope  # where vLLM is installed");
     return advice;
   }
-  return server_advice(q, "vLLM", command, "--hf-overrides", q.plan.geometry().train_length);
+  return server_advice(q, "vLLM", cat("vllm serve @ --max-model-len ", q.length), "--hf-overrides",
+                       q.plan.geometry().train_length);
 }
 
 // SGLang uses the list for long texts once a position is past the original window, and reads the
 // wrong row for the position exactly at the window. With the new length as the original one this
 // never happens, and the lists are equal anyway.
 EngineAdvice sglang_advice(const EngineQuestion& q) {
-  const auto command = [&](const std::string& name) {
-    return cat("python -m sglang.launch_server --model-path ", name, " --context-length ",
-               q.length);
-  };
-  return server_advice(q, "SGLang", command, "--json-model-override-args", q.length);
+  return server_advice(
+      q, "SGLang", cat("python -m sglang.launch_server --model-path @ --context-length ", q.length),
+      "--json-model-override-args", q.length);
 }
 
 }  // namespace

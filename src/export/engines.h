@@ -22,8 +22,8 @@ const char* to_string(Advice advice) noexcept;
 struct EngineAdvice {
   std::string engine;
   Advice verdict = Advice::cannot;
-  std::string why;                    // for needs_file and cannot
-  std::vector<std::string> commands;  // one per line, ready for a shell
+  std::string why = {};                    // for needs_file and cannot
+  std::vector<std::string> commands = {};  // one per line, ready for a shell
 };
 
 struct EngineQuestion {

@@ -74,7 +74,7 @@ Model read_model(const fs::path& path, bool replace_scaling) {
     model = read_huggingface(folder_of(path), path, replace_scaling);
   } else if (path.extension() == ".safetensors" ||
              path.filename() == "model.safetensors.index.json") {
-    if (path.extension() == ".safetensors") read_safetensors(Source::open(path));
+    if (path.extension() == ".safetensors") safetensors_bytes(Source::open(path));
     model = read_folder(folder_of(path), replace_scaling);
   } else if (path.extension() == ".json") {
     // Under another name it is only a config; weights in the same folder may belong to another

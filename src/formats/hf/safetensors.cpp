@@ -39,9 +39,13 @@ std::uint64_t whole(const std::string& file, const std::string& tensor, const js
   return value.get<std::uint64_t>();
 }
 
-SafetensorsTensor read_tensor(const std::string& file, const std::string& name, const json& value) {
-  SafetensorsTensor tensor;
-  tensor.name = name;
+struct Tensor {
+  std::string name;
+  std::uint64_t offset = 0;  // bytes from the end of the header
+  std::uint64_t size = 0;    // bytes
+};
+
+Tensor read_tensor(const std::string& file, const std::string& name, const json& value) {
   const auto refuse = [&](const auto&... parts) {
     corrupt(file, cat("tensor ", shown(name), " ", parts...));
   };
@@ -55,25 +59,24 @@ SafetensorsTensor read_tensor(const std::string& file, const std::string& name, 
       shape.size() > kMaxShape) {
     refuse("has a dtype, shape or data_offsets of the wrong kind");
   }
-  tensor.type = dtype.get<std::string>();
-  const auto known = std::find_if(kDtypes.begin(), kDtypes.end(),
-                                  [&](const Dtype& d) { return d.name == tensor.type; });
-  if (known == kDtypes.end()) refuse("has the unknown dtype ", shown(tensor.type));
+  const auto type = dtype.get<std::string>();
+  const auto known =
+      std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& d) { return d.name == type; });
+  if (known == kDtypes.end()) refuse("has the unknown dtype ", shown(type));
   std::uint64_t bits = known->bits;
   for (const json& n : shape) {
-    tensor.shape.push_back(whole(file, name, n));
-    if (__builtin_mul_overflow(bits, tensor.shape.back(), &bits)) {
-      refuse("has a dimension of ", tensor.shape.back(), ", more elements than can be counted");
+    const std::uint64_t size = whole(file, name, n);
+    if (__builtin_mul_overflow(bits, size, &bits)) {
+      refuse("has a dimension of ", size, ", more elements than can be counted");
     }
   }
-  tensor.offset = whole(file, name, offsets[0]);
+  const std::uint64_t start = whole(file, name, offsets[0]);
   const std::uint64_t end = whole(file, name, offsets[1]);
-  if (end < tensor.offset) refuse("ends at ", end, ", before it starts at ", tensor.offset);
-  tensor.size = end - tensor.offset;
-  if (bits % 8 != 0 || bits / 8 != tensor.size) {
-    refuse("has ", tensor.size, " bytes, but its shape needs ", bits, " bits");
+  if (end < start) refuse("ends at ", end, ", before it starts at ", start);
+  if (bits % 8 != 0 || bits / 8 != end - start) {
+    refuse("has ", end - start, " bytes, but its shape needs ", bits, " bits");
   }
-  return tensor;
+  return {name, start, end - start};
 }
 
 // Where the file may lie besides its folder. An exported folder links to the weights of the folder
@@ -94,10 +97,8 @@ std::filesystem::path linked_folder(const std::filesystem::path& folder, const s
 
 }  // namespace
 
-Safetensors read_safetensors(const Source& source) {
+std::uint64_t safetensors_bytes(const Source& source) {
   const std::string& file = source.name();
-  Safetensors out;
-  out.path = file;
   Reader in(source);
   const std::uint64_t length = in.u64("the header's length");
   if (length > kMaxHeader || length > in.remaining() || length < 2) {
@@ -106,11 +107,11 @@ Safetensors read_safetensors(const Source& source) {
   }
   const std::string header = in.text(length, "the header");
   if (header[0] != '{') corrupt(file, cat("its header starts with ", shown(header.substr(0, 1))));
-  out.data_bytes = in.remaining();
-
+  const std::uint64_t bytes = in.remaining();
+  std::vector<Tensor> tensors;
   each_json_member(header, file, kHeaderLimits, {}, [&](const std::string& key, json&& value) {
     if (key != "__metadata__") {
-      out.tensors.push_back(read_tensor(file, key, value));
+      tensors.push_back(read_tensor(file, key, value));
       return;
     }
     const bool texts =
@@ -118,26 +119,25 @@ Safetensors read_safetensors(const Source& source) {
         std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_string(); });
     if (!texts) corrupt(file, "its __metadata__ is not a list of texts");
   });
-  std::sort(out.tensors.begin(), out.tensors.end(), [](const auto& a, const auto& b) {
+  std::sort(tensors.begin(), tensors.end(), [](const Tensor& a, const Tensor& b) {
     return a.offset != b.offset ? a.offset < b.offset : a.size < b.size;
   });
   std::uint64_t expected = 0;
-  for (SafetensorsTensor& tensor : out.tensors) {
+  for (const Tensor& tensor : tensors) {
     if (tensor.offset != expected) {
       corrupt(file, cat("tensor ", shown(tensor.name), " starts at ", tensor.offset, " where ",
                         expected, " is due: tensors overlap or leave a gap"));
     }
     expected += tensor.size;
-    if (expected > out.data_bytes) {
-      corrupt(file, cat("tensor ", shown(tensor.name), " ends at ", expected, ", past the ",
-                        out.data_bytes, " bytes of data"));
+    if (expected > bytes) {
+      corrupt(file, cat("tensor ", shown(tensor.name), " ends at ", expected, ", past the ", bytes,
+                        " bytes of data"));
     }
-    tensor.offset += 8 + length;
   }
-  if (expected != out.data_bytes) {
-    corrupt(file, cat("its tensors take ", expected, " of ", out.data_bytes, " bytes of data"));
+  if (expected != bytes) {
+    corrupt(file, cat("its tensors take ", expected, " of ", bytes, " bytes of data"));
   }
-  return out;
+  return bytes;
 }
 
 std::vector<std::string> read_safetensors_index(const Source& source) {
@@ -182,7 +182,7 @@ Weights find_weights(const std::filesystem::path& folder) {
                 "fetch the missing files, or remove the others to look at config.json alone");
   }
   for (const auto& path : weights.files) {
-    weights.bytes += read_safetensors(Source::open(path)).data_bytes;
+    weights.bytes += safetensors_bytes(Source::open(path));
   }
   return weights;
 }

@@ -13,22 +13,8 @@
 
 namespace mrrope {
 
-struct SafetensorsTensor {
-  std::string name;
-  std::string type;                  // "F16", "BF16", ...
-  std::vector<std::uint64_t> shape;  // slowest first; empty: one number
-  std::uint64_t offset = 0;          // bytes from the start of the file
-  std::uint64_t size = 0;            // bytes
-};
-
-struct Safetensors {
-  std::filesystem::path path;
-  std::vector<SafetensorsTensor> tensors;  // by offset
-  std::uint64_t data_bytes = 0;
-};
-
-// Throws Error (corrupt).
-Safetensors read_safetensors(const Source& source);
+// The bytes of all tensors. Throws Error (corrupt).
+std::uint64_t safetensors_bytes(const Source& source);
 
 // The files of a model.safetensors.index.json, each a plain name, sorted and without repetition.
 std::vector<std::string> read_safetensors_index(const Source& source);

@@ -15,8 +15,8 @@ std::string file(const std::string& header, std::size_t data) {
   return le<std::uint64_t>(header.size()) + header + std::string(data, '\0');
 }
 
-Safetensors read(const std::string& bytes) {
-  return read_safetensors(Source::memory(std::as_bytes(std::span(bytes)), "x.safetensors"));
+std::uint64_t read(const std::string& bytes) {
+  return safetensors_bytes(Source::memory(std::as_bytes(std::span(bytes)), "x.safetensors"));
 }
 
 const char* const kGood =
@@ -26,22 +26,10 @@ const char* const kGood =
         "empty": {"dtype": "I64", "shape": [0, 5], "data_offsets": [8, 8]},
         "scalar": {"dtype": "BF16", "shape": [], "data_offsets": [20, 22]}})";
 
-TEST(Safetensors, ReadsAHeader) {
-  const std::string bytes = file(kGood, 22);
-  const Safetensors model = read(bytes);
-  ASSERT_EQ(model.tensors.size(), 4u);
-  EXPECT_EQ(model.tensors[0].name, "a");
-  EXPECT_EQ(model.tensors[1].name, "empty");
-  EXPECT_EQ(model.tensors[2].name, "b");
-  EXPECT_EQ(model.tensors[2].shape, (std::vector<std::uint64_t>{2, 3}));
-  EXPECT_EQ(model.tensors[2].offset, bytes.size() - 22 + 8);
-  EXPECT_EQ(model.tensors[3].size, 2u);
-  EXPECT_EQ(model.data_bytes, 22u);
-}
-
-TEST(Safetensors, AllowsPaddingAndAnEmptyModel) {
-  EXPECT_NO_THROW(read(file(std::string(kGood) + "      ", 22)));
-  EXPECT_TRUE(read(file("{}", 0)).tensors.empty());
+TEST(Safetensors, CountsTheBytesOfAGoodFile) {
+  EXPECT_EQ(read(file(kGood, 22)), 22u);
+  EXPECT_EQ(read(file(std::string(kGood) + "      ", 22)), 22u);
+  EXPECT_EQ(read(file("{}", 0)), 0u);
 }
 
 TEST(Safetensors, RefusesEveryTruncation) {
@@ -59,7 +47,7 @@ TEST(Safetensors, RefusesHeaderLengthsPastTheFileOrTheLimit) {
   const TempFolder folder;
   const auto big =
       folder.write_sparse("big.safetensors", le<std::uint64_t>(100'000'001) + "{", 200'000'000);
-  EXPECT_ERROR(read_safetensors(Source::open(big)), corrupt, "100000001", "100000000");
+  EXPECT_ERROR(safetensors_bytes(Source::open(big)), corrupt, "100000001", "100000000");
   EXPECT_ERROR(read(file(" {}", 0)), corrupt, "starts with");
   EXPECT_ERROR(read(file("[]", 0)), corrupt, "starts with");
 }
