@@ -63,29 +63,20 @@ std::vector<double> list_of(const json& document, const json& value) {
 }
 
 Parameters parameters_of(const json& document, const json& object) {
-  Parameters p;
-  for (const auto& [key, value] : object.items()) {
-    if (key == "beta_fast") {
-      p.beta_fast = value.get<double>();
-    } else if (key == "beta_slow") {
-      p.beta_slow = value.get<double>();
-    } else if (key == "low") {
-      p.low = value.get<int>();
-    } else if (key == "high") {
-      p.high = value.get<int>();
-    } else if (key == "power") {
-      p.power = value.get<double>();
-    } else if (key == "attn_coef") {
-      p.attn_coef = value.get<double>();
-    } else if (key == "factors") {
-      p.factors = list_of(document, value);
-    } else if (key == "lambdas") {
-      p.lambdas = list_of(document, value);
+  Parameters out;
+  std::size_t known = 0;
+  for (const ParameterInfo& p : parameters()) {
+    const auto value = object.find(std::string(p.name));
+    if (value == object.end()) continue;
+    ++known;
+    if (p.list) {
+      out.*p.list = list_of(document, *value);
     } else {
-      throw std::runtime_error("unknown golden parameter " + key);
+      set_value(out, p, value->get<double>());
     }
   }
-  return p;
+  if (known != object.size()) throw std::runtime_error("unknown golden parameter " + object.dump());
+  return out;
 }
 
 Extension extension_of(const json& document, const json& entry) {

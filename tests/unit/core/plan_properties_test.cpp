@@ -95,16 +95,6 @@ TEST(PlanProperties, ScaleOneIsTheIdentity) {
   }
 }
 
-TEST(PlanProperties, NoneIsTheIdentityAtEveryScale) {
-  for (const Geometry& geometry : random_geometries()) {
-    for (double scale : scales()) {
-      const Plan plan = make_plan(geometry, request("none", scale));
-      EXPECT_EQ(plan.theta(), trained_theta(geometry));
-      EXPECT_EQ(plan.attention_scale(), 1.0);
-    }
-  }
-}
-
 TEST(PlanProperties, FactorsNeverDecrease) {
   for_every_computed_plan([](const Geometry& geometry, Extension extension) {
     if (extension.method == "dynamic-ntk") extension.length = 3 * geometry.train_length;
@@ -197,17 +187,6 @@ TEST(PlanProperties, RegressiveIsProBackwards) {
       }
     }
   }
-}
-
-TEST(PlanProperties, ThetaIsTheTrainedThetaOverTheFactor) {
-  for_every_computed_plan([](const Geometry& geometry, const Extension& extension) {
-    const Plan plan = make_plan(geometry, extension);
-    const std::vector<double> trained = trained_theta(geometry);
-    ASSERT_EQ(plan.theta().size(), trained.size());
-    for (std::size_t i = 0; i < trained.size(); ++i) {
-      EXPECT_EQ(plan.theta()[i], trained[i] / plan.factor()[i]) << "at pair " << i;
-    }
-  });
 }
 
 TEST(PlanProperties, LambdasMultiplyUpToTheFactors) {

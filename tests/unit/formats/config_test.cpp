@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configs are our own, with the numbers of the models they are named after. Factors and attention
 // scales marked so were recorded from transformers 5.22.2's own functions (ROPE_INIT_FUNCTIONS).
-#include "formats/facts.h"
-
 #include "base/json.h"
-#include "mrrope/plan.h"
+#include "formats/facts.h"
 #include "support/expect_error.h"
 
 namespace mrrope {
@@ -131,19 +129,6 @@ TEST(Config, Qwen25AndItsRecommendedYarn) {
   EXPECT_DOUBLE_EQ(yarn.geometry.trained_attention_scale, 1.138629436111989);
 }
 
-TEST(Config, YarnMatchesTheLibrarysYarn) {
-  const Model m = model(with(kQwen25, json::parse(R"({"rope_scaling": {"rope_type": "yarn",
-      "factor": 4.0, "original_max_position_embeddings": 32768}})")));
-  Extension request;
-  request.method = "yarn";
-  request.scale = 4;
-  const Plan plan = make_plan(model(kQwen25).geometry, request);
-  for (std::size_t i = 0; i < plan.factor().size(); ++i) {
-    EXPECT_NEAR(m.geometry.trained_factor[i] / plan.factor()[i], 1, 1e-14) << i;
-  }
-  EXPECT_NEAR(m.geometry.trained_attention_scale, plan.attention_scale(), 1e-14);
-}
-
 TEST(Config, GptOss) {
   const Model m = model(kGptOss);
   EXPECT_EQ(m.architecture, "gpt-oss");
@@ -161,15 +146,6 @@ TEST(Config, GptOss) {
                      {31, 32}});
   EXPECT_DOUBLE_EQ(m.geometry.trained_attention_scale, 1.3465735902799727);
   EXPECT_EQ(model(kGptOss, true).geometry.train_length, 4096);
-}
-
-TEST(Config, Gemma2) {
-  const Model m = model(json::parse(R"({"model_type": "gemma2", "hidden_size": 2304,
-      "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
-      "max_position_embeddings": 8192, "rope_theta": 10000.0, "sliding_window": 4096})"));
-  EXPECT_EQ(m.geometry.rotary_dim, 256);
-  EXPECT_EQ(kinds(m), "wfwf");
-  EXPECT_EQ(m.layers[0].windowed_cache, true);
 }
 
 TEST(Config, Gemma3OmitsMostKeys) {
