@@ -125,10 +125,8 @@ BENCHMARK(read_model_call)->Unit(benchmark::kMillisecond);
 
 void make_plan_call(benchmark::State& state) {
   const mrrope::Geometry g{.rotary_dim = 128, .base = 5e5, .train_length = 8192};
-  mrrope::Extension e;
-  e.method = "pro";
-  e.scale = 16;
-  for (auto _ : state) benchmark::DoNotOptimize(mrrope::make_plan(g, e));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(mrrope::make_plan(g, {.method = "pro", .scale = 16}));
 }
 BENCHMARK(make_plan_call)->Unit(benchmark::kMicrosecond);
 

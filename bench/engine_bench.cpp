@@ -185,9 +185,7 @@ int main(int argc, char** argv) {
     Plain callback(path, tokens + generated, threads, true);
     std::vector<mrrope::Token> ids = model->tokenize(text, true, false);
     ids.resize(std::size_t(tokens));
-    mrrope::Extension pro;
-    pro.method = "pro";
-    pro.scale = 8;
+    mrrope::Extension pro{.method = "pro", .scale = 8};
     const mrrope::Ladder ladder = make_ladder(make_plan(facts.geometry, pro), tokens + generated);
     model->use(ladder);
     mrrope::eval::PerplexityOptions table;

@@ -65,11 +65,9 @@ struct Shape {
 };
 
 mrrope::Plan plan_of(const Shape& shape, Pairing pairing) {
-  mrrope::Extension e;
-  e.method = "pro";
-  e.scale = 8;
   return make_plan(
-      {.rotary_dim = shape.head_dim, .base = 5e5, .train_length = 8192, .pairing = pairing}, e);
+      {.rotary_dim = shape.head_dim, .base = 5e5, .train_length = 8192, .pairing = pairing},
+      {.method = "pro", .scale = 8});
 }
 
 float get(const std::byte* data, std::size_t i, Element element) {

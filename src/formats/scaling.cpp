@@ -64,9 +64,7 @@ std::vector<double> yarn_factors(const Geometry& g, double factor, const Scaling
 }
 
 std::vector<double> llama3_factors(const Geometry& g, double factor, const ScalingRule& rule) {
-  Extension request;
-  request.method = "llama3";
-  request.scale = factor;
+  Extension request{.method = "llama3", .scale = factor};
   request.parameters.beta_fast = rule.beta_fast;
   request.parameters.beta_slow = rule.beta_slow;
   return make_plan(g, request).factor();

@@ -120,9 +120,7 @@ Rows injected(TimelineModel& model, const Plan& plan, const engine::LocalOptions
 Plan plan_of_file(const Plan& plan, const exporting::GgufExport& exported) {
   if (!exported.fit) return plan;
   const exporting::YarnFit& fit = *exported.fit;
-  Extension yarn;
-  yarn.method = "yarn";
-  yarn.scale = fit.scale;
+  Extension yarn{.method = "yarn", .scale = fit.scale};
   yarn.parameters.beta_fast = fit.beta_fast;
   yarn.parameters.beta_slow = fit.beta_slow;
   const double own = yarn_temperature(fit.scale);
@@ -132,9 +130,7 @@ Plan plan_of_file(const Plan& plan, const exporting::GgufExport& exported) {
 }
 
 Plan nudged(const Plan& plan) {
-  Extension custom;
-  custom.method = "custom";
-  custom.scale = std::max(1.5, plan.extension().scale);
+  Extension custom{.method = "custom", .scale = std::max(1.5, plan.extension().scale)};
   custom.parameters.factors = plan.factor();
   for (double& f : custom.parameters.factors) f *= 1 + kNudge;
   custom.parameters.attn_coef = (plan.attention_scale() - 1) / std::log(custom.scale);

@@ -28,10 +28,7 @@ void check_file(const GgufFileOut& file) {
 
 void export_one(const Gguf& gguf, const Model& model, const char* method,
                 exporting::GgufOptions options) {
-  Extension extension;
-  extension.method = method;
-  extension.scale = 4;
-  const Plan plan = make_plan(model.geometry, extension);
+  const Plan plan = make_plan(model.geometry, {.method = method, .scale = 4});
   options.length = std::min<std::int64_t>(4 * model.geometry.train_length, 1 << 30);
   const exporting::GgufExport exported = plan_gguf_export(gguf, model, plan, options);
   for (const GgufFileOut& file : exported.files) check_file(file);

@@ -33,11 +33,9 @@ void must(cudaError_t status) {
 }
 
 Plan plan_of(int rotary_dim, Pairing pairing, const char* method = "pro", double scale = 8) {
-  Extension e;
-  e.method = method;
-  e.scale = scale;
   return make_plan(
-      {.rotary_dim = rotary_dim, .base = 5e5, .train_length = 8192, .pairing = pairing}, e);
+      {.rotary_dim = rotary_dim, .base = 5e5, .train_length = 8192, .pairing = pairing},
+      {.method = method, .scale = scale});
 }
 
 // A copy of host memory on the device at the same alignment, brought back by back().

@@ -74,9 +74,7 @@ double apart(const Rows& a, const Rows& b) {
 }
 
 Plan plan_for(const Model& model, const std::string& method, double attn_coef = 0.1) {
-  Extension extension;
-  extension.method = method;
-  extension.scale = 4;
+  Extension extension{.method = method, .scale = 4};
   extension.parameters.attn_coef = attn_coef;
   return make_plan(model.geometry, extension);
 }
@@ -258,9 +256,7 @@ TEST(Keys, ApproximateOnlyOnRequest) {
   EXPECT_EQ(exported.encoding, GgufEncoding::approximate);
   ASSERT_TRUE(exported.fit);
   // The file does what the fit says: the fitted YaRN, injected, gives the same logits.
-  Extension yarn;
-  yarn.method = "yarn";
-  yarn.scale = exported.fit->scale;
+  Extension yarn{.method = "yarn", .scale = exported.fit->scale};
   yarn.parameters.beta_fast = exported.fit->beta_fast;
   yarn.parameters.beta_slow = exported.fit->beta_slow;
   yarn.parameters.attn_coef = (plan.attention_scale() - 1) / std::log(yarn.scale);

@@ -40,9 +40,7 @@ TEST(NeedleOnTheTinyModel, EightLengthsShareTwoThirdsOfTheirTokens) {
 
 TEST(NeedleOnTheTinyModel, SharedPrefixesDoNotChangeAnswers) {
   const auto model = tiny(1200);
-  Extension e;
-  e.method = "pro";
-  e.scale = 2;
+  Extension e{.method = "pro", .scale = 2};
   const std::vector<MethodUnderTest> methods = {
       {"pro", make_ladder(make_plan(model->facts().geometry, e), 1200)}};
   NeedleOptions options;

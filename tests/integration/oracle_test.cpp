@@ -267,12 +267,7 @@ double distance(const Logits& a, const Logits& b) {
   return largest / std::sqrt(square / n - mean * mean / n / n);
 }
 
-Extension request(const char* method) {
-  Extension extension;
-  extension.method = method;
-  extension.scale = kScale;
-  return extension;
-}
+Extension request(const char* method) { return {.method = method, .scale = kScale}; }
 
 // YaRN as llama.cpp runs it: from the bare base and window, whatever was trained.
 Extension own_yarn(const Subject& subject) {

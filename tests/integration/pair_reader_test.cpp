@@ -29,10 +29,7 @@ LocalOptions small_steps() {
 }
 
 Plan plan_of(const Model& model, const std::string& method, double scale) {
-  Extension e;
-  e.method = method;
-  e.scale = scale;
-  return make_plan(model.geometry, e);
+  return make_plan(model.geometry, {.method = method, .scale = scale});
 }
 
 double dot(const std::vector<double>& a, const std::vector<double>& b, int size) {

@@ -42,10 +42,9 @@ TEST(Parity, LogProbabilitiesMatchTransformers) {
   const std::size_t band = golden["band"];
   for (const auto& [method, expected] : golden["methods"].items()) {
     SCOPED_TRACE(method);
-    Extension extension;
-    extension.method = method;
-    extension.scale = golden["scale"];
-    model->use(make_ladder(make_plan(model->facts().geometry, extension), options.context));
+    model->use(make_ladder(
+        make_plan(model->facts().geometry, {.method = method, .scale = golden["scale"]}),
+        options.context));
     const std::vector<double> scores = model->timeline()->append_scored(tokens);
 
     double mean_apart = 0;

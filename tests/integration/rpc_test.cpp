@@ -132,9 +132,7 @@ TEST(Rpc, PlansAndLaddersReachLayersOnTwoServers) {
   // Products in f16 would differ by more.
   options.flash_attention = "off";
   options.type_k = options.type_v = "f32";
-  Extension e;
-  e.method = "pro";
-  e.scale = 8;
+  Extension e{.method = "pro", .scale = 8};
   const Ladder ladders[] = {make_ladder(make_plan(facts.geometry, {}), 512),
                             make_ladder(make_plan(facts.geometry, e), 512),
                             make_ladder(facts.geometry, parse_method("elastic:pro"), 512)};

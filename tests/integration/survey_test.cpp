@@ -83,9 +83,7 @@ TEST_P(Survey, RunsUnderAPlan) {
     return;
   }
   const auto model = open_local(read_model(file.path()), options);
-  Extension pi;
-  pi.method = "pi";
-  pi.scale = kScale;
+  Extension pi{.method = "pi", .scale = kScale};
   const auto last_row = [&](const Extension& extension) {
     model->use(make_ladder(make_plan(model->facts().geometry, extension), 256));
     std::vector<float> last;

@@ -49,10 +49,8 @@ TimelineModel& tiny() {
 }
 
 Ladder ladder(const char* method, double scale, std::int64_t longest = 2048) {
-  Extension extension;
-  extension.method = method;
-  extension.scale = scale;
-  return make_ladder(make_plan(tiny().facts().geometry, extension), longest);
+  return make_ladder(make_plan(tiny().facts().geometry, {.method = method, .scale = scale}),
+                     longest);
 }
 
 std::vector<Token> text(std::size_t count) {
@@ -123,9 +121,7 @@ class MemoryKinds : public testing::TestWithParam<Case> {
     options.unified = GetParam().unified;
     if (!options.unified) options.context *= 2;
     model_ = open_local(read_model(file_.path()), options);
-    Extension extension;
-    extension.method = "pro";
-    extension.scale = 2;
+    Extension extension{.method = "pro", .scale = 2};
     Geometry geometry = model_->facts().geometry;
     if (GetParam().grows) {
       // Another window than the file's, so that there is much beyond it.

@@ -101,10 +101,7 @@ TEST_P(RealGreedy, EqualsStockLlamaCpp) {
 
   // The comparison can fail: a plan that changes every pair gives other answers, even to prompts so
   // short.
-  Extension pi;
-  pi.method = "pi";
-  pi.scale = 64;
-  model->use(make_ladder(make_plan(geometry, pi), kContext));
+  model->use(make_ladder(make_plan(geometry, {.method = "pi", .scale = 64}), kContext));
   EXPECT_TRUE(std::any_of(stock.begin(), stock.end(), [&](const Answer& unchanged) {
     return answer(unchanged.prompt).tokens != unchanged.tokens;
   }));

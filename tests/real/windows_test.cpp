@@ -167,10 +167,7 @@ TEST_P(RealWindows, OnlyFullLayersFollowAPlan) {
   ASSERT_EQ(facts.geometry.pairing, Pairing::halves);
   const LlamaPtr<llama_model> model = load_model(facts.files, 0);
   const Plan none = make_plan(facts.geometry, {});
-  Extension extension;
-  extension.method = "pro";
-  extension.scale = 4;
-  const Plan pro = make_plan(facts.geometry, extension);
+  const Plan pro = make_plan(facts.geometry, {.method = "pro", .scale = 4});
   std::vector<double> windowed;
   const int dims = facts.geometry.rotary_dim;
   for (int i = 0; i < dims; i += 2) windowed.push_back(std::pow(kWindowedBase, -double(i) / dims));

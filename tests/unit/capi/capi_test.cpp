@@ -23,9 +23,7 @@ bool last_error_has(const char* part) {
 TEST(CApi, MakesThePlanThatTheLibraryMakes) {
   mrrope_plan* plan = nullptr;
   ASSERT_EQ(mrrope_plan_create(&kLlama2, "pro", 16, &plan), 0) << mrrope_last_error();
-  Extension e;
-  e.method = "pro";
-  e.scale = 16;
+  Extension e{.method = "pro", .scale = 16};
   const Plan same = make_plan({.rotary_dim = 128, .base = 1e4, .train_length = 4096}, e);
   ASSERT_EQ(mrrope_plan_pairs(plan), 64u);
   for (int i = 0; i < 64; ++i) {
@@ -59,10 +57,7 @@ TEST(CApi, ReadsModelsAndPlanFiles) {
 
   const test::TempFolder folder;
   const Geometry g{.rotary_dim = 64, .base = 1e5, .train_length = 8192};
-  Extension e;
-  e.method = "pro";
-  e.scale = 4;
-  folder.write("plan.json", plan_json(make_plan(g, e)).dump());
+  folder.write("plan.json", plan_json(make_plan(g, {.method = "pro", .scale = 4})).dump());
   ASSERT_EQ(mrrope_plan_load(folder.file("plan.json").c_str(), &plan), 0) << mrrope_last_error();
   EXPECT_EQ(mrrope_plan_pairs(plan), 32u);
   mrrope_plan_free(plan);

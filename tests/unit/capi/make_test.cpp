@@ -40,9 +40,7 @@ std::string answer(const std::string& text) {
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 TEST(CApiMake, AnswersAreThoseOfTheLibrary) {
-  Extension e;
-  e.method = "pro";
-  e.scale = 4;
+  Extension e{.method = "pro", .scale = 4};
   EXPECT_EQ(answer(request("pro", {{"ctx", 32768}}).dump()),
             plan_json(make_plan(kGeometry, e)).dump());
   EXPECT_EQ(answer(request("PRO", {{"scale", 4}}).dump()),

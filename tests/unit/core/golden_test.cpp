@@ -80,9 +80,7 @@ Parameters parameters_of(const json& document, const json& object) {
 }
 
 Extension extension_of(const json& document, const json& entry) {
-  Extension e;
-  e.method = entry.at("method");
-  e.scale = entry.at("scale");
+  Extension e{.method = entry.at("method"), .scale = entry.at("scale")};
   e.length = entry.value("length", entry.value("seq_len", std::int64_t{0}));
   e.parameters = parameters_of(document, entry.value("parameters", json::object()));
   return e;
@@ -117,10 +115,7 @@ void expect_close(const std::vector<double>& actual, const std::vector<double>& 
 }
 
 Extension request(const std::string& method, double scale) {
-  Extension e;
-  e.method = method;
-  e.scale = scale;
-  return e;
+  return {.method = method, .scale = scale};
 }
 
 // The geometries without the vendor's own scaling.

@@ -56,10 +56,7 @@ std::string describe(const Geometry& g, const Extension& e) {
 }
 
 Extension request(std::string_view method, double scale) {
-  Extension e;
-  e.method = method;
-  e.scale = scale;
-  return e;
+  return {.method = std::string(method), .scale = scale};
 }
 
 bool takes_lists(std::string_view method) { return method == "longrope" || method == "custom"; }

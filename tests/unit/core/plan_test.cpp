@@ -16,12 +16,7 @@ namespace {
 
 const Geometry kLlama2{.rotary_dim = 128, .base = 1e4, .train_length = 4096};
 
-Extension request(const char* method, double scale) {
-  Extension e;
-  e.method = method;
-  e.scale = scale;
-  return e;
-}
+Extension request(const char* method, double scale) { return {.method = method, .scale = scale}; }
 
 void refuses(const Geometry& geometry, const std::string& word) {
   EXPECT_ERROR(make_plan(geometry, request("pro", 4)), usage, word);
@@ -196,10 +191,7 @@ TEST(Methods, NamesAreFoundInAnyCase) {
     EXPECT_EQ(find_method(upper).name, info.name);
   }
   const Geometry g{.rotary_dim = 8, .base = 1e4, .train_length = 4096};
-  Extension e;
-  e.method = "YaRN";
-  e.scale = 4;
-  EXPECT_EQ(make_plan(g, e).extension().method, "yarn");
+  EXPECT_EQ(make_plan(g, {.method = "YaRN", .scale = 4}).extension().method, "yarn");
 }
 
 TEST(Methods, LaddersHaveAPrefix) {

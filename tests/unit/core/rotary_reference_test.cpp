@@ -14,10 +14,8 @@ namespace {
 constexpr double kPositions[] = {0, 1, 4095, 39001, 131071, 1e6, 16777217};
 
 Plan plan_of(const char* method, double scale, Pairing pairing) {
-  Extension e;
-  e.method = method;
-  e.scale = scale;
-  return make_plan({.rotary_dim = 128, .base = 1e4, .train_length = 4096, .pairing = pairing}, e);
+  return make_plan({.rotary_dim = 128, .base = 1e4, .train_length = 4096, .pairing = pairing},
+                   {.method = method, .scale = scale});
 }
 
 std::vector<double> random_vector(int size, unsigned seed) {

@@ -24,9 +24,7 @@ std::map<std::string, EngineAdvice> advice_for(const std::string& architecture,
       folder.write("small-model.gguf", llama_gguf({.architecture = architecture}).bytes());
   const Model model = read_model(file);
   const Gguf gguf = read_gguf(file);
-  Extension extension;
-  extension.method = method;
-  extension.scale = scale;
+  Extension extension{.method = method, .scale = scale};
   if (attn_coef >= 0) extension.parameters.attn_coef = attn_coef;
   const Plan plan = make_plan(model.geometry, extension);
   const auto length = static_cast<std::int64_t>(4096 * scale);
@@ -106,9 +104,7 @@ TEST(Engines, NeedsAFolderIfOverridesAreNotEnough) {
   const auto advice = [&](const nlohmann::json& config) {
     folder.write("model/config.json", config.dump());
     const Model model = read_model(folder / "model");
-    Extension pro;
-    pro.method = "pro";
-    pro.scale = 4;
+    Extension pro{.method = "pro", .scale = 4};
     const Plan plan = make_plan(model.geometry, pro);
     return engine_advice({model, nullptr, plan, 4096, "--method pro --ctx 4k"});
   };
@@ -137,10 +133,7 @@ TEST(Engines, ACheckpointIsConvertedFirst) {
   folder.write("model/config.json", config.dump());
   const Model model = read_model(folder / "model");
   const auto advice = [&](const std::string& method, std::int64_t length) {
-    Extension extension;
-    extension.method = method;
-    extension.scale = double(length) / 1024;
-    const Plan plan = make_plan(model.geometry, extension);
+    const Plan plan = make_plan(model.geometry, {.method = method, .scale = double(length) / 1024});
     return engine_advice({model, nullptr, plan, length, "--method " + method});
   };
   const std::string convert = "python convert_hf_to_gguf.py " + folder.file("model");

@@ -23,9 +23,7 @@ struct Input {
         gguf(read_gguf(path)),
         model(read_model(path)) {}
   GgufExport to(const fs::path& out) const {
-    Extension pro;
-    pro.method = "pro";
-    pro.scale = 4;
+    Extension pro{.method = "pro", .scale = 4};
     GgufOptions options;
     options.out = out;
     options.length = 16384;

@@ -38,10 +38,7 @@ struct Folder {
     model = read_model(folder / "in");
   }
   Plan plan(const std::string& method, double scale = 4) const {
-    Extension extension;
-    extension.method = method;
-    extension.scale = scale;
-    return make_plan(model.geometry, extension);
+    return make_plan(model.geometry, {.method = method, .scale = scale});
   }
   HfOptions options(std::int64_t length = 4096) const {
     HfOptions o;
@@ -139,9 +136,7 @@ TEST(HfExport, WritesMethodNamesThatReadersKnow) {
   EXPECT_EQ(yarn["rope_type"], "yarn");
   EXPECT_EQ(yarn["original_max_position_embeddings"], 1024);
   EXPECT_FALSE(yarn.contains("attn_factor"));
-  Extension cooler;
-  cooler.method = "yarn";
-  cooler.scale = 4;
+  Extension cooler{.method = "yarn", .scale = 4};
   cooler.parameters.attn_coef = 0.05;
   const ordered_json other = native_parameters(make_plan(f.model.geometry, cooler));
   EXPECT_NEAR(other["attn_factor"].get<double>() * (1 + 0.1 * std::log(4.0)),
@@ -255,9 +250,7 @@ TEST(HfExport, NeverReplacesWhatItsInputLinksTo) {
   const Folder f(llama_config());
   const auto step = [&](const char* from, const char* to, bool copy) {
     const Model model = read_model(f.folder / from);
-    Extension pro;
-    pro.method = "pro";
-    pro.scale = 2;
+    Extension pro{.method = "pro", .scale = 2};
     HfOptions options = f.options();
     options.out = f.folder / to;
     options.copy = copy;

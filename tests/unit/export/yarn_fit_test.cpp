@@ -17,9 +17,7 @@ Geometry geometry() {
 }
 
 Plan plan_of(const std::string& method, double scale, const Parameters& parameters = {}) {
-  Extension extension;
-  extension.method = method;
-  extension.scale = scale;
+  Extension extension{.method = method, .scale = scale};
   extension.parameters = parameters;
   return make_plan(geometry(), extension);
 }

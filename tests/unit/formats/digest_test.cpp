@@ -35,9 +35,7 @@ TEST(Sha256, PiecesGiveTheSameHash) {
 
 TEST(PlanDigest, DependsOnTheNumbersAndNotOnTheReach) {
   const Geometry g{16, 10000, 64, Pairing::halves, {}, 1};
-  Extension e;
-  e.method = "pro";
-  e.scale = 4;
+  Extension e{.method = "pro", .scale = 4};
   const Plan four = make_plan(g, e);
   e.scale = 8;
   const Plan eight = make_plan(g, e);

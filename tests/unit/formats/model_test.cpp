@@ -120,10 +120,7 @@ TEST_F(GgufModel, RefusesWhatCannotBeExtended) {
 
 TEST_F(GgufModel, RecognisesLlama3sFactors) {
   const Geometry bare{128, 500000, 8192, Pairing::interleaved, {}, 1};
-  Extension request;
-  request.method = "llama3";
-  request.scale = 8;
-  const Plan plan = make_plan(bare, request);
+  const Plan plan = make_plan(bare, {.method = "llama3", .scale = 8});
   const LlamaKeys keys{.context = 131072, .embedding = 512, .rotary_dim = 128, .base = 500000};
   const GgufWriter w =
       llama_gguf(keys).floats("rope_freqs.weight", {plan.factor().begin(), plan.factor().end()});
@@ -192,10 +189,7 @@ TEST_F(GgufModel, YarnOverItsOriginalWindow) {
         .f32("llama.rope.scaling.factor", 4)
         .u32("llama.rope.scaling.original_context_length", 4096);
   };
-  Extension request;
-  request.method = "yarn";
-  request.scale = 4;
-  const Plan plan = make_plan(read(llama_gguf()).geometry, request);
+  const Plan plan = make_plan(read(llama_gguf()).geometry, {.method = "yarn", .scale = 4});
   for (const std::uint32_t context : {4096u, 16384u}) {
     const Model m = read(yarn(context));
     EXPECT_EQ(m.geometry.train_length, 16384);

@@ -15,11 +15,9 @@ namespace {
 
 Plan plan_of(const char* method, double scale, int rotary_dim = 128,
              Pairing pairing = Pairing::halves) {
-  Extension e;
-  e.method = method;
-  e.scale = scale;
   return make_plan(
-      {.rotary_dim = rotary_dim, .base = 1e4, .train_length = 4096, .pairing = pairing}, e);
+      {.rotary_dim = rotary_dim, .base = 1e4, .train_length = 4096, .pairing = pairing},
+      {.method = method, .scale = scale});
 }
 
 double entry(const RotaryTable& table, std::int64_t position, int i) {
