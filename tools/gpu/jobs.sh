@@ -2,25 +2,32 @@
 # Runs a list of evaluations within a time limit. Every job has its own run folder below OUT, so the
 # same command resumes where it stopped, on this machine or on the next one that OUT was copied to.
 #
-#   jobs.sh [-j JOBS] [-s SECONDS] COMMAND LIST OUT
+#   jobs.sh [-j JOBS] [-s SECONDS] [-M] COMMAND LIST OUT
 #
-# -j: jobs at once (1). -s: seconds after which running jobs are stopped (540; 0: no limit).
+# -j: jobs at once (1). -s: seconds after which running jobs are stopped (540; 0: no limit). -M: start
+# NVIDIA's MPS daemon for the duration of the run, so that kernels of several jobs run at once.
 # LIST has a line per job: NAME VERB ARGUMENTS..., without -o; words are split at blanks. A line with @
 # is one job for each method on the indented lines below it. Lines that begin with # are skipped. Afterwards OUT.tar.gz holds run.json, results.json and the journals.
 # Exits with 0 when every job is done, with 3 when some are not.
 set -euo pipefail
 
-jobs=1 seconds=540
-while getopts j:s: option; do
-  case $option in j) jobs=$OPTARG ;; s) seconds=$OPTARG ;; *) exit 2 ;; esac
+jobs=1 seconds=540 mps=""
+while getopts j:s:M option; do
+  case $option in j) jobs=$OPTARG ;; s) seconds=$OPTARG ;; M) mps=yes ;; *) exit 2 ;; esac
 done
 shift $((OPTIND - 1))
-usage="usage: jobs.sh [-j JOBS] [-s SECONDS] COMMAND LIST OUT (see the head of this file)"
+usage="usage: jobs.sh [-j JOBS] [-s SECONDS] [-M] COMMAND LIST OUT (see the head of this file)"
 command=${1:?$usage} list=${2:?$usage} out=${3:?$usage}
 command -v "$command" >/dev/null || { echo "jobs.sh: $command is not a program: build it first" >&2; exit 2; }
 [ -r "$list" ] || { echo "jobs.sh: cannot read $list" >&2; exit 2; }
 mkdir -p "$out"
 started=$(date +%s)
+if [ -n "$mps" ]; then
+  CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d) CUDA_MPS_LOG_DIRECTORY=$(mktemp -d)
+  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  nvidia-cuda-mps-control -d
+  trap 'echo quit | nvidia-cuda-mps-control' EXIT
+fi
 
 listed() {  # one line per job
   awk '/^ *(#|$)/ { next }
