@@ -53,7 +53,9 @@ one() {  # NAME VERB ARGUMENTS...
     limit=(timeout -s INT -k 20 "$left")
   fi
   mkdir -p "$out/$name"
-  if "${limit[@]}" "$command" "$@" -o "$out/$name/run" >"$out/$name/table.txt" 2>"$out/$name/log.txt"; then
+  local status=0
+  "${limit[@]}" "$command" "$@" -o "$out/$name/run" >"$out/$name/table.txt" 2>"$out/$name/log.txt" || status=$?
+  if [ "$status" -eq 0 ] || [ "$status" -eq 6 ]; then  # 6: a search that found nothing better
     touch "$out/$name/done"
     echo "$name: done in $(($(date +%s) - begin)) s" >&2
   else
