@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/digest.h"
 
-#include <fstream>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/files/source.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -18,18 +18,13 @@ constexpr std::uint64_t kHead = std::uint64_t(16) << 20;
 constexpr std::uint64_t kBlock = std::uint64_t(64) << 10;
 constexpr std::uint64_t kBlocks = 256;
 
-void hash_range(std::ifstream& in, std::uint64_t start, std::uint64_t size, Sha256& hash) {
+void hash_range(const Source& source, std::uint64_t start, std::uint64_t size, Sha256& hash) {
   std::string buffer;
-  in.seekg(std::streamoff(start));
-  while (size > 0 && in) {
-    buffer.resize(std::min<std::uint64_t>(size, 1 << 20));
-    in.read(buffer.data(), std::streamsize(buffer.size()));
-    hash.update(std::string_view(buffer).substr(0, std::size_t(in.gcount())));
-    size -= std::uint64_t(in.gcount());
+  for (std::uint64_t done = 0; done < size; done += buffer.size()) {
+    buffer.resize(std::min<std::uint64_t>(size - done, 1 << 20));
+    source.read(start + done, std::as_writable_bytes(std::span(buffer)));
+    hash.update(buffer);
   }
-  if (size > 0)
-    throw Error(ErrorKind::failed, "it ends early",
-                "wait until it is fully written, then try again");
 }
 
 }  // namespace
@@ -45,28 +40,19 @@ std::string model_digest(const std::vector<std::filesystem::path>& files) {
   Sha256 hash;
   bool sampled = false;
   for (const std::filesystem::path& path : files) {
-    std::error_code error;
-    const std::uint64_t size = std::filesystem::file_size(path, error);
-    std::ifstream in(path, std::ios::binary);
-    if (error || !in) {
-      throw Error(ErrorKind::failed, cat("cannot read the model file ", path.string()),
-                  "check that it has not been moved or deleted");
-    }
+    const Source source = Source::open(path);
+    const std::uint64_t size = source.size();
     hash.update(cat(size, "\n"));
-    try {
-      if (size < kWhole) {
-        hash_range(in, 0, size, hash);
-        continue;
-      }
-      sampled = true;
-      hash_range(in, 0, kHead, hash);
-      const std::uint64_t span = size - kHead - kBlock;
-      for (std::uint64_t i = 0; i < kBlocks; ++i) {
-        // span * i would overflow only past 2^56 bytes.
-        hash_range(in, kHead + span * i / (kBlocks - 1), kBlock, hash);
-      }
-    } catch (const Error& e) {
-      throw Error(ErrorKind::failed, cat("cannot read ", path.string(), ": ", e.what()), e.hint());
+    if (size < kWhole) {
+      hash_range(source, 0, size, hash);
+      continue;
+    }
+    sampled = true;
+    hash_range(source, 0, kHead, hash);
+    const std::uint64_t span = size - kHead - kBlock;
+    for (std::uint64_t i = 0; i < kBlocks; ++i) {
+      // span * i would overflow only past 2^56 bytes.
+      hash_range(source, kHead + span * i / (kBlocks - 1), kBlock, hash);
     }
   }
   return (sampled ? "sampled:" : "sha256:") + hash.hex();

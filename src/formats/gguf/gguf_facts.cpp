@@ -20,14 +20,19 @@ class Keys {
   std::string name(std::string_view key) const { return prefix_ + std::string(key); }
   bool has(std::string_view key) const { return file_.find(name(key)) != nullptr; }
 
-  std::int64_t required(std::string_view key, std::int64_t low, std::int64_t high) const {
+  // "llama.KEY is 0".
+  template <typename... Parts>
+  [[noreturn]] void refuse(std::string_view key, const Parts&... parts) const {
+    corrupt(file_.name(), cat(name(key), parts...));
+  }
+
+  int required(std::string_view key, std::int64_t low, std::int64_t high) const {
     const auto value = file_.integer(name(key), low, high);
     if (!value) corrupt(file_.name(), cat("has no key ", name(key)));
-    return *value;
+    return int(*value);
   }
-  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high,
-                       std::int64_t otherwise) const {
-    return file_.integer(name(key), low, high).value_or(otherwise);
+  int integer(std::string_view key, std::int64_t low, std::int64_t high, int otherwise) const {
+    return int(file_.integer(name(key), low, high).value_or(otherwise));
   }
   double real(std::string_view key, double otherwise) const {
     return file_.real(name(key)).value_or(otherwise);
@@ -64,21 +69,21 @@ const Architecture& architecture_of(const GgufPart& file) {
 
 void read_heads(const GgufPart& file, const Keys& keys, Facts& facts) {
   Model& model = facts.model;
-  model.embedding = int(keys.required("embedding_length", 1, kMaxWidth));
+  model.embedding = keys.required("embedding_length", 1, kMaxWidth);
   const auto heads = keys.integers("attention.head_count", 0, kMaxHeads);
   if (heads.empty()) corrupt(file.name(), cat("has no key ", keys.name("attention.head_count")));
   model.heads = int(*std::max_element(heads.begin(), heads.end()));
-  if (model.heads == 0) corrupt(file.name(), cat(keys.name("attention.head_count"), " is 0"));
+  if (model.heads == 0) keys.refuse("attention.head_count", " is 0");
 
   auto kv_heads = keys.integers("attention.head_count_kv", 0, kMaxHeads);
   if (kv_heads.empty()) kv_heads = heads;
   facts.layer_keys.kv_heads.assign(kv_heads.begin(), kv_heads.end());
 
   const auto head_size = [&](const char* key) {
-    if (keys.has(key)) return int(keys.required(key, 1, kMaxHead));
+    if (keys.has(key)) return keys.required(key, 1, kMaxHead);
     if (model.embedding / model.heads == 0 || model.embedding / model.heads > kMaxHead) {
-      corrupt(file.name(), cat(keys.name("attention.head_count"), " is ", model.heads, " for ",
-                               keys.name("embedding_length"), " ", model.embedding));
+      keys.refuse("attention.head_count", " is ", model.heads, " for ",
+                  keys.name("embedding_length"), " ", model.embedding);
     }
     return model.embedding / model.heads;
   };
@@ -91,16 +96,16 @@ void read_heads(const GgufPart& file, const Keys& keys, Facts& facts) {
 
 void read_layers(const Keys& keys, Facts& facts) {
   LayerKeys& layers = facts.layer_keys;
-  const auto count = [&](const char* key, std::int64_t otherwise) {
-    return int(keys.integer(key, 0, kMaxLayers, otherwise));
+  const auto count = [&](const char* key, int otherwise) {
+    return keys.integer(key, 0, kMaxLayers, otherwise);
   };
-  layers.layers = int(keys.required("block_count", 1, kMaxLayers));
+  layers.layers = keys.required("block_count", 1, kMaxLayers);
   layers.draft_layers = count("nextn_predict_layers", 0);
   layers.loops = count("num_loops", 1);
   layers.shared_kv_layers = count("attention.shared_kv_layers", 0);
   layers.leading_dense = count("leading_dense_block_count", 0);
   layers.train_length = facts.context_length;
-  layers.sliding_window = int(keys.integer("attention.sliding_window", 0, kMaxContext, -1));
+  layers.sliding_window = keys.integer("attention.sliding_window", 0, kMaxContext, -1);
   layers.windowed = keys.flags("attention.sliding_window_pattern");
   if (layers.windowed.empty()) layers.window_period = count("attention.sliding_window_pattern", -1);
   layers.rotated = keys.flags("attention.rope_pattern");
@@ -112,14 +117,11 @@ void read_layers(const Keys& keys, Facts& facts) {
 
 // llama.cpp's net effect on cos and sin; its graph cancels the term that ggml adds by itself.
 double yarn_attention_scale(const Keys& keys, const Facts& facts, double factor) {
-  const auto temperature = [&](double coefficient) {
-    return yarn_temperature(factor, coefficient);
-  };
   double all_dims = keys.real("rope.scaling.yarn_log_multiplier", 0);
-  if (all_dims == 0) return temperature(1);
+  if (all_dims == 0) return yarn_temperature(factor);
   if (facts.architecture->has(Trait::multiplier_cancels)) return 1;
   if (facts.architecture->has(Trait::multiplier_tenth)) all_dims /= 0.1;
-  return temperature(1) / temperature(all_dims);
+  return yarn_temperature(factor) / yarn_temperature(factor, all_dims);
 }
 
 void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Facts& facts) {
@@ -127,8 +129,7 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   ScalingRule& rule = facts.rule;
   const std::string type = file.text(keys.name("rope.scaling.type")).value_or("linear");
   if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
-    corrupt(file.name(), cat(keys.name("rope.scaling.type"), " is ", shown(type),
-                             ", not none, linear, yarn or longrope"));
+    keys.refuse("rope.scaling.type", " is ", shown(type), ", not none, linear, yarn or longrope");
   }
   const char* factor_key =
       keys.has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
@@ -180,15 +181,14 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
       rule.beta_slow = keys.real("rope.scaling.yarn_beta_slow", 1);
     }
     if (!(rule.beta_slow > 0 && rule.beta_fast > rule.beta_slow && std::isfinite(rule.beta_fast))) {
-      corrupt(file.name(), cat(keys.name("rope.scaling.yarn_beta_fast"), " is ", rule.beta_fast,
-                               " and ", keys.name("rope.scaling.yarn_beta_slow"), " is ",
-                               rule.beta_slow, ", not two rising positive numbers"));
+      keys.refuse("rope.scaling.yarn_beta_fast", " is ", rule.beta_fast, " and ",
+                  keys.name("rope.scaling.yarn_beta_slow"), " is ", rule.beta_slow,
+                  ", not two rising positive numbers");
     }
     const double ext = facts.architecture->has(Trait::reads_yarn_mix)
                            ? keys.real("rope.scaling.yarn_ext_factor", 1)
                            : 1;
-    if (!(ext <= 1))
-      corrupt(file.name(), cat(keys.name("rope.scaling.yarn_ext_factor"), " is ", ext));
+    if (!(ext <= 1)) keys.refuse("rope.scaling.yarn_ext_factor", " is ", ext);
     rule.ext_factor = ext < 0 ? 1 : ext;  // negative: not set
     rule.attention_scale *= yarn_attention_scale(keys, facts, scaling.factor);
     check_attention_scale(file.name(), keys.name("rope.scaling.yarn_log_multiplier"),
@@ -214,22 +214,21 @@ Facts gguf_facts(const Gguf& gguf) {
   facts.context_length = keys.required("context_length", 1, kMaxContext);
   read_heads(file, keys, facts);
   read_layers(keys, facts);
-  const bool switched = file.find(keys.name("rope.scaling.finetuned")) != nullptr;
-  facts.layer_keys.rope_finetuned = !switched || *file.boolean(keys.name("rope.scaling.finetuned"));
+  facts.layer_keys.rope_finetuned =
+      file.boolean(keys.name("rope.scaling.finetuned")).value_or(true);
 
-  const std::int64_t vocabulary = keys.integer("vocab_size", 0, kMaxVocabulary, 0);
   const GgufKeyValue* tokens = file.find("tokenizer.ggml.tokens");
-  model.vocabulary = int(vocabulary > 0 || !tokens || tokens->type != GgufType::array
-                             ? vocabulary
-                             : std::int64_t(tokens->count));
+  model.vocabulary = keys.integer("vocab_size", 0, kMaxVocabulary, 0);
+  if (model.vocabulary == 0 && tokens && tokens->type == GgufType::array) {
+    model.vocabulary = int(tokens->count);
+  }
 
   Geometry& geometry = model.geometry;
-  std::int64_t rotary =
-      keys.integer("rope.dimension_count", INT32_MIN, INT32_MAX, model.key_length);
+  int rotary = keys.integer("rope.dimension_count", INT32_MIN, INT32_MAX, model.key_length);
   check_rotary_dim(file.name(), keys.name("rope.dimension_count"), rotary, model.key_length);
   rotary /= architecture.rotary_divisor;
   check_rotary_dim(file.name(), keys.name("rope.dimension_count"), rotary, model.key_length);
-  geometry.rotary_dim = int(rotary);
+  geometry.rotary_dim = rotary;
   geometry.base = keys.real("rope.freq_base", 10000);
   check_base(file.name(), keys.name("rope.freq_base"), geometry.base);
   if (keys.has("rope.freq_base_swa")) {

@@ -349,14 +349,11 @@ void read_rotation(const Keys& keys, const RopeKeys& rope, const ConfigDefaults&
 }
 
 double yarn_attention_scale(const Keys& rope, double factor) {
-  const auto temperature = [&](double coefficient) {
-    return yarn_temperature(factor, coefficient);
-  };
   if (const auto given = rope.real({"attention_factor"})) return *given;
   const double mscale = rope.real({"mscale"}).value_or(0);
   const double all_dims = rope.real({"mscale_all_dim"}).value_or(0);
-  if (mscale == 0 || all_dims == 0) return temperature(1);
-  return temperature(mscale) / temperature(all_dims);
+  if (mscale == 0 || all_dims == 0) return yarn_temperature(factor);
+  return yarn_temperature(factor, mscale) / yarn_temperature(factor, all_dims);
 }
 
 void read_yarn(const Keys& rope, Facts& facts) {
