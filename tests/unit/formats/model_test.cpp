@@ -248,19 +248,14 @@ TEST_F(GgufModel, RefusesImpossibleScaling) {
 }
 
 GgufWriter phi3(std::vector<float> longer) {
-  GgufWriter w;
-  w.text("general.architecture", "phi3")
-      .u32("phi3.context_length", 131072)
+  const LlamaKeys keys{
+      .architecture = "phi3", .context = 131072, .layers = 1, .heads = 8, .rotary_dim = 8};
+  return llama_gguf(keys)
       .u32("phi3.rope.scaling.original_context_length", 4096)
       .f32("phi3.rope.scaling.attn_factor", 1.1902380714f)
-      .u32("phi3.embedding_length", 64)
-      .u32("phi3.block_count", 1)
-      .u32("phi3.attention.head_count", 8)
-      .u32("phi3.rope.dimension_count", 8)
       .u32("phi3.attention.sliding_window", 0)
-      .floats("rope_factors_long.weight", longer)
+      .floats("rope_factors_long.weight", std::move(longer))
       .floats("rope_factors_short.weight", {1, 1.25f, 1.5f, 1.75f});
-  return w;
 }
 
 TEST_F(GgufModel, LongropeIsItsShortListInsideTheOriginalWindow) {
@@ -278,21 +273,15 @@ TEST_F(GgufModel, LongropeIsItsShortListInsideTheOriginalWindow) {
 }
 
 TEST_F(GgufModel, WindowedLayersHaveTheirOwnBase) {
-  GgufWriter w;
-  w.text("general.architecture", "gemma3")
-      .u32("gemma3.context_length", 131072)
-      .u32("gemma3.embedding_length", 64)
-      .u32("gemma3.block_count", 7)
-      .u32("gemma3.attention.head_count", 4)
-      .u32("gemma3.attention.head_count_kv", 2)
-      .u32("gemma3.attention.key_length", 32)
-      .u32("gemma3.attention.value_length", 32)
-      .u32("gemma3.attention.sliding_window", 1024)
-      .f32("gemma3.rope.freq_base", 1e6f)
-      .f32("gemma3.rope.freq_base_swa", 1e4f)
-      .text("gemma3.rope.scaling.type", "linear")
-      .f32("gemma3.rope.scaling.factor", 8);
-  const Model m = read(w);
+  const LlamaKeys keys{
+      .architecture = "gemma3", .context = 131072, .layers = 7, .rotary_dim = 32, .base = 1e6f};
+  const Model m = read(llama_gguf(keys)
+                           .u32("gemma3.attention.key_length", 32)
+                           .u32("gemma3.attention.value_length", 32)
+                           .u32("gemma3.attention.sliding_window", 1024)
+                           .f32("gemma3.rope.freq_base_swa", 1e4f)
+                           .text("gemma3.rope.scaling.type", "linear")
+                           .f32("gemma3.rope.scaling.factor", 8));
   EXPECT_EQ(kinds(m), "wwwwwfw");
   EXPECT_EQ(m.windowed_base, 1e4);
   EXPECT_EQ(m.geometry.base, 1e6);
@@ -303,22 +292,21 @@ TEST_F(GgufModel, WindowedLayersHaveTheirOwnBase) {
 }
 
 TEST_F(GgufModel, DeepSeekCachesOneVectorPerToken) {
-  GgufWriter w;
-  w.text("general.architecture", "deepseek2")
-      .u32("deepseek2.context_length", 163840)
-      .u32("deepseek2.embedding_length", 2048)
-      .u32("deepseek2.block_count", 27)
-      .u32("deepseek2.attention.head_count", 16)
-      .u32("deepseek2.attention.head_count_kv", 1)
-      .u32("deepseek2.attention.key_length", 576)
-      .u32("deepseek2.attention.value_length", 512)
-      .u32("deepseek2.attention.key_length_mla", 192)
-      .u32("deepseek2.rope.dimension_count", 64)
-      .text("deepseek2.rope.scaling.type", "yarn")
-      .f32("deepseek2.rope.scaling.factor", 40)
-      .u32("deepseek2.rope.scaling.original_context_length", 4096)
-      .f32("deepseek2.rope.scaling.yarn_log_multiplier", 0.0707f);
-  const Model m = read(w);
+  const LlamaKeys keys{.architecture = "deepseek2",
+                       .context = 163840,
+                       .embedding = 2048,
+                       .layers = 27,
+                       .heads = 16,
+                       .kv_heads = 1,
+                       .rotary_dim = 64};
+  const Model m = read(llama_gguf(keys)
+                           .u32("deepseek2.attention.key_length", 576)
+                           .u32("deepseek2.attention.value_length", 512)
+                           .u32("deepseek2.attention.key_length_mla", 192)
+                           .text("deepseek2.rope.scaling.type", "yarn")
+                           .f32("deepseek2.rope.scaling.factor", 40)
+                           .u32("deepseek2.rope.scaling.original_context_length", 4096)
+                           .f32("deepseek2.rope.scaling.yarn_log_multiplier", 0.0707f));
   EXPECT_TRUE(m.latent_attention);
   EXPECT_EQ(m.geometry.rotary_dim, 64);
   EXPECT_EQ(m.geometry.train_length, 163840);
@@ -327,13 +315,8 @@ TEST_F(GgufModel, DeepSeekCachesOneVectorPerToken) {
 }
 
 TEST_F(GgufModel, SectionsOfSeveralPositions) {
-  GgufWriter w;
-  w.text("general.architecture", "qwen2vl")
-      .u32("qwen2vl.context_length", 32768)
-      .u32("qwen2vl.embedding_length", 64)
-      .u32("qwen2vl.block_count", 1)
-      .u32("qwen2vl.attention.head_count", 4)
-      .array<std::int32_t>("qwen2vl.rope.dimension_sections", 5, {2, 3, 3, 0});
+  const GgufWriter w = llama_gguf({.architecture = "qwen2vl"})
+                           .array<std::int32_t>("qwen2vl.rope.dimension_sections", 5, {2, 3, 3, 0});
   EXPECT_EQ(read(w).mrope_sections, (std::vector<int>{2, 3, 3, 0}));
   EXPECT_EQ(read(w).geometry.rotary_dim, 16);
 }
