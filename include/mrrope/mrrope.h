@@ -35,8 +35,8 @@ const char* mrrope_last_error(void);
 const char* mrrope_last_message(void);
 const char* mrrope_last_hint(void);
 
-/* Plan of a method ("pro", "yarn", ...) that stretches the window by `scale`; of dynamic-ntk, the
-   one at `scale` windows. */
+/* Plan of a static method ("pro", "pro(low=5)", ...) that stretches the window by `scale`; of
+   dynamic-ntk, the one at `scale` windows. */
 int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, double scale,
                        mrrope_plan** out);
 

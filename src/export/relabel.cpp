@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
 
 #include "base/text.h"
 #include "mrrope/error.h"
@@ -19,14 +20,10 @@ namespace {
 
 // "blk.12.attn_q.weight" as 12 and "attn_q.weight"; other names as -1 and themselves.
 std::pair<int, std::string> layer_and_name(const std::string& name) {
-  if (name.rfind("blk.", 0) != 0) return {-1, name};
-  const std::size_t dot = name.find('.', 4);
-  const std::string digits = name.substr(4, dot == std::string::npos ? dot : dot - 4);
-  const bool number = !digits.empty() && digits.size() <= 5 &&
-                      (digits == "0" || digits[0] != '0') &&
-                      digits.find_first_not_of("0123456789") == std::string::npos;
-  if (dot == std::string::npos || !number) return {-1, name};
-  return {std::stoi(digits), name.substr(dot + 1)};
+  static const std::regex pattern("blk[.](0|[1-9][0-9]{0,4})[.](.*)");
+  std::smatch found;
+  if (!std::regex_match(name, found, pattern)) return {-1, name};
+  return {std::stoi(found[1]), found[2]};
 }
 
 std::string llama_name(const std::string& name, const Architecture& from) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GGUF model as a whole: typed access to its keys, its small tensors, and its parts.
-#include <cmath>
+#include <cstdio>
+#include <regex>
 #include <unordered_set>
 
 #include "base/text.h"
@@ -21,25 +22,12 @@ struct SplitName {
 };
 
 std::optional<SplitName> parse_split_name(const std::string& file) {
-  // Lengths of "-00002", "-of-00005" and ".gguf" at the end.
-  constexpr std::size_t kTail = 6 + 9 + 5;
-  if (file.size() <= kTail) return std::nullopt;
-  const std::string tail = file.substr(file.size() - kTail);
-  const auto number_at = [&](std::size_t at) -> std::optional<std::uint64_t> {
-    std::uint64_t value = 0;
-    for (std::size_t i = at; i < at + 5; ++i) {
-      if (tail[i] < '0' || tail[i] > '9') return std::nullopt;
-      value = value * 10 + std::uint64_t(tail[i] - '0');
-    }
-    return value;
-  };
-  const auto number = number_at(1);
-  const auto count = number_at(10);
-  if (tail[0] != '-' || tail.substr(6, 4) != "-of-" || tail.substr(15) != ".gguf" || !number ||
-      !count || *number < 1 || *number > *count || *count > kMaxParts) {
-    return std::nullopt;
-  }
-  return SplitName{file.substr(0, file.size() - kTail), *number, *count};
+  static const std::regex pattern("(.+)-([0-9]{5})-of-([0-9]{5})[.]gguf");
+  std::smatch found;
+  if (!std::regex_match(file, found, pattern)) return std::nullopt;
+  const SplitName name{found[1], std::stoull(found[2]), std::stoull(found[3])};
+  if (name.number < 1 || name.number > name.count || name.count > kMaxParts) return std::nullopt;
+  return name;
 }
 
 std::uint64_t split_key(const GgufPart& part, std::string_view key, std::uint64_t otherwise) {
@@ -111,11 +99,10 @@ bool is_rope_list(std::string_view tensor) noexcept {
 }
 
 std::string split_file_name(const std::string& prefix, std::uint64_t part, std::uint64_t count) {
-  const auto digits = [](std::uint64_t v) {
-    const std::string text = std::to_string(v);
-    return text.size() < 5 ? std::string(5 - text.size(), '0') + text : text;
-  };
-  return prefix + "-" + digits(part) + "-of-" + digits(count) + ".gguf";
+  char tail[64];
+  std::snprintf(tail, sizeof tail, "-%05llu-of-%05llu.gguf", static_cast<unsigned long long>(part),
+                static_cast<unsigned long long>(count));
+  return prefix + tail;
 }
 
 std::optional<std::int64_t> GgufPart::integer(std::string_view key, std::int64_t low,
