@@ -15,6 +15,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kSomethingElse = "the file is damaged or is something else: fetch it again";
+
 // Builds values from nlohmann's events, and hands finished members of the streamed object over
 // instead of keeping them. The parser itself does not recurse, so depth costs no stack.
 template <typename Json>
@@ -57,8 +59,7 @@ class Builder {
     const bool fresh =
         kOrdered || frame.streamed ? frame.seen.insert(v).second : !frame.value.contains(v);
     if (!fresh) {
-      throw Error(ErrorKind::corrupt, cat(name_, ": the key ", shown(v), " is given twice"),
-                  "remove one of the two");
+      corrupt(name_, cat("the key ", shown(v), " is given twice"), "remove one of the two");
     }
     frame.key = std::move(v);
     return true;
@@ -94,8 +95,7 @@ class Builder {
 
   bool open(Json container) {
     if (int(stack_.size()) >= limits_.depth) {
-      throw Error(ErrorKind::corrupt, cat(name_, ": nested deeper than ", limits_.depth, " levels"),
-                  "the file is damaged or is something else: fetch it again");
+      corrupt(name_, cat("nested deeper than ", limits_.depth, " levels"), kSomethingElse);
     }
     const bool root = stack_.empty();
     const bool wanted =
@@ -132,8 +132,7 @@ class Builder {
 
   bool add(Json& v) {
     if (++values_ > limits_.values) {
-      throw Error(ErrorKind::corrupt, cat(name_, ": more than ", limits_.values, " values"),
-                  "the file is damaged or is something else: fetch it again");
+      corrupt(name_, cat("more than ", limits_.values, " values"), kSomethingElse);
     }
     if (stack_.empty()) {
       result_ = std::move(v);
@@ -168,9 +167,7 @@ class Builder {
 
 void check_size(std::uint64_t size, const std::string& name, const JsonLimits& limits) {
   if (size > limits.bytes) {
-    throw Error(ErrorKind::corrupt,
-                cat(name, " has ", size, " bytes; at most ", limits.bytes, " are read"),
-                "the file is damaged or is something else: fetch it again");
+    corrupt(name, cat("has ", size, " bytes; at most ", limits.bytes, " are read"), kSomethingElse);
   }
 }
 
@@ -181,10 +178,8 @@ Json parse(std::string_view text, const std::string& name, const JsonLimits& lim
   Builder<Json> builder(name, limits, inside, member);
   Json::sax_parse(text.begin(), text.end(), &builder);
   if (member && !builder.streamed()) {
-    throw Error(ErrorKind::corrupt,
-                inside.empty() ? cat(name, ": is not a JSON object")
-                               : cat(name, ": has no object ", shown(inside)),
-                "the file is damaged or something else: fetch it again");
+    corrupt(name, inside.empty() ? "is not a JSON object" : cat("has no object ", shown(inside)),
+            kSomethingElse);
   }
   return builder.take();
 }

@@ -134,17 +134,8 @@ bool Plan::same_numbers(const Plan& other) const {
 }
 
 const char* to_string(Shape shape) noexcept {
-  switch (shape) {
-    case Shape::regressive:
-      return "regressive";
-    case Shape::uniform:
-      return "uniform";
-    case Shape::progressive:
-      return "progressive";
-    case Shape::mixed:
-      return "mixed";
-  }
-  return "mixed";
+  constexpr const char* kNames[] = {"regressive", "uniform", "progressive", "mixed"};
+  return kNames[std::size_t(shape)];
 }
 
 }  // namespace mrrope

@@ -290,15 +290,8 @@ EngineAdvice sglang_advice(const EngineQuestion& q) {
 }  // namespace
 
 const char* to_string(Advice verdict) noexcept {
-  switch (verdict) {
-    case Advice::as_is:
-      return "runs as is";
-    case Advice::needs_file:
-      return "needs the exported file";
-    case Advice::cannot:
-      return "cannot";
-  }
-  return "";
+  constexpr const char* kNames[] = {"runs as is", "needs the exported file", "cannot"};
+  return kNames[std::size_t(verdict)];
 }
 
 std::vector<EngineAdvice> engine_advice(const EngineQuestion& q) {

@@ -125,16 +125,10 @@ struct Decision {
 };
 
 std::string why_no_factors(const Case& c) {
-  switch (c.architecture.factors) {
-    case FactorSupport::refused:
-      return "its loader refuses a file with factors, and this plan is neither linear, nor "
-             "another base, nor YaRN";
-    case FactorSupport::ignored:
-      return "its graph silently ignores factors, and this plan is neither linear, nor another "
-             "base, nor YaRN";
-    default:
-      return "";
-  }
+  return cat(c.architecture.factors == FactorSupport::refused
+                 ? "its loader refuses a file with factors"
+                 : "its graph silently ignores factors",
+             ", and this plan is neither linear, nor another base, nor YaRN");
 }
 
 // The temperature key reaches every rotation, also those of layers that plans leave alone.
@@ -151,23 +145,22 @@ void check_temperature(const Case& c, double own_temperature) {
 
 // Keys alone: exact where keys can express the plan, else the nearest YaRN if that is allowed.
 Decision decide_keys(const Case& c, const std::string& why) {
+  const std::string also = why.empty() ? "" : why + "; and ";
   if (c.architecture.has(Trait::scale_in_scores)) {
     unsupported(c, "llama.cpp's keys for scaling also change the scale of its attention scores",
                 "run it with mrrope generate, which applies the plan in the graph");
   }
   if (c.on_top && (has_scaling_keys(c) || !c.plan.geometry().trained_factor.empty())) {
-    unsupported(
-        c,
-        cat(why.empty() ? "" : why + "; and ", "its keys already hold the vendor's own scaling (",
-            c.shipped.scaling.type, "), and they can hold only one"),
-        "make the plan with --replace-scaling, or run it with mrrope generate");
+    unsupported(c,
+                cat(also, "its keys already hold the vendor's own scaling (",
+                    c.shipped.scaling.type, "), and they can hold only one"),
+                "make the plan with --replace-scaling, or run it with mrrope generate");
   }
   if (c.windows_apart && c.architecture.has(Trait::keys_reach_windows)) {
-    unsupported(c,
-                cat(why.empty() ? "" : why + "; and ",
-                    "its keys also change the sliding-window layers, which plans leave unchanged"),
-                "for pi and yarn use llama.cpp's own flags: --to commands prints them; "
-                "mrrope generate runs every plan");
+    unsupported(
+        c, cat(also, "its keys also change the sliding-window layers, which plans leave unchanged"),
+        "for pi and yarn use llama.cpp's own flags: --to commands prints them; "
+        "mrrope generate runs every plan");
   }
   Decision d;
   d.encoding = GgufEncoding::keys;

@@ -47,19 +47,17 @@ ordered_json rope_of(const ordered_json& text) {
   return nullptr;
 }
 
+// The name under which it states its length.
 const char* length_key(const ordered_json& text) {
-  for (const char* name :
-       {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "n_ctx"}) {
-    if (text.contains(name)) return name;
+  for (const char* name : {"n_positions", "seq_length", "max_seq_len", "n_ctx"}) {
+    if (text.contains(name) && !text.contains("max_position_embeddings")) return name;
   }
   return "max_position_embeddings";
 }
 
 void keep_model_keys(const ordered_json& before, ordered_json& after) {
-  if (!before.is_object()) return;
   for (const char* name : kKept) {
-    const auto at = before.find(name);
-    if (at != before.end()) after[name] = *at;
+    if (before.is_object() && before.contains(name)) after[name] = before[name];
   }
 }
 

@@ -249,17 +249,8 @@ Ladder read_plan_file(const std::filesystem::path& path) {
 }
 
 const char* to_string(LayerKind kind) noexcept {
-  switch (kind) {
-    case LayerKind::full:
-      return "full";
-    case LayerKind::windowed:
-      return "windowed";
-    case LayerKind::unrotated:
-      return "unrotated";
-    case LayerKind::recurrent:
-      return "recurrent";
-  }
-  return "full";
+  constexpr const char* kNames[] = {"full", "windowed", "unrotated", "recurrent"};
+  return kNames[std::size_t(kind)];
 }
 
 std::map<std::string, int> layer_counts(const Model& model) {

@@ -19,7 +19,8 @@
 namespace mrrope {
 namespace {
 
-constexpr std::string_view kOwnFolder = "a part of a model must be in the model's own folder";
+constexpr const char* kCutShort = "the file is cut short or damaged: fetch it again";
+constexpr const char* kOwnFolder = "a part of a model must be in the model's own folder";
 constexpr std::size_t kBuffer = std::size_t{64} << 10;
 
 std::string reason(int error) { return std::strerror(error); }
@@ -126,10 +127,10 @@ Source::~Source() {
 
 void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
   if (offset > size_ || to.size() > size_ - offset) {
-    throw Error(ErrorKind::corrupt,
-                cat(name_, ": ", to.size(), " bytes at offset ", offset,
-                    " are outside the file of ", size_, " bytes"),
-                "the file is cut short or damaged: fetch it again");
+    corrupt(
+        name_,
+        cat(to.size(), " bytes at offset ", offset, " are outside the file of ", size_, " bytes"),
+        kCutShort);
   }
   if (to.empty()) return;
   if (file_ < 0) {
@@ -158,10 +159,10 @@ Reader::Reader(const Source& source, std::uint64_t position)
 
 void Reader::need(std::uint64_t length, std::string_view what) const {
   if (length <= remaining()) return;
-  throw Error(ErrorKind::corrupt,
-              cat(source_.name(), ": ", printable(what.substr(0, 96)), " needs ", length,
-                  " bytes at offset ", position_, ", but only ", remaining(), " are left"),
-              "the file is cut short or damaged: fetch it again");
+  corrupt(source_.name(),
+          cat(printable(what.substr(0, 96)), " needs ", length, " bytes at offset ", position_,
+              ", but only ", remaining(), " are left"),
+          kCutShort);
 }
 
 const std::byte* Reader::take(std::size_t length, std::string_view what) {
@@ -233,8 +234,7 @@ void check_plain_name(std::string_view file, std::string_view name) {
                      name.find_first_of("/\\:") == std::string_view::npos &&
                      name.find('\0') == std::string_view::npos;
   if (!plain) {
-    throw Error(ErrorKind::corrupt, cat(file, ": ", shown(name), " is not a plain file name"),
-                std::string(kOwnFolder));
+    corrupt(std::string(file), cat(shown(name), " is not a plain file name"), kOwnFolder);
   }
 }
 
@@ -250,7 +250,7 @@ std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::st
   if (!is_within(target, home) && !is_within(target, second)) {
     throw Error(ErrorKind::corrupt,
                 cat(shown(path.string()), " leads out of its folder, to ", shown(target.string())),
-                std::string(kOwnFolder));
+                kOwnFolder);
   }
   return path;
 }
