@@ -49,7 +49,7 @@ def check_requests():
     refused("not a length", plan, GEOMETRY, "pi", ctx="9" * 5000)  # more digits than int() takes
     refused("not a length", plan, GEOMETRY, "pi", ctx=True)
     refused("not possible", plan, GEOMETRY, "pi", ctx=-1)
-    refused("not a whole number", plan, GEOMETRY, "pi", ctx=1 << 80)
+    refused("not between", plan, GEOMETRY, "pi", ctx=1 << 80)
     refused("both set how far", plan, GEOMETRY, "pi", ctx=128, scale=2)
     refused("not a number", plan, GEOMETRY, "pi", scale=float("nan"))
     refused("not a number", plan, GEOMETRY, "pi", scale=object())
