@@ -9,7 +9,6 @@
 #include "base/files/output_file.h"
 #include "base/text.h"
 #include "core/methods.h"
-#include "export/relabel.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 

@@ -3,9 +3,8 @@
 //
 // The encoding depends on the architecture (formats/architectures.h) and on the plan:
 //   factors      the divisors of theta go into rope_freqs.weight
-//   lists        they go into rope_factors_long.weight and rope_factors_short.weight, which are
-//   equal relabelled   the file becomes one of architecture llama, with the rows of queries and
-//   keys in
+//   lists        they go into rope_factors_long.weight and rope_factors_short.weight, both equal
+//   relabelled   the file becomes one of architecture llama, with the rows of queries and keys in
 //                llama's order, and takes factors
 //   keys         llama.cpp has keys for this plan: linear, another base, YaRN
 //   approximate  the nearest YaRN; only on request
@@ -17,11 +16,31 @@
 #include <string>
 
 #include "base/files/staging.h"
-#include "export/yarn_fit.h"
+#include "formats/architectures.h"
 #include "formats/gguf/gguf_copy.h"
 #include "mrrope/model.h"
+#include "mrrope/plan.h"
 
 namespace mrrope::exporting {
+
+// The YaRN nearest to a plan, in keys that stock llama.cpp reads from any GGUF: a factor and an
+// original length. It reads the betas only for a few architectures and uses 32 and 1 for the
+// others, so the ramp has a fixed width and can only be moved. (yarn_fit.cpp)
+struct YarnFit {
+  double scale = 1;                  // rope.scaling.factor
+  std::int64_t original_length = 0;  // rope.scaling.original_context_length
+  // The same ramp, in turns within the model's own window.
+  double beta_fast = 32;
+  double beta_slow = 1;
+  // |angle under the fit / angle under the plan - 1|, over all pairs.
+  double largest_error = 0;
+  double mean_error = 0;
+  int worst_pair = 0;
+};
+
+// The scale and original length with the smallest largest error. The plan must start from plain
+// RoPE (no trained factors).
+YarnFit fit_yarn(const Plan& plan);
 
 // Whether the plan leaves the model unchanged.
 bool is_identity(const Plan& plan);
@@ -67,5 +86,13 @@ using GgufVerify = std::function<void(Staging& staging, const GgufExport& staged
 // and whatever `progress` and `verify` throw.
 void write_export(const GgufExport& exported, bool replace, const BytesWritten& progress,
                   const GgufVerify& verify = {});
+
+// A GGUF of an architecture whose graph is llama's, as one of architecture llama. (relabel.cpp)
+// Throws Error (unsupported) that names a key or tensor that llama would read differently or not at
+// all, and Error (corrupt) where the rows of queries or keys are not whole heads.
+void check_relabel(const Gguf& gguf, const Model& model, const Architecture& from);
+
+// The tensor under llama's name, its rows in llama's order.
+GgufTensorOut relabelled(GgufTensorOut tensor, const Model& model, const Architecture& from);
 
 }  // namespace mrrope::exporting

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/relabel.h"
-
 #include <algorithm>
 #include <array>
 #include <regex>
 
 #include "base/text.h"
+#include "export/gguf_export.h"
 #include "mrrope/error.h"
 
 namespace mrrope::exporting {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/yarn_fit.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "base/text.h"
 #include "core/methods.h"
+#include "export/gguf_export.h"
 #include "mrrope/error.h"
 
 namespace mrrope::exporting {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/relabel.h"
-
 #include <gtest/gtest.h>
 
+#include "export/gguf_export.h"
 #include "support/expect_error.h"
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"

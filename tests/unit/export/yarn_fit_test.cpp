@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/yarn_fit.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "export/gguf_export.h"
 
 namespace mrrope::exporting {
 namespace {
