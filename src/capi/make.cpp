@@ -59,7 +59,7 @@ Geometry subject_of(const JsonKeys& in) {
 }
 
 Ladder made_of(const nlohmann::json& request) {
-  const JsonKeys in(request, "the request", ErrorKind::usage, "");
+  const JsonKeys in(request, "the request", ErrorKind::usage, "mrrope.h says what a request holds");
   std::vector<std::string> keys = mrrope::parameter_names();
   keys.insert(keys.begin(),
               {"model", "geometry", "method", "ctx", "scale", "replace_scaling", "train_length"});

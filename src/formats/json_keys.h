@@ -26,8 +26,7 @@ class JsonKeys {
   using json = nlohmann::json;
   using Names = std::initializer_list<const char*>;
 
-  // `where` begins every message. Without a hint it says which type to give. Throws if `object` is
-  // not one.
+  // `where` begins every message. Throws if `object` is not one.
   JsonKeys(const json& object, std::string where, ErrorKind kind, std::string hint)
       : object_(&object), where_(std::move(where)), kind_(kind), hint_(std::move(hint)) {
     if (!object.is_object()) refuse("is not a JSON object");
@@ -132,7 +131,7 @@ class JsonKeys {
                              : value.is_structured() ? cat("an ", value.type_name())
                                                      : value.dump();
     refuse(cat(name, " is ", text, ", not ", wanted),
-           hint_.empty() ? cat("give ", wanted, " for ", name) : hint_);
+           kind_ == ErrorKind::usage ? cat("give ", wanted, " for ", name) : hint_);
   }
 
   template <typename T>
