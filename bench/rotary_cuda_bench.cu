@@ -297,8 +297,8 @@ void prefill(std::int64_t tokens, int rounds) {
 }
 
 // Queries and keys of a decoded token come from a kernel that has just written them, so they are in
-// the cache: 8 MiB of buffers. Next to it, 256 different ones, which do not all fit at 16 tokens and
-// more.
+// the cache: 8 MiB of buffers. Next to it, 256 different ones, which do not all fit at 16 tokens
+// and more.
 void decode(int rounds) {
   std::printf(
       "\ndecode, in place: microseconds of a launch inside a graph of 256; ratio to an empty "

@@ -7,7 +7,6 @@
 #include "engine/remote/replies.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
-#include "formats/facts.h"
 #include "formats/hf/safetensors.h"
 #include "fuzz/require.h"
 #include "serve/api/request.h"

@@ -129,8 +129,8 @@ void CudaRotaryTable::check(void* stream) const {
   must(cudaStreamSynchronize(s), "a rotation");
   if (bad == 0) return;
   refuse(cat("a position on the device is not in the table of ", device_->first, " to ",
-                  device_->end - 1, "; its token was left alone"),
-              "make a table for these positions, or one with Angles::computed");
+             device_->end - 1, "; its token was left alone"),
+         "make a table for these positions, or one with Angles::computed");
 }
 
 cuda::Launch cuda::checked_launch(const CudaRotaryTable& table, const Batch& batch) {
@@ -143,14 +143,13 @@ cuda::Launch cuda::checked_launch(const CudaRotaryTable& table, const Batch& bat
   }
   const std::int64_t tokens = batch.sequences * batch.tokens;
   if (tokens > last) {
-    refuse(cat(tokens, " tokens in one launch"),
-                "rotate fewer tokens at a time");
+    refuse(cat(tokens, " tokens in one launch"), "rotate fewer tokens at a time");
   }
   int device = 0;
   must(cudaGetDevice(&device), "no device");
   if (device != d.device) {
     refuse(cat("the table is on device ", d.device, ", and device ", device, " is current"),
-                "call cudaSetDevice() first, or make a table for every device");
+           "call cudaSetDevice() first, or make a table for every device");
   }
 
   cuda::Angles angles{};
