@@ -167,7 +167,9 @@ class Builder {
 
 void check_size(std::uint64_t size, const std::string& name, const JsonLimits& limits) {
   if (size > limits.bytes) {
-    corrupt(name, cat("has ", size, " bytes; at most ", limits.bytes, " are read"), kSomethingElse);
+    throw Error(ErrorKind::corrupt,
+                cat(name, " has ", size, " bytes; at most ", limits.bytes, " are read"),
+                kSomethingElse);
   }
 }
 
