@@ -175,6 +175,7 @@ endforeach()
 # All of them, with what the pages are made of. (file(STRINGS) leaves empty lines out.)
 file(GLOB_RECURSE others RELATIVE ${ROOT} ${ROOT}/src/*.js ${ROOT}/src/*.css ${ROOT}/src/*.html
      ${ROOT}/src/*.txt)
+set(most 50000)  # as CONTRIBUTING.md says
 set(total 0)
 foreach(source ${sources} ${others})
   file(READ ${ROOT}/${source} text)
@@ -182,8 +183,8 @@ foreach(source ${sources} ${others})
   list(LENGTH lines size)
   math(EXPR total "${total} + ${size}")
 endforeach()
-if(total GREATER 50000)
-  complain("${total} lines in src and include, more than 50,000")
+if(total GREATER most)
+  complain("${total} lines in src and include, more than ${most}")
 endif()
 # ARCHITECTURE walks through files in numbered lists.
 file(STRINGS ${ROOT}/ARCHITECTURE.md lines REGEX "^[0-9]+[.] ")
