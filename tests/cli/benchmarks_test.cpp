@@ -27,10 +27,7 @@ TEST(RulerCommand, RunsRetrievalFromOneToFourThousandTokens) {
                            " --methods pro --lengths 1k,4k --samples 1 -t 2 "
                            "--tasks niah_single_1,niah_multikey_2 -o " +
                            out;
-  const CommandResult r = run_command(line);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "built-in generator")) << r.out;
-  EXPECT_TRUE(contains(r.out, "effective")) << r.out;
+  const CommandResult r = expect_run(line, 0, {"built-in generator", "effective"});
   const json results = json::parse(read_file(out + "/results.json"));
   int tasks = 0;
   for (const json& row : results["results"]) {
@@ -44,30 +41,25 @@ TEST(RulerCommand, RunsRetrievalFromOneToFourThousandTokens) {
   EXPECT_EQ(run["settings"]["frame"]["bos"], true);
   // The same command again computes nothing and says the same.
   const std::string before = read_file(out + "/results.json");
-  const CommandResult again = run_command(line);
-  EXPECT_EQ(again.exit_code, 0) << again.err;
+  const CommandResult again = expect_run(line);
   EXPECT_EQ(again.out, r.out);
   EXPECT_EQ(read_file(out + "/results.json"), before);
 }
 
 TEST(RulerCommand, ShowsPromptsAndRefusesBadInput) {
   const std::string start = "eval ruler " + kModel + " --methods none ";
-  const CommandResult shown = run_command(start + "--lengths 1k --tasks vt --show-prompt");
-  EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_TRUE(contains(shown.out, "=== ruler/vt at 1024")) << shown.out;
-  EXPECT_TRUE(contains(shown.out, "Question: which names have the value")) << shown.out;
+  expect_run(start + "--lengths 1k --tasks vt --show-prompt", 0,
+             {"=== ruler/vt at 1024", "Question: which names have the value"});
   const CommandResult bare =
       run_command(start + "--lengths 1k --tasks vt --show-prompt --answer-prefix off");
   EXPECT_FALSE(contains(bare.out, "namely: \n=== expected")) << bare.out;
-  const CommandResult small = run_command(start + "--lengths 256 --tasks cwe");
-  EXPECT_EQ(small.exit_code, 2);
-  EXPECT_TRUE(contains(small.err, "cwe cannot be made at 256 tokens")) << small.err;
-  EXPECT_TRUE(contains(small.err, "--lengths of ")) << small.err;
-  EXPECT_EQ(run_command(start + "--lengths 1k --tasks haiku").exit_code, 2);
-  EXPECT_EQ(run_command(start + "--lengths 1k --chat on --tasks vt").exit_code, 3);
-  EXPECT_EQ(run_command(start + "--lengths 1k --data /absent").exit_code, 1);
-  EXPECT_EQ(run_command(start + "--lengths 1k --squad /absent").exit_code, 1);
-  EXPECT_EQ(run_command(start + "--lengths 1k --prompts /absent").exit_code, 1);
+  expect_run(start + "--lengths 256 --tasks cwe", 2,
+             {"cwe cannot be made at 256 tokens", "--lengths of "});
+  expect_run(start + "--lengths 1k --tasks haiku", 2);
+  expect_run(start + "--lengths 1k --chat on --tasks vt", 3);
+  expect_run(start + "--lengths 1k --data /absent", 1);
+  expect_run(start + "--lengths 1k --squad /absent", 1);
+  expect_run(start + "--lengths 1k --prompts /absent", 1);
   const CommandResult dry =
       run_command(start + "--lengths 1k --tasks niah_single_1 --samples 3 --dry-run");
   EXPECT_EQ(dry.exit_code, 0) << dry.err;
@@ -76,10 +68,9 @@ TEST(RulerCommand, ShowsPromptsAndRefusesBadInput) {
 
 TEST(InfinitebenchCommand, RunsGeneratedAndOfficialFiles) {
   const TempFolder folder;
-  const CommandResult made = run_command(
-      "eval infinitebench " + kModel +
-      " --methods none --lengths 768 --samples 2 -t 2 --tasks passkey,math_find --json");
-  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const CommandResult made =
+      expect_run("eval infinitebench " + kModel +
+                 " --methods none --lengths 768 --samples 2 -t 2 --tasks passkey,math_find --json");
   const json results = json::parse(made.out);
   EXPECT_EQ(results["answers"], 4);
   EXPECT_EQ(results["results"][0]["metric"], "official");
@@ -89,16 +80,11 @@ TEST(InfinitebenchCommand, RunsGeneratedAndOfficialFiles) {
   const std::string data = "eval infinitebench " + kModel +
                            " --methods none --ctx 256 -t 2 --data " + folder.path().string() +
                            " --tasks ";
-  const CommandResult read = run_command(data + "passkey");
-  ASSERT_EQ(read.exit_code, 0) << read.err;
-  EXPECT_TRUE(contains(read.err, "1 items, not 100")) << read.err;
-  EXPECT_TRUE(contains(read.out, "lenient in percent")) << read.out;
-  EXPECT_EQ(run_command(data + "code_run").exit_code, 1);
-  EXPECT_EQ(run_command(data + "passkey --min-tokens 9 --max-tokens 3").exit_code, 2);
+  expect_run(data + "passkey", 0, {"1 items, not 100", "lenient in percent"});
+  expect_run(data + "code_run", 1);
+  expect_run(data + "passkey --min-tokens 9 --max-tokens 3", 2);
   write_file(folder.file("passkey.jsonl"), "{\"id\": 3}\n");
-  const CommandResult bad = run_command(data + "passkey");
-  EXPECT_EQ(bad.exit_code, 4);
-  EXPECT_TRUE(contains(bad.err, "passkey.jsonl:1")) << bad.err;
+  expect_run(data + "passkey", 4, {"passkey.jsonl:1"});
 }
 
 TEST(LongbenchCommand, ComparesLettersByDomain) {
@@ -119,16 +105,13 @@ TEST(LongbenchCommand, ComparesLettersByDomain) {
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_TRUE(contains(r.err, "1 of 2 items")) << r.err;
   EXPECT_TRUE(contains(r.out, "SD")) << r.out;
-  const CommandResult cut = run_command(line + " --mode letters --longer truncate");
-  ASSERT_EQ(cut.exit_code, 0) << cut.err;
-  EXPECT_TRUE(contains(cut.out, "1 of 2 prompts")) << cut.out;
-  EXPECT_EQ(run_command("eval longbench-v2 " + kModel + " --ctx 256").exit_code, 2);
-  EXPECT_EQ(run_command(line + " --max-tokens 512").exit_code, 2);
+  expect_run(line + " --mode letters --longer truncate", 0, {"1 of 2 prompts"});
+  expect_run("eval longbench-v2 " + kModel + " --ctx 256", 2);
+  expect_run(line + " --max-tokens 512", 2);
 }
 
 TEST(Presets, RunCommandsAndShowThePapersNumbers) {
-  const CommandResult list = run_command("--presets");
-  EXPECT_EQ(list.exit_code, 0);
+  const CommandResult list = expect_run("--presets");
   for (const char* name : {"ppl-llama3", "ppl-qwen", "ppl-llama2", "needle-llama3", "ruler-llama3",
                            "ruler-qwen", "infinitebench", "longbench-llama", "longbench-qwen"}) {
     EXPECT_TRUE(contains(list.out, std::string("paper/") + name)) << name;
@@ -144,8 +127,8 @@ TEST(Presets, RunCommandsAndShowThePapersNumbers) {
   EXPECT_TRUE(contains(r.out, "Compared with the paper")) << r.out;
   EXPECT_TRUE(contains(r.out, "pro, paper")) << r.out;
   EXPECT_TRUE(contains(r.err, "float32")) << r.err;  // the model is Q8_0
-  EXPECT_EQ(run_command("--preset paper/none " + kModel).exit_code, 2);
-  EXPECT_EQ(run_command("eval needle --preset paper/ppl-llama2 " + kModel).exit_code, 2);
+  expect_run("--preset paper/none " + kModel, 2);
+  expect_run("eval needle --preset paper/ppl-llama2 " + kModel, 2);
 }
 
 }  // namespace

@@ -53,11 +53,10 @@ class ChecksFirst : public testing::Test {
                     [](const std::string& name) { return contains(name, kLacks); });
     test::write_file(folder_.file("home/data/texts/a.txt"), "Let n be a number.\n");
     test::write_file(folder_.file("items.json"), "[]");
-    EXPECT_EQ(run_command("plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method "
-                          "pro --ctx 8k -o " +
-                          folder_.file("other.json"))
-                  .exit_code,
-              0);
+    expect_run(
+        "plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method "
+        "pro --ctx 8k -o " +
+        folder_.file("other.json"));
   }
 
   std::string model() const { return folder_.file("home/models/mrrope-tiny.gguf"); }
@@ -99,7 +98,7 @@ TEST_F(ChecksFirst, Generate) {
 
 TEST_F(ChecksFirst, GenerateNamesASessionOfAnotherModel) {
   const std::string session = " --session " + folder_.file("s.ses");
-  ASSERT_EQ(run_command("generate " + kModel + " -p Let -n 1" + session).exit_code, 0);
+  expect_run("generate " + kModel + " -p Let -n 1" + session);
   expect_refused("generate " + model() + " -p x", {{session, "was saved with model"}});
 }
 

@@ -60,8 +60,7 @@ TEST_F(Endpoint, FaultsAreReportedAndDoNotChangeResults) {
       return haystack ? needle(server, out) : ruler(server, out);
     };
     const std::string clean = haystack ? "needle" : "ruler";
-    const CommandResult undisturbed = run_command(line(good, clean));
-    ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+    const CommandResult undisturbed = expect_run(line(good, clean));
     const CommandResult r =
         run_command(line(bad, clean + "-bad"), "export MRROPE_API_KEY=" + key + ";");
     ASSERT_EQ(r.exit_code, 0) << r.err;
@@ -87,7 +86,7 @@ TEST_F(Endpoint, FaultsAreReportedAndDoNotChangeResults) {
 
 TEST_F(Endpoint, AfterAKillOrInterruptAsksOnlyForWhatIsMissing) {
   FakeServer server({.seconds = 0.02, .gate = 8});
-  ASSERT_EQ(run_command(ruler(server, "whole", " --parallel 8 --timeout 30")).exit_code, 0);
+  expect_run(ruler(server, "whole", " --parallel 8 --timeout 30"));
   EXPECT_EQ(server.most_at_once(), 8);
   const int all = server.answered();
   EXPECT_EQ(all, 24);
@@ -105,8 +104,7 @@ TEST_F(Endpoint, AfterAKillOrInterruptAsksOnlyForWhatIsMissing) {
     const auto kept = int(lines(out)) - 1;
     EXPECT_GE(kept, 8);
     EXPECT_LT(kept, all);
-    const CommandResult again = run_command(ruler(server, out));
-    ASSERT_EQ(again.exit_code, 0) << again.err;
+    expect_run(ruler(server, out));
     EXPECT_EQ(server.answered() - before, all - kept);
     EXPECT_EQ(results(out), results("whole"));
   }
@@ -114,7 +112,7 @@ TEST_F(Endpoint, AfterAKillOrInterruptAsksOnlyForWhatIsMissing) {
 
 TEST_F(Endpoint, ShardsAreMerged) {
   FakeServer server;
-  ASSERT_EQ(run_command(needle(server, "whole")).exit_code, 0);
+  expect_run(needle(server, "whole"));
   for (const char* i : {"1", "2", "3"}) {
     const CommandResult r = run_command(needle(server, std::string("part") + i,
                                                std::string(" --form planted --shard ") + i + "/3"));
@@ -135,13 +133,11 @@ TEST_F(Endpoint, UnansweredPromptsAreNotScoredAndAreSentAgain) {
       return haystack ? needle(server, out) : ruler(server, out);
     };
     server.options.refuses_one = false;
-    ASSERT_EQ(run_command(line(name)).exit_code, 0);
+    expect_run(line(name));
     server.options.refuses_one = true;
-    const CommandResult r = run_command(line(name + "-some"));
-    EXPECT_EQ(r.exit_code, 1) << r.err;
-    EXPECT_TRUE(contains(r.err, "prompts got no answer and are excluded from the results"))
-        << r.err;
-    EXPECT_TRUE(contains(r.err, "this prompt is not liked")) << r.err;
+    expect_run(
+        line(name + "-some"), 1,
+        {"prompts got no answer and are excluded from the results", "this prompt is not liked"});
     const json some = json::parse(results(name + "-some"));
     EXPECT_GT(some["failed"], 0);
     const auto answers = [](const json& found) {
@@ -151,8 +147,7 @@ TEST_F(Endpoint, UnansweredPromptsAreNotScoredAndAreSentAgain) {
     };
     EXPECT_LT(answers(some), answers(json::parse(results(name))));
     server.options.refuses_one = false;
-    const CommandResult again = run_command(line(name + "-some"));
-    EXPECT_EQ(again.exit_code, 0) << again.err;
+    expect_run(line(name + "-some"));
     EXPECT_EQ(results(name + "-some"), results(name));
   }
 }
@@ -173,46 +168,38 @@ TEST_F(Endpoint, WrongUsageIsReportedAndChatsUseTheServersTemplate) {
   EXPECT_FALSE(contains(chat.err, "usage")) << chat.err;
   const json said = json::parse(server.last_body());
   EXPECT_EQ(said["messages"][0]["role"], "user");
-  EXPECT_EQ(run_command(needle(server, "chat-needle", " --form chat --api chat")).exit_code, 0);
+  expect_run(needle(server, "chat-needle", " --form chat --api chat"));
 }
 
 TEST_F(Endpoint, RefusesWhatItCannotDoByName) {
   FakeServer server({.models = 2, .context = 1500, .key = "k-4712"});
   const std::string with_key = "export MRROPE_API_KEY=k-4712;";
-  const auto refused = [&](const std::string& arguments, int code, const std::string& words,
-                           const std::string& before) {
-    const CommandResult r = run_command(arguments, before);
-    EXPECT_EQ(r.exit_code, code) << arguments << "\n" << r.err;
-    EXPECT_TRUE(contains(r.err, words)) << arguments << "\n" << r.err;
-  };
   const auto with_url = [](const std::string& url, const std::string& more = {}) {
     return "eval ruler --endpoint " + url + " --lengths 1k --tasks vt --samples 1" + more;
   };
   const std::string url = server.url();
-  refused(with_url(url), 1, "answers with status 401: wrong key: Bearer ...",
-          "export MRROPE_API_KEY=k-4713;");
-  refused(with_url(url), 2, "has 2 models", with_key);
-  refused(with_url(url, " nobody"), 2, "has no model \"nobody\"", with_key);
-  refused(with_url(url, " fake --ctx 2k --lengths 2k"), 2, "accepts 1500 tokens per request",
-          with_key);
-  refused(with_url(url, " fake --methods pro"), 2, "sets the scaling of its model", with_key);
-  refused(with_url(url, std::string(" ") + MRROPE_TINY_MODEL), 2, "--vocab ", with_key);
-  refused("eval ppl --endpoint " + url + " --lengths 1k", 3, "perplexity needs the probability",
-          with_key);
-  refused(with_url("http://name:pass@127.0.0.1:1/v1"), 2, "contains a name or a password", "");
-  refused(with_url("ftp://127.0.0.1/v1"), 2, "is not an HTTP address", "");
-  refused(with_url("http://127.0.0.1:99999/v1"), 2, "no port between", "");
-  refused(with_url("http://127.0.0.1:8080"), 2, "does not end in /v1", "");
-  refused(with_url("http://127.0.0.1:1/v1"), 1, "cannot connect to 127.0.0.1:1", "");
-  refused(with_url(url, " fake --parallel 0"), 2, "--parallel 0", with_key);
-  refused(with_url(url, " fake -t 4"), 2, "--threads", with_key);
-  refused("eval ruler m.gguf --lengths 1k --parallel 4", 2, "--endpoint", "");
+  expect_run(with_url(url), 1, {"answers with status 401: wrong key: Bearer ..."},
+             "export MRROPE_API_KEY=k-4713;");
+  expect_run(with_url(url), 2, {"has 2 models"}, with_key);
+  expect_run(with_url(url, " nobody"), 2, {"has no model \"nobody\""}, with_key);
+  expect_run(with_url(url, " fake --ctx 2k --lengths 2k"), 2, {"accepts 1500 tokens per request"},
+             with_key);
+  expect_run(with_url(url, " fake --methods pro"), 2, {"sets the scaling of its model"}, with_key);
+  expect_run(with_url(url, std::string(" ") + MRROPE_TINY_MODEL), 2, {"--vocab "}, with_key);
+  expect_run("eval ppl --endpoint " + url + " --lengths 1k", 3,
+             {"perplexity needs the probability"}, with_key);
+  expect_run(with_url("http://name:pass@127.0.0.1:1/v1"), 2, {"contains a name or a password"});
+  expect_run(with_url("ftp://127.0.0.1/v1"), 2, {"is not an HTTP address"});
+  expect_run(with_url("http://127.0.0.1:99999/v1"), 2, {"no port between"});
+  expect_run(with_url("http://127.0.0.1:8080"), 2, {"does not end in /v1"});
+  expect_run(with_url("http://127.0.0.1:1/v1"), 1, {"cannot connect to 127.0.0.1:1"});
+  expect_run(with_url(url, " fake --parallel 0"), 2, {"--parallel 0"}, with_key);
+  expect_run(with_url(url, " fake -t 4"), 2, {"--threads"}, with_key);
+  expect_run("eval ruler m.gguf --lengths 1k --parallel 4", 2, {"--endpoint"});
   // Without a tokenizer a vocabulary file is enough.
   FakeServer bare({.tokenizer = false});
-  refused(with_url(bare.url()), 2, "--vocab FILE.gguf", "");
-  const CommandResult r =
-      run_command(with_url(bare.url(), std::string(" --vocab ") + MRROPE_TINY_MODEL));
-  EXPECT_EQ(r.exit_code, 0) << r.err;
+  expect_run(with_url(bare.url()), 2, {"--vocab FILE.gguf"});
+  expect_run(with_url(bare.url(), std::string(" --vocab ") + MRROPE_TINY_MODEL));
 }
 
 }  // namespace

@@ -28,19 +28,19 @@ class EvalCommand : public testing::Test {
     write_file(folder_.file("a.txt"), lemmas(0, 40));
     write_file(folder_.file("b.txt"), "A second text. " + lemmas(0, 40));
   }
-  CommandResult ppl(const std::string& arguments) {
-    return run_command("eval ppl " + kModel + " --text " + folder_.file("a.txt") + " --text " +
-                       folder_.file("b.txt") + " " + arguments);
+  CommandResult expect_ppl(const std::string& arguments, int exit_code = 0,
+                           std::initializer_list<std::string> words = {}) {
+    return expect_run(ppl_ + arguments, exit_code, words);
   }
   TempFolder folder_;
+  const std::string ppl_ = "eval ppl " + kModel + " --text " + folder_.file("a.txt") + " --text " +
+                           folder_.file("b.txt") + " ";
 };
 
 TEST_F(EvalCommand, PrintsATableAndWritesTheFolder) {
   const std::string out = folder_.file("run");
-  const CommandResult r = ppl("--methods none,pro --scale 4 --lengths 128,256,512 -o " + out);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "none")) << r.out;
-  EXPECT_TRUE(contains(r.out, "pro"));
+  const CommandResult r = expect_ppl("--methods none,pro --scale 4 --lengths 128,256,512 -o " + out,
+                                     0, {"none", "pro"});
   const json results = json::parse(read_file(out + "/results.json"));
   int found = 0;
   for (const json& row : results["results"]) {
@@ -57,19 +57,18 @@ TEST_F(EvalCommand, PrintsATableAndWritesTheFolder) {
 
   // The same command again computes nothing and prints the same.
   const std::string before = read_file(out + "/results.json");
-  const CommandResult again = ppl("--methods none,pro --scale 4 --lengths 128,256,512 -o " + out);
-  EXPECT_EQ(again.exit_code, 0) << again.err;
+  const CommandResult again =
+      expect_ppl("--methods none,pro --scale 4 --lengths 128,256,512 -o " + out);
   EXPECT_EQ(read_file(out + "/results.json"), before);
   EXPECT_EQ(again.out, r.out);
   // Another command does not mix with it.
-  EXPECT_EQ(ppl("--methods none,uni --scale 4 --lengths 128,256,512 -o " + out).exit_code, 2);
+  expect_ppl("--methods none,uni --scale 4 --lengths 128,256,512 -o " + out, 2);
 }
 
 TEST_F(EvalCommand, ReadsAPlanFile) {
   const std::string plan = folder_.file("plan.json");
-  ASSERT_EQ(run_command("plan " + kModel + " --method uni --ctx 4k -o " + plan).exit_code, 0);
-  const CommandResult r = ppl("--plan " + plan + " --method none --lengths 64,256 --json");
-  ASSERT_EQ(r.exit_code, 0) << r.err;
+  expect_run("plan " + kModel + " --method uni --ctx 4k -o " + plan);
+  const CommandResult r = expect_ppl("--plan " + plan + " --method none --lengths 64,256 --json");
   bool found = false;
   const json printed = json::parse(r.out);
   for (const json& row : printed["results"]) found |= row["method"] == plan;
@@ -77,47 +76,31 @@ TEST_F(EvalCommand, ReadsAPlanFile) {
 }
 
 TEST_F(EvalCommand, UsesTheBundledTextsByDefaultAndSaysSo) {
-  const CommandResult r =
-      run_command("eval ppl " + kModel + " --method none --ctx 128 --samples 1 --kl-positions 0");
-  EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.err, "no texts given: using the bundled ones")) << r.err;
-  EXPECT_TRUE(contains(r.out, "1 document")) << r.out;
+  expect_run("eval ppl " + kModel + " --method none --ctx 128 --samples 1 --kl-positions 0", 0,
+             {"no texts given: using the bundled ones", "1 document"});
 }
 
 TEST_F(EvalCommand, DryRunPrintsTheCost) {
-  const CommandResult r = ppl("--methods none,pro --ctx 512 --dry-run");
-  EXPECT_EQ(r.exit_code, 0) << r.err;
-  for (const char* part :
-       {"2 documents x 2 methods", "2048 tokens", "KV cache", "about ", " tokens/s (timed just now",
-        "fewer --methods, --lengths or --samples"}) {
-    EXPECT_TRUE(contains(r.out, part)) << r.out;
-  }
-  for (const char* part : {"loading the model", "timing the model on "}) {
-    EXPECT_TRUE(contains(r.err, part)) << r.err;
-  }
-  EXPECT_EQ(ppl("--methods pro,pro --ctx 512 --dry-run").exit_code, 2);
-  const CommandResult strided = ppl("--methods none --lengths 256 --stride 32");
-  EXPECT_EQ(strided.exit_code, 2);
-  EXPECT_TRUE(contains(strided.err, "give --lengths 1k,2k,4k instead")) << strided.err;
+  expect_ppl(
+      "--methods none,pro --ctx 512 --dry-run", 0,
+      {"2 documents x 2 methods", "2048 tokens", "KV cache", "about ", " tokens/s (timed just now",
+       "fewer --methods, --lengths or --samples", "loading the model", "timing the model on "});
+  expect_ppl("--methods pro,pro --ctx 512 --dry-run", 2);
+  expect_ppl("--methods none --lengths 256 --stride 32", 2, {"give --lengths 1k,2k,4k instead"});
 
   const std::string out = folder_.file("run");
-  const CommandResult shard = ppl("--method pro --ctx 512 --dry-run --shard 1/3 -o " + out);
-  EXPECT_EQ(shard.exit_code, 0) << shard.err;
-  EXPECT_TRUE(contains(shard.err, "all 3 shards")) << shard.err;
+  expect_ppl("--method pro --ctx 512 --dry-run --shard 1/3 -o " + out, 0, {"all 3 shards"});
   EXPECT_FALSE(std::filesystem::exists(out));
-  EXPECT_EQ(ppl("--method pro --ctx 512 -o " + out).exit_code, 0);
-  const CommandResult again = ppl("--method pro --ctx 512 --dry-run -o " + out);
-  EXPECT_TRUE(contains(again.err, "the cost is that of a new run")) << again.err;
+  expect_ppl("--method pro --ctx 512 -o " + out);
+  expect_ppl("--method pro --ctx 512 --dry-run -o " + out, 0, {"the cost is that of a new run"});
 }
 
 // What takes its place in generate is what is measured.
 TEST_F(EvalCommand, MeasuresWhatTakesThePlaceOfTheDefault) {
   const std::string flags = "--lengths 64 --ctx 1500 -ctk q4_0 -fa on --method ";
   const std::string out = folder_.file("instead");
-  const CommandResult r = ppl(flags + "auto -o " + out);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.err, "auto: elastic:pro(rung_step=2), unchanged")) << r.err;
-  ASSERT_EQ(ppl(flags + "'elastic:pro(rung_step=2)' -o " + out + "-typed").exit_code, 0);
+  expect_ppl(flags + "auto -o " + out, 0, {"auto: elastic:pro(rung_step=2), unchanged"});
+  expect_ppl(flags + "'elastic:pro(rung_step=2)' -o " + out + "-typed");
   EXPECT_EQ(json::parse(test::read_file(out + "/run.json"))["methods"][0]["plan"],
             json::parse(test::read_file(out + "-typed/run.json"))["methods"][0]["plan"]);
 }
@@ -125,18 +108,15 @@ TEST_F(EvalCommand, MeasuresWhatTakesThePlaceOfTheDefault) {
 // Flags that the help does not offer have names all the same.
 TEST_F(EvalCommand, NamesTheFlagsOfAnEndpoint) {
   for (const char* flag : {"--parallel 3", "--api chat", "--timeout 5", "--vocab x.gguf"}) {
-    const CommandResult r = ppl(std::string("--ctx 2k ") + flag);
-    EXPECT_EQ(r.exit_code, 2) << r.err;
     const std::string name(flag, std::string_view(flag).find(' '));
-    EXPECT_TRUE(contains(r.err, name + " is for an endpoint")) << r.err;
+    expect_ppl(std::string("--ctx 2k ") + flag, 2, {name + " is for an endpoint"});
   }
 }
 
 TEST_F(EvalCommand, TheReportNamesThePlanThatWasMeasured) {
   const std::string run = folder_.file("low");
-  const CommandResult r = ppl(
+  expect_ppl(
       "--train-ctx 128 --ctx 512 --lengths 128,512 --methods 'none,pro(low=12,high=50)' -o " + run);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
   const CommandResult report = run_command("report " + run + " --json");
   const auto next = nlohmann::json::parse(report.out).dump();
   EXPECT_TRUE(contains(next, "--train-ctx 128 --method 'pro(low=12,high=50)'")) << next;
@@ -147,9 +127,7 @@ TEST_F(EvalCommand, FilesThatAreNotOfARunAreNotReplaced) {
     const std::filesystem::path folder = folder_.file(std::string("of-") + name);
     std::filesystem::create_directories(folder);
     write_file(folder / name, "mine");
-    const CommandResult r = ppl("--method none --ctx 256 -o " + folder.string());
-    EXPECT_EQ(r.exit_code, 2) << name;
-    EXPECT_TRUE(contains(r.err, name)) << r.err;
+    expect_ppl("--method none --ctx 256 -o " + folder.string(), 2, {name});
     EXPECT_EQ(test::read_file(folder / name), "mine");
     EXPECT_FALSE(std::filesystem::exists(folder / "journal.jsonl"));
   }
@@ -157,48 +135,42 @@ TEST_F(EvalCommand, FilesThatAreNotOfARunAreNotReplaced) {
 
 TEST_F(EvalCommand, AReportReplacesOnlyReports) {
   const std::string run = folder_.file("runs/one");
-  ASSERT_EQ(ppl("--method none --ctx 256 -o " + run).exit_code, 0);
+  expect_ppl("--method none --ctx 256 -o " + run);
   const std::string runs = folder_.file("runs");
-  EXPECT_EQ(run_command("report " + runs).exit_code, 0);
-  EXPECT_EQ(run_command("report " + runs).exit_code, 0);  // its own page
+  expect_run("report " + runs);
+  expect_run("report " + runs);  // its own page
   write_file(runs + "/report.html", "mine");
-  const CommandResult other = run_command("report " + runs);
-  EXPECT_EQ(other.exit_code, 2);
-  EXPECT_TRUE(contains(other.err, "mrrope did not write it")) << other.err;
+  expect_run("report " + runs, 2, {"mrrope did not write it"});
   EXPECT_EQ(test::read_file(runs + "/report.html"), "mine");
 }
 
 TEST_F(EvalCommand, AShardPrintsNoTable) {
   const std::string line = "--method none --ctx 256 --shard 1/2 --format csv -o ";
-  const CommandResult r = ppl(line + folder_.file("shard"));
-  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const CommandResult r = expect_ppl(line + folder_.file("shard"), 0, {"run: mrrope report"});
   EXPECT_EQ(r.out, "");
-  EXPECT_TRUE(contains(r.err, "run: mrrope report")) << r.err;
 }
 
 TEST_F(EvalCommand, EveryBadInputHasItsExitCode) {
-  EXPECT_EQ(ppl("").exit_code, 2);                                 // no length
-  EXPECT_EQ(ppl("--ctx 256 --lengths 512").exit_code, 2);          // past the context
-  EXPECT_EQ(ppl("--ctx 256 --lengths 1").exit_code, 2);            // nothing to score
-  EXPECT_EQ(ppl("--ctx 256 --method none,none").exit_code, 2);     // one name twice
-  EXPECT_EQ(ppl("--ctx 256 --method none -ctk q9").exit_code, 2);  // no such type
-  EXPECT_EQ(ppl("--ctx 256 --method none -ub 0").exit_code, 2);
+  expect_ppl("", 2);                                 // no length
+  expect_ppl("--ctx 256 --lengths 512", 2);          // past the context
+  expect_ppl("--ctx 256 --lengths 1", 2);            // nothing to score
+  expect_ppl("--ctx 256 --method none,none", 2);     // one name twice
+  expect_ppl("--ctx 256 --method none -ctk q9", 2);  // no such type
+  expect_ppl("--ctx 256 --method none -ub 0", 2);
   for (const char* task : {"ppl", "needle", "ruler", "infinitebench", "longbench-v2"}) {
     const CommandResult r =
         run_command(std::string("eval ") + task + " " + kModel + " --samples -3");
     EXPECT_EQ(r.exit_code, 2) << task;
     EXPECT_TRUE(contains(r.err, "-3 not in range") && contains(r.err, "16777216")) << r.err;
   }
-  EXPECT_EQ(ppl("--ctx 256 --method none -o /proc/nowhere").exit_code, 1);
-  EXPECT_EQ(run_command("eval ppl " + kModel + " --ctx 256 --text /absent").exit_code, 1);
-  EXPECT_EQ(run_command("eval ppl " + folder_.file("a.txt") + " --ctx 256").exit_code, 4);
-  EXPECT_EQ(run_command("eval").exit_code, 2);
-  EXPECT_EQ(run_command("eval fly").exit_code, 2);
-  const CommandResult folder =
-      run_command("eval ppl " + std::string(MRROPE_GOLDEN_DIR) + "/tiny_config --ctx 256 --text " +
-                  folder_.file("a.txt"));
-  EXPECT_EQ(folder.exit_code, 3);
-  EXPECT_TRUE(contains(folder.err, "convert_hf_to_gguf.py")) << folder.err;
+  expect_ppl("--ctx 256 --method none -o /proc/nowhere", 1);
+  expect_run("eval ppl " + kModel + " --ctx 256 --text /absent", 1);
+  expect_run("eval ppl " + folder_.file("a.txt") + " --ctx 256", 4);
+  expect_run("eval", 2);
+  expect_run("eval fly", 2);
+  expect_run("eval ppl " + std::string(MRROPE_GOLDEN_DIR) + "/tiny_config --ctx 256 --text " +
+                 folder_.file("a.txt"),
+             3, {"convert_hf_to_gguf.py"});
   write_file(folder_.file("empty.txt"), "");
   EXPECT_NE(run_command("eval ppl " + kModel + " --ctx 256 --method none --text " +
                         folder_.file("empty.txt"))
@@ -235,7 +207,7 @@ TEST_F(EvalCommand, JudgesNothingWithoutData) {
 
 TEST_F(EvalCommand, APipeInARunFolderHangsNothing) {
   const std::string line = "--lengths 64 --methods none -o " + folder_.file("run");
-  ASSERT_EQ(ppl(line).exit_code, 0);
+  expect_ppl(line);
   for (const std::string name : {"run.json", "journal.jsonl", "report.html"}) {
     std::filesystem::rename(folder_ / ("run/" + name), folder_ / "kept");
     ASSERT_EQ(mkfifo((folder_ / ("run/" + name)).c_str(), 0600), 0);
@@ -244,7 +216,7 @@ TEST_F(EvalCommand, APipeInARunFolderHangsNothing) {
           "merge " + folder_.file("run") + " -o " + folder_.file("m")}) {
       EXPECT_NE(run_command(command, "timeout 60").exit_code % 124, 0) << command;
     }
-    EXPECT_NE(ppl(line).exit_code, 0) << name;
+    EXPECT_NE(run_command(ppl_ + line).exit_code, 0) << name;
     std::filesystem::remove(folder_ / ("run/" + name));
     std::filesystem::rename(folder_ / "kept", folder_ / ("run/" + name));
   }
@@ -255,9 +227,7 @@ TEST_F(EvalCommand, FindsNeedles) {
   const std::string line = "eval needle " + kModel + " --form planted --methods none,pro " +
                            "--lengths 256,512 --depths 0,50 --samples 2 -t 2 --haystack " +
                            folder_.file("a.txt") + " -o " + out;
-  const CommandResult r = run_command(line);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "ROUGE-1 recall")) << r.out;
+  const CommandResult r = expect_run(line, 0, {"ROUGE-1 recall"});
   EXPECT_FALSE(contains(r.out, "\x1b"));
   const std::string bytes = read_file(out + "/results.json");
   const json results = json::parse(bytes);
@@ -270,30 +240,24 @@ TEST_F(EvalCommand, FindsNeedles) {
     EXPECT_GE(row["value"].get<double>(), 0.5) << row;  // inside its window it finds nearly all
   }
   EXPECT_EQ(found, 4);
-  const CommandResult again = run_command(line);
-  EXPECT_EQ(again.exit_code, 0) << again.err;
+  const CommandResult again = expect_run(line);
   EXPECT_EQ(read_file(out + "/results.json"), bytes);
   EXPECT_EQ(again.out, r.out);
 
   const std::string start =
       "eval needle " + kModel + " --lengths 256 --haystack " + folder_.file("a.txt");
-  EXPECT_EQ(run_command(start + " --depths 101").exit_code, 2);
-  EXPECT_EQ(run_command(start + " --form haiku").exit_code, 2);
-  EXPECT_EQ(run_command(start + " --form chat").exit_code, 3);  // the tiny model has no template
-  EXPECT_EQ(run_command(start + " --needle alone").exit_code, 2);
-  const CommandResult short_text =
-      run_command("eval needle " + kModel + " --lengths 64k --haystack " + folder_.file("a.txt"));
-  EXPECT_EQ(short_text.exit_code, 2);
-  EXPECT_TRUE(contains(short_text.err, "fewer than the longest length")) << short_text.err;
-  const CommandResult dry = run_command(start + " --dry-run");
-  EXPECT_EQ(dry.exit_code, 0) << dry.err;
-  EXPECT_TRUE(contains(dry.out, "form completion")) << dry.out;
+  expect_run(start + " --depths 101", 2);
+  expect_run(start + " --form haiku", 2);
+  expect_run(start + " --form chat", 3);  // the tiny model has no template
+  expect_run(start + " --needle alone", 2);
+  expect_run("eval needle " + kModel + " --lengths 64k --haystack " + folder_.file("a.txt"), 2,
+             {"fewer than the longest length"});
+  expect_run(start + " --dry-run", 0, {"form completion"});
 }
 
 TEST(GenerateCommand, ContinuesAPromptTheSameWayTwice) {
   const std::string line = "generate " + kModel + " -p 'Theorem 1. Let $G$ be a' -n 16 --json";
-  const CommandResult a = run_command(line);
-  ASSERT_EQ(a.exit_code, 0) << a.err;
+  const CommandResult a = expect_run(line);
   EXPECT_EQ(run_command(line).out, a.out);
   const json j = json::parse(a.out);
   EXPECT_EQ(j["completion_tokens"], 16);
@@ -303,8 +267,7 @@ TEST(GenerateCommand, ContinuesAPromptTheSameWayTwice) {
 
 TEST(GenerateCommand, StreamsTextAndObeysStop) {
   const std::string start = "generate " + kModel + " -p '1 2 3 4 5 6 7 8' -n 12";
-  const CommandResult all = run_command(start);
-  ASSERT_EQ(all.exit_code, 0) << all.err;
+  const CommandResult all = expect_run(start);
   ASSERT_GT(all.out.size(), 4u);
   const CommandResult stopped = run_command(start + " --stop '" + all.out.substr(1, 1) + "'");
   EXPECT_LT(stopped.out.size(), all.out.size());
@@ -313,45 +276,30 @@ TEST(GenerateCommand, StreamsTextAndObeysStop) {
 TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   const TempFolder folder;
   write_file(folder.file("long.txt"), lemmas(0, 60));
-  const CommandResult r = run_command("generate " + kModel + " -f " + folder.file("long.txt"));
-  EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "do not fit in a context of 1024")) << r.err;
-  EXPECT_EQ(run_command("generate " + kModel).exit_code, 2);
-  EXPECT_EQ(run_command("generate " + kModel + " -f /absent").exit_code, 1);
-  EXPECT_EQ(run_command("generate " + kModel + " -p x --methods uni,pro --ctx 2k").exit_code, 2);
-  EXPECT_EQ(run_command("generate " + kModel + " -p x -n 0").exit_code, 2);
-  EXPECT_EQ(run_command("generate " + kModel + " -p x --temp -1").exit_code, 2);
-  const CommandResult chat = run_command("generate " + kModel + " --chat -p hello");
-  EXPECT_EQ(chat.exit_code, 3) << chat.err;  // the tiny model has no chat template
-  const CommandResult huge =
-      run_command("generate " + kModel + " --ctx 512m --method pro -p x --dry-run");
-  EXPECT_EQ(huge.exit_code, 1) << huge.err;
-  EXPECT_TRUE(contains(huge.out, "KV cache")) << huge.out;
-  EXPECT_TRUE(contains(huge.err, "does not fit")) << huge.err;
+  expect_run("generate " + kModel + " -f " + folder.file("long.txt"), 2,
+             {"do not fit in a context of 1024"});
+  expect_run("generate " + kModel, 2);
+  expect_run("generate " + kModel + " -f /absent", 1);
+  expect_run("generate " + kModel + " -p x --methods uni,pro --ctx 2k", 2);
+  expect_run("generate " + kModel + " -p x -n 0", 2);
+  expect_run("generate " + kModel + " -p x --temp -1", 2);
+  expect_run("generate " + kModel + " --chat -p hello", 3);  // it has no chat template
+  expect_run("generate " + kModel + " --ctx 512m --method pro -p x --dry-run", 1,
+             {"KV cache", "does not fit"});
   // Lengths that llama.cpp rounds up.
-  EXPECT_EQ(run_command("generate " + kModel + " --ctx 1500 -p x -n 20 --dry-run").exit_code, 0);
-  EXPECT_EQ(run_command("generate " + kModel + " --ctx 100 -p 'Let n' -n 200").exit_code, 2);
-  const CommandResult no_file = run_command("generate " + kModel + " -f /tmp -p x -n 3");
-  EXPECT_EQ(no_file.exit_code, 1);
-  EXPECT_EQ(run_command("generate " + kModel + " -p x -n 3 --system y").exit_code, 2);
-  const CommandResult nowhere =
-      run_command("generate " + kModel + " -p x -n 3 --session " + folder.file("no/such/session"));
-  EXPECT_EQ(nowhere.exit_code, 2);
-  EXPECT_TRUE(contains(nowhere.err, "mkdir -p")) << nowhere.err;
-  EXPECT_TRUE(contains(no_file.err, "it is a folder")) << no_file.err;
-  const CommandResult dry = run_command("generate " + kModel + " --ctx 2k -p 'a b c' --dry-run");
-  EXPECT_EQ(dry.exit_code, 0) << dry.err;
-  EXPECT_TRUE(contains(dry.out, "tokens to read")) << dry.out;
-  EXPECT_TRUE(contains(dry.out, " tokens/s (timed just now")) << dry.out;
-  EXPECT_TRUE(contains(dry.err, "loading the model")) << dry.err;
+  expect_run("generate " + kModel + " --ctx 1500 -p x -n 20 --dry-run");
+  expect_run("generate " + kModel + " --ctx 100 -p 'Let n' -n 200", 2);
+  expect_run("generate " + kModel + " -f /tmp -p x -n 3", 1, {"it is a folder"});
+  expect_run("generate " + kModel + " -p x -n 3 --system y", 2);
+  expect_run("generate " + kModel + " -p x -n 3 --session " + folder.file("no/such/session"), 2,
+             {"mkdir -p"});
+  expect_run("generate " + kModel + " --ctx 2k -p 'a b c' --dry-run", 0,
+             {"tokens to read", " tokens/s (timed just now", "loading the model"});
   // Without a prompt there is nothing to time.
-  const CommandResult memory = run_command("generate " + kModel + " --ctx 2k --dry-run");
-  EXPECT_EQ(memory.exit_code, 0) << memory.err;
-  EXPECT_TRUE(contains(memory.out, "KV cache")) << memory.out;
+  const CommandResult memory =
+      expect_run("generate " + kModel + " --ctx 2k --dry-run", 0, {"KV cache"});
   EXPECT_FALSE(contains(memory.out + memory.err, "tokens/s")) << memory.out;
-  const CommandResult too_big = run_command("generate " + kModel + " --ctx 512m --method pro -p x");
-  EXPECT_EQ(too_big.exit_code, 5) << too_big.err;
-  EXPECT_TRUE(contains(too_big.err, "q8_0")) << too_big.err;
+  expect_run("generate " + kModel + " --ctx 512m --method pro -p x", 5, {"q8_0"});
 }
 
 }  // namespace

@@ -60,8 +60,9 @@ class Shards : public testing::TestWithParam<const char*> {
     for (const int i : which) list += " " + folder_.file("part" + std::to_string(i));
     return list;
   }
-  CommandResult merge(std::initializer_list<int> which, const std::string& out) const {
-    return run_command("report" + parts(which) + " -o " + folder_.file(out));
+  CommandResult merge(std::initializer_list<int> which, const std::string& out, int exit_code = 0,
+                      std::initializer_list<std::string> words = {}) const {
+    return expect_run("report" + parts(which) + " -o " + folder_.file(out), exit_code, words);
   }
 
   TempFolder folder_{test::fast_place()};
@@ -69,7 +70,7 @@ class Shards : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
-  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  expect_run(line("whole"));
   for (const int i : {2, 3}) {
     RunningCommand command(shard(i));
     while (lines("part" + std::to_string(i)) < 2 && command.running()) {
@@ -78,12 +79,8 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
     command.send(SIGKILL);
     EXPECT_EQ(command.wait().exit_code, 128 + SIGKILL);
   }
-  ASSERT_EQ(run_command(shard(1)).exit_code, 0);
-  const CommandResult early = merge({1, 2, 3}, "early");
-  EXPECT_EQ(early.exit_code, 2);
-  EXPECT_TRUE(contains(early.err, "shard 2/4 in ") &&
-              contains(early.err, "resume with: mrrope eval"))
-      << early.err;
+  expect_run(shard(1));
+  merge({1, 2, 3}, "early", 2, {"shard 2/4 in ", "resume with: mrrope eval"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "early"));
   for (const int i : {2, 3, 4}) {
     const CommandResult r = run_command(shard(i));
@@ -91,7 +88,6 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
     EXPECT_FALSE(std::filesystem::exists(folder_ / ("part" + std::to_string(i) + "/results.json")));
   }
   const CommandResult r = merge({4, 1, 3, 2}, "merged");
-  ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(file("merged/results.json"), file("whole/results.json"));
   EXPECT_EQ(file("merged/journal.jsonl"), file("whole/journal.jsonl"));
   json merged = json::parse(file("merged/run.json"));
@@ -108,14 +104,11 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   EXPECT_EQ(file("before/results.json"), file("whole/results.json"));
   // A page of them says what is missing.
   const CommandResult page =
-      run_command("report" + parts({1, 2, 3, 4}) + " --json -o " + folder_.file("a.html"));
-  ASSERT_EQ(page.exit_code, 0) << page.err;
+      expect_run("report" + parts({1, 2, 3, 4}) + " --json -o " + folder_.file("a.html"));
   const CommandResult same =
       run_command("report " + folder_.file("whole") + " --json -o " + folder_.file("b.html"));
-  const CommandResult over =
-      run_command("report " + folder_.file("whole") + " -o " + folder_.file("whole/run.json"));
-  EXPECT_EQ(over.exit_code, 2);
-  EXPECT_TRUE(contains(over.err, "is part of the run")) << over.err;
+  expect_run("report " + folder_.file("whole") + " -o " + folder_.file("whole/run.json"), 2,
+             {"is part of the run"});
   json a = json::parse(page.out);
   json b = json::parse(same.out);
   ASSERT_EQ(a["runs"].size(), 1u) << page.out;
@@ -126,8 +119,7 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   EXPECT_FALSE(a["results"].empty());
   EXPECT_EQ(a["results"], b["results"]);
   const CommandResult lacking =
-      run_command("report" + parts({1, 4}) + " -o " + folder_.file("c.html"));
-  EXPECT_EQ(lacking.exit_code, 0);
+      expect_run("report" + parts({1, 4}) + " -o " + folder_.file("c.html"));
   EXPECT_TRUE(contains(lacking.out + file("c.html"), "shard 2/4 is missing")) << lacking.out;
 }
 
@@ -137,27 +129,23 @@ INSTANTIATE_TEST_SUITE_P(Tasks, Shards, testing::Values("ppl", "needle", "infini
 class OneShard : public Shards {};
 
 TEST_P(OneShard, ForeignRepeatedAndMissingShardsAreRefusedByName) {
-  for (const int i : {1, 2}) ASSERT_EQ(run_command(shard(i)).exit_code, 0);
-  const auto refused = [](const CommandResult& r, const std::string& words) {
-    EXPECT_EQ(r.exit_code, 2) << r.err;
-    EXPECT_TRUE(contains(r.err, words)) << r.err;
-  };
-  refused(merge({1, 2}, "x"), "shard 3/4 is missing");
-  refused(merge({1, 2, 1}, "x"), "shard 1/4 is given twice");
-  ASSERT_EQ(run_command(line("part3", " --seed 2 --shard 3/4")).exit_code, 0);
-  refused(merge({1, 2, 3}, "x"), "are shards of different runs: seed is 1 there and 2 now");
-  ASSERT_EQ(run_command(line("part5", " --shard 2/5")).exit_code, 0);
-  refused(merge({1, 5}, "x"), "one of 4, one of 5");
-  ASSERT_EQ(run_command(line("part6")).exit_code, 0);
-  refused(merge({1, 6}, "x"), "holds a whole run, not a shard");
-  refused(run_command(line("part1", " --shard 2/4")), "holds another run: shard/index is 1");
-  refused(run_command(line("part1")), "holds another run: shard is only there");
+  for (const int i : {1, 2}) expect_run(shard(i));
+  merge({1, 2}, "x", 2, {"shard 3/4 is missing"});
+  merge({1, 2, 1}, "x", 2, {"shard 1/4 is given twice"});
+  expect_run(line("part3", " --seed 2 --shard 3/4"));
+  merge({1, 2, 3}, "x", 2, {"are shards of different runs: seed is 1 there and 2 now"});
+  expect_run(line("part5", " --shard 2/5"));
+  merge({1, 5}, "x", 2, {"one of 4, one of 5"});
+  expect_run(line("part6"));
+  merge({1, 6}, "x", 2, {"holds a whole run, not a shard"});
+  expect_run(line("part1", " --shard 2/4"), 2, {"holds another run: shard/index is 1"});
+  expect_run(line("part1"), 2, {"holds another run: shard is only there"});
   for (const char* bad : {"0/4", "5/4", "1", "a/b", "1/0", "-1/4", "1/9999999", "1/4/4"}) {
-    refused(run_command(line("new", std::string(" --shard ") + bad)), "--shard 1/4, 2/4");
+    expect_run(line("new", std::string(" --shard ") + bad), 2, {"--shard 1/4, 2/4"});
   }
-  refused(run_command(std::string("eval ruler ") + MRROPE_TINY_MODEL +
-                      " --lengths 384 --tasks vt --samples 1 --shard 1/2"),
-          "give it a folder: -o DIR");
+  expect_run(std::string("eval ruler ") + MRROPE_TINY_MODEL +
+                 " --lengths 384 --tasks vt --samples 1 --shard 1/2",
+             2, {"give it a folder: -o DIR"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "x"));
 }
 

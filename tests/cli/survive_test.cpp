@@ -71,8 +71,7 @@ class Survive : public testing::TestWithParam<const char*> {
   }
 
   void expect_as_undisturbed(const std::string& out) const {
-    const CommandResult last = run_command(line(out));
-    EXPECT_EQ(last.exit_code, 0) << last.err;
+    const CommandResult last = expect_run(line(out));
     EXPECT_EQ(results(out), results("whole"));
     EXPECT_EQ(journal(out), journal("whole"));
   }
@@ -96,7 +95,7 @@ TEST_P(Survive, KilledAtAnyMoment) {
   const int chains = set != nullptr ? std::atoi(set) : 4;
   constexpr int kKills = 3;
   const auto started = Clock::now();
-  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  expect_run(line("whole"));
   const double whole_seconds = Seconds(Clock::now() - started).count();
   const std::size_t all = lines("whole");
   ASSERT_EQ(all, 10u);  // one line for the run, 3 x 3 units
@@ -129,7 +128,7 @@ TEST_P(Survive, KilledAtAnyMoment) {
 }
 
 TEST_P(Survive, CtrlCOrSigtermSavesAndSaysHowToResume) {
-  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  expect_run(line("whole"));
   RunningCommand command(line("cut"));
   wait_for_lines(command, "cut", 4);
   for (int i = 0; i < 2; ++i) {  // to its process group, and once more by ./run
@@ -150,16 +149,14 @@ TEST_P(Survive, CtrlCOrSigtermSavesAndSaysHowToResume) {
   const std::size_t begin = at + start.size();
   const std::string named = r.err.substr(begin, r.err.find('\n', begin) - begin);
   EXPECT_EQ(named, line("cut"));
-  const CommandResult again = run_command(named);
-  EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_TRUE(contains(again.err, "resuming: ")) << again.err;
+  expect_run(named, 0, {"resuming: "});
   EXPECT_EQ(results("cut"), results("whole"));
 }
 
 // A run is killed, and before it can resume the disk is full, the model is gone, another one has
 // taken its place, and the journal ends in half a line. Nothing is lost.
 TEST_P(Survive, SurvivesAKillFollowedByOtherFailures) {
-  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  expect_run(line("whole"));
   const std::string model = folder_.file("model.gguf");
   std::filesystem::copy_file(MRROPE_TINY_MODEL, model);
   {
@@ -178,12 +175,8 @@ TEST_P(Survive, SurvivesAKillFollowedByOtherFailures) {
     EXPECT_TRUE(contains(full.err, "free some space")) << full.err;
   }
   std::filesystem::remove(model);
-  const CommandResult gone = run_command(line("cut", model));
-  EXPECT_EQ(gone.exit_code, 1) << gone.err;
-  EXPECT_TRUE(contains(gone.err, model)) << gone.err;
-  const CommandResult other = run_command(line("cut", broken_model()));
-  EXPECT_EQ(other.exit_code, 2) << other.err;
-  EXPECT_TRUE(contains(other.err, "holds another run: model_digest is ")) << other.err;
+  expect_run(line("cut", model), 1, {model});
+  expect_run(line("cut", broken_model()), 2, {"holds another run: model_digest is "});
   EXPECT_EQ(journal("cut"), before);
 
   write_file(folder_ / "cut/journal.jsonl", before + "{\"task\":");
@@ -200,7 +193,7 @@ TEST_P(Survive, SurvivesAKillFollowedByOtherFailures) {
 }
 
 TEST_P(Survive, RefusesASecondRunAndSurvivesALostModel) {
-  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  expect_run(line("whole"));
   const std::string model = folder_.file("model.gguf");
   std::filesystem::copy_file(MRROPE_TINY_MODEL, model);
   RunningCommand first(line("cut", model));
@@ -227,9 +220,7 @@ TEST_P(Survive, NanEndsTheRunAndIsNamed) {
 
 TEST_P(Survive, EmptyTextsAreRefused) {
   for (int i = 0; i < 3; ++i) write_file(texts_ / (std::to_string(i) + ".txt"), "");
-  const CommandResult r = run_command(line("cut"));
-  EXPECT_EQ(r.exit_code, 2) << r.err;
-  EXPECT_TRUE(contains(r.err, "empty")) << r.err;
+  expect_run(line("cut"), 2, {"empty"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "cut"));
 }
 
@@ -242,7 +233,7 @@ TEST(SurviveNeedles, StoppedInsideAUnit) {
            " --form planted --lengths 80,128 -n 8 --methods pro --train-ctx 48 -t 1 --haystack " +
            folder.file("text.txt") + " -o " + folder.file(out);
   };
-  ASSERT_EQ(run_command(line("whole")).exit_code, 0);
+  expect_run(line("whole"));
   EXPECT_FALSE(std::filesystem::exists(folder / "whole/parts.jsonl"));
   const auto parts = [&] {
     const std::string content = read_file(folder / "cut/parts.jsonl");
@@ -266,10 +257,7 @@ TEST(SurviveNeedles, StoppedInsideAUnit) {
   }
   const auto kept = parts();
   ASSERT_LT(kept, 22);
-  const CommandResult last = run_command(line("cut"));
-  ASSERT_EQ(last.exit_code, 0) << last.err;
-  EXPECT_TRUE(contains(last.err, "resuming: " + std::to_string(kept) + " parts of a unit"))
-      << last.err;
+  expect_run(line("cut"), 0, {"resuming: " + std::to_string(kept) + " parts of a unit"});
   for (const char* file : {"results.json", "journal.jsonl"}) {
     EXPECT_EQ(read_file(folder / "cut" / file), read_file(folder / "whole" / file));
   }

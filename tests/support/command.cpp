@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/command.h"
 
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,18 @@ namespace mrrope {
 
 CommandResult run_command(const std::string& arguments, const std::string& before) {
   return RunningCommand(arguments, before).wait();
+}
+
+CommandResult expect_run(const std::string& arguments, int exit_code,
+                         std::initializer_list<std::string> words, const std::string& before) {
+  const CommandResult r = run_command(arguments, before);
+  EXPECT_EQ(r.exit_code, exit_code) << arguments << "\n" << r.err;
+  for (const std::string& part : words) {
+    EXPECT_NE((r.out + r.err).find(part), std::string::npos) << arguments << "\n"
+                                                             << part << "\n"
+                                                             << r.out << r.err;
+  }
+  return r;
 }
 
 RunningCommand::RunningCommand(const std::string& arguments, const std::string& before) {

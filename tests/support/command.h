@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,11 @@ struct CommandResult {
 // mrrope with these arguments, through a shell: quote what needs it. `before`: for the shell, such
 // as "ulimit -f 1;".
 CommandResult run_command(const std::string& arguments, const std::string& before = {});
+
+// The same, where it has to end with this exit code and to print these words.
+CommandResult expect_run(const std::string& arguments, int exit_code = 0,
+                         std::initializer_list<std::string> words = {},
+                         const std::string& before = {});
 
 // The same in the background.
 class RunningCommand {
