@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "eval/results/result_formats.h"
+#include "eval/results/result_table.h"
 #include "eval/run/shard.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "eval/results/result_formats.h"
+#include "eval/results/result_table.h"
 #include "eval/score/rouge.h"
 #include "report/charts/markup.h"
 #include "report/figures.h"

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "core/methods.h"
-#include "eval/tasks/needle/needle_results.h"
+#include "eval/tasks/needle/needle.h"
 #include "mrrope/error.h"
 #include "report/charts/axis.h"
 #include "report/charts/chart.h"

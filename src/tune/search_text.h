@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/tasks/needle/needle_forms.h"
+#include "eval/tasks/needle/needle_plan.h"
 #include "eval/text/documents.h"
 #include "model/timeline_model.h"
 

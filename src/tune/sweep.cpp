@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "core/methods.h"
-#include "eval/run/target.h"
+#include "eval/run/method_under_test.h"
 #include "mrrope/error.h"
 
 namespace mrrope::tune {

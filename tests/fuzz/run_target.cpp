@@ -5,9 +5,8 @@
 #include <string>
 
 #include "base/json.h"
-#include "eval/results/result_formats.h"
-#include "eval/results/result_text.h"
-#include "eval/run/journal.h"
+#include "eval/results/result_table.h"
+#include "eval/run/run_folder.h"
 #include "eval/run/shard.h"
 #include "fuzz/targets.h"
 #include "mrrope/error.h"

@@ -100,7 +100,7 @@ foreach(source ${sources})
   endforeach()
   file(READ ${ROOT}/${source} text)
   if(text MATCHES "ofstream|O_CREAT|remove_all"
-     AND NOT source MATCHES "^src/(base/files/(output_file|staging)|eval/run/journal)[.](cpp|h)$")
+     AND NOT source MATCHES "^src/(base/files/(output_file|staging)|eval/run/run_folder)[.](cpp|h)$")
     complain("${source}: writes or removes files itself: use base/files/output_file.h or base/files/staging.h")
   endif()
   if(source MATCHES "^src/cli/" AND text MATCHES "open_local\\(")

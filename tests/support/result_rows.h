@@ -6,6 +6,7 @@
 #include <string>
 
 #include "eval/results/result_table.h"
+#include "eval/run/method_under_test.h"
 
 namespace mrrope::test {
 
@@ -15,6 +16,15 @@ inline eval::ResultRow row_at(const eval::ResultTable& table, std::size_t m, std
   const eval::ResultRow* row =
       table.find(table.methods.at(m).method, table.lengths.at(l), metric, depth);
   return row != nullptr ? *row : eval::ResultRow{};
+}
+
+// A static plan of this method for a model.
+inline eval::MethodUnderTest method(const TimelineModel& model, const char* name, double scale = 1,
+                                    std::int64_t longest = 1 << 15) {
+  Extension e;
+  e.method = name;
+  e.scale = scale;
+  return {name, make_ladder(make_plan(model.facts().geometry, e), longest)};
 }
 
 }  // namespace mrrope::test

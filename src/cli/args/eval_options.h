@@ -13,9 +13,8 @@
 #include "cli/args/engine_options.h"
 #include "cli/args/options.h"
 #include "engine/remote/remote.h"
-#include "eval/run/evaluation.h"
 #include "eval/run/method_under_test.h"
-#include "eval/run/target.h"
+#include "eval/run/runner.h"
 #include "eval/text/documents.h"
 
 namespace mrrope::cli {

@@ -26,7 +26,7 @@ void show_prompts(const eval::SampleSuite& suite) {
 }
 
 void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::SampleSuite& suite) {
-  check_samples(target, job.methods, suite, eval::SampleRunOptions{});
+  check_samples(target, job.methods, suite);
   std::vector<std::int64_t> passes;
   std::int64_t total = 0;
   for (const eval::SampleSet& set : suite.sets) {

@@ -8,10 +8,8 @@
 #include <vector>
 
 #include "cli/args/eval_options.h"
-#include "eval/samples/prompt_frame.h"
 #include "eval/samples/prompts.h"
 #include "eval/samples/sample.h"
-#include "eval/samples/sample_run.h"
 
 namespace mrrope::cli {
 

@@ -14,7 +14,7 @@
 #include "core/defaults.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
-#include "eval/results/result_text.h"
+#include "eval/results/result_table.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
 #include "eval/text/documents.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/results/result_formats.h"
-
 #include <time.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "eval/results/result_table.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {

@@ -18,7 +18,97 @@ namespace {
 
 constexpr double kFailed = 0.05;  // a score below this says nothing
 
+// Plain ASCII, of bounded length.
+std::string quoted(const ordered_json& value) {
+  const std::string text = value.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
+  return text.size() > 200 ? text.substr(0, 197) + "..." : text;
+}
+
 }  // namespace
+
+const Task* find_task(std::string_view name) {
+  const std::string_view first = name.substr(0, name.find('/'));
+  for (const Task& task : tasks()) {
+    if (task.name == first) return &task;
+  }
+  return nullptr;
+}
+
+const Task& task_of(const ordered_json& run) {
+  const auto name = run.find("task");
+  const Task* task =
+      name != run.end() && name->is_string() ? find_task(name->get<std::string>()) : nullptr;
+  if (task == nullptr) {
+    throw Error(ErrorKind::corrupt,
+                cat("run.json is not of a task of mrrope eval: ",
+                    name != run.end() ? quoted(*name) : std::string("it names none")),
+                "give the --out folder of an evaluation");
+  }
+  return *task;
+}
+
+std::vector<UnitPlace> unit_places(const MakePlaceOf& places, const ordered_json& run,
+                                   const std::vector<ordered_json>& units) {
+  std::vector<UnitPlace> all;
+  read_recorded([&] {
+    const PlaceOf place = places(run);
+    for (const ordered_json& unit : units) {
+      try {
+        all.push_back(place(unit));
+      } catch (const nlohmann::json::exception& e) {
+        throw Error(ErrorKind::corrupt,
+                    cat("line ", all.size() + 2, " of the journal is damaged: ", e.what()),
+                    "delete this line, or the folder");
+      }
+    }
+  });
+  return all;
+}
+
+void check_grid(std::initializer_list<std::size_t> counts) {
+  constexpr std::size_t kMax = 2'000'000;
+  std::size_t product = 1;
+  for (const std::size_t count : counts) {
+    if (count > 0 && product > kMax / count) {
+      throw Error(ErrorKind::corrupt, "run.json describes more results than an evaluation has",
+                  "give another folder, or run the evaluation again");
+    }
+    product *= count;
+  }
+}
+
+std::vector<std::int64_t> recorded_lengths(const ordered_json& list) {
+  std::vector<std::int64_t> lengths;
+  for (const ordered_json& length : list) lengths.push_back(whole<std::int64_t>(length));
+  bool good = !lengths.empty() && lengths.front() > 0;
+  for (std::size_t i = 1; i < lengths.size(); ++i) good &= lengths[i] > lengths[i - 1];
+  if (!good) {
+    throw Error(ErrorKind::corrupt, cat("run.json has unusable lengths: ", quoted(list)),
+                "give another folder, or run the evaluation again");
+  }
+  return lengths;
+}
+
+void foreign_line(const ordered_json& line) {
+  throw Error(ErrorKind::corrupt, cat("a journal line is not of this run: ", quoted(line)),
+              "delete the line, or the folder");
+}
+
+std::int64_t token_count(const ordered_json& unit, const char* key) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 40;  // a journal has fewer than 2^23 lines
+  const auto count = whole<std::int64_t>(unit.at(key));
+  if (count < 0 || count > kMax) foreign_line(unit);
+  return count;
+}
+
+void read_recorded(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(ErrorKind::corrupt, cat("run.json or the journal lacks something: ", e.what()),
+                "give another folder, or run the evaluation again");
+  }
+}
 
 MethodRow read_method_row(const ordered_json& entry) {
   const ordered_json& scale = entry.at("scale");
@@ -51,13 +141,9 @@ std::int64_t ResultTable::reference_length() const {
   return longest;
 }
 
-ResultTable begin_table(const ordered_json& run, std::string_view task) {
+ResultTable begin_table(const ordered_json& run) {
   ResultTable table;
   table.task = run.at("task").get<std::string>();
-  if (!task.empty() && table.task != task) {
-    throw Error(ErrorKind::corrupt, cat("run.json is not of a run of ", task),
-                cat("give the folder of mrrope eval ", task));
-  }
   table.tasks = {table.task};
   table.window = whole<std::int64_t>(run.at("model").at("train_length"));
   for (const ordered_json& entry : run.at("methods")) {
@@ -66,31 +152,33 @@ ResultTable begin_table(const ordered_json& run, std::string_view task) {
   return table;
 }
 
-std::map<std::string, std::size_t> method_indices(const ordered_json& run) {
+MethodOf method_finder(const ordered_json& run) {
   std::map<std::string, std::size_t> methods;
-  std::size_t index = 0;
   for (const ordered_json& entry : run.at("methods")) {
-    methods.emplace(entry.at("method").get<std::string>(), index++);
+    methods.emplace(entry.at("method").get<std::string>(), methods.size());
   }
-  return methods;
+  return [methods](const ordered_json& unit) {
+    const auto method = methods.find(unit.at("method").get<std::string>());
+    if (method == methods.end()) foreign_line(unit);
+    return method->second;
+  };
 }
 
 std::size_t collect(const ordered_json& run, const std::vector<ordered_json>& units,
                     const MakePlaceOf& places,
                     const std::function<void(std::size_t, const ordered_json&)>& use) {
-  const std::map<std::string, std::size_t> methods = method_indices(run);
+  const MethodOf method_of = method_finder(run);
   const PlaceOf place_of = places(run);
-  const auto task = run.at("task").get<std::string>();
   std::set<UnitPlace> unanswered;
   for (const ordered_json& unit : units) {
-    const auto method = methods.find(unit.value("method", ""));
-    if (unit.value("task", "") != task || method == methods.end()) foreign_line(unit);
+    if (unit.value("task", ordered_json()) != run.at("task")) foreign_line(unit);
+    const std::size_t method = method_of(unit);
     if (unit.contains("no_answer")) {
       unanswered.insert(place_of(unit));
       continue;
     }
     if (!unanswered.empty()) unanswered.erase(place_of(unit));
-    use(method->second, unit);
+    use(method, unit);
   }
   return unanswered.size();
 }
@@ -101,10 +189,13 @@ Estimate mean_of_units(const UnitValues& units) {
   return mean(values);
 }
 
-void add_row(ResultTable& table, ResultRow row) {
-  row.estimate = mean_of_units(row.units);
-  if (table.logarithmic) row.estimate = exponential(row.estimate);
-  table.rows.push_back(std::move(row));
+Estimate add_row(ResultTable& table, const std::string& task, const std::string& method,
+                 std::int64_t length, const std::string& metric, UnitValues units,
+                 std::optional<double> depth) {
+  Estimate estimate = mean_of_units(units);
+  if (table.logarithmic) estimate = exponential(estimate);
+  table.rows.push_back({task, method, length, depth, metric, estimate, std::move(units)});
+  return estimate;
 }
 
 std::vector<Comparison> compare_methods(const ResultTable& table) {

@@ -6,18 +6,87 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "eval/run/task.h"
 #include "eval/stats/statistics.h"
-#include "eval/stats/verdict.h"
 
 namespace mrrope::eval {
+
+// Where a unit belongs among all units of its run: no two have the same place, and a run on a local
+// engine writes its units in ascending order.
+using UnitPlace = std::vector<std::int64_t>;
+
+// The place of a journal line. May throw Error (corrupt) or an exception of the JSON library.
+using PlaceOf = std::function<UnitPlace(const nlohmann::ordered_json& unit)>;
+// Made once for a run from its run.json.
+using MakePlaceOf = std::function<PlaceOf(const nlohmann::ordered_json& run)>;
+
+// How a metric is shown.
+struct MetricInfo {
+  std::string name;
+  std::string title;
+  std::string axis;
+  std::string note{};
+  bool higher_is_better = true;
+  bool logarithmic = false;  // its axis; such a chart is drawn for a single length, too
+  bool charted = true;       // false: in tables only
+};
+
+struct ResultTable;
+
+// A task of mrrope eval as one row: what a merged run, a report and other tools need to know about
+// it, made from run.json and journal lines alone. How a task makes its units of work is in its
+// folder under eval/tasks (runner.h runs them); eval/tasks/registry.cpp lists the rows. Nothing
+// outside a task's folder compares its name.
+struct Task {
+  std::string name;     // in run.json; rows of results.json name it, or a part of it: "ruler/vt"
+  std::string section;  // heading of its part of a report
+  std::vector<MetricInfo> metrics;
+  MakePlaceOf places;
+  // Throws Error (corrupt).
+  std::function<ResultTable(const nlohmann::ordered_json& run,
+                            const std::vector<nlohmann::ordered_json>& units)>
+      results;
+};
+
+// The table, in the order of reports. Defined in eval/tasks/registry.cpp.
+const std::vector<Task>& tasks();
+// For tests and for programs with tasks of their own. Not while another thread uses the table.
+void add_task(Task task);
+
+// The task of a row or a run: "ruler" for "ruler/vt". Null where the table has none.
+const Task* find_task(std::string_view name);
+// The task of a run. Throws Error (corrupt).
+const Task& task_of(const nlohmann::ordered_json& run);
+
+// The places of journal lines. Throws Error (corrupt) on a line that is not of this run or lacks
+// something, with the number of the line.
+std::vector<UnitPlace> unit_places(const MakePlaceOf& places, const nlohmann::ordered_json& run,
+                                   const std::vector<nlohmann::ordered_json>& units);
+
+// Refuses a run whose results would not fit into memory: the counts in run.json are only a claim.
+// Throws Error (corrupt) where the product is above 2 million.
+void check_grid(std::initializer_list<std::size_t> counts);
+
+// Lengths in run.json. Throws Error (corrupt) where they are not positive and ascending, or none.
+std::vector<std::int64_t> recorded_lengths(const nlohmann::ordered_json& list);
+
+// Throws Error (corrupt): a journal line that does not belong to its run.
+[[noreturn]] void foreign_line(const nlohmann::ordered_json& line);
+
+// A number of tokens in a unit of a journal. Throws as foreign_line() if it is negative or so large
+// that sums could overflow.
+std::int64_t token_count(const nlohmann::ordered_json& unit, const char* key);
+
+// Calls action, and turns an exception of the JSON library into Error (corrupt).
+void read_recorded(const std::function<void()>& action);
 
 // Below this corrected p value a difference is called significant.
 constexpr double kSignificant = 0.05;
@@ -53,6 +122,17 @@ struct Comparison {
   std::string a, b;
   PairedDifference difference;  // of a from b
   double corrected_p = 1;       // Holm, over all pairs at this length
+};
+
+// How far a method can be trusted (tasks/perplexity/verdict.cpp has the rule).
+struct Verdict {
+  std::string method;
+  bool judged = false;       // false: `reason` says what is missing
+  std::int64_t good_to = 0;  // tokens; 0: no length beyond the window
+  bool to_the_end = false;   // good_to is the longest length measured
+  std::string reason;        // why not further
+  PairedDifference cost;     // inside the window, against the untouched model
+  Estimate divergence;       // KL from the untouched model there
 };
 
 // A model's answer and what was expected.
@@ -111,9 +191,9 @@ struct ResultTable {
   std::int64_t reference_length() const;
 };
 
-// A table with the task, the window and the methods of run.json. Throws Error (corrupt) where that
-// is of another task (any task where none is given), and exceptions of the JSON library.
-ResultTable begin_table(const nlohmann::ordered_json& run, std::string_view task = {});
+// A table with the task, the window and the methods of run.json. May throw an exception of the JSON
+// library.
+ResultTable begin_table(const nlohmann::ordered_json& run);
 
 // Calls use(method, line) for every line that holds an answer, in their order. A prompt without an
 // answer is sent again by the next run, and then the later line counts. Returns how many never got
@@ -124,11 +204,20 @@ std::size_t collect(
     const MakePlaceOf& places,
     const std::function<void(std::size_t method, const nlohmann::ordered_json& unit)>& use);
 
+// The results of a task, whose Filler(run, table, more...) has unit(method, line), called for every
+// line that holds an answer, and finish(), which adds the rows. Throws Error (corrupt).
+template <typename Filler, typename... More>
+ResultTable fill_table(const nlohmann::ordered_json& run,
+                       const std::vector<nlohmann::ordered_json>& units, const MakePlaceOf& places,
+                       const More&... more);
+
 // Their mean, with its error over units.
 Estimate mean_of_units(const UnitValues& units);
 
-// Adds a row, estimated from its units.
-void add_row(ResultTable& table, ResultRow row);
+// Adds a row, estimated from its units, and returns the estimate.
+Estimate add_row(ResultTable& table, const std::string& task, const std::string& method,
+                 std::int64_t length, const std::string& metric, UnitValues units,
+                 std::optional<double> depth = {});
 
 // Every method against every other at every length, by the table's metric.
 std::vector<Comparison> compare_methods(const ResultTable& table);
@@ -142,7 +231,55 @@ std::string zero_baseline_note(const ResultTable& table);
 std::string tie_remark(std::size_t ties, std::size_t answers);
 std::string sharing_remark(std::int64_t tokens, std::int64_t naive_tokens);
 
-// The indices of the methods of run.json. May throw an exception of the JSON library.
-std::map<std::string, std::size_t> method_indices(const nlohmann::ordered_json& run);
+// The number of a line's method among those of run.json. Throws Error (corrupt) and exceptions of
+// the JSON library.
+using MethodOf = std::function<std::size_t(const nlohmann::ordered_json& unit)>;
+MethodOf method_finder(const nlohmann::ordered_json& run);
+
+// results.json: rows {task, method, plan, scale, length, depth?, metric, value, stderr, n},
+// comparisons, verdicts, and what else the task has.
+nlohmann::ordered_json to_json(const ResultTable& table);
+
+// The rows of a results.json whose task this build does not know. What is missing there is empty
+// or NaN. Throws Error (corrupt) where it has no rows.
+ResultTable table_from_json(const nlohmann::ordered_json& results);
+
+// One line per row below a header line; empty fields where there is no depth or nothing was
+// measured. Quoted as in RFC 4180, lines end in a line feed.
+std::string results_csv(const ResultTable& table);
+
+// The schema of lm-evaluation-harness 0.4, which its tables are made from.
+// A method at a length (and depth) is one task there, such as "ppl/pro/8192" and
+// "needle/pro/8192/depth_50", with "perplexity,none" and "perplexity_stderr,none"; "ppl/pro" groups
+// them. A standard error that is not known is "N/A", as there; a value that was not measured is
+// null. run: run.json. Throws Error (corrupt).
+nlohmann::ordered_json lm_eval_results(const nlohmann::ordered_json& run, const ResultTable& table);
+
+// Plain ASCII for a terminal: tables, comparisons at the longest length, verdicts, remarks. shaded:
+// heat maps with a coloured background, for terminals that know 256 colours.
+std::string to_text(const ResultTable& table, bool shaded = false);
+
+// One of its tables, with its heading.
+std::string to_text(const ResultTable& table, const TextTable& part, bool shaded = false);
+
+// "12.3 +-0.4": 100 times a score, "-" where there is none.
+std::string percent_score(const Estimate& score);
+
+template <typename Filler, typename... More>
+ResultTable fill_table(const nlohmann::ordered_json& run,
+                       const std::vector<nlohmann::ordered_json>& units, const MakePlaceOf& places,
+                       const More&... more) {
+  ResultTable table;
+  read_recorded([&] {
+    table = begin_table(run);
+    Filler filler(run, table, more...);
+    table.failed = collect(
+        run, units, places,
+        [&](std::size_t method, const nlohmann::ordered_json& unit) { filler.unit(method, unit); });
+    filler.finish();
+    table.comparisons = compare_methods(table);
+  });
+  return table;
+}
 
 }  // namespace mrrope::eval

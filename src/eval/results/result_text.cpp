@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/results/result_text.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/text_table.h"
+#include "eval/results/result_table.h"
 
 namespace mrrope::eval {
 

@@ -14,6 +14,18 @@ namespace mrrope::eval {
 
 using nlohmann::ordered_json;
 
+ordered_json Target::identity() const {
+  if (prompts_ != nullptr) {
+    return {{"name", prompts_->name()},
+            {"architecture", "served"},
+            {"train_length", prompts_->train_length()}};
+  }
+  const Model& facts = timelines_->facts();
+  return {{"name", facts.name},
+          {"architecture", facts.architecture},
+          {"train_length", facts.geometry.train_length}};
+}
+
 bool MethodUnderTest::untouched() const {
   if (!ladder || ladder->elastic()) return false;
   const Plan& plan = ladder->rungs().front().plan;
@@ -44,20 +56,23 @@ std::optional<std::size_t> same_before(const std::vector<MethodUnderTest>& metho
   return std::nullopt;
 }
 
-std::string same_models_text(const std::vector<MethodUnderTest>& methods, std::int64_t longest) {
-  std::map<std::size_t, std::string> names;
-  for (std::size_t m = 0; m < methods.size(); ++m) {
-    if (const auto first = same_before(methods, m, longest)) {
-      std::string& list = names[*first];
-      list += cat(list.empty() ? "" : ", ", methods[m].name);
+void note_same_models(RunFolder& folder, const std::vector<MethodUnderTest>& methods,
+                      const std::vector<std::int64_t>& lengths) {
+  std::set<std::string> notes;
+  for (const std::int64_t longest : lengths) {
+    std::map<std::size_t, std::string> names;
+    for (std::size_t m = 0; m < methods.size(); ++m) {
+      const auto first = same_before(methods, m, longest);
+      if (first) names[*first] += cat(names[*first].empty() ? "" : ", ", methods[m].name);
     }
+    std::string text;
+    for (const auto& [first, list] : names) {
+      text += cat(text.empty() ? "" : "; ", "the same model as ", methods[first].name, " up to ",
+                  length_text(longest), ", so measured once: ", list);
+    }
+    if (!text.empty()) notes.insert(text);
   }
-  std::string text;
-  for (const auto& [first, list] : names) {
-    text += cat(text.empty() ? "" : "; ", "the same model as ", methods[first].name, " up to ",
-                length_text(longest), ", so measured once: ", list);
-  }
-  return text;
+  for (const std::string& text : notes) folder.add_note(text);
 }
 
 MethodUnderTest served_method() { return {"served", std::nullopt}; }
@@ -78,13 +93,12 @@ void check_names(const std::vector<MethodUnderTest>& methods) {
 }
 
 void check_methods(const Target& target, const std::vector<MethodUnderTest>& methods,
-                   const std::vector<std::int64_t>& lengths, std::int64_t batch) {
+                   const std::vector<std::int64_t>& lengths) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
   };
   if (methods.empty()) refuse("no method to evaluate", "give --methods none,yarn,pro");
   if (lengths.empty()) refuse("no length to evaluate", "give --lengths 1k,2k,4k");
-  if (batch < 1) refuse(cat("a batch of ", batch, " tokens is not possible"), "2048 is usual");
   const std::int64_t longest = lengths.back();
   if (longest > target.context_length()) {
     refuse(cat("length ", longest, " does not fit the context of ", target.context_length()),
@@ -103,23 +117,27 @@ void check_methods(const Target& target, const std::vector<MethodUnderTest>& met
 ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {
   ordered_json list = ordered_json::array();
   for (const MethodUnderTest& method : methods) {
-    if (!method.ladder) {
-      list.push_back({{"method", method.name},
-                      {"plan", "served"},
-                      {"scale", nullptr},
-                      {"untouched", false},
-                      {"numbers", nullptr}});
-      continue;
-    }
-    const Ladder& ladder = *method.ladder;
+    const Ladder* ladder = method.ladder ? &*method.ladder : nullptr;
+    const Plan* plan = ladder != nullptr ? &ladder->rungs().back().plan : nullptr;
     list.push_back({{"method", method.name},
-                    {"plan", ladder_digest(ladder)},
-                    {"scale", ladder.rungs().back().plan.extension().scale},
+                    {"plan", ladder != nullptr ? ladder_digest(*ladder) : "served"},
+                    {"scale", plan != nullptr ? ordered_json(plan->extension().scale) : nullptr},
                     {"untouched", method.untouched()},
-                    {"numbers", ladder.elastic() ? ladder_json(ladder)
-                                                 : plan_json(ladder.rungs().front().plan)}});
+                    {"numbers", ladder == nullptr   ? ordered_json()
+                                : ladder->elastic() ? ladder_json(*ladder)
+                                                    : plan_json(*plan)}});
   }
   return list;
+}
+
+ordered_json run_identity(const std::string& task, const Target& target,
+                          const std::vector<MethodUnderTest>& methods, ordered_json settings) {
+  return {{"task", task},
+          {"model", target.identity()},
+          {"engine", target.prompts() != nullptr ? target.prompts()->description()
+                                                 : target.timelines()->description()},
+          {"settings", std::move(settings)},
+          {"methods", methods_identity(methods)}};
 }
 
 }  // namespace mrrope::eval

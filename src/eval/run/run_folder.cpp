@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/run/run_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <utility>
 
 #include "base/files/output_file.h"
+#include "base/files/source.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -121,7 +127,118 @@ std::string utc_now() {
   return text;
 }
 
+[[noreturn]] void cannot(const char* what, const fs::path& path, int code) {
+  const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  throw Error(ErrorKind::failed,
+              cat("cannot ", what, " ", path.string(), ": ", std::strerror(code)),
+              space ? "free some space and give the same command again: finished work is kept"
+                    : "give --out a folder that can be written to");
+}
+
+int retry_open(const fs::path& path, int flags) {
+  int file = -1;
+  do {
+    file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  } while (file < 0 && errno == EINTR);
+  return file;
+}
+
+// 0, or the error code.
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes.remove_prefix(std::size_t(written));
+  }
+  return 0;
+}
+
+// A journal or a line longer than this is not one of ours.
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
+constexpr JsonLimits kLineLimits{.bytes = std::uint64_t{64} << 20, .depth = 32};
+
+// null where the line is not a JSON object.
+ordered_json parse_line(std::string_view line, const std::string& name) {
+  try {
+    ordered_json object = parse_ordered_json(line, name, kLineLimits);
+    if (object.is_object()) return object;
+  } catch (const Error&) {  // the caller says which line it is
+  }
+  return {};
+}
+
 }  // namespace
+
+ParsedJournal parse_journal(const std::string& content, const std::string& name) {
+  ParsedJournal parsed;
+  while (parsed.size < content.size()) {
+    const std::size_t end = content.find('\n', parsed.size);
+    ordered_json line;
+    if (end != std::string::npos) {
+      line = parse_line(std::string_view(content).substr(parsed.size, end - parsed.size), name);
+    }
+    if (!line.is_object()) {
+      if (end != std::string::npos && end + 1 < content.size()) {
+        throw Error(ErrorKind::corrupt, cat(name, " is damaged in line ", parsed.lines.size() + 1),
+                    "delete this line, or the folder; or give another --out");
+      }
+      parsed.half_line = content.size() - parsed.size;
+      break;
+    }
+    parsed.lines.push_back(std::move(line));
+    parsed.size = end + 1;
+  }
+  return parsed;
+}
+
+ParsedJournal read_journal(const fs::path& path) {
+  return parse_journal(read_text(Source::open(path), {.bytes = kMaxBytes}), path.string());
+}
+
+Journal::Journal(const fs::path& path) : path_(path) {
+  file_ = retry_open(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+  if (file_ < 0) cannot("open", path, errno);
+  try {
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) cannot("lock", path, errno);
+      throw Error(ErrorKind::failed, cat("another run is writing to ", path.string()),
+                  "wait for it, or give another --out folder");
+    }
+    parsed_ = read_journal(path);
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+  flush_folder(folder_of(path));
+}
+
+Journal::~Journal() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void Journal::clear() {
+  if (::ftruncate(file_, 0) != 0) cannot("write", path_, errno);
+  parsed_ = {};
+}
+
+void Journal::append(const ordered_json& line, bool flush) {
+  const std::string bytes = line.dump() + "\n";
+  int code = 0;
+  if (::ftruncate(file_, off_t(parsed_.size)) != 0 ||
+      ::lseek(file_, off_t(parsed_.size), SEEK_SET) < 0) {
+    code = errno;
+  }
+  if (code == 0) code = write_all(file_, bytes);
+  if (code == 0 && flush && ::fsync(file_) != 0) code = errno;
+  if (code != 0) {
+    // If this fails too, the half line is cut off when the journal is read again.
+    [[maybe_unused]] const int ignored = ::ftruncate(file_, off_t(parsed_.size));
+    cannot("write", path_, code);
+  }
+  parsed_.size += bytes.size();
+  parsed_.lines.push_back(line);
+}
 
 RunFolder::RunFolder(fs::path folder, RunInfo info)
     : folder_(std::move(folder)), info_(std::move(info)) {
@@ -195,7 +312,6 @@ void RunFolder::append(const ordered_json& unit, const RunCost& so_far) {
   if (parts_) parts_->clear();
   units_.push_back(unit);
   set_cost(so_far);
-  if (std::chrono::steady_clock::now() - cost_saved_ >= kCostInterval) save_cost();
 }
 
 std::vector<ordered_json> RunFolder::parts(const UnitPlace& place) const {
@@ -212,11 +328,10 @@ void RunFolder::append_part(const UnitPlace& place, const ordered_json& part,
   const std::vector<ordered_json>& lines = parts_->lines();
   if (lines.empty() || lines.front().value("unit", ordered_json()) != ordered_json(place)) {
     parts_->clear();  // of a unit that the journal has
-    parts_->append_unflushed({{"journal", 1}, {"run", digest(run_)}, {"unit", place}});
+    parts_->append({{"journal", 1}, {"run", digest(run_)}, {"unit", place}}, false);
   }
-  parts_->append_unflushed(part);
+  parts_->append(part, false);
   set_cost(so_far);
-  if (std::chrono::steady_clock::now() - cost_saved_ >= kCostInterval) save_cost();
 }
 
 void RunFolder::finish(const std::string& results, const RunCost& cost) {
@@ -254,6 +369,7 @@ void RunFolder::set_cost(const RunCost& so_far) {
                       {"tokens_per_second", double(tokens) / seconds},
                       {"peak_memory_bytes", std::max(peak_memory(), earlier_memory_)}};
   cost_changed_ = true;
+  if (std::chrono::steady_clock::now() - cost_saved_ >= kCostInterval) save_cost();
 }
 
 void RunFolder::save_cost() {

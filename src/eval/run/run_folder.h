@@ -12,11 +12,51 @@
 #include <string>
 #include <vector>
 
-#include "eval/run/journal.h"
-#include "eval/run/task.h"
+#include "eval/results/result_table.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
+
+// The journal: one JSON object per line, one line per finished unit of work, append-only. A line
+// counts once its line feed is on the disk, so a run killed at any moment loses only what it was
+// computing.
+struct ParsedJournal {
+  std::vector<nlohmann::ordered_json> lines;
+  std::uint64_t size = 0;       // bytes of whole lines
+  std::uint64_t half_line = 0;  // bytes after them: without a line feed, or not a JSON object
+};
+
+// Throws Error (corrupt) on a broken line before the last; `name` is for the message.
+ParsedJournal parse_journal(const std::string& content, const std::string& name);
+
+// The same of a file. Throws Error: failed (missing, or not a regular file), corrupt (larger than
+// 1 GiB, unread).
+ParsedJournal read_journal(const std::filesystem::path& path);
+
+class Journal {
+ public:
+  // Opens or creates the file, locks it, and reads what is there. An incomplete line at the end
+  // is ignored and overwritten by the next append. Throws Error: failed (cannot be written, or
+  // another process holds the lock), corrupt.
+  explicit Journal(const std::filesystem::path& path);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  const std::vector<nlohmann::ordered_json>& lines() const noexcept { return parsed_.lines; }
+  std::uint64_t half_line() const noexcept { return parsed_.half_line; }
+
+  // One write(), and one flush to the disk: without it, what the process wrote survives its end,
+  // but not a power cut. After a failure the file is as it was before.
+  void append(const nlohmann::ordered_json& line, bool flush = true);
+  // Removes all lines.
+  void clear();
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;
+  ParsedJournal parsed_;
+};
 
 // One of `count` parts of a run, counted from 1.
 struct Shard {

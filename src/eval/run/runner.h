@@ -7,13 +7,14 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "eval/results/result_table.h"
+#include "eval/run/method_under_test.h"
 #include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
-#include "eval/run/target.h"
-#include "eval/run/task.h"
 
 namespace mrrope::eval {
 
@@ -24,10 +25,20 @@ struct Unit {
   std::int64_t cost = 0;  // tokens, for shards and progress
   std::string label;      // for progress: "pro  document 3 of 10"
   std::string where;      // for errors: "method pro, document a.txt"
-  std::string method{};   // of the line
+  std::string method{};   // of the line; add_units() sets what follows
   // An earlier unit: the same model on the same text. It is in the same shard, and this one gets
   // its line.
   std::optional<std::size_t> same_as{};
+};
+
+// How a task uses the engine; part of the run's identity.
+struct EngineUse {
+  // Tokens per call; progress and Ctrl-C are checked between calls. Other batches round
+  // differently.
+  std::int64_t batch = 2048;
+  // false: every prompt is computed alone. The answers are the same unless the top two logits
+  // almost tie; for tests and cross-checks.
+  bool share = true;
 };
 
 // What a unit reports while it is computed.
@@ -46,6 +57,10 @@ class UnitProgress {
 
   // Between batches. Throws Error (interrupted) after Ctrl-C.
   void check() const;
+  // Appends tokens batch by batch, up to the batch with the last of the tokens that are needed.
+  void read(Timeline& timeline, std::span<const Token> tokens, std::int64_t batch,
+            const std::function<void(std::int64_t)>& done = {},
+            std::size_t needed = SIZE_MAX) const;
   // cost: its share of the unit's cost; tokens: what was computed, for the speed in run.json.
   void advance(std::int64_t cost, std::int64_t tokens);
 
@@ -71,54 +86,59 @@ struct Question {
   GenerateOptions options;  // on_text is taken for Ctrl-C
 };
 
-struct UnitJob {
-  nlohmann::ordered_json identity;  // for run.json: everything that the results depend on
-  MakePlaceOf places;
-  std::vector<Unit> units;  // of the whole run, in the order in which they are computed
-  // The journal line of units[i], on a local engine.
-  std::function<nlohmann::ordered_json(std::size_t i, UnitProgress& progress)> compute;
+// The units of one run of a task.
+class UnitWork {
+ public:
+  virtual ~UnitWork() = default;
+
+  // Of the whole run, in the order in which they are computed. Called once.
+  virtual std::vector<Unit> units() = 0;
+  // Its journal line, on a local engine.
+  virtual nlohmann::ordered_json compute(const Unit& unit, UnitProgress& progress) = 0;
   // Changes what it has from the unit that it is the same as, where a task must.
-  std::function<void(std::size_t i, nlohmann::ordered_json& line)> same{};
-  // Behind an endpoint a unit is one prompt. Prompts are made in order, shortly before they are
-  // sent; answers arrive in any order.
-  std::function<Question(std::size_t i)> question{};
-  std::function<nlohmann::ordered_json(std::size_t i, const WholePrompt& prompt,
-                                       const Generation& said)>
-      answered{};
-  // The line of a prompt that got no answer, without the reason.
-  std::function<nlohmann::ordered_json(std::size_t i)> unanswered{};
+  virtual void same(const Unit& /*unit*/, nlohmann::ordered_json& /*line*/) const {}
+
+  // For a task that can ask an endpoint, where a unit is one prompt. Prompts are made in order,
+  // shortly before they are sent; answers arrive in any order. The line of a prompt without an
+  // answer lacks the reason.
+  virtual Question question(const Unit& /*unit*/) { return {}; }
+  virtual nlohmann::ordered_json answered(const Unit& /*unit*/, const WholePrompt& /*prompt*/,
+                                          const Generation& /*said*/) {
+    return {};
+  }
+  virtual nlohmann::ordered_json unanswered(const Unit& /*unit*/) { return {}; }
 };
 
-// A job of an object with units() and compute(), perhaps same() and, for a task that can ask an
-// endpoint, question(), answered() and unanswered(). The object must outlive the job.
-template <typename Units>
-UnitJob make_job(Units& units, nlohmann::ordered_json identity, MakePlaceOf places) {
-  UnitJob job;
-  job.identity = std::move(identity);
-  job.places = std::move(places);
-  job.units = units.units();
-  job.compute = [&](std::size_t i, UnitProgress& progress) { return units.compute(i, progress); };
-  if constexpr (requires { &Units::same; }) {
-    job.same = [&](std::size_t i, nlohmann::ordered_json& line) { units.same(i, line); };
-  }
-  if constexpr (requires { &Units::question; }) {
-    job.question = [&](std::size_t i) { return units.question(i); };
-    job.answered = [&](std::size_t i, const WholePrompt& prompt, const Generation& said) {
-      return units.answered(i, prompt, said);
-    };
-    job.unanswered = [&](std::size_t i) { return units.unanswered(i); };
-  }
-  return job;
-}
+// Adds what make(m) returns for every method. A method that is the same model as an earlier one up
+// to this length costs nothing.
+void add_units(std::vector<Unit>& all, const std::vector<MethodUnderTest>& methods,
+               std::int64_t longest, const std::function<Unit(std::size_t m)>& make);
 
-// Leaves all units of this shard in the folder. Throws Error: interrupted (with the command to
-// resume), corrupt, and whatever the engine throws, with the unit named.
-RunCost run_units(const Target& target, const UnitJob& job, RunFolder& folder, Progress& progress);
+// Leaves all units of this shard in the folder, then writes results.json, made of the journal. The
+// identity names the task, whose row says how. Throws Error: interrupted (with the command to
+// resume), corrupt, and whatever the engine throws, with the unit named; behind an endpoint what
+// ask() throws, or (failed) after as many failures in a row as prompts are in flight, at least 8.
+ResultTable run_job(const Target& target, UnitWork& work, const nlohmann::ordered_json& identity,
+                    RunFolder& folder, Progress& progress);
 
-// Runs the units and writes results.json, made of the journal by `collect`.
-using Collect = std::function<ResultTable(const nlohmann::ordered_json& run,
-                                          const std::vector<nlohmann::ordered_json>& units)>;
-ResultTable run_job(const Target& target, const UnitJob& job, RunFolder& folder, Progress& progress,
-                    const Collect& collect);
+struct EvaluationOptions {
+  std::filesystem::path out{};  // folder of the run; empty: everything stays in memory
+  RunInfo info{};
+  std::string format = "text";  // text, json, csv or lm-eval; the last two are also written to out
+  bool shaded = false;          // text with coloured backgrounds
+};
+
+struct Evaluation {
+  ResultTable table;
+  nlohmann::ordered_json run;      // run.json
+  std::string printed;             // the results in the format; of a shard what it has done
+  std::vector<std::string> notes;  // what the user should know, files that were written
+};
+
+// One evaluation from start to end: its folder, the units that are left, results.json, and the
+// results in the format asked for. run: one of run_perplexity(), run_needle() and run_samples(),
+// with a task's own options. Throws Error as that does.
+using RunTask = std::function<ResultTable(RunFolder& folder, Progress& progress)>;
+Evaluation run_evaluation(const EvaluationOptions& options, Progress& progress, const RunTask& run);
 
 }  // namespace mrrope::eval

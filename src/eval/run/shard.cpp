@@ -2,13 +2,14 @@
 #include "eval/run/shard.h"
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <map>
 #include <numeric>
 
 #include "base/files/output_file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "eval/results/result_formats.h"
-#include "eval/run/task.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -18,7 +19,10 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::size_t kMaxShards = 100000;
+bool possible(const Shard& shard) {
+  constexpr std::size_t kMaxShards = 100000;
+  return shard.index >= 1 && shard.index <= shard.count && shard.count <= kMaxShards;
+}
 
 struct Part {
   fs::path folder;
@@ -46,8 +50,7 @@ Part read_part(const fs::path& folder) {
     throw Error(ErrorKind::corrupt, cat("the shard of ", folder.string(), "/run.json: ", e.what()),
                 "give another folder, or run this shard again");
   }
-  if (part.shard.index < 1 || part.shard.index > part.shard.count ||
-      part.shard.count > kMaxShards) {
+  if (!possible(part.shard)) {
     throw Error(ErrorKind::corrupt,
                 cat(folder.string(), " calls itself shard ", to_text(part.shard)),
                 "give another folder, or run this shard again");
@@ -59,21 +62,16 @@ Part read_part(const fs::path& folder) {
 void put_in_order(RecordedRun& whole) {
   const std::vector<UnitPlace> places =
       unit_places(task_of(whole.run).places, whole.run, whole.units);
-  std::vector<std::size_t> order(places.size());
-  std::iota(order.begin(), order.end(), std::size_t(0));
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return places[a] < places[b]; });
-  std::vector<ordered_json> sorted;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    ordered_json& unit = whole.units[order[i]];
-    if (i > 0 && places[order[i]] == places[order[i - 1]]) {
+  std::map<UnitPlace, ordered_json> sorted;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!sorted.emplace(places[i], whole.units[i]).second) {
       throw Error(ErrorKind::corrupt,
-                  cat("two journals hold the same unit: ", unit.dump().substr(0, 200)),
+                  cat("two journals hold the same unit: ", whole.units[i].dump().substr(0, 200)),
                   "these are not the shards of one run; run one of them again");
     }
-    sorted.push_back(std::move(unit));
   }
-  whole.units = std::move(sorted);
+  whole.units.clear();
+  for (auto& [place, unit] : sorted) whole.units.push_back(std::move(unit));
 }
 
 // The cost of all: time and tokens add up, as if one machine had done it.
@@ -102,19 +100,14 @@ ordered_json measured_of(const std::vector<Part>& parts) {
 }  // namespace
 
 Shard parse_shard(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  const auto number = [&](const std::string& digits) -> std::size_t {
-    if (digits.empty() || digits.size() > 6 ||
-        digits.find_first_not_of("0123456789") != std::string::npos) {
-      return 0;
-    }
-    return std::stoul(digits);
-  };
   Shard shard{0, 0};
-  if (slash != std::string::npos) {
-    shard = {number(text.substr(0, slash)), number(text.substr(slash + 1))};
+  const char* end = text.data() + text.size();
+  const auto index = std::from_chars(text.data(), end, shard.index);
+  if (index.ptr != end && *index.ptr == '/' &&
+      std::from_chars(index.ptr + 1, end, shard.count).ptr != end) {
+    shard.count = 0;
   }
-  if (shard.index < 1 || shard.index > shard.count || shard.count > kMaxShards) {
+  if (!possible(shard)) {
     throw Error(ErrorKind::usage, cat("--shard ", text, " is not a part of a whole"),
                 "shards are counted from 1: give --shard 1/4, 2/4, 3/4 and 4/4");
   }
@@ -136,21 +129,11 @@ std::vector<bool> assign_shard(const std::vector<std::int64_t>& costs, const Sha
   return mine;
 }
 
-namespace {
-
-std::string command_of(const ordered_json& run) {
-  const auto command = run.find("command");
-  return command != run.end() && command->is_string() ? command->get<std::string>()
-                                                      : "the command of this shard";
-}
-
-}  // namespace
-
 JoinedRun join_shards(const std::vector<fs::path>& folders) {
   std::vector<Part> parts;
   for (const fs::path& folder : folders) parts.push_back(read_part(folder));
-  if (parts.empty()) throw Error(ErrorKind::usage, "no shard given", "name the folders of all");
   const Part& first = parts.front();
+  const std::size_t first_count = first.shard.count;
   const ordered_json whole = whole_run(first.recorded.run);
   for (const Part& part : parts) {
     const std::string why = run_difference(whole, whole_run(part.recorded.run));
@@ -166,30 +149,26 @@ JoinedRun join_shards(const std::vector<fs::path>& folders) {
   std::sort(parts.begin(), parts.end(),
             [](const Part& a, const Part& b) { return a.shard.index < b.shard.index; });
   JoinedRun joined;
-  std::size_t next = 1;
-  for (Part& part : parts) {
-    if (part.shard.index < next) {
-      throw Error(
-          ErrorKind::usage,
-          cat("shard ", to_text(part.shard), " is given twice, once in ", part.folder.string()),
-          "name each shard's folder once");
+  auto part = parts.begin();
+  for (Shard shard{1, first_count}; shard.index <= shard.count; ++shard.index) {
+    if (part == parts.end() || part->shard.index != shard.index) {
+      joined.missing.push_back(cat("shard ", to_text(shard), " is missing"));
+      continue;
     }
-    for (; next < part.shard.index; ++next) {
-      joined.missing.push_back(cat("shard ", to_text({next, part.shard.count}), " is missing"));
+    auto& units = part->recorded.units;
+    if (units.size() != part->units) {
+      const ordered_json command = part->recorded.run.value("command", ordered_json());
+      joined.missing.push_back(
+          cat("shard ", to_text(shard), " in ", part->folder.string(), " has done ", units.size(),
+              " of ", part->units, " units; resume with: ",
+              command.is_string() ? command.get<std::string>() : "the command of this shard"));
     }
-    ++next;
-    if (part.recorded.units.size() != part.units) {
-      joined.missing.push_back(cat("shard ", to_text(part.shard), " in ", part.folder.string(),
-                                   " has done ", part.recorded.units.size(), " of ", part.units,
-                                   " units; resume with: ", command_of(part.recorded.run)));
+    std::move(units.begin(), units.end(), std::back_inserter(joined.recorded.units));
+    if (++part != parts.end() && part->shard.index == shard.index) {
+      throw Error(ErrorKind::usage,
+                  cat("shard ", to_text(shard), " is given twice, once in ", part->folder.string()),
+                  "name each shard's folder once");
     }
-    for (ordered_json& unit : part.recorded.units) {
-      joined.recorded.units.push_back(std::move(unit));
-    }
-  }
-  for (; next <= parts.front().shard.count; ++next) {
-    joined.missing.push_back(
-        cat("shard ", to_text({next, parts.front().shard.count}), " is missing"));
   }
   joined.recorded.run = whole;
   joined.recorded.run.erase("measured");

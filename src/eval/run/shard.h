@@ -14,7 +14,6 @@
 
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
-#include "eval/run/task.h"
 
 namespace mrrope::eval {
 

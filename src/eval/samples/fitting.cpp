@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
+#include <span>
 
 #include "base/text.h"
+#include "eval/text/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
+
+using nlohmann::ordered_json;
 
 namespace {
 
@@ -17,21 +22,22 @@ constexpr std::size_t kTrial = SIZE_MAX / 2;
 
 class Fitter {
  public:
-  Fitter(std::string task, std::int64_t length, int answer_tokens, std::size_t count,
-         Drafter drafter, const PromptFrame& frame, TokenCounter& counter)
-      : task_(std::move(task)),
-        length_(length),
-        room_(length - answer_tokens),
+  Fitter(const SampleSet& set, std::uint64_t seed, Drafter drafter, const PromptFrame& frame,
+         TokenCounter& counter)
+      : task_(set.task),
+        length_(set.length),
+        room_(set.length - set.answer_tokens),
+        seed_(seed),
         drafter_(std::move(drafter)),
         frame_(frame),
         counter_(counter) {
-    const std::int64_t smallest = least_tokens(count) + answer_tokens;
-    if (length < smallest) {
+    const std::int64_t smallest = least_tokens(set.count) + set.answer_tokens;
+    if (length_ < smallest) {
       // Other lengths draw other words, which may take a few tokens more.
       const std::int64_t enough = (smallest + smallest / 8 + 63) / 64 * 64;
       throw Error(ErrorKind::usage,
-                  cat(task_, " cannot be made at ", length, " tokens: with this model's tokenizer ",
-                      "and prompt it takes about ", smallest),
+                  cat(task_, " cannot be made at ", length_,
+                      " tokens: with this model's tokenizer and prompt it takes about ", smallest),
                   cat("give --lengths of ", enough, " or more, or choose other --tasks"));
     }
   }
@@ -52,10 +58,16 @@ class Fitter {
   }
 
  private:
+  Draft draft(std::int64_t units, std::size_t index) const {
+    Random random = random_for(seed_, task_.substr(task_.find('/') + 1), std::uint64_t(length_),
+                               index / drafter_.questions);
+    return drafter_.draft(units, index, random);
+  }
+
   // Lowers `units` until the sample fits.
   Sample fit(std::size_t index, std::int64_t& units) {
     for (;;) {
-      Draft draft = drafter_.draft(units, index);
+      Draft draft = this->draft(units, index);
       Sample sample;
       sample.text = frame_.text(draft.body, draft.prefix);
       sample.prompt = tokens_of(sample.text);
@@ -80,7 +92,7 @@ class Fitter {
   }
 
   std::string whole(std::int64_t units, std::size_t index) const {
-    const Draft draft = drafter_.draft(units, index);
+    const Draft draft = this->draft(units, index);
     return frame_.text(draft.body, draft.prefix);
   }
 
@@ -143,6 +155,7 @@ class Fitter {
   std::string task_;
   std::int64_t length_;
   std::int64_t room_;
+  std::uint64_t seed_;
   Drafter drafter_;
   const PromptFrame& frame_;
   TokenCounter& counter_;
@@ -152,22 +165,56 @@ class Fitter {
   std::optional<bool> word_by_word_;
 };
 
+// A sample of at most `room` tokens.
+Sample cut_sample(const Draft& draft, const PromptFrame& frame, std::int64_t room) {
+  Sample sample{draft.id, frame.text(draft.body, draft.prefix), {}, draft.expected, draft.more};
+  sample.prompt = frame.tokens(sample.text);
+  const auto whole = std::int64_t(sample.prompt.size());
+  if (whole <= room) return sample;
+  const std::vector<Token> all = frame.model().tokenize(draft.body, false, false);
+  // Where the two halves meet, tokenizing again may give a few more tokens.
+  for (std::int64_t keep = room - whole + std::int64_t(all.size()); keep >= 2; keep -= 8) {
+    const auto half = std::size_t(keep / 2);
+    const std::span<const Token> tokens(all);
+    sample.text = frame.text(
+        frame.model().detokenize(tokens.first(half)) + frame.model().detokenize(tokens.last(half)),
+        draft.prefix);
+    sample.prompt = frame.tokens(sample.text);
+    const auto kept = std::int64_t(sample.prompt.size());
+    if (kept > room) continue;
+    sample.more["truncated"] = whole - kept;
+    return sample;
+  }
+  throw Error(ErrorKind::usage, cat(room, " tokens are too few for any prompt"),
+              "give a longer --ctx");
+}
+
 }  // namespace
 
-SampleSet fitted_set(const std::string& task, std::int64_t length, int answer_tokens,
-                     const std::string& scorer, std::size_t count, Drafter drafter,
-                     const PromptFrame& frame, TokenCounter& counter) {
-  const std::size_t questions = drafter.questions;
-  auto fitter = std::make_shared<Fitter>(task, length, answer_tokens, count, std::move(drafter),
-                                         frame, counter);
-  SampleSet set;
-  set.task = task;
-  set.length = length;
-  set.scorer = scorer;
-  set.answer_tokens = answer_tokens;
-  set.count = count;
-  set.questions = questions;
+SampleSet fitted_set(SampleSet set, std::uint64_t seed, Drafter drafter, const PromptFrame& frame,
+                     TokenCounter& counter) {
+  set.questions = drafter.questions;
+  const auto fitter = std::make_shared<Fitter>(set, seed, std::move(drafter), frame, counter);
   set.make = [fitter](std::size_t index) { return fitter->make(index); };
+  return set;
+}
+
+SampleSet cut_set(SampleSet set, std::vector<Draft> drafts, std::size_t count, Random random,
+                  const PromptFrame& frame, ordered_json& ids) {
+  const auto chosen = std::make_shared<std::vector<Draft>>();
+  if (count == 0 || count > drafts.size()) {
+    *chosen = std::move(drafts);
+  } else {
+    for (const std::size_t i : choose(drafts.size(), count, random)) {
+      chosen->push_back(std::move(drafts[i]));
+    }
+  }
+  ids = ordered_json::array();
+  for (const Draft& draft : *chosen) ids.push_back(draft.id);
+  set.count = chosen->size();
+  set.make = [chosen, &frame, room = set.length - set.answer_tokens](std::size_t i) {
+    return cut_sample((*chosen)[i], frame, room);
+  };
   return set;
 }
 

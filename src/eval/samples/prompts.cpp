@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/samples/prompts.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "eval/text/jsonl.h"
+#include "eval/embedded.h"
+#include "eval/text/text_source.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -43,110 +45,20 @@ bool may_be_left_out(const std::string& place, const std::set<std::string>& used
   return place == "type" || place == "count" || place == "i";
 }
 
-constexpr const char* kChoices =
-    "\n\n{question}\nA. {A}\nB. {B}\nC. {C}\nD. {D}\nAnswer with the letter of the right choice.";
-
-Prompts make_builtin() {
-  Prompts p;
-  // RULER. {type} is number or uuid.
-  p["ruler/noise"] = {
-      "The kettle is warm. The road is long. The river is slow. On it goes. Home and out again.",
-      ""};
-  p["ruler/needle"] = {"The magic {type} for {key} is {value}.", ""};
-  p["ruler/niah.one"] = {
-      "The text below hides a magic {type}. Read it with care and keep the {type} in mind: a "
-      "question about it follows.\n{context}\nQuestion: what is the magic {type} for {query}?",
-      " The magic {type} for {query} is"};
-  p["ruler/niah.many"] = {
-      "The text below hides several magic {type}s. Read it with care and keep the {type}s in mind: "
-      "a question about them follows.\n{context}\nQuestion: what are all the magic {type}s for "
-      "{query}?",
-      " The magic {type}s for {query} are"};
-  p["ruler/vt.start"] = {"let {name} = {value}", ""};
-  p["ruler/vt.hop"] = {"let {name} = {from}", ""};
-  p["ruler/vt"] = {
-      "The text below hides lines that give names a value, directly or through another name. "
-      "Follow "
-      "them from line to line.\n\n{context}\nQuestion: which names have the value {value}?",
-      " Answer: in the text above {count} names have the value {value}, namely: "};
-  p["ruler/cwe"] = {
-      "Here is a numbered list of words. A few of them come far more often than the rest. Find "
-      "those.\n{context}\nQuestion: which ten words come most often in this list?",
-      " Answer: the ten words that come most often are:"};
-  p["ruler/fwe"] = {
-      "The following text is written in a secret code. Count how often each code word comes up. "
-      "{context}\nQuestion: which three code words come up most often? Dots are no words. Name the "
-      "three words and nothing else.",
-      " Answer: the three code words that come up most often are:"};
-  p["ruler/qa.document"] = {"Document {i}:\n{document}", ""};
-  p["ruler/qa"] = {
-      "Use the documents below to answer a question. Give the answer alone, without any other "
-      "words.\n\n{context}\n\nUse the documents above to answer the question. Give the answer "
-      "alone, without any other words.\n\nQuestion: {query}",
-      " Answer:"};
-
-  // InfiniteBench.
-  p["infinitebench/passkey"] = {
-      "Somewhere in a long and idle text stands a pass key. Find it and remember it.\n\n{context}"
-      "\n\n{input}",
-      "\nThe pass key is"};
-  p["infinitebench/number_string"] = {
-      "Somewhere in a long and idle text stands a sequence of digits. Find it and remember it."
-      "\n\n{context}\n\n{input}",
-      "\nThe sequence of digits is"};
-  p["infinitebench/kv_retrieval"] = {
-      "Below is a JSON object. Look up the value of the key that is asked for at its end."
-      "\n\n{context}\n\n{input}",
-      ""};
-  p["infinitebench/math_find"] = {"Find {target} in this list of numbers.\n\n{context}\n\n{input}",
-                                  "\nThe number is"};
-  p["infinitebench/math_calc"] = {
-      "Work out this long sum from left to right and write down the value after every step, as a "
-      "list of numbers.\n\n{context}",
-      "\nThe values are ["};
-  p["infinitebench/code_run"] = {
-      "Here are Python functions that call one another.\n\n{context}\n\nWork out by hand, without "
-      "running anything, what {call} returns.",
-      "\n{call} returns"};
-  p["infinitebench/code_debug"] = {
-      "One function of this Python project was given an obvious mistake on purpose.\n\n{context}"
-      "\n\nWhich function holds the mistake?\nA. {A}\nB. {B}\nC. {C}\nD. {D}",
-      "\nThe correct option is:"};
-  p["infinitebench/longdialogue_qa_eng"] = {
-      "In the script below one character's name has been replaced everywhere by $$MASK$$."
-      "\n\n{context}\n\nThe script ends here. Which name does $$MASK$$ stand for?",
-      "\nThe name is"};
-  p["infinitebench/longbook_choice_eng"] = {
-      cat("Read this book, then answer a question about it.\n\n{context}", kChoices),
-      "\nThe letter is"};
-  p["infinitebench/longbook_qa_eng"] = {
-      "Read this book, then answer a question about it in as few words as you can.\n\n{context}"
-      "\n\nQuestion: {question}",
-      "\nAnswer:"};
-  p["infinitebench/longbook_qa_chn"] = {
-      "Read this book in Chinese, then answer a question about it in Chinese, in as few words as "
-      "you can.\n\n{context}\n\nQuestion: {question}",
-      "\nAnswer:"};
-  p["infinitebench/longbook_sum_eng"] = {
-      "Read this book, then retell what happens in it.\n\n{context}", "\nSummary:"};
-
-  // LongBench-v2. The official extraction looks for one exact sentence, so it is asked for.
-  p["longbench-v2/generate"] = {
-      "Read the document and choose the right answer to the question after it.\n\n{context}\n\n"
-      "{question}\n(A) {A}\n(B) {B}\n(C) {C}\n(D) {D}\n\nReply in exactly this form, with the "
-      "letter of your choice in the brackets: The correct answer is (X)",
-      ""};
-  p["longbench-v2/letters"] = {
-      cat("Read the document and choose the right answer to the question after it.\n\n{context}",
-          kChoices),
-      "\n\nAnswer:"};
-  return p;
-}
+// Where the task's words go while a chat template is at work.
+constexpr std::string_view kMark = "[[mrrope-body]]";
 
 }  // namespace
 
 const Prompts& builtin_prompts() {
-  static const Prompts prompts = make_builtin();
+  static const Prompts prompts = [] {
+    Prompts all;
+    const auto file = nlohmann::json::parse(embedded::prompts_json);
+    for (const auto& [name, prompt] : file.items()) {
+      all[name] = {prompt.at("text").get<std::string>(), prompt.value("prefix", "")};
+    }
+    return all;
+  }();
   return prompts;
 }
 
@@ -215,17 +127,106 @@ std::string fill(std::string_view text, const Fill& values) {
   out.reserve(size);
   for (std::size_t i = 0; i < text.size();) {
     const std::string_view name = place_at(text, i);
-    bool found = false;
-    for (const auto& [key, value] : values) {
-      if (name.empty() || key != name) continue;
-      out += value;
-      i += name.size() + 2;
-      found = true;
-      break;
-    }
-    if (!found) out.push_back(text[i++]);
+    const auto value = std::find_if(values.begin(), values.end(), [&](const auto& v) {
+      return !name.empty() && v.first == name;
+    });
+    out += value != values.end() ? value->second : text.substr(i, 1);
+    i += value != values.end() ? name.size() + 2 : 1;
   }
   return out;
+}
+
+PromptFrame::PromptFrame(const Tokenizer& model, const FrameOptions& options)
+    : model_(model), options_(options) {
+  if (options.chat == "off") return;
+  const ChatMessage message{"user", std::string(kMark)};
+  std::string prompt;
+  try {
+    prompt = model.apply_chat_template({&message, 1});
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::unsupported || options.chat == "on") throw;
+    return;
+  }
+  const std::size_t at = prompt.find(kMark);
+  if (at == std::string::npos) {
+    throw Error(ErrorKind::unsupported, "the chat template drops the user's text",
+                "give --chat off");
+  }
+  chat_ = true;
+  before_ = prompt.substr(0, at);
+  after_ = prompt.substr(at + kMark.size());
+}
+
+std::string PromptFrame::text(const std::string& body, const std::string& prefix) const {
+  std::string whole;
+  whole.reserve(before_.size() + body.size() + after_.size() + prefix.size());
+  whole.append(before_).append(body).append(after_);
+  if (options_.prefix) whole += prefix;
+  return whole;
+}
+
+std::vector<Token> PromptFrame::tokens(const std::string& text, bool controls) const {
+  return with_bos(model_.tokenize(text, false, chat_ || controls));
+}
+
+std::vector<Token> PromptFrame::with_bos(std::vector<Token> tokens) const {
+  const std::optional<Token> bos = model_.bos();
+  if (bos && options_.bos) tokens.insert(tokens.begin(), *bos);
+  // A template may spell a BOS of its own.
+  while (bos && tokens.size() > 1 && tokens[0] == *bos && tokens[1] == *bos) {
+    tokens.erase(tokens.begin());
+  }
+  return tokens;
+}
+
+nlohmann::ordered_json PromptFrame::identity() const {
+  return {{"chat", chat_},
+          {"chat_before", before_},
+          {"chat_after", after_},
+          {"answer_prefix", options_.prefix},
+          {"bos", options_.bos && model_.bos().has_value()}};
+}
+
+// A word begins with a single blank between two letters or signs. Line ends stay inside, since some
+// vocabularies join them with what comes before.
+template <typename Take>
+void TokenCounter::each_word(std::string_view text, const Take& take) {
+  constexpr std::size_t kMaxWords = 1 << 20;
+  const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
+  std::string key;
+  const auto word = [&](std::string_view part) {
+    key.assign(part);
+    if (known_.size() > kMaxWords) known_.clear();
+    auto known = known_.find(key);
+    if (known == known_.end()) {
+      known = known_.emplace(key, model_.tokenize(key, false, special_)).first;
+    }
+    take(known->second);
+  };
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    if (text[i] != ' ' || blank(text[i - 1]) || blank(text[i + 1])) continue;
+    word(text.substr(begin, i - begin));
+    begin = i;
+  }
+  if (begin < text.size()) word(text.substr(begin));
+}
+
+std::int64_t TokenCounter::count(std::string_view text) {
+  if (model_.tokenizer_is_remote()) return std::int64_t(tokens(text).size());
+  std::int64_t total = 0;
+  each_word(text, [&](const std::vector<Token>& word) { total += std::int64_t(word.size()); });
+  return total;
+}
+
+std::vector<Token> TokenCounter::tokens(std::string_view text) {
+  if (model_.tokenizer_is_remote()) return model_.tokenize(text, false, special_);
+  std::vector<Token> all;
+  all.reserve(text.size() / 3);
+  each_word(text, [&](const std::vector<Token>& word) {
+    all.insert(all.end(), word.begin(), word.end());
+  });
+  return all;
 }
 
 }  // namespace mrrope::eval

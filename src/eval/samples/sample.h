@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The prompts of a benchmark with their expected answers. A benchmark only makes sample sets and
-// says how answers are scored; running and results are the same for all (sample_run.h,
-// sample_results.h).
+// says how answers are scored; running and results are the same for all. Running needs an engine
+// that appends, truncates and generates; only letters need logits. Answers are greedy.
+//
+// The unit of work is a group of consecutive samples of one set. Inside a unit samples are computed
+// in the order of their tokens, and what one has in common with the one before is kept: so every
+// shared prefix is computed once. Under a ladder that is so where no rung lies between the end of
+// the prefix and the end of the last answer: otherwise its keys were turned since.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "eval/score/scorers.h"
-#include "model/tokenizer.h"
+#include "eval/run/runner.h"
 
 namespace mrrope::eval {
 
@@ -35,13 +39,22 @@ struct SampleSet {
   // So many consecutive samples ask about one text: their errors are not independent.
   std::size_t questions = 1;
   // Sample 0 .. count - 1: a pure function of the index.
-  std::function<Sample(std::size_t)> make;
+  std::function<Sample(std::size_t)> make{};
   // If set, nothing is generated: the answer is the letter A, B, ... whose tokens have the largest
   // logit after the prompt.
-  std::vector<std::vector<Token>> letters;
+  std::vector<std::vector<Token>> letters{};
 };
 
-struct ResultTable;
+// From 0 to 1. Each benchmark has its own rules, reproduced exactly, including their quirks; where
+// they are known to misjudge, a lenient score is reported next to the official one.
+// tests/golden/scorers.json holds what the original scorers say.
+struct Score {
+  std::string metric;
+  double value = 0;
+};
+
+// Throws Error (corrupt): run.json names a scorer that its task does not have.
+[[noreturn]] void unknown_scorer(const std::string& name);
 
 // What a benchmark decides about its answers. A scorer is a name in run.json.
 struct SampleRules {
@@ -53,7 +66,7 @@ struct SampleRules {
                   std::string_view text) = nullptr;
   // Whether no choice can be read from an answer. Absent: never.
   bool (*unanswered)(const std::string& scorer, std::string_view text) = nullptr;
-  // One name for the main score of all scorers; empty: each has its own.
+  // The name of the one score that all scorers have; empty: they name theirs.
   std::string metric{};
   // Adds the benchmark's own figures; row: of the mean over all tasks. Absent: none.
   void (*summarize)(ResultTable& table, const std::string& row) = nullptr;
@@ -66,5 +79,34 @@ struct SampleSuite {
   nlohmann::ordered_json settings;  // for run.json: everything that the samples depend on
   std::vector<SampleSet> sets;
 };
+
+struct SampleRunOptions : EngineUse {
+  // Samples per unit: what a kill loses, and what can share a prefix. Part of the run's identity.
+  std::size_t group = 10;
+};
+
+// What run_samples() checks first. Throws Error (usage).
+void check_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
+                   const SampleSuite& suite);
+
+// Runs the units that the folder's journal does not have yet, then writes results.json. Throws
+// Error: usage, and what run_units() throws.
+ResultTable run_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
+                        const SampleSuite& suite, const SampleRunOptions& options,
+                        RunFolder& folder, Progress& progress);
+
+// The results of a run, made from run.json and journal lines alone: a journal can be graded again.
+// Rows are tasks ("ruler/vt"), parts of them that samples are tagged with ("longbench-v2/SD"), and
+// the mean over all tasks: named like the benchmark, or with "(mean of 5 of 6 tasks)" after it
+// where a task has no sample in this run, for such a mean is another figure. Scores run from 0 to
+// 1; their errors are over samples, or over texts where each has several questions, and for a mean
+// follow from those of its tasks. Units are sets and samples. Lines may come in any order: the
+// outcome is the same to the last bit. Throws Error (corrupt) on a line that does not belong to the
+// run.
+ResultTable sample_results(const SampleRules& rules, const nlohmann::ordered_json& run,
+                           const std::vector<nlohmann::ordered_json>& units);
+
+// A benchmark's row of the table of tasks. The rules must outlive it.
+Task sample_task(const std::string& name, const SampleRules& rules);
 
 }  // namespace mrrope::eval

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/samples/sample_results.h"
-
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 
+#include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "eval/samples/sample.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -16,8 +15,6 @@ namespace mrrope::eval {
 using nlohmann::ordered_json;
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 constexpr std::size_t kCost = 20;  // a row here costs more than a number
 
@@ -50,8 +47,8 @@ Estimate mean_of(const std::vector<Estimate>& parts) {
 
 class Scores {
  public:
-  Scores(const SampleRules& rules, const ordered_json& run, ResultTable& table)
-      : rules_(rules), table_(table), scores_(table.methods.size()) {
+  Scores(const ordered_json& run, ResultTable& table, const SampleRules& rules)
+      : rules_(rules), table_(table) {
     const ordered_json& settings = run.at("settings");
     source_ = settings.value("source", "");
     group_ = whole<std::size_t>(settings.at("group"));
@@ -96,8 +93,8 @@ class Scores {
   }
 
   void finish() {
-    const std::vector<std::string> metrics = find_metrics();
-    table_.metric = metrics.front();
+    if (metrics_.empty()) metrics_ = {rules_.metric.empty() ? "score" : rules_.metric};
+    table_.metric = metrics_.front();
     std::set<std::string> tags;
     for (const auto& [key, list] : tags_) tags.insert(list.begin(), list.end());
     check_grid({table_.methods.size(), table_.lengths.size(), tags.size() + 1, kCost});
@@ -107,15 +104,14 @@ class Scores {
     }
     for (std::size_t m = 0; m < table_.methods.size(); ++m) {
       std::map<std::string, Values> by_metric;
-      for (const std::string& metric : metrics) by_metric[metric] = values_of(m, metric);
+      for (const std::string& metric : metrics_) by_metric[metric] = values_of(m, metric);
       for (const std::int64_t length : table_.lengths) {
-        for (const std::string& metric : metrics) {
+        for (const std::string& metric : metrics_) {
           add_rows(by_metric[metric], tags, table_.methods[m].method, length, metric);
         }
       }
     }
-    table_.comparisons = compare_methods(table_);
-    describe(metrics, tags);
+    describe(tags);
     if (rules_.summarize != nullptr) {
       rules_.summarize(table_, table_.tasks.size() > 1 ? mean_row_ : table_.tasks.front());
     }
@@ -128,7 +124,13 @@ class Scores {
 
   void sample(std::size_t method, const SampleKey& key, const ordered_json& record) {
     const std::string& scorer = sets_[key.first].scorer;
-    scores_[method][key] = rules_.grade(scorer, record);
+    for (const Score& score : rules_.grade(scorer, record)) {
+      const std::string& metric = rules_.metric.empty() ? score.metric : rules_.metric;
+      if (std::find(metrics_.begin(), metrics_.end(), metric) == metrics_.end()) {
+        metrics_.push_back(metric);
+      }
+      scores_[{method, metric}][key] = score.value;
+    }
     if (record.contains("tags")) tags_[key] = record["tags"].get<std::vector<std::string>>();
     ++answers_;
     const auto text = record.at("text").get<std::string>();
@@ -142,39 +144,12 @@ class Scores {
     }
   }
 
-  // Two scorers of one benchmark may name their main score differently; one name is used for all.
-  std::vector<std::string> find_metrics() const {
-    if (!rules_.metric.empty()) return {rules_.metric};
-    std::vector<std::string> all;
-    for (const auto& samples : scores_) {
-      for (const auto& [key, scores] : samples) {
-        for (const Score& score : scores) {
-          if (std::find(all.begin(), all.end(), score.metric) == all.end()) {
-            all.push_back(score.metric);
-          }
-        }
-      }
-    }
-    return all.empty() ? std::vector<std::string>{"score"} : all;
-  }
-
-  double value(const std::vector<Score>& scores, const std::string& metric) const {
-    if (scores.empty()) return kNan;
-    if (metric == rules_.metric) return scores.front().value;
-    for (const Score& score : scores) {
-      if (score.metric == metric) return score.value;
-    }
-    return kNan;
-  }
-
   // The mean over the questions about each text.
-  Values values_of(std::size_t method, const std::string& metric) const {
+  Values values_of(std::size_t method, const std::string& metric) {
     std::map<SampleKey, std::pair<double, std::size_t>> sums;
-    for (const auto& [key, scores] : scores_[method]) {
-      const double v = value(scores, metric);
-      if (std::isnan(v)) continue;
+    for (const auto& [key, value] : scores_[{method, metric}]) {
       auto& [sum, n] = sums[{key.first, key.second - key.second % sets_[key.first].questions}];
-      sum += v, ++n;
+      sum += value, ++n;
     }
     Values values;
     for (const auto& [key, sum] : sums) {
@@ -192,14 +167,8 @@ class Scores {
                 std::int64_t length, const std::string& metric) {
     const auto add = [&](const std::string& task) {
       const auto units = values.find({length, task});
-      add_row(table_, {task,
-                       method,
-                       length,
-                       {},
-                       metric,
-                       {},
-                       units != values.end() ? units->second : UnitValues()});
-      return table_.rows.back().estimate;
+      return add_row(table_, task, method, length, metric,
+                     units != values.end() ? units->second : UnitValues());
     };
     std::vector<Estimate> parts;
     for (const std::string& task : table_.tasks) {
@@ -213,7 +182,7 @@ class Scores {
     }
   }
 
-  void describe(const std::vector<std::string>& metrics, const std::set<std::string>& tags) {
+  void describe(const std::set<std::string>& tags) {
     labels_.insert(tags.begin(), tags.end());
     const std::string start = table_.task + "/";
     for (const std::string& task : labels_) {
@@ -227,7 +196,7 @@ class Scores {
     table_.heading =
         cat(table_.task, ", ", source_, " (window ", length_text(table_.window), ")\n");
     for (const std::int64_t length : table_.lengths) {
-      for (const std::string& metric : metrics) {
+      for (const std::string& metric : metrics_) {
         table_.tables.push_back({cat("\nAt ", length_text(length), " (", length, " tokens), ",
                                      metric, " in percent:\n"),
                                  metric, Axis::task, Axis::method, length});
@@ -268,10 +237,11 @@ class Scores {
   std::string source_, mean_row_;
   std::size_t group_ = 1;
   std::vector<Set> sets_;
-  std::set<std::string> labels_;                                 // tasks, then tags as well
-  std::map<std::int64_t, std::set<std::string>> tasks_at_;       // [length]
-  std::set<std::string> sampled_;                                // tasks with a sample in this run
-  std::vector<std::map<SampleKey, std::vector<Score>>> scores_;  // [method]
+  std::set<std::string> labels_;                            // tasks, then tags as well
+  std::map<std::int64_t, std::set<std::string>> tasks_at_;  // [length]
+  std::set<std::string> sampled_;                           // tasks with a sample in this run
+  std::vector<std::string> metrics_;
+  std::map<std::pair<std::size_t, std::string>, std::map<SampleKey, double>> scores_;
   std::map<SampleKey, std::vector<std::string>> tags_;
   std::size_t answers_ = 0, empty_ = 0, unanswered_ = 0, ties_ = 0;
   std::size_t prompts_ = 0, truncated_ = 0;  // for one method
@@ -279,30 +249,24 @@ class Scores {
   std::int64_t tokens_ = 0, naive_tokens_ = 0;
 };
 
+// A unit's place: set, group, method.
+PlaceOf sample_places(const ordered_json& run) {
+  return [method_of = method_finder(run)](const ordered_json& unit) -> UnitPlace {
+    return {whole<std::int64_t>(unit.at("set")), whole<std::int64_t>(unit.at("group")),
+            std::int64_t(method_of(unit))};
+  };
+}
+
 }  // namespace
+
+void unknown_scorer(const std::string& name) {
+  throw Error(ErrorKind::corrupt, cat("there is no scorer ", shown(name)),
+              "this run was made by another version of mrrope");
+}
 
 ResultTable sample_results(const SampleRules& rules, const ordered_json& run,
                            const std::vector<ordered_json>& units) {
-  ResultTable table;
-  read_recorded([&] {
-    table = begin_table(run);
-    Scores scores(rules, run, table);
-    table.failed = collect(run, units, sample_places, [&](std::size_t method, const auto& unit) {
-      scores.unit(method, unit);
-    });
-    scores.finish();
-  });
-  return table;
-}
-
-PlaceOf sample_places(const ordered_json& run) {
-  const std::map<std::string, std::size_t> methods = method_indices(run);
-  return [methods](const ordered_json& unit) -> UnitPlace {
-    const auto method = methods.find(unit.at("method").get<std::string>());
-    if (method == methods.end()) foreign_line(unit);
-    return {whole<std::int64_t>(unit.at("set")), whole<std::int64_t>(unit.at("group")),
-            std::int64_t(method->second)};
-  };
+  return fill_table<Scores>(run, units, sample_places, rules);
 }
 
 Task sample_task(const std::string& name, const SampleRules& rules) {

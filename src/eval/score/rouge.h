@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of an expected answer a text gives.
+// How much of an expected answer a text gives, as the Python package rouge_score computes it.
 #pragma once
 
 #include <string>
@@ -8,16 +8,26 @@
 
 namespace mrrope::eval {
 
-// Whether words of more than three letters count by their stems (porter.h).
+// Porter's stemmer as NLTK has it by default: the algorithm of 1980 with his later changes and some
+// of NLTK's own (irregular words; "ies" and "ied" of four letters; y after a vowel stays). For a
+// word of [a-z0-9]; digits count as consonants.
+std::string porter_stem(std::string word);
+
+// Whether words of more than three letters count by their stems.
 enum class Stemming { off, on };
 
 // Lower-case runs of [a-z0-9]; everything else separates.
 std::vector<std::string> rouge_words(std::string_view text, Stemming stemming = Stemming::off);
 
-// ROUGE-1 recall as the Python package rouge_score computes it: of the words of `expected`, counted
-// with repetition, the share that `text` has. 0 where `expected` has no word.
+// ROUGE-1 recall: of the words of `expected`, counted with repetition, the share that `text` has.
+// 0 where `expected` has no word.
 double rouge1_recall(std::string_view expected, std::string_view text,
                      Stemming stemming = Stemming::off);
+
+// ROUGE-Lsum, F1, without stemming: sentences are lines; for each expected sentence the union of
+// its longest common subsequences with all sentences of the text, every word counted no more often
+// than both sides have it.
+double rouge_lsum(std::string_view expected, std::string_view text);
 
 // Whether `text` contains `expected` exactly, and not as part of a longer word or number.
 bool contains_answer(std::string_view expected, std::string_view text);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of tasks. A new benchmark is a folder here, a row below and a verb in cli/verbs/eval.
-#include "eval/run/task.h"
-#include "eval/samples/sample_results.h"
+#include "eval/results/result_table.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
 #include "eval/tasks/longbench/longbench.h"
-#include "eval/tasks/needle/needle_results.h"
-#include "eval/tasks/perplexity/perplexity_results.h"
+#include "eval/tasks/needle/needle.h"
+#include "eval/tasks/perplexity/perplexity.h"
 #include "eval/tasks/ruler/ruler.h"
 
 namespace mrrope::eval {

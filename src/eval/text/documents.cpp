@@ -2,17 +2,17 @@
 #include "eval/text/documents.h"
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <unordered_set>
+#include <utility>
 
 #include "base/json.h"
-#include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "eval/text/text_source.h"
+#include "eval/text/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -26,74 +26,61 @@ struct TextFile {
   std::string label;  // what the id shows
 };
 
-// Hidden files and folders are not texts, nor are settings and tables in .json.
-void walk(const fs::path& folder, const std::string& prefix, std::vector<TextFile>& files) {
-  std::vector<fs::directory_entry> entries;
+// The texts below a folder, in the order of their names. Hidden files and folders are not texts,
+// nor are settings and tables in .json.
+void walk(const fs::path& folder, std::vector<TextFile>& files) {
+  std::vector<fs::path> found;
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().filename().string()[0] != '.') entries.push_back(*it);
+  fs::recursive_directory_iterator it(folder, error);
+  for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string()[0] == '.') {
+      it.disable_recursion_pending();
+      continue;
+    }
+    std::error_code ignored;
+    if (it->is_regular_file(ignored) && it->path().extension() != ".json") {
+      found.push_back(it->path().lexically_relative(folder));
+    }
   }
   if (error) {
     throw Error(ErrorKind::failed, cat("cannot list ", folder.string(), ": ", error.message()),
                 "check the folder given to --text");
   }
-  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
-    return a.path().filename().string() < b.path().filename().string();
-  });
-  for (const fs::directory_entry& entry : entries) {
-    const std::string label = prefix + entry.path().filename().string();
-    if (entry.is_directory(error) && !entry.is_symlink(error)) {
-      walk(entry.path(), label + "/", files);
-    } else if (entry.is_regular_file(error) && entry.path().extension() != ".json") {
-      files.push_back({entry.path(), label});
-    }
-  }
+  std::sort(found.begin(), found.end());
+  for (const fs::path& path : found) files.push_back({folder / path, path.generic_string()});
+  if (!found.empty()) return;
+  throw Error(ErrorKind::usage, folder.string() + " has no file with text",
+              "give a folder with texts, or name the files to read; .json is not taken for text in "
+              "a folder");
 }
 
 std::vector<TextFile> list_files(const std::vector<fs::path>& paths) {
   std::vector<TextFile> files;
   for (const fs::path& path : paths) {
     std::error_code error;
-    if (fs::is_directory(path, error)) {
-      if (fs::exists(path / "config.json", error)) {
-        throw Error(ErrorKind::usage,
-                    path.string() + " is the folder of a model (it has config.json), not of texts",
-                    "give a folder with texts, or name the files to read");
-      }
-      const std::size_t before = files.size();
-      walk(path, "", files);
-      if (files.size() == before) {
-        throw Error(ErrorKind::usage, path.string() + " has no file with text",
-                    "give a folder with texts, or name the files to read; .json is not taken for "
-                    "text in a folder");
-      }
-    } else {
+    if (!fs::is_directory(path, error)) {
       files.push_back({path, path.filename().string()});
+      continue;
     }
+    if (fs::exists(path / "config.json", error)) {
+      throw Error(ErrorKind::usage,
+                  path.string() + " is the folder of a model (it has config.json), not of texts",
+                  "give a folder with texts, or name the files to read");
+    }
+    walk(path, files);
   }
   return files;
 }
 
 // Replaces every byte that is not part of a character. Returns how many.
 std::uint64_t repair_utf8(std::string& text) {
-  std::size_t good = 0;
-  while (good < text.size()) {
-    const std::size_t size = first_character(std::string_view(text).substr(good)).size;
-    if (size == 0) break;
-    good += size;
-  }
-  if (good == text.size()) return 0;
-  std::string repaired = text.substr(0, good);
+  std::string repaired;
   std::uint64_t replaced = 0;
-  while (good < text.size()) {
-    const std::size_t size = first_character(std::string_view(text).substr(good)).size;
-    if (size == 0) {
-      repaired += "\xef\xbf\xbd";
-      ++replaced;
-    } else {
-      repaired.append(text, good, size);
-    }
-    good += size == 0 ? 1 : size;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t size = first_character(rest).size;
+    if (size == 0) ++replaced;
+    repaired += size == 0 ? "\xef\xbf\xbd" : rest.substr(0, size);
+    rest.remove_prefix(std::max<std::size_t>(size, 1));
   }
   text = std::move(repaired);
   return replaced;
@@ -115,35 +102,26 @@ class DocumentReader {
 
   // False: enough has been read.
   bool file(const TextFile& file) {
-    const std::string name = inner_name(file.path);
-    const bool lines = name.ends_with(".jsonl") || name.ends_with(".ndjson");
-    const auto source = open_text(file.path);
-    std::vector<char> block(1 << 16);
+    const bool lines = holds_json_lines(file.path);
     std::string pending;
     std::size_t line = 0;
     bool first = true;
-    while (const std::size_t size = source->read(block.data(), block.size())) {
-      total_ += size;
+    const bool more = each_block(file.path, [&](std::string_view fresh) {
+      total_ += fresh.size();
       if (total_ > options_.max_total_bytes)
         too_large(file, "all texts together", options_.max_total_bytes);
-      std::string_view fresh(block.data(), size);
-      if (first && fresh.starts_with("\xef\xbb\xbf")) fresh.remove_prefix(3);
-      first = false;
+      if (std::exchange(first, false) && fresh.starts_with("\xef\xbb\xbf")) fresh.remove_prefix(3);
       if (!lines) {
         pending += fresh;
-      } else {
-        for (std::size_t end; (end = fresh.find('\n')) != fresh.npos;
-             fresh.remove_prefix(end + 1)) {
-          pending += fresh.substr(0, end);
-          if (!json_line(file, ++line, pending)) return false;
-          pending.clear();
-        }
-        pending += fresh;
+      } else if (!add_lines(pending, fresh, [&] { return json_line(file, ++line, pending); })) {
+        return false;
       }
       if (pending.size() > options_.max_document_bytes) {
         too_large(file, "one document", options_.max_document_bytes);
       }
-    }
+      return true;
+    });
+    if (!more) return false;
     if (lines) return pending.empty() || json_line(file, ++line, pending);
     if (const std::size_t nul = pending.find('\0'); nul != pending.npos) {
       throw Error(ErrorKind::corrupt, cat(file.label, " is not a text: NUL at byte ", nul),
@@ -207,7 +185,7 @@ void choose_at_random(const DocumentOptions& options, DocumentSet& set) {
   std::vector<std::size_t> order(set.documents.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
   Random random(options.seed);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  shuffle(order, random);
   std::vector<std::size_t> chosen;
   for (const std::size_t i : order) {
     if (options.samples != 0 && chosen.size() == options.samples) break;

@@ -1,119 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/text/words.h"
 
-#include <algorithm>
-#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <set>
+
+#include "eval/embedded.h"
 
 namespace mrrope::eval {
 
 namespace {
 
-constexpr std::array kAdjectives = {
-    "able",    "amber",    "ample",   "ancient", "bare",    "bitter", "blank",  "bold",
-    "brave",   "brief",    "bright",  "brisk",   "broad",   "broken", "calm",   "careful",
-    "cheap",   "chilly",   "clean",   "clear",   "clever",  "cloudy", "coarse", "cold",
-    "common",  "cosy",     "crooked", "curious", "damp",    "daring", "dark",   "deep",
-    "dim",     "distant",  "dizzy",   "dull",    "dusty",   "eager",  "early",  "easy",
-    "empty",   "even",     "faded",   "faint",   "fair",    "famous", "fancy",  "fierce",
-    "fine",    "firm",     "flat",    "fond",    "fragile", "fresh",  "frosty", "gentle",
-    "giant",   "glad",     "golden",  "grand",   "grave",   "greedy", "grim",   "happy",
-    "hardy",   "heavy",    "hidden",  "hollow",  "honest",  "humble", "hungry", "idle",
-    "jolly",   "keen",     "kind",    "lame",    "late",    "lazy",   "lean",   "lively",
-    "lonely",  "loud",     "lucky",   "mellow",  "merry",   "mighty", "mild",   "modest",
-    "muddy",   "narrow",   "neat",    "nimble",  "noble",   "noisy",  "odd",    "pale",
-    "patient", "plain",    "polite",  "proud",   "quick",   "quiet",  "rainy",  "rapid",
-    "rare",    "restless", "rich",    "rough",   "round",   "rusty",  "salty",  "scarce",
-    "serious", "shallow",  "sharp",   "shiny",   "short",   "shy",    "silent", "simple",
-    "sleepy",  "slender",  "slow",    "smooth",  "snowy",   "soft",   "solid",  "sour",
-    "spare",   "steady",   "steep",   "stern",   "sturdy",  "sudden", "sunny",  "tame",
-    "tender",  "thin",     "tidy",    "tired",   "vast",    "warm",   "weary",  "wild",
-    "windy",   "wise",     "wooden",  "worn",    "young"};
-
-constexpr std::array kNouns = {
-    "acorn",    "anchor",  "apron",  "arch",    "arrow",   "attic",   "badge",  "bakery",
-    "balcony",  "barge",   "barn",   "basket",  "beacon",  "bell",    "bench",  "blanket",
-    "boat",     "bottle",  "bowl",   "branch",  "brick",   "bridge",  "broom",  "bucket",
-    "button",   "cabin",   "candle", "canyon",  "carpet",  "cart",    "cellar", "chain",
-    "chair",    "chapel",  "chest",  "chimney", "clock",   "coat",    "coin",   "copper",
-    "corner",   "cottage", "cradle", "crane",   "cup",     "curtain", "desk",   "ditch",
-    "dock",     "door",    "drawer", "drum",    "easel",   "engine",  "farm",   "feather",
-    "fence",    "ferry",   "fiddle", "field",   "flag",    "flute",   "forest", "forge",
-    "fountain", "garden",  "gate",   "glove",   "granary", "grove",   "hammer", "harbor",
-    "hat",      "hedge",   "hill",   "hinge",   "hut",     "inn",     "island", "jacket",
-    "jar",      "kettle",  "key",    "kiln",    "kite",    "ladder",  "lake",   "lamp",
-    "lantern",  "leaf",    "ledger", "lemon",   "letter",  "lever",   "linen",  "lock",
-    "loom",     "map",     "market", "marsh",   "meadow",  "mill",    "mirror", "needle",
-    "nest",     "net",     "oak",    "oar",     "orchard", "oven",    "paddle", "path",
-    "pebble",   "pen",     "pepper", "pier",    "pigeon",  "pillow",  "pine",   "plank",
-    "plate",    "plough",  "pond",   "porch",   "pouch",   "prairie", "pump",   "quarry",
-    "quay",     "quill",   "raft",   "rail",    "ribbon",  "ridge",   "ring",   "river",
-    "roof",     "rope",    "saddle", "sail",    "salt",    "scarf",   "shed",   "shelf",
-    "shell",    "shore",   "shovel", "spade",   "spoon",   "stable",  "stair",  "stone",
-    "stool",    "stove",   "street", "summit",  "table",   "tailor",  "thread", "timber",
-    "tower",    "tray",    "tunnel", "valley",  "vase",    "village", "violin", "wagon",
-    "wall",     "well",    "wharf",  "wheel",   "willow",  "window",  "yard"};
-
-// One consonant, one vowel, at times one consonant: any two of them can be told apart in a row.
-constexpr std::array kSyllables = {"bal", "ber", "dor", "dun", "fal", "fen", "gal", "gor", "hal",
-                                   "hem", "jor", "kal", "kes", "lam", "len", "lin", "lor", "mar",
-                                   "mel", "mor", "nar", "nel", "nor", "pel", "pol", "rad", "ren",
-                                   "ros", "sal", "sel", "sor", "tal", "tem", "tor", "val", "ven",
-                                   "vor", "wal", "wen", "yar", "zan", "zel"};
-
-constexpr std::array kGiven = {"Ada",   "Bruno", "Carla", "Dario", "Edda",   "Falk",   "Gesa",
-                               "Hugo",  "Irma",  "Jonas", "Karin", "Lorenz", "Mira",   "Nils",
-                               "Olga",  "Paula", "Rolf",  "Silke", "Tilo",   "Ursula", "Viktor",
-                               "Wanda", "Xenia", "Yann",  "Zora"};
-
-constexpr std::array kPeople = {
-    "the baker",     "the ferryman",  "the miller",     "the teacher",
-    "the carpenter", "the doctor",    "the gardener",   "the postman",
-    "the tailor",    "the widow",     "the apprentice", "the captain",
-    "the librarian", "the innkeeper", "the clockmaker", "the fisherman"};
-
-constexpr std::array kTimes = {"In the morning",         "After lunch",
-                               "On the way home",        "Late in the autumn",
-                               "Before the rain came",   "When the bell rang",
-                               "Towards evening",        "On market day",
-                               "In the second week",     "As soon as it was light",
-                               "For a long time",        "That winter",
-                               "Once the snow was gone", "By and by",
-                               "Without a word",         "To everybody's surprise"};
-
-constexpr std::array kDeeds = {"carried a %a %n across the %n",
-                               "mended the %n behind the %n",
-                               "asked %p about the %a %n",
-                               "left the %n open and went to the %n",
-                               "painted the %n in a %a colour",
-                               "lost a %a %n near the %n",
-                               "walked twice around the %n before touching the %n",
-                               "found that the %n was %a and the %n was not",
-                               "told %p that no %n is ever as %a as it looks",
-                               "bought a %n, two %ns and a %a %n",
-                               "sat down by the %n and thought of the %a %n",
-                               "wrote a %a letter about the %n and never sent it",
-                               "promised %p to bring back the %n",
-                               "could hear the %a %n from the %n",
-                               "kept the %n in a %a %n for years",
-                               "laughed at the %n, because it was so %a"};
-
-constexpr std::array kPatterns = {"%T %p %d.",
-                                  "%T %p %d, and %p %d.",
-                                  "%P %d, but the %n stayed %a.",
-                                  "Nobody knew why %p %d.",
-                                  "It is said that %p %d, though the %n says otherwise.",
-                                  "The %a %n by the %n had seen better days.",
-                                  "%T the %n was %a, so %p %d.",
-                                  "There was a %n in the %n, and beside it a %a %n.",
-                                  "If the %n had been less %a, %p would have stayed at the %n.",
-                                  "%P %d; %p only %d.",
-                                  "What is a %n without a %n, asked %p, and %d.",
-                                  "Between the %n and the %n lay a %a %n that belonged to %p."};
-
-template <typename List>
-std::string pick(const List& list, Random& random) {
-  return list[random.below(list.size())];
+const std::string& pick(const char* list, Random& random) {
+  const std::vector<std::string>& words = word_list(list);
+  return words[random.below(words.size())];
 }
 
 std::string capital(std::string text) {
@@ -134,38 +34,31 @@ void expand(std::string_view pattern, Random& random, std::string& out) {
       out.push_back(pattern[i]);
       continue;
     }
-    switch (pattern[++i]) {
-      case 'a':
-        add_word(pick(kAdjectives, random), out);
-        break;
-      case 'n':
-        add_word(pick(kNouns, random), out);
-        break;
-      case 'p':
-        out += pick(kPeople, random);
-        break;
-      case 'P':
-        out += capital(pick(kPeople, random));
-        break;
-      case 'T':
-        out += pick(kTimes, random);
-        break;
-      default:
-        expand(pick(kDeeds, random), random, out);
+    const char kind = pattern[++i];
+    const std::string& text = pick(kind == 'a'   ? "adjectives"
+                                   : kind == 'n' ? "nouns"
+                                   : kind == 'T' ? "times"
+                                   : kind == 'd' ? "deeds"
+                                                 : "people",
+                                   random);
+    if (kind == 'd') {
+      expand(text, random, out);
+    } else if (kind == 'a' || kind == 'n') {
+      add_word(text, out);
+    } else {
+      out += kind == 'P' ? capital(text) : text;
     }
   }
 }
 
-// A different name for every index below 42^3.
-std::string syllables(std::uint64_t index) {
-  constexpr std::uint64_t n = kSyllables.size();
-  // Odd and not a multiple of 3 or 7, the prime factors of n: neighbours look nothing alike.
-  index = index * 52631 % (n * n * n);
-  return capital(std::string(kSyllables[index % n]) + kSyllables[index / n % n] +
-                 kSyllables[index / n / n]);
-}
-
 }  // namespace
+
+const std::vector<std::string>& word_list(std::string_view name) {
+  static const auto lists =
+      nlohmann::json::parse(embedded::words_json)
+          .get<std::map<std::string, std::vector<std::string>, std::less<>>>();
+  return lists.find(name)->second;
+}
 
 Random random_for(std::uint64_t seed, std::string_view what, std::uint64_t a, std::uint64_t b,
                   std::uint64_t c) {
@@ -186,7 +79,7 @@ std::vector<std::size_t> choose(std::size_t n, std::size_t count, Random& random
 }
 
 std::string random_key(Random& random) {
-  return pick(kAdjectives, random) + "-" + pick(kNouns, random);
+  return pick("adjectives", random) + "-" + pick("nouns", random);
 }
 
 std::string random_digits(Random& random, std::size_t n) {
@@ -214,33 +107,44 @@ std::string random_letters(Random& random, std::size_t n, char first) {
   return letters;
 }
 
-std::uint64_t compound_words() {
-  return std::uint64_t(kNouns.size()) * kNouns.size() * kAdjectives.size();
-}
+std::uint64_t plain_words() { return word_list("nouns").size() + word_list("adjectives").size(); }
 
 std::string plain_word(std::uint64_t index) {
-  return index < kNouns.size() ? kNouns[index] : kAdjectives[index - kNouns.size()];
+  const std::vector<std::string>& nouns = word_list("nouns");
+  return index < nouns.size() ? nouns[index] : word_list("adjectives")[index - nouns.size()];
 }
 
-std::uint64_t plain_words() { return kNouns.size() + kAdjectives.size(); }
+std::uint64_t compound_words() {
+  const std::uint64_t nouns = word_list("nouns").size();
+  return nouns * nouns * word_list("adjectives").size();
+}
 
 std::string compound_word(std::uint64_t index) {
-  constexpr std::uint64_t n = kNouns.size();
-  std::string word = std::string(kNouns[index % n]) + kNouns[index / n % n];
+  const std::vector<std::string>& nouns = word_list("nouns");
+  const std::vector<std::string>& adjectives = word_list("adjectives");
+  const std::uint64_t n = nouns.size();
+  const std::string word = nouns[index % n] + nouns[index / n % n];
   // After all pairs of nouns an adjective in front makes more.
   const std::uint64_t more = index / n / n;
-  return more == 0 ? word : kAdjectives[(more - 1) % kAdjectives.size()] + word;
+  return more == 0 ? word : adjectives[(more - 1) % adjectives.size()] + word;
 }
 
-std::string town_name(std::uint64_t index) { return syllables(index); }
+std::string town_name(std::uint64_t index) {
+  const std::vector<std::string>& syllables = word_list("syllables");
+  const std::uint64_t n = syllables.size();
+  // Odd and not a multiple of 3 or 7, the prime factors of n: neighbours look nothing alike.
+  index = index * 52631 % (n * n * n);
+  return capital(syllables[index % n] + syllables[index / n % n] + syllables[index / n / n]);
+}
 
 std::string person_name(std::uint64_t index) {
-  return std::string(kGiven[index % kGiven.size()]) + " " + syllables(index + 17);
+  const std::vector<std::string>& given = word_list("given_names");
+  return given[index % given.size()] + " " + town_name(index + 17);
 }
 
 std::string prose_sentence(Random& random) {
   std::string out;
-  expand(pick(kPatterns, random), random, out);
+  expand(pick("patterns", random), random, out);
   return out;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words, names and prose written for this project and drawn by seeded random numbers, for the
-// built-in benchmark generators. Nothing is taken from another text.
+// Words, names and prose written for this project (data/words.json) and drawn by seeded random
+// numbers, for the built-in benchmark generators. Nothing is taken from another text.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,9 @@ void shuffle(std::vector<T>& list, Random& random) {
 // `count` of 0 .. n-1, each once, ascending. count <= n.
 std::vector<std::size_t> choose(std::size_t n, std::size_t count, Random& random);
 
+// A list of data/words.json.
+const std::vector<std::string>& word_list(std::string_view name);
+
 std::string random_key(Random& random);                    // an adjective and a noun: "calm-harbor"
 std::string random_digits(Random& random, std::size_t n);  // no leading zero
 std::string random_uuid(Random& random);                   // version 4
@@ -37,7 +40,7 @@ std::uint64_t plain_words();  // how many there are
 std::string compound_word(std::uint64_t index);
 std::uint64_t compound_words();  // how many there are
 
-// Invented proper names, a different one for each index.
+// Invented proper names, a different one for each index below 42^3.
 std::string town_name(std::uint64_t index);
 std::string person_name(std::uint64_t index);
 

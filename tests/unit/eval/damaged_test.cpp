@@ -4,13 +4,14 @@
 // of a claimed size.
 #include <gtest/gtest.h>
 
-#include "eval/results/result_text.h"
+#include "eval/results/result_table.h"
 #include "eval/run/shard.h"
-#include "eval/samples/sample_run.h"
+#include "eval/samples/sample.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
 #include "eval/tasks/ruler/ruler.h"
 #include "support/expect_error.h"
+#include "support/result_rows.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 
@@ -30,14 +31,7 @@ std::string prose(std::size_t size) {
 }
 
 std::vector<MethodUnderTest> two_methods(const TimelineModel& model) {
-  std::vector<MethodUnderTest> methods;
-  for (const char* name : {"none", "pro"}) {
-    Extension e;
-    e.method = name;
-    e.scale = std::string(name) == "none" ? 1 : 4;
-    methods.push_back({name, make_ladder(make_plan(model.facts().geometry, e), 4096)});
-  }
-  return methods;
+  return {test::method(model, "none"), test::method(model, "pro", 4)};
 }
 
 // One small run of a task into a folder.

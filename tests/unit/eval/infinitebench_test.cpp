@@ -7,10 +7,9 @@
 #include <map>
 
 #include "base/text.h"
-#include "eval/results/result_formats.h"
-#include "eval/results/result_text.h"
-#include "eval/samples/sample_run.h"
-#include "eval/score/scorers.h"
+#include "eval/results/result_table.h"
+#include "eval/samples/sample.h"
+#include "eval/tasks/ruler/ruler.h"
 #include "support/expect_error.h"
 #include "support/reading_model.h"
 #include "support/temp_folder.h"
@@ -43,7 +42,7 @@ class InfiniteData : public testing::Test {
     options.tasks = {task};
     if (options.length == 0) options.length = 2000;
     notes_.clear();
-    return read_infinitebench(model_, frame_, folder_.path(), options, notes_);
+    return read_infinitebench(frame_, folder_.path(), options, notes_);
   }
   TempFolder folder_;
   ScriptedModel model_;
@@ -160,7 +159,7 @@ TEST_F(InfiniteData, AMeanOverFewerTasksIsLabelled) {
     options.tasks = {"passkey", "number_string", "math_find"};
     options.length = 4000;
     options.min_tokens = 900;
-    const SampleSuite suite = read_infinitebench(model_, frame_, folder_.path(), options, notes_);
+    const SampleSuite suite = read_infinitebench(frame_, folder_.path(), options, notes_);
     RunFolder folder;
     Progress progress;
     const ResultTable r = run_samples(model_, untouched_only(model_), suite, {}, folder, progress);
@@ -206,14 +205,14 @@ TEST_F(InfiniteData, NamesBadData) {
   missing.length = 2000;
   std::filesystem::remove(folder_.path() / "code_debug.jsonl");
   expect_error(ErrorKind::failed, "has no code_debug.jsonl",
-               [&] { read_infinitebench(model_, frame_, folder_.path(), missing, notes_); });
+               [&] { read_infinitebench(frame_, folder_.path(), missing, notes_); });
   missing.tasks = {"haiku"};
   expect_error(ErrorKind::usage, "no task 'haiku'",
-               [&] { read_infinitebench(model_, frame_, folder_.path(), missing, notes_); });
+               [&] { read_infinitebench(frame_, folder_.path(), missing, notes_); });
   missing.tasks = {"math_calc"};
   write_file(folder_.path() / "math_calc.jsonl", good);
   expect_error(ErrorKind::usage, "30000",
-               [&] { read_infinitebench(model_, frame_, folder_.path(), missing, notes_); });
+               [&] { read_infinitebench(frame_, folder_.path(), missing, notes_); });
 }
 
 // What a careful reader answers to each of the generated tasks.

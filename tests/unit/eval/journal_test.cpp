@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/run/journal.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "eval/samples/sample_run.h"
+#include "eval/samples/sample.h"
 #include "support/expect_error.h"
 #include "support/reading_model.h"
 #include "support/temp_folder.h"
@@ -47,7 +47,7 @@ class Longbench : public testing::Test {
   SampleSuite read(const std::string& content, const char* name = "data.json") {
     write_file(folder_.path() / name, content);
     notes_.clear();
-    return read_longbench(model_, frame_, folder_.path() / name, options_, notes_);
+    return read_longbench(frame_, folder_.path() / name, options_, notes_);
   }
   ResultTable run(const SampleSuite& suite) {
     RunFolder memory;
@@ -147,8 +147,6 @@ TEST_F(Longbench, ReadsJsonLinesAndNamesBadItems) {
   fails(ordered_json::array({bad}).dump(), "not text but number");
   fails("[", "data.json");
   expect_error(ErrorKind::usage, "no item", [&] { read("[]"); });
-  options_.mode = "guess";
-  expect_error(ErrorKind::usage, "--mode guess", [&] { read("[]"); });
 }
 
 }  // namespace

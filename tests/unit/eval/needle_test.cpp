@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
-#include "base/interrupt.h"
 #include "base/random.h"
-#include "eval/results/result_formats.h"
-#include "eval/results/result_text.h"
 #include "eval/score/rouge.h"
-#include "eval/tasks/needle/needle_plan.h"
 #include "support/expect_error.h"
+#include "support/reading_model.h"
 #include "support/result_rows.h"
-#include "support/scripted.h"
 #include "support/temp_folder.h"
 
 namespace mrrope::eval {
@@ -23,82 +20,29 @@ namespace {
 
 using nlohmann::ordered_json;
 using test::expect_error;
+using test::method;
 using test::read_file;
 using test::row_at;
 using test::TempFolder;
-using test::write_file;
 
-// Reads what was planted, up to a distance, and keeps every prompt it was asked about.
-class ReadingModel : public ScriptedModel {
- public:
-  explicit ReadingModel(const ScriptedOptions& options, std::size_t sight = 1 << 20)
-      : ScriptedModel(options), sight_(sight) {}
-  std::unique_ptr<Timeline> timeline() override;
-
-  std::vector<std::string> prompts;  // BOS shown as ^
-  std::string read(const std::string& prompt) const {
-    const std::string start = "The magic number for ";
-    const std::size_t at = prompt.find(start);
-    if (at == std::string::npos || prompt.size() - at > sight_) return " nothing\n";
-    const std::size_t number = prompt.find(" is ", at) + 4;
-    return " " + prompt.substr(number, 6) + ".\n";
-  }
-
- private:
-  std::size_t sight_;
-};
-
-class ReadingTimeline : public Timeline {
- public:
-  ReadingTimeline(std::unique_ptr<Timeline> inner, ReadingModel& model, std::string text)
-      : inner_(std::move(inner)), model_(model), text_(std::move(text)) {}
-  std::int64_t length() const override { return inner_->length(); }
-  std::size_t rung() const override { return inner_->rung(); }
-  std::vector<Token> tokens() const override { return inner_->tokens(); }
-  void save(const std::filesystem::path& path) const override { inner_->save(path); }
-  void append(std::span<const Token> tokens) override {
-    inner_->append(tokens);
-    for (const Token t : tokens) text_.push_back(t == ScriptedModel::kBos ? '^' : char(t));
-  }
-  std::vector<double> append_scored(std::span<const Token> tokens) override {
-    return inner_->append_scored(tokens);
-  }
-  void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
-                       const LogitObserver& observer) override {
-    inner_->append_observed(tokens, wanted, observer);
-  }
-  std::unique_ptr<Timeline> fork() override {
-    return std::make_unique<ReadingTimeline>(inner_->fork(), model_, text_);
-  }
-  void truncate(std::int64_t length) override { inner_->truncate(length); }
-  Generation generate(const GenerateOptions& options) override {
-    model_.prompts.push_back(text_);
-    Generation said = inner_->generate(options);
-    said.text = model_.read(text_);
-    return said;
-  }
-
- private:
-  std::unique_ptr<Timeline> inner_;
-  ReadingModel& model_;
-  std::string text_;
-};
-
-std::unique_ptr<Timeline> ReadingModel::timeline() {
-  return std::make_unique<ReadingTimeline>(ScriptedModel::timeline(), *this, "");
+// What was planted, where it is not further from the end than one can see.
+std::string planted_number(const std::string& prompt, std::size_t sight = 1 << 20) {
+  const std::size_t at = prompt.find("The magic number for ");
+  if (at == std::string::npos || prompt.size() - at > sight) return " nothing\n";
+  return " " + prompt.substr(prompt.find(" is ", at) + 4, 6) + ".\n";
 }
+
+struct ReadingModel : test::ReadingModel {
+  explicit ReadingModel(const ScriptedOptions& options, std::size_t sight = 1 << 20)
+      : test::ReadingModel(
+            options, [sight](const std::string& prompt) { return planted_number(prompt, sight); }) {
+  }
+};
 
 ScriptedOptions roomy(std::int64_t context = 8192) {
   ScriptedOptions options;
   options.context = context;
   return options;
-}
-
-MethodUnderTest method(const TimelineModel& model, const char* name, double scale = 1) {
-  Extension e;
-  e.method = name;
-  e.scale = scale;
-  return {name, make_ladder(make_plan(model.facts().geometry, e), 8192)};
 }
 
 std::string sentences(std::size_t size, std::uint64_t seed) {
@@ -290,7 +234,7 @@ TEST(Needle, NeedlesDependOnSampleAndPlaceButNotOnMethod) {
     EXPECT_TRUE(std::equal(begin, begin + 2, begin + 2));
     for (std::size_t i = 0; i < 4; ++i) {
       const std::string& prompt = model.prompts[4 * s + i];
-      ++numbers[model.read(prompt)];
+      ++numbers[planted_number(prompt)];
       EXPECT_EQ(prompt.substr(1, 50), documents[s % 2].text.substr(0, 50));
     }
   }
@@ -407,7 +351,6 @@ TEST(Needle, RefusesInvalidOptions) {
   attempt([](auto& o, auto&) { o.depths = {-1}; }, "depth -1");
   attempt([](auto& o, auto&) { o.depths = {NAN}; }, "depth nan");
   attempt([](auto& o, auto&) { o.depths.clear(); }, "no depth");
-  attempt([](auto& o, auto&) { o.samples = 0; }, "no needle");
   attempt([](auto& o, auto&) { o.lengths = {100}; }, "length 100 leaves no haystack");
   attempt([](auto& o, auto&) { o.lengths = {9000}; }, "context of 8192");
   attempt([](auto& o, auto&) { o.lengths = {4000}; }, "the haystack has 2");
@@ -512,14 +455,68 @@ TEST(NeedleText, SaysWhereNothingCanBeLearned) {
   EXPECT_EQ(zero_baseline_note(r), "");
 }
 
+// All needles in one text: it is read once, every question is asked, and every word is another one.
+TEST(Needle, HidesAllNeedlesInOneText) {
+  // Finds the number of the word that the last line asks for.
+  test::ReadingModel model(roomy(), [](const std::string& prompt) {
+    const std::size_t word = prompt.rfind("magic number for ") + 17;
+    const std::string asked = prompt.substr(word, prompt.find(" is", word) - word);
+    const std::size_t at = prompt.find("for " + asked + " is ");
+    return " " + prompt.substr(at + 8 + asked.size(), 6);
+  });
+  NeedleOptions options = planted(model, {1500, 3000}, {0, 10, 25, 50, 90, 100});
+  options.samples = 2;
+  options.together = true;
+  const Ladder elastic =
+      make_ladder(model.facts().geometry, parse_method("elastic:pro(rung_step=100)"), 3000);
+  const std::vector<MethodUnderTest> methods = {
+      {"pro", make_ladder(elastic.rungs().back().plan, 3000)}, {"elastic:pro", elastic}};
+  const std::vector<Document> documents = made_essays(model, 3000, 2);
+  RunFolder folder;
+  Progress progress;
+  const ResultTable r = run_needle(model, methods, documents, options, folder, progress);
+  ASSERT_EQ(model.prompts.size(), 2u * 2 * 2 * 6);
+  for (std::size_t m = 0; m < 2; ++m) {
+    for (std::size_t l = 0; l < 2; ++l) {
+      EXPECT_EQ(row_at(r, m, l, "contains").estimate.value, 1);
+      EXPECT_EQ(row_at(r, m, l, "contains").estimate.n, 12u);
+    }
+  }
+  for (std::size_t i = 0; i < model.prompts.size(); i += 6) {
+    std::set<std::string> texts, questions;
+    for (std::size_t k = i; k < i + 6; ++k) {
+      const std::size_t question = model.prompts[k].rfind("\nQuestion:");
+      texts.insert(model.prompts[k].substr(0, question));
+      questions.insert(model.prompts[k].substr(question));
+      const std::size_t length = i / 6 % 2 == 0 ? 1500 : 3000;
+      EXPECT_LE(model.prompts[k].size() + std::size_t(options.form.answer_tokens), length);
+      EXPECT_GT(model.prompts[k].size() + std::size_t(options.form.answer_tokens) + 20, length);
+    }
+    EXPECT_EQ(texts.size(), 1u);
+    EXPECT_EQ(questions.size(), 6u);
+  }
+  for (const auto& unit : folder.units()) {
+    EXPECT_LT(unit["tokens"].get<double>(), 0.35 * unit["naive_tokens"].get<double>());
+  }
+
+  const auto run = [&] {
+    RunFolder other;
+    run_needle(model, methods, documents, options, other, progress);
+  };
+  options.lengths = {200};
+  expect_error(ErrorKind::usage, "length 200 leaves no haystack", run);
+  options.lengths = {3000};
+  options.form = make_form(model, "completion",
+                           NeedleTexts{"The key is {number}.", "What is the key?", "{number}"}, 0);
+  expect_error(ErrorKind::usage, "too few different questions", run);
+}
+
 class NeedleSurvival : public ::testing::Test {
  protected:
   std::string run(const std::filesystem::path& out, std::int64_t* computed = nullptr,
-                  std::optional<std::int64_t> fail_at = {}, const std::string& nan_method = {}) {
+                  std::optional<std::int64_t> fail_at = {}) {
     ScriptedOptions scripted = roomy();
     scripted.fail_at = fail_at;
-    if (!nan_method.empty()) scripted.nan_at = 400;
-    scripted.nan_method = nan_method;
     ScriptedModel model(scripted);
     RunFolder folder(out, {"mrrope eval needle m --out out", "sha256:1", 1});
     Progress progress;
@@ -533,25 +530,6 @@ class NeedleSurvival : public ::testing::Test {
   }
   TempFolder dir_{test::fast_place()};
 };
-
-TEST_F(NeedleSurvival, JournalCutAnywhereGivesTheSameBytes) {
-  const std::string whole = run(dir_ / "whole");
-  const std::string journal = read_file(dir_ / "whole/journal.jsonl");
-  std::vector<std::size_t> cuts = {0, journal.size(), journal.size() - 1};
-  for (std::size_t at = journal.find('\n'); at != std::string::npos;
-       at = journal.find('\n', at + 1)) {
-    cuts.push_back(at);
-    cuts.push_back(at + 1);
-  }
-  Random random(7);
-  for (int i = 0; i < 10; ++i) cuts.push_back(random.below(journal.size()));
-  for (const std::size_t cut : cuts) {
-    std::filesystem::remove_all(dir_ / "cut");
-    write_file(dir_ / "cut/journal.jsonl", journal.substr(0, cut));
-    EXPECT_EQ(run(dir_ / "cut"), whole) << cut;
-    EXPECT_EQ(read_file(dir_ / "cut/journal.jsonl"), journal) << cut;
-  }
-}
 
 TEST_F(NeedleSurvival, EngineKilledAnywhereGivesTheSameBytes) {
   std::int64_t computed = 0;
@@ -567,15 +545,6 @@ TEST_F(NeedleSurvival, EngineKilledAnywhereGivesTheSameBytes) {
   EXPECT_EQ(computed, 0);
 }
 
-TEST_F(NeedleSurvival, NanEndsTheRunAndKeepsTheJournal) {
-  const std::string whole = run(dir_ / "whole");
-  expect_error(ErrorKind::failed, "NaN", [&] { run(dir_ / "cut", nullptr, {}, "pro"); });
-  expect_error(ErrorKind::failed, "(method pro, sample 1, haystack a#1)",
-               [&] { run(dir_ / "cut", nullptr, {}, "pro"); });
-  EXPECT_EQ(read_run(dir_ / "cut").units.size(), 1u);
-  EXPECT_EQ(run(dir_ / "cut"), whole);
-}
-
 TEST_F(NeedleSurvival, ResultsComeFromTheFolderAloneInAnyOrder) {
   const std::string whole = run(dir_ / "whole");
   RecordedRun recorded = read_run(dir_ / "whole");
@@ -586,20 +555,28 @@ TEST_F(NeedleSurvival, ResultsComeFromTheFolderAloneInAnyOrder) {
                [&] { needle_results(recorded.run, recorded.units); });
 }
 
-TEST_F(NeedleSurvival, InterruptSaysHowToResume) {
-  ScriptedModel model(roomy());
-  request_interrupt();
-  RunFolder folder(dir_ / "cut", {"mrrope eval needle m --out out", "sha256:1", 1});
-  Progress progress;
-  try {
-    run_needle(model, {method(model, "none")}, {{"a#1", sentences(2000, 1)}}, planted(model, {300}),
-               folder, progress);
-    ADD_FAILURE() << "not interrupted";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::interrupted);
-    EXPECT_EQ(e.hint(), "resume with: mrrope eval needle m --out out");
-  }
-  clear_interrupt();
+TEST(Needle, HaystacksThatAreTooShortAreRepeatedOnlyForKamradt) {
+  const ScriptedModel model(ScriptedOptions{});
+  const std::vector<Document> documents = {{"a", sentences(300, 1)}, {"b", sentences(300, 2)}};
+  expect_error(ErrorKind::usage, "fewer than the longest length",
+               [&] { make_haystacks(model, documents, 2000, 1); });
+  const std::vector<Haystack> made = make_haystacks(model, documents, 2000, 1, true);
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_EQ(made[0].id, "a + b x 3");
+  ASSERT_EQ(made[0].tokens.size(), 2000u);
+  const std::size_t once = documents[0].text.size() + documents[1].text.size() + 4;
+  EXPECT_TRUE(std::equal(made[0].tokens.begin() + std::ptrdiff_t(once), made[0].tokens.end(),
+                         made[0].tokens.begin()));
+  EXPECT_EQ(make_haystacks(model, documents, 200, 2, true)[1].id, "b");
+}
+
+TEST(Needle, EssaysAreLongEnoughAndDiffer) {
+  const ScriptedModel model(ScriptedOptions{});
+  const std::vector<Document> essays = made_essays(model, 30000, 2);
+  const std::vector<Haystack> made = make_haystacks(model, essays, 30000, 2);
+  ASSERT_EQ(made.size(), 2u);
+  EXPECT_NE(made[0].tokens, made[1].tokens);
+  EXPECT_EQ(made_essays(model, 30000, 2)[1].text, essays[1].text);
 }
 
 }  // namespace

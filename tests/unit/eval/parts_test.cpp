@@ -114,9 +114,11 @@ TEST(SameModel, IsTheSameNumbersUpToTheLength) {
   EXPECT_FALSE(same_model(grows, steps, 4096));
   EXPECT_TRUE(same_model(grows, elastic(geometry, "again"), 4096));
   EXPECT_FALSE(same_model(plain, served_method(), 64));
-  EXPECT_EQ(same_models_text({plain, grows, steps}, 64),
-            "the same model as none up to 64, so measured once: elastic:pro, other steps");
-  EXPECT_EQ(same_models_text({plain, grows, steps}, 65), "");
+  RunFolder folder;
+  note_same_models(folder, {plain, grows, steps}, {64, 65});
+  EXPECT_EQ(folder.notes(),
+            (std::vector<std::string>{
+                "the same model as none up to 64, so measured once: elastic:pro, other steps"}));
 }
 
 TEST(SameModel, IsMeasuredOnce) {

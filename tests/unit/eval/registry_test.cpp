@@ -3,14 +3,15 @@
 // shards and merging, results, other tools' formats, and the report. No other file knows it.
 #include <gtest/gtest.h>
 
-#include "eval/results/result_formats.h"
-#include "eval/run/journal.h"
+#include "eval/results/result_table.h"
 #include "eval/run/method_under_test.h"
+#include "eval/run/run_folder.h"
 #include "eval/run/runner.h"
 #include "eval/run/shard.h"
 #include "report/figures.h"
 #include "report/report.h"
 #include "support/expect_error.h"
+#include "support/result_rows.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"
 
@@ -19,6 +20,7 @@ namespace {
 
 using nlohmann::ordered_json;
 using test::expect_error;
+using test::method;
 using test::read_file;
 using test::TempFolder;
 
@@ -28,7 +30,7 @@ constexpr int kSamples = 5;
 ResultTable toy_results(const ordered_json& run, const std::vector<ordered_json>& units) {
   ResultTable table;
   read_recorded([&] {
-    table = begin_table(run, "toy");
+    table = begin_table(run);
     table.lengths = recorded_lengths(run.at("settings").at("lengths"));
     table.expected_units = std::size_t(kSamples) * table.methods.size() * table.lengths.size();
     std::map<std::pair<std::string, std::int64_t>, UnitValues> values;
@@ -38,7 +40,7 @@ ResultTable toy_results(const ordered_json& run, const std::vector<ordered_json>
     }
     for (const MethodRow& m : table.methods) {
       for (const std::int64_t length : table.lengths) {
-        add_row(table, {"toy", m.method, length, {}, "errors", {}, values[{m.method, length}]});
+        add_row(table, "toy", m.method, length, "errors", values[{m.method, length}]);
       }
     }
   });
@@ -46,13 +48,9 @@ ResultTable toy_results(const ordered_json& run, const std::vector<ordered_json>
 }
 
 PlaceOf toy_places(const ordered_json& run) {
-  std::map<std::string, std::int64_t> methods;
-  for (const ordered_json& entry : run.at("methods")) {
-    methods.emplace(entry.at("method").get<std::string>(), std::int64_t(methods.size()));
-  }
-  return [methods](const ordered_json& unit) -> UnitPlace {
+  return [method_of = method_finder(run)](const ordered_json& unit) -> UnitPlace {
     return {unit.at("sample").get<std::int64_t>(), unit.at("length").get<std::int64_t>(),
-            methods.at(unit.at("method").get<std::string>())};
+            std::int64_t(method_of(unit))};
   };
 }
 
@@ -67,51 +65,56 @@ void register_toy() {
   add_task(task);
 }
 
-MethodUnderTest method(const TimelineModel& model, const char* name, double scale) {
-  Extension e;
-  e.method = name;
-  e.scale = scale;
-  return {name, make_ladder(make_plan(model.facts().geometry, e), 4096)};
-}
+const std::vector<std::int64_t> kLengths = {32, 64, 128};
 
-ResultTable run_toy(const std::filesystem::path& out, const Shard& shard = {},
-                    std::optional<std::int64_t> fail_at = {}, std::int64_t* computed = nullptr) {
-  ScriptedOptions scripted;
-  scripted.fail_at = fail_at;
-  ScriptedModel model(scripted);
-  const std::vector<std::int64_t> lengths = {32, 64, 128};
-  const std::vector<MethodUnderTest> methods = {method(model, "none", 1), method(model, "pro", 4)};
-  UnitJob job;
-  job.identity = {{"task", "toy"},
-                  {"model", Target(model).identity()},
-                  {"engine", model.description()},
-                  {"settings", {{"lengths", lengths}}},
-                  {"methods", methods_identity(methods)}};
-  job.places = toy_places;
-  for (std::int64_t s = 0; s < kSamples; ++s) {
-    for (const std::int64_t length : lengths) {
-      for (std::int64_t m = 0; m < std::int64_t(methods.size()); ++m) {
-        job.units.push_back({{s, length, m}, length, "toy", "a toy's unit"});
+class ToyUnits : public UnitWork {
+ public:
+  ToyUnits(TimelineModel& model, const std::vector<MethodUnderTest>& methods)
+      : model_(model), methods_(methods) {}
+
+  std::vector<Unit> units() override {
+    std::vector<Unit> all;
+    for (std::int64_t s = 0; s < kSamples; ++s) {
+      for (const std::int64_t length : kLengths) {
+        for (std::int64_t m = 0; m < std::int64_t(methods_.size()); ++m) {
+          all.push_back({{s, length, m}, length, "toy", "a toy's unit"});
+        }
       }
     }
+    return all;
   }
-  job.compute = [&](std::size_t i, UnitProgress& progress) -> ordered_json {
-    const UnitPlace& place = job.units[i].place;
-    const MethodUnderTest& used = methods[std::size_t(place[2])];
-    model.use(*used.ladder);
+
+  ordered_json compute(const Unit& unit, UnitProgress& progress) override {
+    const UnitPlace& place = unit.place;
+    const MethodUnderTest& used = methods_[std::size_t(place[2])];
+    model_.use(*used.ladder);
     const std::vector<Token> tokens(std::size_t(place[1]), Token(65 + place[0]));
     progress.check();
-    const std::vector<double> scores = model.timeline()->append_scored(tokens);
+    const std::vector<double> scores = model_.timeline()->append_scored(tokens);
     progress.advance(place[1], place[1]);
     return {{"task", "toy"},
             {"method", used.name},
             {"length", place[1]},
             {"sample", place[0]},
             {"value", -scores.back()}};
-  };
+  }
+
+ private:
+  TimelineModel& model_;
+  const std::vector<MethodUnderTest>& methods_;
+};
+
+ResultTable run_toy(const std::filesystem::path& out, const Shard& shard = {},
+                    std::optional<std::int64_t> fail_at = {}, std::int64_t* computed = nullptr) {
+  ScriptedOptions scripted;
+  scripted.fail_at = fail_at;
+  ScriptedModel model(scripted);
+  const std::vector<MethodUnderTest> methods = {method(model, "none", 1), method(model, "pro", 4)};
+  ToyUnits units(model, methods);
   RunFolder folder(out, {"mrrope eval toy", "sha256:1", 1, shard});
   Progress silent;
-  const ResultTable results = run_job(model, job, folder, silent, toy_results);
+  const ResultTable results = run_job(
+      model, units, run_identity("toy", model, methods, {{"lengths", kLengths}}), folder, silent);
   if (computed != nullptr) *computed = model.computed();
   return results;
 }

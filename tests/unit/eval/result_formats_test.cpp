@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/results/result_formats.h"
-
 #include <gtest/gtest.h>
 
+#include "eval/results/result_table.h"
 #include "support/expect_error.h"
 
 namespace mrrope::eval {

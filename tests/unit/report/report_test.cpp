@@ -6,10 +6,10 @@
 #include <cmath>
 #include <fstream>
 
-#include "eval/results/result_formats.h"
+#include "eval/results/result_table.h"
 #include "eval/run/method_under_test.h"
 #include "eval/run/run_folder.h"
-#include "eval/tasks/perplexity/perplexity_results.h"
+#include "eval/tasks/perplexity/perplexity.h"
 #include "report/figures.h"
 #include "report/paper/paper.h"
 #include "report/verdict_text.h"

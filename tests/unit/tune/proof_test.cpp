@@ -27,7 +27,7 @@ struct Case {
     const auto put = [&](std::int64_t length, double loss) {
       const eval::UnitValues units = {
           {{0, 0}, loss - 0.1}, {{1, 0}, loss + 0.001}, {{2, 0}, loss + 0.1}};
-      add_row(ppl, {"ppl", method, length, {}, "perplexity", {}, units});
+      add_row(ppl, "ppl", method, length, "perplexity", units);
     };
     put(1024, at_window);
     put(4096, at_end);

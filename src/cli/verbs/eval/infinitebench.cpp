@@ -77,8 +77,7 @@ void run_infinitebench(InfiniteFlags& flags) {
                      make_infinitebench(frame, counter, options, job.lengths));
   }
   std::vector<std::string> notes;
-  const eval::SampleSuite suite =
-      read_infinitebench(target.tokenizer(), frame, flags.data, options, notes);
+  const eval::SampleSuite suite = read_infinitebench(frame, flags.data, options, notes);
   for (const std::string& line : notes) note(line);
   run_suite(flags.sample, job, target, suite);
 }

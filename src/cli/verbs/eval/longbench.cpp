@@ -43,8 +43,7 @@ void run_longbench(LongbenchFlags& flags) {
   if (options.mode == "letters" && frame_flags.chat == "auto") frame_flags.chat = "off";
   const eval::PromptFrame frame(target.tokenizer(), frame_flags);
   std::vector<std::string> notes;
-  const eval::SampleSuite suite =
-      read_longbench(target.tokenizer(), frame, flags.data, options, notes);
+  const eval::SampleSuite suite = read_longbench(frame, flags.data, options, notes);
   for (const std::string& line : notes) note(line);
   run_suite(flags.sample, job, target, suite);
 }

@@ -100,7 +100,7 @@ void run_ppl(const PplFlags& flags) {
   options.min_tokens = min_tokens;
   options.random = choice.select == eval::Select::random;
   if (flags.eval.dry_run) {
-    check_perplexity(*model, job.methods, options);
+    check_methods(*model, job.methods, eval::sorted_lengths(options.lengths));
     return print_dry_run(job, *model, set);
   }
   run_eval(flags.eval, job, *model, choice.seed,

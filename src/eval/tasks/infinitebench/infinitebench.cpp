@@ -2,14 +2,12 @@
 #include "eval/tasks/infinitebench/infinitebench.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <set>
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "eval/samples/middle_cut.h"
-#include "eval/text/jsonl.h"
+#include "eval/text/text_source.h"
 #include "eval/text/words.h"
 #include "mrrope/error.h"
 
@@ -23,16 +21,12 @@ namespace {
 
 constexpr const char* kHint = "download the file again, or correct this line";
 
-struct Item {
-  std::string id;
-  std::string context;
-  std::string input;
-  std::vector<std::string> options;
-  ordered_json answer;  // as the scorer wants it
-};
-
 std::string as_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+bool has_options(const std::string& task) {
+  return task == "code_debug" || task == "longbook_choice_eng";
 }
 
 // Every revision of the answer field becomes what the scorer of the task expects: a text, a number,
@@ -40,40 +34,33 @@ std::string as_text(const json& value) {
 std::optional<ordered_json> read_answer(const std::string& task, const json& object,
                                         const std::vector<std::string>& options,
                                         const std::string& name) {
-  const auto field = object.find("answer");
-  if (field == object.end()) {
-    throw Error(ErrorKind::corrupt, cat(name, " has no field 'answer'"), kHint);
-  }
-  const auto scalar = [](const json& v) { return v.is_string() || v.is_number(); };
-  json list = field->is_array() ? *field : json::array({*field});
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::corrupt, name + why, kHint);
+  };
+  if (!object.contains("answer")) refuse(" has no field 'answer'");
+  json list = object["answer"].is_array() ? object["answer"] : json::array({object["answer"]});
   if (task == "math_calc") {
     if (!list.empty() && list[0].is_array()) list = json(list[0]);
     for (const json& v : list) {
-      if (!v.is_number()) {
-        throw Error(ErrorKind::corrupt,
-                    cat(name, ": an answer is not a number but ", v.type_name()), kHint);
-      }
+      if (!v.is_number()) refuse(cat(": an answer is not a number but ", v.type_name()));
     }
     return list.empty() ? std::nullopt : std::optional<ordered_json>(list);
   }
   for (const json& v : list) {
-    if (!scalar(v)) {
-      throw Error(ErrorKind::corrupt,
-                  cat(name, ": an answer is neither text nor number but ", v.type_name()), kHint);
+    if (!v.is_string() && !v.is_number()) {
+      refuse(cat(": an answer is neither text nor number but ", v.type_name()));
     }
-    if (v.is_string() && v.get<std::string>().empty()) return std::nullopt;
+    if (v == "") return std::nullopt;
   }
   if (list.empty()) return std::nullopt;
-  if (task == "code_debug" || task == "longbook_choice_eng") {
+  if (has_options(task)) {
     const std::string gold = as_text(list[0]);
-    if (list.size() == 2 && list[1].is_string()) {
-      const auto letter = list[1].get<std::string>();
-      if (letter.size() == 1 && letter[0] >= 'A' && letter[0] <= 'D') return list;
+    if (list.size() == 2 &&
+        (list[1] == "A" || list[1] == "B" || list[1] == "C" || list[1] == "D")) {
+      return list;
     }
     const auto at = std::find(options.begin(), options.end(), gold);
-    if (list.size() != 1 || at == options.end()) {
-      throw Error(ErrorKind::corrupt, cat(name, ": the answer is not one of the options"), kHint);
-    }
+    if (list.size() != 1 || at == options.end()) refuse(": the answer is not one of the options");
     return ordered_json::array({gold, std::string(1, char('A' + (at - options.begin())))});
   }
   if (task == "math_find") {
@@ -81,42 +68,14 @@ std::optional<ordered_json> read_answer(const std::string& task, const json& obj
     const std::string text = as_text(list[0]);
     constexpr std::size_t kLongestNumber = 40;  // "[[[[..." is not parsed
     const json number = text.size() <= kLongestNumber ? json::parse(text, nullptr, false) : json();
-    if (!number.is_number()) {
-      throw Error(ErrorKind::corrupt, cat(name, ": the answer is not a number"), kHint);
-    }
+    if (!number.is_number()) refuse(": the answer is not a number");
     return number;
   }
-  const bool many = task == "longbook_qa_eng" || task == "longbook_qa_chn" ||
-                    task == "longdialogue_qa_eng" || task == "longbook_sum_eng";
+  const bool many = task.starts_with("longbook_") || task == "longdialogue_qa_eng";
   if (!many) return ordered_json(as_text(list[0]));
   ordered_json texts = ordered_json::array();
   for (const json& v : list) texts.push_back(as_text(v));
   return texts;
-}
-
-Item read_item(const std::string& task, const json& object, const std::string& name,
-               bool& answered) {
-  Item item;
-  const auto id = object.find("id");
-  if (id == object.end() || !(id->is_string() || id->is_number_integer())) {
-    throw Error(ErrorKind::corrupt, cat(name, " has no field 'id'"), kHint);
-  }
-  item.id = as_text(*id);
-  item.context = text_field(object, object.contains("content") ? "content" : "context", name);
-  if (object.contains("input")) item.input = text_field(object, "input", name);
-  const auto options = object.find("options");
-  if (options != object.end() && options->is_array()) {
-    for (const json& option : *options) item.options.push_back(as_text(option));
-  }
-  const bool choice = task == "code_debug" || task == "longbook_choice_eng";
-  if (choice && item.options.size() != 4) {
-    throw Error(ErrorKind::corrupt, cat(name, " has ", item.options.size(), " options, not 4"),
-                kHint);
-  }
-  const auto answer = read_answer(task, object, item.options, name);
-  answered = answer.has_value();
-  if (answered) item.answer = *answer;
-  return item;
 }
 
 std::vector<std::string> expected_texts(const ordered_json& answer) {
@@ -125,6 +84,32 @@ std::vector<std::string> expected_texts(const ordered_json& answer) {
   // Lists of thousands of numbers are not repeated; the record has the answer itself.
   for (std::size_t i = 0; i < answer.size() && i < 8; ++i) list.push_back(as_text(json(answer[i])));
   return list;
+}
+
+// nullopt: it has no answer.
+std::optional<Draft> read_draft(const std::string& task, const Prompts& prompts, const json& object,
+                                const std::string& name) {
+  const auto id = object.find("id");
+  if (id == object.end() || !(id->is_string() || id->is_number_integer())) {
+    throw Error(ErrorKind::corrupt, cat(name, " has no field 'id'"), kHint);
+  }
+  const std::string context =
+      text_field(object, object.contains("content") ? "content" : "context", name);
+  const std::string input = object.contains("input") ? text_field(object, "input", name) : "";
+  std::vector<std::string> options;
+  if (const auto list = object.find("options"); list != object.end() && list->is_array()) {
+    for (const json& option : *list) options.push_back(as_text(option));
+  }
+  if (has_options(task) && options.size() != 4) {
+    throw Error(ErrorKind::corrupt, cat(name, " has ", options.size(), " options, not 4"), kHint);
+  }
+  const auto answer = read_answer(task, object, options, name);
+  Draft draft = infinite_prompt(task, prompts, context, input, options, name);
+  draft.id = as_text(*id);
+  if (!answer) return std::nullopt;
+  draft.expected = expected_texts(*answer);
+  draft.more["answer"] = *answer;
+  return draft;
 }
 
 // The text between the first `start` and the last `end` after it, both included.
@@ -160,6 +145,107 @@ std::string function_call(const std::string& input) {
     return input.substr(at, end + 1 - at);
   }
   return {};
+}
+
+SampleSet set_of(const InfiniteTask& task, std::int64_t length) {
+  return {.task = "infinitebench/" + task.name,
+          .length = length,
+          .scorer = "infinitebench/" + task.name,
+          .answer_tokens = task.answer_tokens};
+}
+
+// Four tasks without a download: pass keys and digits in filler text, a value among thousands of
+// keys, extremes of a list of numbers.
+
+// Ten digits: five drawn, then five times one of them doubled, so that digits repeat.
+std::string repeating_digits(Random& random) {
+  std::string digits = random_digits(random, 5);
+  for (int i = 0; i < 5; ++i) {
+    const std::size_t at = random.below(digits.size());
+    digits.insert(at, 1, digits[at]);
+  }
+  return digits;
+}
+
+// Evenly over the text, from its first line to its last.
+std::size_t even_place(std::size_t index, std::size_t count, std::int64_t units) {
+  if (count < 2) return std::size_t(units) / 2;
+  return std::size_t(double(units) * double(index % count) / double(count - 1));
+}
+
+struct Made {
+  std::string context, input;
+  ordered_json answer;
+};
+
+Made hidden_line(const std::string& task, const std::string& noise, Random& random,
+                 std::int64_t units, std::size_t place) {
+  const bool key = task == "passkey";
+  const std::string secret = key ? random_digits(random, 5) : repeating_digits(random);
+  const std::string line =
+      key ? cat("The pass key is ", secret, ". Keep it in mind: ", secret, " is the pass key.")
+          : cat("The sequence of digits is ", secret, ". Keep it in mind: ", secret,
+                " is the sequence of digits.");
+  Made made;
+  for (std::size_t i = 0; i <= std::size_t(units); ++i) {
+    if (i == place) made.context += line + "\n";
+    if (i < std::size_t(units)) made.context += noise + "\n";
+  }
+  made.input = key ? "What is the pass key?" : "What is the sequence of digits?";
+  made.answer = secret;
+  return made;
+}
+
+Made key_value(Random& random, std::int64_t units, std::size_t place) {
+  Made made;
+  made.context = "JSON data:\n{";
+  std::string key;
+  for (std::size_t i = 0; i < std::size_t(units); ++i) {
+    const std::string k = random_uuid(random);
+    const std::string v = random_uuid(random);
+    made.context += cat(i > 0 ? ", \"" : "\"", k, "\": \"", v, "\"");
+    if (i == std::min(place, std::size_t(units) - 1)) {
+      key = k;
+      made.answer = v;
+    }
+  }
+  made.context += "}";
+  made.input = cat("Key: \"", key, "\"\nThe value of this key is:");
+  return made;
+}
+
+// Seven questions in turn. The range of the numbers varies, otherwise the extremes would be
+// predictable.
+Made extreme(Random& random, std::int64_t units, std::size_t index) {
+  constexpr const char* kNames[] = {"largest",  "second largest",  "third largest",
+                                    "smallest", "second smallest", "third smallest",
+                                    "median"};
+  const std::size_t kind = index % 7;
+  const std::int64_t low = std::int64_t(random.below(30));
+  const std::int64_t high = 70 + std::int64_t(random.below(30));
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < units; ++i) {
+    numbers.push_back(low + std::int64_t(random.below(std::uint64_t(high - low + 1))));
+  }
+  Made made;
+  made.context = "[";
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    made.context += cat(i > 0 ? ", " : "", numbers[i]);
+  }
+  made.context += "]";
+  made.input = cat("The ", kNames[kind], " number of the list is:");
+  // Extremes count each value once; the median counts all.
+  std::vector<std::int64_t> sorted = numbers;
+  std::sort(sorted.begin(), sorted.end());
+  if (kind == 6) {
+    const std::size_t half = sorted.size() / 2;
+    const std::int64_t sum = sorted[half] + sorted[sorted.size() % 2 == 0 ? half - 1 : half];
+    made.answer = sum % 2 == 0 ? ordered_json(sum / 2) : ordered_json(double(sum) / 2);
+    return made;
+  }
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  made.answer = kind < 3 ? sorted[sorted.size() - 1 - kind] : sorted[kind - 3];
+  return made;
 }
 
 }  // namespace
@@ -232,9 +318,8 @@ Draft infinite_prompt(const std::string& task, const Prompts& prompts, const std
   return draft;
 }
 
-SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
-                               const fs::path& folder, const InfiniteOptions& options,
-                               std::vector<std::string>& notes) {
+SampleSuite read_infinitebench(const PromptFrame& frame, const fs::path& folder,
+                               const InfiniteOptions& options, std::vector<std::string>& notes) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
     throw Error(ErrorKind::failed, cat(folder.string(), " is not a folder"),
@@ -250,14 +335,13 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
       throw Error(ErrorKind::failed, cat(folder.string(), " has no ", task.name, ".jsonl"),
                   "put it there, or choose other --tasks");
     }
-    const std::int64_t room = options.length - task.answer_tokens;
-    if (room < 64) {
+    if (options.length - task.answer_tokens < 64) {
       throw Error(ErrorKind::usage,
                   cat(task.name, " asks for ", task.answer_tokens, " tokens of answer, and ",
                       options.length, " leave no room for a prompt"),
                   "give a longer --ctx, or leave it out with --tasks");
     }
-    auto items = std::make_shared<std::vector<Item>>();
+    std::vector<Draft> drafts;
     std::set<std::string> ids;
     std::size_t empty = 0;
     std::size_t outside = 0;
@@ -266,68 +350,36 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
         own == options.min_tokens_of.end() ? options.min_tokens : own->second;
     const bool bounded = min_tokens > 0 || options.max_tokens < INT64_MAX;
     const std::string digest = read_jsonl(file, [&](const std::string& name, const json& object) {
-      bool answered = false;
-      Item item = read_item(task.name, object, name, answered);
-      if (!ids.insert(item.id).second) {
-        throw Error(ErrorKind::corrupt, cat(name, ": id ", printable(item.id), " is given twice"),
+      std::optional<Draft> draft = read_draft(task.name, options.prompts, object, name);
+      if (const std::string id = as_text(object["id"]); !ids.insert(id).second) {
+        throw Error(ErrorKind::corrupt, cat(name, ": id ", printable(id), " is given twice"),
                     kHint);
       }
-      const Draft draft =
-          infinite_prompt(task.name, options.prompts, item.context, item.input, item.options, name);
-      if (!answered) {
+      if (!draft) {
         ++empty;
         return;
       }
       if (bounded) {
-        const auto tokens = std::int64_t(frame.tokens(frame.text(draft.body, draft.prefix)).size());
+        const auto tokens =
+            std::int64_t(frame.tokens(frame.text(draft->body, draft->prefix)).size());
         if (tokens < min_tokens || tokens > options.max_tokens) {
           ++outside;
           return;
         }
       }
-      items->push_back(std::move(item));
+      drafts.push_back(std::move(*draft));
     });
-    const std::size_t found = items->size();
     if (empty > 0) notes.push_back(cat(task.name, ": ", empty, " items without an answer skipped"));
     if (outside > 0) {
       notes.push_back(cat(task.name, ": ", outside, " items outside the token range skipped"));
     }
-    if (found < options.samples) {
-      notes.push_back(cat(task.name, ": ", found, " items, not ", options.samples));
-    } else {
-      Random random = random_for(options.seed, task.name);
-      auto chosen = std::make_shared<std::vector<Item>>();
-      for (const std::size_t i : choose(found, options.samples, random)) {
-        chosen->push_back(std::move((*items)[i]));
-      }
-      items = chosen;
+    if (drafts.size() < options.samples) {
+      notes.push_back(cat(task.name, ": ", drafts.size(), " items, not ", options.samples));
     }
-    ordered_json chosen_ids = ordered_json::array();
-    for (const Item& item : *items) chosen_ids.push_back(item.id);
-    files.push_back({{"task", task.name}, {"sha256", digest}, {"ids", chosen_ids}});
-    SampleSet set;
-    set.task = "infinitebench/" + task.name;
-    set.length = options.length;
-    set.scorer = set.task;
-    set.answer_tokens = task.answer_tokens;
-    set.count = items->size();
-    set.make = [items, &model, &frame, prompts = options.prompts, task, room](std::size_t i) {
-      const Item& item = (*items)[i];
-      const Draft draft =
-          infinite_prompt(task.name, prompts, item.context, item.input, item.options, task.name);
-      CutPrompt prompt = cut_in_the_middle(model, frame, draft.body, draft.prefix, room);
-      Sample sample;
-      sample.id = item.id;
-      sample.text = std::move(prompt.text);
-      sample.prompt = std::move(prompt.tokens);
-      sample.expected = expected_texts(item.answer);
-      sample.more["answer"] = item.answer;
-      if (prompt.cut) {
-        sample.more["truncated"] = prompt.whole - std::int64_t(sample.prompt.size());
-      }
-      return sample;
-    };
-    suite.sets.push_back(std::move(set));
+    ordered_json chosen;
+    suite.sets.push_back(cut_set(set_of(task, options.length), std::move(drafts), options.samples,
+                                 random_for(options.seed, task.name), frame, chosen));
+    files.push_back({{"task", task.name}, {"sha256", digest}, {"ids", chosen}});
   }
   suite.settings = {{"source", "files given with --data"},
                     {"seed", options.seed},
@@ -338,6 +390,43 @@ SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
   if (options.min_tokens > 0) suite.settings["min_tokens"] = options.min_tokens;
   if (!options.min_tokens_of.empty()) suite.settings["min_tokens_of"] = options.min_tokens_of;
   if (options.max_tokens < INT64_MAX) suite.settings["max_tokens"] = options.max_tokens;
+  return suite;
+}
+
+SampleSuite make_infinitebench(const PromptFrame& frame, TokenCounter& counter,
+                               const InfiniteOptions& options,
+                               const std::vector<std::int64_t>& lengths) {
+  SampleSuite suite;
+  suite.task = "infinitebench";
+  suite.rules = &infinitebench_rules();
+  suite.settings = {{"source", "built-in generator, version 1"},
+                    {"seed", options.seed},
+                    {"samples", options.samples},
+                    {"frame", frame.identity()},
+                    {"prompts", prompts_identity(options.prompts, "infinitebench/")}};
+  for (const std::int64_t length : sorted_lengths(lengths)) {
+    for (const InfiniteTask& task : chosen_tasks(options, true)) {
+      Drafter drafter;
+      drafter.min = task.name == "math_find" ? 20 : 2;
+      drafter.draft = [task, prompts = options.prompts, count = options.samples](
+                          std::int64_t units, std::size_t index, Random& random) {
+        const std::size_t place = even_place(index, count, units);
+        const std::string& noise = prompts.at("ruler/noise").text;
+        const Made made = task.name == "kv_retrieval" ? key_value(random, units, place)
+                          : task.name == "math_find"
+                              ? extreme(random, units, index)
+                              : hidden_line(task.name, noise, random, units, place);
+        Draft draft = infinite_prompt(task.name, prompts, made.context, made.input, {}, task.name);
+        draft.expected = expected_texts(made.answer);
+        draft.more["answer"] = made.answer;
+        return draft;
+      };
+      SampleSet set = set_of(task, length);
+      set.count = options.samples;
+      suite.sets.push_back(
+          fitted_set(std::move(set), options.seed, std::move(drafter), frame, counter));
+    }
+  }
   return suite;
 }
 

@@ -11,8 +11,6 @@
 #include <vector>
 
 #include "eval/samples/fitting.h"
-#include "eval/samples/prompts.h"
-#include "eval/samples/sample.h"
 
 namespace mrrope::eval {
 
@@ -39,9 +37,8 @@ struct InfiniteOptions {
 
 // Items longer than the room are cut in the middle, and marked. `notes` says what was skipped.
 // Throws Error: usage, failed, corrupt (named with the line). The frame must outlive the suite.
-SampleSuite read_infinitebench(const Tokenizer& model, const PromptFrame& frame,
-                               const std::filesystem::path& folder, const InfiniteOptions& options,
-                               std::vector<std::string>& notes);
+SampleSuite read_infinitebench(const PromptFrame& frame, const std::filesystem::path& folder,
+                               const InfiniteOptions& options, std::vector<std::string>& notes);
 
 // passkey, number_string, kv_retrieval and math_find, fitted to each length.
 SampleSuite make_infinitebench(const PromptFrame& frame, TokenCounter& counter,
@@ -57,14 +54,9 @@ Draft infinite_prompt(const std::string& task, const Prompts& prompts, const std
                       const std::string& input, const std::vector<std::string>& options,
                       const std::string& name);
 
-// InfiniteBench's compute_scores.py, by its task names. `answer` is the data's own, in any of its
+// Scores: official, that of InfiniteBench's compute_scores.py, and lenient, the same without its
+// known mistakes (docs/benchmarks.md). A record's `answer` is the data's own, in any of its
 // revisions, with the option's letter after it for the two tasks with options.
-double infinitebench_official(const std::string& task, const nlohmann::ordered_json& answer,
-                              const std::string& text);
-// The same, without its known mistakes: see docs/benchmarks.md.
-double infinitebench_lenient(const std::string& task, const nlohmann::ordered_json& answer,
-                             const std::string& text);
-
 const SampleRules& infinitebench_rules();
 
 }  // namespace mrrope::eval

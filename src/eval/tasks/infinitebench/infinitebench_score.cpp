@@ -2,17 +2,13 @@
 // The rules of InfiniteBench's compute_scores.py (OpenBMB/InfiniteBench, 88b3daa), and a lenient
 // version of each.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
 
-#include "base/files/source.h"
-#include "base/text.h"
-#include "eval/score/rouge_lsum.h"
+#include "eval/score/rouge.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
 #include "eval/text/unicode.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -208,29 +204,15 @@ std::vector<Text> normal_words(const std::string& text) {
 }
 
 std::vector<Text> normal_characters(const std::string& text) {
-  struct Range {
-    char32_t first, last;
-  };
-  constexpr std::array<Range, 15> kPunctuation = {{{0x2013, 0x2014},
-                                                   {0x2018, 0x2019},
-                                                   {0x201b, 0x201f},
-                                                   {0x2026, 0x2027},
-                                                   {0x3001, 0x3003},
-                                                   {0x300b, 0x3011},
-                                                   {0x3014, 0x301f},
-                                                   {0x3030, 0x3030},
-                                                   {0x303e, 0x303f},
-                                                   {0xfe4f, 0xfe4f},
-                                                   {0xff01, 0xff0d},
-                                                   {0xff0f, 0xff0f},
-                                                   {0xff1a, 0xff20},
-                                                   {0xff3b, 0xff40},
-                                                   {0xff5b, 0xff64}}};
+  constexpr char32_t kPunctuation[][2] = {
+      {0x2013, 0x2014}, {0x2018, 0x2019}, {0x201b, 0x201f}, {0x2026, 0x2027}, {0x3001, 0x3003},
+      {0x300b, 0x3011}, {0x3014, 0x301f}, {0x3030, 0x3030}, {0x303e, 0x303f}, {0xfe4f, 0xfe4f},
+      {0xff01, 0xff0d}, {0xff0f, 0xff0f}, {0xff1a, 0xff20}, {0xff3b, 0xff40}, {0xff5b, 0xff64}};
   std::vector<Text> list;
   for (const char32_t c : lower(to_characters(text))) {
     const bool ascii = c < 0x80 && c > 0x20 && c != 0x7f && (!is_letter(c) || c == '_');
-    const bool other = std::any_of(kPunctuation.begin(), kPunctuation.end(),
-                                   [&](const Range& r) { return c >= r.first && c <= r.last; });
+    const bool other = std::any_of(std::begin(kPunctuation), std::end(kPunctuation),
+                                   [&](const auto& r) { return c >= r[0] && c <= r[1]; });
     if (!ascii && !other && !is_blank(c)) list.emplace_back(1, c);
   }
   return list;
@@ -278,6 +260,10 @@ double right_start(const ordered_json& answer, const std::string& said) {
   return double(right) / double(label.size());
 }
 
+bool contains_lower(const std::string& text, const std::string& part) {
+  return lower(to_characters(text)).find(lower(to_characters(part))) != Text::npos;
+}
+
 // The first of the letters A to D that is a word of its own.
 std::optional<char> lone_letter(const std::string& said) {
   const Text text = to_characters(said);
@@ -292,74 +278,55 @@ std::optional<char> lone_letter(const std::string& said) {
 bool option_named(const std::vector<std::string>& label, const std::string& said) {
   if (label.size() < 2) return false;
   if (const auto letter = lone_letter(said)) return label[1] == std::string(1, *letter);
-  return lower(to_characters(said)).find(lower(to_characters(label[0]))) != Text::npos;
+  return contains_lower(said, label[0]);
 }
 
-}  // namespace
+std::vector<Score> scores(double official, double lenient) {
+  return {{"official", official}, {"lenient", lenient}};
+}
 
-double infinitebench_official(const std::string& task, const ordered_json& answer,
-                              const std::string& text) {
+std::vector<Score> grade(const std::string& scorer, const ordered_json& record) {
+  const std::string task = scorer.substr(scorer.find('/') + 1);
+  const auto text = record.at("text").get<std::string>();
+  const ordered_json& answer = record.at("answer");
+  const std::vector<std::string> golds = texts(answer);
+  const std::string gold = first_text(answer);
+  if (scorer != "infinitebench/" + task) unknown_scorer(scorer);
   if (task == "passkey" || task == "number_string") {
     const std::vector<std::string> runs = digit_runs(text);
-    return !runs.empty() && runs.front() == first_text(answer) ? 1 : 0;
+    const auto at = std::find(runs.begin(), runs.end(), gold);
+    return scores(at != runs.end() && at == runs.begin(), at != runs.end());
   }
   if (task == "kv_retrieval") {
-    return has(retrieval_words(text), to_characters(first_text(answer))) ? 1 : 0;
+    return scores(has(retrieval_words(text), to_characters(gold)), contains_lower(text, gold));
   }
   if (task == "longdialogue_qa_eng") {
     std::vector<Text> words = retrieval_words(text);
     for (Text& word : words) word = upper(word);
-    return has(words, to_characters(first_text(answer))) ? 1 : 0;
+    return scores(has(words, to_characters(gold)), contains_one(golds, text, normal_words));
   }
-  if (task == "math_find") return math_find(answer, text, false) ? 1 : 0;
-  if (task == "math_calc") return right_start(answer, text);
-  if (task == "code_run") return code_run(first_text(answer), text, false) ? 1 : 0;
-  if (task == "code_debug") return code_debug(texts(answer), text) ? 1 : 0;
-  if (task == "longbook_choice_eng") return book_choice(texts(answer), text) ? 1 : 0;
-  if (task == "longbook_qa_eng") return best_f1(texts(answer), text, normal_words);
-  if (task == "longbook_qa_chn") return best_f1(texts(answer), text, normal_characters);
+  if (task == "math_find") {
+    return scores(math_find(answer, text, false), math_find(answer, text, true));
+  }
+  if (task == "math_calc") {
+    const double right = right_start(answer, text);
+    return scores(right, right);
+  }
+  if (task == "code_run") return scores(code_run(gold, text, false), code_run(gold, text, true));
+  if (task == "code_debug") return scores(code_debug(golds, text), option_named(golds, text));
+  if (task == "longbook_choice_eng") {
+    return scores(book_choice(golds, text), option_named(golds, text));
+  }
+  if (task == "longbook_qa_eng" || task == "longbook_qa_chn") {
+    const Normal normal = task == "longbook_qa_eng" ? normal_words : normal_characters;
+    return scores(best_f1(golds, text, normal), contains_one(golds, text, normal));
+  }
   if (task == "longbook_sum_eng") {
     double best = 0;
-    for (const std::string& gold : texts(answer)) best = std::max(best, rouge_lsum(gold, text));
-    return best;
+    for (const std::string& one : golds) best = std::max(best, rouge_lsum(one, text));
+    return scores(best, best);
   }
-  throw Error(ErrorKind::corrupt, cat("InfiniteBench has no task ", shown(task)),
-              "this run was made by another version of mrrope");
-}
-
-double infinitebench_lenient(const std::string& task, const ordered_json& answer,
-                             const std::string& text) {
-  if (task == "passkey" || task == "number_string") {
-    const std::vector<std::string> runs = digit_runs(text);
-    return std::find(runs.begin(), runs.end(), first_text(answer)) != runs.end() ? 1 : 0;
-  }
-  if (task == "kv_retrieval") {
-    return lower(to_characters(text)).find(lower(to_characters(first_text(answer)))) != Text::npos;
-  }
-  if (task == "longdialogue_qa_eng") {
-    return contains_one(texts(answer), text, normal_words) ? 1 : 0;
-  }
-  if (task == "math_find") return math_find(answer, text, true) ? 1 : 0;
-  if (task == "code_run") return code_run(first_text(answer), text, true) ? 1 : 0;
-  if (task == "code_debug" || task == "longbook_choice_eng") {
-    return option_named(texts(answer), text) ? 1 : 0;
-  }
-  if (task == "longbook_qa_eng") return contains_one(texts(answer), text, normal_words) ? 1 : 0;
-  if (task == "longbook_qa_chn") {
-    return contains_one(texts(answer), text, normal_characters) ? 1 : 0;
-  }
-  return infinitebench_official(task, answer, text);
-}
-
-namespace {
-
-std::vector<Score> grade(const std::string& scorer, const ordered_json& record) {
-  if (scorer.rfind("infinitebench/", 0) != 0) unknown_scorer(scorer);
-  const std::string task = scorer.substr(scorer.find('/') + 1);
-  const auto text = record.at("text").get<std::string>();
-  const ordered_json& answer = record.at("answer");
-  return {{"official", infinitebench_official(task, answer, text)},
-          {"lenient", infinitebench_lenient(task, answer, text)}};
+  unknown_scorer(scorer);
 }
 
 }  // namespace

@@ -2,13 +2,10 @@
 #include "eval/tasks/longbench/longbench.h"
 
 #include <map>
-#include <memory>
 #include <set>
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "eval/samples/middle_cut.h"
-#include "eval/text/jsonl.h"
 #include "eval/text/text_source.h"
 #include "eval/text/unicode.h"
 #include "eval/text/words.h"
@@ -21,6 +18,9 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 namespace {
+
+constexpr const char* kReply = "longbench-v2";  // the letter is read from a reply
+constexpr const char* kLetter = "letter";       // the letter was chosen by its logit
 
 constexpr const char* kHint = "give data.json of LongBench-v2, or correct this item";
 
@@ -36,51 +36,42 @@ const std::map<std::string, std::string>& domains() {
   return columns;
 }
 
-struct Item {
-  std::string id;
-  std::string answer;
-  std::vector<std::string> tags;
-  std::string body;
-  std::string prefix;
-};
-
-std::string trimmed(const std::string& text) { return to_utf8(stripped(to_characters(text))); }
-
-Item read_item(const json& object, const std::string& name, const Prompt& prompt) {
+Draft read_draft(const json& object, const std::string& name, const Prompt& prompt) {
   if (!object.is_object()) {
     throw Error(ErrorKind::corrupt, cat(name, " is not a JSON object"), kHint);
   }
-  Item item;
-  item.id = text_field(object, "_id", name);
-  item.answer = text_field(object, "answer", name);
-  if (item.answer.size() != 1 || item.answer[0] < 'A' || item.answer[0] > 'D') {
-    throw Error(ErrorKind::corrupt, cat(name, ": the answer is ", shown(item.answer), ", not A-D"),
+  const std::string answer = text_field(object, "answer", name);
+  if (answer.size() != 1 || answer[0] < 'A' || answer[0] > 'D') {
+    throw Error(ErrorKind::corrupt, cat(name, ": the answer is ", shown(answer), ", not A-D"),
                 kHint);
   }
-  const std::string domain = text_field(object, "domain", name);
-  const auto column = domains().find(domain);
-  item.tags = {
-      cat("longbench-v2/",
-          column != domains().end() ? column->second : printable(domain.substr(0, 60))),
-      cat("longbench-v2/", printable(text_field(object, "difficulty", name).substr(0, 60))),
-      cat("longbench-v2/", printable(text_field(object, "length", name).substr(0, 60)))};
-  const std::string context = trimmed(text_field(object, "context", name));
-  const std::string question = trimmed(text_field(object, "question", name));
-  const std::string a = trimmed(text_field(object, "choice_A", name));
-  const std::string b = trimmed(text_field(object, "choice_B", name));
-  const std::string c = trimmed(text_field(object, "choice_C", name));
-  const std::string d = trimmed(text_field(object, "choice_D", name));
-  const Fill values = {
-      {"context", context}, {"question", question}, {"A", a}, {"B", b}, {"C", c}, {"D", d}};
-  item.body = fill(prompt.text, values);
-  item.prefix = fill(prompt.prefix, values);
-  return item;
+  const auto tag = [&](const char* field) {
+    const std::string value = text_field(object, field, name);
+    const auto column = domains().find(value);
+    return cat("longbench-v2/",
+               column != domains().end() ? column->second : printable(value.substr(0, 60)));
+  };
+  std::vector<std::pair<const char*, std::string>> texts;
+  for (const auto& [place, field] : {std::pair("context", "context"),
+                                     {"question", "question"},
+                                     {"A", "choice_A"},
+                                     {"B", "choice_B"},
+                                     {"C", "choice_C"},
+                                     {"D", "choice_D"}}) {
+    const std::u32string text = to_characters(text_field(object, field, name));
+    texts.emplace_back(place, to_utf8(stripped(text)));
+  }
+  const Fill values(texts.begin(), texts.end());
+  Draft draft{fill(prompt.text, values), fill(prompt.prefix, values), {answer}};
+  draft.more["tags"] = {tag("domain"), tag("difficulty"), tag("length")};
+  draft.id = text_field(object, "_id", name);
+  return draft;
 }
 
 // Calls take(name, item) for each. Returns the digest.
 std::string each_item(const fs::path& file, const JsonLine& take) {
+  if (holds_json_lines(file)) return read_jsonl(file, take);
   const std::string name = inner_name(file);
-  if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return read_jsonl(file, take);
   JsonFile content = read_json_file(file);
   if (!content.content.is_array()) {
     throw Error(ErrorKind::corrupt, cat(printable(name), " is not a list of items"), kHint);
@@ -112,15 +103,24 @@ std::vector<std::vector<Token>> letter_tokens(const Tokenizer& model) {
   return letters;
 }
 
+std::vector<Score> grade(const std::string& scorer, const ordered_json& record) {
+  const auto text = record.at("text").get<std::string>();
+  const auto expected = record.at("expected").get<std::vector<std::string>>();
+  if (scorer != kReply && scorer != kLetter) unknown_scorer(scorer);
+  const std::string said = scorer == kLetter ? text : std::string(1, longbench_letter(text));
+  return {{"accuracy", !expected.empty() && expected[0] == said ? 1.0 : 0.0}};
+}
+
+bool unanswered(const std::string& scorer, std::string_view text) {
+  return scorer == kReply && longbench_letter(text) == 0;
+}
+
 }  // namespace
 
-SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame, const fs::path& file,
+SampleSuite read_longbench(const PromptFrame& frame, const fs::path& file,
                            const LongbenchOptions& options, std::vector<std::string>& notes) {
   constexpr int kAnswerTokens = 128;
   const bool letters = options.mode == "letters";
-  if (!letters && options.mode != "generate") {
-    throw Error(ErrorKind::usage, cat("--mode ", options.mode), "give generate or letters");
-  }
   const int answer_tokens = letters ? 1 : kAnswerTokens;
   const std::int64_t room = options.length - answer_tokens;
   if (room < 1) {
@@ -130,81 +130,79 @@ SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame, con
                 "give a longer --ctx");
   }
   const Prompt prompt = options.prompts.at("longbench-v2/" + options.mode);
-  auto items = std::make_shared<std::vector<Item>>();
+  std::vector<Draft> drafts;
   std::set<std::string> ids;
-  std::size_t seen = 0;
   std::size_t dropped = 0;
   const std::string digest = each_item(file, [&](const std::string& name, const json& object) {
-    Item item = read_item(object, name, prompt);
-    if (!ids.insert(item.id).second) {
-      throw Error(ErrorKind::corrupt, cat(name, ": _id ", printable(item.id), " is given twice"),
+    Draft draft = read_draft(object, name, prompt);
+    if (!ids.insert(draft.id).second) {
+      throw Error(ErrorKind::corrupt, cat(name, ": _id ", printable(draft.id), " is given twice"),
                   kHint);
     }
-    ++seen;
     // No token holds more than some bytes: what is far too long need not be tokenized.
     constexpr std::size_t kMaxBytesPerToken = 64;
     if (!options.truncate &&
-        (item.body.size() / kMaxBytesPerToken > std::size_t(room) ||
-         std::int64_t(frame.tokens(frame.text(item.body, item.prefix)).size()) > room)) {
+        (draft.body.size() / kMaxBytesPerToken > std::size_t(room) ||
+         std::int64_t(frame.tokens(frame.text(draft.body, draft.prefix)).size()) > room)) {
       ++dropped;
       return;
     }
-    items->push_back(std::move(item));
+    drafts.push_back(std::move(draft));
   });
   if (dropped > 0) {
-    notes.push_back(cat(dropped, " of ", seen, " items take more than ", room,
+    notes.push_back(cat(dropped, " of ", ids.size(), " items take more than ", room,
                         " tokens and are dropped; --longer truncate keeps them"));
   }
-  if (options.samples > 0 && options.samples < items->size()) {
-    Random random = random_for(options.seed, "longbench-v2");
-    auto chosen = std::make_shared<std::vector<Item>>();
-    for (const std::size_t i : choose(items->size(), options.samples, random)) {
-      chosen->push_back(std::move((*items)[i]));
-    }
-    items = chosen;
-  }
-  if (items->empty()) {
+  if (drafts.empty()) {
     throw Error(ErrorKind::usage,
-                cat("no item of ", seen, " fits into ", options.length, " tokens"),
+                cat("no item of ", ids.size(), " fits into ", options.length, " tokens"),
                 "give a longer --ctx, or --longer truncate");
   }
-  ordered_json chosen_ids = ordered_json::array();
-  for (const Item& item : *items) chosen_ids.push_back(item.id);
+  SampleSet set{.task = "longbench-v2",
+                .length = options.length,
+                .scorer = letters ? kLetter : kReply,
+                .answer_tokens = answer_tokens};
+  if (letters) set.letters = letter_tokens(frame.model());
+  ordered_json chosen;
   SampleSuite suite;
   suite.task = "longbench-v2";
   suite.rules = &longbench_rules();
+  suite.sets.push_back(cut_set(std::move(set), std::move(drafts), options.samples,
+                               random_for(options.seed, "longbench-v2"), frame, chosen));
   suite.settings = {{"source", cat("file given with --data, ", options.mode)},
                     {"mode", options.mode},
                     {"longer", options.truncate ? "truncate" : "drop"},
-                    {"items", seen},
+                    {"items", ids.size()},
                     {"dropped", dropped},
                     {"samples", options.samples},
                     {"seed", options.seed},
                     {"sha256", digest},
-                    {"ids", chosen_ids},
+                    {"ids", chosen},
                     {"frame", frame.identity()},
                     {"prompts", prompts_identity(options.prompts, "longbench-v2/" + options.mode)}};
-  SampleSet set;
-  set.task = "longbench-v2";
-  set.length = options.length;
-  set.scorer = letters ? "letter" : "longbench-v2";
-  set.answer_tokens = answer_tokens;
-  set.count = items->size();
-  if (letters) set.letters = letter_tokens(model);
-  set.make = [items, &model, &frame, room](std::size_t i) {
-    const Item& item = (*items)[i];
-    CutPrompt cut = cut_in_the_middle(model, frame, item.body, item.prefix, room);
-    Sample sample;
-    sample.id = item.id;
-    sample.text = std::move(cut.text);
-    sample.prompt = std::move(cut.tokens);
-    sample.expected = {item.answer};
-    sample.more["tags"] = item.tags;
-    if (cut.cut) sample.more["truncated"] = cut.whole - std::int64_t(sample.prompt.size());
-    return sample;
-  };
-  suite.sets.push_back(std::move(set));
   return suite;
+}
+
+char longbench_letter(std::string_view text) {
+  std::string plain;
+  for (const char c : text) {
+    if (c != '*') plain.push_back(c);
+  }
+  // First in brackets, anywhere in the text; only then without them.
+  for (const std::string_view start : {"The correct answer is (", "The correct answer is "}) {
+    const bool bracket = start.back() == '(';
+    for (std::size_t at = plain.find(start); at != plain.npos; at = plain.find(start, at + 1)) {
+      const std::size_t letter = at + start.size();
+      if (letter >= plain.size() || plain[letter] < 'A' || plain[letter] > 'D') continue;
+      if (!bracket || (letter + 1 < plain.size() && plain[letter + 1] == ')')) return plain[letter];
+    }
+  }
+  return 0;
+}
+
+const SampleRules& longbench_rules() {
+  static const SampleRules rules{.grade = grade, .unanswered = unanswered};
+  return rules;
 }
 
 }  // namespace mrrope::eval

@@ -11,9 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/samples/prompt_frame.h"
-#include "eval/samples/prompts.h"
-#include "eval/samples/sample.h"
+#include "eval/samples/fitting.h"
 
 namespace mrrope::eval {
 
@@ -29,9 +27,8 @@ struct LongbenchOptions {
 // data.json: a list of items, or one item per line where the name ends in .jsonl. `notes` says what
 // was dropped. Throws Error: usage, failed, corrupt (with the item named). The frame must outlive
 // the suite.
-SampleSuite read_longbench(const Tokenizer& model, const PromptFrame& frame,
-                           const std::filesystem::path& file, const LongbenchOptions& options,
-                           std::vector<std::string>& notes);
+SampleSuite read_longbench(const PromptFrame& frame, const std::filesystem::path& file,
+                           const LongbenchOptions& options, std::vector<std::string>& notes);
 
 // The letter that an answer names, or 0.
 char longbench_letter(std::string_view text);

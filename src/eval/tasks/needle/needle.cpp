@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
-#include <optional>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "eval/tasks/needle/needle_plan.h"
 #include "eval/text/words.h"
 #include "mrrope/error.h"
 
@@ -19,35 +18,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-ordered_json identity(const Target& target, const std::vector<MethodUnderTest>& methods,
-                      const std::vector<Haystack>& haystacks, const NeedleOptions& options) {
-  const NeedleForm& form = options.form;
-  ordered_json run;
-  run["task"] = kNeedle;
-  run["model"] = target.identity();
-  run["engine"] = target.description();
-  run["settings"] = {{"lengths", options.lengths},
-                     {"depths", options.depths},
-                     {"samples", options.samples},
-                     {"seed", options.seed},
-                     {"batch", options.batch},
-                     {"share", options.share},
-                     {"form",
-                      {{"name", form.name},
-                       {"before", form.before},
-                       {"needle", form.needle},
-                       {"question", form.question},
-                       {"answer", form.answer},
-                       {"stop", form.stop},
-                       {"answer_tokens", form.answer_tokens}}}};
-  if (options.together) run["settings"]["together"] = true;
-  run["methods"] = methods_identity(methods);
-  run["haystacks"] = ordered_json::array();
-  for (const Haystack& h : haystacks) run["haystacks"].push_back({{"id", h.id}});
-  return run;
-}
-
-class NeedleUnits {
+class NeedleUnits : public UnitWork {
  public:
   NeedleUnits(const Target& target, const std::vector<MethodUnderTest>& methods,
               const std::vector<Haystack>& haystacks, const NeedleOptions& options)
@@ -57,100 +28,100 @@ class NeedleUnits {
         options_(options),
         grid_{options.lengths, options.depths} {}
 
-  std::vector<Unit> units() {
+  std::vector<Unit> units() override {
     std::vector<Unit> all;
+    trees_.reserve(options_.samples);
     for (std::size_t s = 0; s < options_.samples; ++s) {
-      NeedleTree plan = tree(s);
+      trees_.push_back(plan_tree(target_.tokenizer(), options_.form, grid_, haystack(s).tokens,
+                                 options_.seed, s));
       if (target_.prompts() != nullptr) {
-        add_cells(s, std::move(plan), all);
+        add_cells(s, all);
         continue;
       }
-      for (std::size_t m = 0; m < methods_.size(); ++m) {
-        parts_.push_back({s, m, nullptr, nullptr, nullptr});
-        all.push_back({{std::int64_t(s), std::int64_t(m), 0, 0},
-                       cost_of(plan, methods_[m]),
-                       cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
-                       where(s, m),
-                       methods_[m].name});
-        if (const auto same = same_before(methods_, m, grid_.lengths.back())) {
-          all.back().same_as = all.size() - 1 - m + *same;
-          all.back().cost = 0;
-        }
-      }
+      add_units(all, methods_, grid_.lengths.back(), [&](std::size_t m) -> Unit {
+        return {{std::int64_t(s), std::int64_t(m), 0, 0},
+                cost_of(trees_[s], methods_[m]),
+                cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
+                where(s, m)};
+      });
     }
     return all;
   }
 
   // A whole tree.
-  ordered_json compute(std::size_t i, UnitProgress& progress) {
-    const std::size_t sample = parts_[i].sample;
-    const MethodUnderTest& method = methods_[parts_[i].method];
-    if (!plan_ || planned_ != sample) plan_ = tree(sample);
-    planned_ = sample;
-    std::int64_t tokens = cost_of(*plan_, method);
-    // By length, then by depth, whatever order they are computed in. Null: not answered yet.
-    std::vector<ordered_json> cells(grid_.lengths.size() * grid_.depths.size());
-    for (const ordered_json& part : progress.parts()) read_part(part, cells);
+  ordered_json compute(const Unit& unit, UnitProgress& progress) override {
+    const auto sample = std::size_t(unit.place[0]);
+    const NeedleTree& plan = trees_[sample];
+    const MethodUnderTest& method = methods_[std::size_t(unit.place[1])];
+    std::int64_t tokens = cost_of(plan, method);
+    progress_ = &progress;
+    cells_.assign(grid_.lengths.size() * grid_.depths.size(), nullptr);
+    read_recorded([&] {
+      for (const ordered_json& part : progress.parts()) {
+        const auto at = whole<std::size_t>(part.at("index"));
+        if (at >= cells_.size()) foreign_line(part);
+        cells_[at] = part.at("cell");
+      }
+    });
     target_.timelines()->use(*method.ladder);
-    if (std::none_of(cells.begin(), cells.end(), missing)) {
+    const std::span<const Token> text = haystack(sample).tokens;
+    if (std::all_of(cells_.begin(), cells_.end(), answered_already)) {
       // Only its line is missing.
     } else if (options_.together) {
-      read_recorded([&] { together(sample, *method.ladder, cells, progress); });
+      read_recorded([&] { together(sample, *method.ladder); });
     } else if (shares(options_, method)) {
-      shared(*plan_, haystack(sample).tokens, cells, progress);
+      shared(plan, text);
     } else {
-      one_by_one(*plan_, haystack(sample).tokens, cells, progress);
+      one_by_one(plan, text);
     }
-    if (options_.together) tokens = tokens_of(progress.parts());
-    return {{"task", kNeedle},  {"method", method.name},
-            {"sample", sample}, {"haystack", haystack(sample).id},
-            {"tokens", tokens}, {"naive_tokens", plan_->naive_tokens},
-            {"cells", cells}};
-  }
-
-  Question question(std::size_t i) const {
-    const Part& part = parts_[i];
-    return {{whole_prompt(*part.tree, *part.branch, *part.cell, haystack(part.sample).tokens), {}},
-            generate_options()};
-  }
-
-  ordered_json answered(std::size_t i, const WholePrompt& prompt, const Generation& said) const {
-    ordered_json line = head(i);
-    line["tokens"] = line["naive_tokens"] = prompt.tokens.size();
-    line["cells"] = ordered_json::array({cell_json(said, *parts_[i].branch, *parts_[i].cell)});
+    if (options_.together) {
+      tokens = 0;
+      read_recorded([&] {
+        for (const ordered_json& part : progress.parts()) tokens += token_count(part, "tokens");
+      });
+    }
+    ordered_json line = head(unit);
+    line["tokens"] = tokens;
+    line["naive_tokens"] = plan.naive_tokens;
+    line["cells"] = cells_;
     return line;
   }
 
-  ordered_json unanswered(std::size_t i) const {
-    ordered_json line = head(i);
-    line["length"] = grid_.lengths[parts_[i].cell->length];
-    line["depth"] = grid_.depths[parts_[i].cell->depth];
+  Question question(const Unit& unit) override {
+    const auto& [branch, cell] = asked_.at(unit.place);
+    const auto sample = std::size_t(unit.place[0]);
+    return {{whole_prompt(trees_[sample], *branch, *cell, haystack(sample).tokens), {}},
+            generate_options()};
+  }
+
+  ordered_json answered(const Unit& unit, const WholePrompt& prompt,
+                        const Generation& said) override {
+    const auto& [branch, cell] = asked_.at(unit.place);
+    ordered_json line = head(unit);
+    line["tokens"] = line["naive_tokens"] = prompt.tokens.size();
+    line["cells"] = ordered_json::array({cell_json(said, *branch, *cell)});
+    return line;
+  }
+
+  ordered_json unanswered(const Unit& unit) override {
+    const NeedleCell& cell = *asked_.at(unit.place).second;
+    ordered_json line = head(unit);
+    line["length"] = grid_.lengths[cell.length];
+    line["depth"] = grid_.depths[cell.depth];
     return line;
   }
 
  private:
-  struct Part {
-    std::size_t sample = 0;
-    std::size_t method = 0;
-    // Behind an endpoint every cell is a unit, so that no answer is asked for twice.
-    const NeedleTree* tree = nullptr;
-    const NeedleBranch* branch = nullptr;
-    const NeedleCell* cell = nullptr;
-  };
-
-  void add_cells(std::size_t sample, NeedleTree plan, std::vector<Unit>& all) {
-    trees_.push_back(std::make_unique<NeedleTree>(std::move(plan)));
-    const NeedleTree* kept = trees_.back().get();
-    for (std::size_t m = 0; m < methods_.size(); ++m) {
-      for (const NeedleBranch& branch : kept->branches) {
-        for (const NeedleCell& cell : branch.cells) {
-          parts_.push_back({sample, m, kept, &branch, &cell});
-          all.push_back({{std::int64_t(sample), std::int64_t(m), std::int64_t(cell.length + 1),
-                          std::int64_t(cell.depth + 1)},
-                         grid_.lengths[cell.length],
-                         {},
-                         where(sample, m)});
-        }
+  // Behind an endpoint every cell is a unit, so that no answer is asked for twice.
+  void add_cells(std::size_t sample, std::vector<Unit>& all) {
+    for (const NeedleBranch& branch : trees_[sample].branches) {
+      for (const NeedleCell& cell : branch.cells) {
+        add_units(all, methods_, 0, [&](std::size_t m) -> Unit {
+          const UnitPlace place = {std::int64_t(sample), std::int64_t(m),
+                                   std::int64_t(cell.length + 1), std::int64_t(cell.depth + 1)};
+          asked_[place] = {&branch, &cell};
+          return {place, grid_.lengths[cell.length], {}, where(sample, m)};
+        });
       }
     }
   }
@@ -160,20 +131,15 @@ class NeedleUnits {
                haystack(sample).id);
   }
 
-  ordered_json head(std::size_t i) const {
+  ordered_json head(const Unit& unit) const {
     return {{"task", kNeedle},
-            {"method", methods_[parts_[i].method].name},
-            {"sample", parts_[i].sample},
-            {"haystack", haystack(parts_[i].sample).id}};
+            {"method", unit.method},
+            {"sample", unit.place[0]},
+            {"haystack", haystack(std::size_t(unit.place[0])).id}};
   }
 
   const Haystack& haystack(std::size_t sample) const {
     return haystacks_[sample % haystacks_.size()];
-  }
-
-  NeedleTree tree(std::size_t sample) const {
-    return plan_tree(target_.tokenizer(), options_.form, grid_, haystack(sample).tokens,
-                     options_.seed, sample);
   }
 
   std::int64_t cost_of(const NeedleTree& tree, const MethodUnderTest& method) const {
@@ -183,95 +149,76 @@ class NeedleUnits {
     return shares(options_, method) ? tree.tokens : tree.naive_tokens;
   }
 
-  static bool missing(const ordered_json& cell) { return cell.is_null(); }
-
-  // Throws Error (corrupt).
-  static void read_part(const ordered_json& part, std::vector<ordered_json>& cells) {
-    read_recorded([&] {
-      const auto at = whole<std::size_t>(part.at("index"));
-      if (at >= cells.size()) foreign_line(part);
-      cells[at] = part.at("cell");
-    });
-  }
-
-  static std::int64_t tokens_of(const std::vector<ordered_json>& parts) {
-    std::int64_t sum = 0;
-    read_recorded([&] {
-      for (const ordered_json& part : parts) sum += token_count(part, "tokens");
-    });
-    return sum;
-  }
+  static bool answered_already(const ordered_json& cell) { return !cell.is_null(); }
 
   // tokens: computed for it, answer not counted.
   void answer(Timeline& timeline, const NeedleBranch& branch, const NeedleCell& cell,
-              std::int64_t tokens, std::vector<ordered_json>& cells, UnitProgress& progress) {
-    cells[index(cell)] = cell_json(timeline.generate(generate_options()), branch, cell);
-    progress.part_done({{"index", index(cell)},
-                        {"tokens", tokens},
-                        {"end", timeline.length()},
-                        {"cell", cells[index(cell)]}});
+              std::int64_t tokens = 0) {
+    cells_[index(cell)] = cell_json(timeline.generate(generate_options()), branch, cell);
+    progress_->part_done({{"index", index(cell)},
+                          {"tokens", tokens},
+                          {"end", timeline.length()},
+                          {"cell", cells_[index(cell)]}});
   }
 
   // The trunk grows from branch to branch, so that trunk and branch together never hold more than
   // the longest length. Where parts of the tree are finished, what the others share with them is
   // read again, in the same batches: at most one prompt.
-  void shared(const NeedleTree& plan, std::span<const Token> text, std::vector<ordered_json>& cells,
-              UnitProgress& progress) {
+  void shared(const NeedleTree& plan, std::span<const Token> text) {
     const auto trunk = target_.timelines()->timeline();
-    append(*trunk, plan.head, progress);
+    append(*trunk, plan.head);
     std::int64_t grown = 0;
     for (const NeedleBranch& branch : plan.branches) {
-      append(*trunk, part(text, grown, branch.position), progress);
+      append(*trunk, part(text, grown, branch.position));
       grown = branch.position;
       const auto questions = std::int64_t(branch.needle.question.size());
-      if (finished(branch, cells)) {
-        progress.skip(std::int64_t(branch.needle.needle.size()) + branch.cells.back().haystack -
-                      branch.position + std::int64_t(branch.cells.size()) * questions);
+      if (std::all_of(branch.cells.begin(), branch.cells.end(),
+                      [&](const NeedleCell& cell) { return done(cell); })) {
+        progress_->skip(std::int64_t(branch.needle.needle.size()) + branch.cells.back().haystack -
+                        branch.position + std::int64_t(branch.cells.size()) * questions);
         continue;
       }
       const auto tail = trunk->fork();
-      append(*tail, branch.needle.needle, progress);
+      append(*tail, branch.needle.needle);
       std::int64_t at = branch.position;
       for (const NeedleCell& cell : branch.cells) {
-        append(*tail, part(text, at, cell.haystack), progress);
+        append(*tail, part(text, at, cell.haystack));
         at = cell.haystack;
-        if (!missing(cells[index(cell)])) {
-          progress.skip(questions);
+        if (done(cell)) {
+          progress_->skip(questions);
           continue;
         }
         const auto asked = tail->fork();
-        append(*asked, branch.needle.question, progress);
-        answer(*asked, branch, cell, 0, cells, progress);
+        append(*asked, branch.needle.question);
+        answer(*asked, branch, cell);
       }
     }
   }
 
-  void one_by_one(const NeedleTree& plan, std::span<const Token> text,
-                  std::vector<ordered_json>& cells, UnitProgress& progress) {
+  void one_by_one(const NeedleTree& plan, std::span<const Token> text) {
     for (const NeedleBranch& branch : plan.branches) {
       for (const NeedleCell& cell : branch.cells) {
         const std::vector<Token> prompt = whole_prompt(plan, branch, cell, text);
-        if (!missing(cells[index(cell)])) {
-          progress.skip(std::int64_t(prompt.size()));
+        if (done(cell)) {
+          progress_->skip(std::int64_t(prompt.size()));
           continue;
         }
         const auto timeline = target_.timelines()->timeline();
-        append(*timeline, prompt, progress);
-        answer(*timeline, branch, cell, 0, cells, progress);
+        append(*timeline, prompt);
+        answer(*timeline, branch, cell);
       }
     }
   }
 
-  void together(std::size_t sample, const Ladder& ladder, std::vector<ordered_json>& cells,
-                UnitProgress& progress) {
+  void together(std::size_t sample, const Ladder& ladder) {
     for (std::size_t l = 0; l < grid_.lengths.size(); ++l) {
       const NeedleText text = plan_together(target_.tokenizer(), options_.form, grid_, l,
                                             haystack(sample).tokens, options_.seed, sample);
       std::unique_ptr<Timeline> timeline;
       for (std::size_t d = 0; d < grid_.depths.size(); ++d) {
         const NeedleBranch& branch = text.needles[d];
-        if (!missing(cells[index(branch.cells[0])])) {
-          if (d + 1 == grid_.depths.size()) progress.skip(grid_.lengths[l]);
+        if (done(branch.cells[0])) {
+          if (d + 1 == grid_.depths.size()) progress_->skip(grid_.lengths[l]);
           continue;
         }
         std::int64_t computed = std::int64_t(branch.needle.question.size());
@@ -280,7 +227,7 @@ class NeedleUnits {
         const bool again =
             d == 0 ||
             ladder.rung_at(read) != ladder.rung_at(whole<std::int64_t>(
-                                        progress.parts()[index(branch.cells[0]) - 1].at("end")));
+                                        progress_->parts()[index(branch.cells[0]) - 1].at("end")));
         if (again) {
           timeline.reset();
           computed += read;
@@ -289,10 +236,10 @@ class NeedleUnits {
           timeline->truncate(read);
         } else {
           timeline = target_.timelines()->timeline();
-          append(*timeline, text.tokens, progress);
+          append(*timeline, text.tokens);
         }
-        append(*timeline, branch.needle.question, progress);
-        answer(*timeline, branch, branch.cells[0], computed, cells, progress);
+        append(*timeline, branch.needle.question);
+        answer(*timeline, branch, branch.cells[0], computed);
       }
     }
   }
@@ -319,19 +266,11 @@ class NeedleUnits {
     return cell.length * grid_.depths.size() + cell.depth;
   }
 
-  bool finished(const NeedleBranch& branch, const std::vector<ordered_json>& cells) const {
-    return std::none_of(branch.cells.begin(), branch.cells.end(),
-                        [&](const NeedleCell& cell) { return missing(cells[index(cell)]); });
-  }
+  bool done(const NeedleCell& cell) const { return answered_already(cells_[index(cell)]); }
 
-  void append(Timeline& timeline, std::span<const Token> tokens, UnitProgress& progress) {
-    while (!tokens.empty()) {
-      progress.check();
-      const std::size_t size = std::min(std::size_t(options_.batch), tokens.size());
-      timeline.append(tokens.first(size));
-      progress.advance(std::int64_t(size), std::int64_t(size));
-      tokens = tokens.subspan(size);
-    }
+  void append(Timeline& timeline, std::span<const Token> tokens) {
+    progress_->read(timeline, tokens, options_.batch,
+                    [&](std::int64_t size) { progress_->advance(size, size); });
   }
 
   GenerateOptions generate_options() const {
@@ -357,10 +296,13 @@ class NeedleUnits {
   const std::vector<Haystack>& haystacks_;
   const NeedleOptions& options_;
   const NeedleGrid grid_;
-  std::vector<Part> parts_;                         // of the units
-  std::vector<std::unique_ptr<NeedleTree>> trees_;  // that they point into
-  std::optional<NeedleTree> plan_;                  // of sample planned_
-  std::size_t planned_ = 0;
+  std::vector<NeedleTree> trees_;  // by sample
+  // Of the unit that is computed: by length, then by depth, whatever order they are computed in.
+  // Null: not answered yet.
+  std::vector<ordered_json> cells_;
+  UnitProgress* progress_ = nullptr;
+  // Behind an endpoint, by unit.
+  std::map<UnitPlace, std::pair<const NeedleBranch*, const NeedleCell*>> asked_;
 };
 
 }  // namespace
@@ -380,14 +322,13 @@ void check_needle(const Target& target, const std::vector<MethodUnderTest>& meth
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
   };
-  check_methods(target, methods, options.lengths, options.batch);
+  check_methods(target, methods, options.lengths);
   if (options.depths.empty()) refuse("no depth to plant a needle at", "give --depths 0,50,100");
   for (const double depth : options.depths) {
     if (!(depth >= 0 && depth <= 100)) {
       refuse(cat("depth ", depth, " is not a percentage"), "give --depths between 0 and 100");
     }
   }
-  if (options.samples < 1) refuse("no needle per cell", "give --samples 1 or more");
   if (options.together && target.prompts() != nullptr) {
     refuse("needles in one text need an engine that reads it once", "give a model file");
   }
@@ -469,12 +410,28 @@ ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>&
   const std::vector<Haystack> haystacks =
       make_haystacks(target.tokenizer(), documents, options.lengths.back(), options.samples,
                      options.form.name == kKamradt);
-  if (const std::string text = same_models_text(methods, options.lengths.back()); !text.empty()) {
-    folder.add_note(text);
-  }
+  note_same_models(folder, methods, {options.lengths.back()});
+  const NeedleForm& form = options.form;
+  ordered_json settings = {{"lengths", options.lengths},
+                           {"depths", options.depths},
+                           {"samples", options.samples},
+                           {"seed", options.seed},
+                           {"batch", options.batch},
+                           {"share", options.share},
+                           {"form",
+                            {{"name", form.name},
+                             {"before", form.before},
+                             {"needle", form.needle},
+                             {"question", form.question},
+                             {"answer", form.answer},
+                             {"stop", form.stop},
+                             {"answer_tokens", form.answer_tokens}}}};
+  if (options.together) settings["together"] = true;
+  ordered_json run = run_identity(kNeedle, target, methods, std::move(settings));
+  run["haystacks"] = ordered_json::array();
+  for (const Haystack& h : haystacks) run["haystacks"].push_back({{"id", h.id}});
   NeedleUnits units(target, methods, haystacks, options);
-  const UnitJob job = make_job(units, identity(target, methods, haystacks, options), needle_places);
-  return run_job(target, job, folder, progress, needle_results);
+  return run_job(target, units, run, folder, progress);
 }
 
 }  // namespace mrrope::eval

@@ -14,28 +14,23 @@
 #include <string>
 #include <vector>
 
-#include "eval/run/method_under_test.h"
 #include "eval/run/runner.h"
-#include "eval/tasks/needle/needle_forms.h"
-#include "eval/tasks/needle/needle_results.h"
+#include "eval/tasks/needle/needle_plan.h"
 #include "eval/text/documents.h"
 
 namespace mrrope::eval {
 
-struct NeedleOptions {
+// The task's name in run.json, journals and results.
+constexpr const char* kNeedle = "needle";
+constexpr const char* kContains = "contains";
+constexpr const char* kRecall = "rouge1_recall";
+
+struct NeedleOptions : EngineUse {
   std::vector<std::int64_t> lengths;  // tokens; sorted and made unique here
   std::vector<double> depths;         // percent, 0..100; sorted and made unique here
   std::size_t samples = 1;            // needles per cell
   std::uint64_t seed = 1;
   NeedleForm form;
-
-  // Tokens per call of the engine; Ctrl-C is checked between calls. Part of the run's identity:
-  // other batches round differently.
-  std::int64_t batch = 2048;
-
-  // false: every cell computes its prompt alone. The answers are the same unless the top two logits
-  // almost tie; for tests and cross-checks.
-  bool share = true;
 
   // All needles of a sample are hidden in one text, which is read once per length, and asked for
   // one after the other. Another test, harder than one needle, at a tenth of the cost. For forms
@@ -76,5 +71,15 @@ std::vector<Document> made_essays(const Tokenizer& tokenizer, std::int64_t token
 ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                        const std::vector<Document>& documents, const NeedleOptions& options,
                        RunFolder& folder, Progress& progress);
+
+// The results of a run, made from run.json and journal lines alone: a journal can be graded again.
+// Metrics, from 0 to 1: rouge1_recall of the answer, rouge1_recall_stemmed (words of more than
+// three letters by their stems; only for answers with words) and contains (exactly). Units are
+// depths and needles; rows over all depths have no depth. Lines may come in any order: the outcome
+// is the same to the last bit. Throws Error (corrupt) on a line that does not belong to the run.
+ResultTable needle_results(const nlohmann::ordered_json& run,
+                           const std::vector<nlohmann::ordered_json>& units);
+
+Task needle_task();
 
 }  // namespace mrrope::eval

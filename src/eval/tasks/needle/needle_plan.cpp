@@ -3,25 +3,186 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/random.h"
 #include "base/text.h"
+#include "eval/score/rouge.h"
+#include "eval/text/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
 
 namespace {
 
+constexpr std::string_view kBlank = " \t\r\n";
+
+constexpr int kAnswerTokens = 16;
+constexpr int kChatAnswerTokens = 50;
+
+// Where the haystack goes while a chat template is at work.
+constexpr std::string_view kMark = "[[mrrope-haystack]]";
+
+std::string replaced(std::string text, std::string_view what, std::string_view with) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
+bool has_template(const Tokenizer& model) {
+  const ChatMessage message{"user", "hello"};
+  try {
+    model.apply_chat_template({&message, 1});
+    return true;
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::unsupported) throw;
+    return false;
+  }
+}
+
+NeedleForm plain_form(const std::string& needle, const std::string& question,
+                      const std::string& answer) {
+  NeedleForm form;
+  form.needle = "\n" + needle + "\n";
+  form.question = question;
+  form.answer = answer;
+  form.stop = {"\n"};
+  return form;
+}
+
+NeedleForm planted() {
+  return plain_form(
+      "The magic number for {word} is {number}.",
+      "\nQuestion: what is the magic number for {word}? The magic number for {word} is",
+      "{number}");
+}
+
+NeedleForm completion(const std::optional<NeedleTexts>& own) {
+  if (own) {
+    return plain_form(own->needle, "\n\nQuestion: " + own->question + "\nAnswer:", own->answer);
+  }
+  return plain_form("The number written inside the {word} box is {number}.",
+                    "\n\nQuestion: Which number is written inside the {word} box?\n"
+                    "Answer: The number written inside the {word} box is",
+                    "{number}");
+}
+
+const NeedleTexts kKamradtTexts = {
+    "The loveliest way to spend an evening in Harrowmere is to row across the lake and drink hot "
+    "cider under the old mill.",
+    "What is the loveliest way to spend an evening in Harrowmere?",
+    "row across the lake and drink hot cider under the old mill"};
+
+NeedleForm chat(const Tokenizer& model, const std::optional<NeedleTexts>& own) {
+  NeedleForm form = completion(own);
+  form.stop.clear();
+  form.special = true;
+  const std::string question =
+      own ? own->question
+          : "Which number is written inside the {word} box? Answer with the number alone.";
+  const ChatMessage message{
+      "user", cat("Read this text. A question about one detail of it follows.\n\n", kMark,
+                  "\n\nThe text ends here. ", question)};
+  const std::string prompt = model.apply_chat_template({&message, 1});
+  const std::size_t at = prompt.find(kMark);
+  if (at == std::string::npos) {
+    throw Error(ErrorKind::unsupported, "the chat template drops the user's text",
+                "give --form completion");
+  }
+  form.before = prompt.substr(0, at);
+  form.question = prompt.substr(at + kMark.size());
+  return form;
+}
+
 // How far back a needle may be moved. It depends on the place asked for and on nothing else, or
 // cells of different lengths would lose the place they share.
 std::int64_t reach(std::int64_t asked) { return std::max<std::int64_t>(64, asked / 10); }
 
-constexpr std::string_view kBlank = " \t\r\n";
-
 std::int64_t count(const std::vector<Token>& tokens) { return std::int64_t(tokens.size()); }
 
+// Tokens of a prompt of this length that are left for the haystack. Throws Error (usage) where
+// there are none.
+std::int64_t haystack_room(std::int64_t length, std::int64_t rest, const char* needles) {
+  if (length - rest >= 1) return length - rest;
+  throw Error(ErrorKind::usage,
+              cat("length ", length, " leaves no haystack: ", needles,
+                  ", question and answer take ", rest, " tokens"),
+              cat("give lengths above ", rest));
+}
+
 }  // namespace
+
+void check_texts(const NeedleTexts& own) {
+  for (const auto& [flag, text] : {std::pair("--needle", &own.needle),
+                                   {"--question", &own.question},
+                                   {"--answer", &own.answer}}) {
+    if (text->find_first_not_of(kBlank) != std::string::npos) continue;
+    throw Error(ErrorKind::usage, cat(flag, " is missing or empty"),
+                "give --needle, --question and --answer together");
+  }
+  if (rouge_words(own.answer).empty()) {
+    throw Error(ErrorKind::usage,
+                cat("the answer '", own.answer, "' has no letter a-z and no digit to look for"),
+                "give an --answer with words or numbers");
+  }
+}
+
+bool has_words(const std::string& answer) {
+  for (const std::string& word :
+       rouge_words(replaced(replaced(answer, "{word}", ""), "{number}", ""))) {
+    if (word.find_first_not_of("0123456789") != std::string::npos) return true;
+  }
+  return false;
+}
+
+NeedleForm make_form(const Tokenizer& model, const std::string& asked,
+                     const std::optional<NeedleTexts>& own, int answer_tokens) {
+  const auto refuse = [](const std::string& message, const std::string& hint) {
+    throw Error(ErrorKind::usage, message, hint);
+  };
+  if (own) check_texts(*own);
+  const std::string name = !asked.empty() ? asked : has_template(model) ? "chat" : "completion";
+  NeedleForm form;
+  if (name == "planted") {
+    if (own) refuse("the planted form has its own needle", "give --form completion or chat");
+    form = planted();
+  } else if (name == "completion") {
+    form = completion(own);
+  } else if (name == "chat") {
+    form = chat(model, own);
+  } else if (name == kKamradt) {
+    const NeedleTexts& texts = own ? *own : kKamradtTexts;
+    form = has_template(model) ? chat(model, texts) : completion(texts);
+  } else {
+    refuse(cat("there is no needle form '", name, "'"),
+           "give --form planted, completion, chat or kamradt");
+  }
+  form.name = name;
+  form.answer_tokens = answer_tokens > 0                    ? answer_tokens
+                       : name == "chat" || name == kKamradt ? kChatAnswerTokens
+                                                            : kAnswerTokens;
+  return form;
+}
+
+Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t seed,
+                   std::size_t sample, std::int64_t where) {
+  Random random(Random(Random(seed).next() + sample).next() + std::uint64_t(where));
+  const std::vector<std::string>& words = word_list("needle_words");
+  const std::string& word = words[random.below(words.size())];
+  const std::string number = cat(100000 + random.below(900000));
+  const auto fill = [&](const std::string& text) {
+    return replaced(replaced(text, "{word}", word), "{number}", number);
+  };
+  return {fill(form.answer), model.tokenize(fill(form.needle), false, false),
+          model.tokenize(fill(form.question), false, form.special)};
+}
+
+std::vector<Token> head_of(const Tokenizer& model, const NeedleForm& form) {
+  return model.tokenize(form.before, true, form.special);
+}
 
 bool ends_sentence(const Tokenizer& model, std::span<const Token> tokens, std::size_t index) {
   const std::string text = model.detokenize(tokens.subspan(index, 1));
@@ -61,26 +222,15 @@ NeedleTree plan_tree(const Tokenizer& model, const NeedleForm& form, const Needl
       Needle needle = draw_needle(model, form, seed, sample, asked);
       const std::int64_t rest =
           count(tree.head) + count(needle.needle) + count(needle.question) + form.answer_tokens;
-      const std::int64_t room = length - rest;
-      if (room < 1) {
-        throw Error(ErrorKind::usage,
-                    cat("length ", length, " leaves no haystack: needle, question and answer take ",
-                        rest, " tokens"),
-                    cat("give lengths above ", rest));
-      }
-      std::int64_t position = std::min(asked, room);
-      bool snapped = true;
-      if (grid.depths[d] == 100) {
-        position = room;
-      } else if (const auto at = snap_back(model, haystack, position, reach(asked))) {
-        position = *at;
-      } else {
-        snapped = false;
-      }
+      const std::int64_t room = haystack_room(length, rest, "needle");
+      const std::int64_t wanted = grid.depths[d] == 100 ? room : std::min(asked, room);
+      const auto sentence =
+          grid.depths[d] == 100 ? room : snap_back(model, haystack, wanted, reach(asked));
+      const std::int64_t position = sentence.value_or(wanted);
       NeedleBranch& branch = branches[{position, asked}];
       if (branch.cells.empty()) {
         branch.position = position;
-        branch.snapped = snapped;
+        branch.snapped = sentence.has_value();
         branch.needle = std::move(needle);
       }
       // The same length twice (two depths snapped to one place) is one prompt, asked twice.
@@ -132,13 +282,7 @@ NeedleText plan_together(const Tokenizer& model, const NeedleForm& form, const N
     longest = std::max(longest, count(branch.needle.question));
     text.needles.push_back(std::move(branch));
   }
-  const std::int64_t room = whole - rest - longest;
-  if (room < 1) {
-    throw Error(ErrorKind::usage,
-                cat("length ", whole, " leaves no haystack: needles, question and answer take ",
-                    rest + longest, " tokens"),
-                cat("give lengths above ", rest + longest));
-  }
+  const std::int64_t room = haystack_room(whole, rest + longest, "needles");
   std::int64_t at = 0;
   const auto add = [&](std::span<const Token> tokens) {
     text.tokens.insert(text.tokens.end(), tokens.begin(), tokens.end());

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/tasks/needle/needle_results.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,7 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "eval/score/rouge.h"
-#include "eval/tasks/needle/needle_forms.h"
+#include "eval/tasks/needle/needle.h"
 
 namespace mrrope::eval {
 
@@ -17,6 +15,14 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr const char* kStemmed = "rouge1_recall_stemmed";
+
+// Throws Error (corrupt) where the value is not in the list.
+template <typename List>
+std::size_t index_of(const List& list, const ordered_json& value, const ordered_json& unit) {
+  const auto at = std::find(list.begin(), list.end(), value);
+  if (at == list.end()) foreign_line(unit);
+  return std::size_t(at - list.begin());
+}
 
 class Needles {
  public:
@@ -73,18 +79,13 @@ class Needles {
       for (std::size_t l = 0; l < table_.lengths.size(); ++l) {
         const std::int64_t length = table_.lengths[l];
         for (const char* metric : metrics_) {
-          add_row(table_, {kNeedle, method, length, {}, metric, {}, values_[{m, l, metric}]});
+          add_row(table_, kNeedle, method, length, metric, values_[{m, l, metric}]);
         }
         for (std::size_t d = 0; d < depths_.size(); ++d) {
           for (const char* metric : metrics_) {
             const UnitValues& all = values_[{m, l, metric}];
-            add_row(table_, {kNeedle,
-                             method,
-                             length,
-                             depths_[d],
-                             metric,
-                             {},
-                             {all.lower_bound({d, 0}), all.lower_bound({d + 1, 0})}});
+            add_row(table_, kNeedle, method, length, metric,
+                    {all.lower_bound({d, 0}), all.lower_bound({d + 1, 0})}, depths_[d]);
           }
         }
         const std::size_t n = values_[{m, l, kRecall}].size();
@@ -93,7 +94,6 @@ class Needles {
         answers_ += n;
       }
     }
-    table_.comparisons = compare_methods(table_);
     table_.more = {{"ties", ties},
                    {"unsnapped", unsnapped_},
                    {"tokens", tokens_},
@@ -102,15 +102,6 @@ class Needles {
   }
 
  private:
-  template <typename T>
-  static std::size_t index_of(const std::vector<T>& list, const ordered_json& value,
-                              const ordered_json& unit) {
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (value == list[i]) return i;
-    }
-    foreign_line(unit);
-  }
-
   // Whether recall and exact answers give different means.
   bool scores_differ() const {
     return std::any_of(table_.rows.begin(), table_.rows.end(), [&](const ResultRow& row) {
@@ -163,41 +154,25 @@ class Needles {
   std::int64_t tokens_ = 0, naive_tokens_ = 0;
 };
 
+// A unit's place: sample, method, and behind an endpoint the cell.
+PlaceOf needle_places(const ordered_json& run) {
+  const bool served = run.at("model").value("architecture", "") == "served";
+  const ordered_json& settings = run.at("settings");
+  return [method_of = method_finder(run), served, lengths = settings.at("lengths"),
+          depths = settings.at("depths")](const ordered_json& unit) -> UnitPlace {
+    UnitPlace place = {whole<std::int64_t>(unit.at("sample")), std::int64_t(method_of(unit)), 0, 0};
+    if (!served) return place;
+    const ordered_json& cell = unit.contains("cells") ? unit.at("cells").at(0) : unit;
+    place[2] = std::int64_t(index_of(lengths, cell.at("length"), unit)) + 1;
+    place[3] = std::int64_t(index_of(depths, cell.at("depth"), unit)) + 1;
+    return place;
+  };
+}
+
 }  // namespace
 
 ResultTable needle_results(const ordered_json& run, const std::vector<ordered_json>& units) {
-  ResultTable table;
-  read_recorded([&] {
-    table = begin_table(run, kNeedle);
-    Needles needles(run, table);
-    table.failed = collect(run, units, needle_places, [&](std::size_t method, const auto& unit) {
-      needles.unit(method, unit);
-    });
-    needles.finish();
-  });
-  return table;
-}
-
-PlaceOf needle_places(const ordered_json& run) {
-  const std::map<std::string, std::size_t> methods = method_indices(run);
-  const bool served = run.at("model").value("architecture", "") == "served";
-  const ordered_json& settings = run.at("settings");
-  return [methods, served, lengths = settings.at("lengths"),
-          depths = settings.at("depths")](const ordered_json& unit) -> UnitPlace {
-    const auto method = methods.find(unit.at("method").get<std::string>());
-    if (method == methods.end()) foreign_line(unit);
-    UnitPlace place = {whole<std::int64_t>(unit.at("sample")), std::int64_t(method->second), 0, 0};
-    if (!served) return place;
-    const ordered_json& cell = unit.contains("cells") ? unit.at("cells").at(0) : unit;
-    const auto index = [&](const ordered_json& list, const char* key) {
-      const auto at = std::find(list.begin(), list.end(), cell.at(key));
-      if (at == list.end()) foreign_line(unit);
-      return std::int64_t(at - list.begin()) + 1;
-    };
-    place[2] = index(lengths, "length");
-    place[3] = index(depths, "depth");
-    return place;
-  };
+  return fill_table<Needles>(run, units, needle_places);
 }
 
 Task needle_task() {

@@ -43,25 +43,6 @@ std::vector<Prepared> prepare(const TimelineModel& model, const std::vector<Docu
   return prepared;
 }
 
-ordered_json identity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
-                      const std::vector<Prepared>& documents, const PerplexityOptions& options) {
-  ordered_json run;
-  run["task"] = kPerplexity;
-  run["model"] = Target(model).identity();
-  run["engine"] = model.description();
-  run["settings"] = {{"lengths", options.lengths},
-                     {"batch", options.batch},
-                     {"kl_positions", options.kl_positions}};
-  if (options.random) run["settings"]["select"] = "random";
-  if (options.min_tokens > 0) run["settings"]["min_tokens"] = options.min_tokens;
-  run["methods"] = methods_identity(methods);
-  run["documents"] = ordered_json::array();
-  for (const Prepared& d : documents) {
-    run["documents"].push_back({{"id", d.id}, {"tokens", d.total}});
-  }
-  return run;
-}
-
 // Natural logarithms of the probabilities.
 void log_softmax(std::span<const float> logits, std::span<float> result) {
   const double top = *std::max_element(logits.begin(), logits.end());
@@ -80,7 +61,7 @@ double divergence(std::span<const float> p, std::span<const float> q) {
   return sum;
 }
 
-class PerplexityUnits {
+class PerplexityUnits : public UnitWork {
  public:
   PerplexityUnits(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                   std::vector<Prepared> documents, const PerplexityOptions& options)
@@ -100,30 +81,24 @@ class PerplexityUnits {
     kl_length_ = length;
   }
 
-  std::vector<Unit> units() {
+  std::vector<Unit> units() override {
     std::vector<Unit> all;
     for (std::size_t d = 0; d < documents_.size(); ++d) {
       const auto tokens = std::int64_t(documents_[d].tokens.size());
       if (tokens == 0) continue;
-      for (std::size_t m = 0; m < methods_.size(); ++m) {
-        const std::string& method = methods_[m].name;
-        parts_.push_back({d, m});
-        all.push_back({{std::int64_t(d), std::int64_t(m), 0},
-                       tokens,
-                       cat(method, "  document ", d + 1, " of ", documents_.size()),
-                       cat("method ", method, ", document ", documents_[d].id),
-                       method});
-        if (const auto same = same_before(methods_, m, tokens)) {
-          all.back().same_as = all.size() - 1 - (m - *same);
-          all.back().cost = 0;
-        }
-      }
+      add_units(all, methods_, tokens, [&](std::size_t m) -> Unit {
+        return {{std::int64_t(d), std::int64_t(m), 0},
+                tokens,
+                cat(methods_[m].name, "  document ", d + 1, " of ", documents_.size()),
+                cat("method ", methods_[m].name, ", document ", documents_[d].id)};
+      });
     }
     return all;
   }
 
-  ordered_json compute(std::size_t i, UnitProgress& progress) {
-    const auto [d, m] = parts_[i];
+  ordered_json compute(const Unit& unit, UnitProgress& progress) override {
+    const auto d = std::size_t(unit.place[0]);
+    const auto m = std::size_t(unit.place[1]);
     if (d != reference_of_) reference_.clear();
     reference_of_ = d;
     const Prepared& document = documents_[d];
@@ -135,19 +110,14 @@ class PerplexityUnits {
   }
 
   // The untouched model does not differ from itself.
-  void same(std::size_t i, ordered_json& line) const {
+  void same(const Unit& unit, ordered_json& line) const override {
     if (line.contains("kl") || line.contains("failed") ||
-        !measures_kl(documents_[parts_[i].document]))
+        !measures_kl(documents_[std::size_t(unit.place[0])]))
       return;
     line["kl"] = {{"length", kl_length_}, {"sum", 0.0}, {"count", kl_positions_.size()}};
   }
 
  private:
-  struct Part {
-    std::size_t document = 0;
-    std::size_t method = 0;
-  };
-
   // Scores of tokens[1..], index by index; the first is NaN. Ends early after a token of
   // probability 0, or after the batch that holds position `stop`.
   std::vector<double> score(std::span<const Token> tokens, const PositionObserver& observer,
@@ -277,7 +247,6 @@ class PerplexityUnits {
   std::vector<MethodUnderTest> methods_;  // the untouched model first
   const std::vector<Prepared> documents_;
   const PerplexityOptions options_;
-  std::vector<Part> parts_;  // of the units
   std::vector<std::size_t> kl_positions_;
   std::int64_t kl_length_ = 0;
   std::vector<float> reference_;  // the untouched model's log-probabilities for one document
@@ -296,38 +265,30 @@ void check_reach(std::int64_t tokens, const std::vector<std::int64_t>& lengths) 
                          : cat("give longer texts, or shorter --lengths, such as ", tokens));
 }
 
-void check_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
-                      PerplexityOptions options) {
-  options.lengths = sorted_lengths(options.lengths);
-  const auto refuse = [](const std::string& message, const std::string& hint) {
-    throw Error(ErrorKind::usage, message, hint);
-  };
-  check_methods(model, methods, options.lengths, options.batch);
-  if (options.lengths.front() < 2) {
-    refuse(cat("length ", options.lengths.front(), " leaves no token to score"),
-           "give lengths of 2 tokens or more");
-  }
-  if (options.kl_positions < 0) refuse("the number of KL positions is negative", "0 turns it off");
-}
-
 ResultTable run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                            const std::vector<Document>& documents,
                            const PerplexityOptions& requested, RunFolder& folder,
                            Progress& progress) {
   PerplexityOptions options = requested;
   options.lengths = sorted_lengths(options.lengths);
-  check_perplexity(model, methods, options);
+  check_methods(model, methods, options.lengths);
   std::vector<Prepared> prepared = prepare(model, documents, options);
   std::int64_t longest = 0;
   for (const Prepared& p : prepared) longest = std::max(longest, p.total);
   check_reach(longest, options.lengths);
-  if (const std::string text = same_models_text(methods, options.lengths.back()); !text.empty()) {
-    folder.add_note(text);
+  note_same_models(folder, methods, {options.lengths.back()});
+  ordered_json settings = {{"lengths", options.lengths},
+                           {"batch", options.batch},
+                           {"kl_positions", options.kl_positions}};
+  if (options.random) settings["select"] = "random";
+  if (options.min_tokens > 0) settings["min_tokens"] = options.min_tokens;
+  ordered_json run = run_identity(kPerplexity, model, methods, std::move(settings));
+  run["documents"] = ordered_json::array();
+  for (const Prepared& d : prepared) {
+    run["documents"].push_back({{"id", d.id}, {"tokens", d.total}});
   }
-  ordered_json run = identity(model, methods, prepared, options);
   PerplexityUnits units(model, methods, std::move(prepared), options);
-  const UnitJob job = make_job(units, std::move(run), perplexity_places);
-  return run_job(model, job, folder, progress, perplexity_results);
+  return run_job(model, units, run, folder, progress);
 }
 
 }  // namespace mrrope::eval

@@ -12,20 +12,18 @@
 #include <string>
 #include <vector>
 
-#include "eval/run/method_under_test.h"
 #include "eval/run/runner.h"
-#include "eval/tasks/perplexity/perplexity_results.h"
 #include "eval/text/documents.h"
-#include "model/timeline_model.h"
 
 namespace mrrope::eval {
 
-struct PerplexityOptions {
-  std::vector<std::int64_t> lengths;  // tokens; sorted and made unique here
+// The task's name in run.json, journals and results.
+constexpr const char* kPerplexity = "ppl";
+constexpr const char* kPerplexityMetric = "perplexity";
+constexpr const char* kPerplexityBand = "perplexity_band";
 
-  // Tokens per call of the engine; progress and Ctrl-C are checked between calls. Part of the
-  // run's identity: other batches round differently.
-  std::int64_t batch = 2048;
+struct PerplexityOptions : EngineUse {
+  std::vector<std::int64_t> lengths;  // tokens; sorted and made unique here
 
   // Divergence from the untouched model: mean over this many positions of KL(untouched || method),
   // evenly spaced over the longest length inside the window: position k of K is
@@ -37,10 +35,6 @@ struct PerplexityOptions {
   bool random = false;
   std::int64_t min_tokens = 0;
 };
-
-// What run_perplexity() checks first. Throws Error (usage).
-void check_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
-                      PerplexityOptions options);
 
 // Throws Error (usage) where the longest text, of so many tokens, is shorter than every length:
 // there would be nothing to measure.
@@ -54,5 +48,19 @@ void check_reach(std::int64_t tokens, const std::vector<std::int64_t>& lengths);
 ResultTable run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                            const std::vector<Document>& documents, const PerplexityOptions& options,
                            RunFolder& folder, Progress& progress);
+
+// The results of a run, made from run.json and journal lines alone. Metrics: perplexity (the first
+// N tokens), perplexity_last_half (tokens N/2 .. N-1), perplexity_band (from the next shorter
+// length, or the start, to N-1), kl_divergence (from the unmodified model, at the longest length
+// inside the window). Units are documents. Lines may come in any order: the outcome is the same to
+// the last bit. Throws Error (corrupt) on a line that does not belong to the run.
+ResultTable perplexity_results(const nlohmann::ordered_json& run,
+                               const std::vector<nlohmann::ordered_json>& units);
+
+// How far a method of the table is good (verdict.cpp has the rule). failed: a token had probability
+// 0, so missing bands are no lack of data.
+Verdict judge(const ResultTable& table, const MethodRow& method, bool failed);
+
+Task perplexity_task();
 
 }  // namespace mrrope::eval

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/tasks/perplexity/perplexity_results.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "eval/tasks/perplexity/perplexity.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -16,7 +15,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr const char* kBand = "perplexity_band";
 constexpr const char* kDivergence = "kl_divergence";
 
 struct Metric {
@@ -25,7 +23,7 @@ struct Metric {
 };
 constexpr Metric kMetrics[] = {{kPerplexityMetric, "sum", "count"},
                                {"perplexity_last_half", "last_half_sum", "last_half_count"},
-                               {kBand, "band_sum", "band_count"}};
+                               {kPerplexityBand, "band_sum", "band_count"}};
 
 void refuse_sliding(const ordered_json& settings) {
   const auto stride = settings.find("stride");
@@ -82,9 +80,8 @@ class Losses {
       const std::string& name = table_.methods[m].method;
       for (const std::int64_t length : table_.lengths) {
         for (const Metric& metric : kMetrics) {
-          add_row(
-              table_,
-              {kPerplexity, name, length, {}, metric.name, {}, values_[{m, length, metric.name}]});
+          add_row(table_, kPerplexity, name, length, metric.name,
+                  values_[{m, length, metric.name}]);
         }
       }
       const UnitValues& kl = values_[{m, 0, kDivergence}];
@@ -93,53 +90,18 @@ class Losses {
             {kPerplexity, name, table_.reference_length(), {}, kDivergence, mean_of_units(kl), kl});
       }
     }
-    table_.comparisons = compare_methods(table_);
-    judge_methods();
+    for (std::size_t i = 0; i < table_.methods.size(); ++i) {
+      const bool failed = std::any_of(failed_.begin(), failed_.end(),
+                                      [&](const auto& entry) { return entry.first.first == i; });
+      const MethodRow& method = table_.methods[i];
+      table_.verdicts.push_back(judge(table_, method, failed));
+      const ResultRow* kl = table_.find(method.method, table_.reference_length(), kDivergence);
+      if (kl != nullptr) table_.verdicts.back().divergence = kl->estimate;
+    }
     describe();
   }
 
  private:
-  const UnitValues& losses(const std::string& method, std::int64_t length, const char* metric) {
-    static const UnitValues none;
-    const ResultRow* row = table_.find(method, length, metric);
-    return row != nullptr ? row->units : none;
-  }
-
-  bool failed(std::size_t method) const {
-    return std::any_of(failed_.begin(), failed_.end(),
-                       [&](const auto& entry) { return entry.first.first == method; });
-  }
-
-  void judge_methods() {
-    const std::int64_t reference = table_.reference_length();
-    const std::int64_t own = reference > 0 ? reference : table_.lengths.front();
-    std::optional<std::string> baseline;
-    for (const bool grows : {false, true}) {  // one that grows is the same inside the window
-      for (const MethodRow& m : table_.methods) {
-        if (!baseline && (grows ? m.grows : m.untouched)) baseline = m.method;
-      }
-    }
-    for (std::size_t i = 0; i < table_.methods.size(); ++i) {
-      const MethodRow& method = table_.methods[i];
-      VerdictInput input;
-      input.method = method.method;
-      input.is_untouched = method.untouched;
-      input.window = table_.window;
-      input.lengths = table_.lengths;
-      for (const std::int64_t length : table_.lengths) {
-        input.bands.push_back(losses(method.method, length, kBand));
-      }
-      input.reference_length = reference;
-      if (baseline) input.untouched = losses(*baseline, own, kPerplexityMetric);
-      input.own = losses(method.method, own, kPerplexityMetric);
-      input.failed = failed(i);
-      table_.verdicts.push_back(judge(input));
-      if (const ResultRow* kl = table_.find(method.method, reference, kDivergence)) {
-        table_.verdicts.back().divergence = kl->estimate;
-      }
-    }
-  }
-
   // What was not used, or failed; and the tables of a terminal.
   void describe() {
     const std::string documents = ids_.size() == 1 ? "1 document" : cat(ids_.size(), " documents");
@@ -147,7 +109,7 @@ class Losses {
                                  length_text(table_.window), "):\n"),
                              kPerplexityMetric});
     if (table_.lengths.size() > 1) {
-      table_.tables.push_back({"\nBands, from the length before to N:\n", kBand});
+      table_.tables.push_back({"\nBands, from the length before to N:\n", kPerplexityBand});
     }
     table_.more["too_short"] = ordered_json::array();
     std::size_t used = 0;  // documents that are too short for every length have no unit
@@ -191,20 +153,7 @@ class Losses {
   std::map<std::pair<std::size_t, std::size_t>, std::string> failed_;  // method, document
 };
 
-}  // namespace
-
-ResultTable perplexity_results(const ordered_json& run, const std::vector<ordered_json>& units) {
-  ResultTable table;
-  read_recorded([&] {
-    table = begin_table(run, kPerplexity);
-    Losses losses(run, table);
-    collect(run, units, perplexity_places,
-            [&](std::size_t method, const ordered_json& unit) { losses.unit(method, unit); });
-    losses.finish();
-  });
-  return table;
-}
-
+// A unit's place: document, method (the unmodified model first), and 0, as journals have it.
 PlaceOf perplexity_places(const ordered_json& run) {
   std::map<std::string, std::int64_t> documents;
   for (const ordered_json& document : run.at("documents")) {
@@ -225,6 +174,12 @@ PlaceOf perplexity_places(const ordered_json& run) {
   };
 }
 
+}  // namespace
+
+ResultTable perplexity_results(const ordered_json& run, const std::vector<ordered_json>& units) {
+  return fill_table<Losses>(run, units, perplexity_places);
+}
+
 Task perplexity_task() {
   Task task;
   task.name = kPerplexity;
@@ -232,7 +187,7 @@ Task perplexity_task() {
   task.metrics = {
       {kPerplexityMetric, "Perplexity of the first N tokens", "perplexity",
        "Lower is better. The band is one standard error over documents.", false, true},
-      {kBand, "Bands: only the tokens between one length and the next", "perplexity",
+      {kPerplexityBand, "Bands: only the tokens between one length and the next", "perplexity",
        "A mean over all tokens hides a collapse at the end; a band does not.", false, true},
       {"perplexity_last_half", "The last half of N tokens", "perplexity", "", false, true, false},
       {kDivergence, "Divergence from the untouched model", "KL divergence, nats",

@@ -2,12 +2,11 @@
 #include "eval/tasks/ruler/ruler.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
+#include <set>
 
 #include "base/text.h"
-#include "eval/run/method_under_test.h"
-#include "eval/text/jsonl.h"
+#include "eval/text/text_source.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -19,33 +18,27 @@ namespace {
 
 void check(const RulerOptions& options) {
   constexpr std::int64_t kMaxTokens = 1 << 20;
-  if (options.samples < 1) {
-    throw Error(ErrorKind::usage, "no sample per task", "give --samples 20");
-  }
-  if (options.questions < 1 || options.questions > kMaxRulerQuestions) {
-    throw Error(ErrorKind::usage, cat("--questions ", options.questions, " is not possible"),
-                cat("give 1 to ", kMaxRulerQuestions));
-  }
-  if (options.lengths.empty()) {
-    throw Error(ErrorKind::usage, "no length given", "give --lengths 4k,8k,16k,32k");
-  }
-  for (const std::int64_t n : options.lengths) {
-    if (n > kMaxTokens) {
-      throw Error(ErrorKind::usage, cat("RULER does not go to ", n, " tokens"),
-                  "give lengths up to 1m");
-    }
+  const std::int64_t longest = *std::max_element(options.lengths.begin(), options.lengths.end());
+  if (longest > kMaxTokens) {
+    throw Error(ErrorKind::usage, cat("RULER does not go to ", longest, " tokens"),
+                "give lengths up to 1m");
   }
 }
 
 Drafter drafter_of(const RulerTask& task, const RulerOptions& options, std::int64_t length,
-                   std::map<std::string, std::shared_ptr<const QaCorpus>>& corpora) {
-  if (task.name == "vt") return vt_drafter(options, length);
+                   QaCorpora& corpora) {
+  if (task.name == "vt") return vt_drafter(options);
   if (task.name == "cwe") return cwe_drafter(options, length);
   if (task.name == "fwe") return fwe_drafter(options, length);
-  if (!task.haystack.empty()) return niah_drafter(task, options, length);
-  std::shared_ptr<const QaCorpus>& corpus = corpora[task.name];
-  if (!corpus) corpus = qa_corpus(task, options);
-  return qa_drafter(task, options, length, corpus);
+  return task.haystack.empty() ? qa_drafter(task, options, corpora) : niah_drafter(task, options);
+}
+
+SampleSet set_of(const RulerTask& task, std::int64_t length, std::size_t count) {
+  return {.task = "ruler/" + task.name,
+          .length = length,
+          .scorer = task.scorer,
+          .answer_tokens = task.answer_tokens,
+          .count = count};
 }
 
 ordered_json file_identity(const fs::path& path) {
@@ -67,56 +60,44 @@ fs::path data_file(const fs::path& folder, const std::string& task, std::int64_t
   return {};
 }
 
-struct DataSample {
-  std::string input, prefix;
-  std::vector<std::string> expected;
-};
-
-DataSample data_sample(const nlohmann::json& object, const std::string& name) {
-  DataSample sample;
-  sample.input = text_field(object, "input", name);
-  if (object.contains("answer_prefix")) sample.prefix = text_field(object, "answer_prefix", name);
+Draft read_draft(const nlohmann::json& object, const std::string& name) {
+  constexpr const char* kHint = "give files made by RULER's scripts/data/prepare.py";
+  Draft draft;
+  draft.body = text_field(object, "input", name);
+  if (object.contains("answer_prefix")) draft.prefix = text_field(object, "answer_prefix", name);
   const auto outputs = object.find("outputs");
   if (outputs == object.end() || !outputs->is_array()) {
-    throw Error(ErrorKind::corrupt, cat(name, " has no list 'outputs'"),
-                "give files made by RULER's scripts/data/prepare.py");
+    throw Error(ErrorKind::corrupt, cat(name, " has no list 'outputs'"), kHint);
   }
   for (const auto& output : *outputs) {
     if (!output.is_string() && !output.is_number_integer()) {
       throw Error(ErrorKind::corrupt, cat(name, ": an answer is not text but ", output.type_name()),
-                  "give files made by RULER's scripts/data/prepare.py");
+                  kHint);
     }
-    sample.expected.push_back(output.is_string() ? output.get<std::string>() : output.dump());
+    draft.expected.push_back(output.is_string() ? output.get<std::string>() : output.dump());
   }
-  return sample;
+  return draft;
 }
 
 }  // namespace
 
 std::vector<RulerTask> chosen_tasks(const RulerOptions& options) {
   if (options.tasks.empty()) return ruler_tasks();
-  for (const std::string& name : options.tasks) {
-    const auto& all = ruler_tasks();
-    if (std::any_of(all.begin(), all.end(), [&](const auto& t) { return t.name == name; }) ||
-        (name == "niah" || name == "qa")) {
-      continue;
-    }
-    std::string names;
-    for (const RulerTask& task : all) names += cat(names.empty() ? "" : ", ", task.name);
-    throw Error(
-        ErrorKind::usage, cat("RULER has no task '", name, "'"),
-        cat("give --tasks with some of ", names, "; niah and qa select all tasks of that kind"));
-  }
+  std::set<std::string> unknown(options.tasks.begin(), options.tasks.end());
+  const std::set<std::string> wanted = unknown;
   std::vector<RulerTask> chosen;
+  std::string names;
   for (const RulerTask& task : ruler_tasks()) {
     const std::string family = task.name.substr(0, task.name.find('_'));
-    const auto& names = options.tasks;
-    if (std::find(names.begin(), names.end(), task.name) != names.end() ||
-        std::find(names.begin(), names.end(), family) != names.end()) {
-      chosen.push_back(task);
-    }
+    if (wanted.count(task.name) > 0 || wanted.count(family) > 0) chosen.push_back(task);
+    unknown.erase(task.name);
+    unknown.erase(family);
+    names += cat(names.empty() ? "" : ", ", task.name);
   }
-  return chosen;
+  if (unknown.empty()) return chosen;
+  throw Error(
+      ErrorKind::usage, cat("RULER has no task '", *unknown.begin(), "'"),
+      cat("give --tasks with some of ", names, "; niah and qa select all tasks of that kind"));
 }
 
 const std::vector<RulerTask>& ruler_tasks() {
@@ -150,7 +131,7 @@ SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
                     {"hotpotqa", file_identity(options.hotpot)},
                     {"frame", frame.identity()},
                     {"prompts", prompts_identity(options.prompts, "ruler/")}};
-  std::map<std::string, std::shared_ptr<const QaCorpus>> corpora;
+  QaCorpora corpora;
   if (options.questions > 1) suite.settings["questions"] = options.questions;
   for (const std::int64_t length : sorted_lengths(options.lengths)) {
     for (const RulerTask& task : chosen_tasks(options)) {
@@ -160,9 +141,9 @@ SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
                         "keys is asked for, not for ", task.name),
                     "give --tasks with some of niah_multikey_1, niah_multikey_2, niah_multikey_3");
       }
-      suite.sets.push_back(fitted_set("ruler/" + task.name, length, task.answer_tokens, task.scorer,
-                                      options.samples * options.questions,
-                                      drafter_of(task, options, length, corpora), frame, counter));
+      suite.sets.push_back(fitted_set(set_of(task, length, options.samples * options.questions),
+                                      options.seed, drafter_of(task, options, length, corpora),
+                                      frame, counter));
     }
   }
   return suite;
@@ -192,18 +173,16 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
         missing += cat(missing.empty() ? "" : ", ", task.name, " at ", length);
         continue;
       }
-      const auto samples = std::make_shared<std::vector<DataSample>>();
+      const auto samples = std::make_shared<std::vector<Draft>>();
       std::size_t unanswered = 0;
       const std::string digest = read_jsonl(file, [&](const std::string& name, const auto& line) {
         if (samples->size() >= options.samples) return;
-        DataSample sample = data_sample(line, name);
-        const bool empty =
-            sample.expected.empty() || std::any_of(sample.expected.begin(), sample.expected.end(),
-                                                   [](const std::string& e) { return e.empty(); });
-        if (empty) {
+        Draft draft = read_draft(line, name);
+        const auto& expected = draft.expected;
+        if (expected.empty() || std::count(expected.begin(), expected.end(), "") > 0) {
           ++unanswered;
         } else {
-          samples->push_back(std::move(sample));
+          samples->push_back(std::move(draft));
         }
       });
       if (unanswered > 0) {
@@ -215,19 +194,12 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
                             options.samples));
       }
       files.push_back({{"task", task.name}, {"length", length}, {"sha256", digest}});
-      SampleSet set;
-      set.task = "ruler/" + task.name;
-      set.length = length;
-      set.scorer = task.scorer;
-      set.answer_tokens = task.answer_tokens;
-      set.count = samples->size();
+      SampleSet set = set_of(task, length, samples->size());
       set.make = [samples, &frame, length, name = set.task](std::size_t i) {
-        const DataSample& data = (*samples)[i];
-        Sample sample;
-        sample.id = cat(i);  // `index` of the files need not be unique
-        sample.text = frame.text(data.input, data.prefix);
-        sample.prompt = frame.tokens_with_controls(sample.text);
-        sample.expected = data.expected;
+        const Draft& data = (*samples)[i];
+        // `index` of the files need not be unique.
+        Sample sample{cat(i), frame.text(data.body, data.prefix), {}, data.expected};
+        sample.prompt = frame.tokens(sample.text, true);
         if (std::int64_t(sample.prompt.size()) >= length) {
           throw Error(ErrorKind::usage,
                       cat("sample ", i, " of ", name, " takes ", sample.prompt.size(),

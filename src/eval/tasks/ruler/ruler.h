@@ -7,13 +7,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "eval/samples/fitting.h"
-#include "eval/samples/prompts.h"
-#include "eval/samples/sample.h"
 
 namespace mrrope::eval {
 
@@ -68,16 +67,13 @@ SampleSuite read_ruler(const PromptFrame& frame, const std::filesystem::path& fo
 // The mean over tasks by length, its averages, and the longest length at or above the threshold.
 const SampleRules& ruler_rules();
 
-// One drafter per kind of task.
-Drafter niah_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length);
-Drafter vt_drafter(const RulerOptions& options, std::int64_t length);
+// One drafter per kind of task. corpora: those of qa_1 and qa_2, read or made once for all lengths.
+struct QaCorpus;
+using QaCorpora = std::map<std::string, std::shared_ptr<const QaCorpus>>;
+Drafter niah_drafter(const RulerTask& task, const RulerOptions& options);
+Drafter vt_drafter(const RulerOptions& options);
 Drafter cwe_drafter(const RulerOptions& options, std::int64_t length);
 Drafter fwe_drafter(const RulerOptions& options, std::int64_t length);
-
-// Documents and questions of qa_1 or qa_2, read or made once for all lengths.
-struct QaCorpus;
-std::shared_ptr<const QaCorpus> qa_corpus(const RulerTask& task, const RulerOptions& options);
-Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length,
-                   std::shared_ptr<const QaCorpus> corpus);
+Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, QaCorpora& corpora);
 
 }  // namespace mrrope::eval

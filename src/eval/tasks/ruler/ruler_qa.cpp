@@ -2,13 +2,14 @@
 // RULER's qa: a question whose answer is in one (qa_1) or two (qa_2) of many documents. From
 // SQuAD and HotpotQA files, or from invented towns and bridges.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "base/text.h"
 #include "eval/tasks/ruler/ruler.h"
-#include "eval/text/jsonl.h"
+#include "eval/text/text_source.h"
 #include "eval/text/words.h"
 #include "mrrope/error.h"
 
@@ -29,8 +30,6 @@ struct QaCorpus {
 };
 
 namespace {
-
-using Corpus = QaCorpus;
 
 std::string with_prose(std::string text, Random& random, int sentences) {
   for (int i = 0; i < sentences; ++i) text += " " + prose_sentence(random);
@@ -76,8 +75,8 @@ Fact town_fact(std::uint64_t seed, std::size_t town, std::size_t paragraph) {
   }
 }
 
-Corpus towns(std::uint64_t seed) {
-  Corpus corpus;
+QaCorpus towns(std::uint64_t seed) {
+  QaCorpus corpus;
   corpus.documents = kTowns * kParagraphs;
   corpus.questions = kTowns * kParagraphs;
   corpus.document = [seed](std::size_t d) {
@@ -101,8 +100,8 @@ Corpus towns(std::uint64_t seed) {
 // Bridges and their builders in turn: documents 10 g .. 10 g + 9 are five of each.
 constexpr std::size_t kBridgeGroups = 3000;
 
-Corpus bridges(std::uint64_t seed) {
-  Corpus corpus;
+QaCorpus bridges(std::uint64_t seed) {
+  QaCorpus corpus;
   corpus.documents = 10 * kBridgeGroups;
   corpus.questions = kBridgeGroups;
   corpus.document = [seed](std::size_t d) {
@@ -146,12 +145,60 @@ class Documents {
   std::map<std::string, std::size_t> number_;
 };
 
-Corpus of(Documents documents, std::vector<QaQuestion> questions, const std::string& name) {
+void read_squad(const nlohmann::json& file, Documents& documents, std::vector<QaQuestion>& list) {
+  for (const auto& article : file.at("data")) {
+    std::vector<std::size_t> own;
+    for (const auto& p : article.at("paragraphs")) {
+      own.push_back(documents.add(p.at("context").get<std::string>()));
+    }
+    std::size_t i = 0;
+    for (const auto& p : article.at("paragraphs")) {
+      const std::size_t here = own[i++];
+      for (const auto& qa : p.at("qas")) {
+        QaQuestion question;
+        for (const auto& a : qa.at("answers")) question.expected.push_back(a.at("text"));
+        if (qa.value("is_impossible", false) || question.expected.empty()) continue;
+        question.query = qa.at("question").get<std::string>();
+        question.given = {here};
+        std::remove_copy(own.begin(), own.end(), std::back_inserter(question.more), here);
+        list.push_back(std::move(question));
+      }
+    }
+  }
+}
+
+void read_hotpot(const nlohmann::json& file, Documents& documents, std::vector<QaQuestion>& list) {
+  for (const auto& item : file) {
+    QaQuestion question;
+    question.query = item.at("question").get<std::string>();
+    question.expected = {item.at("answer").get<std::string>()};
+    for (const auto& entry : item.at("context")) {
+      std::string text = entry.at(0).get<std::string>() + "\n";
+      for (const auto& sentence : entry.at(1)) text += sentence.get<std::string>();
+      question.given.push_back(documents.add(text));
+    }
+    if (!question.expected[0].empty()) list.push_back(std::move(question));
+  }
+}
+
+QaCorpus read_corpus(const std::filesystem::path& path, bool single) {
+  const nlohmann::json file = read_json_file(path).content;
+  const std::string name = path.filename().string();
+  Documents documents;
+  std::vector<QaQuestion> questions;
+  try {
+    (single ? read_squad : read_hotpot)(file, documents, questions);
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(ErrorKind::corrupt,
+                cat(name, " does not have the structure of ", single ? "SQuAD" : "HotpotQA", ": ",
+                    e.what()),
+                single ? "give SQuAD's dev-v2.0.json" : "give hotpot_dev_distractor_v1.json");
+  }
   if (questions.empty()) {
     throw Error(ErrorKind::corrupt, cat(name, " has no question with an answer"),
                 "give the development file of the data set");
   }
-  Corpus corpus;
+  QaCorpus corpus;
   corpus.documents = documents.texts_.size();
   corpus.questions = questions.size();
   corpus.document = [texts = std::move(documents.texts_)](std::size_t d) { return texts[d]; };
@@ -159,67 +206,8 @@ Corpus of(Documents documents, std::vector<QaQuestion> questions, const std::str
   return corpus;
 }
 
-Corpus read_squad(const std::filesystem::path& path) {
-  const nlohmann::json file = read_json_file(path).content;
-  const std::string name = path.filename().string();
-  Documents documents;
-  std::vector<QaQuestion> questions;
-  try {
-    for (const auto& article : file.at("data")) {
-      std::vector<std::size_t> own;
-      for (const auto& p : article.at("paragraphs")) {
-        own.push_back(documents.add(p.at("context").get<std::string>()));
-      }
-      std::size_t i = 0;
-      for (const auto& p : article.at("paragraphs")) {
-        const std::size_t here = own[i++];
-        for (const auto& qa : p.at("qas")) {
-          QaQuestion question;
-          for (const auto& a : qa.at("answers")) question.expected.push_back(a.at("text"));
-          if (qa.value("is_impossible", false) || question.expected.empty()) continue;
-          question.query = qa.at("question").get<std::string>();
-          question.given = {here};
-          for (const std::size_t d : own) {
-            if (d != here) question.more.push_back(d);
-          }
-          questions.push_back(std::move(question));
-        }
-      }
-    }
-  } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt, cat(name, " does not have the structure of SQuAD: ", e.what()),
-                "give SQuAD's dev-v2.0.json");
-  }
-  return of(std::move(documents), std::move(questions), name);
-}
-
-Corpus read_hotpot(const std::filesystem::path& path) {
-  const nlohmann::json file = read_json_file(path).content;
-  const std::string name = path.filename().string();
-  Documents documents;
-  std::vector<QaQuestion> questions;
-  try {
-    for (const auto& item : file) {
-      QaQuestion question;
-      question.query = item.at("question").get<std::string>();
-      question.expected = {item.at("answer").get<std::string>()};
-      for (const auto& entry : item.at("context")) {
-        std::string text = entry.at(0).get<std::string>() + "\n";
-        for (const auto& sentence : entry.at(1)) text += sentence.get<std::string>();
-        question.given.push_back(documents.add(text));
-      }
-      if (!question.expected[0].empty()) questions.push_back(std::move(question));
-    }
-  } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt,
-                cat(name, " does not have the structure of HotpotQA: ", e.what()),
-                "give hotpot_dev_distractor_v1.json");
-  }
-  return of(std::move(documents), std::move(questions), name);
-}
-
 // The documents of one sample, in random order.
-std::vector<std::size_t> choose_documents(const Corpus& corpus, const QaQuestion& question,
+std::vector<std::size_t> choose_documents(const QaCorpus& corpus, const QaQuestion& question,
                                           std::size_t count, Random& random) {
   std::vector<std::size_t> chosen;
   if (count >= corpus.documents) {
@@ -244,35 +232,29 @@ std::vector<std::size_t> choose_documents(const Corpus& corpus, const QaQuestion
   return chosen;
 }
 
-}  // namespace
-
-std::shared_ptr<const QaCorpus> qa_corpus(const RulerTask& task, const RulerOptions& options) {
-  const bool single = task.name == "qa_1";
+QaCorpus corpus_of(bool single, const RulerOptions& options) {
   const std::filesystem::path& path = single ? options.squad : options.hotpot;
-  Corpus corpus;
-  if (path.empty()) {
-    corpus = single ? towns(options.seed) : bridges(options.seed);
-  } else {
-    corpus = single ? read_squad(path) : read_hotpot(path);
-  }
-  if (options.samples > corpus.questions) {
-    throw Error(ErrorKind::usage,
-                cat(options.samples, " samples of ", task.name, ", but there are ",
-                    corpus.questions, " questions"),
-                cat("give --samples ", corpus.questions));
-  }
-  return std::make_shared<const Corpus>(std::move(corpus));
+  if (path.empty()) return single ? towns(options.seed) : bridges(options.seed);
+  return read_corpus(path, single);
 }
 
-Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length,
-                   std::shared_ptr<const QaCorpus> corpus) {
+}  // namespace
+
+Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, QaCorpora& corpora) {
   const bool single = task.name == "qa_1";
+  std::shared_ptr<const QaCorpus>& corpus = corpora[task.name];
+  if (!corpus) corpus = std::make_shared<const QaCorpus>(corpus_of(single, options));
+  if (options.samples > corpus->questions) {
+    throw Error(ErrorKind::usage,
+                cat(options.samples, " samples of ", task.name, ", but there are ",
+                    corpus->questions, " questions"),
+                cat("give --samples ", corpus->questions));
+  }
   Drafter drafter;
   drafter.min = single ? 1 : 10;
   drafter.draft = [corpus, prompt = options.prompts.at("ruler/qa"),
-                   form = options.prompts.at("ruler/qa.document").text, name = task.name,
-                   seed = options.seed, length](std::int64_t units, std::size_t index) {
-    Random random = random_for(seed, name, std::uint64_t(length), index);
+                   form = options.prompts.at("ruler/qa.document").text](
+                      std::int64_t units, std::size_t index, Random& random) {
     const QaQuestion question = corpus->question(index % corpus->questions);
     std::string context;
     std::size_t i = 0;
@@ -280,11 +262,8 @@ Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, std::int6
       if (i > 0) context += "\n\n";
       context += fill(form, {{"i", cat(++i)}, {"document", corpus->document(d)}});
     }
-    Draft draft;
-    draft.body = fill(prompt.text, {{"context", context}, {"query", question.query}});
-    draft.prefix = prompt.prefix;
-    draft.expected = question.expected;
-    return draft;
+    return Draft{fill(prompt.text, {{"context", context}, {"query", question.query}}),
+                 prompt.prefix, question.expected};
   };
   return drafter;
 }

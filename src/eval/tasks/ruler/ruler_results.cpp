@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How RULER's answers count, and its figures over all lengths.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "base/text_table.h"
-#include "eval/results/result_text.h"
-#include "eval/samples/sample.h"
 #include "eval/tasks/ruler/ruler.h"
+#include "eval/text/unicode.h"
 
 namespace mrrope::eval {
 
@@ -16,21 +16,38 @@ using nlohmann::ordered_json;
 
 namespace {
 
+// RULER reads control characters as line ends, at both ends of an answer too.
+std::u32string ruler_text(std::string_view text) {
+  std::u32string characters = to_characters(text);
+  for (char32_t& c : characters) {
+    if (c < 0x20) c = '\n';
+  }
+  return lower(std::u32string(stripped(characters)));
+}
+
 constexpr const char* kAll = "string_match_all";
 constexpr const char* kPart = "string_match_part";
 
+// The share of expected strings that occur, ignoring case; or whether one of them does.
+double string_match(const std::string& scorer, const std::vector<std::string>& expected,
+                    std::string_view text) {
+  const std::u32string said = ruler_text(text);
+  const auto found = std::count_if(expected.begin(), expected.end(), [&](const std::string& e) {
+    return said.find(lower(to_characters(e))) != said.npos;
+  });
+  if (scorer == kPart) return found > 0 ? 1 : 0;
+  return expected.empty() ? 0 : double(found) / double(expected.size());
+}
+
 std::vector<Score> grade(const std::string& scorer, const ordered_json& record) {
-  const auto text = record.at("text").get<std::string>();
-  const auto expected = record.at("expected").get<std::vector<std::string>>();
-  if (scorer == kAll) return {{scorer, string_match_all(expected, text)}};
-  if (scorer == kPart) return {{scorer, string_match_part(expected, text)}};
-  unknown_scorer(scorer);
+  if (scorer != kAll && scorer != kPart) unknown_scorer(scorer);
+  return {{scorer, string_match(scorer, record.at("expected").get<std::vector<std::string>>(),
+                                record.at("text").get<std::string>())}};
 }
 
 bool decided(const std::string& scorer, const std::vector<std::string>& expected,
              std::string_view text) {
-  return (scorer == kPart ? string_match_part(expected, text) : string_match_all(expected, text)) ==
-         1;
+  return string_match(scorer, expected, text) == 1;
 }
 
 void summarize(ResultTable& results, const std::string& row) {

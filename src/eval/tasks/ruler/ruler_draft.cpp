@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// RULER's needles (values of keys hidden in noise, in prose, or among other such lines), vt (names
+// that pass a value on), cwe (common words) and fwe (frequent code words).
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <numeric>
+#include <set>
+
+#include "base/text.h"
+#include "eval/tasks/ruler/ruler.h"
+#include "eval/text/words.h"
+
+namespace mrrope::eval {
+
+namespace {
+
+// Prose as far as it was needed, sentence by sentence.
+class Prose {
+ public:
+  explicit Prose(std::uint64_t seed) : random_(random_for(seed, "prose")) {}
+
+  // The sentences of the first `words` words; the last may be cut.
+  std::vector<std::string_view> first(std::int64_t words) {
+    while (ends_.empty() || ends_.back() < words) {
+      sentences_.push_back(prose_sentence(random_));
+      const std::string& s = sentences_.back();
+      const auto blanks = std::count(s.begin(), s.end(), ' ');
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + blanks + 1);
+    }
+    const auto whole =
+        std::size_t(std::upper_bound(ends_.begin(), ends_.end(), words) - ends_.begin());
+    std::vector<std::string_view> out(sentences_.begin(),
+                                      sentences_.begin() + std::ptrdiff_t(whole));
+    const std::int64_t rest = words - (whole == 0 ? 0 : ends_[whole - 1]);
+    if (rest > 0) {
+      std::size_t end = 0;
+      for (std::int64_t w = 0; w < rest; ++w) end = sentences_[whole].find(' ', end + 1);
+      out.push_back(std::string_view(sentences_[whole]).substr(0, end));
+    }
+    return out;
+  }
+
+ private:
+  Random random_;
+  std::vector<std::string> sentences_;
+  std::vector<std::int64_t> ends_;  // words up to the end of each
+};
+
+std::string draw(const std::string& type, Random& random) {
+  if (type == "words") return random_key(random);
+  if (type == "number") return random_digits(random, 7);
+  return random_uuid(random);
+}
+
+// The depths of needles, as a share of the text: 40 depths from 0 to 100 percent, none twice.
+std::vector<std::size_t> essay_places(std::size_t sentences, std::size_t needles, Random& random) {
+  std::vector<std::size_t> places;
+  for (const std::size_t d : choose(40, needles, random)) {
+    const double depth = std::round(double(d) * 100 / 39) / 100;
+    places.push_back(std::size_t(double(sentences) * depth));
+  }
+  return places;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 < names.size() ? ", " : ", and ";
+    text += names[i];
+  }
+  return text;
+}
+
+constexpr std::size_t kHops = 4;
+
+std::vector<std::string> distinct_letters(Random& random, std::size_t count, std::size_t letters) {
+  std::vector<std::string> names;
+  while (names.size() < count) {
+    std::string name = random_letters(random, letters, 'A');
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+struct Chain {
+  std::vector<std::string> names;
+  std::string text;  // the whole question
+  std::string prefix;
+};
+
+Chain draft_chain(const Prompts& prompts, Random& random, std::int64_t lines, std::size_t letters) {
+  Chain chain;
+  chain.names = distinct_letters(random, kHops + 1, letters);
+  const std::string value = cat(10000 + random.below(89999));
+  const std::string& noise = prompts.at("ruler/noise").text;
+  const std::vector<std::size_t> places = choose(std::size_t(lines), kHops + 1, random);
+  std::string context;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < std::size_t(lines); ++i) {
+    if (next < places.size() && places[next] == i) {
+      context += next == 0 ? fill(prompts.at("ruler/vt.start").text,
+                                  {{"name", chain.names[0]}, {"value", value}})
+                           : fill(prompts.at("ruler/vt.hop").text,
+                                  {{"name", chain.names[next]}, {"from", chain.names[next - 1]}});
+      context += "\n";
+      ++next;
+    }
+    context += noise;
+    if (i + 1 < std::size_t(lines)) context += "\n";
+  }
+  const Prompt& prompt = prompts.at("ruler/vt");
+  chain.text = fill(prompt.text, {{"context", context}, {"value", value}});
+  chain.prefix = fill(prompt.prefix, {{"count", cat(kHops + 1)}, {"value", value}});
+  return chain;
+}
+
+std::string numbered(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += cat(i > 0 ? " " : "", i + 1, ". ", words[i]);
+  }
+  return text;
+}
+
+struct WordList {
+  std::vector<std::string> common;
+  std::vector<std::string> all;
+};
+
+// Below this length plain words suffice, at four tokens or more for a word with its number; beyond
+// it compounds, which take more tokens each.
+constexpr std::int64_t kPlainBelow = 5120;
+
+// `words` distinct ones, the first ten of them common. No uncommon one holds a common one: answers
+// are looked for as parts of the text.
+WordList draw_words(Random& random, bool plain, std::size_t words, int common_times,
+                    int other_times) {
+  constexpr std::size_t kCommon = 10;
+  // Pairs of nouns while they last.
+  const std::uint64_t pool =
+      plain ? plain_words() : std::min(compound_words(), std::max<std::uint64_t>(20000, 2 * words));
+  std::set<std::string> seen;
+  WordList list;
+  while (seen.size() < words) {
+    const std::uint64_t index = random.below(pool);
+    const std::string word = plain ? plain_word(index) : compound_word(index);
+    const bool common = list.common.size() < kCommon;
+    const bool clash = std::any_of(list.common.begin(), list.common.end(), [&](const auto& c) {
+      return word.find(c) != std::string::npos || c.find(word) != std::string::npos;
+    });
+    if (clash || !seen.insert(word).second) continue;
+    if (common) list.common.push_back(word);
+    list.all.insert(list.all.end(), std::size_t(common ? common_times : other_times), word);
+  }
+  shuffle(list.all, random);
+  return list;
+}
+
+}  // namespace
+
+Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
+  const auto prose = std::make_shared<Prose>(options.seed);
+  const std::string noise = options.prompts.at("ruler/noise").text;
+  const std::string needle_form = options.prompts.at("ruler/needle").text;
+  const bool one = task.queries * task.values == 1;
+  const Prompt prompt = options.prompts.at(one ? "ruler/niah.one" : "ruler/niah.many");
+  const std::size_t questions = options.questions;
+  const std::size_t key_count = std::max(std::size_t(task.keys), questions);
+  const std::size_t needles_of = key_count * std::size_t(task.values);
+  Drafter drafter;
+  drafter.min = task.haystack == "essay" ? 50 : std::int64_t(needles_of);
+  drafter.questions = questions;
+  drafter.draft = [=](std::int64_t units, std::size_t index, Random& random) {
+    const auto line = [&](const std::string& key, const std::string& value) {
+      return fill(needle_form, {{"type", task.value}, {"key", key}, {"value", value}});
+    };
+    std::vector<std::string> keys;
+    std::vector<std::vector<std::string>> values;
+    std::vector<std::string> needles;
+    while (keys.size() < key_count) {
+      const std::string key = draw(task.key, random);
+      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      keys.push_back(key);
+      values.emplace_back();
+      while (values.back().size() < std::size_t(task.values)) {
+        values.back().push_back(draw(task.value, random));
+        needles.push_back(line(key, values.back().back()));
+      }
+    }
+    shuffle(needles, random);
+    std::vector<std::size_t> asked(keys.size());
+    std::iota(asked.begin(), asked.end(), std::size_t(0));
+    shuffle(asked, random);
+    std::rotate(asked.begin(), asked.begin() + std::ptrdiff_t(index % questions), asked.end());
+    asked.resize(std::size_t(task.queries));
+
+    std::string context;
+    const auto add = [&](std::string_view text, char between) {
+      if (!context.empty()) context.push_back(between);
+      context += text;
+    };
+    if (task.haystack == "essay") {
+      const std::vector<std::string_view> sentences = prose->first(units);
+      const std::vector<std::size_t> places =
+          essay_places(sentences.size(), needles.size(), random);
+      std::size_t next = 0;
+      for (std::size_t i = 0; i <= sentences.size(); ++i) {
+        while (next < places.size() && places[next] == i) add(needles[next++], ' ');
+        if (i < sentences.size()) add(sentences[i], ' ');
+      }
+    } else {
+      const std::vector<std::size_t> places = choose(std::size_t(units), needles.size(), random);
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < std::size_t(units); ++i) {
+        if (next < places.size() && places[next] == i) add(needles[next++], '\n');
+        if (task.haystack == "noise") {
+          add(noise, '\n');
+          continue;
+        }
+        std::string key = draw(task.key, random);
+        while (std::find(keys.begin(), keys.end(), key) != keys.end()) key = draw(task.key, random);
+        add(line(key, draw(task.value, random)), '\n');
+      }
+    }
+
+    std::vector<std::string> queries;
+    Draft draft;
+    for (const std::size_t i : asked) {
+      queries.push_back(keys[i]);
+      draft.expected.insert(draft.expected.end(), values[i].begin(), values[i].end());
+    }
+    const std::string query = listed(queries);
+    draft.body = fill(prompt.text, {{"type", task.value}, {"context", context}, {"query", query}});
+    draft.prefix = fill(prompt.prefix, {{"type", task.value}, {"query", query}});
+    return draft;
+  };
+  return drafter;
+}
+
+Drafter vt_drafter(const RulerOptions& options) {
+  Drafter drafter;
+  drafter.min = std::int64_t(kHops) + 1;
+  drafter.draft = [prompts = options.prompts](std::int64_t units, std::size_t, Random& random) {
+    // One worked example comes first, smaller than 500 tokens, with names of three letters.
+    const Chain example = draft_chain(prompts, random, 10, 3);
+    const Chain chain = draft_chain(prompts, random, units, 5);
+    std::string body = example.text + example.prefix;
+    for (const std::string& name : example.names) {
+      body += cat(&name == &example.names.front() ? "" : " ", name);
+    }
+    return Draft{body + "\n\n" + chain.text, chain.prefix, chain.names};
+  };
+  return drafter;
+}
+
+Drafter cwe_drafter(const RulerOptions& options, std::int64_t length) {
+  Drafter drafter;
+  drafter.min = 20;
+  const bool plain = length < kPlainBelow;
+  // Some words are lost to those that hold a common one.
+  drafter.max = std::int64_t(plain ? plain_words() * 9 / 10 : compound_words() / 2);
+  const bool small = length < 4096;
+  drafter.draft = [prompt = options.prompts.at("ruler/cwe"), small, plain](
+                      std::int64_t units, std::size_t, Random& random) {
+    const WordList example =
+        small ? draw_words(random, plain, 20, 3, 1) : draw_words(random, plain, 40, 10, 3);
+    const WordList list = small ? draw_words(random, plain, std::size_t(units), 6, 1)
+                                : draw_words(random, plain, std::size_t(units), 30, 3);
+    return Draft{fill(prompt.text, {{"context", numbered(example.all)}}) + prompt.prefix + " " +
+                     numbered(example.common) + "\n" +
+                     fill(prompt.text, {{"context", numbered(list.all)}}),
+                 prompt.prefix, list.common};
+  };
+  return drafter;
+}
+
+Drafter fwe_drafter(const RulerOptions& options, std::int64_t length) {
+  constexpr int kAnswerTokens = 50;
+  constexpr std::int64_t kMinWords = 120;  // below, the fourth word is no longer ahead of the fifth
+  constexpr double kZeta2 = std::numbers::pi * std::numbers::pi / 6;
+  const std::int64_t room = std::max<std::int64_t>(length - kAnswerTokens, 1);
+  Drafter drafter;
+  drafter.grain = std::max<std::int64_t>(room / 32, 1);  // as RULER counts
+  drafter.min = kMinWords;
+  const auto vocabulary = std::size_t(std::max<std::int64_t>(room / 50, 6));
+  drafter.draft = [prompt = options.prompts.at("ruler/fwe"), vocabulary](
+                      std::int64_t units, std::size_t, Random& random) {
+    std::set<std::string> seen;
+    std::vector<std::string> words;
+    while (words.size() < vocabulary) {
+      std::string word = random_letters(random, 6, 'a');
+      if (seen.insert(word).second) words.push_back(std::move(word));
+    }
+    words[0] = "...";
+    std::vector<std::size_t> ranks;
+    for (std::size_t k = 1; k <= words.size(); ++k) {
+      const auto times = std::size_t(double(units) / double(k) / double(k) / kZeta2);
+      ranks.insert(ranks.end(), times, k - 1);
+    }
+    shuffle(ranks, random);
+    std::string context;
+    for (const std::size_t rank : ranks) {
+      if (!context.empty()) context.push_back(' ');
+      context += words[rank];
+    }
+    return Draft{
+        fill(prompt.text, {{"context", context}}), prompt.prefix, {words[1], words[2], words[3]}};
+  };
+  return drafter;
+}
+
+}  // namespace mrrope::eval
