@@ -247,7 +247,7 @@ int run(int argc, char** argv) {
   app.add_option("--generate", wanted,
                  "Print the manual page, its Markdown form or a shell completion")
       ->type_name("WHAT")
-      ->check(CLI::IsMember({"man", "markdown", "bash", "zsh", "fish", "serve-fields"}));
+      ->check(CLI::IsMember({"man", "markdown", "bash", "zsh", "fish"}));
   app.add_option("--preset", "Run a table or figure of the paper: mrrope --preset NAME MODEL")
       ->type_name("NAME");
   app.add_flag("--presets", list_presets, "List the presets");

@@ -8,7 +8,6 @@
 #include "cli/args/presets.h"
 #include "core/methods.h"
 #include "mrrope/version.h"
-#include "serve/api/field_table.h"
 
 namespace mrrope::cli {
 
@@ -385,7 +384,6 @@ std::string generate(const CLI::App& app, const std::string& what) {
   if (what == "zsh") return zsh(app);
   if (what == "fish") return fish(app);
   if (what == "markdown") return markdown(app, "mrrope", "#");
-  if (what == "serve-fields") return serve::fields_markdown();
   return man(app);
 }
 

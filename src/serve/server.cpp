@@ -13,17 +13,15 @@
 #include "base/text.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
-#include "serve/api/event_stream.h"
-#include "serve/api/service.h"
+#include "serve/api/fields.h"
 #include "serve/http/access.h"
-#include "serve/http/body.h"
 #include "serve/http/http_server.h"
-#include "serve/memory_reserve.h"
-#include "serve/page/page.h"
 
 namespace mrrope::serve {
 
 namespace {
+
+using httplib::Request, httplib::Response;
 
 constexpr std::chrono::milliseconds kIdlePoll{50};
 constexpr std::chrono::seconds kDrainTimeout{3};  // of answers, when the server shuts down
@@ -34,23 +32,23 @@ constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-void reply(httplib::Response& response, ordered_json body, int status = 200) {
+void reply(Response& response, ordered_json body, int status = 200) {
   const Releaser end{body};
   response.status = status;
   response.set_content(json_text(body), "application/json");
 }
 
-bool is_ollama(const httplib::Request& request) { return request.path.rfind("/api/", 0) == 0; }
+bool is_ollama(const Request& request) { return request.path.rfind("/api/", 0) == 0; }
 
 // In OpenAI's shape; ollama's errors are only a message.
-void refuse(const httplib::Request& from, httplib::Response& response, const ApiError& error) {
+void refuse(const Request& from, Response& response, const ApiError& error) {
   if (error.status == 429 || error.status == 503) response.set_header("Retry-After", "1");
   reply(response, is_ollama(from) ? ordered_json{{"error", error.what()}} : error_json(error),
         error.status);
 }
 
 // Without a JSON value: each needs memory.
-void refuse_for_memory(const httplib::Request& from, httplib::Response& response) {
+void refuse_for_memory(const Request& from, Response& response) {
   response.status = 503;
   response.set_header("Retry-After", "1");
   response.set_content(is_ollama(from) ? R"({"error":"out of memory: try again later"})"
@@ -59,13 +57,13 @@ void refuse_for_memory(const httplib::Request& from, httplib::Response& response
                        "application/json");
 }
 
-std::function<bool()> disconnect_check(const httplib::Request& from) {
+GiveUp disconnect_check(const Request& from) {
   return [&from] { return HttpServer::client_is_gone(from); };
 }
 
 // Every failure becomes an error for the client.
 template <typename Act>
-void guarded(const httplib::Request& from, httplib::Response& response, const Act& act) {
+void guarded(const Request& from, Response& response, const Act& act) {
   try {
     act();
   } catch (const ApiError& error) {
@@ -103,7 +101,7 @@ struct ApiServer::State {
         Listener bound)
       : service(make_service(m, l, r, s)),
         scheduler(m, l, limits(service)),
-        bodies(std::max(kTotalBodyBytes, 2 * service.limits.bytes)),
+        bodies(static_cast<std::ptrdiff_t>(std::max(kTotalBodyBytes, 2 * service.limits.bytes))),
         listener(std::move(bound)),
         http(*listener.http),
         access{is_loopback_host(http.bound_address()), s.key, s.cors} {}
@@ -112,8 +110,8 @@ struct ApiServer::State {
     const ServerSettings& s = service.settings;
     SchedulerLimits limits{s.parallel, s.queue, s.context, s.pool, s.deterministic};
     if (s.log) {
-      limits.on_prefill = [&service](const Prefill& prefill) {
-        service.settings.log(prefill_text(prefill, service.ladder.rungs().size()));
+      limits.on_prefill = [&service](const Progress& now) {
+        service.settings.log(prefill_text(now, service.ladder.rungs().size()));
       };
     }
     return limits;
@@ -124,10 +122,10 @@ struct ApiServer::State {
     return random();
   }
 
-  void answer_in_chunks(const httplib::Request& from, const CompletionRequest& request,
-                        std::vector<PendingAnswer> pending, httplib::Response& response) {
+  void answer_in_chunks(const Request& from, const CompletionRequest& request,
+                        std::vector<PendingAnswer> pending, Response& response) {
     const auto stream = std::make_shared<EventStream>(service, std::move(pending),
-                                                      format_of(service, request, number()));
+                                                      make_format(service, request, number()));
     // What may stand between two events: a comment, or between lines of JSON a blank.
     const char* const nothing = request.dialect == Dialect::ollama ? " " : ": waiting\n\n";
     ++streams;
@@ -155,7 +153,7 @@ struct ApiServer::State {
     response.set_content_provider(stream->type(), more, end);
   }
 
-  void complete(const httplib::Request& from, Body body, Route route, httplib::Response& response) {
+  void complete(const Request& from, Body body, Route route, Response& response) {
     CompletionRequest request;
     std::vector<PendingAnswer> pending;
     {
@@ -163,7 +161,7 @@ struct ApiServer::State {
       request = parse_request(service, held.text, route);
       if (request.load_only) {
         check_model(service, request.model);
-        reply(response, format_of(service, request, number())->whole({}));
+        reply(response, make_format(service, request, number())->whole({}));
         return;
       }
       const auto seed = static_cast<std::uint32_t>(number());
@@ -176,19 +174,19 @@ struct ApiServer::State {
     }
     if (request.stream) return answer_in_chunks(from, request, std::move(pending), response);
     const auto answers = take_whole(service, std::move(pending), disconnect_check(from));
-    reply(response, format_of(service, request, number())->whole(answers));
+    reply(response, make_format(service, request, number())->whole(answers));
   }
 
   // A route that gets the body of its request. shown: the path in the list of routes.
   template <typename Handler>
   void post(const char* path, Handler handler, const char* shown = nullptr) {
     routes += cat(routes.empty() ? "" : ", ", "POST ", shown != nullptr ? shown : path);
-    http.Post(path, [this, handler](const httplib::Request& request, httplib::Response& response,
+    http.Post(path, [this, handler](const Request& request, Response& response,
                                     const httplib::ContentReader& reader) {
       guarded(request, response, [&] {
         Body body = read_body(request, response, reader, bodies, service.limits.bytes);
         HttpServer::request_is_complete();
-        if constexpr (std::is_invocable_v<Handler, const httplib::Request&, const std::string&>) {
+        if constexpr (std::is_invocable_v<Handler, const Request&, const std::string&>) {
           reply(response, handler(request, body.text));
         } else {
           handler(request, std::move(body), response);
@@ -201,7 +199,7 @@ struct ApiServer::State {
   template <typename Handler>
   void get(const char* path, Handler handler) {
     routes += cat(routes.empty() ? "" : ", ", "GET ", path);
-    http.Get(path, [handler](const httplib::Request& request, httplib::Response& response) {
+    http.Get(path, [handler](const Request& request, Response& response) {
       HttpServer::request_is_complete();
       guarded(request, response, [&] {
         if constexpr (std::is_invocable_v<Handler>) {
@@ -214,23 +212,17 @@ struct ApiServer::State {
   }
 
   void add_page() {
-    const ServerSettings& s = service.settings;
     const auto text = [this](const char* path, const std::string& content, const char* type) {
-      get(path, [content, type](httplib::Response& response) {
+      get(path, [content, type](Response& response) {
         response.set_header("Content-Security-Policy", kPolicy);
         response.set_header("X-Content-Type-Options", "nosniff");
         response.set_header("Referrer-Policy", "no-referrer");
         response.set_content(content, type);
       });
     };
-    text("/",
-         serve_page({s.model_name, s.method, s.context, service.model.facts().geometry.train_length,
-                     service.chat_error.empty()},
-                    service.ladder),
-         "text/html; charset=utf-8");
+    text("/", serve_page(service), "text/html; charset=utf-8");
     text("/page.css", serve_style(), "text/css; charset=utf-8");
     text("/page.js", serve_script(), "text/javascript; charset=utf-8");
-    text("/chart.js", serve_chart_script(), "text/javascript; charset=utf-8");
   }
 
   void add_routes() {
@@ -245,7 +237,7 @@ struct ApiServer::State {
     get("/slots", [this] { return slots_reply(service, scheduler.slots()); });
     get("/api/tags", [this] { return ollama_tags_reply(service); });
     get("/api/version", [] { return ordered_json{{"version", version()}}; });
-    get("/metrics", [this](httplib::Response& r) {
+    get("/metrics", [this](Response& r) {
       const SchedulerCounts counts = scheduler.counts();
       const double uptime = std::chrono::duration<double>(Clock::now() - started).count();
       const std::lock_guard lock(mutex);
@@ -259,12 +251,11 @@ struct ApiServer::State {
         {"/completions", Route::llama_completion}, {"/api/chat", Route::ollama_chat},
         {"/api/generate", Route::ollama_generate}};
     for (const auto& [path, route] : kAnswers) {
-      post(path,
-           [this, way = route](const httplib::Request& from, Body body, httplib::Response& r) {
-             complete(from, std::move(body), way, r);
-           });
+      post(path, [this, way = route](const Request& from, Body body, Response& r) {
+        complete(from, std::move(body), way, r);
+      });
     }
-    using From = const httplib::Request&;
+    using From = const Request&;
     using Text = const std::string&;
     post("/apply-template", [this](From from, Text body) {
       return apply_template_reply(service, body, disconnect_check(from));
@@ -285,20 +276,19 @@ struct ApiServer::State {
   void configure() {
     http.set_payload_max_length(service.limits.bytes);
     http.set_tcp_nodelay(true);
-    http.set_pre_routing_handler(
-        [this](const httplib::Request& request, httplib::Response& response) {
-          allow_origin(access, request, response);
-          if (const auto error = denied(access, request)) {
-            refuse(request, response, *error);
-          } else if (is_preflight(access, request)) {
-            response.status = 204;
-          } else {
-            return httplib::Server::HandlerResponse::Unhandled;
-          }
-          return httplib::Server::HandlerResponse::Handled;
-        });
+    http.set_pre_routing_handler([this](const Request& request, Response& response) {
+      allow_origin(access, request, response);
+      if (const auto error = denied(access, request)) {
+        refuse(request, response, *error);
+      } else if (is_preflight(access, request)) {
+        response.status = 204;
+      } else {
+        return httplib::Server::HandlerResponse::Unhandled;
+      }
+      return httplib::Server::HandlerResponse::Handled;
+    });
     // What httplib refuses by itself arrives here without a body.
-    http.set_error_handler([this](const httplib::Request& request, httplib::Response& response) {
+    http.set_error_handler([this](const Request& request, Response& response) {
       if (!response.body.empty()) return;
       std::string why = "the request could not be read";
       if (response.status == 404) {
@@ -307,7 +297,7 @@ struct ApiServer::State {
       if (response.status == 414) why = "the address is too long";
       refuse(request, response, ApiError(response.status, why));
     });
-    http.set_logger([this](const httplib::Request&, const httplib::Response& response) {
+    http.set_logger([this](const Request&, const Response& response) {
       const std::lock_guard lock(mutex);
       ++responses[response.status];
     });

@@ -7,9 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/chat/chat.h"
-#include "model/timeline_model.h"
-#include "serve/settings.h"
+#include "serve/api/service.h"
 
 namespace mrrope::serve {
 

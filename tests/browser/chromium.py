@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A headless Chromium through its DevTools protocol, with the standard library alone."""
+"""A headless Chromium through its DevTools protocol, over a pipe."""
 
 import base64
 import json
 import os
 import pathlib
 import shutil
-import socket
-import struct
 import subprocess
 import tempfile
-import time
-import urllib.request
 
 
 def find():
@@ -19,95 +15,55 @@ def find():
                  if (path := shutil.which(name))), None)
 
 
-class WebSocket:
-    """Just enough of RFC 6455 for one local peer."""
-
-    def __init__(self, host, port, path):
-        self.socket = socket.create_connection((host, port), timeout=60)
-        key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall((f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\n"
-                             f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
-                             "Sec-WebSocket-Version: 13\r\n\r\n").encode())
-        self.buffer = b""
-        while b"\r\n\r\n" not in self.buffer:
-            self.buffer += self.socket.recv(4096)
-        head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
-        if b" 101 " not in head.split(b"\r\n")[0]:
-            raise RuntimeError(head.decode())
-
-    def take(self, count):
-        while len(self.buffer) < count:
-            part = self.socket.recv(65536)
-            if not part:
-                raise RuntimeError("the browser closed the connection")
-            self.buffer += part
-        out, self.buffer = self.buffer[:count], self.buffer[count:]
-        return out
-
-    def send(self, text):
-        data, mask = text.encode(), os.urandom(4)
-        size = len(data)
-        head = bytes([0x81]) + (bytes([0x80 | size]) if size < 126 else
-                                struct.pack(">BH", 0x80 | 126, size) if size < 65536 else
-                                struct.pack(">BQ", 0x80 | 127, size))
-        self.socket.sendall(head + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(data)))
-
-    def receive(self):
-        data = b""
-        while True:
-            first, second = self.take(2)
-            size = second & 0x7F
-            if size == 126:
-                size, = struct.unpack(">H", self.take(2))
-            elif size == 127:
-                size, = struct.unpack(">Q", self.take(8))
-            part = self.take(size)
-            if first & 0x0F == 8:
-                raise RuntimeError("the browser closed the connection")
-            if first & 0x0F in (0, 1):
-                data += part
-                if first & 0x80:
-                    return data.decode()
-
-
 class Page:
     """One tab. Keeps its log, its exceptions and its network requests."""
 
     def __init__(self, width=1400, height=900):
         self.profile = tempfile.mkdtemp(prefix="mrrope-chromium-")
+        # The browser reads from its descriptor 3 and writes to 4.
+        theirs, ours = os.pipe(), os.pipe()
         self.process = subprocess.Popen(
-            [find(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
-             "--remote-debugging-port=0", f"--user-data-dir={self.profile}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        active = pathlib.Path(self.profile) / "DevToolsActivePort"
-        deadline = time.monotonic() + 120
-        while not (active.exists() and active.read_text().count("\n")):
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                raise RuntimeError("chromium did not start")
-            time.sleep(0.1)
-        port = int(active.read_text().split()[0])
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=60) as reply:
-            target = next(t for t in json.load(reply) if t["type"] == "page")
-        path = "/" + target["webSocketDebuggerUrl"].split("/", 3)[3]
-        self.socket = WebSocket("127.0.0.1", port, path)
+            ["sh", "-c", f'exec "$0" "$@" 3<&{theirs[0]} 4>&{ours[1]}', find(), "--headless", "--no-sandbox",
+             "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+             "--hide-scrollbars", "--remote-debugging-pipe", f"--user-data-dir={self.profile}", "about:blank"],
+            pass_fds=(theirs[0], ours[1]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(theirs[0])
+        os.close(ours[1])
+        self.commands, self.replies = os.fdopen(theirs[1], "wb"), os.fdopen(ours[0], "rb")
+        self.buffer, self.session = b"", None
         self.number = 0
         self.events = []
         self.log, self.thrown, self.requests = [], [], []
+        target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        self.session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         self.resize(width, height)
 
     def call(self, method, **parameters):
         self.number += 1
-        self.socket.send(json.dumps({"id": self.number, "method": method, "params": parameters}))
+        command = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            command["sessionId"] = self.session
+        self.commands.write(json.dumps(command).encode() + b"\0")
+        self.commands.flush()
         while True:
-            message = json.loads(self.socket.receive())
+            message = self.receive()
             if message.get("id") == self.number:
                 if "error" in message:
                     raise RuntimeError(f"{method}: {message['error']}")
                 return message["result"]
             self.note(message)
+
+    def receive(self):
+        """The next message; each ends with a zero."""
+        while b"\0" not in self.buffer:
+            part = self.replies.read1(1 << 20)
+            if not part:
+                raise RuntimeError("the browser closed the connection")
+            self.buffer += part
+        text, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(text)
 
     def note(self, message):
         method, details = message.get("method"), message.get("params", {})
@@ -128,7 +84,7 @@ class Page:
         url = text if text.startswith(("http:", "about:")) else pathlib.Path(path).resolve().as_uri()
         self.call("Page.navigate", url=url)
         while "Page.loadEventFired" not in self.events:
-            self.note(json.loads(self.socket.receive()))
+            self.note(self.receive())
 
     def run(self, script):
         """The value of a JavaScript expression."""
@@ -174,20 +130,12 @@ class Page:
                          captureBeyondViewport=True)["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 
-    def pictures(self, folder, name):
-        """Both themes, wide and narrow."""
-        for theme in ("light", "dark"):
-            for width in (1400, 400):
-                self.theme(theme)
-                self.resize(width, 900)
-                self.screenshot(pathlib.Path(folder) / f"{name}-{theme}-{width}.png")
-        self.theme("light")
-        self.resize(1400, 900)
-
     def close(self):
         self.process.terminate()
         try:
             self.process.wait(20)
         except subprocess.TimeoutExpired:
             self.process.kill()
+        self.commands.close()
+        self.replies.close()
         shutil.rmtree(self.profile, ignore_errors=True)

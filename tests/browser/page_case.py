@@ -49,7 +49,7 @@ See [the site](https://example.org/a_(b)?c=d_e) and https://example.org/plain_pa
 The end."""
 
 
-settings = {}  # command, model, and pictures: a folder or None
+settings = {}  # command and model
 
 
 class Server:
@@ -144,5 +144,5 @@ def main():
     if chromium.find() is None:
         print("SKIPPED: Chromium is not installed (./run test installs it)")
         sys.exit(77)
-    settings.update(command=sys.argv[1], model=sys.argv[2], pictures=sys.argv[3] if len(sys.argv) > 3 else None)
+    settings.update(command=sys.argv[1], model=sys.argv[2])
     unittest.main(argv=sys.argv[:1])

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report in a real browser: it shows what was measured and is safe to open.
 
-    python3 tests/browser/report_page_test.py MRROPE MODEL [SCREENSHOTS]
+    python3 tests/browser/report_page_test.py MRROPE MODEL
 
 Runs two small evaluations, opens their report in headless Chromium and checks it. Exit code 77
-(skipped) where no Chromium is installed. With a folder as third argument it leaves pictures there.
+(skipped) where no Chromium is installed.
 """
 
 import json
@@ -225,16 +225,10 @@ class ReportPage(unittest.TestCase):
         self.assertGreater(len(widths), 0)
         self.assertLess(max(widths), 1.01)
 
-    def test_screenshots(self):
-        if PICTURES is None:
-            return
-        self.page.pictures(PICTURES, "report")
-
 
 if __name__ == "__main__":
     if chromium.find() is None:
         print("SKIPPED: Chromium is not installed (./run test installs it)")
         sys.exit(77)
     COMMAND, MODEL = sys.argv[1:3]
-    PICTURES = sys.argv[3] if len(sys.argv) > 3 else None
     unittest.main(argv=sys.argv[:1])

@@ -109,8 +109,6 @@ class ScriptedServer:
                 processed, total, cache, milliseconds = value
                 chunk({"content": None}, prompt_progress={"total": total, "cache": cache, "processed": processed,
                                                           "time_ms": milliseconds})
-            elif kind == "comment":
-                event(": " + json.dumps({"mrrope": {**place, "prefill": value}}) + "\n\n")
             elif kind == "wait":
                 # Small comments on the way, so that a closed connection is noticed.
                 end = time.monotonic() + value

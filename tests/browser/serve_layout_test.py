@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The server's page in a real browser: markdown, pictures, themes, keyboard.
+"""The server's page in a real browser: markdown, themes, keyboard.
 
-    python3 tests/browser/serve_layout_test.py MRROPE MODEL [SCREENSHOTS]
-
-With a folder as third argument it leaves pictures there.
+    python3 tests/browser/serve_layout_test.py MRROPE MODEL
 """
 
 import json
@@ -116,10 +114,9 @@ class Markdown(PageCase):
             with self.subTest(name):
                 before = seconds()
                 deepest, length = self.page.run("""(text => {
-                  const box = document.createElement('div'), view = markdown.view(box);
-                  view.grow(text.slice(0, text.length / 2));
-                  view.grow(text);
-                  view.finish(text);
+                  const box = document.createElement('div');
+                  markdown.draw(box, text.slice(0, text.length / 2));
+                  markdown.draw(box, text);
                   const walker = document.createTreeWalker(box);
                   let deepest = 0;
                   for (let depth = 0, node = box; node;) {
@@ -304,19 +301,6 @@ class Layout(PageCase):
         self.page.run("log.scrollTop = 0")
         self.done()
         self.assertEqual(self.page.run("log.scrollTop"), 0)
-
-    def test_screenshots(self):
-        if settings["pictures"] is None:
-            return
-        self.page.pictures(settings["pictures"], "serve-empty")
-        self.say("The river ran past the mill and the old house.", 60)
-        self.answer(("reasoning", "The user wants a plan."), MARKDOWN, ("finish", "length"), text="Make a plan")
-        self.page.pictures(settings["pictures"], "serve")
-        self.scripted.script(("progress", (21000, 96000, 1200, 24000)), ("wait", 6), "Read.")
-        self.begin("Read the files")
-        time.sleep(0.6)
-        self.page.pictures(settings["pictures"], "serve-reading")
-        self.done()
 
 
 if __name__ == "__main__":

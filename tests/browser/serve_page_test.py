@@ -229,14 +229,6 @@ class Progress(PageCase):
         self.assertEqual(self.count("#reading:not([hidden])"), 0)
         self.assertEqual(self.answers(), ["Now."])
 
-    def test_comments_tell_it_too(self):
-        self.scripted.script(("wait", 0.3), ("comment", {"read": 512, "total": 4096, "tokens_per_second": 40.0, "seconds_left": 89.6}),
-                             ("wait", 4), "Now.")
-        self.begin("Read this")
-        self.wait("!reading.hidden && readtext.textContent.includes('Reading')", "no progress")
-        self.assertIn("512 of 4,096 tokens, 40 tokens/s, 1 min 30 s left", self.text("readtext"))
-        self.done()
-
     def test_cancel_while_a_prompt_is_read(self):
         self.scripted.script(("progress", (100, 90000, 0, 1000)), ("wait", 30), "Never.")
         self.begin("Read all this")

@@ -41,17 +41,6 @@ TEST_F(GenerateChat, PrintsItsAnswerAsJson) {
   EXPECT_EQ(plain.out, answer["text"].get<std::string>() + "\n");
 }
 
-TEST_F(GenerateChat, SurvivesHostileChatTemplates) {
-  for (const std::string& source :
-       {std::string("{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(1) }}"),
-        "{{ " + std::string(100000, '(') + " }}",
-        std::string("{% set n = namespace() %}{% set n.a = n %}{{ n | tojson }}")}) {
-    const CommandResult r = run_command("generate " + model_with(source) + " --chat -p Hi -n 1");
-    EXPECT_EQ(r.exit_code, 3) << r.err;
-    EXPECT_TRUE(contains(r.err, "chat template of chat.gguf")) << r.err;
-  }
-}
-
 TEST_F(GenerateChat, ASessionStaysWhatItIs) {
   const std::string line =
       "generate " +

@@ -224,37 +224,21 @@ class Api(unittest.TestCase):
 
     def test_bad_input(self):
         largest = (1 << 20) + 16 * CTX
+        # The values of each field are tested by tests/unit/serve/api/request_test.cpp.
         bodies = {
-            "": 400, "{": 400, "nonsense": 400, "[]": 400, '"text"': 400, "{}": 400, '{"prompt": 5}': 400,
-            '{"prompt": "a", "prompt": "b"}': 400, '{"prompt": "a"} {}': 400, "[" * 100000: 400,
-            '{"prompt": "\\ud800"}': 400, '{"prompt": ["a", []]}': 400, '{"prompt": []}': 400,
+            "": 400, "{": 400, "nonsense": 400, "[]": 400, "{}": 400, '{"prompt": 5}': 400, "[" * 100000: 400,
+            '{"prompt": "a", "prompt": "b"}': 400, '{"prompt": "a"} {}': 400, '{"prompt": "\\ud800"}': 400,
             '{"prompt": ""}': 200,  # BOS alone
-            '{"prompt": "a", "max_tokens": -2}': 400, '{"prompt": "a", "max_tokens": 0}': 400,
-            '{"prompt": "a", "max_tokens": 1.5}': 400, '{"prompt": "a", "max_tokens": "5"}': 400,
-            '{"prompt": "a", "max_tokens": 1e300}': 400, '{"prompt": "a", "max_tokens": 1e999}': 400,
-            '{"prompt": "a", "max_tokens": 99999999999999999999999}': 400,
-            '{"prompt": "a", "temperature": -0.1}': 400, '{"prompt": "a", "temperature": "hot"}': 400,
-            '{"prompt": "a", "top_p": 2}': 400, '{"prompt": "a", "top_k": -5}': 400,
-            '{"prompt": "a", "seed": 1e18}': 400, '{"prompt": "a", "stop": [5]}': 400,
-            '{"prompt": "a", "stop": ""}': 400, '{"prompt": "a", "n": 17}': 400,
-            '{"prompt": "a", "logprobs": 500}': 400, '{"prompt": "a", "stream": 1}': 400,
-            '{"prompt": "a", "logit_bias": {"99999999": 1}}': 400, '{"prompt": [1, -5]}': 400,
+            '{"prompt": "a", "max_tokens": 1e999}': 400, '{"prompt": "a", "max_tokens": 99999999999999999999999}': 400,
+            '{"prompt": "a", "logit_bias": {"99999999": 1}}': 400, '{"prompt": [999999999]}': 400,
             '{"prompt": "a", "grammar": "root ::= nothing"}': 400,
             '{"prompt": "a", "grammar": "root ::= root \\"a\\" | \\"b\\""}': 400,
             '{"prompt": "a", "grammar": "root ::= <[300]>", "logit_bias": {"300": false}}': 400,
-            '{"prompt": "a", "json_schema": {"$ref": "#/nowhere"}}': 400,
-            '{"prompt": "a", "dry_multiplier": 0.8}': 400, '{"prompt": "a", "min_tokens": 5}': 400,
-            '{"prompt": [999999999]}': 400, '{"prompt": [1.5]}': 400,
+            '{"prompt": "a", "json_schema": {"$ref": "#/nowhere"}}': 400, '{"prompt": "a", "dry_multiplier": 0.8}': 400,
             '{"prompt": "a", "model": "../../etc/passwd"}': 404, '{"prompt": "a", "model": 7}': 400,
         }
         chats = {
-            '{"messages": []}': 400, '{"messages": "hi"}': 400, '{"messages": [5]}': 400,
-            '{"messages": [{"role": "wizard", "content": "x"}]}': 400,
-            '{"messages": [{"role": "user"}]}': 400,
-            '{"messages": [{"role": "user", "content": {"a": 1}}]}': 400,
-            '{"messages": [{"role": "user", "content": [{"type": "text"}]}]}': 400,
-            '{"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function"}]}': 400,
-            '{"messages": [{"role": "user", "content": "x"}], "response_format": {"type": "xml"}}': 400,
+            '{"messages": []}': 400, '{"messages": [{"role": "wizard", "content": "x"}]}': 400,
             # This template has no place for them.
             '{"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function", "function": {"name": "f"}}]}': 400,
         }
@@ -284,15 +268,6 @@ class Api(unittest.TestCase):
             self.assertEqual(self.server.send("GET", "/health", headers=headers)[0], 400)
         self.assertEqual(len(self.server.complete(TEXT, 4)["choices"]), 1)
 
-    def test_cross_origin_requests_are_refused(self):
-        def status(**headers):
-            return self.server.send("GET", "/v1/models", headers=headers)[0]
-        self.assertEqual(status(Origin="http://evil.example"), 403)
-        self.assertEqual(status(Host="evil.example"), 403)
-        own = f"127.0.0.1:{self.server.port}"
-        self.assertEqual(status(Host=own, Origin=f"http://{own}"), 200)
-        self.assertEqual(status(Host=f"localhost:{self.server.port}"), 200)
-
     def test_slow_headers_do_not_block_others(self):
         began = time.monotonic()
         slow = []
@@ -319,19 +294,6 @@ class Api(unittest.TestCase):
         self.assertIsNotNone(closed, "a slow client keeps its thread forever")
         for s in slow:
             s.close()
-
-    def test_work_stops_when_a_client_disconnects(self):
-        self.server.wait_until_idle()
-        before = self.server.metric('answers_total{end="cancelled"}')
-        body = json.dumps({"prompt": TEXT, "max_tokens": 3000, "temperature": 0, "stream": True})
-        for streaming in (True, False):
-            s = socket.create_connection(("127.0.0.1", self.server.port))
-            b = body if streaming else body.replace("true", "false")
-            s.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(b)}\r\n\r\n{b}".encode())
-            self.server.wait_until(lambda: self.server.metric("slots_busy") == 1, "the answer begins")
-            s.close()
-            self.server.wait_until_idle()
-        self.assertEqual(self.server.metric('answers_total{end="cancelled"}'), before + 2)
 
 
 class Limits(unittest.TestCase):

@@ -8,7 +8,6 @@
 
 #include "cli/args/options.h"
 #include "engine/run/open.h"
-#include "engine/run/reading_speed.h"
 
 namespace mrrope::cli {
 

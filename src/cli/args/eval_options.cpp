@@ -12,7 +12,6 @@
 #include "cli/args/presets.h"
 #include "cli/args/terminal_output.h"
 #include "core/methods.h"
-#include "engine/remote/http.h"
 #include "eval/run/shard.h"
 #include "formats/digest.h"
 #include "mrrope/error.h"

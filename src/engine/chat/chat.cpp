@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ChatRenderer has two kinds of child process. The fork server is forked while this process has
-// one thread, and stays small. For every request it forks a worker, which does what chat_work.h
+// one thread, and stays small. For every request it forks a worker, which does what do_chat_work()
 // says and may crash, hang or run out of memory without harm. The fork server is sent one end of a
 // socket pair; request and reply pass over the other.
 #include "engine/chat/chat.h"
@@ -22,11 +22,9 @@
 #include <cstring>
 #include <exception>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/text.h"
-#include "engine/chat/chat_work.h"
 
 namespace mrrope::engine {
 
@@ -37,18 +35,19 @@ using Strings = std::vector<std::string>;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr rlim_t kMaxWorkerMemory = rlim_t{4} << 30;  // of a worker, beyond the fork server's
-constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{256}
-                                           << 20;  // bytes of a request or a reply
-constexpr milliseconds kGiveUpPoll{100};           // how often give_up is called
-constexpr milliseconds kKillTimeout{
-    5000};  // beyond its limit, for a worker to start and to be killed
+constexpr rlim_t kMaxWorkerMemory = rlim_t{4} << 30;    // beyond the fork server's
+constexpr std::uint64_t kMaxMessageBytes = 256U << 20;  // of a request or a reply
+constexpr milliseconds kGiveUpPoll{100};                // how often give_up is called
+constexpr milliseconds kKillTimeout{5000};  // beyond its limit, for a worker to start and be killed
+
+[[noreturn]] void fail(const char* what, const std::string& why) {
+  throw Error(ErrorKind::out_of_memory, cat("no ", what, " for chat templates: ", why));
+}
 
 // Both ends are closed where this process starts another program.
-bool open_pair(int (&pair)[2]) {
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return false;
+void open_pair(int (&pair)[2]) {
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) fail("socket", std::strerror(errno));
   for (const int fd : pair) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  return true;
 }
 
 struct Closer {
@@ -67,25 +66,14 @@ bool ready(int fd, short what, Clock::time_point deadline) {
   }
 }
 
-bool write_all(int fd, const char* data, std::size_t size, Clock::time_point deadline) {
+// Sends (POLLOUT) or receives (POLLIN) all of it. Fails at the end of the stream and past the
+// deadline.
+bool transfer(int fd, short direction, char* data, std::size_t size, Clock::time_point deadline) {
   while (size > 0) {
-    const ssize_t n = ::send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) && ready(fd, POLLOUT, deadline))
-      continue;
-    if (n <= 0) return false;
-    data += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-// Fails at the end of the stream and past the deadline.
-bool read_all(int fd, char* data, std::size_t size, Clock::time_point deadline) {
-  while (size > 0) {
-    if (!ready(fd, POLLIN, deadline)) return false;
-    const ssize_t n = ::read(fd, data, size);
-    if (n < 0 && errno == EINTR) continue;
+    if (!ready(fd, direction, deadline)) return false;
+    const ssize_t n = direction == POLLIN ? ::read(fd, data, size)
+                                          : ::send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) continue;
     if (n <= 0) return false;
     data += n;
     size -= static_cast<std::size_t>(n);
@@ -95,17 +83,19 @@ bool read_all(int fd, char* data, std::size_t size, Clock::time_point deadline) 
 
 // Bytes, after their number.
 bool send(int fd, const std::string& bytes, Clock::time_point deadline) {
-  const std::uint64_t size = bytes.size();
-  return write_all(fd, reinterpret_cast<const char*>(&size), sizeof size, deadline) &&
-         write_all(fd, bytes.data(), bytes.size(), deadline);
+  std::uint64_t size = bytes.size();
+  return transfer(fd, POLLOUT, reinterpret_cast<char*>(&size), sizeof size, deadline) &&
+         transfer(fd, POLLOUT, const_cast<char*>(bytes.data()), bytes.size(), deadline);
 }
 
 std::optional<std::string> receive(int fd, Clock::time_point deadline) {
   std::uint64_t size = 0;
-  if (!read_all(fd, reinterpret_cast<char*>(&size), sizeof size, deadline)) return std::nullopt;
-  if (size > kMaxMessageBytes) return std::nullopt;
+  if (!transfer(fd, POLLIN, reinterpret_cast<char*>(&size), sizeof size, deadline) ||
+      size > kMaxMessageBytes) {
+    return std::nullopt;
+  }
   std::string bytes(size, '\0');
-  if (!read_all(fd, bytes.data(), bytes.size(), deadline)) return std::nullopt;
+  if (!transfer(fd, POLLIN, bytes.data(), bytes.size(), deadline)) return std::nullopt;
   return bytes;
 }
 
@@ -234,7 +224,10 @@ void close_all_but(int own) {
       ::close(fd);
       work(*start);
     }
-    if (worker < 0) send(start->fd, kNoProcess + std::string(std::strerror(errno)), Clock::now());
+    if (worker < 0) {
+      const std::string why = std::strerror(errno);
+      send(start->fd, kNoProcess + why, Clock::now() + kGiveUpPoll);
+    }
     ::close(start->fd);
   }
   ::_exit(0);
@@ -254,10 +247,7 @@ ChatRenderer::~ChatRenderer() { end_fork_server(); }
 // then holds on to the memory of that moment, which costs a copy of each page that changes.
 void ChatRenderer::start_fork_server() {
   int pair[2];
-  if (!open_pair(pair)) {
-    throw Error(ErrorKind::out_of_memory,
-                cat("no socket for chat templates: ", std::strerror(errno)));
-  }
+  open_pair(pair);
   fork_server_ = ::fork();
   if (fork_server_ == 0) {
     ::close(pair[0]);
@@ -266,10 +256,7 @@ void ChatRenderer::start_fork_server() {
   const int error = errno;
   ::close(pair[1]);
   socket_ = pair[0];
-  if (fork_server_ < 0) {
-    throw Error(ErrorKind::out_of_memory,
-                cat("no process for chat templates: ", std::strerror(error)));
-  }
+  if (fork_server_ < 0) fail("process", std::strerror(error));
 }
 
 void ChatRenderer::end_fork_server() {
@@ -281,25 +268,17 @@ void ChatRenderer::end_fork_server() {
 // A socket to a new worker, and its fork server.
 std::pair<int, pid_t> ChatRenderer::start_worker(Limit limit) {
   int pair[2];
-  if (!open_pair(pair)) {
-    throw Error(ErrorKind::out_of_memory,
-                cat("no socket for chat templates: ", std::strerror(errno)));
-  }
+  open_pair(pair);
+  Closer ours{pair[0]};
+  const Closer theirs{pair[1]};
   const std::lock_guard lock(fork_mutex_);
-  try {
-    if (!send_start(socket_, {pair[1], limit.count()})) {
-      if (fork_server_ > 0) ::kill(fork_server_, SIGKILL);  // it is dead, or stuck
-      end_fork_server();
-      start_fork_server();
-      send_start(socket_, {pair[1], limit.count()});
-    }
-  } catch (...) {
-    ::close(pair[0]);
-    ::close(pair[1]);
-    throw;
+  if (!send_start(socket_, {theirs.fd, limit.count()})) {
+    if (fork_server_ > 0) ::kill(fork_server_, SIGKILL);  // it is dead, or stuck
+    end_fork_server();
+    start_fork_server();
+    send_start(socket_, {theirs.fd, limit.count()});
   }
-  ::close(pair[1]);
-  return {pair[0], fork_server_};
+  return {std::exchange(ours.fd, -1), fork_server_};
 }
 
 // Whether this fork server is gone, so that it may never have made the worker.
@@ -319,18 +298,18 @@ void ChatRenderer::WorkQueue::enter(const GiveUp& give_up) {
   const std::uint64_t own = ++last;
   waiting.insert(own);
   const auto is_next = [&] { return free > 0 && *waiting.begin() == own; };
-  try {
-    while (!changed.wait_for(lock, kGiveUpPoll, is_next)) {
-      if (give_up && give_up()) throw Error(ErrorKind::interrupted, "the request was given up");
+  struct Leave {
+    WorkQueue& queue;
+    std::uint64_t own;
+    ~Leave() {
+      queue.waiting.erase(own);
+      queue.changed.notify_all();
     }
-    --free;
-  } catch (...) {
-    waiting.erase(own);
-    changed.notify_all();
-    throw;
+  } leave{*this, own};
+  while (!changed.wait_for(lock, kGiveUpPoll, is_next)) {
+    if (give_up && give_up()) throw Error(ErrorKind::interrupted, "the request was given up");
   }
-  waiting.erase(own);
-  changed.notify_all();
+  --free;
 }
 
 void ChatRenderer::WorkQueue::leave() {
@@ -369,7 +348,7 @@ std::string ChatRenderer::run(WorkQueue& queue, const Strings& request, Limit li
     reply->erase(0, 1);
     if (kind == kDone) return std::move(*reply);
     if (kind == kFailed) throw Error(ErrorKind::failed, *reply);
-    throw Error(ErrorKind::out_of_memory, cat("no process for chat templates: ", *reply));
+    fail("process", *reply);
   }
 }
 

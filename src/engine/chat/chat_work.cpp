@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/chat/chat_work.h"
-
 #include <chat.h>
 #include <json-schema-to-grammar.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "engine/chat/chat.h"
+#include "engine/chat/grammar.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

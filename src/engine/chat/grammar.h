@@ -18,6 +18,10 @@ struct llama_grammar_element;
 
 namespace mrrope::engine {
 
+// Throws std::runtime_error with the reason if a grammar cannot be read. It may crash or take long:
+// for the workers of a ChatRenderer only.
+void check_gbnf(const std::string& grammar);
+
 class GrammarReader {
  public:
   // Throws Error (usage) if the grammar cannot be read. Tokens are named by number only.

@@ -2,11 +2,8 @@
 #include "engine/host/deep_stack.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -27,6 +24,7 @@ constexpr std::size_t kBytesPerCharacter = 1024;
 constexpr std::size_t kOrdinary = 2048;  // characters that fit any thread's stack
 constexpr std::size_t kMost = std::size_t{4} << 20;
 constexpr std::size_t kSpare = std::size_t{1} << 20;  // for everything but the match
+constexpr std::size_t kPage = std::size_t{1} << 16;   // a multiple of any page size
 
 bool is_word_or_mark(unsigned char c) { return c > ' ' && c < 0x7F; }
 
@@ -56,38 +54,6 @@ void* run(void* data) {
   }
   return nullptr;
 }
-
-// A mapping that takes memory only where it is touched, with a guard page at its end.
-class Stack {
- public:
-  explicit Stack(std::size_t bytes) : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
-    size_ = (bytes + page_ - 1) / page_ * page_ + page_;
-    base_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base_ == MAP_FAILED || mprotect(base_, page_, PROT_NONE) != 0) {
-      const int error = errno;
-      release();
-      throw Error(ErrorKind::out_of_memory,
-                  cat("no stack of ", size_ >> 20, " MiB for the tokenizer: ", strerror(error)),
-                  "break the longest line of the text into several");
-    }
-  }
-  ~Stack() { release(); }
-  Stack(const Stack&) = delete;
-  Stack& operator=(const Stack&) = delete;
-
-  void* begin() const { return static_cast<char*>(base_) + page_; }
-  std::size_t size() const { return size_ - page_; }
-
- private:
-  void release() {
-    if (base_ != MAP_FAILED) munmap(base_, size_);
-  }
-
-  std::size_t page_;
-  std::size_t size_ = 0;
-  void* base_ = MAP_FAILED;
-};
 
 }  // namespace
 
@@ -120,18 +86,20 @@ void run_with_room_for_match(std::size_t characters, const std::function<void()>
   }
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  const Stack stack(characters * kBytesPerCharacter + kSpare);
   Call call{work, nullptr};
   pthread_attr_t attributes;
   pthread_t thread;
   int error = pthread_attr_init(&attributes);
   if (error == 0) {
-    error = pthread_attr_setstack(&attributes, stack.begin(), stack.size());
+    // Memory is taken only where the stack is touched, and a guard page is at its end.
+    const std::size_t stack = characters * kBytesPerCharacter + kSpare;
+    error = pthread_attr_setstacksize(&attributes, stack / kPage * kPage);
     if (error == 0) error = pthread_create(&thread, &attributes, run, &call);
     pthread_attr_destroy(&attributes);
   }
   if (error != 0) {
-    throw Error(ErrorKind::out_of_memory, cat("no thread for the tokenizer: ", strerror(error)),
+    throw Error(ErrorKind::out_of_memory,
+                cat("no thread with a stack for ", characters, " characters: ", strerror(error)),
                 "break the longest line of the text into several");
   }
   pthread_join(thread, nullptr);

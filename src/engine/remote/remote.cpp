@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <ctime>
@@ -15,9 +16,9 @@
 
 #include "base/files/source.h"
 #include "base/json.h"
+#include "base/net.h"
 #include "base/text.h"
 #include "engine/llama/vocabulary.h"
-#include "engine/remote/http.h"
 #include "engine/remote/replies.h"
 #include "mrrope/error.h"
 
@@ -34,6 +35,7 @@ constexpr std::size_t kMaxPieces = 1 << 20;  // cached texts of tokens
 
 constexpr const char* kResume = "run the same command again to resume";
 
+using Clock = std::chrono::steady_clock;
 using RetryCounts = std::map<std::string, int>;
 using Poll = std::function<bool(std::string_view)>;  // false: give up
 
@@ -61,27 +63,49 @@ struct ServerCall : CallStatus {
   }
 };
 
-// Connections to one server, and the retries.
+[[noreturn]] void refuse(const std::string& text, const std::string& why) {
+  throw Error(ErrorKind::usage, cat("the endpoint ", shown(text), " ", why),
+              "write it as http://127.0.0.1:8080/v1");
+}
+
+const char* failure_name(httplib::Error error) {
+  switch (error) {
+    case httplib::Error::Connection:
+    case httplib::Error::BindIPAddress:
+    case httplib::Error::ProxyConnection:
+      return "refused";
+    case httplib::Error::ConnectionTimeout:
+    case httplib::Error::Timeout:
+      return "stalled";
+    case httplib::Error::ExceedMaxPayloadSize:
+      return "too large";
+    case httplib::Error::SSLConnection:
+    case httplib::Error::SSLLoadingCerts:
+    case httplib::Error::SSLServerVerification:
+    case httplib::Error::SSLServerHostnameVerification:
+      return "certificate";
+    default:
+      return "cut";
+  }
+}
+
+// Connections to one server, and the retries. The HTTP library is the one that llama.cpp brings
+// along; TLS is the system's OpenSSL.
 class Server {
  public:
-  explicit Server(const RemoteOptions& options)
-      : options_(options), url_(parse_url(options.url)), random_(std::random_device{}()) {
+  explicit Server(const RemoteOptions& options) : options_(options), url_(parse_url(options.url)) {
     for (const char c : options.key) {
       if (c <= ' ' || c > '~') {
         throw Error(ErrorKind::usage, "the API key contains a blank or a control character",
                     "set MRROPE_API_KEY to the key alone");
       }
     }
-    const std::string v1 = "/v1";
-    root_ = url_.path;
-    if (root_.size() >= v1.size() && root_.compare(root_.size() - v1.size(), v1.size(), v1) == 0) {
-      root_.resize(root_.size() - v1.size());
-    } else {
+    if (!url_.path.ends_with("/v1")) {
       throw Error(ErrorKind::usage,
                   cat("the endpoint ", shown(options.url), " does not end in /v1"),
-                  cat("write it as ", url_.tls ? "https://" : "http://", url_.host, ":", url_.port,
-                      url_.path, "/v1"));
+                  cat("write it as ", scheme(), address(), url_.path, "/v1"));
     }
+    root_ = url_.path.substr(0, url_.path.size() - 3);
   }
 
   // The path comes after what precedes /v1 in the address. An empty body: GET. read: makes a value
@@ -125,41 +149,68 @@ class Server {
       call.failed = "stopped";
       call.for_all = true;
       if (!begin_request()) return;
-      const HttpReply reply = exchange(*client, root_ + path, body, most, options_.seconds);
+      client->set_payload_max_length(most);
+      const auto start = Clock::now();
+      const httplib::Result reply = body.empty()
+                                        ? client->Get(root_ + path)
+                                        : client->Post(root_ + path, body, "application/json");
       --requests_;
-      std::string failure = reply.failure;
+      const std::chrono::duration<double> took = Clock::now() - start;
+      const int status = reply ? reply->status : 0;
+      std::string failure = reply ? "" : failure_name(reply.error());
+      // The library calls a read that timed out a failed read.
+      if (failure == "cut" && took.count() >= 0.99 * options_.seconds) failure = "stalled";
       std::string text;
-      if (reply.status == 200) {
+      if (status == 200) {
         try {
-          read(reply.body);
+          read(reply->body);
           call.failed.clear();
           return;
         } catch (const Error& e) {
           failure = "garbage";
           text = e.what();
         }
-      } else if (reply.status != 0) {
-        failure = cat("status ", reply.status);
-        text = without_key(error_text(reply.body));
+      } else if (status != 0) {
+        failure = cat("status ", status);
+        text = without_key(error_text(reply->body));
       }
       if (stopped_) return;
       ++call.retry_counts[failure];
-      const bool may_pass = reply.status == 0 ? failure != "certificate" : again(reply.status);
+      const bool may_pass = status == 0 ? failure != "certificate" : again(status);
       if (!may_pass || attempt >= retries) {
         call.failed = cat(describe(failure), text.empty() ? "" : ": ", text);
         if (attempt > 0) call.failed += cat(", after ", attempt + 1, " tries");
-        call.for_all = failure == "certificate" || reply.status == 401 || reply.status == 403 ||
-                       reply.status == 404;
+        call.for_all = failure == "certificate" || status == 401 || status == 403 || status == 404;
         return;
       }
-      if (!pause(attempt, retry_after_seconds(reply.retry_after, std::time(nullptr)), poll)) return;
+      const std::string header = reply ? reply->get_header_value("Retry-After") : "";
+      if (!pause(attempt, retry_after_seconds(header, std::time(nullptr)), poll)) return;
     }
+  }
+
+  const char* scheme() const { return url_.tls ? "https://" : "http://"; }
+
+  // A connection, kept alive; for one thread at a time.
+  std::unique_ptr<httplib::Client> make_client() const {
+    auto client = std::make_unique<httplib::Client>(cat(scheme(), address()));
+    const auto wait =
+        std::chrono::milliseconds(std::max<std::int64_t>(1, std::int64_t(options_.seconds * 1000)));
+    client->set_connection_timeout(
+        std::min<std::chrono::milliseconds>(wait, std::chrono::seconds(30)));
+    client->set_read_timeout(wait);
+    client->set_write_timeout(wait);
+    client->set_max_timeout(wait);  // a reply that trickles in forever
+    client->set_keep_alive(true);
+    client->set_tcp_nodelay(true);
+    client->set_follow_location(false);
+    if (!options_.key.empty()) client->set_bearer_token_auth(options_.key);
+    return client;
   }
 
   httplib::Client* idle_client() {
     const std::lock_guard lock(mutex_);
     if (idle_.empty()) {
-      clients_.push_back(make_client(url_, options_.seconds, options_.key));
+      clients_.push_back(make_client());
       return clients_.back().get();
     }
     httplib::Client* const client = idle_.back();
@@ -200,15 +251,11 @@ class Server {
   }
 
   bool pause(int attempt, double asked, const Poll& poll) {
-    double jitter = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      jitter = 0.75 + 0.5 * double(random_()) / 4294967296.0;
-    }
+    thread_local std::mt19937 random{std::random_device{}()};
+    const double jitter = std::uniform_real_distribution<>(0.75, 1.25)(random);
     const double own = std::min(kMaxPause, options_.first_wait * std::pow(2.0, attempt)) * jitter;
-    const auto until =
-        std::chrono::steady_clock::now() + std::chrono::duration<double>(std::max(own, asked));
-    while (std::chrono::steady_clock::now() < until) {
+    const auto until = Clock::now() + std::chrono::duration<double>(std::max(own, asked));
+    while (Clock::now() < until) {
       if (stopped_ || (poll && !poll({}))) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
@@ -219,7 +266,6 @@ class Server {
   Url url_;
   std::string root_;  // the path before /v1
   std::mutex mutex_;
-  std::mt19937 random_;
   std::vector<std::unique_ptr<httplib::Client>> clients_;
   std::vector<httplib::Client*> idle_;
   std::atomic<bool> stopped_{false};
@@ -456,6 +502,55 @@ class RemoteModel final : public PromptModel {
 };
 
 }  // namespace
+
+bool Url::loopback() const { return is_loopback_host(host); }
+
+Url parse_url(const std::string& text) {
+  Url url;
+  std::string rest;
+  if (text.rfind("http://", 0) == 0) {
+    rest = text.substr(7);
+    url.port = 80;
+  } else if (text.rfind("https://", 0) == 0) {
+    rest = text.substr(8);
+    url.port = 443;
+    url.tls = true;
+#ifndef CPPHTTPLIB_OPENSSL_SUPPORT
+    throw Error(ErrorKind::unsupported, cat(shown(text), " needs TLS, and this build has none"),
+                "install OpenSSL 3 (libssl-dev) and build again");
+#endif
+  } else {
+    refuse(text, "is not an HTTP address");
+  }
+  // The address is in run.json as typed, so it must not contain a secret.
+  if (rest.substr(0, rest.find('/')).find('@') != std::string::npos) {
+    throw Error(ErrorKind::usage, "the endpoint contains a name or a password",
+                "set the key in the environment: MRROPE_API_KEY=... mrrope eval ...");
+  }
+  for (const char c : rest) {
+    if (c <= ' ' || c > '~' || c == '"' || c == '\\')
+      refuse(text, "contains a character that is not allowed in an address");
+  }
+  if (rest.find_first_of("?#") != std::string::npos) refuse(text, "has a query");
+  const std::size_t slash = rest.find('/');
+  std::string authority = rest.substr(0, slash);
+  if (slash != std::string::npos) url.path = rest.substr(slash);
+  while (!url.path.empty() && url.path.back() == '/') url.path.pop_back();
+  const std::size_t bracket = authority.rfind(']');
+  const std::size_t colon = authority.rfind(':');
+  if (colon != std::string::npos && (bracket == std::string::npos || colon > bracket)) {
+    const char* begin = authority.data() + colon + 1;
+    const char* end = authority.data() + authority.size();
+    const auto [at, error] = std::from_chars(begin, end, url.port);
+    if (error != std::errc() || at != end || url.port < 1 || url.port > 65535) {
+      refuse(text, "has no port between 1 and 65535");
+    }
+    authority.resize(colon);
+  }
+  if (authority.empty()) refuse(text, "names no host");
+  url.host = authority;
+  return url;
+}
 
 std::unique_ptr<PromptModel> open_remote(const RemoteOptions& options) {
   if (options.parallel < 1 || options.parallel > 1024) {

@@ -20,6 +20,18 @@
 
 namespace mrrope::engine {
 
+struct Url {
+  bool tls = false;
+  std::string host;
+  int port = 0;
+  std::string path;  // "/v1": no slash at its end; empty for the root
+  bool loopback() const;
+};
+
+// http://host:port/path. Throws Error (usage): another scheme, a name and a password (they would
+// appear in run.json), a query; unsupported: https in a build without TLS.
+Url parse_url(const std::string& text);
+
 struct RemoteOptions {
   std::string url;    // http://host:port/v1
   std::string key;    // sent with every request, never shown

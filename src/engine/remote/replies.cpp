@@ -49,6 +49,12 @@ std::optional<std::int64_t> count_in(const json& value, const char* key) {
   return std::max<std::int64_t>(-1, it->get<std::int64_t>());
 }
 
+// Empty where it is no text.
+std::string text_in(const json& value, const char* key) {
+  const auto it = value.find(key);  // the end where the value is no object
+  return it != value.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
 std::int64_t count_or_zero(const json& value, const char* key) {
   return std::max<std::int64_t>(0, count_in(value, key).value_or(0));
 }
@@ -60,16 +66,12 @@ std::vector<RemoteModelInfo> parse_models(const std::string& body) {
   std::vector<RemoteModelInfo> models;
   for (const json& entry : list(reply, "data")) {
     if (models.size() == kMaxModels) break;
-    if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string()) {
-      broken("lists a model without a name");
-    }
     RemoteModelInfo model;
-    model.name = entry["id"].get<std::string>();
-    if (model.name.empty() || model.name.size() > kMaxNameBytes)
-      broken("lists a model with no usable name");
-    if (entry.contains("owned_by") && entry["owned_by"].is_string()) {
-      model.owner = printable(entry["owned_by"].get<std::string>().substr(0, 60));
+    model.name = text_in(entry, "id");
+    if (model.name.empty() || model.name.size() > kMaxNameBytes) {
+      broken("lists a model without a usable name");
     }
+    model.owner = printable(text_in(entry, "owned_by").substr(0, 60));
     model.context = count_or_zero(entry, "max_model_len");
     if (entry.contains("meta") && entry["meta"].is_object()) {
       model.trained = count_or_zero(entry["meta"], "n_ctx_train");
@@ -99,9 +101,8 @@ RemoteAnswer parse_answer(const std::string& body, bool chat) {
     broken("has no text");
   }
   if (text->is_string()) answer.text = text->get<std::string>();
-  const auto finish = choice.find("finish_reason");
-  if (finish == choice.end() || !finish->is_string()) broken("does not say why it ended");
-  answer.finish = printable(finish->get<std::string>().substr(0, 40));
+  answer.finish = printable(text_in(choice, "finish_reason").substr(0, 40));
+  if (answer.finish.empty()) broken("does not say why it ended");
   if (const auto usage = reply.find("usage"); usage != reply.end() && usage->is_object()) {
     answer.prompt_tokens = count_in(*usage, "prompt_tokens");
     answer.answer_tokens = count_in(*usage, "completion_tokens");
@@ -134,22 +135,11 @@ std::string parse_text(const std::string& body) {
 }
 
 std::string error_text(const std::string& body) {
-  std::string text;
-  const json reply = json::parse(
-      body.begin(), body.begin() + std::ptrdiff_t(std::min<std::size_t>(body.size(), 1 << 16)),
-      nullptr, false);
-  if (reply.is_object()) {
-    const json* at = &reply;
-    if (reply.contains("error")) at = &reply["error"];
-    for (const char* key : {"message", "detail"}) {
-      if (at->is_object() && at->contains(key) && (*at)[key].is_string())
-        text = (*at)[key].get<std::string>();
-    }
-    if (at->is_string()) text = at->get<std::string>();
-  }
-  if (text.empty()) text = body.substr(0, 200);
-  text = printable(text.substr(0, 200));
-  return text;
+  const json reply = json::parse(body.substr(0, 1 << 16), nullptr, false);
+  const json& at = reply.contains("error") ? reply["error"] : reply;
+  std::string text = at.is_string() ? at.get<std::string>() : text_in(at, "detail");
+  if (text.empty()) text = text_in(at, "message");
+  return printable((text.empty() ? body : text).substr(0, 200));
 }
 
 double retry_after_seconds(const std::string& header, std::int64_t now) {

@@ -60,11 +60,9 @@ struct Tail {
   std::uint64_t json = 0;
 };
 std::optional<Tail> tail_of(std::ifstream& file, std::uint64_t size) {
-  if (size < kTail) return std::nullopt;
   char bytes[kTail];
-  file.seekg(std::streamoff(size - kTail));
-  if (!file.read(bytes, kTail)) return std::nullopt;
-  if (std::memcmp(bytes + sizeof(std::uint64_t), kMark.data(), kMark.size()) != 0) {
+  if (size < kTail || !file.seekg(std::streamoff(size - kTail)).read(bytes, kTail) ||
+      std::memcmp(bytes + sizeof(std::uint64_t), kMark.data(), kMark.size()) != 0) {
     return std::nullopt;
   }
   Tail tail;
@@ -98,23 +96,6 @@ std::vector<Named> parts_of(const SessionOwner& owner) {
           {"values", owner.values},
           {"layout", owner.layout}};
 }
-
-}  // namespace
-
-bool session_exists(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) return false;
-  if (status.type() == fs::file_type::regular) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) fail("read", path, errno);
-    if (tail_of(file, fs::file_size(path))) return true;
-  }
-  throw Error(ErrorKind::usage, cat(path.string(), " exists and is not a session of mrrope"),
-              "give --session a new file name");
-}
-
-namespace {
 
 // What a session says about itself.
 json about_of(std::ifstream& file, const fs::path& path, const Tail& tail) {
@@ -156,6 +137,19 @@ Tail open_session(std::ifstream& file, const fs::path& path) {
 }
 
 }  // namespace
+
+bool session_exists(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return false;
+  if (status.type() == fs::file_type::regular) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) fail("read", path, errno);
+    if (tail_of(file, fs::file_size(path))) return true;
+  }
+  throw Error(ErrorKind::usage, cat(path.string(), " exists and is not a session of mrrope"),
+              "give --session a new file name");
+}
 
 void check_session(const fs::path& path, const SessionOwner& owner) {
   std::ifstream file;
@@ -205,10 +199,7 @@ void save_session(const fs::path& path, const SessionOwner& owner, const Timelin
   if (!salt.empty()) about["salt"] = salt;
   about["messages"] = json::array();
   for (const ChatMessage& m : messages) {
-    json message;
-    message["role"] = m.role;
-    message["content"] = m.content;
-    about["messages"].push_back(std::move(message));
+    about["messages"].push_back({{"role", m.role}, {"content", m.content}});
   }
   std::string tail = json_text(about);
   const std::uint64_t size = tail.size();

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields that only chats have: messages, tools, and what the template is given.
+// The bodies of chats: OpenAI's chats and responses, and ollama's. All become messages and tools as
+// OpenAI's chats have them.
 #include <algorithm>
-#include <array>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "serve/api/readers.h"
+#include "serve/api/fields.h"
 
 namespace mrrope::serve {
 
 namespace {
 
+constexpr std::size_t kMaxMessages = 16384;  // and parts of one
 constexpr std::size_t kMaxTools = 1024;
 constexpr std::size_t kMaxNameBytes = 256;
-
-template <typename List>
-bool is_one_of(const ordered_json& value, const List& list) {
-  return std::any_of(list.begin(), list.end(), [&](const char* one) { return value == one; });
-}
 
 // The name of a tool, which the grammar and the template repeat.
 std::string read_name(const Value& object) {
@@ -41,30 +37,92 @@ ordered_json read_tool(const Value& function) {
   }
   ordered_json read = {{"name", read_name(function)}};
   const Releaser end{read};
-  const Value description = function.at("description"), parameters = function.at("parameters");
-  read["description"] = description ? description.text() : "";
+  const Value parameters = function.at("parameters");
+  read["description"] = function.at("description").text_or("");
   read["parameters"] = parameters ? parameters.object().json() : ordered_json::object();
   return {{"type", "function"}, {"function", std::move(read)}};
 }
 
-ordered_json read_tool_list(const Value& list, bool nested) {
+// tools and tool_choice. Functions and names are in a member `function` (nested), or beside the
+// type.
+void read_tools(const Value& body, bool nested, engine::ChatInputs& chat) {
   ordered_json tools = ordered_json::array();
-  if (!list) return tools;
-  if (list.list().size() > kMaxTools) {
-    list.refuse(cat("lists ", list.size(), " tools: at most ", kMaxTools));
-  }
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const Value tool = list[i];
+  const Releaser end{tools};
+  const auto find = [&](const std::string& name) {
+    return std::find_if(tools.begin(), tools.end(),
+                        [&](const ordered_json& tool) { return tool["function"]["name"] == name; });
+  };
+  const Value list = body.at("tools"), choice = body.at("tool_choice");
+  for (const Value& tool : list ? list.entries(kMaxTools, "tools") : std::vector<Value>()) {
     check_is_function(tool.object().at("type"));
     const Value function = nested ? tool.at("function") : tool;
-    tools.push_back(read_tool(function));
-    const ordered_json& name = tools.back()["function"]["name"];
-    for (std::size_t j = 0; j < i; ++j) {
-      if (tools[j]["function"]["name"] != name) continue;
-      function.at("name").refuse(cat("is ", shown(name), ", as that of tools[", j, "]"));
+    ordered_json read = read_tool(function);
+    const Releaser end_of_tool{read};
+    const std::string name = read["function"]["name"];
+    if (const auto same = find(name); same != tools.end()) {
+      function.at("name").refuse(
+          cat("is ", shown(name), ", as that of tools[", same - tools.begin(), "]"));
     }
+    tools.push_back(std::move(read));
   }
-  return tools;
+  if (choice.json().is_string()) {
+    chat.tool_choice = choice.choice({"auto", "none", "required"});
+  } else if (choice) {
+    const Value holder = nested ? choice.at("function") : choice;
+    if (choice.at("type").json() != "function" || !holder.json().is_object()) {
+      choice.refuse_type(cat(R"(auto, none, required or {"type": "function", )",
+                             nested ? R"("function": {"name": ...}})" : R"("name": ...})"));
+    }
+    const std::string name = read_name(holder);
+    const auto found = find(name);
+    if (found == tools.end()) choice.refuse(cat("names ", shown(name), ", which is not in tools"));
+    tools = ordered_json::array({*found});
+    chat.tool_choice = "required";
+    // One call of that tool, unless more are asked for.
+    if (!chat.parallel_tool_calls) chat.parallel_tool_calls = false;
+  }
+  if (tools.empty() && chat.tool_choice == "required") {
+    choice.refuse("is required, but there are no tools");
+  }
+  if (!tools.empty()) chat.tools = tools.dump();
+}
+
+std::string read_role(const Value& message) {
+  const Value role = message.object().at("role");
+  if (!role.json().is_string()) message.refuse("has no role");
+  return role.choice({"system", "developer", "user", "assistant", "tool"});
+}
+
+// A string, or a list of parts that have a text.
+std::string read_content(const Value& content) {
+  if (content.json().is_string()) return content.text();
+  if (!content.json().is_array()) content.refuse_type("a string or a list of text parts");
+  std::string text;
+  const std::vector<Value> parts = content.entries(kMaxMessages, "parts");
+  for (const Value& part : parts) {
+    const Value type = part.at("type");
+    if (!type) part.refuse("must be an object with a type");
+    if (type.json() != "text" && type.json() != "input_text" && type.json() != "output_text") {
+      part.refuse(cat("is of type ", shown(type.json()), ": only text is supported"),
+                  "unsupported_content");
+    }
+    if (!part.at("text").json().is_string()) part.refuse("has no text");
+    text += (&part == parts.data() ? "" : "\n") + part.at("text").text();
+  }
+  return text;
+}
+
+// A call of a tool: an object with a name and arguments.
+ordered_json read_call(const Value& function) {
+  if (!function.json().is_object()) function.refuse("is missing: give its name and arguments");
+  const std::string name = read_name(function);
+  const Value arguments = function.at("arguments");
+  if (arguments && !arguments.json().is_string() && !arguments.json().is_object()) {
+    arguments.refuse_type("a string of JSON or an object");
+  }
+  const std::string text =
+      arguments.json().is_object() ? arguments.json().dump() : arguments.text_or("{}");
+  return {{"type", "function"}, {"function", {{"name", name}, {"arguments", text}}}};
 }
 
 ordered_json read_message(const Value& message) {
@@ -78,22 +136,20 @@ ordered_json read_message(const Value& message) {
   const Value content = message.at("content");
   if (!content && role != "assistant") content.refuse("is missing");
   ordered_json read = {{"role", role}, {"content", content ? read_content(content) : ""}};
-  // ollama's names come second.
-  static constexpr std::array<std::array<const char*, 2>, 5> kNames = {
-      {{"reasoning_content", "reasoning_content"},
-       {"reasoning_content", "thinking"},
-       {"name", "name"},
-       {"name", "tool_name"},
-       {"tool_call_id", "tool_call_id"}}};
+  static constexpr std::pair<const char*, const char*> kNames[] = {
+      {"reasoning_content", "reasoning_content"},
+      {"reasoning_content", "thinking"},  // ollama's
+      {"name", "name"},
+      {"name", "tool_name"},  // ollama's
+      {"tool_call_id", "tool_call_id"}};
   for (const auto& [as, field] : kNames) {
     if (given(field)) read[as] = message.at(field).text();
   }
   if (!given("tool_calls")) return read;
   const Value calls = message.at("tool_calls");
   if (role != "assistant") calls.refuse(cat("are made by the assistant, not by role ", role));
-  read["tool_calls"] = ordered_json::array();
-  for (std::size_t i = 0; i < calls.list().size(); ++i) {
-    const Value call = calls[i], type = call.object().at("type"), id = call.at("id");
+  for (const Value& call : calls.entries(kMaxTools, "calls")) {
+    const Value type = call.object().at("type"), id = call.at("id");
     if (type) check_is_function(type);
     ordered_json one = read_call(call.at("function"));
     if (id.json().is_string()) one["id"] = id.json();
@@ -102,99 +158,206 @@ ordered_json read_message(const Value& message) {
   return read;
 }
 
-}  // namespace
-
-std::string read_role(const Value& message) {
-  static constexpr std::array kRoles = {"system", "developer", "user", "assistant", "tool"};
-  const Value role = message.object().at("role");
-  if (!role.json().is_string()) message.refuse("has no role");
-  if (!is_one_of(role.json(), kRoles)) {
-    role.refuse(
-        cat("is ", shown(role.json()), ": choose system, developer, user, assistant or tool"));
-  }
-  return role.text();
-}
-
-std::string read_content(const Value& content, std::initializer_list<const char*> types) {
-  if (content.json().is_string()) return content.text();
-  if (!content.json().is_array()) content.refuse_type("a string or a list of text parts");
-  std::string text;
-  for (std::size_t i = 0; i < content.size(); ++i) {
-    const Value part = content[i], type = part.at("type");
-    if (!type) part.refuse("must be an object with a type");
-    if (!is_one_of(type.json(), types)) {
-      part.refuse(cat("is of type ", shown(type.json()), ": only text is supported"),
-                  "unsupported_content");
-    }
-    if (!part.at("text").json().is_string()) part.refuse("has no text");
-    text += (i > 0 ? "\n" : "") + part.at("text").text();
-  }
-  return text;
-}
-
-ordered_json read_call(const Value& function) {
-  if (!function.json().is_object()) function.refuse("is missing: give its name and arguments");
-  const std::string name = read_name(function);
-  const Value arguments = function.at("arguments");
-  if (arguments && !arguments.json().is_string() && !arguments.json().is_object()) {
-    arguments.refuse_type("a string of JSON or an object");
-  }
-  const std::string text = !arguments                     ? "{}"
-                           : arguments.json().is_string() ? arguments.text()
-                                                          : arguments.json().dump();
-  return {{"type", "function"}, {"function", {{"name", name}, {"arguments", text}}}};
-}
-
-void read_messages(const Value& messages, CompletionRequest& request) {
-  if (!messages.json().is_array() || messages.size() == 0 || messages.size() > kMaxMessages) {
-    messages.refuse_type(cat("a list of 1 to ", kMaxMessages, " messages"));
-  }
-  ordered_json read = ordered_json::array();
-  const Releaser end{read};
-  for (std::size_t i = 0; i < messages.size(); ++i) read.push_back(read_message(messages[i]));
-  request.conversation.messages = read.dump();
-}
-
-void read_tools(const Value& body, bool nested, engine::ChatInputs& chat) {
-  ordered_json tools = read_tool_list(body.at("tools"), nested);
-  const Releaser end{tools};
-  const Value choice = body.at("tool_choice");
-  if (choice.json().is_string()) {
-    static constexpr std::array kChoices = {"auto", "none", "required"};
-    chat.tool_choice = choice.text();
-    if (!is_one_of(choice.json(), kChoices)) {
-      choice.refuse(cat("is ", shown(choice.json()), ": choose auto, none, required or a tool"));
-    }
-  } else if (choice) {
-    const Value holder = nested ? choice.at("function") : choice;
-    if (choice.at("type").json() != "function" || !holder.json().is_object()) {
-      choice.refuse_type(cat(R"(auto, none, required or {"type": "function", )",
-                             nested ? R"("function": {"name": ...}})" : R"("name": ...})"));
-    }
-    const std::string name = read_name(holder);
-    ordered_json one = ordered_json::array();
-    for (const ordered_json& tool : tools) {
-      if (tool["function"]["name"] == name) one.push_back(tool);
-    }
-    if (one.empty()) choice.refuse(cat("names ", shown(name), ", which is not in tools"));
-    tools = std::move(one);
-    chat.tool_choice = "required";
-    // One call of that tool, unless more are asked for.
-    if (!chat.parallel_tool_calls) chat.parallel_tool_calls = false;
-  }
-  if (tools.empty() && chat.tool_choice == "required") {
-    choice.refuse("is required, but there are no tools");
-  }
-  if (!tools.empty()) chat.tools = tools.dump();
-}
-
+// Variables of the template: chat_template_kwargs and reasoning_effort.
 void read_variables(const Value& given, const Value& effort, engine::ChatInputs& chat) {
   ordered_json variables = given ? given.object().json() : ordered_json::object();
   const Releaser end{variables};
-  if (const Value thinking = given.at("enable_thinking")) chat.thinking = thinking.flag();
+  chat.thinking = given.at("enable_thinking").flag_or(chat.thinking);
   if (effort && effort.text() != "none") variables["reasoning_effort"] = effort.json();
   if (effort.json() == "none") chat.thinking = false;
   if (!variables.empty()) chat.variables = variables.dump();
+}
+
+// ---- OpenAI's responses. Nothing is kept between requests: the input is the whole conversation.
+
+bool is_assistant(const ordered_json& messages) {
+  return !messages.empty() && messages.back()["role"] == "assistant";
+}
+
+// Calls belong to the message of the assistant before them.
+void add_call(const Value& item, ordered_json& messages) {
+  const std::string id = item.at("call_id").text();
+  item.at("arguments").text();
+  if (!is_assistant(messages)) messages.push_back({{"role", "assistant"}, {"content", ""}});
+  ordered_json call = read_call(item);
+  call["id"] = id;
+  messages.back()["tool_calls"].push_back(std::move(call));
+}
+
+void add_reasoning(const Value& content, ordered_json& messages) {
+  if (content.json().empty()) return;  // it was only a summary
+  std::string text;
+  for (const Value& part : content.entries(kMaxMessages, "parts")) text += part.at("text").text();
+  messages.push_back({{"role", "assistant"}, {"content", ""}, {"reasoning_content", text}});
+}
+
+void add_item(const Value& item, ordered_json& messages) {
+  const Value type = item.object().at("type");
+  if (type.json() == "function_call") return add_call(item, messages);
+  if (type.json() == "reasoning") return add_reasoning(item.at("content"), messages);
+  if (type.json() == "function_call_output") {
+    messages.push_back({{"role", "tool"},
+                        {"content", read_content(item.at("output"))},
+                        {"tool_call_id", item.at("call_id").text()}});
+    return;
+  }
+  if (type && type.json() != "message") {
+    type.refuse(cat("is ", shown(type.json()),
+                    ": only message, function_call, function_call_output and reasoning are "
+                    "supported"),
+                "unsupported_content");
+  }
+  const std::string content = read_content(item.at("content"));
+  const std::string role = read_role(item);
+  // What follows its reasoning.
+  if (role == "assistant" && is_assistant(messages) && messages.back()["content"] == "" &&
+      messages.back().contains("reasoning_content") && !messages.back().contains("tool_calls")) {
+    messages.back()["content"] = content;
+    return;
+  }
+  messages.push_back({{"role", role}, {"content", content}});
+}
+
+// ---- ollama's.
+
+void read_options(const Value& given, std::int64_t context, CompletionRequest& request) {
+  request.length = kMaxTokens;
+  if (!given) return;
+  read_fields(given.object(), Route::ollama_options, request);
+  // -1 is without end, -2 up to the end of the context; here both are the latter.
+  if (const Value length = given.at("num_predict"); length && length.json() != -2) {
+    request.length = read_length(length);
+  }
+  const Value wanted = given.at("num_ctx");
+  if (wanted && wanted.whole(1, kMaxTokens) > context) {
+    wanted.refuse(cat("is ", shown(wanted.json()), ", but the context has ", context,
+                      " tokens: start the server with a larger --ctx"));
+  }
+}
+
+// "json", or a JSON schema.
+void read_format(const Value& format, CompletionRequest& request) {
+  if (!format || format.json() == "") return;
+  const bool any = format.json() == "json";
+  if (!any && !format.json().is_object()) format.refuse_type("json or a JSON schema");
+  read_schema(any ? format.at("schema") : format, "format", request);
+}
+
+// true, false, or how much.
+void read_think(const Value& think, engine::ChatInputs& chat) {
+  if (!think) return;
+  const bool flag = think.json().is_boolean();
+  if (!flag && !think.json().is_string()) think.refuse_type("true, false or an effort");
+  if (flag) chat.thinking = think.flag();
+  chat.variables =
+      ordered_json{{flag ? "enable_thinking" : "reasoning_effort", think.json()}}.dump();
+}
+
+void read_generate(const Value& body, const ServingFacts& model, CompletionRequest& request) {
+  const std::string prompt = body.at("prompt").text();
+  const std::string system = body.at("system").text_or("");
+  const bool raw = body.at("raw").flag_or(false);
+  if (raw && !system.empty()) refuse("system", "is given beside 'raw': write it into the prompt");
+  if (raw || (!model.has_template && system.empty())) {
+    request.prompts = {{{prompt, {}}}};
+    return;
+  }
+  request.chat = request.single_message = true;
+  ordered_json messages = ordered_json::array();
+  if (!system.empty()) messages.push_back({{"role", "system"}, {"content", system}});
+  messages.push_back({{"role", "user"}, {"content", prompt}});
+  request.conversation.messages = messages.dump();
+}
+
+}  // namespace
+
+void read_messages(const Value& messages, CompletionRequest& request) {
+  if (!messages.json().is_array() || messages.json().empty()) {
+    messages.refuse_type("a list of messages");
+  }
+  ordered_json read = ordered_json::array();
+  const Releaser end{read};
+  for (const Value& message : messages.entries(kMaxMessages, "messages")) {
+    read.push_back(read_message(message));
+  }
+  request.conversation.messages = read.dump();
+}
+
+void read_chat(const Value& body, CompletionRequest& request) {
+  engine::ChatInputs& chat = request.conversation;
+  const Value messages = body.at("messages");
+  if (!messages) messages.refuse("is missing: give at least one message");
+  read_tools(body, true, chat);
+  read_variables(body.at("chat_template_kwargs"), body.at("reasoning_effort"), chat);
+  const Value continues = body.at("continue_final_message");
+  chat.continue_final = continues.flag_or(false);
+  chat.add_generation_prompt = body.at("add_generation_prompt").flag_or(!chat.continue_final);
+  if (chat.continue_final && chat.add_generation_prompt) {
+    continues.refuse(
+        "and 'add_generation_prompt' are both true: an answer either continues the last message "
+        "or starts one");
+  }
+  const Value last(messages.json().back(), {});
+  if (chat.continue_final &&
+      (last.at("role").json() != "assistant" || !last.at("tool_calls").json().empty())) {
+    continues.refuse("is true, but the last message is not a text of the assistant");
+  }
+  const Value top = body.at("top_logprobs");
+  if (body.at("logprobs").flag_or(false)) {
+    request.logprobs = top ? static_cast<int>(top.whole(0, kMaxLogprobs)) : 0;
+  } else if (top) {
+    top.refuse("needs 'logprobs' to be true");
+  }
+}
+
+void read_responses(const Value& body, CompletionRequest& request) {
+  request.dialect = Dialect::responses;
+  ordered_json messages = ordered_json::array();
+  const Releaser end{messages};
+  if (const Value system = body.at("instructions")) {
+    messages.push_back({{"role", "system"}, {"content", system.text()}});
+  }
+  const Value input = body.at("input");
+  if (input.json().is_string()) {
+    messages.push_back({{"role", "user"}, {"content", input.text()}});
+  } else if (!input.json().is_array() || input.json().empty()) {
+    input.refuse_type("a string or a list of items");
+  } else {
+    for (const Value& item : input.entries(kMaxMessages, "items")) add_item(item, messages);
+  }
+  if (messages.empty()) input.refuse("has no message");
+  request.conversation.messages = messages.dump();
+  read_tools(body, false, request.conversation);
+  if (const Value text = body.at("text")) {
+    const Value verbosity = text.object().at("verbosity"), format = text.at("format");
+    if (verbosity && verbosity.json() != "medium" && verbosity.json() != "") {
+      verbosity.refuse("is not supported: answers are as long as the model makes them",
+                       "unsupported_parameter");
+    }
+    if (format) read_response_format(format, false, request);
+  }
+  const Value reasoning = body.at("reasoning");
+  if (reasoning) reasoning.object();
+  static const ordered_json none;
+  read_variables({none, {}}, reasoning.at("effort"), request.conversation);
+}
+
+void read_ollama(const Value& body, Route route, const ServingFacts& model,
+                 CompletionRequest& request) {
+  request.dialect = Dialect::ollama;
+  read_options(body.at("options"), model.context, request);
+  read_fields(body, route, request);
+  read_format(body.at("format"), request);
+  const Value content = body.at(request.chat ? "messages" : "prompt");
+  request.load_only = content.json().empty() || content.json() == "";
+  if (request.load_only) return;
+  if (request.chat) {
+    read_messages(content, request);
+    read_tools(body, true, request.conversation);
+  } else {
+    read_generate(body, model, request);
+  }
+  if (request.chat) read_think(body.at("think"), request.conversation);
 }
 
 }  // namespace mrrope::serve

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a JSON body, read strictly: one that cannot be used is refused by its path.
+// The values of a JSON body, read strictly: one that cannot be used is refused by its path. And the
+// readers of fields that routes have in common.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "model/tokenizer.h"
-#include "serve/api/error.h"
 #include "serve/api/request.h"
 
 namespace mrrope::serve {
 
 // Members keep their order: a JSON schema lists its properties in the order of the answer.
 using ordered_json = nlohmann::ordered_json;
+
+constexpr std::int64_t kMaxTokens = std::int64_t{1} << 40;
+constexpr int kMaxLogprobs = 20;
 
 // Throws ApiError (400) about a field: its path and the reason.
 [[noreturn]] void refuse(const std::string& field, const std::string& why,
@@ -32,11 +35,9 @@ class Value {
   explicit operator bool() const { return !json_->is_null(); }
   const ordered_json& json() const { return *json_; }
   const std::string& path() const { return path_; }
-  std::size_t size() const { return json_->size(); }
 
   // A member; absent if there is none.
   Value at(const char* name) const;
-  Value operator[](std::size_t index) const;
 
   // These refuse any other type. The range includes both ends.
   std::string text() const;
@@ -45,6 +46,15 @@ class Value {
   std::int64_t whole(std::int64_t low, std::int64_t high) const;
   const Value& object() const;
   const Value& list() const;
+  // The entries of a list that has at most so many; what: their name.
+  std::vector<Value> entries(std::size_t most, const char* what) const;
+
+  // A text that is one of these.
+  std::string choice(std::initializer_list<const char*> choices) const;
+
+  // If it is absent: another value.
+  std::string text_or(const char* otherwise) const { return *this ? text() : otherwise; }
+  bool flag_or(bool otherwise) const { return *this ? flag() : otherwise; }
 
   [[noreturn]] void refuse(const std::string& why, const std::string& code = {}) const {
     serve::refuse(path_, why, code);
@@ -72,6 +82,34 @@ class ParsedBody {
   ordered_json root_;
 };
 
+// Sets address space aside for the ends of requests: nlohmann's destructors allocate, and where
+// that fails the process ends. From now on `new` takes from it where nothing else is left, all of
+// it while an exception unwinds, half of it otherwise; a body is read only while it is full.
+void install_memory_reserve();
+
 Token token_of(const ordered_json& value, const char* field);
+
+// By the table of fields: sets what the accepted ones ask for, refuses those that are not
+// supported, and lists the rest in `ignored`.
+void read_fields(const Value& object, Route route, CompletionRequest& request);
+
+// The answer: its length (-1 is up to the end of the context), end, sampling and form.
+std::int64_t read_length(const Value& length);
+void read_stop(const Value& stop, CompletionRequest& request);
+void read_seed(const Value& seed, CompletionRequest& request);
+void read_bias(const Value& bias, CompletionRequest& request);
+void read_grammar(const Value& grammar, CompletionRequest& request);
+void read_schema(const Value& schema, const std::string& field, CompletionRequest& request);
+// The schema is in a member json_schema (nested), or beside the type.
+void read_response_format(const Value& format, bool nested, CompletionRequest& request);
+// After all of these, and after tools: what excludes each other.
+void check_form(const CompletionRequest& request);
+
+// Bodies of chats.
+void read_messages(const Value& messages, CompletionRequest& request);
+void read_chat(const Value& body, CompletionRequest& request);
+void read_responses(const Value& body, CompletionRequest& request);
+void read_ollama(const Value& body, Route route, const ServingFacts& model,
+                 CompletionRequest& request);
 
 }  // namespace mrrope::serve

@@ -2,9 +2,16 @@
 #include "serve/api/format.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <optional>
+#include <sstream>
+#include <string_view>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "mrrope/error.h"
+#include "serve/api/service.h"
 
 namespace mrrope::serve {
 
@@ -24,6 +31,12 @@ const char* error_type(int status) {
   }
 }
 
+std::string hexadecimal(std::uint64_t number) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
 ordered_json json_or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
@@ -32,7 +45,151 @@ double rate(std::int64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
+constexpr std::chrono::milliseconds kParseLimit{2000};
+
+// What was added to a text. A parser may take back the end of what it made of an unfinished
+// answer; nothing can be unsaid, so that waits until the text has grown past it.
+std::string grown(std::string& before, const std::string& now) {
+  if (now.size() <= before.size() || now.compare(0, before.size(), before) != 0) return {};
+  std::string fresh = now.substr(before.size());
+  before = now;
+  return fresh;
+}
+
+std::string call_id(std::uint64_t number, std::size_t index) {
+  char id[40];
+  std::snprintf(id, sizeof id, "call_%016llx%02zx", static_cast<unsigned long long>(number), index);
+  return id;
+}
+
+std::string_view without_space(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+// Whether a text may become the JSON of a call: a code fence, a brace or two, "name".
+bool may_be_call(std::string_view text) {
+  text = without_space(text);
+  for (const std::string_view fence : {"```json", "```"}) {
+    if (fence.starts_with(text)) return true;
+    if (!text.starts_with(fence)) continue;
+    text = without_space(text.substr(fence.size()));
+    break;
+  }
+  for (int braces = 0; braces < 2 && !text.empty() && text.front() == '{'; ++braces) {
+    text = without_space(text.substr(1));
+    if (std::string_view("\"name\"").starts_with(text) || text.starts_with("\"name\"")) return true;
+  }
+  return false;
+}
+
+std::optional<engine::ToolCall> call_of(const nlohmann::ordered_json& call,
+                                        const std::vector<std::string>& tools) {
+  if (!call.is_object() || !call.contains("name") || !call["name"].is_string()) return std::nullopt;
+  const auto name = call["name"].get<std::string>();
+  if (std::find(tools.begin(), tools.end(), name) == tools.end()) return std::nullopt;
+  const char* field = call.contains("arguments") ? "arguments" : "parameters";
+  if (!call.contains(field) || !call[field].is_object()) return std::nullopt;
+  return engine::ToolCall{{}, name, call[field].dump()};
+}
+
+// One call after another, with commas or nothing in between; none if there is anything else.
+std::vector<engine::ToolCall> bare_calls(std::string_view text,
+                                         const std::vector<std::string>& tools) {
+  text = without_space(text);
+  if (text.starts_with("```")) {
+    text.remove_prefix(text.starts_with("```json") ? 7 : 3);
+    if (text.ends_with("```")) text.remove_suffix(3);
+  }
+  std::istringstream in{std::string(text)};
+  const auto skip = [&](char c) { return (in >> std::ws).peek() == c && in.get() == c; };
+  std::vector<engine::ToolCall> calls;
+  while ((in >> std::ws).peek() == '{') {
+    // Qwen2.5-Coder's template shows a call in two pairs of braces.
+    in.get();
+    if (in.peek() != '{') in.unget();
+    nlohmann::ordered_json object;
+    try {
+      in >> object;
+    } catch (const nlohmann::json::exception&) {
+      return {};
+    }
+    const auto call = call_of(object, tools);
+    if (!call) return {};
+    calls.push_back(*call);
+    skip('}');
+    skip(',');
+  }
+  return in.eof() ? calls : std::vector<engine::ToolCall>();
+}
+
 }  // namespace
+
+AnswerReader::AnswerReader(engine::ChatRenderer& renderer, AnswerSyntax syntax,
+                           std::uint64_t number)
+    : renderer_(renderer), syntax_(std::move(syntax)), number_(number) {}
+
+// An answer that was cut, or that is not what its template writes, is read as far as possible; the
+// last resort is its text. One that cannot be read for want of a process fails.
+engine::ParsedAnswer AnswerReader::parse(bool last) {
+  const auto attempt = [&](bool partial) -> std::optional<engine::ParsedAnswer> {
+    // What is not the end can be read again later.
+    const auto until = std::chrono::steady_clock::now() + kParseLimit;
+    const auto give_up = [&] { return !last && std::chrono::steady_clock::now() > until; };
+    try {
+      return renderer_.parse(syntax_.syntax, text_, partial, kParseLimit, give_up);
+    } catch (const Error& error) {
+      if (last && error.kind() == ErrorKind::out_of_memory) throw;
+      return std::nullopt;
+    }
+  };
+  if (const auto now = attempt(!last)) return *now;
+  if (!last) return sent_;
+  if (const auto now = attempt(true)) return *now;
+  const bool nothing = sent_.content.empty() && sent_.reasoning.empty() && sent_.calls.empty();
+  return nothing ? engine::ParsedAnswer{text_, {}, {}} : sent_;
+}
+
+Delta AnswerReader::add(const std::string& text, bool last) {
+  Delta delta;
+  if (!parses()) {
+    if (!begun_) delta.content = syntax_.echo;
+    begun_ = true;
+    delta.content += text;
+    return delta;
+  }
+  if (!begun_ && syntax_.continues) sent_ = parse(false);
+  begun_ = true;
+  text_ += text;
+  if (text_.empty()) return delta;
+  engine::ParsedAnswer now = parse(last);
+  if (!syntax_.tools.empty() && now.calls.empty() && sent_.content.empty() &&
+      may_be_call(now.content)) {
+    if (last) now.calls = bare_calls(now.content, syntax_.tools);
+    if (!syntax_.parallel && now.calls.size() > 1) now.calls.resize(1);
+    if (!now.calls.empty() || !last) now.content.clear();
+  }
+  delta.reasoning = grown(sent_.reasoning, now.reasoning);
+  delta.content = grown(sent_.content, now.content);
+  for (std::size_t i = 0; i < now.calls.size(); ++i) {
+    const engine::ToolCall& call = now.calls[i];
+    const bool opens = i >= sent_.calls.size();
+    // The name is known when its arguments begin, or the next call, or when nothing more comes.
+    if (opens && call.arguments.empty() && i + 1 == now.calls.size() && !last) break;
+    if (opens) sent_.calls.push_back({});
+    engine::ToolCall& before = sent_.calls[i];
+    Delta::Call fresh{i, {}};
+    if (opens) {
+      before.id = fresh.call.id = call.id.empty() ? call_id(number_, i) : call.id;
+      before.name = fresh.call.name = call.name;
+    }
+    fresh.call.arguments = grown(before.arguments, call.arguments);
+    if (opens || !fresh.call.arguments.empty()) delta.calls.push_back(std::move(fresh));
+  }
+  return delta;
+}
 
 ordered_json error_json(const ApiError& error) {
   ordered_json about = {{"message", error.what()},
@@ -47,48 +204,25 @@ ordered_json error_json(const ApiError& error) {
   return {{"error", std::move(about)}};
 }
 
-const char* finish_reason(const Outcome& outcome, bool calls) {
-  if (outcome.end == Outcome::End::length) return "length";
-  return calls ? "tool_calls" : "stop";
-}
-
-ordered_json usage_json(const std::vector<Outcome>& outcomes, int answers) {
-  std::int64_t prompt = 0, cached = 0, written = 0;
-  const auto each = static_cast<std::size_t>(answers);
-  for (std::size_t first = 0; first < outcomes.size(); first += each) {
-    std::int64_t least = outcomes[first].cached;
-    for (std::size_t i = first; i < std::min(first + each, outcomes.size()); ++i) {
-      least = std::min(least, outcomes[i].cached);
-      written += outcomes[i].written;
-    }
-    prompt += outcomes[first].prompt;
-    cached += least;
-  }
-  return {{"prompt_tokens", prompt},
-          {"completion_tokens", written},
-          {"total_tokens", prompt + written},
-          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
-}
-
-ordered_json place_json(const Ladder& ladder, std::size_t rung, std::int64_t length) {
-  return {{"rung", rung},
+ordered_json place_json(const Ladder& ladder, const Progress& now) {
+  return {{"rung", now.rung},
           {"rungs", ladder.rungs().size()},
-          {"scale", ladder.rungs()[rung].plan.extension().scale},
-          {"length", length}};
+          {"scale", ladder.rungs()[now.rung].plan.extension().scale},
+          {"length", now.length}};
 }
 
-ordered_json prefill_json(const Prefill& prefill) {
-  return {{"read", prefill.read},
-          {"total", prefill.total},
-          {"tokens_per_second", prefill.rate()},
-          {"seconds_left", prefill.seconds_left()}};
+ordered_json prefill_json(const Progress& now) {
+  return {{"read", now.read},
+          {"total", now.to_read()},
+          {"tokens_per_second", now.reading_rate()},
+          {"seconds_left", now.seconds_left()}};
 }
 
-ordered_json progress_json(const Prefill& prefill) {
-  return {{"total", prefill.total + prefill.cached},
-          {"cache", prefill.cached},
-          {"processed", prefill.read + prefill.cached},
-          {"time_ms", static_cast<std::int64_t>(1000 * prefill.seconds)}};
+ordered_json progress_json(const Progress& now) {
+  return {{"total", now.prompt},
+          {"cache", now.cached},
+          {"processed", now.read + now.cached},
+          {"time_ms", static_cast<std::int64_t>(1000 * now.read_seconds)}};
 }
 
 ordered_json timings_json(const Outcome& outcome) {
@@ -109,15 +243,15 @@ ordered_json timings_json(const Outcome& outcome) {
           {"predicted_per_second", rate(steps, outcome.write_seconds)}};
 }
 
-std::string prefill_text(const Prefill& prefill, std::size_t rungs) {
-  const bool whole = prefill.read == prefill.total;
+std::string prefill_text(const Progress& now, std::size_t rungs) {
+  const bool whole = now.read == now.to_read();
   const std::string amount =
-      whole ? cat("read a prompt of ", prefill.total, " tokens in ", duration_text(prefill.seconds))
-            : cat("reading a prompt: ", prefill.read, " of ", prefill.total, " tokens");
+      whole ? cat("read a prompt of ", now.read, " tokens in ", duration_text(now.read_seconds))
+            : cat("reading a prompt: ", now.read, " of ", now.to_read(), " tokens");
   const std::string left =
-      whole ? std::string() : cat(", ", duration_text(prefill.seconds_left()), " left");
-  return cat(amount, ", ", significant(prefill.rate(), 3), " tokens/s", left, ", rung ",
-             prefill.rung + 1, " of ", rungs);
+      whole ? std::string() : cat(", ", duration_text(now.seconds_left()), " left");
+  return cat(amount, ", ", significant(now.reading_rate(), 3), " tokens/s", left, ", rung ",
+             now.rung + 1, " of ", rungs);
 }
 
 ordered_json bytes_json(const std::string& text) {
@@ -126,8 +260,11 @@ ordered_json bytes_json(const std::string& text) {
   return list;
 }
 
-AnswerFormat::AnswerFormat(const AnswerFacts& facts, const CompletionRequest& request)
-    : facts_(facts),
+AnswerFormat::AnswerFormat(const Service& service, const CompletionRequest& request,
+                           std::uint64_t number)
+    : service_(service),
+      id_(hexadecimal(number)),
+      created_(static_cast<std::int64_t>(std::time(nullptr))),
       logprobs_(request.logprobs.has_value()),
       progress_(request.return_progress),
       ignored_(request.ignored) {}
@@ -136,8 +273,15 @@ void AnswerFormat::event(std::string& out, const ordered_json& data) {
   out += cat("data: ", json_text(data), "\n\n");
 }
 
+void AnswerFormat::progress(std::string& out, int index, const Progress& now) {
+  if (progress_) return progress_event(out, index, now);
+  ordered_json place = place_json(service_.ladder, now);
+  place["prefill"] = prefill_json(now);
+  out += cat(": ", json_text(ordered_json{{"mrrope", std::move(place)}}), "\n\n");
+}
+
 ordered_json AnswerFormat::about(const Outcome& outcome) const {
-  ordered_json out = place_json(facts_.ladder, outcome.rung, outcome.length);
+  ordered_json out = place_json(service_.ladder, outcome);
   out["read_seconds"] = outcome.read_seconds;
   out["write_seconds"] = outcome.write_seconds;
   if (!ignored_.empty()) out["ignored"] = ignored_;
@@ -146,7 +290,7 @@ ordered_json AnswerFormat::about(const Outcome& outcome) const {
 
 ordered_json AnswerFormat::token_list(const std::vector<ChosenToken>& tokens, bool with_ids) const {
   const auto entry = [&](Token token, double logprob) {
-    const std::string piece = facts_.model.piece(token);
+    const std::string piece = service_.model.piece(token);
     ordered_json one = with_ids ? ordered_json{{"id", token}} : ordered_json::object();
     one.update({{"token", piece}, {"logprob", logprob}, {"bytes", bytes_json(piece)}});
     return one;
@@ -163,17 +307,17 @@ ordered_json AnswerFormat::token_list(const std::vector<ChosenToken>& tokens, bo
   return list;
 }
 
-std::unique_ptr<AnswerFormat> make_format(const AnswerFacts& facts,
-                                          const CompletionRequest& request) {
+std::unique_ptr<AnswerFormat> make_format(const Service& service, const CompletionRequest& request,
+                                          std::uint64_t number) {
   switch (request.dialect) {
     case Dialect::llama_server:
-      return make_llama_format(facts, request);
+      return make_llama_format(service, request, number);
     case Dialect::responses:
-      return make_responses_format(facts, request);
+      return make_responses_format(service, request, number);
     case Dialect::ollama:
-      return make_ollama_format(facts, request);
+      return make_ollama_format(service, request, number);
     default:
-      return make_openai_format(facts, request);
+      return make_openai_format(service, request, number);
   }
 }
 

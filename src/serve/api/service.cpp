@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 #include <semaphore>
+#include <thread>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -18,6 +19,10 @@ constexpr std::chrono::milliseconds kTemplateLimit{2000};
 constexpr std::int64_t kCompletionLength = 16;  // OpenAI's own
 constexpr std::int64_t kMaxContextInLimits = std::int64_t{1} << 21;
 constexpr std::ptrdiff_t kParsers = 4;
+// Several answers are looked at in turn.
+constexpr std::chrono::milliseconds kRoundRobinWait{10};
+// An answer with tools or reasoning is parsed from its beginning every time: not for every token.
+constexpr std::chrono::milliseconds kBetweenParses{30};
 
 // A token is a number of up to six digits and a comma, or some bytes of text.
 BodyLimits limits_of(const ServerSettings& settings) {
@@ -39,28 +44,17 @@ auto with_parser_slot(const Parse& parse) {
   return parse();
 }
 
-std::string check_template(const std::optional<ChatTemplate>& chat, engine::ChatRenderer& renderer,
-                           const std::string& name) {
-  if (!chat) return cat(name, " has no chat template: use /v1/completions, or an instruct model");
-  try {
-    const std::vector<ChatMessage> hello = {{"user", "Hello"}};
-    renderer.render(*chat, hello, kTemplateLimit);
-    return {};
-  } catch (const Error& error) {
-    return cat("the chat template of ", name, " cannot be applied: ", error.what());
-  }
-}
-
-bool takes_tools(const std::optional<ChatTemplate>& chat, engine::ChatRenderer& renderer) {
+// Empty, or why the template cannot be applied to a message and these tools.
+std::string template_error(const ChatTemplate& chat, engine::ChatRenderer& renderer,
+                           const char* tools = "") {
   engine::ChatInputs inputs;
   inputs.messages = R"([{"role": "user", "content": "Hello"}])";
-  inputs.tools = R"([{"type": "function", "function": {"name": "look", "description": "",
-                      "parameters": {"type": "object", "properties": {}}}}])";
+  inputs.tools = tools;
   try {
-    renderer.prepare(*chat, inputs, kTemplateLimit);
-    return true;
-  } catch (const Error&) {
-    return false;
+    renderer.prepare(chat, inputs, kTemplateLimit);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
   }
 }
 
@@ -76,21 +70,23 @@ ApiError gone() {
   return ApiError(499, "the request ended while its prompt was prepared", {}, "cancelled");
 }
 
+ApiError too_late(const Service& service, const char* what) {
+  return ApiError(504,
+                  cat(what, " within ", service.settings.timeout.count(),
+                      " s; start the server with a larger --timeout"),
+                  {}, "timeout");
+}
+
 // give_up, and an error when the time for the answer is over.
-std::function<bool()> with_deadline(const Service& service, const std::function<bool()>& give_up) {
+GiveUp with_deadline(const Service& service, const GiveUp& give_up) {
   return [&service, deadline = Clock::now() + service.settings.timeout, give_up] {
-    if (Clock::now() > deadline) {
-      throw ApiError(504,
-                     cat("the prompt was not ready within ", service.settings.timeout.count(),
-                         " s; start the server with a larger --timeout"),
-                     {}, "timeout");
-    }
+    if (Clock::now() > deadline) throw too_late(service, "the prompt was not ready");
     return give_up && give_up();
   };
 }
 
 std::vector<Token> tokens_of_text(const Service& service, const std::string& text, bool add_bos,
-                                  bool special, const std::function<bool()>& give_up) {
+                                  bool special, const GiveUp& give_up) {
   auto tokens = service.model.tokenize_unless(text, add_bos, special, give_up);
   if (!tokens) throw gone();
   return std::move(*tokens);
@@ -98,7 +94,7 @@ std::vector<Token> tokens_of_text(const Service& service, const std::string& tex
 
 // Only a text at the beginning gets what the model's texts begin with.
 std::vector<Token> tokens_of_prompt(const Service& service, const std::vector<PromptPart>& prompt,
-                                    const std::function<bool()>& give_up) {
+                                    const GiveUp& give_up) {
   std::vector<Token> tokens;
   for (const PromptPart& part : prompt) {
     for (const Token token : part.tokens) check_token(service, token, "prompt");
@@ -134,14 +130,14 @@ auto as_field_error(const char* field, const char* what, const char* code, const
 }
 
 std::string schema_grammar(const Service& service, const CompletionRequest& request,
-                           const std::function<bool()>& give_up) {
+                           const GiveUp& give_up) {
   return as_field_error(
       request.schema_field.c_str(), "the JSON schema cannot be used", "invalid_schema",
       [&] { return service.renderer.schema_grammar(request.schema, kTemplateLimit, give_up); });
 }
 
 engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& request,
-                               const std::function<bool()>& give_up) {
+                               const GiveUp& give_up) {
   if (!service.chat_error.empty()) {
     throw ApiError(400, service.chat_error, "messages", "no_chat_template");
   }
@@ -207,7 +203,7 @@ std::vector<std::string> names_of_tools(const engine::ChatInputs& chat) {
 }
 
 Sampling sampling_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
-                     const std::function<bool()>& give_up) {
+                     const GiveUp& give_up) {
   Sampling sampling = request.sampling;
   if (!request.has_seed) sampling.seed = seed;
   const auto context = static_cast<int>(std::min<std::int64_t>(service.settings.context, 1 << 30));
@@ -228,6 +224,22 @@ Sampling sampling_of(const Service& service, const CompletionRequest& request, s
   return sampling;
 }
 
+// Throws ApiError unless the answer succeeded.
+void check_succeeded(const Service& service, const Outcome& outcome) {
+  switch (outcome.end) {
+    case Outcome::End::refused:
+      throw ApiError(400, outcome.message, {}, "generation_refused");
+    case Outcome::End::failed:
+      throw ApiError(500, outcome.message, {}, "generation_failed");
+    case Outcome::End::timeout:
+      throw too_late(service, "no complete answer");
+    case Outcome::End::cancelled:
+      throw ApiError(499, "the client closed the connection", {}, "cancelled");
+    default:
+      return;
+  }
+}
+
 }  // namespace
 
 std::vector<std::pair<Token, float>> token_biases(const TimelineModel& model,
@@ -244,15 +256,17 @@ std::vector<std::pair<Token, float>> token_biases(const TimelineModel& model,
 Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings) {
   const auto chat = model.chat_template();
-  const std::string trouble = check_template(chat, renderer, settings.model_name);
-  return {model,
-          ladder,
-          renderer,
-          settings,
-          chat,
-          trouble,
-          trouble.empty() && takes_tools(chat, renderer),
-          limits_of(settings)};
+  const std::string& name = settings.model_name;
+  std::string trouble =
+      cat(name, " has no chat template: use /v1/completions, or an instruct model");
+  if (chat) trouble = template_error(*chat, renderer);
+  if (chat && !trouble.empty()) {
+    trouble = cat("the chat template of ", name, " cannot be applied: ", trouble);
+  }
+  constexpr const char* kTool = R"([{"type": "function", "function": {"name": "look",
+      "description": "", "parameters": {"type": "object", "properties": {}}}}])";
+  const bool tools = trouble.empty() && template_error(*chat, renderer, kTool).empty();
+  return {model, ladder, renderer, settings, chat, trouble, tools, limits_of(settings)};
 }
 
 void check_model(const Service& service, const std::string& name) {
@@ -273,7 +287,7 @@ CompletionRequest parse_request(const Service& service, std::string_view body, R
 }
 
 std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRequest& request,
-                                      std::uint32_t seed, const std::function<bool()>& give_up) {
+                                      std::uint32_t seed, const GiveUp& give_up) {
   check_model(service, request.model);
   PreparedJob prepared;
   Job& job = prepared.job;
@@ -310,36 +324,7 @@ std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRe
   return jobs;
 }
 
-std::unique_ptr<AnswerFormat> format_of(const Service& service, const CompletionRequest& request,
-                                        std::uint64_t number) {
-  char id[17];
-  std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(number));
-  return make_format({service.model, service.ladder, cat(request.chat ? "chatcmpl-" : "cmpl-", id),
-                      service.settings.model_name, static_cast<std::int64_t>(std::time(nullptr)),
-                      service.settings.context},
-                     request);
-}
-
-std::optional<ApiError> failure_of(const Service& service, const Outcome& outcome) {
-  switch (outcome.end) {
-    case Outcome::End::refused:
-      return ApiError(400, outcome.message, {}, "generation_refused");
-    case Outcome::End::failed:
-      return ApiError(500, outcome.message, {}, "generation_failed");
-    case Outcome::End::timeout:
-      return ApiError(504,
-                      cat("no complete answer within ", service.settings.timeout.count(),
-                          " s; start the server with a larger --timeout"),
-                      {}, "timeout");
-    case Outcome::End::cancelled:
-      return ApiError(499, "the client closed the connection", {}, "cancelled");
-    default:
-      return std::nullopt;
-  }
-}
-
-ordered_json tokenize_reply(const Service& service, std::string_view body,
-                            const std::function<bool()>& give_up) {
+ordered_json tokenize_reply(const Service& service, std::string_view body, const GiveUp& give_up) {
   const TokenizeRequest request =
       with_parser_slot([&] { return parse_tokenize(body, service.limits); });
   const std::vector<Token> tokens =
@@ -363,74 +348,120 @@ ordered_json detokenize_reply(const Service& service, std::string_view body) {
   return {{"content", service.model.detokenize(tokens)}};
 }
 
-ordered_json props_reply(const Service& service) {
-  ordered_json rungs = ordered_json::array();
-  for (const Rung& rung : service.ladder.rungs()) {
-    rungs.push_back({{"length", rung.length}, {"scale", rung.plan.extension().scale}});
-  }
-  const ServerSettings& settings = service.settings;
-  return {
-      {"model", settings.model_name},
-      {"version", cat("mrrope ", version())},
-      {"engine", service.model.description()},
-      {"window", service.model.facts().geometry.train_length},
-      {"context", settings.context},
-      {"method", settings.method},
-      {"rungs", rungs},
-      {"chat", service.chat_error.empty()},
-      {"chat_template", service.chat ? ordered_json(service.chat->source) : ordered_json(nullptr)},
-      {"total_slots", settings.parallel},
-      {"default_generation_settings",
-       {{"n_ctx", settings.context},
-        {"params",
-         {{"temperature", 1}, {"top_k", 0}, {"top_p", 1}, {"min_p", 0}, {"n_predict", -1}}}}},
-      {"model_alias", settings.model_name},
-      {"model_path", service.model.facts().path.filename().string()},
-      {"modalities", {{"vision", false}, {"audio", false}}},
-      {"bos_token", service.chat ? service.chat->bos : ""},
-      {"eos_token", service.chat ? service.chat->eos : ""},
-      {"build_info", cat("mrrope ", version())}};
-}
-
 ordered_json apply_template_reply(const Service& service, std::string_view body,
-                                  const std::function<bool()>& give_up) {
+                                  const GiveUp& give_up) {
   const CompletionRequest request = parse_request(service, body, Route::chat);
   check_model(service, request.model);
   return {{"prompt", chat_prompt(service, request, with_deadline(service, give_up)).prompt}};
 }
 
-ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots) {
-  ordered_json list = ordered_json::array();
-  for (const SlotState& slot : slots) {
-    const std::int64_t left =
-        slot.busy ? std::max<std::int64_t>(0, slot.max_tokens - slot.written) : -1;
-    const Prefill prefill{slot.read, slot.prompt - slot.cached, slot.cached, slot.read_seconds,
-                          slot.rung};
-    ordered_json about = place_json(service.ladder, slot.rung, slot.length);
-    if (slot.busy) about["prefill"] = prefill_json(prefill);
-    list.push_back({{"id", list.size()},
-                    {"n_ctx", service.settings.context},
-                    {"is_processing", slot.busy},
-                    {"n_prompt_tokens", slot.prompt},
-                    {"n_prompt_tokens_processed", slot.read},
-                    {"n_prompt_tokens_cache", slot.cached},
-                    {"next_token",
-                     {{{"has_next_token", slot.busy && slot.written > 0},
-                       {"n_remain", left},
-                       {"n_decoded", slot.busy ? slot.written : 0}}}},
-                    {"mrrope", std::move(about)}});
+std::vector<PendingAnswer> submit(const Service& service, Scheduler& scheduler,
+                                  const std::vector<PreparedJob>& jobs, int answers,
+                                  std::uint64_t number) {
+  const ServerSettings& s = service.settings;
+  const std::size_t wanted = jobs.size() * static_cast<std::size_t>(answers);
+  if (wanted > static_cast<std::size_t>(s.parallel) + static_cast<std::size_t>(s.queue)) {
+    throw ApiError(400,
+                   cat("the request asks for ", wanted, " answers, and this server has ",
+                       s.parallel, " slots and a queue of ", s.queue,
+                       ": ask for fewer at a time, or start it with a larger --queue"),
+                   answers > 1 ? "n" : "prompt");
   }
-  return list;
+  std::vector<PendingAnswer> pending;
+  for (const PreparedJob& prepared : jobs) {
+    for (int i = 0; i < answers; ++i) {
+      Job job = prepared.job;
+      job.sampling.seed += static_cast<std::uint32_t>(i);
+      const auto answer = scheduler.submit(std::move(job));
+      pending.push_back({{answer.get(), [answer](Answer*) { answer->cancel(); }},
+                         AnswerReader(service.renderer, prepared.syntax, number++)});
+    }
+  }
+  return pending;
 }
 
-ordered_json models_reply(const Service& service) {
-  return {{"object", "list"},
-          {"data",
-           {{{"id", service.settings.model_name},
-             {"object", "model"},
-             {"created", static_cast<std::int64_t>(std::time(nullptr))},
-             {"owned_by", "mrrope"},
-             {"max_model_len", service.settings.context}}}}};
+std::vector<Completion> take_whole(const Service& service, std::vector<PendingAnswer> pending,
+                                   const GiveUp& gone) {
+  std::vector<Completion> completions;
+  for (auto& [answer, reader] : pending) {
+    Completion whole;
+    std::string text;
+    for (bool complete = false; !complete;) {
+      Answer::Part part;
+      complete = answer->take(part, kDisconnectPoll, Answer::WaitFor::whole);
+      text += part.text;
+      std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(whole.tokens));
+      if (!complete && gone()) answer->cancel();
+    }
+    check_succeeded(service, answer->outcome());
+    whole.delta = reader.add(text, true);
+    whole.outcome = answer->outcome();
+    completions.push_back(std::move(whole));
+  }
+  return completions;
+}
+
+EventStream::EventStream(const Service& service, std::vector<PendingAnswer> pending,
+                         std::unique_ptr<AnswerFormat> format)
+    : service_(service), format_(std::move(format)) {
+  for (PendingAnswer& one : pending) states_.push_back({std::move(one)});
+}
+
+void EventStream::cancel() noexcept {
+  for (State& state : states_) state.pending.answer->cancel();
+}
+
+void EventStream::next_of(int index, std::string& out, std::chrono::milliseconds patience) {
+  State& state = states_[static_cast<std::size_t>(index)];
+  AnswerReader& reader = state.pending.reader;
+  if (reader.parses()) std::this_thread::sleep_until(state.parsed + kBetweenParses);
+  Answer::Part part;
+  state.complete = state.pending.answer->take(part, patience);
+  for (const Progress& now : part.reading) format_->progress(out, index, now);
+  std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(state.tokens));
+  if (part.text.empty() && state.tokens.empty() && !state.complete) return;
+  if (state.complete) check_succeeded(service_, state.pending.answer->outcome());
+  const Delta delta = reader.add(part.text, state.complete);
+  state.parsed = std::chrono::steady_clock::now();
+  const bool says = !delta.empty() || (!reader.parses() && !state.tokens.empty());
+  if (says || (state.complete && !state.tokens.empty())) {
+    part.tokens = std::exchange(state.tokens, {});
+    format_->chunk(out, index, delta, part);
+  }
+  if (state.complete) {
+    format_->closing(out, index, state.pending.answer->outcome(), reader.has_calls());
+  }
+}
+
+bool EventStream::advance(std::string& out, std::chrono::milliseconds patience) {
+  const int count = static_cast<int>(states_.size());
+  if (!opened_) {
+    for (int i = 0; i < count; ++i) format_->opening(out, i);
+  }
+  opened_ = true;
+  for (int i = 0; i < count; ++i) {
+    if (states_[static_cast<std::size_t>(i)].complete) continue;
+    next_of(i, out, count == 1 ? patience : std::min(patience, kRoundRobinWait));
+  }
+  std::vector<Outcome> outcomes;
+  for (const State& state : states_) {
+    if (!state.complete) return false;
+    outcomes.push_back(state.pending.answer->outcome());
+  }
+  format_->end(out, outcomes);
+  return true;
+}
+
+bool EventStream::next(std::string& out, std::chrono::milliseconds patience) {
+  try {
+    return advance(out, patience);
+  } catch (const ApiError& error) {
+    format_->failure(out, error);
+  } catch (const std::exception& error) {
+    format_->failure(out, ApiError(500, error.what(), {}, "generation_failed"));
+  }
+  cancel();
+  return true;
 }
 
 }  // namespace mrrope::serve

@@ -3,21 +3,48 @@
 // thread; what fails throws ApiError or Error.
 #pragma once
 
+#include <chrono>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/chat/chat.h"
+#include "engine/session/session.h"
 #include "model/timeline_model.h"
 #include "serve/api/format.h"
 #include "serve/api/request.h"
 #include "serve/schedule/scheduler.h"
-#include "serve/settings.h"
 
 namespace mrrope::serve {
+
+// What a server is started with.
+struct ServerSettings {
+  std::string host = "127.0.0.1";
+  int port = 8080;                     // 0: any free port
+  int parallel = 1;                    // conversations computed at the same time
+  int queue = 64;                      // most requests that wait
+  std::chrono::seconds timeout{3600};  // for one answer, including the time it waits
+  std::int64_t context = 0;            // tokens of one conversation
+  std::int64_t pool = 0;               // tokens of all together; 0: each has room of its own
+  bool deterministic = false;          // answers do not depend on other requests
+  std::string key;                     // empty: none is required
+  std::string model_name;
+  bool any_model = false;  // answers whatever model a request names
+  std::string cors;        // origin of pages that may use the server; "*": all, empty: none
+  std::string method;      // as the user named it
+  std::filesystem::path slot_folder;  // for files of conversations; empty: none are written
+  engine::SessionOwner slot_owner;    // what these belong to
+  // Gets a line about each prompt that takes long to read. Nothing of a request's content is in it.
+  std::function<void(const std::string&)> log;
+};
+
+// Called a few times per second while a request waits; true ends it.
+using GiveUp = engine::ChatRenderer::GiveUp;
 
 struct Service {
   TimelineModel& model;
@@ -49,21 +76,61 @@ struct PreparedJob {
 // prompt is being tokenized; where it returns true, ApiError (499) is thrown. seed: for a request
 // that gives none.
 std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRequest& request,
-                                      std::uint32_t seed, const std::function<bool()>& give_up);
+                                      std::uint32_t seed, const GiveUp& give_up);
 
-std::unique_ptr<AnswerFormat> format_of(const Service& service, const CompletionRequest& request,
-                                        std::uint64_t number);
+constexpr std::chrono::milliseconds kDisconnectPoll{200};  // how often clients are looked at
 
-// nullopt if the answer succeeded.
-std::optional<ApiError> failure_of(const Service& service, const Outcome& outcome);
+// An answer on its way, and what reads it. Without it the answer is cancelled.
+struct PendingAnswer {
+  std::shared_ptr<Answer> answer;
+  AnswerReader reader;
+};
 
-ordered_json tokenize_reply(const Service& service, std::string_view body,
-                            const std::function<bool()>& give_up);
+// `answers` of them to each job. number: ids of tool calls are made of it. Throws ApiError where
+// they are more than the scheduler can take.
+std::vector<PendingAnswer> submit(const Service& service, Scheduler& scheduler,
+                                  const std::vector<PreparedJob>& jobs, int answers,
+                                  std::uint64_t number);
+
+// Waits for all of them. Throws ApiError if one fails or `gone` returns true.
+std::vector<Completion> take_whole(const Service& service, std::vector<PendingAnswer> pending,
+                                   const GiveUp& gone);
+
+class EventStream {
+ public:
+  EventStream(const Service& service, std::vector<PendingAnswer> pending,
+              std::unique_ptr<AnswerFormat> format);
+
+  const char* type() const { return format_->stream_type(); }
+
+  // Waits for new output and appends it to `out`. True once the end has been appended; where
+  // anything fails, that is an error.
+  bool next(std::string& out, std::chrono::milliseconds patience);
+  void cancel() noexcept;
+
+ private:
+  struct State {
+    PendingAnswer pending;
+    bool complete = false;
+    std::vector<ChosenToken> tokens = {};  // not sent yet
+    std::chrono::steady_clock::time_point parsed = {};
+  };
+
+  bool advance(std::string& out, std::chrono::milliseconds patience);
+  void next_of(int index, std::string& out, std::chrono::milliseconds patience);
+
+  const Service& service_;
+  std::vector<State> states_;
+  std::unique_ptr<AnswerFormat> format_;
+  bool opened_ = false;
+};
+
+ordered_json tokenize_reply(const Service& service, std::string_view body, const GiveUp& give_up);
 ordered_json detokenize_reply(const Service& service, std::string_view body);
 ordered_json props_reply(const Service& service);
 ordered_json models_reply(const Service& service);
 ordered_json apply_template_reply(const Service& service, std::string_view body,
-                                  const std::function<bool()>& give_up);
+                                  const GiveUp& give_up);
 ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots);
 
 // What ollama's clients ask before they chat.
@@ -75,7 +142,13 @@ ordered_json ollama_show_reply(const Service& service, std::string_view body);
 // file of another model or ladder), 404 (no such file), 501 (there is no folder for them).
 ordered_json slot_action_reply(const Service& service, Scheduler& scheduler,
                                const std::string& slot, const std::string& action,
-                               std::string_view body, const std::function<bool()>& give_up);
+                               std::string_view body, const GiveUp& give_up);
+
+// The server's own page: a conversation with the model, its place on the ladder, and the plan.
+// Rungs count from 1 there.
+std::string serve_page(const Service& service);
+std::string serve_style();
+std::string serve_script();
 
 // In Prometheus' text format. responses: how many, by status.
 std::string metrics_text(const SchedulerCounts& counts,

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "serve/api/format.h"
-#include "serve/api/readers.h"
+#include "serve/api/fields.h"
+#include "serve/api/service.h"
 
 namespace mrrope::serve {
 
@@ -50,10 +50,10 @@ ordered_json settings_json(const TimelineModel& model, const CompletionRequest& 
 
 class LlamaFormat final : public AnswerFormat {
  public:
-  LlamaFormat(const AnswerFacts& facts, const CompletionRequest& request)
-      : AnswerFormat(facts, request),
+  LlamaFormat(const Service& service, const CompletionRequest& request, std::uint64_t number)
+      : AnswerFormat(service, request, number),
         tokens_(request.return_tokens),
-        settings_(settings_json(facts.model, request)) {}
+        settings_(settings_json(service.model, request)) {}
 
   // One event for each token, however many came at once.
   void chunk(std::string& out, int index, const Delta& delta, const Answer::Part& part) override {
@@ -62,6 +62,9 @@ class LlamaFormat final : public AnswerFormat {
     const std::size_t count = std::max<std::size_t>(1, part.tokens.size());
     for (std::size_t i = 0; i < count; ++i) {
       const auto later = static_cast<std::int64_t>(count - 1 - i);
+      Progress now = part.now;
+      now.written -= later;
+      now.length -= later;
       std::string text = rest;
       std::vector<ChosenToken> token;
       if (!part.tokens.empty()) token.push_back(part.tokens[i]);
@@ -72,30 +75,25 @@ class LlamaFormat final : public AnswerFormat {
                             {"tokens", tokens(token)},
                             {"stop", false},
                             {"id_slot", -1},
-                            {"tokens_predicted", part.written - later},
-                            {"tokens_evaluated", part.length - part.written}};
+                            {"tokens_predicted", now.written},
+                            {"tokens_evaluated", now.length - now.written}};
       if (logprobs_) chunk["completion_probabilities"] = token_list(token, true);
-      chunk["mrrope"] = place_json(facts_.ladder, part.rung, part.length - later);
+      chunk["mrrope"] = place_json(service_.ladder, now);
       event(out, chunk);
     }
   }
 
-  void progress(std::string& out, int index, const Answer::Part& part) override {
-    if (!progress_) {
-      out += ": reading the prompt\n\n";
-      return;
-    }
+  void progress_event(std::string& out, int index, const Progress& now) override {
     event(out, {{"index", index},
                 {"content", ""},
                 {"tokens", ordered_json::array()},
                 {"stop", false},
-                {"prompt_progress", progress_json(*part.prefill)}});
+                {"prompt_progress", progress_json(now)}});
   }
 
   void closing(std::string& out, int index, const Outcome& outcome, bool) override {
     event(out, last(index, "", {}, outcome));
   }
-  void failure(std::string& out, const ApiError& error) override { event(out, error_json(error)); }
 
   // A list where there are several prompts.
   ordered_json whole(const std::vector<Completion>& answers) override {
@@ -131,14 +129,15 @@ class LlamaFormat final : public AnswerFormat {
             {"tokens", tokens(chosen)},
             {"id_slot", -1},
             {"stop", true},
-            {"model", facts_.model_name},
+            {"model", service_.settings.model_name},
             {"tokens_predicted", outcome.written},
             {"tokens_evaluated", outcome.prompt},
             {"tokens_cached", outcome.length},
             {"generation_settings", settings_},
             {"has_new_line", new_lines_.count(index) != 0},
             // By the end of the context.
-            {"truncated", outcome.end == Outcome::End::length && outcome.length >= facts_.context},
+            {"truncated",
+             outcome.end == Outcome::End::length && outcome.length >= service_.settings.context},
             {"stop_type", how},
             {"stopping_word", outcome.stop_string},
             {"timings", timings_json(outcome)},
@@ -152,9 +151,10 @@ class LlamaFormat final : public AnswerFormat {
 
 }  // namespace
 
-std::unique_ptr<AnswerFormat> make_llama_format(const AnswerFacts& facts,
-                                                const CompletionRequest& request) {
-  return std::make_unique<LlamaFormat>(facts, request);
+std::unique_ptr<AnswerFormat> make_llama_format(const Service& service,
+                                                const CompletionRequest& request,
+                                                std::uint64_t number) {
+  return std::make_unique<LlamaFormat>(service, request, number);
 }
 
 }  // namespace mrrope::serve

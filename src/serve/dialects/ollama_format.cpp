@@ -3,7 +3,7 @@
 #include <ctime>
 
 #include "base/json.h"
-#include "serve/api/format.h"
+#include "serve/api/service.h"
 
 namespace mrrope::serve {
 
@@ -39,8 +39,9 @@ ordered_json call_json(const engine::ToolCall& call) {
 
 class OllamaFormat final : public AnswerFormat {
  public:
-  OllamaFormat(const AnswerFacts& facts, const CompletionRequest& request)
-      : AnswerFormat(facts, request), messages_(request.chat && !request.single_message) {}
+  OllamaFormat(const Service& service, const CompletionRequest& request, std::uint64_t number)
+      : AnswerFormat(service, request, number),
+        messages_(request.chat && !request.single_message) {}
 
   const char* stream_type() const override { return "application/x-ndjson"; }
 
@@ -56,7 +57,7 @@ class OllamaFormat final : public AnswerFormat {
   }
 
   // ollama says nothing while it reads a prompt, and every line has to be an answer.
-  void progress(std::string&, int, const Answer::Part&) override {}
+  void progress(std::string&, int, const Progress&) override {}
 
   void closing(std::string& out, int, const Outcome& outcome, bool) override {
     Delta calls;
@@ -88,7 +89,8 @@ class OllamaFormat final : public AnswerFormat {
   static void line(std::string& out, const ordered_json& value) { out += json_text(value) + "\n"; }
 
   ordered_json head(const Delta& delta, bool done) const {
-    ordered_json out = {{"model", facts_.model_name}, {"created_at", time_text(facts_.created)}};
+    ordered_json out = {{"model", service_.settings.model_name},
+                        {"created_at", time_text(created_)}};
     if (messages_) {
       ordered_json message = {{"role", "assistant"}, {"content", delta.content}};
       if (!delta.reasoning.empty()) message["thinking"] = delta.reasoning;
@@ -122,9 +124,10 @@ class OllamaFormat final : public AnswerFormat {
 
 }  // namespace
 
-std::unique_ptr<AnswerFormat> make_ollama_format(const AnswerFacts& facts,
-                                                 const CompletionRequest& request) {
-  return std::make_unique<OllamaFormat>(facts, request);
+std::unique_ptr<AnswerFormat> make_ollama_format(const Service& service,
+                                                 const CompletionRequest& request,
+                                                 std::uint64_t number) {
+  return std::make_unique<OllamaFormat>(service, request, number);
 }
 
 }  // namespace mrrope::serve

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAI's chunks as server-sent events, with comments (lines that start with a colon, which
-// clients skip) that report the progress of reading a long prompt.
+// OpenAI's completions and chats, whole or as chunks.
 #include <algorithm>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "serve/api/format.h"
+#include "serve/api/service.h"
 
 namespace mrrope::serve {
 
@@ -46,10 +45,34 @@ ordered_json calls_json(const Delta& delta, bool in_chunks) {
   return calls;
 }
 
+const char* finish_reason(const Outcome& outcome, bool calls) {
+  if (outcome.end == Outcome::End::length) return "length";
+  return calls ? "tool_calls" : "stop";
+}
+
+// Prompts are counted once, answers all together: `answers` of them to each prompt.
+ordered_json usage_json(const std::vector<Outcome>& outcomes, int answers) {
+  std::int64_t prompt = 0, cached = 0, written = 0;
+  const auto each = static_cast<std::size_t>(answers);
+  for (std::size_t first = 0; first < outcomes.size(); first += each) {
+    std::int64_t least = outcomes[first].cached;
+    for (std::size_t i = first; i < std::min(first + each, outcomes.size()); ++i) {
+      least = std::min(least, outcomes[i].cached);
+      written += outcomes[i].written;
+    }
+    prompt += outcomes[first].prompt;
+    cached += least;
+  }
+  return {{"prompt_tokens", prompt},
+          {"completion_tokens", written},
+          {"total_tokens", prompt + written},
+          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+}
+
 class OpenAiFormat final : public AnswerFormat {
  public:
-  OpenAiFormat(const AnswerFacts& facts, const CompletionRequest& request)
-      : AnswerFormat(facts, request),
+  OpenAiFormat(const Service& service, const CompletionRequest& request, std::uint64_t number)
+      : AnswerFormat(service, request, number),
         chat_(request.chat),
         usage_(request.stream_usage),
         answers_(request.answers),
@@ -69,20 +92,15 @@ class OpenAiFormat final : public AnswerFormat {
     if (!delta.content.empty() || said.empty()) said["content"] = delta.content;
     ordered_json chunk =
         chunk_of(index, std::move(said), delta.content, logprobs(index, part.tokens));
-    chunk["mrrope"] = place_json(facts_.ladder, part.rung, part.length);
+    chunk["mrrope"] = place_json(service_.ladder, part.now);
     event(out, chunk);
   }
 
-  void progress(std::string& out, int index, const Answer::Part& part) override {
-    ordered_json place = place_json(facts_.ladder, part.rung, part.length);
-    if (progress_) {
-      ordered_json chunk = chunk_of(index, {{"content", nullptr}});
-      chunk["prompt_progress"] = progress_json(*part.prefill);
-      chunk["mrrope"] = std::move(place);
-      return event(out, chunk);
-    }
-    place["prefill"] = prefill_json(*part.prefill);
-    out += cat(": ", json_text(ordered_json{{"mrrope", std::move(place)}}), "\n\n");
+  void progress_event(std::string& out, int index, const Progress& now) override {
+    ordered_json chunk = chunk_of(index, {{"content", nullptr}});
+    chunk["prompt_progress"] = progress_json(now);
+    chunk["mrrope"] = place_json(service_.ladder, now);
+    event(out, chunk);
   }
 
   void closing(std::string& out, int index, const Outcome& outcome, bool calls) override {
@@ -93,7 +111,7 @@ class OpenAiFormat final : public AnswerFormat {
   }
 
   void failure(std::string& out, const ApiError& error) override {
-    event(out, error_json(error));
+    AnswerFormat::failure(out, error);
     out += "data: [DONE]\n\n";
   }
 
@@ -135,10 +153,10 @@ class OpenAiFormat final : public AnswerFormat {
   ordered_json head(bool chunk) const {
     const char* kind = "text_completion";
     if (chat_) kind = chunk ? "chat.completion.chunk" : "chat.completion";
-    return {{"id", facts_.id},
+    return {{"id", (chat_ ? "chatcmpl-" : "cmpl-") + id_},
             {"object", kind},
-            {"created", facts_.created},
-            {"model", facts_.model_name},
+            {"created", created_},
+            {"model", service_.settings.model_name},
             {"choices", ordered_json::array()}};
   }
 
@@ -174,14 +192,14 @@ class OpenAiFormat final : public AnswerFormat {
                         {"text_offset", ordered_json::array()}};
     std::size_t& offset = offsets_[static_cast<std::size_t>(index)];
     for (const ChosenToken& chosen : tokens) {
-      const std::string piece = facts_.model.piece(chosen.token);
+      const std::string piece = service_.model.piece(chosen.token);
       out["tokens"].push_back(name_of(piece));
       out["token_logprobs"].push_back(chosen.logprob);
       out["text_offset"].push_back(offset);
       offset += characters(piece);
       ordered_json top = ordered_json::object();
       for (const auto& [token, logprob] : chosen.top) {
-        top[name_of(facts_.model.piece(token))] = logprob;
+        top[name_of(service_.model.piece(token))] = logprob;
       }
       out["top_logprobs"].push_back(std::move(top));
     }
@@ -196,9 +214,10 @@ class OpenAiFormat final : public AnswerFormat {
 
 }  // namespace
 
-std::unique_ptr<AnswerFormat> make_openai_format(const AnswerFacts& facts,
-                                                 const CompletionRequest& request) {
-  return std::make_unique<OpenAiFormat>(facts, request);
+std::unique_ptr<AnswerFormat> make_openai_format(const Service& service,
+                                                 const CompletionRequest& request,
+                                                 std::uint64_t number) {
+  return std::make_unique<OpenAiFormat>(service, request, number);
 }
 
 }  // namespace mrrope::serve

@@ -3,7 +3,7 @@
 // events, each of which has a type and a number.
 #include "base/json.h"
 #include "base/text.h"
-#include "serve/api/format.h"
+#include "serve/api/service.h"
 
 namespace mrrope::serve {
 
@@ -11,8 +11,7 @@ namespace {
 
 class ResponsesFormat final : public AnswerFormat {
  public:
-  ResponsesFormat(const AnswerFacts& facts, const CompletionRequest& request)
-      : AnswerFormat(facts, request), number_(facts.id.substr(facts.id.find('-') + 1)) {}
+  using AnswerFormat::AnswerFormat;
 
   void opening(std::string& out, int) override {
     event(out, "response.created", {{"response", response("in_progress")}});
@@ -45,14 +44,9 @@ class ResponsesFormat final : public AnswerFormat {
     }
   }
 
-  void progress(std::string& out, int, const Answer::Part& part) override {
-    if (!progress_) {
-      out += ": reading the prompt\n\n";
-      return;
-    }
-    event(
-        out, "response.in_progress",
-        {{"response", response("in_progress")}, {"prompt_progress", progress_json(*part.prefill)}});
+  void progress_event(std::string& out, int, const Progress& now) override {
+    event(out, "response.in_progress",
+          {{"response", response("in_progress")}, {"prompt_progress", progress_json(now)}});
   }
 
   void closing(std::string& out, int, const Outcome& outcome, bool) override {
@@ -110,7 +104,7 @@ class ResponsesFormat final : public AnswerFormat {
     close(out, false);
     const std::string type = item["type"];
     const char* prefix = type == "message" ? "msg_" : type == "reasoning" ? "rs_" : "fc_";
-    item["id"] = cat(prefix, number_, items_.size());
+    item["id"] = cat(prefix, id_, items_.size());
     item["status"] = "in_progress";
     items_.push_back(std::move(item));
     text_.clear();
@@ -149,22 +143,17 @@ class ResponsesFormat final : public AnswerFormat {
   }
 
   ordered_json response(const char* status) const {
-    return {{"id", cat("resp_", number_)},
-            {"object", "response"},
-            {"created_at", facts_.created},
-            {"status", status},
-            {"model", facts_.model_name},
-            {"output", items_},
-            {"error", nullptr},
-            {"incomplete_details", nullptr},
-            {"instructions", nullptr},
-            {"metadata", ordered_json::object()},
-            {"parallel_tool_calls", true},
-            {"tool_choice", "auto"},
-            {"tools", none()},
-            {"temperature", nullptr},
-            {"top_p", nullptr},
-            {"usage", nullptr}};
+    static const ordered_json usual = ordered_json::parse(R"({"error": null,
+        "incomplete_details": null, "instructions": null, "metadata": {}, "parallel_tool_calls": true,
+        "tool_choice": "auto", "tools": [], "temperature": null, "top_p": null, "usage": null})");
+    ordered_json out = {{"id", cat("resp_", id_)},
+                        {"object", "response"},
+                        {"created_at", created_},
+                        {"status", status},
+                        {"model", service_.settings.model_name},
+                        {"output", items_}};
+    out.update(usual);
+    return out;
   }
 
   ordered_json complete(const Outcome& outcome) const {
@@ -180,7 +169,6 @@ class ResponsesFormat final : public AnswerFormat {
     return out;
   }
 
-  std::string number_;
   ordered_json items_ = ordered_json::array();  // the last one may be open
   std::string text_;                            // of that one
   bool open_ = false;
@@ -189,9 +177,10 @@ class ResponsesFormat final : public AnswerFormat {
 
 }  // namespace
 
-std::unique_ptr<AnswerFormat> make_responses_format(const AnswerFacts& facts,
-                                                    const CompletionRequest& request) {
-  return std::make_unique<ResponsesFormat>(facts, request);
+std::unique_ptr<AnswerFormat> make_responses_format(const Service& service,
+                                                    const CompletionRequest& request,
+                                                    std::uint64_t number) {
+  return std::make_unique<ResponsesFormat>(service, request, number);
 }
 
 }  // namespace mrrope::serve

@@ -11,6 +11,8 @@ namespace mrrope::serve {
 
 namespace {
 
+constexpr const char* kAsksBefore = "OPTIONS";  // of a browser, see is_preflight()
+
 // Constant-time comparison.
 bool same_secret(const std::string& given, const std::string& secret) {
   unsigned char differs = given.size() == secret.size() ? 0 : 1;
@@ -22,14 +24,8 @@ bool same_secret(const std::string& given, const std::string& secret) {
 }
 
 bool needs_no_key(const std::string& path) {
-  static constexpr std::array kOpen = {"/",         "/page.css", "/page.js",
-                                       "/chart.js", "/health",   "/v1/health"};
+  static constexpr std::array kOpen = {"/", "/page.css", "/page.js", "/health", "/v1/health"};
   return std::find(kOpen.begin(), kOpen.end(), path) != kOpen.end();
-}
-
-bool asks_before(const httplib::Request& request) {
-  static const std::string kAsks = "OPTIONS";
-  return kAsks == request.method;
 }
 
 bool is_allowed_origin(const AccessRules& rules, const httplib::Request& request) {
@@ -40,7 +36,7 @@ bool is_allowed_origin(const AccessRules& rules, const httplib::Request& request
 }  // namespace
 
 bool is_preflight(const AccessRules& rules, const httplib::Request& request) {
-  return asks_before(request) && is_allowed_origin(rules, request);
+  return request.method == kAsksBefore && is_allowed_origin(rules, request);
 }
 
 void allow_origin(const AccessRules& rules, const httplib::Request& request,
@@ -48,7 +44,7 @@ void allow_origin(const AccessRules& rules, const httplib::Request& request,
   if (!is_allowed_origin(rules, request)) return;
   response.set_header("Access-Control-Allow-Origin", rules.cors);
   response.set_header("Vary", "Origin, Access-Control-Request-Headers");
-  if (!asks_before(request)) return;
+  if (request.method != kAsksBefore) return;
   response.set_header("Access-Control-Allow-Methods", "GET, POST");
   // Clients add headers of their own, and "*" would leave out Authorization.
   const std::string wanted = request.get_header_value("Access-Control-Request-Headers");
@@ -85,6 +81,41 @@ std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request&
   if (same_secret(request.get_header_value("X-Api-Key"), rules.key)) return std::nullopt;
   return ApiError(401, "this server requires its API key: Authorization: Bearer KEY", {},
                   "invalid_api_key");
+}
+
+bool Body::append(const char* data, std::size_t size) {
+  const std::size_t then = text.size() + size;
+  const auto more =
+      static_cast<std::ptrdiff_t>(std::max(then, kFree) - std::max(text.size(), kFree));
+  if ((*budget_ -= more) < 0) {
+    *budget_ += more;
+    return false;
+  }
+  taken_ += more;
+  text.append(data, size);
+  return true;
+}
+
+Body read_body(const httplib::Request& request, httplib::Response& response,
+               const httplib::ContentReader& reader, BodyBudget& budget, std::size_t largest) {
+  if (request.is_multipart_form_data()) {
+    throw ApiError(415, "the body must be JSON, not multipart/form-data");
+  }
+  const ApiError too_large(413, cat("the body is larger than ", largest, " bytes"));
+  if (request.get_header_value_u64("Content-Length") > largest) throw ApiError(too_large);
+  Body body(budget);
+  bool full = false;
+  const bool whole = reader([&](const char* data, std::size_t size) {
+    full = !body.append(data, size);
+    return !full;
+  });
+  if (whole) return body;
+  if (full) {
+    throw ApiError(503, "too many large requests at the same time: try again later", {}, "busy");
+  }
+  if (response.status == 413) throw ApiError(too_large);
+  if (response.status == 415) throw ApiError(415, "the body is compressed, which is not supported");
+  throw ApiError(400, "the body could not be read to its end");
 }
 
 }  // namespace mrrope::serve

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/http/http_server.h"
 
+#include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -19,6 +24,51 @@ constexpr milliseconds kIdleTimeout{5000};  // between two requests of one conne
 constexpr milliseconds kPoll{250};          // how often an idle connection checks for the end
 constexpr std::size_t kSpareThreads = 64;  // threads that answer clients for which there is no room
 
+constexpr milliseconds kRequestTimeout{10000};  // for a request, and more as more of it arrives:
+constexpr std::int64_t kBytesPerMs = 64;        // 64 KB/s
+constexpr milliseconds kWriteTimeout{30000};    // without reading a single byte
+constexpr milliseconds kShutdownWriteTimeout{3000};  // the same, when the server shuts down
+constexpr milliseconds kWritePoll{250};
+constexpr milliseconds kBetweenProbes{1000};
+
+#ifdef POLLRDHUP
+constexpr short kPeerClosed = POLLRDHUP;
+#else
+constexpr short kPeerClosed = 0;
+#endif
+
+// The events that are there before the time has passed; 0 if none.
+short events(int socket, short wanted, Connection::Clock::time_point until) {
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(until - Connection::Clock::now()).count();
+    pollfd wait{socket, wanted, 0};
+    const int n = ::poll(&wait, 1, left > 0 ? static_cast<int>(left) : 0);
+    if (n < 0 && errno == EINTR) continue;
+    return n > 0 ? wait.revents : short{0};
+  }
+}
+
+bool ready(int socket, short what, Connection::Clock::time_point until) {
+  return events(socket, what, until) != 0;
+}
+
+// Leaves both as they are where there is no address.
+void find_address(int socket, int (*of)(int, sockaddr*, socklen_t*), std::string& ip, int& port) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  auto* any = reinterpret_cast<sockaddr*>(&storage);
+  char host[NI_MAXHOST] = {};
+  char service[NI_MAXSERV] = {};
+  if (of(socket, any, &size) != 0 ||
+      ::getnameinfo(any, size, host, sizeof host, service, sizeof service,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return;
+  }
+  ip = host;
+  port = std::atoi(service);
+}
+
 std::string busy_response() {
   const std::string body = R"({"error":{"message":"all connections are in use: try again later",)"
                            R"("type":"server_error","param":null,"code":"busy"}})";
@@ -27,6 +77,115 @@ std::string busy_response() {
 }
 
 }  // namespace
+
+bool Connection::request_begins(milliseconds patience) const {
+  return at_ < size_ || ready(socket_, POLLIN, Clock::now() + patience);
+}
+
+void Connection::restart() {
+  began_ = Clock::now();
+  taken_ = 0;
+}
+
+bool Connection::half_closed() const {
+  if (kPeerClosed != 0) return (events(socket_, kPeerClosed, {}) & kPeerClosed) != 0;
+  char byte = 0;
+  return ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+void Connection::probe() {
+  if (Clock::now() - probed_ < kBetweenProbes) return;
+  probed_ = Clock::now();
+  constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
+  (void)::send(socket_, kInterim.data(), kInterim.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Connection::close_gently() {
+  ::shutdown(socket_, SHUT_WR);
+  char rest[16384];
+  const auto until = Clock::now() + milliseconds(500);
+  for (std::size_t total = 0; total < (std::size_t{16} << 20) && ready(socket_, POLLIN, until);) {
+    const ssize_t n = ::recv(socket_, rest, sizeof rest, MSG_DONTWAIT);
+    if (n <= 0) break;
+    total += static_cast<std::size_t>(n);
+  }
+  ::close(socket_);
+}
+
+bool Connection::is_readable() const { return at_ < size_ || ready(socket_, POLLIN, {}); }
+
+bool Connection::wait_readable() const { return at_ < size_ || ready(socket_, POLLIN, deadline()); }
+
+bool Connection::wait_writable() const {
+  for (const auto start = Clock::now();;) {
+    const auto now = Clock::now();
+    const auto until = start + (shutting_down_ ? kShutdownWriteTimeout : kWriteTimeout);
+    if (ready(socket_, POLLOUT, std::min(until, now + kWritePoll))) return true;
+    if (now >= until) return false;
+  }
+}
+
+bool Connection::is_peer_alive() const {
+  return (events(socket_, 0, {}) & (POLLERR | POLLHUP | POLLNVAL)) == 0;
+}
+
+ssize_t Connection::read(char* to, size_t size) {
+  if (at_ == size_ && !fill()) return -1;
+  const size_t count = std::min(size, size_ - at_);
+  std::copy_n(buffer_ + at_, count, to);
+  at_ += count;
+  return static_cast<ssize_t>(count);
+}
+
+ssize_t Connection::write(const char* from, size_t size) {
+  if (!wait_writable()) return -1;
+  for (;;) {
+    const ssize_t n = ::send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) return n;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      if (!wait_writable()) return -1;
+    } else if (errno != EINTR) {
+      return -1;
+    }
+  }
+}
+
+const char* Connection::buffered_data(size_t& size) const {
+  size = size_ - at_;
+  return size > 0 ? buffer_ + at_ : nullptr;
+}
+
+void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
+  find_address(socket_, ::getpeername, ip, port);
+}
+
+void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
+  find_address(socket_, ::getsockname, ip, port);
+}
+
+time_t Connection::duration() const {
+  return std::chrono::duration_cast<milliseconds>(Clock::now() - began_).count();
+}
+
+Connection::Clock::time_point Connection::deadline() const {
+  return began_ + kRequestTimeout + milliseconds(taken_ / kBytesPerMs);
+}
+
+bool Connection::fill() {
+  if (!ready(socket_, POLLIN, deadline())) {
+    error_ = httplib::Error::Timeout;
+    return false;
+  }
+  const ssize_t n = ::recv(socket_, buffer_, sizeof buffer_, 0);
+  if (n <= 0) {
+    error_ = n == 0 ? httplib::Error::ConnectionClosed : httplib::Error::Read;
+    return false;
+  }
+  at_ = 0;
+  size_ = static_cast<size_t>(n);
+  taken_ += n;
+  return true;
+}
 
 thread_local HttpServer::Open* HttpServer::current_ = nullptr;
 thread_local HttpServer* HttpServer::serving_ = nullptr;
@@ -43,8 +202,10 @@ HttpServer::HttpServer(std::size_t connections) : max_(connections) {
 }
 
 std::string HttpServer::bound_address() const {
-  const socket_t socket = svr_sock_;
-  return socket == INVALID_SOCKET ? std::string() : local_address(socket).ip;
+  std::string ip;
+  int port = 0;
+  find_address(svr_sock_, ::getsockname, ip, port);
+  return ip;
 }
 
 // A dropped connection's thread finds its socket closed, and ends. Needs the lock.
@@ -120,8 +281,10 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
   }
   current_ = &open;
   serving_ = this;
-  const SocketAddress remote = remote_address(socket);
-  const SocketAddress local = local_address(socket);
+  std::string remote, local;
+  int remote_port = 0, local_port = 0;
+  connection.get_remote_ip_and_port(remote, remote_port);
+  connection.get_local_ip_and_port(local, local_port);
   const bool fine = serve_guarded([&] {
     bool good = true;
     for (std::size_t left = keep_alive_max_count_; left > 0 && good; --left) {
@@ -132,8 +295,8 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
       }
       connection.restart();
       bool closed = false;
-      good = process_request(connection, remote.ip, remote.port, local.ip, local.port, left == 1,
-                             closed, nullptr);
+      good = process_request(connection, remote, remote_port, local, local_port, left == 1, closed,
+                             nullptr);
       if (closed || open.close) break;
     }
     return good;

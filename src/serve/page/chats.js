@@ -64,5 +64,5 @@ const chats = (() => {
   const kept = (name, forTab = false) =>
     attempt(() => JSON.parse((forTab ? sessionStorage : localStorage).getItem("mrrope." + name)));
 
-  return { list, open, save, remove, fresh, keep, kept };
+  return { list, open, save, remove, fresh, keep, kept, attempt };
 })();

@@ -9,10 +9,11 @@ const markdown = (() => {
   const LINK = 2000;     // characters of an address
 
   // One child after the other: a paragraph may have more of them than a call may have arguments.
-  const make = (name, kind = "", children = []) => {
+  const make = (name, kind = "", children = [], attributes = {}) => {
     const node = document.createElement(name);
     if (kind) node.className = kind;
     for (const child of [].concat(children)) node.append(child);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
     return node;
   };
 
@@ -27,14 +28,8 @@ const markdown = (() => {
     }
   }
 
-  function link(href, children) {
-    const node = make("a", "", children);
-    node.href = href;
-    node.title = href;  // the text of a link may claim to be another address
-    node.target = "_blank";
-    node.rel = "noopener noreferrer";
-    return node;
-  }
+  // It shows its address too: the text of a link may claim to be another one.
+  const link = (href, children) => make("a", "", children, { href, title: href, target: "_blank", rel: "noopener noreferrer" });
 
   // For every run of backticks the place of the next run of the same length.
   function codeEnds(text) {
@@ -199,7 +194,7 @@ const markdown = (() => {
   const startsBlock = (line, next) => isRule(line) || headingOf(line) || fenceOf(line) || isQuote(line) ||
     itemOf(line) || sidesOf(line, next);
 
-  // The block that begins at line `at`: a function that makes its node, and the line after it.
+  // The block that begins at line `at`: its node, and the line after it.
   function blockAt(lines, at, depth) {
     const line = lines[at];
     const fence = fenceOf(line);
@@ -210,22 +205,22 @@ const markdown = (() => {
       while (end < lines.length && !closes(lines[end])) ++end;
       const code = lines.slice(at + 1, end).map(l => l.slice(Math.min(indent, indentOf(l)))).join("\n");
       const language = info.trim().split(" ", 1)[0].slice(0, 40) || "code";
-      return { code, language, node: () => codeNode(code, language), end: Math.min(end + 1, lines.length) };
+      return [codeNode(code, language), Math.min(end + 1, lines.length)];
     }
-    if (isRule(line)) return { node: () => make("hr"), end: at + 1 };
+    if (isRule(line)) return [make("hr"), at + 1];
     const heading = headingOf(line);
     if (heading) {
       let text = line.slice(heading[0].length).trim(), last = text.length;
       while (last > 0 && text[last - 1] === "#") --last;
       if (last === 0 || text[last - 1] === " ") text = text.slice(0, last).trim();
       // The page has headings of its own above these.
-      return { node: () => make("h" + Math.min(heading[1].length + 3, 6), "", inline(text)), end: at + 1 };
+      return [make("h" + Math.min(heading[1].length + 3, 6), "", inline(text)), at + 1];
     }
     let end = at;
     if (isQuote(line)) {
       const inside = [];
       for (; end < lines.length && isQuote(lines[end]); ++end) inside.push(lines[end].trimStart().slice(1).replace(/^ /, ""));
-      return { node: () => make("blockquote", "", nodesOf(inside, depth + 1)), end };
+      return [make("blockquote", "", nodesOf(inside, depth + 1)), end];
     }
     const item = itemOf(line);
     if (item) return listAt(lines, at, item, depth);
@@ -235,10 +230,10 @@ const markdown = (() => {
       for (end += 2; end < lines.length && lines[end].includes("|") && !isBlank(lines[end]); ++end) {
         rows.push(cellsOf(lines[end]).slice(0, sides.length));
       }
-      return { node: () => tableNode(cellsOf(line), rows, sides), end };
+      return [tableNode(cellsOf(line), rows, sides), end];
     }
     do ++end; while (end < lines.length && !isBlank(lines[end]) && !startsBlock(lines[end], lines[end + 1]));
-    return { node: () => make("p", "", inline(lines.slice(at, end).join("\n"))), end };
+    return [make("p", "", inline(lines.slice(at, end).join("\n"))), end];
   }
 
   const afterBlanks = (lines, at) => {
@@ -272,38 +267,30 @@ const markdown = (() => {
       const next = afterBlanks(lines, end);
       if (next < lines.length && itemOf(lines[next])) end = next;
     }
-    const node = () => {
-      const list = make(ordered ? "ol" : "ul", "", items.map(item => make("li", "", nodesOf(item, depth + 1))));
-      if (ordered && parseInt(first[2], 10) !== 1) list.start = parseInt(first[2], 10);
-      return list;
-    };
-    return { node, end };
+    const list = make(ordered ? "ol" : "ul", "", items.map(item => make("li", "", nodesOf(item, depth + 1))));
+    if (ordered && parseInt(first[2], 10) !== 1) list.start = parseInt(first[2], 10);
+    return [list, end];
   }
 
-  const withAttributes = (node, attributes) => {
-    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-    return node;
-  };
-
   function codeNode(text, language) {
-    const copy = withAttributes(make("button", "copy", "Copy"), { type: "button", "aria-label": "Copy the code" });
-    const pre = withAttributes(make("pre", "", make("code", "", text)), { tabindex: 0, "aria-label": "Code" });
+    const copy = make("button", "copy", "Copy", { type: "button", "aria-label": "Copy the code" });
+    const pre = make("pre", "", make("code", "", text), { tabindex: 0, "aria-label": "Code" });
     return make("div", "code", [make("div", "codebar", [make("span", "", language), copy]), pre]);
   }
 
   function tableNode(head, rows, sides) {
     const row = (cells, name) => make("tr", "", cells.map((c, i) => make(name, sides[i], inline(c))));
     const table = make("table", "", [make("thead", "", row(head, "th")), make("tbody", "", rows.map(r => row(r, "td")))]);
-    return withAttributes(make("div", "wide-table", table), { tabindex: 0, role: "region", "aria-label": "Table" });
+    return make("div", "wide-table", table, { tabindex: 0, role: "region", "aria-label": "Table" });
   }
 
   function nodesOf(lines, depth) {
     if (depth > DEEPEST) return [make("p", "", lines.join("\n"))];
     const nodes = [];
     for (let at = afterBlanks(lines, 0); at < lines.length;) {
-      const block = blockAt(lines, at, depth);
-      nodes.push(block.node());
-      at = afterBlanks(lines, block.end);
+      const [node, end] = blockAt(lines, at, depth);
+      nodes.push(node);
+      at = afterBlanks(lines, end);
     }
     return nodes;
   }
@@ -312,41 +299,22 @@ const markdown = (() => {
   const linesOf = text => text.replaceAll("\r\n", "\n").split("\n").map(line =>
     line[0] === "\t" && /^\t{1,9}([-*+]|\d{1,9}[.)]) /.test(line) ? line.replace(/^\t+/, tabs => "    ".repeat(tabs.length)) : line);
 
-  // A text that grows: the function that comes back takes all of it and draws what is new. Only the last block
-  // can still change; the ones before it stay as they are, with whatever is selected there.
-  function view(box) {
-    let done = 0;      // characters of finished blocks
-    let last = null;   // node of the block that may still grow
-    function grow(text) {
-      const rest = text.slice(done), lines = linesOf(rest), raw = rest.split("\n");
-      let at = 0, counted = 0, first = true;
-      while ((at = afterBlanks(lines, at)) < lines.length) {
-        if (!first) last = null;  // what was drawn before is finished
-        first = false;
-        for (; counted < at; ++counted) done += raw[counted].length + 1;
-        const block = blockAt(lines, at, 0);
-        if (last && block.language && last.matches(".code")) {
-          last.querySelector("code").textContent = block.code;  // keeps how far it is scrolled
-          last.querySelector("span").textContent = block.language;
-        } else {
-          const node = block.node();
-          if (last) last.replaceWith(node);
-          else box.append(node);
-          last = node;
-        }
-        at = block.end;
-      }
+  // Draws a text that grows. What has not changed stays in place, with whatever is selected there.
+  function draw(box, text) {
+    let old = box.firstChild;
+    for (const node of nodesOf(linesOf(text), 0)) {
+      const next = old?.nextSibling ?? null;
+      if (!old) box.append(node);
+      else if (old.matches(".code") && node.matches(".code")) {  // keeps how far it is scrolled
+        for (const part of ["code", "span"]) old.querySelector(part).textContent = node.querySelector(part).textContent;
+      } else if (!old.isEqualNode(node)) old.replaceWith(node);
+      old = next;
     }
-    // The whole text at once, which may join what came apart while it grew.
-    function finish(text) {
-      const whole = box.cloneNode(false);
-      for (const node of nodesOf(linesOf(text), 0)) whole.append(node);
-      if (whole.isEqualNode(box)) return;
-      box.replaceChildren();
-      while (whole.firstChild) box.append(whole.firstChild);
+    for (let next; old; old = next) {
+      next = old.nextSibling;
+      old.remove();
     }
-    return { grow, finish };
   }
 
-  return { view, make };
+  return { draw, make };
 })();

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/page/page.h"
-
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/text.h"
 #include "mrrope/version.h"
@@ -11,6 +8,7 @@
 #include "report/charts/svg.h"
 #include "report/embedded.h"
 #include "report/page/html_page.h"
+#include "serve/api/service.h"
 #include "serve/embedded.h"
 
 namespace mrrope::serve {
@@ -24,16 +22,6 @@ std::string scale_text(const Rung& rung) {
   return cat(significant(rung.plan.extension().scale, 4), "x");
 }
 
-// As many rungs as a chart can show, including the first and the last.
-std::set<std::size_t> chosen_rungs(std::size_t count) {
-  std::set<std::size_t> chosen;
-  const std::size_t curves = std::min(count, kMaxCurves);
-  for (std::size_t i = 0; i < curves; ++i) {
-    chosen.insert(curves == 1 ? 0 : i * (count - 1) / (curves - 1));
-  }
-  return chosen;
-}
-
 std::string factor_figure(const Ladder& ladder) {
   report::LineChart chart;
   chart.title = "Factor that divides the angle of each pair";
@@ -41,19 +29,20 @@ std::string factor_figure(const Ladder& ladder) {
   chart.y.label = "factor";
   chart.y.spacing = report::Spacing::log;
   chart.dots = false;
-  int colour = 0;
-  for (const std::size_t i : chosen_rungs(ladder.rungs().size())) {
-    const Rung& rung = ladder.rungs()[i];
+  // As many rungs as a chart can show, including the first and the last.
+  const std::size_t rungs = ladder.rungs().size();
+  const std::size_t curves = std::min(rungs, kMaxCurves);
+  for (std::size_t i = 0; i < curves; ++i) {
+    const Rung& rung = ladder.rungs()[curves == 1 ? 0 : i * (rungs - 1) / (curves - 1)];
     report::Series series;
     series.name = cat("up to ", length_text(rung.length));
-    series.colour = colour++ % report::kColours;
+    series.colour = static_cast<int>(i) % report::kColours;
     const std::vector<double>& factor = rung.plan.factor();
     for (std::size_t pair = 0; pair < factor.size(); ++pair) {
       series.points.push_back({double(pair), factor[pair]});
     }
     chart.series.push_back(std::move(series));
   }
-  const std::size_t rungs = ladder.rungs().size();
   const std::string note =
       rungs > kMaxCurves ? cat(kMaxCurves, " of ", rungs, " rungs are shown.") : std::string();
   return figure(chart, note, table_of(chart), "factors");
@@ -78,7 +67,11 @@ std::string rung_table(const Ladder& ladder) {
 
 }  // namespace
 
-std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
+std::string serve_page(const Service& service) {
+  const Ladder& ladder = service.ladder;
+  const ServerSettings& settings = service.settings;
+  const std::int64_t window = service.model.facts().geometry.train_length;
+  const bool chat = service.chat_error.empty();
   // What the picture of the context needs of each rung: where it ends, its scale, the first token
   // that is near, and what the distance to far tokens is divided by in the slowest pair.
   std::string rungs;
@@ -88,18 +81,18 @@ std::string serve_page(const PageFacts& facts, const Ladder& ladder) {
             ",", rung.border, ",", significant(rung.plan.factor().back(), 6));
   }
   const std::map<std::string, std::string> values = {
-      {"MODEL", report::escaped(facts.model)},
-      {"METHOD", report::escaped(facts.method)},
-      {"CONTEXT", std::to_string(facts.context)},
-      {"CONTEXT_TEXT", length_text(facts.context)},
-      {"WINDOW", std::to_string(facts.window)},
-      {"WINDOW_TEXT", length_text(facts.window)},
+      {"MODEL", report::escaped(settings.model_name)},
+      {"METHOD", report::escaped(settings.method)},
+      {"CONTEXT", std::to_string(settings.context)},
+      {"CONTEXT_TEXT", length_text(settings.context)},
+      {"WINDOW", std::to_string(window)},
+      {"WINDOW_TEXT", length_text(window)},
       {"RUNGS", std::to_string(ladder.rungs().size())},
       {"RUNG_LIST", rungs},
       {"NEAR", ladder.near() ? "yes" : "no"},
-      {"TOKENS", std::to_string(std::min(facts.context, kAnswer))},
-      {"MODE", facts.chat ? "chat" : "completion"},
-      {"PLACEHOLDER", facts.chat ? "Ask something" : "Start a text for the model to continue"},
+      {"TOKENS", std::to_string(std::min(settings.context, kAnswer))},
+      {"MODE", chat ? "chat" : "completion"},
+      {"PLACEHOLDER", chat ? "Ask something" : "Start a text for the model to continue"},
       {"LADDER", rung_table(ladder)},
       {"FIGURE", factor_figure(ladder)},
       {"VERSION", report::escaped(version())}};
@@ -119,10 +112,8 @@ std::string serve_style() {
 }
 
 std::string serve_script() {
-  return cat(embedded::markdown_js, embedded::context_js, embedded::chats_js, embedded::stream_js,
+  return cat(embedded::page_js, embedded::markdown_js, embedded::context_js, embedded::chats_js,
              embedded::serve_js);
 }
-
-std::string serve_chart_script() { return embedded::page_js; }
 
 }  // namespace mrrope::serve

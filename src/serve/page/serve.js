@@ -1,7 +1,7 @@
 // The conversation: streams answers, and shows the place on the ladder while they arrive.
 "use strict";
 (() => {
-  const { make } = markdown, { number } = ladder, { events, progressOf } = stream;
+  const { make } = markdown, { number } = ladder;
   const at = id => document.getElementById(id);
   const body = document.body.dataset, root = document.documentElement;
   const talks = body.mode === "chat";  // otherwise the model continues one text
@@ -14,10 +14,8 @@
   let running = null;         // AbortController of the running answer
   let trouble = null;         // node of the last error
 
-  const button = (text, act, label) => {
-    const node = make("button", "", text);
-    node.type = "button";
-    if (label) node.setAttribute("aria-label", label);
+  const button = (text, act, label = text, kind = "") => {
+    const node = make("button", kind, text, { type: "button", "aria-label": label });
     node.addEventListener("click", act);
     return node;
   };
@@ -56,10 +54,8 @@
     const node = make("details", "file", [make("summary", "", file.name + ", " + number(file.tokens) + " tokens")]);
     node.addEventListener("toggle", () => {
       if (node.children.length > 1) return;
-      const rest = file.text.length - PREVIEW;
-      const text = make("pre", "", file.text.slice(0, PREVIEW) + (rest > 0 ? "\n... and " + number(rest) + " more characters" : ""));
-      text.tabIndex = 0;
-      node.append(text);
+      const rest = file.text.length - PREVIEW, more = rest > 0 ? "\n... and " + number(rest) + " more characters" : "";
+      node.append(make("pre", "", file.text.slice(0, PREVIEW) + more, { tabindex: 0 }));
     });
     return node;
   }
@@ -76,7 +72,6 @@
     const node = make("article", "said " + (user ? "you" : "model"), make("h3", "who", user ? "You" : "Model"));
     const text = make("div", talks && !user ? "text" : "text plain");
     const note = make("p", "note"), actions = make("div", "actions");
-    const rendered = talks && !user ? markdown.view(text) : null;
     let thinking = null;
     for (const file of message.files) node.append(fileNode(file));
     node.append(text, note, actions);
@@ -91,9 +86,8 @@
         thinking.firstChild.textContent = done || message.content ? "Reasoning" : "Reasoning ...";
         thinking.lastChild.textContent = message.reasoning;
       }
-      if (!rendered) text.textContent = message.content;
-      else if (done) rendered.finish(message.content);
-      else rendered.grow(message.content);
+      if (talks && !user) markdown.draw(text, message.content);
+      else text.textContent = message.content;
       note.textContent = done ? endings[message.end]?.(message) ?? "" : "";
     }
     return { node, message, text, actions, grow };
@@ -111,11 +105,7 @@
     views.forEach((view, i) => {
       const { message, actions } = view, last = i === views.length - 1, model = message.role === "assistant";
       const what = model ? "the answer" : "your message";
-      const buttons = [];
-      if (model) {
-        const node = button("Copy", () => copy(message.content, node), "Copy the answer");
-        buttons.push(node);
-      }
+      const buttons = model ? [button("Copy", event => copy(message.content, event.target), "Copy the answer")] : [];
       if (!running) {
         buttons.push(button("Edit", () => edit(i), "Edit " + what));
         if (last && model) buttons.push(button("Regenerate", () => { cutTo(i); answer(); }, "Regenerate the answer"));
@@ -137,51 +127,36 @@
   }
 
   function edit(index) {
-    const { node, message, text, actions } = views[index], user = message.role === "user";
-    const area = make("textarea", "editor");
+    const { message, text, actions, grow } = views[index], user = message.role === "user";
+    const area = make("textarea", "editor", [], { "aria-label": user ? "Your message" : "The answer" });
     area.value = message.content;
     area.rows = Math.min(12, message.content.split("\n").length + 1);
-    area.setAttribute("aria-label", user ? "Your message" : "The answer");
     const back = () => {
       area.remove();
       text.hidden = false;
       showActions();
+      [...actions.children].find(b => b.textContent === "Edit")?.focus();
     };
     const save = () => {
       if (user && !area.value.trim() && !message.files.length) return;
-      const changed = { ...message, content: area.value };
-      if (user) {
-        cutTo(index);
-        chat.said.push(changed);
-        add(changed).grow(true);
-        answer();
-        input.focus();
-      } else {
-        chat.said[index] = changed;
-        const view = viewOf(changed);
-        view.grow(true);
-        node.replaceWith(view.node);
-        views[index] = view;
-        keep();
-        showActions();
-        view.actions.querySelector("button")?.focus();
-      }
+      message.content = area.value;
+      grow(true);
+      back();
+      if (!user) return keep();
+      cutTo(index + 1);
+      answer();
+      input.focus();
     };
     area.addEventListener("keydown", event => {
-      if (event.key === "Escape") {
-        back();
-        [...actions.children].find(b => b.textContent === "Edit")?.focus();
-      } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing && user) {
-        save();
-      } else {
-        return;
-      }
+      const accepts = event.key === "Enter" && !event.shiftKey && !event.isComposing && user;
+      if (!accepts && event.key !== "Escape") return;
       event.preventDefault();
       event.stopPropagation();
+      if (accepts) save();
+      else back();
     });
-    const accept = button(user ? "Send from here" : "Save", save);
-    accept.className = "main";
-    actions.replaceChildren(accept, button("Cancel", back));
+    const name = user ? "Send from here" : "Save";
+    actions.replaceChildren(button(name, save, name, "main"), button("Cancel", back));
     text.hidden = true;
     text.after(area);
     area.focus();
@@ -189,8 +164,7 @@
 
   function showTrouble(message) {
     trouble?.remove();
-    trouble = make("article", "said trouble", [make("h3", "who", "Error"), make("div", "text plain", message)]);
-    trouble.setAttribute("role", "alert");
+    trouble = make("article", "said trouble", [make("h3", "who", "Error"), make("div", "text plain", message)], { role: "alert" });
     log.append(trouble);
     toEnd();
   }
@@ -211,12 +185,9 @@
   function listChats() {
     const others = chats.list();
     if (!others.some(c => c.id === chat.id)) others.unshift(chat);
-    at("chats").replaceChildren(...others.map(({ id, title }) => {
-      const option = make("option", "", title.replace(/\s+/g, " ") || "New conversation");
-      option.value = id;
-      option.selected = id === chat.id;
-      return option;
-    }));
+    at("chats").replaceChildren(...others.map(({ id, title }) =>
+      make("option", "", title.replace(/\s+/g, " ") || "New conversation", { value: id })));
+    at("chats").value = chat.id;
     at("delete").disabled = others.length === 1 && !chat.said.length;
   }
 
@@ -268,19 +239,32 @@
     throw new Error(reply?.error?.message ?? "the server answered with status " + response.status);
   }
 
-  function showProgress(now) {
-    const bar = at("progress");
-    if (!now) {
-      bar.removeAttribute("value");
-      at("readtext").textContent = "Waiting for the server.";
-      return;
+  // Events of a stream, one by one. Comments in between keep the connection alive.
+  async function* events(response) {
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let held = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) throw new Error("the connection ended before the answer was complete");
+      held += value;
+      for (let end; (end = held.indexOf("\n\n")) >= 0; held = held.slice(end + 2)) {
+        const data = held.slice(0, end);
+        if (data === "data: [DONE]") return;
+        if (data.startsWith("data: ")) yield JSON.parse(data.slice(6));
+      }
     }
-    const { read, total, cached, rate, left } = now;
-    bar.max = Math.max(1, total);
-    bar.value = read;
-    at("readtext").textContent = "Reading the prompt: " + number(read) + " of " + number(total) + " tokens" +
-      (cached ? " (and " + number(cached) + " cached)" : "") + (rate > 0 ? ", " + number(Math.round(rate)) + " tokens/s" : "") +
+  }
+
+  // What the server tells while it reads a prompt. Returns the seconds left.
+  function showProgress({ total, cache, processed, time_ms: time }) {
+    const bar = at("progress"), rate = time > 0 ? 1000 * (processed - cache) / time : 0;
+    const left = rate > 0 ? (total - processed) / rate : NaN;
+    bar.max = Math.max(1, total - cache);
+    bar.value = processed - cache;
+    at("readtext").textContent = "Reading the prompt: " + number(processed - cache) + " of " + number(total - cache) + " tokens" +
+      (cache ? " (and " + number(cache) + " cached)" : "") + (rate > 0 ? ", " + number(Math.round(rate)) + " tokens/s" : "") +
       (left >= 0 ? ", " + duration(left) + " left" : "");
+    return left;
   }
 
   function setRunning(controller) {
@@ -296,16 +280,15 @@
     const request = requestOf(goesOn);
     const message = goesOn ? mine.said.at(-1) : { role: "assistant", content: "", reasoning: "", end: "", length: 0, files: [] };
     let view = goesOn ? views.at(-1) : null;
-    let first = 0, from = 0, told = false, timer = 0, cost = 0, progress = null;
+    let first = 0, from = 0, told = false, timer = 0, cost = 0;
     trouble?.remove();
     setRunning(new AbortController());
     const { signal } = running;
     toEnd();
+    at("progress").removeAttribute("value");
+    at("readtext").textContent = "Waiting for the server.";
     // A short prompt is read before anyone could look at its progress.
-    const wait = setTimeout(() => {
-      showProgress(progress);
-      at("reading").hidden = false;
-    }, 250);
+    const wait = setTimeout(() => { at("reading").hidden = false; }, 250);
 
     const draw = () => {
       timer = 0;
@@ -323,13 +306,11 @@
       view = add(message);
     };
     const take = event => {
-      const news = progressOf(event);
-      if (news) {
-        progress = news;
-        showProgress(progress);
-        if (!told && progress.left > 5) {
+      if (event.prompt_progress) {
+        const left = showProgress(event.prompt_progress), { total, cache } = event.prompt_progress;
+        if (!told && left > 5) {
           told = true;
-          say("Reading a prompt of " + number(progress.total) + " tokens, about " + duration(progress.left) + " left");
+          say("Reading a prompt of " + number(total - cache) + " tokens, about " + duration(left) + " left");
         }
         ladder.show(event.mrrope);
         return;
@@ -401,11 +382,8 @@
     try {
       if (file.size > LARGEST) throw new Error("it has " + number(file.size) + " bytes, more than a server takes");
       const bytes = await file.arrayBuffer();
-      let text = null;
-      try {
-        text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-      } catch { /* said below */ }
-      if (text === null || text.includes("\0")) throw new Error("it is not a text file in UTF-8");
+      const text = chats.attempt(() => new TextDecoder("utf-8", { fatal: true }).decode(bytes), "\0");
+      if (text.includes("\0")) throw new Error("it is not a text file in UTF-8");
       if (!text) throw new Error("it is empty");
       files.push({ name: file.name, text, tokens: await tokensOf(text) });
     } catch (error) {
@@ -459,13 +437,9 @@
 
   // ---- Controls
 
-  function showSettings() {
-    at("told").textContent = talks && chat.system.trim() ? ": with a system prompt" : "";
-  }
-
-  function keepSettings() {
+  const showSettings = () => { at("told").textContent = talks && chat.system.trim() ? ": with a system prompt" : ""; };
+  const keepSettings = () =>
     chats.keep("settings", { temperature: at("temperature").value, tokens: at("tokens").value, system: chat.system });
-  }
 
   at("ask").addEventListener("submit", event => {
     event.preventDefault();

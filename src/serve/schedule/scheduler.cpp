@@ -62,13 +62,9 @@ void Answer::give(Part part, std::optional<Outcome> outcome) {
     const std::lock_guard lock(mutex_);
     fresh_.text += part.text;
     std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(fresh_.tokens));
-    fresh_.written = part.written;
-    fresh_.length = part.length;
-    fresh_.rung = part.rung;
-    if (part.prefill) {
-      if (fresh_.prefill && all_progress_) fresh_.earlier.push_back(*fresh_.prefill);
-      fresh_.prefill = part.prefill;
-    }
+    fresh_.now = part.now;
+    if (!all_progress_ && !part.reading.empty()) fresh_.reading.clear();
+    fresh_.reading.insert(fresh_.reading.end(), part.reading.begin(), part.reading.end());
     news_ = true;
     if (outcome) {
       outcome_ = std::move(*outcome);
@@ -170,24 +166,25 @@ std::vector<SlotState> Scheduler::slots() const {
   return states_;
 }
 
-void Scheduler::publish(const Slot& slot) {
-  SlotState state;
-  state.busy = slot.answer != nullptr;
-  state.prompt = slot.outcome.prompt;
-  state.cached = slot.outcome.cached;
-  state.written = slot.outcome.written;
-  state.max_tokens = slot.job.length;
-  state.length = static_cast<std::int64_t>(slot.tokens.size());
-  state.read = std::max<std::int64_t>(0, std::min(state.length, state.prompt) - state.cached);
-  state.rung = slot.rung;
+Progress Scheduler::progress_of(const Slot& slot) {
+  Progress now = slot.outcome;
+  now.length = std::ssize(slot.tokens);
+  now.read = std::max<std::int64_t>(0, std::min(now.length, now.prompt) - now.cached);
+  now.rung = slot.rung;
+  if (!slot.answer) return now;
+  const auto time = Clock::now();
   const bool wrote = slot.first_token != slot.began;
-  state.read_seconds = wrote        ? seconds_between(slot.began, slot.first_token)
-                       : state.busy ? seconds_between(slot.began, Clock::now())
-                                    : slot.outcome.read_seconds;
+  now.read_seconds = seconds_between(slot.began, wrote ? slot.first_token : time);
+  now.write_seconds = wrote ? seconds_between(slot.first_token, time) : 0;
+  return now;
+}
+
+void Scheduler::publish(const Slot& slot) {
+  const Progress now = progress_of(slot);
   const std::lock_guard lock(mutex_);
   SlotState& kept = states_[static_cast<std::size_t>(&slot - slots_.data())];
-  if (!state.busy) state.max_tokens = kept.max_tokens;  // the job is gone
-  kept = state;
+  const bool busy = slot.answer != nullptr;
+  kept = {now, busy, busy ? slot.job.length : kept.max_tokens};
 }
 
 void Scheduler::work() {
@@ -221,8 +218,10 @@ void Scheduler::work() {
     if (slot.answer) end(slot, Outcome::End::failed, "the server has stopped");
   }
   const std::lock_guard lock(mutex_);
-  for (const Waiting& waiting : queue_) {
-    waiting.answer->give({}, Outcome{.message = "the server has stopped"});
+  for (const Writing& waiting : queue_) {
+    Outcome stopped;
+    stopped.message = "the server has stopped";
+    waiting.answer->give({}, stopped);
   }
   tasks_.clear();  // whose futures tell
 }
@@ -258,7 +257,7 @@ void Scheduler::end_cancelled() {
 
 void Scheduler::admit() {
   for (;;) {
-    Waiting waiting;
+    Writing waiting;
     Slot* slot = nullptr;
     {
       const std::lock_guard lock(mutex_);
@@ -274,16 +273,10 @@ void Scheduler::admit() {
   }
 }
 
-void Scheduler::begin(Slot& slot, Waiting waiting) {
-  slot.answer = std::move(waiting.answer);
-  slot.job = std::move(waiting.job);
-  slot.chooser = std::move(waiting.chooser);
-  slot.next.reset();
-  slot.last_round = 0;
+void Scheduler::begin(Slot& slot, Writing waiting) {
+  static_cast<Writing&>(slot) = std::move(waiting);
   slot.admission = ++admitted_;
-  slot.preempted = false;
-  slot.outcome = Outcome();
-  slot.outcome.prompt = static_cast<std::int64_t>(slot.job.prompt.size());
+  slot.outcome.prompt = std::ssize(slot.job.prompt);
   slot.began = slot.first_token = slot.reported = Clock::now();
   try {
     slot.text.emplace(slot.job.stop);
@@ -339,7 +332,13 @@ void Scheduler::round() {
     std::erase_if(readers, [&](const Slot* slot) { return group_of(*slot) != *reading; });
     writers[*reading];
   }
-  if (limits_.deterministic) return compute_apart(writers, readers);
+  if (limits_.deterministic) {  // every conversation by itself: nothing depends on the others
+    for (const auto& entry : writers) {
+      for (Slot* slot : entry.second) compute({slot}, {}, 0);
+    }
+    if (!readers.empty()) compute({}, {readers.front()}, model_.batch());
+    return;
+  }
   const bool alone = std::all_of(writers.begin(), writers.end(),
                                  [](const auto& entry) { return entry.second.empty(); });
   std::size_t share = alone ? model_.batch() : part();
@@ -360,15 +359,6 @@ void Scheduler::round() {
       compute(some, room ? readers : std::vector<Slot*>(), std::min(share, most - some.size()));
     }
   }
-}
-
-// Every conversation by itself: then nothing depends on the others.
-void Scheduler::compute_apart(const std::map<std::size_t, std::vector<Slot*>>& writers,
-                              const std::vector<Slot*>& readers) {
-  for (const auto& entry : writers) {
-    for (Slot* slot : entry.second) compute({slot}, {}, 0);
-  }
-  if (!readers.empty()) compute({}, {readers.front()}, model_.batch());
 }
 
 // One computation: the next token of each writer, and up to `most` tokens of the readers' prompts.
@@ -454,8 +444,7 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
 }
 
 void Scheduler::choose(Slot& slot, std::span<const float> logits) {
-  const auto length = static_cast<std::int64_t>(slot.tokens.size());
-  const Token token = slot.chooser->choose(logits, length - 1).token;
+  const Token token = slot.chooser->choose(logits, std::ssize(slot.tokens) - 1).token;
   if (slot.outcome.written == 0) slot.first_token = Clock::now();
   if (model_.ends_text(token)) return end(slot, Outcome::End::stop);
   slot.next = token;
@@ -469,9 +458,8 @@ void Scheduler::choose(Slot& slot, std::span<const float> logits) {
     part.tokens.push_back({token, 0, {}});
   }
   if (!part.tokens.empty()) part.tokens.back().text = part.text;
-  part.written = slot.outcome.written;
-  part.length = length + 1;
-  part.rung = slot.rung;
+  part.now = progress_of(slot);
+  ++part.now.length;  // this token, which is read next
   slot.answer->give(std::move(part), std::nullopt);
   if (slot.text->stopped()) {
     slot.outcome.stop_string = slot.text->stop_string();
@@ -484,42 +472,24 @@ void Scheduler::report_prefill(Slot& slot) {
   const auto now = Clock::now();
   const bool quiet = now - slot.began < limits_.quiet;
   if (quiet && !slot.job.progress) return;
-  Answer::Part part;
-  part.length = static_cast<std::int64_t>(slot.tokens.size());
-  part.rung = slot.rung;
-  part.prefill =
-      Prefill{part.length - slot.outcome.cached, slot.outcome.prompt - slot.outcome.cached,
-              slot.outcome.cached, seconds_between(slot.began, now), slot.rung};
-  const Prefill prefill = *part.prefill;
-  slot.answer->give(std::move(part), std::nullopt);
-  const bool whole = prefill.read == prefill.total;
+  const Progress progress = progress_of(slot);
+  slot.answer->give({{}, {}, progress, {progress}}, std::nullopt);
+  const bool whole = progress.read == progress.to_read();
   if (quiet || !limits_.on_prefill || (!whole && now - slot.reported < limits_.quiet)) return;
   slot.reported = now;
-  limits_.on_prefill(prefill);
+  limits_.on_prefill(progress);
 }
 
 void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
   Outcome& outcome = slot.outcome;
-  outcome.end = how;
-  outcome.message = message;
+  outcome = {progress_of(slot), how, message, outcome.stop_string};
   outcome.length = outcome.prompt + outcome.written;
-  outcome.rung = slot.rung;
-  const auto now = Clock::now();
-  const bool wrote = slot.first_token != slot.began;
-  outcome.read_seconds = seconds_between(slot.began, wrote ? slot.first_token : now);
-  outcome.write_seconds = wrote ? seconds_between(slot.first_token, now) : 0;
   Answer::Part rest;
   if (slot.text) rest.text = slot.text->finish();
-  rest.written = outcome.written;
-  rest.length = outcome.length;
-  rest.rung = outcome.rung;
+  rest.now = outcome;
   slot.last_used = round_;
-  const auto answer = std::exchange(slot.answer, nullptr);
-  slot.next.reset();
-  slot.prefix_source = nullptr;
-  slot.source_answer = nullptr;
-  slot.preempted = false;
-  slot.job = Job();
+  const auto answer = slot.answer;
+  static_cast<Writing&>(slot) = {.outcome = outcome};
   {
     const std::lock_guard lock(mutex_);
     counts_.written_tokens += static_cast<std::uint64_t>(outcome.written);
@@ -534,10 +504,7 @@ void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
 void Scheduler::reset(Slot& slot) {
   slot.timeline.reset();
   slot.timeline = model_.timeline();
-  slot.tokens.clear();
-  slot.turn_count = 0;
-  slot.rung = 0;
-  slot.aligned_tokens = 0;
+  forget(slot);
 }
 
 }  // namespace mrrope::serve

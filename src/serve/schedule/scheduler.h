@@ -52,32 +52,30 @@ struct ChosenToken {
   std::string text = {};                      // that it added to the answer
 };
 
-struct Outcome {
-  enum class End { stop, length, cancelled, timeout, refused, failed };
-  End end = End::failed;
-  std::string message;           // of a failure, or of what the client asked for and cannot be
-  std::string stop_string = {};  // that ended it; empty: the model's end of text, or the length
+// How far an answer is, in tokens.
+struct Progress {
   std::int64_t prompt = 0;
   std::int64_t cached = 0;  // of the prompt: not computed again
+  std::int64_t read = 0;    // of the prompt, computed so far
   std::int64_t written = 0;
   std::int64_t length = 0;  // of the conversation
-  std::size_t rung = 0;
-  double read_seconds = 0;
+  std::size_t rung = 0;     // from 0
+  double read_seconds = 0;  // so far
   double write_seconds = 0;
+
+  // What of the prompt is computed, at which speed, and how long the rest takes.
+  std::int64_t to_read() const { return prompt - cached; }
+  double reading_rate() const { return read_seconds > 0 ? double(read) / read_seconds : 0; }
+  double seconds_left() const {
+    return read > 0 ? read_seconds * double(to_read() - read) / double(read) : 0;
+  }
 };
 
-// Progress of reading a prompt. Counts what is computed, not what was cached.
-struct Prefill {
-  std::int64_t read = 0;
-  std::int64_t total = 0;
-  std::int64_t cached = 0;  // of the prompt, in addition to the total
-  double seconds = 0;       // so far
-  std::size_t rung = 0;     // from 0
-
-  double rate() const { return seconds > 0 ? static_cast<double>(read) / seconds : 0; }
-  double seconds_left() const {
-    return read > 0 ? seconds * static_cast<double>(total - read) / static_cast<double>(read) : 0;
-  }
+struct Outcome : Progress {
+  enum class End { stop, length, cancelled, timeout, refused, failed };
+  End end = End::failed;
+  std::string message;      // of a failure, or of what the client asked for and cannot be
+  std::string stop_string;  // that ended it; empty: the model's end of text, or the length
 };
 
 // An answer while it passes from the scheduler to the client.
@@ -86,11 +84,8 @@ class Answer {
   struct Part {
     std::string text;
     std::vector<ChosenToken> tokens;  // where logprobs were asked for
-    std::int64_t written = 0;         // tokens so far
-    std::int64_t length = 0;          // tokens of the conversation
-    std::size_t rung = 0;
-    std::optional<Prefill> prefill;  // while a prompt is being read
-    std::vector<Prefill> earlier;    // before that one, if every part is reported
+    Progress now;
+    std::vector<Progress> reading;  // while a prompt is read: the last report, or all of them
   };
   // Waits for something new, or for the whole answer, and takes what there is. True once the answer
   // is complete and all of it is taken.
@@ -132,7 +127,7 @@ struct SchedulerLimits {
   // A prompt that takes longer than this to read is reported as it goes on, to its client and to
   // on_prefill, which is called by work().
   std::chrono::milliseconds quiet{2000};
-  std::function<void(const Prefill&)> on_prefill = {};
+  std::function<void(const Progress&)> on_prefill = {};
 };
 
 struct SchedulerCounts {
@@ -149,17 +144,10 @@ struct SchedulerCounts {
   int queued = 0;
 };
 
-// What a slot holds and does.
-struct SlotState {
+// What a slot does, or did last.
+struct SlotState : Progress {
   bool busy = false;
-  std::int64_t prompt = 0;  // of the answer that is being written, or was written last
-  std::int64_t cached = 0;
-  std::int64_t read = 0;  // of the prompt, computed so far
-  std::int64_t written = 0;
   std::int64_t max_tokens = 0;  // of the answer
-  std::int64_t length = 0;      // of the conversation
-  std::size_t rung = 0;
-  double read_seconds = 0;  // so far
 };
 
 class Scheduler {
@@ -194,46 +182,46 @@ class Scheduler {
   std::vector<SlotState> slots() const;
 
  private:
-  struct Waiting {
-    Job job;
-    std::shared_ptr<Answer> answer;
-    std::optional<engine::Chooser> chooser;
-  };
-  struct Slot {
-    std::unique_ptr<Timeline> timeline;
-    std::vector<Token> tokens;  // what the timeline holds
-    std::string salt;           // of the job that it was read for
+  // What a timeline holds.
+  struct Held {
+    std::vector<Token> tokens;
     std::size_t rung = 0;
     std::size_t turn_count = 0;      // of its keys, since it was empty
     std::size_t aligned_tokens = 0;  // of its tokens, read as a prompt in whole parts
-    std::uint64_t last_used = 0;     // in rounds
-    // While it has an answer to write.
-    std::shared_ptr<Answer> answer;
-    Job job;
-    std::optional<engine::Chooser> chooser;
-    std::optional<TextStream> text;
-    std::optional<Token> next;     // chosen, not read yet; nullopt: the prompt is being read
-    std::uint64_t last_round = 0;  // that read a part of its prompt
-    std::uint64_t admission = 0;   // number of the answer, in the order they began
-    bool preempted = false;        // until there is room in the cache
-    // This slot waits while another one reads `shared_tokens` of its prompt for its own answer.
+  };
+  struct Slot;
+  // An answer, which waits or is being written.
+  struct Writing {
+    Job job = {};
+    std::shared_ptr<Answer> answer = {};
+    std::optional<engine::Chooser> chooser = {};
+    std::optional<TextStream> text = {};
+    std::optional<Token> next = {};  // chosen, not read yet; nullopt: the prompt is being read
+    std::uint64_t last_round = 0;    // that read a part of its prompt
+    std::uint64_t admission = 0;     // number of the answer, in the order they began
+    bool preempted = false;          // until there is room in the cache
+    // It waits while another slot reads `shared_tokens` of its prompt for its own answer.
     Slot* prefix_source = nullptr;
-    std::shared_ptr<Answer> source_answer;
+    std::shared_ptr<Answer> source_answer = {};
     std::size_t shared_tokens = 0;
-    Outcome outcome;  // so far
-    Clock::time_point began, first_token, reported;
+    Outcome outcome = {};  // so far, or that of the last answer
+    Clock::time_point began = {}, first_token = {}, reported = {};
+  };
+  struct Slot : Held, Writing {
+    std::unique_ptr<Timeline> timeline;
+    std::string salt;             // of the job that it was read for
+    std::uint64_t last_used = 0;  // in rounds
   };
 
   void run_slot_tasks();
   void admit();
   Slot* slot_for(const Job& job);
-  void begin(Slot& slot, Waiting waiting);
+  void begin(Slot& slot, Writing waiting);
   std::size_t rung_after(std::size_t tokens) const;
   std::size_t usable(const Slot& slot, const Job& job) const;
   void take_prefix(Slot& slot);
   void find_prefix_source(Slot& slot);
   void resume_followers();
-  std::size_t cached_tokens() const;
   bool fits(std::size_t prompt, const Slot* besides = nullptr) const;
   bool make_room(std::size_t more, const Slot* keep = nullptr);
   void forget(Slot& slot);
@@ -242,12 +230,11 @@ class Scheduler {
   void round();
   void compute(const std::vector<Slot*>& writers, const std::vector<Slot*>& readers,
                std::size_t most);
-  void compute_apart(const std::map<std::size_t, std::vector<Slot*>>& writers,
-                     const std::vector<Slot*>& readers);
   std::size_t part() const;
   std::size_t chunk_of(const Slot& slot, std::size_t most) const;
   std::size_t rung_of(const Slot& slot) const;
   void choose(Slot& slot, std::span<const float> logits);
+  static Progress progress_of(const Slot& slot);
   void report_prefill(Slot& slot);
   void end(Slot& slot, Outcome::End how, const std::string& message = {});
   void reset(Slot& slot);
@@ -262,7 +249,7 @@ class Scheduler {
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Waiting> queue_;
+  std::deque<Writing> queue_;
   struct PendingTask {
     std::size_t slot;
     SlotTask task;

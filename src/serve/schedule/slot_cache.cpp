@@ -87,30 +87,25 @@ void Scheduler::take_prefix(Slot& slot) {
     donor = &other;
   }
   // A copy takes the place of what the slot holds.
-  const std::size_t room =
-      donor == nullptr ? 0
-                       : donor->tokens.size() - std::min(donor->tokens.size(), slot.tokens.size());
-  if (donor != nullptr && !make_room(room, donor)) donor = nullptr;
-  if (donor != nullptr) {
+  const auto room_for = [&](const Slot& from) {
+    return from.tokens.size() - std::min(from.tokens.size(), slot.tokens.size());
+  };
+  if (donor != nullptr && make_room(room_for(*donor), donor)) {
     same = most;
     slot.timeline.reset();
     try {
       slot.timeline = donor->timeline->fork();
-      slot.tokens = donor->tokens;
-      slot.rung = donor->rung;
-      slot.turn_count = donor->turn_count;
-      slot.aligned_tokens = donor->aligned_tokens;
+      static_cast<Held&>(slot) = *donor;
     } catch (const std::exception&) {  // no memory for a copy: then it is read
       reset(slot);
       same = 0;
     }
   }
-  if (same == 0) slot.turn_count = 0;
   slot.timeline->truncate(static_cast<std::int64_t>(same));
   slot.tokens.resize(same);
-  slot.salt = slot.job.salt;
   slot.aligned_tokens = std::min(slot.aligned_tokens, same);
-  if (same == 0) slot.rung = 0;
+  if (same == 0) slot.rung = slot.turn_count = 0;
+  slot.salt = slot.job.salt;
   slot.outcome.cached = static_cast<std::int64_t>(same);
   const std::lock_guard lock(mutex_);
   counts_.cached_tokens += same;
@@ -173,9 +168,8 @@ void Scheduler::run_slot_tasks() {
       failure = std::current_exception();
     }
     if (!slot.timeline) reset(slot);
-    slot.tokens = slot.timeline->tokens();
-    slot.rung = slot.turn_count = slot.timeline->rung();
-    slot.aligned_tokens = 0;
+    const std::size_t rung = slot.timeline->rung();
+    static_cast<Held&>(slot) = {slot.timeline->tokens(), rung, rung, 0};
     slot.last_used = round_;
     publish(slot);
     if (failure) {
@@ -184,12 +178,6 @@ void Scheduler::run_slot_tasks() {
       pending.done.set_value(slot.timeline->length());
     }
   }
-}
-
-std::size_t Scheduler::cached_tokens() const {
-  std::size_t tokens = 0;
-  for (const Slot& slot : slots_) tokens += slot.tokens.size();
-  return tokens;
 }
 
 // Whether a prompt fits beside the answers that are being written. besides: whose it is, if it was
@@ -213,15 +201,20 @@ bool Scheduler::fits(std::size_t prompt, const Slot* besides) const {
 // the longest time first. If all of them would not be enough, none is.
 bool Scheduler::make_room(std::size_t more, const Slot* keep) {
   if (limits_.pool == 0) return true;
-  std::size_t stays = more;
-  for (const Slot& slot : slots_) stays += slot.answer || &slot == keep ? slot.tokens.size() : 0;
-  if (stays > static_cast<std::size_t>(limits_.pool)) return false;
-  while (cached_tokens() + more > static_cast<std::size_t>(limits_.pool)) {
+  const auto pool = static_cast<std::size_t>(limits_.pool);
+  std::size_t stays = more, all = more;
+  for (const Slot& slot : slots_) {
+    stays += slot.answer || &slot == keep ? slot.tokens.size() : 0;
+    all += slot.tokens.size();
+  }
+  if (stays > pool) return false;
+  while (all > pool) {
     Slot* oldest = nullptr;
     for (Slot& slot : slots_) {
       if (slot.answer || slot.tokens.empty() || &slot == keep) continue;
       if (oldest == nullptr || slot.last_used < oldest->last_used) oldest = &slot;
     }
+    all -= oldest->tokens.size();
     forget(*oldest);
     publish(*oldest);
   }
@@ -230,10 +223,7 @@ bool Scheduler::make_room(std::size_t more, const Slot* keep) {
 
 void Scheduler::forget(Slot& slot) {
   slot.timeline->truncate(0);
-  slot.tokens.clear();
-  slot.turn_count = 0;
-  slot.rung = 0;
-  slot.aligned_tokens = 0;
+  static_cast<Held&>(slot) = {};
 }
 
 // Where answers together outgrow the cache, the one that came last gives its room away, and reads

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "engine/chat/chat_work.h"
 #include "engine/llama/vocabulary.h"
 #include "mrrope/error.h"
 #include "support/byte_vocabulary.h"

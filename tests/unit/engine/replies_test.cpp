@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "engine/remote/http.h"
+#include "engine/remote/remote.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

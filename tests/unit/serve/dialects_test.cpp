@@ -2,14 +2,15 @@
 // Answers in every shape, whole and as streams, over a model without weights.
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <sstream>
 #include <thread>
 
 #include "base/json.h"
-#include "serve/api/event_stream.h"
 #include "serve/api/format.h"
 #include "serve/api/service.h"
 #include "support/scripted.h"
+#include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
 namespace {
@@ -56,11 +57,6 @@ struct Served {
         service(make_service(model, ladder, renderer, settings())),
         scheduler(model, ladder, SchedulerLimits{2, 8, 2000}) {
     model.use(ladder);
-    worker = std::thread([this] { scheduler.work(); });
-  }
-  ~Served() {
-    scheduler.stop();
-    worker.join();
   }
   static ServerSettings settings() {
     ServerSettings s;
@@ -73,7 +69,7 @@ struct Served {
   }
   std::string stream(const std::string& body, Route route) {
     const CompletionRequest request = parse_request(service, body, route);
-    EventStream events(service, submitted(request), format_of(service, request, 7));
+    EventStream events(service, submitted(request), make_format(service, request, 7));
     std::string out;
     while (!events.next(out, kWait)) {
     }
@@ -82,15 +78,14 @@ struct Served {
   ordered_json whole(const std::string& body, Route route) {
     const CompletionRequest request = parse_request(service, body, route);
     const auto answers = take_whole(service, submitted(request), [] { return false; });
-    return format_of(service, request, 7)->whole(answers);
+    return make_format(service, request, 7)->whole(answers);
   }
 
   engine::ChatRenderer renderer;
   KnowingModel model;
   Ladder ladder;
   Service service;
-  Scheduler scheduler;
-  std::thread worker;
+  Working scheduler;
 };
 
 // The JSON of server-sent events, without the last line and comments.
@@ -220,8 +215,7 @@ TEST(LlamaServer, PromptThatDoesNotFitIsRefusedWithItsNumbers) {
 }
 
 TEST(OpenAi, OffsetsCountCharacters) {
-  ScriptedModel model{ScriptedOptions{}};
-  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
+  Served s;
   CompletionRequest request;
   request.logprobs = 0;
   Completion answer;
@@ -230,8 +224,7 @@ TEST(OpenAi, OffsetsCountCharacters) {
     chosen.token = static_cast<unsigned char>(byte);
     answer.tokens.push_back(chosen);
   }
-  const ordered_json whole =
-      make_format({model, ladder, "cmpl-1", "scripted", 5, 2000}, request)->whole({answer});
+  const ordered_json whole = make_format(s.service, request, 7)->whole({answer});
   EXPECT_EQ(whole["choices"][0]["logprobs"]["text_offset"], ordered_json({0, 1, 1, 2, 2, 2}));
 }
 
@@ -320,13 +313,11 @@ TEST(Ollama, GenerateAnswersInLines) {
 }
 
 TEST(Ollama, ChatsAndToolCalls) {
-  ScriptedModel model({});
-  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
+  Served s;
   CompletionRequest request;
   request.dialect = Dialect::ollama;
   request.chat = true;
-  const AnswerFacts facts{model, ladder, "id", "scripted", 0};
-  const auto format = make_format(facts, request);
+  const auto format = make_format(s.service, request, 7);
   std::string out;
   Answer::Part part;
   Delta first, second;
@@ -347,14 +338,15 @@ TEST(Ollama, ChatsAndToolCalls) {
   EXPECT_EQ(calls[0]["function"]["arguments"]["at"], 5);
   EXPECT_TRUE(calls[1]["function"]["arguments"].is_object());
   EXPECT_TRUE(list[2]["done"].get<bool>());
-  EXPECT_EQ(list[2]["created_at"], "1970-01-01T00:00:00Z");
+  EXPECT_TRUE(std::regex_match(list[2]["created_at"].get<std::string>(),
+                               std::regex(R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
 
   // An answer that was cut off inside a call makes none.
   for (const char* written : {"", "{\"at\":"}) {
     outcome.end = Outcome::End::length;
     Delta cut;
     cut.calls = {{0, {"c1", "look", "{}"}}, {1, {"c2", "go", written}}};
-    const ordered_json whole = make_format(facts, request)->whole({{cut, {}, outcome}});
+    const ordered_json whole = make_format(s.service, request, 7)->whole({{cut, {}, outcome}});
     ASSERT_EQ(whole["message"]["tool_calls"].size(), 1U) << written;
     EXPECT_EQ(whole["message"]["tool_calls"][0]["function"]["name"], "look");
   }
@@ -365,14 +357,14 @@ TEST(Ollama, AnEmptyPromptLoadsTheModel) {
   for (const char* body : {R"({"prompt": ""})", "{}"}) {
     const CompletionRequest request = parse_request(s.service, body, Route::ollama_generate);
     EXPECT_TRUE(request.load_only) << body;
-    const ordered_json said = format_of(s.service, request, 7)->whole({});
+    const ordered_json said = make_format(s.service, request, 7)->whole({});
     EXPECT_EQ(said["response"], "");
     EXPECT_EQ(said["done_reason"], "load");
   }
   const CompletionRequest chat =
       parse_request(s.service, R"({"messages": []})", Route::ollama_chat);
   EXPECT_TRUE(chat.load_only);
-  EXPECT_EQ(format_of(s.service, chat, 7)->whole({})["message"]["content"], "");
+  EXPECT_EQ(make_format(s.service, chat, 7)->whole({})["message"]["content"], "");
 }
 
 TEST(Ollama, ReadsRequests) {

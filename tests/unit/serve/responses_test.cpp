@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "serve/api/format.h"
+#include "serve/api/service.h"
 #include "support/scripted.h"
 
 namespace mrrope::serve {
@@ -111,11 +111,13 @@ TEST(Responses, RefusalsNameTheField) {
 struct Formatted {
   ScriptedModel model{ScriptedOptions{}};
   Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
+  engine::ChatRenderer renderer;
+  Service service = make_service(model, ladder, renderer, {});
   std::unique_ptr<AnswerFormat> format() {
     CompletionRequest request;
     request.dialect = Dialect::responses;
     request.chat = true;
-    return make_format({model, ladder, "chatcmpl-12", "scripted", 5, 2000}, request);
+    return make_format(service, request, 0x12);
   }
 };
 
@@ -155,7 +157,7 @@ TEST(Responses, StreamHasTheEventsOfEachItem) {
       "function_call_arguments.done output_item.done completed ";
   EXPECT_EQ(types, wanted);
   const ordered_json& last = events.back()["response"];
-  EXPECT_EQ(last["id"], "resp_12");
+  EXPECT_EQ(last["id"], "resp_0000000000000012");
   ASSERT_EQ(last["output"].size(), 4U);
   EXPECT_EQ(last["output"][0]["content"][0]["text"], "Hm");
   EXPECT_EQ(last["output"][1]["content"][0]["text"], "Let me look.");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What answers say, piece by piece, as templates of the kind that people use write them.
-#include "serve/api/answer_reader.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "mrrope/error.h"
+#include "serve/api/format.h"
 #include "support/temp_folder.h"
 
 namespace mrrope::serve {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "base/json.h"
-#include "serve/api/field_table.h"
+#include "serve/embedded.h"
 #include "support/allocations.h"
 
 namespace mrrope::serve {
@@ -30,29 +30,30 @@ Refusal refusal(const std::function<void()>& parse) {
   return {};
 }
 
-CompletionRequest parse_completion(std::string_view body, const BodyLimits& limits) {
+CompletionRequest parse_completion(std::string_view body, const BodyLimits& limits = kLargest) {
   return parse_request(body, Route::completion, limits);
 }
-CompletionRequest parse_llama_completion(std::string_view body, const BodyLimits& limits) {
+CompletionRequest parse_llama_completion(std::string_view body,
+                                         const BodyLimits& limits = kLargest) {
   return parse_request(body, Route::llama_completion, limits);
 }
-CompletionRequest parse_chat(std::string_view body, const BodyLimits& limits) {
+CompletionRequest parse_chat(std::string_view body, const BodyLimits& limits = kLargest) {
   return parse_request(body, Route::chat, limits);
 }
 
 Refusal completion(const std::string& body) {
-  return refusal([&] { parse_completion(body, kLargest); });
+  return refusal([&] { parse_completion(body); });
 }
 Refusal chat(const std::string& body) {
-  return refusal([&] { parse_chat(body, kLargest); });
+  return refusal([&] { parse_chat(body); });
 }
 
 TEST(Request, ReadsWhatOpenAiDocuments) {
   const CompletionRequest r = parse_completion(
       R"({"model": "m", "prompt": "Once", "max_tokens": 7, "temperature": 0.5, "top_p": 0.9,
           "top_k": 11, "min_p": 0.1, "seed": 4294967295, "stop": ["a", "b"], "logprobs": 2,
-          "stream": true, "stream_options": {"include_usage": true}, "n": 1, "user": "me"})",
-      kLargest);
+          "stream": true, "stream_options": {"include_usage": true}, "n": 1, "user": "me",
+          "cache_salt": "mine"})");
   EXPECT_FALSE(r.chat);
   EXPECT_EQ(r.model, "m");
   EXPECT_EQ(r.prompts.at(0).at(0).text, "Once");
@@ -67,23 +68,11 @@ TEST(Request, ReadsWhatOpenAiDocuments) {
   EXPECT_EQ(r.logprobs, 2);
   EXPECT_TRUE(r.stream && r.stream_usage);
   EXPECT_EQ(r.ignored, (std::vector<std::string>{"user"}));
-  EXPECT_EQ(r.cache_salt, "");
-}
-
-TEST(Request, ReadsTheSaltOfTheCache) {
-  const std::string salt = R"("cache_salt": "mine")";
-  const std::string prompt = R"({"prompt": "x", )" + salt + "}";
-  for (const CompletionRequest& r :
-       {parse_completion(prompt, kLargest), parse_llama_completion(prompt, kLargest),
-        parse_chat(R"({"messages": [{"role": "user", "content": "x"}], )" + salt + "}",
-                   kLargest)}) {
-    EXPECT_EQ(r.cache_salt, "mine");
-    EXPECT_TRUE(r.ignored.empty());
-  }
+  EXPECT_EQ(r.cache_salt, "mine");
 }
 
 TEST(Request, HasOpenAisDefaults) {
-  const CompletionRequest r = parse_completion(R"({"prompt": "x", "stop": null})", kLargest);
+  const CompletionRequest r = parse_completion(R"({"prompt": "x", "stop": null})");
   EXPECT_EQ(r.sampling.temperature, 1);
   EXPECT_EQ(r.sampling.top_p, 1);
   EXPECT_EQ(r.sampling.top_k, 0);
@@ -91,21 +80,19 @@ TEST(Request, HasOpenAisDefaults) {
   EXPECT_FALSE(r.length || r.has_seed || r.logprobs || r.stream);
   EXPECT_TRUE(r.ignored.empty());
   const CompletionRequest more =
-      parse_completion(R"({"prompt": "x", "max_completion_tokens": 3, "seed": -1})", kLargest);
+      parse_completion(R"({"prompt": "x", "max_completion_tokens": 3, "seed": -1})");
   EXPECT_EQ(more.length, 3);
   EXPECT_FALSE(more.has_seed) << "-1 is any";
-  EXPECT_FALSE(parse_completion(R"({"prompt": "x", "n_probs": 0})", kLargest).logprobs);
+  EXPECT_FALSE(parse_completion(R"({"prompt": "x", "n_probs": 0})").logprobs);
 }
 
 TEST(Request, AcceptsPromptsInEveryFormClientsSend) {
-  EXPECT_EQ(parse_completion(R"({"prompt": ["one"]})", kLargest).prompts.at(0).at(0).text, "one");
+  EXPECT_EQ(parse_completion(R"({"prompt": ["one"]})").prompts.at(0).at(0).text, "one");
   const std::vector<Token> tokens = {1, 5, 9};
-  EXPECT_EQ(parse_completion(R"({"prompt": [1, 5, 9]})", kLargest).prompts.at(0).at(0).tokens,
-            tokens);
-  EXPECT_EQ(parse_completion(R"({"prompt": [[1, 5, 9]]})", kLargest).prompts.at(0).at(0).tokens,
-            tokens);
+  EXPECT_EQ(parse_completion(R"({"prompt": [1, 5, 9]})").prompts.at(0).at(0).tokens, tokens);
+  EXPECT_EQ(parse_completion(R"({"prompt": [[1, 5, 9]]})").prompts.at(0).at(0).tokens, tokens);
   const auto prompts = [](const std::string& value) {
-    return parse_completion(R"({"prompt": )" + value + "}", kLargest).prompts;
+    return parse_completion(R"({"prompt": )" + value + "}").prompts;
   };
   EXPECT_EQ(prompts(R"({"prompt_string": "one"})").at(0).at(0).text, "one");
   const auto several = prompts(R"(["a", [1, 5, 9], {"prompt_string": "c"}])");
@@ -139,8 +126,7 @@ TEST(Request, ReadsMessages) {
                         "tool_calls": [{"id": "1", "type": "function", "function":
                                         {"name": "f", "arguments": {"x": 1}}}]},
                        {"role": "tool", "content": "ok", "tool_call_id": "1"}],
-          "max_completion_tokens": 9, "logprobs": true, "top_logprobs": 3, "tools": []})",
-      kLargest);
+          "max_completion_tokens": 9, "logprobs": true, "top_logprobs": 3, "tools": []})");
   EXPECT_EQ(r.conversation.messages,
             R"([{"role":"system","content":"s"},{"role":"user","content":"a\nb"},)"
             R"({"role":"assistant","content":"","reasoning_content":"hm","tool_calls":[)"
@@ -181,8 +167,7 @@ constexpr const char* kTools =
 
 TEST(Request, ReadsTools) {
   const auto read = [](const std::string& more) {
-    return parse_chat(std::string("{") + kHello + ", " + kTools + more + "}", kLargest)
-        .conversation;
+    return parse_chat(std::string("{") + kHello + ", " + kTools + more + "}").conversation;
   };
   const engine::ChatInputs usual = read("");
   EXPECT_EQ(usual.tool_choice, "auto");
@@ -230,7 +215,7 @@ TEST(Request, ReadsTools) {
 
 TEST(Request, ReadsWhatTemplatesAreGiven) {
   const auto read = [](const std::string& more) {
-    return parse_chat(std::string("{") + kHello + ", " + more + "}", kLargest).conversation;
+    return parse_chat(std::string("{") + kHello + ", " + more + "}").conversation;
   };
   const engine::ChatInputs kwargs =
       read(R"("chat_template_kwargs": {"enable_thinking": false, "b": [1]})");
@@ -242,8 +227,7 @@ TEST(Request, ReadsWhatTemplatesAreGiven) {
   EXPECT_FALSE(read(R"("add_generation_prompt": false)").add_generation_prompt);
   const engine::ChatInputs more =
       parse_chat(R"({"messages": [{"role": "assistant", "content": "Once"}],
-                                          "continue_final_message": true})",
-                 kLargest)
+                                          "continue_final_message": true})")
           .conversation;
   EXPECT_TRUE(more.continue_final && !more.add_generation_prompt);
   const auto bad = [](const std::string& rest) {
@@ -263,7 +247,7 @@ TEST(Request, ReadsWhatTemplatesAreGiven) {
 
 TEST(Request, ReadsSchemas) {
   const auto schema = [](const std::string& more) {
-    return parse_completion(R"({"prompt": "x", )" + more + "}", kLargest).schema;
+    return parse_completion(R"({"prompt": "x", )" + more + "}").schema;
   };
   EXPECT_EQ(schema(R"("response_format": {"type": "text"})"), "");
   EXPECT_EQ(schema(R"("response_format": {"type": "json_object"})"), R"({"type":"object"})");
@@ -294,8 +278,7 @@ TEST(Request, ReadsSampling) {
       R"({"prompt": "x", "frequency_penalty": 0.5, "presence_penalty": -1, "repetition_penalty": 1.2,
           "repeat_last_n": -1, "typical_p": 0.7, "grammar": "root ::= \"a\"",
           "logit_bias": {"17": -100, "5": false, "word": 2}, "n": 3, "echo": true,
-          "max_tokens": -1, "return_progress": true, "best_of": 3})",
-      kLargest);
+          "max_tokens": -1, "return_progress": true, "best_of": 3})");
   const Sampling& s = r.sampling;
   EXPECT_EQ(s.frequency_penalty, 0.5);
   EXPECT_EQ(s.presence_penalty, -1);
@@ -303,8 +286,7 @@ TEST(Request, ReadsSampling) {
   EXPECT_EQ(s.repeat_last_n, -1);
   EXPECT_EQ(s.typical_p, 0.7);
   EXPECT_EQ(s.grammar.text, "root ::= \"a\"");
-  EXPECT_TRUE(
-      parse_completion(R"({"prompt": "x", "ignore_eos": true})", kLargest).sampling.ignore_end);
+  EXPECT_TRUE(parse_completion(R"({"prompt": "x", "ignore_eos": true})").sampling.ignore_end);
   ASSERT_EQ(r.bias.size(), 3U);
   EXPECT_EQ(r.bias[0].token, 17);
   EXPECT_EQ(r.bias[0].value, -100);
@@ -315,7 +297,7 @@ TEST(Request, ReadsSampling) {
   EXPECT_TRUE(r.echo && r.return_progress && r.ignored.empty());
   EXPECT_GT(r.length, 1 << 30);
   const CompletionRequest list =
-      parse_completion(R"({"prompt": "x", "logit_bias": [[3, 1.5], ["a b", false]]})", kLargest);
+      parse_completion(R"({"prompt": "x", "logit_bias": [[3, 1.5], ["a b", false]]})");
   ASSERT_EQ(list.bias.size(), 2U);
   EXPECT_EQ(list.bias[0].token, 3);
   EXPECT_EQ(list.bias[1].text, "a b");
@@ -323,7 +305,7 @@ TEST(Request, ReadsSampling) {
 
 TEST(Request, ReadsLlamaServersCompletion) {
   const CompletionRequest r = parse_llama_completion(
-      R"({"prompt": "x", "n_probs": 4, "return_tokens": true, "id_slot": 1})", kLargest);
+      R"({"prompt": "x", "n_probs": 4, "return_tokens": true, "id_slot": 1})");
   EXPECT_EQ(r.dialect, Dialect::llama_server);
   EXPECT_EQ(r.sampling.temperature, 0.8);
   EXPECT_EQ(r.sampling.top_k, 40);
@@ -334,7 +316,7 @@ TEST(Request, ReadsLlamaServersCompletion) {
   for (const char* more : {R"("n": 2)", R"("response_fields": ["content"])", R"("n_probs": 21)",
                            R"("return_tokens": 1)", R"("messages": [1])"}) {
     EXPECT_EQ(refusal([&] {
-                parse_llama_completion(std::string(R"({"prompt": "x", )") + more + "}", kLargest);
+                parse_llama_completion(std::string(R"({"prompt": "x", )") + more + "}");
               }).status,
               400)
         << more;
@@ -406,8 +388,7 @@ TEST(Request, AcceptsValuesThatChangeNothing) {
       R"({"prompt": "x", "grammar": "", "guided_json": null, "repeat_penalty": 1.0,
           "repetition_penalty": 1, "mirostat": 0, "mirostat_tau": 5, "typical_p": 1.0,
           "chat_template_kwargs": {}, "continue_final_message": false, "cache_prompt": true,
-          "presence_penalty": 0.0, "response_format": {"type": "text"}})",
-      kLargest);
+          "presence_penalty": 0.0, "response_format": {"type": "text"}})");
   EXPECT_EQ(r.ignored, (std::vector<std::string>{"mirostat_tau"}));
   EXPECT_TRUE(r.cache_prompt);
   EXPECT_EQ(
@@ -433,10 +414,9 @@ TEST(Request, LimitsTheNumberOfValues) {
   EXPECT_NE(many.message.find("values"), std::string::npos) << many.message;
 }
 
-// The reference page is made by: mrrope --generate serve-fields
 TEST(FieldTable, IsWhatTheReferencePageLists) {
   const Source page = Source::open(MRROPE_DOCS_DIR "/serve.md");
-  EXPECT_NE(read_text(page, {}).find(fields_markdown()), std::string::npos) << fields_markdown();
+  EXPECT_NE(read_text(page, {}).find(embedded::serve_fields), std::string::npos);
 }
 
 TEST(Request, ReadsTokens) {

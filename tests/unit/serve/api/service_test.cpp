@@ -6,9 +6,9 @@
 #include <condition_variable>
 #include <thread>
 
-#include "serve/api/event_stream.h"
 #include "support/crowd.h"
 #include "support/scripted.h"
+#include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
 namespace {
@@ -47,10 +47,16 @@ ServerSettings settings() {
   return s;
 }
 
+ServerSettings without_time() {
+  ServerSettings s = settings();
+  s.timeout = std::chrono::seconds(-1);
+  return s;
+}
+
 struct Trial {
-  explicit Trial(ScriptedModel& model)
+  explicit Trial(ScriptedModel& model, const ServerSettings& s = settings())
       : ladder(make_ladder(make_plan(model.facts().geometry, Extension{}), 2000)),
-        service(make_service(model, ladder, renderer, settings())) {}
+        service(make_service(model, ladder, renderer, s)) {}
   engine::ChatRenderer renderer;
   Ladder ladder;
   Service service;
@@ -59,15 +65,6 @@ struct Trial {
 std::vector<PendingAnswer> submitted(Trial& t, Scheduler& scheduler,
                                      const CompletionRequest& request) {
   return submit(t.service, scheduler, prepare_jobs(t.service, request, 1, {}), request.answers, 1);
-}
-
-int status_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const ApiError& error) {
-    return error.status;
-  }
-  return 200;
 }
 
 TEST(Service, MakesJobs) {
@@ -136,15 +133,13 @@ TEST(Service, ResolvesWhatSamplingNeeds) {
 
 TEST(Service, AnyModelNameIfTheServerSaysSo) {
   ScriptedModel model({});
-  engine::ChatRenderer renderer;
-  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
+  const Trial strict(model);
+  EXPECT_EQ(status_of([&] { check_model(strict.service, "gpt-9"); }), 404);
+  EXPECT_EQ(status_of([&] { check_model(strict.service, "scripted:latest"); }), 200);
   ServerSettings s = settings();
-  const Service strict = make_service(model, ladder, renderer, s);
-  EXPECT_EQ(status_of([&] { check_model(strict, "gpt-9"); }), 404);
-  EXPECT_EQ(status_of([&] { check_model(strict, "scripted:latest"); }), 200);
   s.any_model = true;
-  const Service open = make_service(model, ladder, renderer, s);
-  EXPECT_EQ(status_of([&] { check_model(open, "gpt-9"); }), 200);
+  const Trial open(model, s);
+  EXPECT_EQ(status_of([&] { check_model(open.service, "gpt-9"); }), 200);
 }
 
 TEST(Service, Replies) {
@@ -181,12 +176,8 @@ class PatientModel : public ScriptedModel {
 
 TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
   PatientModel model(ScriptedOptions{});
-  engine::ChatRenderer renderer;
-  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
-  ServerSettings s = settings();
-  const Service service = make_service(model, ladder, renderer, s);
-  s.timeout = std::chrono::seconds(-1);
-  const Service late = make_service(model, ladder, renderer, s);
+  const Trial trial(model), expired(model, without_time());
+  const Service &service = trial.service, &late = expired.service;
   const CompletionRequest request =
       parse_request(service, R"({"prompt": "abc"})", Route::completion);
   const std::string body = R"({"content": "abc"})";
@@ -209,17 +200,14 @@ class ChattyModel : public ScriptedModel {
 TEST(Service, WaitingForATemplateEnds) {
   const auto before = test::children_of(getpid());
   ChattyModel model(ScriptedOptions{});
-  engine::ChatRenderer renderer;
-  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
-  ServerSettings s = settings();
-  const Service service = make_service(model, ladder, renderer, s);
+  Trial trial(model);
+  const Service& service = trial.service;
   ASSERT_EQ(service.chat_error, "");
-  s.timeout = std::chrono::seconds(-1);
-  const Service late = make_service(model, ladder, renderer, s);
+  const Service late = make_service(model, trial.ladder, trial.renderer, without_time());
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
   const CompletionRequest request = parse_request(service, chat, Route::chat);
   const auto gone = [] { return true; };
-  test::Crowd crowd(renderer, before);
+  test::Crowd crowd(trial.renderer, before);
   EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, {}); }), 429);
   EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, {}); }), 429);
   crowd.gone = true;
@@ -239,42 +227,32 @@ TEST(Service, AStreamThatFailsEndsWithAnError) {
   ScriptedModel model({});
   Trial t(model);
   model.use(t.ladder);
-  Scheduler scheduler(model, t.ladder, {1, 4, 2000});
-  std::thread worker([&] { scheduler.work(); });
+  Working scheduler(model, t.ladder, {1, 4, 2000});
   const CompletionRequest request =
       parse_request(t.service, R"({"prompt": "abc", "max_tokens": 3})", Route::completion);
   struct FailingFormat final : AnswerFormat {
     using AnswerFormat::AnswerFormat;
     void chunk(std::string&, int, const Delta&, const Answer::Part&) override {}
-    void progress(std::string&, int, const Answer::Part&) override {}
     void closing(std::string&, int, const Outcome&, bool) override {
       throw std::runtime_error("no such key");
     }
-    void failure(std::string& out, const ApiError& error) override {
-      event(out, error_json(error));
-    }
     ordered_json whole(const std::vector<Completion>&) override { return {}; }
   };
-  EventStream stream(
-      t.service, submitted(t, scheduler, request),
-      std::make_unique<FailingFormat>(AnswerFacts{model, t.ladder, {}, {}}, request));
+  EventStream stream(t.service, submitted(t, scheduler, request),
+                     std::make_unique<FailingFormat>(t.service, request, 7));
   std::string out;
   while (!stream.next(out, std::chrono::milliseconds(100))) {
   }
   EXPECT_EQ(out.rfind("data: {\"error\":{\"message\":\"no such key\"", 0), 0U) << out;
-  scheduler.stop();
-  worker.join();
 }
 
 TEST(Service, LimitsAreBounded) {
   ScriptedModel model({});
-  engine::ChatRenderer renderer;
-  const Ladder ladder = make_ladder(make_plan(model.facts().geometry, Extension{}), 2000);
   ServerSettings s = settings();
   s.context = std::int64_t{1} << 40;
-  const Service service = make_service(model, ladder, renderer, s);
-  EXPECT_LE(service.limits.bytes, std::size_t{64} << 20);
-  EXPECT_LE(service.limits.values, std::size_t{4} << 20);
+  const Trial trial(model, s);
+  EXPECT_LE(trial.service.limits.bytes, std::size_t{64} << 20);
+  EXPECT_LE(trial.service.limits.values, std::size_t{4} << 20);
 }
 
 // A stream reports the progress of a long prompt in comments, which clients skip; the log does so
@@ -286,15 +264,15 @@ TEST(Service, LongPromptsReportProgress) {
   std::vector<std::string> log;
   SchedulerLimits limits{1, 4, 2000};
   limits.quiet = std::chrono::milliseconds(0);
-  limits.on_prefill = [&](const Prefill& p) {
+  limits.on_prefill = [&](const Progress& p) {
     log.push_back(prefill_text(p, t.ladder.rungs().size()));
   };
-  Scheduler scheduler(model, t.ladder, limits);
-  std::thread worker([&] { scheduler.work(); });
+  Working scheduler(model, t.ladder, limits);
   const CompletionRequest request =
       parse_request(t.service, R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})",
                     Route::completion);
-  EventStream stream(t.service, submitted(t, scheduler, request), format_of(t.service, request, 7));
+  EventStream stream(t.service, submitted(t, scheduler, request),
+                     make_format(t.service, request, 7));
   std::string out;
   while (out.empty()) EXPECT_FALSE(stream.next(out, std::chrono::milliseconds(100)));
   EXPECT_EQ(out.rfind(": {\"mrrope\":{\"rung\":0,", 0), 0U) << out;
@@ -303,8 +281,6 @@ TEST(Service, LongPromptsReportProgress) {
   while (!stream.next(out, std::chrono::milliseconds(100))) {
   }
   EXPECT_NE(out.find("data: [DONE]\n\n"), std::string::npos);
-  scheduler.stop();
-  worker.join();
   ASSERT_EQ(log.size(), 2U);
   EXPECT_EQ(log[0].rfind("reading a prompt: 512 of 800 tokens, ", 0), 0U) << log[0];
   EXPECT_NE(log[0].find(" left, rung 1 of 1"), std::string::npos) << log[0];

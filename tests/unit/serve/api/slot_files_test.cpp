@@ -8,7 +8,6 @@
 
 #include "engine/llama/local.h"
 #include "serve/api/service.h"
-#include "support/architecture_cases.h"
 #include "support/random_model.h"
 #include "support/temp_folder.h"
 #include "unit/serve/schedule/finish.h"
@@ -19,22 +18,12 @@ namespace {
 constexpr std::int64_t kContext = 512;
 constexpr int kSlots = 3;
 
-Metadata small_llama() {
-  for (const ArchitectureCase& sample : architecture_cases()) {
-    if (sample.architecture == "llama") return sample.metadata();
-  }
-  throw std::runtime_error("no case for llama");
-}
-
 class SlotFiles : public testing::Test {
  protected:
-  SlotFiles() : file_(small_llama(), 7) {
-    engine::LocalOptions options = caches_apart(kSlots, kContext);
-    options.type_k = options.type_v = "f32";
-    options.flash_attention = "off";  // it rounds queries to f16
+  SlotFiles() : file_(metadata_of("llama"), 7) {
     Model facts = read_model(file_.path());
     facts.geometry.train_length = 64;
-    model_ = open_local(facts, options);
+    model_ = open_local(facts, exact_caches_apart(kSlots, kContext));
     ladder_ = growing(facts.geometry, kContext);
     model_->use(ladder_);
     ServerSettings settings;
@@ -43,13 +32,7 @@ class SlotFiles : public testing::Test {
     settings.slot_folder = folder_.path();
     settings.slot_owner = {"this model", "this ladder", "f32", "f32", "3 caches"};
     service_ = std::make_unique<Service>(make_service(*model_, ladder_, renderer_, settings));
-    scheduler_ =
-        std::make_unique<Scheduler>(*model_, ladder_, SchedulerLimits{kSlots, 8, kContext});
-    worker_ = std::thread([this] { scheduler_->work(); });
-  }
-  ~SlotFiles() override {
-    scheduler_->stop();
-    worker_.join();
+    scheduler_ = std::make_unique<Working>(*model_, ladder_, SchedulerLimits{kSlots, 8, kContext});
   }
 
   ordered_json act(const std::string& slot, const std::string& action, const std::string& name) {
@@ -69,19 +52,10 @@ class SlotFiles : public testing::Test {
   }
   Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true,
            const std::string& salt = {}) {
-    Job job;
+    Job job = greedy(prompt, length);
     job.salt = salt;
-    job.prompt = prompt;
-    job.length = length;
-    job.sampling.temperature = 0;
-    job.list_tokens = true;
     job.reuse = reuse;
     return finish(*scheduler_->submit(std::move(job)));
-  }
-  static std::vector<Token> words(std::size_t count) {
-    std::vector<Token> tokens;
-    for (std::size_t i = 0; i < count; ++i) tokens.push_back(Token((i * i * 7 + i / 3 * 11) % 64));
-    return tokens;
   }
 
   RandomModel file_;
@@ -90,12 +64,11 @@ class SlotFiles : public testing::Test {
   Ladder ladder_;
   engine::ChatRenderer renderer_;
   std::unique_ptr<Service> service_;
-  std::unique_ptr<Scheduler> scheduler_;
-  std::thread worker_;
+  std::unique_ptr<Working> scheduler_;
 };
 
 TEST_F(SlotFiles, AConversationGoesOnOnItsRung) {
-  std::vector<Token> prompt = words(200);
+  std::vector<Token> prompt = random_words(200);
   const Said first = ask(prompt, 10);
   ASSERT_GT(first.outcome.rung, 2U);
   const ordered_json saved = act("0", "save", "chat_1.bin");
@@ -119,12 +92,12 @@ TEST_F(SlotFiles, AConversationGoesOnOnItsRung) {
 }
 
 TEST_F(SlotFiles, ASavedConversationKeepsItsSalt) {
-  const std::vector<Token> prompt = words(60);
+  const std::vector<Token> prompt = random_words(60);
   ask(prompt, 2, true, "mine");
   act("0", "save", "salted");
   const auto restored = [&](const std::string& salt) {
     for (int slot = 0; slot < kSlots; ++slot) act(std::to_string(slot), "erase", "");
-    ask(words(5), 2, true, salt);  // in slot 0
+    ask(random_words(5), 2, true, salt);  // in slot 0
     act("0", "restore", "salted");
     return ask(prompt, 2, true, salt).outcome.cached;
   };
@@ -142,7 +115,7 @@ TEST_F(SlotFiles, ASavedConversationKeepsItsSalt) {
 }
 
 TEST_F(SlotFiles, NamesAndSlotsAreChecked) {
-  ask(words(20), 2);
+  ask(random_words(20), 2);
   for (const char* name : {"", ".", "..", ".hidden", "-f", "../up", "a/b", "/etc/passwd", "a\\b",
                            "a b", "a\nb", "caf\xc3\xa9"}) {
     EXPECT_EQ(status("0", "save", name), 400) << name;
@@ -163,7 +136,7 @@ TEST_F(SlotFiles, NamesAndSlotsAreChecked) {
 
 // A file may come from anywhere.
 TEST_F(SlotFiles, ForeignFilesAreRefused) {
-  ask(words(100), 2);
+  ask(random_words(100), 2);
   act("0", "save", "good");
   const std::string good = test::read_file(folder_ / "good");
   const auto write = [&](const std::string& text) { test::write_file(folder_ / "bad", text); };
@@ -192,7 +165,7 @@ TEST_F(SlotFiles, ForeignFilesAreRefused) {
   EXPECT_EQ(scheduler_->slots()[1].length, 0);
   EXPECT_EQ(scheduler_->slots()[0].length, 101);
   EXPECT_EQ(act("1", "restore", "good")["n_restored"], 101);
-  EXPECT_EQ(ask(words(101), 2).outcome.end, Outcome::End::length);
+  EXPECT_EQ(ask(random_words(101), 2).outcome.end, Outcome::End::length);
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 #include "serve/http/http_server.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <future>
+#include <array>
 #include <thread>
 
 #include "support/raw_client.h"
@@ -24,7 +26,6 @@ struct Listening {
       HttpServer::request_is_complete();
       ++waiting;
       while (!release && !HttpServer::client_is_gone(request)) std::this_thread::yield();
-      if (!release) ++gone;
       response.set_content("waited", "text/plain");
     });
     port = server.bind_to_any_port("127.0.0.1");
@@ -40,7 +41,6 @@ struct Listening {
   HttpServer server;
   int port = 0;
   std::atomic<int> waiting = 0;
-  std::atomic<int> gone = 0;
   std::atomic<bool> release = false;
   std::thread thread;
 };
@@ -127,26 +127,6 @@ TEST(HttpServer, Answers503WhenAllConnectionsAreBusy) {
   EXPECT_EQ(count(two.read_until("waited"), "200 OK"), 1U);
 }
 
-TEST(HttpServer, HalfClosedClientGetsItsAnswer) {
-  Listening s;
-  RawClient client(s.port);
-  client.send(get_request("/wait"));
-  client.close_sending();
-  EXPECT_NE(client.read_until("100 Continue").find("100 Continue"), std::string::npos);
-  s.release = true;
-  EXPECT_NE(client.read_until().find("waited"), std::string::npos);
-  EXPECT_EQ(s.gone, 0);
-}
-
-TEST(HttpServer, NoticesThatAClientHasDisconnected) {
-  Listening s;
-  RawClient client(s.port);
-  client.send(get_request("/wait"));
-  while (s.waiting == 0) std::this_thread::yield();
-  client.close();
-  while (s.gone == 0) std::this_thread::yield();
-}
-
 TEST(HttpServer, StopsWithSilentClients) {
   auto s = std::make_unique<Listening>();
   RawClient idle(s->port);
@@ -158,6 +138,60 @@ TEST(HttpServer, StopsWithSilentClients) {
   s.reset();
   EXPECT_EQ(idle.read_until(), "");
   EXPECT_THROW(RawClient{port}, std::runtime_error);
+}
+
+std::array<int, 2> connected() {
+  std::array<int, 2> ends = {-1, -1};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  return ends;
+}
+
+struct Pair {
+  ~Pair() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  const std::array<int, 2> ends = connected();
+  std::atomic<bool> shutting_down = false;
+  Connection server{ends[0], shutting_down};
+};
+
+TEST(Connection, ReadsWhatTheClientSends) {
+  Pair pair;
+  EXPECT_FALSE(pair.server.request_begins(std::chrono::milliseconds(0)));
+  ASSERT_EQ(::send(pair.ends[1], "abcdef", 6, 0), 6);
+  EXPECT_TRUE(pair.server.request_begins(std::chrono::milliseconds(0)));
+  char some[4] = {};
+  EXPECT_EQ(pair.server.read(some, 4), 4);
+  EXPECT_EQ(std::string(some, 4), "abcd");
+  size_t left = 0;
+  EXPECT_NE(pair.server.buffered_data(left), nullptr);
+  EXPECT_EQ(left, 2U);
+  EXPECT_TRUE(pair.server.is_readable());
+}
+
+TEST(Connection, TellsHalfClosedFromDisconnected) {
+  Pair pair;
+  EXPECT_FALSE(pair.server.half_closed());
+  EXPECT_TRUE(pair.server.is_peer_alive());
+  ::shutdown(pair.ends[1], SHUT_WR);
+  EXPECT_TRUE(pair.server.half_closed());
+  EXPECT_TRUE(pair.server.is_peer_alive());
+  EXPECT_EQ(pair.server.write("answer", 6), 6);
+  ::shutdown(pair.ends[1], SHUT_RDWR);
+  EXPECT_FALSE(pair.server.is_peer_alive());
+  EXPECT_EQ(pair.server.write("answer", 6), -1);
+}
+
+// Half a minute otherwise.
+TEST(Connection, GivesUpSoonerDuringShutdown) {
+  Pair pair;
+  pair.shutting_down = true;
+  const std::string much(1 << 16, 'x');
+  const auto start = Connection::Clock::now();
+  while (pair.server.write(much.data(), much.size()) > 0) {
+  }
+  EXPECT_LT(Connection::Clock::now() - start, std::chrono::seconds(25));
 }
 
 }  // namespace

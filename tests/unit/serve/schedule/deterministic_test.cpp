@@ -3,8 +3,6 @@
 // hundredths: the same request gets the same bits alone, in a crowd, and with whatever is cached.
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "engine/llama/local.h"
 #include "serve/schedule/scheduler.h"
 #include "unit/serve/schedule/finish.h"
@@ -25,20 +23,11 @@ class Server {
     model_->use(ladder);
     SchedulerLimits limits{kSlots, 8, kContext};
     limits.deterministic = deterministic;
-    scheduler_ = std::make_unique<Scheduler>(*model_, ladder, limits);
-    worker_ = std::thread([this] { scheduler_->work(); });
-  }
-  ~Server() {
-    scheduler_->stop();
-    worker_.join();
+    scheduler_ = std::make_unique<Working>(*model_, ladder, limits);
   }
   std::shared_ptr<Answer> begin(const std::vector<Token>& prompt, std::int64_t length) {
-    Job job;
-    job.prompt = prompt;
-    job.length = length;
-    job.sampling.temperature = 0;
+    Job job = greedy(prompt, length);
     job.sampling.ignore_end = true;
-    job.logprobs = 0;
     return scheduler_->submit(std::move(job));
   }
   Said ask(const std::vector<Token>& prompt, std::int64_t length) {
@@ -47,8 +36,7 @@ class Server {
 
  private:
   std::unique_ptr<TimelineModel> model_;
-  std::unique_ptr<Scheduler> scheduler_;
-  std::thread worker_;
+  std::unique_ptr<Working> scheduler_;
 };
 
 std::vector<Token> words(std::size_t count, std::size_t seed) {

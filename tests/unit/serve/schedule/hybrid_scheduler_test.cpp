@@ -3,11 +3,8 @@
 // what they have read is recomputed where a conversation goes back.
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "engine/llama/local.h"
 #include "serve/schedule/scheduler.h"
-#include "support/architecture_cases.h"
 #include "support/random_model.h"
 #include "unit/serve/schedule/finish.h"
 
@@ -16,60 +13,32 @@ namespace {
 
 constexpr std::int64_t kContext = 512;
 
-ArchitectureCase case_of(const std::string& architecture) {
-  for (const ArchitectureCase& sample : architecture_cases()) {
-    if (sample.architecture == architecture) return sample;
-  }
-  throw std::runtime_error("no case for " + architecture);
-}
-
 // A separate model for each answer that must be independent of the others.
 class Server {
  public:
   explicit Server(const std::filesystem::path& file) {
-    engine::LocalOptions options = caches_apart(2, kContext);
-    options.type_k = options.type_v = "f32";
-    options.flash_attention = "off";  // it rounds queries to f16
-    model_ = open_local(read_model(file), options);
+    model_ = open_local(read_model(file), exact_caches_apart(2, kContext));
     const Ladder ladder = make_ladder(make_plan(model_->facts().geometry, Extension{}), kContext);
     model_->use(ladder);
-    scheduler_ = std::make_unique<Scheduler>(*model_, ladder, SchedulerLimits{2, 8, kContext});
-    worker_ = std::thread([this] { scheduler_->work(); });
-  }
-  ~Server() {
-    scheduler_->stop();
-    worker_.join();
+    scheduler_ = std::make_unique<Working>(*model_, ladder, SchedulerLimits{2, 8, kContext});
   }
 
   Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true) {
-    Job job;
-    job.prompt = prompt;
-    job.length = length;
-    job.sampling.temperature = 0;
-    job.logprobs = 0;
+    Job job = greedy(prompt, length);
     job.reuse = reuse;
     return finish(*scheduler_->submit(std::move(job)));
   }
 
  private:
   std::unique_ptr<TimelineModel> model_;
-  std::unique_ptr<Scheduler> scheduler_;
-  std::thread worker_;
+  std::unique_ptr<Working> scheduler_;
 };
-
-std::vector<Token> words(std::size_t count) {
-  std::vector<Token> tokens;
-  for (std::size_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<Token>((i * i * 7 + i / 3 * 11) % 64));
-  }
-  return tokens;
-}
 
 class HybridScheduler : public testing::TestWithParam<const char*> {};
 
 TEST_P(HybridScheduler, ResumingFromAPrefixEqualsAFreshStart) {
-  const RandomModel file(case_of(GetParam()).metadata(), 7);
-  const std::vector<Token> prompt = words(300);
+  const RandomModel file(metadata_of(GetParam()), 7);
+  const std::vector<Token> prompt = random_words(300);
   Server warm(file.path());
   // The answer ends while the model still holds the prompt.
   const Said one = warm.ask(prompt, 1);
@@ -95,9 +64,9 @@ TEST_P(HybridScheduler, ResumingFromAPrefixEqualsAFreshStart) {
 // docs/serve.md: a cached prefix changes the shapes of the batches and with them the rounding. With
 // weights in F32 that is some 1e-6; quantized ones round activations to 8 bits, which magnifies it.
 TEST(CachedScheduler, CachedPrefixChangesOnlyTheRounding) {
-  const RandomModel file(case_of("llama").metadata(), 7);
+  const RandomModel file(metadata_of("llama"), 7);
   Server server(file.path());
-  const std::vector<Token> prompt = words(300);
+  const std::vector<Token> prompt = random_words(300);
   const Said cold = server.ask(prompt, 20);
   const Said cached = server.ask(prompt, 20);
   const Said again = server.ask(prompt, 20, false);

@@ -6,7 +6,6 @@
 #include <set>
 #include <thread>
 
-#include "serve/api/request.h"
 #include "support/scripted.h"
 #include "unit/serve/schedule/finish.h"
 
@@ -40,35 +39,15 @@ struct Trial {
   Trial(int slots, int queue, const ScriptedOptions& options, Ladder context)
       : model(options), ladder(std::move(context)) {
     model.use(ladder);
-    scheduler = std::make_unique<Scheduler>(model, ladder, SchedulerLimits{slots, queue, kContext});
-    worker = std::thread([this] { scheduler->work(); });
-  }
-  ~Trial() {
-    scheduler->stop();
-    worker.join();
+    scheduler = std::make_unique<Working>(model, ladder, SchedulerLimits{slots, queue, kContext});
   }
   UnhurriedModel model;
   Ladder ladder;
-  std::unique_ptr<Scheduler> scheduler;
-  std::thread worker;
+  std::unique_ptr<Working> scheduler;
 };
 
 Job job(const ScriptedModel& model, const std::string& text, std::int64_t length = 12) {
-  Job j;
-  j.prompt = model.tokenize(text, true, false);
-  j.length = length;
-  j.sampling.temperature = 0;
-  j.logprobs = 1;
-  return j;
-}
-
-int status_of(Scheduler& scheduler, Job j) {
-  try {
-    scheduler.submit(std::move(j));
-  } catch (const ApiError& error) {
-    return error.status;
-  }
-  return 0;
+  return greedy(model.tokenize(text, true, false), length);
 }
 
 // Lengths on several rungs: the window is 64.
@@ -190,16 +169,16 @@ TEST(Scheduler, ShortAnswerDoesNotWaitForALongOne) {
 
 TEST(Scheduler, RefusesWhatItCannotRun) {
   Trial s(1, 1);
-  EXPECT_EQ(status_of(*s.scheduler, job(s.model, std::string(600, 'x'))), 400);
-  Job empty;
-  EXPECT_EQ(status_of(*s.scheduler, empty), 400);
+  const auto refusal = [&](const Job& j) { return status_of([&] { s.scheduler->submit(j); }); };
+  EXPECT_EQ(refusal(job(s.model, std::string(600, 'x'))), 400);
+  EXPECT_EQ(refusal(Job()), 400);
   s.model.unhurried = true;
   const auto running = s.scheduler->submit(job(s.model, "a", 500));
   while (s.scheduler->counts().slots_busy == 0) std::this_thread::yield();
   const auto waiting = s.scheduler->submit(job(s.model, "b", 3));
-  EXPECT_EQ(status_of(*s.scheduler, job(s.model, "c")), 429);
+  EXPECT_EQ(refusal(job(s.model, "c")), 429);
   s.scheduler->refuse_new();
-  EXPECT_EQ(status_of(*s.scheduler, job(s.model, "d")), 503);
+  EXPECT_EQ(refusal(job(s.model, "d")), 503);
   EXPECT_FALSE(s.scheduler->idle());
   EXPECT_EQ(finish(*running).outcome.written, 500);  // what was accepted is finished
   EXPECT_EQ(finish(*waiting).outcome.written, 3);

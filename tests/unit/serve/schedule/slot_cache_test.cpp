@@ -56,14 +56,11 @@ struct Trial {
     model.can_forget = can_forget;
     model.use(ladder);
     limits.context = kContext;
-    scheduler = std::make_unique<Scheduler>(model, ladder, limits);
-    worker = std::thread([this] { scheduler->work(); });
+    scheduler = std::make_unique<Working>(model, ladder, limits);
   }
   ~Trial() {
     model.held = false;
     model.held_after = 1 << 20;
-    scheduler->stop();
-    worker.join();
   }
   std::shared_ptr<Answer> submit(const std::string& text, std::int64_t length = 12,
                                  const std::string& salt = {}) {
@@ -71,18 +68,13 @@ struct Trial {
   }
   std::shared_ptr<Answer> submit(const std::vector<Token>& prompt, std::int64_t length,
                                  const std::string& salt = {}) {
-    Job job;
-    job.prompt = prompt;
-    job.length = length;
+    Job job = greedy(prompt, length);
     job.salt = salt;
-    job.sampling.temperature = 0;
-    job.logprobs = 1;
     return scheduler->submit(std::move(job));
   }
   PatientModel model;
   Ladder ladder;
-  std::unique_ptr<Scheduler> scheduler;
-  std::thread worker;
+  std::unique_ptr<Working> scheduler;
 };
 
 std::vector<Token> alone(const std::string& text, std::int64_t length = 12) {

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replies about the server and its model, and files of conversations.
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+
+#include "base/text.h"
+#include "mrrope/error.h"
+#include "mrrope/version.h"
+#include "serve/api/fields.h"
+#include "serve/api/service.h"
+
+namespace mrrope::serve {
+
+namespace {
+
+constexpr std::size_t kMaxFileNameBytes = 128;
+constexpr std::chrono::milliseconds kSlotPoll{100};
+
+// A plain name: nothing in a request becomes a path.
+std::string file_name(const Service& service, std::string_view body) {
+  const ParsedBody parsed(body, service.limits);
+  std::string name = parsed.at("filename").text();
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  if (name.empty() || name.size() > kMaxFileNameBytes || name.front() == '.' ||
+      name.front() == '-' || !std::all_of(name.begin(), name.end(), plain)) {
+    refuse("filename",
+           cat("must be a plain file name of letters, digits, '.', '_' and '-', at most ",
+               kMaxFileNameBytes, " of them, and begin with none of the signs but '_'"));
+  }
+  return name;
+}
+
+int slot_number(const Service& service, const std::string& text) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0 ||
+      number >= service.settings.parallel) {
+    throw ApiError(400,
+                   cat("there is no slot ", text.substr(0, 20), "; they are 0 to ",
+                       service.settings.parallel - 1),
+                   "id_slot");
+  }
+  return number;
+}
+
+// Clients need not know where files lie.
+std::string without(std::string text, const std::string& folder) {
+  for (std::size_t at = 0; (at = text.find(folder, at)) != std::string::npos;) {
+    text.erase(at, folder.size());
+  }
+  return text;
+}
+
+double milliseconds_since(Clock::time_point began) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - began).count();
+}
+
+// Returns the length of the conversation afterwards.
+std::int64_t done(const Service& service, std::future<std::int64_t> result, const GiveUp& give_up) {
+  const auto until = Clock::now() + service.settings.timeout;
+  while (result.wait_for(kSlotPoll) != std::future_status::ready) {
+    if (give_up()) throw ApiError(499, "the client is gone");
+    if (Clock::now() > until) throw ApiError(503, "the slot is still busy: try again later");
+  }
+  try {
+    return result.get();
+  } catch (const std::future_error&) {
+    throw ApiError(503, "the server has stopped", {}, "shutting_down");
+  } catch (const Error& error) {
+    const std::string folder = (service.settings.slot_folder / "").string();
+    const bool theirs = error.kind() == ErrorKind::usage || error.kind() == ErrorKind::corrupt ||
+                        error.kind() == ErrorKind::unsupported;
+    throw ApiError(theirs ? 400 : 500, without(error.what(), folder), "filename");
+  }
+}
+
+// Of the model, for ollama's clients.
+ordered_json details(const Service& service) {
+  const std::string& family = service.model.facts().architecture;
+  return {{"parent_model", ""},   {"format", "gguf"},
+          {"family", family},     {"families", ordered_json::array({family})},
+          {"parameter_size", ""}, {"quantization_level", ""}};
+}
+
+}  // namespace
+
+ordered_json props_reply(const Service& service) {
+  ordered_json rungs = ordered_json::array();
+  for (const Rung& rung : service.ladder.rungs()) {
+    rungs.push_back({{"length", rung.length}, {"scale", rung.plan.extension().scale}});
+  }
+  const ServerSettings& settings = service.settings;
+  return {
+      {"model", settings.model_name},
+      {"version", cat("mrrope ", version())},
+      {"engine", service.model.description()},
+      {"window", service.model.facts().geometry.train_length},
+      {"context", settings.context},
+      {"method", settings.method},
+      {"rungs", rungs},
+      {"chat", service.chat_error.empty()},
+      {"chat_template", service.chat ? ordered_json(service.chat->source) : ordered_json(nullptr)},
+      {"total_slots", settings.parallel},
+      {"default_generation_settings",
+       {{"n_ctx", settings.context},
+        {"params",
+         {{"temperature", 1}, {"top_k", 0}, {"top_p", 1}, {"min_p", 0}, {"n_predict", -1}}}}},
+      {"model_alias", settings.model_name},
+      {"model_path", service.model.facts().path.filename().string()},
+      {"modalities", {{"vision", false}, {"audio", false}}},
+      {"bos_token", service.chat ? service.chat->bos : ""},
+      {"eos_token", service.chat ? service.chat->eos : ""},
+      {"build_info", cat("mrrope ", version())}};
+}
+
+ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots) {
+  ordered_json list = ordered_json::array();
+  for (const SlotState& slot : slots) {
+    const std::int64_t left =
+        slot.busy ? std::max<std::int64_t>(0, slot.max_tokens - slot.written) : -1;
+    ordered_json about = place_json(service.ladder, slot);
+    if (slot.busy) about["prefill"] = prefill_json(slot);
+    list.push_back({{"id", list.size()},
+                    {"n_ctx", service.settings.context},
+                    {"is_processing", slot.busy},
+                    {"n_prompt_tokens", slot.prompt},
+                    {"n_prompt_tokens_processed", slot.read},
+                    {"n_prompt_tokens_cache", slot.cached},
+                    {"next_token",
+                     {{{"has_next_token", slot.busy && slot.written > 0},
+                       {"n_remain", left},
+                       {"n_decoded", slot.busy ? slot.written : 0}}}},
+                    {"mrrope", std::move(about)}});
+  }
+  return list;
+}
+
+ordered_json models_reply(const Service& service) {
+  return {{"object", "list"},
+          {"data",
+           {{{"id", service.settings.model_name},
+             {"object", "model"},
+             {"created", static_cast<std::int64_t>(std::time(nullptr))},
+             {"owned_by", "mrrope"},
+             {"max_model_len", service.settings.context}}}}};
+}
+
+ordered_json ollama_tags_reply(const Service& service) {
+  const std::string& name = service.settings.model_name;
+  return {{"models", ordered_json::array({{{"name", name},
+                                           {"model", name},
+                                           {"modified_at", "1970-01-01T00:00:00Z"},
+                                           {"size", service.model.facts().weight_bytes},
+                                           {"digest", ""},
+                                           {"details", details(service)}}})}};
+}
+
+ordered_json ollama_show_reply(const Service& service, std::string_view body) {
+  check_model(service, parse_ollama_show(body, service.limits));
+  const Model& facts = service.model.facts();
+  const std::string& family = facts.architecture;
+  ordered_json can = ordered_json::array({"completion"});
+  if (service.has_tools) can.push_back("tools");
+  return {{"modelfile", ""},
+          {"parameters", ""},
+          {"template", service.chat ? service.chat->source : ""},
+          {"details", details(service)},
+          {"model_info",
+           {{"general.architecture", family},
+            {family + ".context_length", service.settings.context},
+            {family + ".embedding_length", facts.embedding},
+            {family + ".block_count", facts.layers.size()},
+            {family + ".attention.head_count", facts.heads}}},
+          {"capabilities", can}};
+}
+
+ordered_json slot_action_reply(const Service& service, Scheduler& scheduler,
+                               const std::string& slot, const std::string& action,
+                               std::string_view body, const GiveUp& give_up) {
+  const ServerSettings& s = service.settings;
+  if (s.slot_folder.empty()) {
+    throw ApiError(501, "slots cannot be saved: start the server with --slot-save-path FOLDER", {},
+                   "not_supported");
+  }
+  const int number = slot_number(service, slot);
+  const auto began = Clock::now();
+  const auto on_slot = [&](Scheduler::SlotTask task) {
+    return done(service, scheduler.run_on_slot(number, std::move(task)), give_up);
+  };
+  if (action == "erase") {
+    // Shared: nobody may be waiting any more when it is done.
+    const auto erased = std::make_shared<std::int64_t>(0);
+    on_slot([erased](std::unique_ptr<Timeline>& timeline, std::string&) {
+      *erased = timeline->length();
+      timeline->truncate(0);
+    });
+    return {{"id_slot", number}, {"n_erased", *erased}};
+  }
+  if (action != "save" && action != "restore") {
+    throw ApiError(400, cat("action ", shown(action), " is not save, restore or erase"), "action");
+  }
+  const std::string name = file_name(service, body);
+  const std::filesystem::path path = s.slot_folder / name;
+  const bool saves = action == "save";
+  if (!saves && !std::filesystem::exists(path)) {
+    throw ApiError(404, cat("there is no saved slot ", name), "filename");
+  }
+  const std::int64_t length = on_slot([&service, path, saves](auto& timeline, std::string& salt) {
+    const engine::SessionOwner& owner = service.settings.slot_owner;
+    if (saves) return engine::save_session(path, owner, *timeline, {}, salt);
+    timeline.reset();
+    engine::Session saved = engine::load_session(path, owner, service.model);
+    timeline = std::move(saved.timeline);
+    salt = saved.salt;
+  });
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return {{"id_slot", number},
+          {"filename", name},
+          {saves ? "n_saved" : "n_restored", length},
+          {saves ? "n_written" : "n_read", error ? 0 : bytes},
+          {"timings", {{saves ? "save_ms" : "restore_ms", milliseconds_since(began)}}}};
+}
+
+std::string metrics_text(const SchedulerCounts& counts,
+                         const std::map<int, std::uint64_t>& responses, double uptime_seconds) {
+  std::string out;
+  const auto head = [&](const char* name, const char* type, const char* help) {
+    out += cat("# HELP mrrope_", name, " ", help, "\n# TYPE mrrope_", name, " ", type, "\n");
+  };
+  const auto one = [&](const char* name, const char* type, const char* help, auto value) {
+    head(name, type, help);
+    out += cat("mrrope_", name, " ", value, "\n");
+  };
+  head("http_responses_total", "counter", "Responses by status.");
+  for (const auto& [status, count] : responses) {
+    out += cat("mrrope_http_responses_total{code=\"", status, "\"} ", count, "\n");
+  }
+  head("answers_total", "counter", "Answers by how they ended.");
+  static constexpr std::pair<Outcome::End, const char*> kEnds[] = {
+      {Outcome::End::stop, "stop"},           {Outcome::End::length, "length"},
+      {Outcome::End::cancelled, "cancelled"}, {Outcome::End::timeout, "timeout"},
+      {Outcome::End::refused, "refused"},     {Outcome::End::failed, "failed"}};
+  for (const auto& [end, name] : kEnds) {
+    const auto it = counts.ended.find(end);
+    out += cat("mrrope_answers_total{end=\"", name, "\"} ",
+               it == counts.ended.end() ? 0 : it->second, "\n");
+  }
+  one("prompt_tokens_total", "counter", "Prompt tokens computed.", counts.prompt_tokens);
+  one("cached_tokens_total", "counter", "Prompt tokens found in the cache.", counts.cached_tokens);
+  one("completion_tokens_total", "counter", "Tokens written.", counts.written_tokens);
+  one("computations_total", "counter", "Batches computed.", counts.computations);
+  one("computed_tokens_total", "counter", "Tokens in those batches.", counts.computed_tokens);
+  one("rung_turns_total", "counter", "Times that cached keys were turned to another rung.",
+      counts.turns);
+  one("busy_seconds_total", "counter", "Seconds spent computing.", counts.busy_seconds);
+  one("slots", "gauge", "Most conversations computed at the same time.", counts.slots);
+  one("slots_busy", "gauge", "Conversations being computed.", counts.slots_busy);
+  one("queue", "gauge", "Requests waiting for a slot.", counts.queued);
+  one("uptime_seconds", "gauge", "Seconds since the start.", uptime_seconds);
+  return out;
+}
+
+}  // namespace mrrope::serve
