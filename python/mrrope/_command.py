@@ -80,17 +80,16 @@ def export(model: str | os.PathLike[str], method: str | Plan | Ladder, ctx: Leng
     """
     if to not in ("gguf", "hf"):
         raise Error(f"to {to!r} is unknown", 'choose "gguf" or "hf"')
-    arguments = ["export", os.fsdecode(path_bytes(model, "the model")), "--to", to, "--json",
+    target = to if to == "gguf" or dialect == "v5" else f"hf-{dialect}"
+    arguments = ["export", os.fsdecode(path_bytes(model, "the model")), "--to", target, "--json",
                  "--out=" + os.fsdecode(path_bytes(out, "out"))]
     if ctx is not None:
         arguments += ["--ctx", str(tokens(ctx))]
     if scale is not None:
         arguments += ["--scale", repr(float(scale))]
-    flags = {"--no-verify": not verify, "--force": force, "--native": native, "--copy": copy,
-             "--approximate": approximate, "--split": split, "--last-rung": last_rung}
+    flags = {"--verify=off": not verify, "--force": force, "--native": native, "--copy": copy,
+             "--approximate": approximate or last_rung, "--split": split}
     arguments += [flag for flag, wanted in flags.items() if wanted]
-    if to == "hf":
-        arguments += ["--dialect", str(dialect)]
     if isinstance(method, str):
         return _call([*arguments, "--method", method])
     if not isinstance(method, (Plan, Ladder)):

@@ -8,7 +8,7 @@ config.json says
                         "factors": [1.0, ...], "attention_factor": 1.1}
 
 rotates by theta / factors, times attention_factor, whether its pairs are halves or interleaved and
-however few elements of a head it rotates. `mrrope export --to hf --dialect mrrope` writes it. Written
+however few elements of a head it rotates. `mrrope export --to hf-mrrope` writes it. Written
 for vLLM 0.26; other rope types go to vLLM unchanged.
 """
 from __future__ import annotations
@@ -39,7 +39,7 @@ def checked(parameters: dict[str, Any], rotary_dim: int) -> tuple[float, tuple[f
         held = len(factors) if isinstance(factors, (list, tuple)) else "no"
         raise ValueError(f"rope_type {ROPE_TYPE}: {rotary_dim // 2} factors are needed, one for each pair "
                          f"that is rotated, and config.json has {held}: export the model again with "
-                         "mrrope export --to hf --dialect mrrope")
+                         "mrrope export --to hf-mrrope")
     temperature = parameters.get("attention_factor", 1.0)
     if not all(isinstance(x, (int, float)) and 0 < x < float("inf") for x in (*factors, temperature)):
         raise ValueError(f"rope_type {ROPE_TYPE}: factors and attention_factor must be positive numbers")

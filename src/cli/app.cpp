@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/app.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <system_error>
 
 #include "base/files/output_file.h"
 #include "base/interrupt.h"
@@ -21,6 +23,11 @@
 #include "cli/run.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
+#include "report/charts/svg.h"
+
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
 
 namespace mrrope::cli {
 
@@ -32,32 +39,6 @@ void report(const Error& e) {
 }
 
 std::string as_typed;
-
-// Names that people know from other programs. The parser would read llama.cpp's short names of
-// several letters as several flags.
-std::string canonical_flag(const std::string& word) {
-  static const std::map<std::string, std::string> names = {{"-ngl", "--gpu-layers"},
-                                                           {"--n-gpu-layers", "--gpu-layers"},
-                                                           {"-ub", "--ubatch-size"},
-                                                           {"-ctk", "--cache-type-k"},
-                                                           {"-ctv", "--cache-type-v"},
-                                                           {"-fa", "--flash-attn"},
-                                                           {"-np", "--parallel"},
-                                                           {"-kvu", "--kv-unified"},
-                                                           {"-no-kvu", "--no-kv-unified"},
-                                                           {"--ctx-size", "--ctx"},
-                                                           {"--n-ctx", "--ctx"},
-                                                           {"--context-length", "--ctx"},
-                                                           {"--max-model-len", "--ctx"},
-                                                           {"--n-predict", "--predict"},
-                                                           {"--max-new-tokens", "--predict"},
-                                                           {"--temperature", "--temp"},
-                                                           {"--rope-theta", "--rope-freq-base"}};
-  const std::size_t equals = word.find('=');
-  const auto it = names.find(word.substr(0, equals));
-  if (it == names.end()) return word;
-  return equals == std::string::npos ? it->second : it->second + word.substr(equals);
-}
 
 bool is_list(const CLI::Option& o) { return o.nonpositional() && o.get_items_expected_max() > 1; }
 
@@ -120,11 +101,8 @@ std::string list_hint(const CLI::App& verb, const std::vector<std::string>& argu
 Error usage_error(const CLI::App& app, const CLI::ParseError& e,
                   const std::vector<std::string>& arguments) {
   const CLI::App* verb = &app;
-  std::string path = "mrrope";
-  while (!verb->get_subcommands().empty()) {
-    verb = verb->get_subcommands().front();
-    path += cat(" ", verb->get_name());
-  }
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  const std::string path = path_of(*verb);
   const std::string see = cat("see: ", path, " --help");
   const auto make = [&](const std::string& message, const std::string& hint) {
     return Error(ErrorKind::usage, message, hint + see);
@@ -144,9 +122,7 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
                 did_you_mean(rest.front(), below));
   }
   if (!below.empty()) {
-    std::string names;
-    for (const std::string& name : below) names += cat(names.empty() ? "" : ", ", name);
-    return make(cat(path, " needs a verb: ", names), "");
+    return make(cat(path, " needs a verb: ", joined(below, ", ")), "");
   }
   if (!rest.empty()) {
     return make(cat("unexpected argument '", rest.front(), "'"),
@@ -183,6 +159,34 @@ void explain_crashes() {
         cat("  To build without the newest instructions of this processor: ", command,
             " --portable", as_typed.substr(std::strlen("mrrope")), "\n");
   }
+}
+
+namespace fs = std::filesystem;
+
+// The folder of the running command; empty where the system does not tell.
+fs::path executable_folder() {
+  std::error_code error;
+#ifdef __APPLE__
+  char buffer[4096];
+  std::uint32_t size = sizeof buffer;
+  if (_NSGetExecutablePath(buffer, &size) != 0) return {};
+  const fs::path executable = fs::canonical(buffer, error);
+#else
+  const fs::path executable = fs::canonical("/proc/self/exe", error);
+#endif
+  return error ? fs::path() : executable.parent_path();
+}
+
+bool complete(const fs::path& home) {
+  std::error_code error;
+  return fs::exists(home / "models" / "mrrope-tiny.gguf", error) &&
+         fs::exists(home / "data" / "texts", error);
+}
+
+int terminal_width() {
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? std::clamp(int(size.ws_col), 40, 120) : 80;
 }
 
 }  // namespace
@@ -231,7 +235,7 @@ int run(int argc, char** argv) {
   as_typed = "mrrope";
   for (int i = 1; i < argc; ++i) {
     as_typed += cat(" ", shell_word(argv[i]));
-    arguments.push_back(canonical_flag(argv[i]));
+    arguments.emplace_back(argv[i]);
   }
   explain_crashes();
 
@@ -243,14 +247,15 @@ int run(int argc, char** argv) {
     return help_text(*verb, Detail::all);
   });
   std::string wanted;
-  bool list_presets = false;
   app.add_option("--generate", wanted,
                  "Print the manual page, its Markdown form or a shell completion")
       ->type_name("WHAT")
+      ->group("")  // for packages
       ->check(CLI::IsMember({"man", "markdown", "bash", "zsh", "fish"}));
-  app.add_option("--preset", "Run a table or figure of the paper: mrrope --preset NAME MODEL")
+  app.add_option("--preset",
+                 "Run a table or figure of the paper: mrrope --preset NAME MODEL; "
+                 "list: show all")
       ->type_name("NAME");
-  app.add_flag("--presets", list_presets, "List the presets");
   add_inspect(app);
   add_plan(app);
   add_generate(app);
@@ -270,12 +275,16 @@ int run(int argc, char** argv) {
       "Examples:\n"
       "  mrrope inspect model.gguf --ctx 128k\n"
       "  mrrope plan model.gguf --method pro --ctx 128k -o plan.json\n"
-      "  mrrope plan --rotary-dim 128 --rope-freq-base 5e5 --train-ctx 8192 --methods yarn,pro "
+      "  mrrope plan --rotary-dim 128 --rope-freq-base 5e5 --train-ctx 8192 --method yarn,pro "
       "--scale 16\n"
       "Exit codes: 0 done, 1 failed, 2 usage, 3 unsupported model, 4 corrupt input,\n"
       "  5 out of memory, 6 goal not met, 130 interrupted.");
 
   try {
+    if (asks_for_presets(arguments)) {
+      std::cout << preset_list();
+      return 0;
+    }
     arguments = with_preset(app, arguments);
     if (chosen_preset() != nullptr &&
         std::any_of(arguments.begin(), arguments.end(),
@@ -290,8 +299,6 @@ int run(int argc, char** argv) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // last one first
     if (!wanted.empty()) {
       std::cout << generate(app, wanted);
-    } else if (list_presets) {
-      std::cout << preset_list();
     } else if (app.get_subcommands().empty()) {
       std::cout << app.help();
       if (argc > 1) return int(ErrorKind::usage);
@@ -313,6 +320,48 @@ int run(int argc, char** argv) {
   } catch (const std::exception& e) {
     std::cerr << "mrrope: " << e.what() << "\n";
     return int(ErrorKind::failed);
+  }
+}
+
+fs::path project_files() {
+  if (const char* set = std::getenv("MRROPE_HOME"); set != nullptr && *set != '\0') {
+    if (complete(set)) return set;
+    throw Error(ErrorKind::failed,
+                cat("MRROPE_HOME is ", set, ", which has no models/mrrope-tiny.gguf or data/texts"),
+                "unset it, or set it to the folder of the mrrope sources");
+  }
+  const fs::path bin = executable_folder();
+  if (bin.empty()) {
+    throw Error(ErrorKind::failed, "the system does not tell where the running command is",
+                "set MRROPE_HOME to the folder with models/ and data/");
+  }
+  fs::path home = (bin / MRROPE_SHARE).lexically_normal();
+  if (complete(home)) return home;
+  throw Error(ErrorKind::failed,
+              cat("the bundled model and texts are not in ", home.string(),
+                  ", where an installation has them"),
+              "install mrrope again, or set MRROPE_HOME to a folder with models/ and data/");
+}
+
+bool stdout_is_terminal() {
+  const char* term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && (term == nullptr || std::string(term) != "dumb");
+}
+
+bool stdout_takes_colour() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return stdout_is_terminal() && (no_color == nullptr || *no_color == '\0');
+}
+
+void print_chart(const std::variant<report::LineChart, std::vector<report::HeatMap>>& content) {
+  const report::TerminalOptions options{
+      .columns = terminal_width() - 12, .rows = 16, .colour = stdout_takes_colour()};
+  if (const auto* chart = std::get_if<report::LineChart>(&content)) {
+    std::cout << to_terminal(*chart, options) << "\n";
+    return;
+  }
+  for (const report::HeatMap& map : std::get<std::vector<report::HeatMap>>(content)) {
+    std::cout << to_terminal(map, options) << "\n";
   }
 }
 

@@ -5,7 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
+#include <variant>
 #include <vector>
+
+#include "report/charts/chart.h"
 
 namespace mrrope::cli {
 
@@ -31,6 +34,14 @@ void catch_interrupts();
 // build folder that the command runs from. Throws Error (failed).
 std::filesystem::path project_files();
 
+bool stdout_is_terminal();
+
+// A terminal that takes colours, and a user who wants them (NO_COLOR).
+bool stdout_takes_colour();
+
+// Prints a chart as wide as the terminal.
+void print_chart(const std::variant<report::LineChart, std::vector<report::HeatMap>>& content);
+
 // The verbs directly below this one.
 std::vector<std::string> verb_names(const CLI::App& app);
 
@@ -44,7 +55,7 @@ void add_theory(CLI::App& app);
 void add_report(CLI::App& app);
 void add_merge(CLI::App& app);
 void add_tune(CLI::App& app);
-void add_sweep(CLI::App& app);
+void add_sweep(CLI::App& app);  // an old name
 void add_serve(CLI::App& app);
 void add_demo(CLI::App& app);
 

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "base/words.h"
-#include "mrrope/method.h"
 
 namespace mrrope::cli {
 
@@ -19,46 +18,30 @@ using Names = std::set<std::string>;
 
 // Long names. What is in no group belongs to the task of the verb.
 const std::vector<std::pair<const char*, Names>>& groups() {
-  static const auto all = [] {
-    Names method = {"method", "methods", "scale", "ctx", "plan", "from", "last-rung", "start-plan"};
-    for (const ParameterInfo& p : parameters()) {
-      std::string name(p.name);
-      std::replace(name.begin(), name.end(), '_', '-');
-      method.insert(name);
-    }
-    return std::vector<std::pair<const char*, Names>>{
-        {"Model",
-         {"model", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "pairing",
-          "vocab", "any-model", "alias"}},
-        {"Method", method},
-        {"Task", {}},
-        {"Output",
-         {"out", "json", "csv", "svg", "html", "format", "dry-run", "verbose", "folder", "version",
-          "help"}},
-        {"Engine",
-         {"gpu-layers", "threads", "ubatch-size", "cache-type-k", "cache-type-v", "flash-attn",
-          "parallel", "kv-unified", "no-kv-unified", "deterministic", "shard"}},
-        {"Network",
-         {"endpoint", "api", "timeout", "host", "port", "api-key-file", "cors", "queue", "rpc",
-          "slot-save-path"}}};
-  }();
+  static const std::vector<std::pair<const char*, Names>> all = {
+      {"Model",
+       {"model", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "vocab", "alias"}},
+      {"Method", {"method", "scale", "ctx", "plan"}},
+      {"Task", {}},
+      {"Output", {"out", "json", "svg", "format", "dry-run", "v", "version", "help"}},
+      {"Engine",
+       {"gpu-layers", "threads", "ubatch-size", "cache-type-k", "cache-type-v", "flash-attn",
+        "parallel", "kv-unified", "deterministic", "shard"}},
+      {"Network",
+       {"endpoint", "timeout", "host", "port", "api-key-file", "cors", "queue", "rpc",
+        "slot-save-path"}}};
   return all;
 }
 
-const Names kDaily = {"model",   "method",   "methods", "ctx",     "plan",        "scale",
-                      "prompt",  "file",     "predict", "temp",    "system",      "chat",
-                      "session", "text",     "lengths", "samples", "haystack",    "tasks",
-                      "data",    "endpoint", "out",     "json",    "dry-run",     "gpu-layers",
-                      "threads", "host",     "port",    "to",      "prefer",      "budget",
-                      "preset",  "presets",  "help",    "version", "api-key-file"};
-
-std::string name_of(const CLI::Option& o) {
-  return o.get_lnames().empty() ? o.get_single_name() : o.get_lnames().front();
-}
+const Names kDaily = {
+    "model",  "method",   "ctx",     "plan",   "scale",   "prompt",  "predict",    "temp",
+    "system", "chat",     "session", "text",   "lengths", "samples", "documents",  "tasks",
+    "data",   "endpoint", "out",     "json",   "dry-run", "threads", "gpu-layers", "host",
+    "port",   "to",       "prefer",  "budget", "preset",  "help",    "version",    "api-key-file"};
 
 const char* group_of(const CLI::Option& o) {
   for (const auto& [title, names] : groups()) {
-    if (names.count(name_of(o))) return title;
+    if (names.count(o.get_single_name())) return title;
   }
   return "Task";
 }
@@ -116,11 +99,7 @@ std::string option_row(const CLI::Option& o) {
 }
 
 std::string usage(const CLI::App& app) {
-  std::vector<std::string> words;
-  for (const CLI::App* a = &app; a != nullptr; a = a->get_parent()) {
-    words.insert(words.begin(), a->get_name());
-  }
-  std::string line = "Usage: " + joined(words, " ");
+  std::string line = "Usage: " + path_of(app);
   if (!app.get_subcommands({}).empty()) line += " VERB";
   for (const CLI::Option* o : app.get_options()) {
     if (o->get_positional()) line += cat(" [", o->get_type_name(), "]");
@@ -129,6 +108,11 @@ std::string usage(const CLI::App& app) {
 }
 
 }  // namespace
+
+std::string path_of(const CLI::App& verb) {
+  const CLI::App* above = verb.get_parent();
+  return above == nullptr ? verb.get_name() : cat(path_of(*above), " ", verb.get_name());
+}
 
 std::string help_text(const CLI::App& app, Detail detail) {
   std::string out = app.get_description() + "\n\n" + usage(app);
@@ -143,7 +127,7 @@ std::string help_text(const CLI::App& app, Detail detail) {
     std::string rows;
     for (const CLI::Option* o : app.get_options()) {
       if (o->get_group().empty() || group_of(*o) != std::string(title)) continue;
-      if (detail == Detail::daily && !kDaily.count(name_of(*o))) {
+      if (detail == Detail::daily && !kDaily.count(o->get_single_name())) {
         hidden = true;
         continue;
       }

@@ -12,6 +12,9 @@ enum class Detail { daily, all };
 // At most 100 columns.
 std::string help_text(const CLI::App& app, Detail detail);
 
+// "mrrope eval ppl"
+std::string path_of(const CLI::App& verb);
+
 // The verb that the words name: "eval ppl" of {"eval", "ppl", "model.gguf", "-h"}.
 const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& words);
 

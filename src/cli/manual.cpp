@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "cli/app.h"
 #include "cli/args/presets.h"
 #include "core/methods.h"
@@ -19,7 +20,8 @@ std::vector<const CLI::App*> verbs(const CLI::App& app) {
 }
 
 std::vector<const CLI::Option*> flags(const CLI::App& app) {
-  return app.get_options([](const CLI::Option* o) { return o->nonpositional(); });
+  return app.get_options(
+      [](const CLI::Option* o) { return o->nonpositional() && !o->get_group().empty(); });
 }
 
 // -c, --ctx: every spelling of an option.
@@ -30,52 +32,14 @@ std::vector<std::string> spellings(const CLI::Option& o) {
   return out;
 }
 
-std::string joined(const std::vector<std::string>& parts, const std::string& between) {
-  std::string out;
-  for (std::size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "" : between) + parts[i];
-  return out;
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size()) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
 }
 
 // ---- values -----------------------------------------------------------------------------------
-
-// What a shell offers after a flag.
-struct Values {
-  enum class Kind { none, some, files, folders, words, methods } kind = Kind::none;
-  std::vector<std::string> words;  // of `words` (one of them) and `methods` (several, with commas)
-};
-
-Values values_of(const CLI::Option& o) {
-  using Kind = Values::Kind;
-  if (o.get_items_expected_max() == 0) return {};
-  const std::string type = o.get_type_name();
-  // The parser shows the members of a closed set as TYPE:{a,b,c}.
-  if (const std::size_t open = type.find(":{"); open != std::string::npos) {
-    Values out{Kind::words, {}};
-    std::string word;
-    for (const char c : type.substr(open + 2)) {
-      if (c != ',' && c != '}') {
-        word += c;
-        continue;
-      }
-      out.words.push_back(std::move(word));
-      word.clear();
-    }
-    return out;
-  }
-  if (o.check_lname("methods")) {
-    Values out{Kind::methods, {}};
-    for (const MethodInfo& m : methods()) out.words.emplace_back(m.name);
-    return out;
-  }
-  if (o.check_lname("preset")) {
-    Values out{Kind::words, {}};
-    for (const Preset& preset : presets()) out.words.push_back(preset.name);
-    return out;
-  }
-  if (type == "DIR") return {Kind::folders, {}};
-  if (type == "FILE" || type == "MODEL" || type == "PATH") return {Kind::files, {}};
-  return {Kind::some, {}};
-}
 
 // The ladders of these methods (not all have one with a near part), and auto.
 std::vector<std::string> ladders_of(const std::vector<std::string>& names) {
@@ -91,11 +55,51 @@ std::vector<std::string> ladders_of(const std::vector<std::string>& names) {
   return out;
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size()) {
-    text.replace(at, what.size(), with);
+// What a shell offers after a flag. In the texts @ is a list of words, and & that of the ladders.
+struct Offer {
+  const char *bash, *zsh, *fish;
+};
+constexpr Offer kNothingOffered = {"", "", ""};
+constexpr Offer kSomething = {"some", ":value:", " -x"};
+constexpr Offer kFiles = {"files", ":file:_files", " -r -F"};
+constexpr Offer kFolders = {"folders", ":folder:_files -/",
+                            " -x -a '(__fish_complete_directories)'"};
+constexpr Offer kWords = {"words @", ":value:(@)", " -x -a '@'"};
+constexpr Offer kMethods = {"list @ + &", ":method:_mrrope_methods",
+                            " -x -a '(__fish_append , @ &)'"};
+
+struct Values {
+  const Offer* offer = &kNothingOffered;
+  std::vector<std::string> words = {};
+
+  bool any() const { return offer != &kNothingOffered; }
+  std::string text(const char* Offer::*shell) const {
+    return replaced(replaced(offer->*shell, "@", joined(words, " ")), "&",
+                    joined(offer == &kMethods ? ladders_of(words) : words, " "));
   }
-  return text;
+};
+
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const MethodInfo& m : methods()) names.emplace_back(m.name);
+  return names;
+}
+
+Values values_of(const CLI::Option& o) {
+  if (o.get_items_expected_max() == 0) return {};
+  const std::string type = o.get_type_name();
+  // The parser shows the members of a closed set as TYPE:{a,b,c}.
+  if (const std::size_t open = type.find(":{"); open != std::string::npos) {
+    return {&kWords, split_list(type.substr(open + 2, type.find('}') - open - 2))};
+  }
+  if (o.check_lname("method")) return {&kMethods, method_names()};
+  if (o.check_lname("preset")) {
+    Values out{&kWords, {"list"}};
+    for (const Preset& preset : presets()) out.words.push_back(preset.name);
+    return out;
+  }
+  if (type == "DIR") return {&kFolders};
+  return {type == "FILE" || type == "MODEL" || type == "PATH" ? &kFiles : &kSomething};
 }
 
 // ---- man --------------------------------------------------------------------------------------
@@ -120,9 +124,7 @@ std::string man_options(const CLI::App& app) {
   std::string out;
   for (const CLI::Option* o : flags(app)) {
     out += cat(".TP\n\\fB", troff(joined(spellings(*o), ", ")), "\\fR");
-    if (values_of(*o).kind != Values::Kind::none) {
-      out += cat(" \\fI", troff(o->get_type_name()), "\\fR");
-    }
+    if (values_of(*o).any()) out += cat(" \\fI", troff(o->get_type_name()), "\\fR");
     out += cat("\n", troff(o->get_description()), "\n");
   }
   return out;
@@ -163,7 +165,7 @@ std::string markdown(const CLI::App& app, const std::string& path, const std::st
   if (!options.empty()) out += "| option | meaning |\n|---|---|\n";
   for (const CLI::Option* o : options) {
     std::string names = joined(spellings(*o), ", ");
-    if (values_of(*o).kind != Values::Kind::none) names += " " + o->get_type_name();
+    if (values_of(*o).any()) names += " " + o->get_type_name();
     if (!o->get_default_str().empty()) names += " (default " + o->get_default_str() + ")";
     out += cat("| `", replaced(replaced(names, "`", ""), "|", "\\|"), "` | ",
                cell(o->get_description()), " |\n");
@@ -187,19 +189,10 @@ std::string bash_cases(const CLI::App& app, const std::string& path) {
   for (const CLI::Option* o : flags(app)) {
     const std::vector<std::string> names = spellings(*o);
     words.insert(words.end(), names.begin(), names.end());
-    const Values values = values_of(*o);
-    const std::string action[] = {"",
-                                  "some",
-                                  "files",
-                                  "folders",
-                                  cat("words ", joined(values.words, " ")),
-                                  cat("list ", joined(values.words, " "))};
-    if (values.kind == Values::Kind::none) continue;
-    takes += cat("        ", joined(names, "|"), ") takes='", action[int(values.kind)]);
-    if (values.kind == Values::Kind::methods) {
-      takes += cat(" + ", joined(ladders_of(values.words), " "));
+    if (const Values values = values_of(*o); values.any()) {
+      takes +=
+          cat("        ", joined(names, "|"), ") takes='", values.text(&Offer::bash), "' ;;\n");
     }
-    takes += "' ;;\n";
   }
   std::string out =
       cat("    '", path, "') words='", joined(words, " "), "'", leaf ? " files=yes" : "", "\n");
@@ -271,24 +264,6 @@ std::string plain(std::string text) {
   return text;
 }
 
-std::string zsh_value(const Values& values) {
-  switch (values.kind) {
-    case Values::Kind::none:
-      return "";
-    case Values::Kind::some:
-      return ":value:";
-    case Values::Kind::files:
-      return ":file:_files";
-    case Values::Kind::folders:
-      return ":folder:_files -/";
-    case Values::Kind::words:
-      return cat(":value:(", joined(values.words, " "), ")");
-    case Values::Kind::methods:
-      return ":method:_mrrope_methods";
-  }
-  return "";
-}
-
 // A function per verb, those below it first.
 std::string zsh_functions(const CLI::App& app, const std::string& name) {
   std::string out;
@@ -304,7 +279,7 @@ std::string zsh_functions(const CLI::App& app, const std::string& name) {
   for (const CLI::Option* o : flags(app)) {
     for (const auto& s : spellings(*o)) {
       options += cat(" \\\n    '", s, "[", plain(o->get_description()), "]",
-                     zsh_value(values_of(*o)), "'");
+                     values_of(*o).text(&Offer::zsh), "'");
     }
   }
   out += cat(name, "() {\n");
@@ -320,8 +295,7 @@ std::string zsh_functions(const CLI::App& app, const std::string& name) {
 }
 
 std::string zsh(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const MethodInfo& m : methods()) names.emplace_back(m.name);
+  const std::vector<std::string> names = method_names();
   // _values treats what follows a bare colon as an argument.
   const std::string ladders = replaced(joined(ladders_of(names), "' '"), ":", "\\:");
   return cat("#compdef mrrope\n_mrrope_methods() {\n  _values -s , method ", joined(names, " "),
@@ -329,25 +303,6 @@ std::string zsh(const CLI::App& app) {
 }
 
 // ---- fish -------------------------------------------------------------------------------------
-
-std::string fish_value(const Values& values) {
-  switch (values.kind) {
-    case Values::Kind::none:
-      return "";
-    case Values::Kind::some:
-      return " -x";
-    case Values::Kind::files:
-      return " -r -F";
-    case Values::Kind::folders:
-      return " -x -a '(__fish_complete_directories)'";
-    case Values::Kind::words:
-      return cat(" -x -a '", joined(values.words, " "), "'");
-    case Values::Kind::methods:
-      return cat(" -x -a '(__fish_append , ", joined(values.words, " "), " ",
-                 joined(ladders_of(values.words), " "), ")'");
-  }
-  return "";
-}
 
 // `seen`: the condition that the verbs on the way to this one were typed.
 std::string fish_verb(const CLI::App& app, const std::string& seen) {
@@ -362,7 +317,7 @@ std::string fish_verb(const CLI::App& app, const std::string& seen) {
     out += cat("complete -c mrrope -n '", here, "'");
     for (const auto& s : o->get_snames()) out += cat(" -s ", s);
     for (const auto& l : o->get_lnames()) out += cat(" -l ", l);
-    out += cat(fish_value(values_of(*o)), " -d '", plain(o->get_description()), "'\n");
+    out += cat(values_of(*o).text(&Offer::fish), " -d '", plain(o->get_description()), "'\n");
   }
   for (const CLI::App* verb : verbs(app)) {
     out += cat("complete -c mrrope -n '", none_below, "' -f -a ", verb->get_name(), " -d '",

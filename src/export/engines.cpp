@@ -205,11 +205,11 @@ std::string override_obstacle(const EngineQuestion& q) {
 
 // Advice to export a folder first, then to type `command`.
 EngineAdvice by_folder(const EngineQuestion& q, const char* engine, const std::string& why,
-                       const std::string& command, const char* flags = "") {
+                       const std::string& command, const char* to = "hf") {
   return {engine,
           Advice::needs_file,
           why,
-          {cat("mrrope export ", shell_word(checkpoint(q)), " ", q.how, " --to hf", flags, " -o ",
+          {cat("mrrope export ", shell_word(checkpoint(q)), " ", q.how, " --to ", to, " -o ",
                shell_word(output_name(q, ""))),
            command}};
 }
@@ -269,7 +269,7 @@ EngineAdvice vllm_advice(const EngineQuestion& q) {
     EngineAdvice advice =
         by_folder(q, "vLLM", "longrope pairs elements as halves only; the wheel has a plugin",
                   cat("vllm serve ", shell_word(output_name(q, "")), " --max-model-len ", q.length),
-                  " --dialect mrrope");
+                  "hf-mrrope");
     advice.commands.insert(advice.commands.begin() + 1,
                            "pip install mrrope  # where vLLM is installed");
     return advice;

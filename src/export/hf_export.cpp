@@ -389,7 +389,7 @@ std::string hf_caveat(const ordered_json& config, const Model& model, Dialect di
   }
   if (dialect != Dialect::mrrope && interleaves(model)) {
     return "vLLM and SGLang cannot run this folder: their longrope pairs elements as halves only, "
-           "and this model interleaves them (vLLM with mrrope's wheel runs --dialect mrrope)";
+           "and this model interleaves them (vLLM with mrrope's wheel runs --to hf-mrrope)";
   }
   return {};
 }

@@ -226,12 +226,12 @@ Output run_python(const std::string& folder) {
   if (errors == nullptr || ::pipe(pipe_ends) != 0) {
     if (errors != nullptr) std::fclose(errors);
     throw Error(ErrorKind::failed, "cannot make a temporary file or a pipe",
-                "free some space, or add --no-verify");
+                "free some space, or add --verify off");
   }
   ::setenv("HF_HUB_OFFLINE", "1", 1);
   ::setenv("TRANSFORMERS_VERBOSITY", "error", 1);
   const pid_t child = ::fork();
-  if (child < 0) throw Error(ErrorKind::failed, "cannot start a process", "add --no-verify");
+  if (child < 0) throw Error(ErrorKind::failed, "cannot start a process", "add --verify off");
   if (child == 0) {
 #ifdef __linux__
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -285,7 +285,7 @@ engine::LocalOptions proof_options(const Model& source, std::int64_t tokens) {
     throw Error(ErrorKind::out_of_memory,
                 cat("the proof runs the model, which needs ", bytes_text(double(memory.total())),
                     "; ", bytes_text(double(memory.available)), " are available"),
-                "add --no-verify to write the file without the proof");
+                "add --verify off to write the file without the proof");
   }
   return options;
 }

@@ -6,10 +6,10 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "report/search_part.h"
-#include "report/sweep_part.h"
 #include "report/verdict_text.h"
 
 namespace mrrope::report {
@@ -98,18 +98,106 @@ bool within(const LineChart& chart, double low, double high) {
   return true;
 }
 
-bool same_values(const LineChart& a, const LineChart& b) {
-  if (a.series.size() != b.series.size()) return false;
-  for (std::size_t i = 0; i < a.series.size(); ++i) {
-    const auto same = [](const ChartPoint& p, const ChartPoint& q) {
-      return p.x == q.x && (p.y == q.y || (std::isnan(p.y) && std::isnan(q.y)));
-    };
-    if (!std::equal(a.series[i].points.begin(), a.series[i].points.end(),
-                    b.series[i].points.begin(), b.series[i].points.end(), same)) {
-      return false;
+// All values, to tell figures apart: NaN is equal to itself.
+std::string values_of(const LineChart& chart) {
+  std::string out;
+  for (const Series& s : chart.series) {
+    for (const ChartPoint& p : s.points) out += cat(number(p.x), ",", number(p.y), ";");
+  }
+  return out;
+}
+std::string values_of(const std::vector<HeatMap>& maps) {
+  std::string out;
+  for (const HeatMap& map : maps) {
+    for (const auto& row : map.values) {
+      for (const double value : row) out += cat(number(value), ";");
     }
   }
-  return true;
+  return out;
+}
+
+// Forms of one method that differ in one parameter, or in two.
+struct Study {
+  std::string name;  // without those
+  std::vector<const ParameterInfo*> varied;
+  std::vector<std::pair<MethodSpec, const eval::ResultRow*>> points;
+};
+
+std::vector<Study> studies_of(const eval::ResultTable& table, std::int64_t length) {
+  std::vector<Study> studies;
+  for (const eval::MethodRow& method : table.methods) {
+    const eval::ResultRow* row = table.find(method.method, length, table.metric);
+    const std::string name = method.method.substr(0, method.method.find('('));
+    if (row == nullptr || name == method.method || !method.method.ends_with(')')) continue;
+    auto at = std::find_if(studies.begin(), studies.end(),
+                           [&](const Study& s) { return s.name == name; });
+    if (at == studies.end()) at = studies.insert(at, {name, {}, {}});
+    try {
+      at->points.emplace_back(parse_method(method.method), row);
+    } catch (const Error&) {
+      // The path of a plan file.
+    }
+  }
+  for (Study& study : studies) {
+    for (const ParameterInfo& p : parameters()) {
+      if (p.list) continue;
+      std::set<std::optional<double>> values;
+      for (const auto& [spec, row] : study.points) values.insert(value_of(spec.parameters, p));
+      if (values.size() > 1 && !values.count(std::nullopt)) study.varied.push_back(&p);
+    }
+    if (study.points.empty()) continue;
+    MethodSpec rest = study.points.front().first;
+    for (const ParameterInfo* p : study.varied) set_value(rest.parameters, *p, std::nullopt);
+    study.name = to_string(rest);
+  }
+  std::erase_if(studies, [](const Study& s) { return s.varied.empty() || s.varied.size() > 2; });
+  return studies;
+}
+
+bool has_studies(const RunGroup& group) {
+  return std::any_of(group.runs.begin(), group.runs.end(), [](const RunRecord* run) {
+    const eval::ResultTable& t = run->table;
+    return t.logarithmic && !t.lengths.empty() && !studies_of(t, t.lengths.back()).empty();
+  });
+}
+
+std::string names_of(const std::vector<const ParameterInfo*>& varied) {
+  return cat(varied.front()->name, varied.size() > 1 ? cat(" and ", varied.back()->name) : "");
+}
+
+HeatMap parameter_map(const Study& study) {
+  HeatMap map;
+  const auto down = [&](const MethodSpec& s) { return *value_of(s.parameters, *study.varied[0]); };
+  const auto across = [&](const MethodSpec& s) {
+    return *value_of(s.parameters, *study.varied[1]);
+  };
+  map.title = study.name;
+  map.x_label = study.varied[1]->name;
+  map.y_label = study.varied[0]->name;
+  map.shades = Shades::amount;
+  std::set<double> rows;
+  std::set<double> columns;
+  for (const auto& [spec, row] : study.points) {
+    rows.insert(down(spec));
+    columns.insert(across(spec));
+  }
+  for (const double value : rows) map.rows.push_back(number(value));
+  for (const double value : columns) map.columns.push_back(number(value));
+  map.values.assign(rows.size(), std::vector<double>(columns.size(), kNothing));
+  map.details.assign(rows.size(), std::vector<std::string>(columns.size(), "not measured"));
+  map.low = std::numeric_limits<double>::infinity();
+  map.high = -map.low;
+  for (const auto& [spec, row] : study.points) {
+    const auto r = std::size_t(std::distance(rows.begin(), rows.find(down(spec))));
+    const auto c = std::size_t(std::distance(columns.begin(), columns.find(across(spec))));
+    const eval::Estimate& e = row->estimate;
+    map.details[r][c] = cat(row->method, "\n", estimate_text(e), ", n = ", e.n);
+    if (e.n == 0 || !std::isfinite(e.value)) continue;
+    map.values[r][c] = e.value;
+    if (e.value < map.low) map.low = e.value, map.best = {r, c};
+    map.high = std::max(map.high, e.value);
+  }
+  return map;
 }
 
 class FigureMaker {
@@ -128,6 +216,7 @@ class FigureMaker {
     for (const RunGroup& group : groups_) {
       lines(group);
       differences(group);
+      for (const RunRecord* run : group.runs) parameters_of(*run, group);
     }
     for (const RunGroup& group : groups_) maps(group);
     for (const RunGroup& group : groups_) searches(group);
@@ -140,7 +229,7 @@ class FigureMaker {
 
  private:
   static int rank(const std::string& section) {
-    if (section == kSearchSection || section == kSweepSection) return -1;
+    if (section == kSearchSection) return -1;
     if (section == "Plans") return std::numeric_limits<int>::max();
     for (std::size_t i = 0; i < eval::tasks().size(); ++i) {
       if (eval::tasks()[i].section == section) return int(i);
@@ -174,14 +263,15 @@ class FigureMaker {
 
   void lines(const RunGroup& group) {
     const std::vector<NamedRow> all = named_rows(group);
-    LineChart before;
+    std::string before;
     for (const std::string& metric : distinct(all, metric_of)) {
       const eval::MetricInfo info = metric_info(group, metric);
       if (!info.charted) continue;
       const std::vector<NamedRow> rows = chosen(all, metric, false);
       const std::size_t lengths = distinct(rows, length_of).size();
       const std::vector<std::string> tasks = distinct(rows, task_of);
-      if (rows.empty() || (lengths < 2 && !info.logarithmic)) continue;
+      // One length is no line; a study of parameters has charts of its own.
+      if (rows.empty() || (lengths < 2 && (!info.logarithmic || has_studies(group)))) continue;
       LineChart chart;
       chart.title = titled(info.title, group);
       chart.x = {"tokens", Spacing::log, true};
@@ -210,10 +300,50 @@ class FigureMaker {
       }
       const bool shares = !info.logarithmic && within(chart, 0, 1);
       if (shares) chart.y.include = {0, 1};
-      if (same_values(chart, before)) continue;  // the other score says the same
-      before = chart;
+      if (values_of(chart) == std::exchange(before, values_of(chart))) continue;  // says the same
       add(section_of(group.front().task), cat(group.front().task, "-", metric), note,
           std::move(chart));
+    }
+  }
+
+  // Perplexity by the parameters of a method that was measured in several forms: a line of each
+  // method for one parameter, a map for two. A figure per length.
+  void parameters_of(const RunRecord& run, const RunGroup& group) {
+    if (!run.table.logarithmic) return;
+    for (const std::int64_t length : run.table.lengths) {
+      std::map<std::vector<const ParameterInfo*>, std::vector<Study>> by_parameters;
+      for (Study& s : studies_of(run.table, length)) by_parameters[s.varied].push_back(s);
+      for (const auto& [varied, studies] : by_parameters) {
+        const std::string section = section_of(run.task);
+        const std::string file = cat(run.task, "-by-", names_of(varied));
+        std::string title =
+            titled(cat("Perplexity at ", length_text(length), " by ", names_of(varied)), group);
+        if (group.runs.size() > 1) title += cat(" (", run.name, ")");
+        if (varied.size() == 2) {
+          std::vector<HeatMap> maps;
+          for (const Study& study : studies) maps.push_back(parameter_map(study));
+          out_.push_back({section, file_for(file), title,
+                          "Lower is better; darker is higher. The best cell is marked.",
+                          std::move(maps)});
+          continue;
+        }
+        LineChart chart;
+        chart.title = title;
+        chart.x = {std::string(varied.front()->name), Spacing::linear, false};
+        chart.y = {"perplexity", Spacing::log, false};
+        for (const Study& study : studies) {
+          Series s = colours_.series(study.name);
+          for (const auto& [spec, row] : study.points) {
+            s.points.push_back(
+                point_of(*value_of(spec.parameters, *varied.front()), row->estimate));
+          }
+          std::stable_sort(s.points.begin(), s.points.end(),
+                           [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
+          chart.series.push_back(std::move(s));
+        }
+        add(section, file, "Lower is better. The band is one standard error over documents.",
+            std::move(chart));
+      }
     }
   }
 
@@ -254,7 +384,7 @@ class FigureMaker {
 
   void maps(const RunGroup& group) {
     const std::vector<NamedRow> all = named_rows(group);
-    std::vector<HeatMap> before;
+    std::string before;
     for (const std::string& metric : distinct(all, metric_of)) {
       const std::vector<NamedRow> rows = chosen(all, metric, true);
       if (rows.empty()) continue;
@@ -264,21 +394,7 @@ class FigureMaker {
           maps.push_back(map_of(rows, task, name, distinct(rows, task_of).size() > 1));
         }
       }
-      const auto same = [](const HeatMap& a, const HeatMap& b) {
-        for (std::size_t r = 0; r < a.values.size(); ++r) {
-          for (std::size_t c = 0; c < a.values[r].size(); ++c) {
-            const double x = a.values[r][c];
-            const double y = b.values[r][c];
-            if (x != y && !(std::isnan(x) && std::isnan(y))) return false;
-          }
-        }
-        return true;
-      };
-      if (before.size() == maps.size() &&
-          std::equal(maps.begin(), maps.end(), before.begin(), same)) {
-        continue;  // the other score says the same
-      }
-      before = maps;
+      if (values_of(maps) == std::exchange(before, values_of(maps))) continue;  // says the same
       const eval::MetricInfo info = metric_info(group, metric);
       out_.push_back(
           {section_of(group.front().task), file_for(cat(group.front().task, "-", metric, "-map")),
@@ -331,12 +447,6 @@ class FigureMaker {
 
   void searches(const RunGroup& group) {
     for (const RunRecord* run : group.runs) {
-      if (run->sweep) {
-        Figure f = sweep_figure(*run->sweep);
-        f.file = file_for(f.file);
-        f.title = titled(f.title, group);
-        out_.push_back(std::move(f));
-      }
       for (Figure& f : search_figures(*run)) {
         auto& chart = std::get<LineChart>(f.content);
         chart.title = titled(chart.title, group);
@@ -412,9 +522,6 @@ std::vector<Figure> figures_of(const std::vector<RunRecord>& records) {
 std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
   std::vector<TaskTable> out;
   for (const RunGroup& group : grouped(records)) {
-    for (const RunRecord* run : group.runs) {
-      if (run->sweep) out.push_back({kSweepSection, sweep_table(*run->sweep)});
-    }
     const std::vector<NamedRow> all = named_rows(group);
     for (const std::string& metric : distinct(all, metric_of)) {
       const std::vector<NamedRow> rows = chosen(all, metric, false);

@@ -4,22 +4,13 @@
 #pragma once
 
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "report/charts/chart.h"
-#include "report/charts/data_table.h"
+#include "report/charts/markup.h"
 #include "report/record.h"
 
 namespace mrrope::report {
-
-struct Figure {
-  std::string section;  // heading of the page
-  std::string file;     // name without extension, unique
-  std::string title;
-  std::string note;  // plain text under the title
-  std::variant<LineChart, std::vector<HeatMap>> content;
-};
 
 // The heading of a task's part of the page.
 std::string section_of(const std::string& task_name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/json.h"
@@ -11,14 +12,12 @@
 #include "eval/run/shard.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
-#include "report/json_fields.h"
 #include "report/search_part.h"
-#include "report/sweep_part.h"
 
 namespace mrrope::report {
 
-namespace fs = std::filesystem;
 using nlohmann::ordered_json;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -60,6 +59,11 @@ void read_facts(RunRecord& record, ordered_json run) {
 
 void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) {
   read_facts(record, std::move(recorded.run));
+  if (record.task == "sweep") {
+    throw Error(ErrorKind::unsupported,
+                "it is a run of mrrope sweep, which this version does not read",
+                "measure it again: mrrope eval ppl MODEL --method 'pro(low=5..15)'");
+  }
   record.units =
       std::size_t(std::count_if(recorded.units.begin(), recorded.units.end(),
                                 [](const ordered_json& u) { return !u.contains("no_answer"); }));
@@ -70,9 +74,7 @@ void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) 
     const ordered_json results =
         read_json(fs::path(record.folder) / "results.json", {.bytes = std::uint64_t{64} << 20});
     if (record.task == "tune") {
-      record.search = search_from_json(results);
-    } else if (record.task == "sweep") {
-      record.sweep = sweep_from_json(results);
+      record.search = checked_search(results);
     } else {
       record.table = eval::table_from_json(results);
       record.table.window = record.window;
@@ -114,28 +116,6 @@ std::string group_key(const RunRecord& record) {
   return json_text(key);
 }
 
-}  // namespace
-
-RunRecord read_record(const fs::path& folder) {
-  RunRecord record = named_record(folder);
-  try {
-    std::error_code error;
-    read_into(record, eval::read_run(folder), fs::exists(folder / "results.json", error));
-  } catch (const std::exception& e) {
-    set_problem(record, e);
-  }
-  return record;
-}
-
-RunRecord record_of(ordered_json run, eval::ResultTable table) {
-  RunRecord record;
-  read_facts(record, std::move(run));
-  record.table = std::move(table);
-  return record;
-}
-
-namespace {
-
 // Shards of one run.
 struct ShardGroup {
   ordered_json whole;  // run.json
@@ -170,6 +150,62 @@ RunRecord read_shards(const ShardGroup& group) {
 }
 
 }  // namespace
+
+namespace {
+constexpr std::size_t kMax = 100000;  // entries of a list
+}
+
+std::string text_at(const ordered_json& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+double value_at(const ordered_json& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_number() ? it->get<double>()
+                                               : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::int64_t count_at(const ordered_json& object, const char* key) {
+  const double value = value_at(object, key);
+  return value > 0 && value < 9e15 ? std::int64_t(value) : 0;
+}
+
+double number_at(const ordered_json& object, const char* key) {
+  const double value = value_at(object, key);
+  if (!std::isfinite(value)) refuse_results(cat("\"", key, "\" is not a number"));
+  return value;
+}
+
+const ordered_json& list_at(const ordered_json& object, const char* key) {
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_array()) refuse_results(cat("\"", key, "\" is not a list"));
+  if (it->size() > kMax) refuse_results(cat("\"", key, "\" has ", it->size(), " entries"));
+  return *it;
+}
+
+void refuse_results(const std::string& what) {
+  throw Error(ErrorKind::corrupt, cat("results.json is damaged: ", what),
+              "run the same command again: what is in the journal is not computed twice");
+}
+
+RunRecord read_record(const fs::path& folder) {
+  RunRecord record = named_record(folder);
+  try {
+    std::error_code error;
+    read_into(record, eval::read_run(folder), fs::exists(folder / "results.json", error));
+  } catch (const std::exception& e) {
+    set_problem(record, e);
+  }
+  return record;
+}
+
+RunRecord record_of(ordered_json run, eval::ResultTable table) {
+  RunRecord record;
+  read_facts(record, std::move(run));
+  record.table = std::move(table);
+  return record;
+}
 
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
   std::vector<RunRecord> records;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded runs, as a report needs them: read from run.json and the journal alone.
+// Recorded runs, as a report needs them: read from run.json and the journal alone. Their files may
+// be damaged or hostile.
 #pragma once
 
 #include <cstdint>
@@ -20,53 +21,6 @@ struct RecordedMethod : eval::MethodRow {
   std::optional<Plan> numbers;  // of a ladder its last rung; absent where they make no plan
 };
 
-// The search of mrrope tune, as search_part.h reads it.
-struct SearchedPlan {
-  std::string name;
-  std::string origin;     // published, given, start, refined, knots
-  bool complete = false;  // measured on the whole search set
-  eval::Estimate objective, log_perplexity, retrieval;
-};
-
-struct ProofLine {
-  struct Cell {
-    std::int64_t length = 0;
-    eval::Estimate perplexity;
-    double above, above_error;  // the found plan above this one, percent, paired
-  };
-  std::string method;
-  std::vector<Cell> cells;
-  eval::Estimate needles;
-  std::string against;  // why it rivals the found plan
-};
-
-struct RecordedSearch {
-  double weight = 0, passes = 0;
-  std::vector<SearchedPlan> plans;
-  std::size_t chosen = 0;
-  std::vector<std::size_t> front;
-  std::vector<std::pair<double, double>> path;  // passes, objective: each time the best changed
-  std::vector<std::pair<std::string, std::vector<double>>> factors;  // chosen, pro, yarn
-  bool proved = false, better = false;
-  std::string recommended;
-  std::size_t documents = 0;
-  std::vector<ProofLine> proof;  // the found plan first
-};
-
-// A sweep of the ramp boundaries, as sweep_part.h reads it.
-struct RecordedSweep {
-  struct Point {
-    std::string method;
-    int low = 0, high = 0;
-    std::string beta_fast, beta_slow;  // intervals, as text
-    eval::Estimate perplexity;
-  };
-  std::int64_t length = 0;
-  double headroom = 1;
-  std::size_t documents = 0;
-  std::vector<Point> points;
-};
-
 struct RunRecord {
   std::string name;     // its name in the report
   std::string folder;   // as given
@@ -83,8 +37,8 @@ struct RunRecord {
   bool finished = false;
 
   eval::ResultTable table;
-  std::optional<RecordedSearch> search;
-  std::optional<RecordedSweep> sweep;
+  nlohmann::ordered_json
+      search;  // results.json of mrrope tune, which search_part.h reads; null: none
 };
 
 // Reads a folder. Never throws because of its content: `problem` says what is wrong with it.
@@ -104,5 +58,21 @@ struct RunGroup {
   const RunRecord& front() const { return *runs.front(); }
 };
 std::vector<RunGroup> grouped(const std::vector<RunRecord>& records);
+
+// Empty if the field is missing or not a text.
+std::string text_at(const nlohmann::ordered_json& object, const char* key);
+
+// NaN if the field is missing or not a number.
+double value_at(const nlohmann::ordered_json& object, const char* key);
+
+// 0 if the field is missing or cannot be a count.
+std::int64_t count_at(const nlohmann::ordered_json& object, const char* key);
+
+// Throw Error (corrupt) if there is no finite number, or no list of a sensible size.
+double number_at(const nlohmann::ordered_json& object, const char* key);
+const nlohmann::ordered_json& list_at(const nlohmann::ordered_json& object, const char* key);
+
+// Throws Error (corrupt): what is wrong with results.json.
+[[noreturn]] void refuse_results(const std::string& what);
 
 }  // namespace mrrope::report

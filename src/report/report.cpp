@@ -9,13 +9,12 @@
 #include "base/text.h"
 #include "eval/results/result_table.h"
 #include "eval/score/rouge.h"
+#include "report/charts/chart.h"
 #include "report/charts/markup.h"
 #include "report/figures.h"
-#include "report/legend.h"
 #include "report/page/html_page.h"
 #include "report/paper/paper.h"
 #include "report/search_part.h"
-#include "report/sweep_part.h"
 #include "report/verdict_text.h"
 
 namespace mrrope::report {
@@ -24,29 +23,104 @@ using nlohmann::ordered_json;
 
 namespace {
 
+// What the terms of a report mean.
+struct Term {
+  std::string name;
+  std::string meaning;  // one sentence, plain text
+};
+
+struct Row {
+  bool (*used)(const RunRecord&);
+  const char* name;
+  const char* meaning;
+};
+
+bool always(const RunRecord&) { return true; }
+bool by_search(const RunRecord& r) { return !r.search.is_null(); }
+bool with_verdict(const RunRecord& r) { return !r.table.verdicts.empty(); }
+bool by_perplexity(const RunRecord& r) { return with_verdict(r) || by_search(r); }
+bool by_needles(const RunRecord& r) { return !r.table.answers.empty() || by_search(r); }
+bool elastic(const RunRecord& r) {
+  return std::any_of(r.methods.begin(), r.methods.end(),
+                     [](const RecordedMethod& m) { return is_elastic(m.method); });
+}
+
+constexpr Row kTerms[] = {
+    {always, "window", "The longest text, in tokens, that the model was trained on."},
+    {always, "untouched (none)", "The model as it was shipped, without an extension."},
+    {always, "+-",
+     "One standard error over documents (for needles: over needles). The true value is within two "
+     "of them about 19 times in 20."},
+    {by_perplexity, "perplexity",
+     "How surprised the model is by the next token, on average; lower is better. 1 is perfect, and "
+     "N is as bad as guessing among N tokens."},
+    {with_verdict, "band",
+     "Perplexity of only those tokens between one length and the next. It shows a collapse that "
+     "the average over all tokens hides."},
+    {with_verdict, "good to / holds to",
+     "The longest length up to which every band stays within 25 % of the perplexity of the "
+     "untouched model in its window, and no band is clearly above (10 % and two standard errors) "
+     "the best band before it."},
+    {with_verdict, "cost inside the window",
+     "How much the extension raises the perplexity of short texts, in percent."},
+    {with_verdict, "KL divergence",
+     "How far the predictions inside the window are from those of the untouched model, in nats; 0 "
+     "is identical."},
+    {with_verdict, "significant (p < 0.05, Holm)",
+     "A difference this large would be rare by chance. p is from a paired t test over documents; "
+     "Holm's correction accounts for comparing many methods at once."},
+    {by_needles, "needle",
+     "A sentence planted in a long text that the model must find again; depth is its place, from "
+     "0 % (start) to 100 % (end)."},
+    {by_needles, "recall (ROUGE-1)", "The share of the words of the answer that the model wrote."},
+    {always, "pair",
+     "Two numbers of a query or key that RoPE rotates together; pair 0 turns fastest."},
+    {always, "plan, factor",
+     "A plan divides the rotation speed of each pair by a factor: 1 leaves the pair as trained."},
+    {always, "low, high",
+     "The ramp boundaries: pairs before low keep their speed, pairs from high on are slowed in "
+     "full."},
+    {elastic, "elastic, rung",
+     "An elastic method uses the untouched model inside its window and then climbs through plans "
+     "of growing scale; each of these is a rung."},
+    {by_search, "pass", "One reading of the whole search set at the wanted length."},
+    {by_search, "objective",
+     "What the search minimizes: mean log-perplexity minus a weight times the log-probability of "
+     "planted answers."},
+    {by_search, "front", "Plans that no other plan beats in both perplexity and retrieval."},
+    {by_search, "held-out", "Documents that the search never saw; the proof uses only these."},
+};
+
+std::vector<Term> terms_of(const std::vector<RunRecord>& records) {
+  std::vector<Term> out;
+  for (const Row& row : kTerms) {
+    const bool used = std::any_of(records.begin(), records.end(), [&](const RunRecord& r) {
+      return r.problem.empty() && row.used(r);
+    });
+    if (used) out.push_back({row.name, row.meaning});
+  }
+  return out;
+}
+
 constexpr std::size_t kAnswersShown = 6;  // per method
 constexpr std::size_t kAnswerText = 400;  // characters of one
 constexpr std::size_t kTextsNamed = 40;   // documents in the provenance
 
-// Text for a page; "+-" becomes the sign.
-std::string pretty(const std::string& text) {
-  std::string out = escaped(text);
-  for (std::size_t at = 0; (at = out.find("+-", at)) != std::string::npos;) {
-    out.replace(at, 2, "&#177;");
+// "+-" becomes the sign.
+std::string with_sign(std::string html) {
+  for (std::size_t at = 0; (at = html.find("+-", at)) != std::string::npos;) {
+    html.replace(at, 2, "&#177;");
   }
-  return out;
+  return html;
 }
+
+std::string pretty(const std::string& text) { return with_sign(escaped(text)); }
 
 std::string state_of(const RunRecord& r) {
   if (!r.problem.empty()) return "could not be read: " + r.problem;
   if (r.finished) return "finished";
   if (r.table.expected_units == 0) return "not finished";
   return cat("not finished: ", r.units, " of ", r.table.expected_units, " units");
-}
-
-std::string command_of(const RunRecord& r) {
-  const auto it = r.run.find("command");
-  return it != r.run.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 std::string verdict_part(const std::vector<VerdictText>& verdicts) {
@@ -77,8 +151,9 @@ std::string state_part(const std::vector<RunRecord>& records) {
   for (const RunRecord& r : records) {
     if (r.problem.empty() && r.finished) continue;
     out += cat("<p class=\"warn\"><b>", escaped(r.name), "</b> ", escaped(state_of(r)), ".");
-    if (r.problem.empty() && !command_of(r).empty()) {
-      out += cat(" Resume with: <code>", escaped(command_of(r)), "</code>");
+    const std::string command = text_at(r.run, "command");
+    if (r.problem.empty() && !command.empty()) {
+      out += cat(" Resume with: <code>", escaped(command), "</code>");
     }
     out += "</p>\n";
   }
@@ -131,25 +206,7 @@ DataTable method_table(const std::vector<RunRecord>& records) {
   return table;
 }
 
-std::string table_html(const DataTable& table) {
-  std::string html = to_html(table);
-  for (std::size_t at = 0; (at = html.find("+-", at)) != std::string::npos;) {
-    html.replace(at, 2, "&#177;");
-  }
-  return html;
-}
-
-std::string figure_html(const Figure& f) {
-  if (const auto* chart = std::get_if<LineChart>(&f.content)) {
-    LineChart titled = *chart;
-    titled.title = f.title;
-    return figure(titled, escaped(f.note), table_of(*chart), f.file);
-  }
-  const auto& maps = std::get<std::vector<HeatMap>>(f.content);
-  DataTable table = table_of(maps);
-  table.caption = f.title;
-  return figure(maps, f.title, escaped(f.note), table, f.file);
-}
+std::string table_html(const DataTable& table) { return with_sign(to_html(table)); }
 
 std::string answers_part(const std::vector<RunRecord>& records, const std::string& section) {
   std::string out;
@@ -184,9 +241,9 @@ std::string answers_part(const std::vector<RunRecord>& records, const std::strin
 std::string search_part(const std::vector<RunRecord>& records) {
   std::string out;
   for (const RunRecord& record : records) {
-    if (!record.search) continue;
+    if (record.search.is_null()) continue;
     out += "<ul>\n";
-    for (const std::string& s : search_text(*record.search)) {
+    for (const std::string& s : search_text(record.search)) {
       out += cat("<li>", pretty(s), "</li>\n");
     }
     out += "</ul>\n";
@@ -204,20 +261,13 @@ DataTable cost_table(const std::vector<RunRecord>& records) {
   for (const RunRecord& r : records) {
     if (!r.problem.empty()) continue;
     const ordered_json measured = r.run.value("measured", ordered_json::object());
-    const auto number_of = [&](const char* key) {
-      return measured.is_object() && measured.contains(key) && measured[key].is_number()
-                 ? measured[key].get<double>()
-                 : kNothing;
+    const double bytes = value_at(measured, "peak_memory_bytes");
+    const auto text = [&](const char* key, int digits) {
+      const double value = value_at(measured, key);
+      return std::isfinite(value) ? fixed(value, digits) : std::string("-");
     };
-    const double bytes = number_of("peak_memory_bytes");
-    const std::string engine = r.run.contains("engine") && r.run["engine"].is_string()
-                                   ? r.run["engine"].get<std::string>()
-                                   : std::string();
-    const auto text = [](double v, int digits) {
-      return std::isfinite(v) ? fixed(v, digits) : std::string("-");
-    };
-    table.rows.push_back({r.name, engine, text(number_of("tokens"), 0),
-                          text(number_of("seconds"), 1), text(number_of("tokens_per_second"), 0),
+    table.rows.push_back({r.name, text_at(r.run, "engine"), text("tokens", 0), text("seconds", 1),
+                          text("tokens_per_second", 0),
                           std::isfinite(bytes) ? bytes_text(bytes) : "-"});
   }
   return table;
@@ -232,8 +282,8 @@ std::string listed(const ordered_json& run, const char* key) {
       out += cat(" and ", run[key].size() - kTextsNamed, " more");
       break;
     }
-    if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string()) continue;
-    out += (out.empty() ? "" : ", ") + entry["id"].get<std::string>();
+    const std::string id = text_at(entry, "id");
+    if (!id.empty()) out += (out.empty() ? "" : ", ") + id;
   }
   return out;
 }
@@ -254,7 +304,7 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
     };
     put("folder", r.folder, true);
     put("state", state_of(r));
-    put("command", command_of(r), true);
+    put("command", text_at(r.run, "command"), true);
     if (r.problem.empty()) {
       put("model", cat(r.model, ", ", r.architecture, ", window ", length_text(r.window)));
       put("model digest", r.model_digest, true);
@@ -268,10 +318,8 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
         plans += cat(plans.empty() ? "" : ", ", m.method, " ", m.plan);
       }
       put("plan digests", plans, true);
-      if (r.run.contains("measured") && r.run["measured"].is_object()) {
-        const ordered_json& at = r.run["measured"].value("finished", ordered_json());
-        if (at.is_string()) put(r.finished ? "finished" : "last unit", at.get<std::string>());
-      }
+      put(r.finished ? "finished" : "last unit",
+          text_at(r.run.value("measured", ordered_json::object()), "finished"));
     }
     out += "</dl>\n";
     for (const std::string& n : r.table.notes)
@@ -328,7 +376,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
     std::string maps;
     for (const Figure& f : figures) {
       if (f.section != section) continue;
-      (std::holds_alternative<LineChart>(f.content) ? lines : maps) += figure_html(f);
+      (f.is_map() ? maps : lines) += to_html(f);
     }
     std::string shown;
     for (const TaskTable& t : tables) {
@@ -337,11 +385,6 @@ std::string report_page(const std::vector<RunRecord>& records) {
     if (lines.empty() && maps.empty() && shown.empty()) continue;
     body += cat("<h2>", escaped(section), "</h2>\n", maps);
     if (section == kSearchSection) body += search_part(records);
-    if (section == kSweepSection && records.size() > 1) {  // alone it is the headline
-      for (const RunRecord& r : records) {
-        if (r.sweep) body += cat("<p>", pretty(sweep_text(*r.sweep)), "</p>\n");
-      }
-    }
     if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
     if (!shown.empty()) {
       // Charts have the same numbers; a task without a chart shows its table at once.
@@ -410,10 +453,9 @@ std::string report_text(const std::vector<RunRecord>& records) {
     for (const NextStep& step : v.next) out += cat("  ", step.what, ": ", step.command, "\n");
   }
   for (const RunRecord& r : records) {
-    if (r.sweep && records.size() > 1) out += cat(r.name, ": ", sweep_text(*r.sweep), "\n");
-    if (!r.search) continue;
+    if (r.search.is_null()) continue;
     out += cat(r.name, ":\n");
-    for (const std::string& s : search_text(*r.search)) out += cat("  ", s, "\n");
+    for (const std::string& s : search_text(r.search)) out += cat("  ", s, "\n");
   }
   for (const RunRecord& r : records) {
     if (!r.problem.empty() || !r.finished) out += cat(r.name, " ", state_of(r), "\n");

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "report/json_fields.h"
+#include "report/record.h"
 #include "report/verdict_text.h"
 
 namespace mrrope::report {
@@ -17,38 +17,39 @@ namespace {
 constexpr int kChosen = 8;  // its colour: no published method has it
 
 // {value, stderr, n}
-eval::Estimate estimate_at(const ordered_json& object, const char* key) {
+eval::Estimate estimate_of(const ordered_json& e, const char* value = "value") {
+  return {value_at(e, value), value_at(e, "stderr"), std::size_t(count_at(e, "n"))};
+}
+
+bool is_true(const ordered_json& object, const char* key) {
+  return object.contains(key) && object.at(key) == true;
+}
+
+const ordered_json& object_at(const ordered_json& object, const char* key) {
   const auto it = object.find(key);
-  if (it == object.end() || !it->is_object()) refuse_results(cat("a plan has no \"", key, "\""));
-  return {value_at(*it, "value"), value_at(*it, "stderr"), std::size_t(count_at(*it, "n"))};
+  if (it == object.end() || !it->is_object()) refuse_results(cat("\"", key, "\" is not an object"));
+  return *it;
 }
 
-std::size_t index_at(const ordered_json& value, std::size_t size) {
-  if (!value.is_number_unsigned() || value.get<std::size_t>() >= size) {
-    refuse_results("it refers to a plan that does not exist");
+// A list of objects.
+const ordered_json& objects_at(const ordered_json& object, const char* key) {
+  const ordered_json& list = list_at(object, key);
+  for (const ordered_json& entry : list) {
+    if (!entry.is_object()) refuse_results(cat("an entry of \"", key, "\" is not an object"));
   }
-  return value.get<std::size_t>();
+  return list;
 }
 
-ProofLine line_of(const ordered_json& row) {
-  if (!row.is_object()) refuse_results("a row of the proof is not an object");
-  ProofLine line;
-  line.method = text_at(row, "method");
-  line.against = text_at(row, "against");
-  for (const ordered_json& cell : list_at(row, "perplexity")) {
-    if (!cell.is_object()) refuse_results("a cell of the proof is not an object");
-    const double length = number_at(cell, "length");
-    if (!(length > 0 && length < 9e15)) refuse_results("a length of the proof is not valid");
-    line.cells.push_back({std::int64_t(length),
-                          {value_at(cell, "value"), value_at(cell, "stderr"), 1},
-                          value_at(cell, "tuned_above_percent"),
-                          value_at(cell, "paired_stderr")});
-  }
-  if (const auto needles = row.find("needles"); needles != row.end() && needles->is_object()) {
-    line.needles = {value_at(*needles, "found"), value_at(*needles, "stderr"),
-                    std::size_t(count_at(*needles, "n"))};
-  }
-  return line;
+const ordered_json& chosen_plan(const ordered_json& search) {
+  return search.at("trials").at(search.at("chosen").get<std::size_t>());
+}
+
+// The rows of the proof, the found plan first.
+std::vector<ordered_json> proof_rows(const ordered_json& search) {
+  if (!search.contains("proof")) return {};
+  std::vector<ordered_json> rows = {object_at(search.at("proof"), "tuned")};
+  for (const ordered_json& row : objects_at(search.at("proof"), "published")) rows.push_back(row);
+  return rows;
 }
 
 // Dots without a line between them: a gap after each.
@@ -62,69 +63,77 @@ Series scattered(Series s, std::vector<ChartPoint> points) {
   return s;
 }
 
-ChartPoint place_of(const SearchedPlan& p) {
-  return {std::exp(p.log_perplexity.value), p.retrieval.value};
+ChartPoint place_of(const ordered_json& plan) {
+  return {std::exp(value_at(plan.at("log_perplexity"), "value")),
+          value_at(plan.at("retrieval"), "value")};
 }
 
-LineChart front_chart(const RecordedSearch& search) {
+LineChart front_chart(const ordered_json& search) {
   LineChart chart;
   chart.title = "Perplexity and retrieval of every fully measured plan";
   chart.x = {"perplexity, mean over bands of length", Spacing::linear, false};
   chart.y = {"log-probability of planted answers, per token", Spacing::linear, false};
   Palette palette;
   std::vector<ChartPoint> tried;
-  for (const SearchedPlan& p : search.plans) {
-    if (p.complete && p.origin != "published") tried.push_back(place_of(p));
+  std::vector<Series> published;
+  for (const ordered_json& plan : search.at("trials")) {
+    if (!is_true(plan, "complete")) continue;
+    if (text_at(plan, "origin") != "published") {
+      tried.push_back(place_of(plan));
+      continue;
+    }
+    const std::string name = text_at(plan, "name");
+    Series s = palette.series(name.substr(0, name.find(' ')));
+    s.name = name;
+    published.push_back(scattered(std::move(s), {place_of(plan)}));
   }
-  chart.series.push_back(scattered({"tried", 0, false, {}}, tried));
   Series front = palette.series("power");
   front.name = "front";
-  for (const std::size_t i : search.front) front.points.push_back(place_of(search.plans[i]));
+  for (const ordered_json& i : search.at("front")) {
+    front.points.push_back(place_of(search.at("trials").at(i.get<std::size_t>())));
+  }
   std::stable_sort(front.points.begin(), front.points.end(),
                    [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
-  chart.series.push_back(std::move(front));
-  for (const SearchedPlan& p : search.plans) {
-    if (!p.complete || p.origin != "published") continue;
-    Series s = palette.series(p.name.substr(0, p.name.find(' ')));
-    s.name = p.name;
-    chart.series.push_back(scattered(std::move(s), {place_of(p)}));
-  }
+  chart.series = {scattered({"tried", 0, false, {}}, tried), std::move(front)};
+  chart.series.insert(chart.series.end(), published.begin(), published.end());
   chart.series.push_back(
-      scattered({"chosen", kChosen, false, {}}, {place_of(search.plans[search.chosen])}));
+      scattered({"chosen", kChosen, false, {}}, {place_of(chosen_plan(search))}));
   return chart;
 }
 
-LineChart path_chart(const RecordedSearch& search) {
+LineChart path_chart(const ordered_json& search) {
+  const double passes = number_at(search, "passes");
   LineChart chart;
   chart.title = "Best plan so far";
-  chart.x = {"passes", Spacing::linear, false, {0, search.passes}};
+  chart.x = {"passes", Spacing::linear, false, {0, passes}};
   chart.y = {"objective: mean log-perplexity minus weighted answers", Spacing::linear, false};
   Series best = Palette().series("power");
   best.name = "best";
-  for (std::size_t i = 0; i < search.path.size(); ++i) {
-    const auto& [passes, objective] = search.path[i];
-    if (i > 0) best.points.push_back({passes, search.path[i - 1].second});
-    best.points.push_back({passes, objective});
+  for (const ordered_json& step : search.at("path")) {
+    const double at = number_at(step, "passes");
+    if (!best.points.empty()) best.points.push_back({at, best.points.back().y});
+    best.points.push_back({at, number_at(step, "objective")});
   }
-  if (!search.path.empty()) {
-    best.points.push_back(
-        {std::max(search.passes, search.path.back().first), search.path.back().second});
+  if (!best.points.empty()) {
+    best.points.push_back({std::max(passes, best.points.back().x), best.points.back().y});
   }
   chart.series.push_back(std::move(best));
   return chart;
 }
 
-LineChart factor_chart(const RecordedSearch& search) {
+LineChart factor_chart(const ordered_json& search) {
   LineChart chart;
   chart.title = "Factors of the chosen plan";
   chart.x = {"pair, from fast to slow", Spacing::linear, false};
   chart.y = {"divisor of the angle per position", Spacing::log, false};
   chart.dots = false;
   Palette palette;
-  for (const auto& [name, factors] : search.factors) {
+  for (const char* name : {"chosen", "pro", "yarn"}) {
     Series s = palette.series(name);
-    if (name == "chosen") s.colour = kChosen;
-    for (std::size_t i = 0; i < factors.size(); ++i) s.points.push_back({double(i), factors[i]});
+    if (s.name == "chosen") s.colour = kChosen;
+    for (const ordered_json& factor : search.at("factors").at(name)) {
+      s.points.push_back({double(s.points.size()), factor.get<double>()});
+    }
     chart.series.push_back(std::move(s));
   }
   return chart;
@@ -132,60 +141,45 @@ LineChart factor_chart(const RecordedSearch& search) {
 
 }  // namespace
 
-RecordedSearch search_from_json(const ordered_json& results) {
+ordered_json checked_search(ordered_json results) {
   if (!results.is_object()) refuse_results("it is not an object");
-  RecordedSearch out;
-  out.weight = number_at(results, "weight");
-  out.passes = number_at(results, "passes");
-  for (const ordered_json& entry : list_at(results, "trials")) {
-    if (!entry.is_object()) refuse_results("a plan is not an object");
-    SearchedPlan plan;
-    plan.name = text_at(entry, "name");
-    plan.origin = text_at(entry, "origin");
-    plan.complete = entry.contains("complete") && entry["complete"] == true;
-    plan.objective = estimate_at(entry, "objective");
-    plan.log_perplexity = estimate_at(entry, "log_perplexity");
-    plan.retrieval = estimate_at(entry, "retrieval");
-    out.plans.push_back(std::move(plan));
+  number_at(results, "weight");
+  number_at(results, "passes");
+  const std::size_t plans = objects_at(results, "trials").size();
+  for (const ordered_json& plan : results.at("trials")) {
+    for (const char* key : {"objective", "log_perplexity", "retrieval"}) object_at(plan, key);
   }
-  out.chosen = index_at(results.value("chosen", ordered_json()), out.plans.size());
-  for (const ordered_json& i : list_at(results, "front")) {
-    out.front.push_back(index_at(i, out.plans.size()));
+  const auto check_index = [&](const ordered_json& value) {
+    if (value.is_number_unsigned() && value.get<std::size_t>() < plans) return;
+    refuse_results("it refers to a plan that does not exist");
+  };
+  check_index(results.value("chosen", ordered_json()));
+  for (const ordered_json& i : list_at(results, "front")) check_index(i);
+  for (const ordered_json& step : objects_at(results, "path")) {
+    number_at(step, "passes");
+    number_at(step, "objective");
   }
-  for (const ordered_json& step : list_at(results, "path")) {
-    if (!step.is_object()) refuse_results("a step of the path is not an object");
-    out.path.emplace_back(number_at(step, "passes"), number_at(step, "objective"));
-  }
-  const ordered_json factors = results.value("factors", ordered_json::object());
   for (const char* name : {"chosen", "pro", "yarn"}) {
-    std::vector<double> list;
-    for (const ordered_json& f : list_at(factors, name)) {
-      if (!f.is_number()) refuse_results("a factor is not a number");
-      list.push_back(f.get<double>());
+    for (const ordered_json& factor : list_at(object_at(results, "factors"), name)) {
+      if (!factor.is_number()) refuse_results("a factor is not a number");
     }
-    out.factors.emplace_back(name, std::move(list));
   }
-  const auto proof = results.find("proof");
-  if (proof == results.end()) return out;
-  if (!proof->is_object() || !proof->contains("tuned"))
-    refuse_results("the proof has no \"tuned\"");
-  out.proved = true;
-  out.better = proof->contains("better") && (*proof)["better"] == true;
-  out.recommended = text_at(*proof, "recommended");
-  out.documents = std::size_t(count_at(*proof, "documents"));
-  out.proof.push_back(line_of((*proof)["tuned"]));
-  for (const ordered_json& row : list_at(*proof, "published")) {
-    out.proof.push_back(line_of(row));
-    if (out.proof.back().cells.size() != out.proof.front().cells.size()) {
+  if (results.contains("proof")) object_at(results, "proof");
+  const std::vector<ordered_json> rows = proof_rows(results);
+  for (const ordered_json& row : rows) {
+    for (const ordered_json& cell : objects_at(row, "perplexity")) {
+      if (count_at(cell, "length") == 0) refuse_results("a length of the proof is not valid");
+    }
+    if (row.at("perplexity").size() != rows.front().at("perplexity").size()) {
       refuse_results("rows of the proof have different lengths");
     }
   }
-  return out;
+  return results;
 }
 
 std::vector<Figure> search_figures(const RunRecord& record) {
-  if (!record.search) return {};
-  const RecordedSearch& search = *record.search;
+  const ordered_json& search = record.search;
+  if (search.is_null()) return {};
   std::vector<Figure> out;
   const auto add = [&](const char* file, const char* note, LineChart chart) {
     out.push_back({kSearchSection, file, chart.title, note, std::move(chart)});
@@ -202,50 +196,60 @@ std::vector<Figure> search_figures(const RunRecord& record) {
   return out;
 }
 
-std::vector<std::string> search_text(const RecordedSearch& search) {
-  const SearchedPlan& chosen = search.plans[search.chosen];
-  std::vector<std::string> out = {cat("Found in ", fixed(search.passes, 1), " passes among ",
-                                      search.plans.size(), " plans (", "weight of answers ",
-                                      significant(search.weight, 3), "): ", chosen.name, ".")};
-  if (!search.proved) {
+std::vector<std::string> search_text(const ordered_json& search) {
+  std::vector<std::string> out = {cat("Found in ", fixed(number_at(search, "passes"), 1),
+                                      " passes among ", search.at("trials").size(), " plans (",
+                                      "weight of answers ",
+                                      significant(number_at(search, "weight"), 3),
+                                      "): ", text_at(chosen_plan(search), "name"), ".")};
+  if (!search.contains("proof")) {
     out.push_back("It was not tested on held-out text.");
-  } else if (search.better) {
-    out.push_back(cat("Better than every published plan on ", search.documents,
-                      " documents that the search never saw."));
+    return out;
+  }
+  const ordered_json& proof = search.at("proof");
+  const std::string where = cat("every published plan on ", count_at(proof, "documents"),
+                                " documents that the search never saw");
+  if (is_true(proof, "better")) {
+    out.push_back(cat("Better than ", where, "."));
   } else {
-    out.push_back(cat("Not better than every published plan on ", search.documents,
-                      " documents that the search never saw; of those, ", search.recommended,
+    out.push_back(cat("Not better than ", where, "; of those, ", text_at(proof, "recommended"),
                       " is recommended."));
   }
-  for (const ProofLine& line : search.proof) {
-    if (!line.against.empty()) out.push_back(cat(line.method, " ", line.against, "."));
+  for (const ordered_json& row : proof_rows(search)) {
+    const std::string against = text_at(row, "against");
+    if (!against.empty()) out.push_back(cat(text_at(row, "method"), " ", against, "."));
   }
   return out;
 }
 
 DataTable proof_table(const RunRecord& record) {
   DataTable table;
-  if (!record.search || record.search->proof.empty()) return table;
-  const RecordedSearch& search = *record.search;
-  table.caption = cat(record.name, ": perplexity of the first N tokens of ", search.documents,
+  const std::vector<ordered_json> rows = proof_rows(record.search);
+  if (rows.empty()) return table;
+  table.caption = cat(record.name, ": perplexity of the first N tokens of ",
+                      count_at(record.search.at("proof"), "documents"),
                       " held-out documents, how far the found plan is above (percent, paired), and "
                       "needles found");
   table.header = {"method"};
-  for (const auto& cell : search.proof.front().cells) {
-    table.header.push_back(length_text(cell.length));
-    table.header.push_back(cat(length_text(cell.length), " %"));
+  for (const ordered_json& cell : rows.front().at("perplexity")) {
+    const std::string length = length_text(count_at(cell, "length"));
+    table.header.insert(table.header.end(), {length, length + " %"});
   }
   table.header.push_back("needles %");
-  for (std::size_t r = 0; r < search.proof.size(); ++r) {
-    const ProofLine& line = search.proof[r];
-    std::vector<std::string> row = {line.method};
-    for (const auto& cell : line.cells) {
-      row.push_back(estimate_text(cell.perplexity));
-      row.push_back(r == 0 || !std::isfinite(cell.above)
+  for (const ordered_json& proved : rows) {
+    std::vector<std::string> row = {text_at(proved, "method")};
+    for (const ordered_json& cell : proved.at("perplexity")) {
+      const double above = value_at(cell, "tuned_above_percent");
+      row.push_back(estimate_text({value_at(cell, "value"), value_at(cell, "stderr"), 1}));
+      row.push_back(table.rows.empty() || !std::isfinite(above)
                         ? ""
-                        : cat(fixed(cell.above, 1), " +- ", fixed(cell.above_error, 1)));
+                        : cat(fixed(above, 1), " +- ", fixed(value_at(cell, "paired_stderr"), 1)));
     }
-    eval::Estimate found = line.needles;
+    eval::Estimate found;
+    if (const auto needles = proved.find("needles");
+        needles != proved.end() && needles->is_object()) {
+      found = estimate_of(*needles, "found");
+    }
     found.value *= 100;
     found.error *= 100;
     row.push_back(estimate_text(found));

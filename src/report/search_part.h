@@ -12,14 +12,15 @@ namespace mrrope::report {
 
 inline constexpr const char* kSearchSection = "Search for a better plan";
 
-// Of results.json of mrrope tune. Throws Error (corrupt), naming the key.
-RecordedSearch search_from_json(const nlohmann::ordered_json& results);
+// results.json of mrrope tune with everything that the functions below read. Throws Error
+// (corrupt), naming the key.
+nlohmann::ordered_json checked_search(nlohmann::ordered_json results);
 
 // File names are not yet told apart.
 std::vector<Figure> search_figures(const RunRecord& record);
 
 // What was found, what it cost, and what the proof says of it.
-std::vector<std::string> search_text(const RecordedSearch& search);
+std::vector<std::string> search_text(const nlohmann::ordered_json& search);
 
 // Every published plan compared with the found one, on held-out text. Empty without a proof.
 DataTable proof_table(const RunRecord& record);

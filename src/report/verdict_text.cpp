@@ -9,11 +9,9 @@
 #include "core/methods.h"
 #include "eval/tasks/needle/needle.h"
 #include "mrrope/error.h"
-#include "report/charts/axis.h"
 #include "report/charts/chart.h"
-#include "report/json_fields.h"
+#include "report/record.h"
 #include "report/search_part.h"
-#include "report/sweep_part.h"
 
 namespace mrrope::report {
 
@@ -179,6 +177,25 @@ void add_next_steps(VerdictText& text, const Best& best, const eval::Verdict& ve
   }
 }
 
+// The method of lowest perplexity at each length, where there are several.
+std::vector<std::string> lowest_of(const eval::ResultTable& table) {
+  std::vector<std::string> out;
+  for (const std::int64_t length : table.lengths) {
+    const eval::ResultRow* lowest = nullptr;
+    std::size_t measured = 0;
+    for (const eval::MethodRow& method : table.methods) {
+      const eval::ResultRow* row = table.find(method.method, length, table.metric);
+      if (row == nullptr || row->estimate.n == 0) continue;
+      ++measured;
+      if (lowest == nullptr || row->estimate.value < lowest->estimate.value) lowest = row;
+    }
+    if (measured < 2) continue;
+    out.push_back(cat(lowest->method, " has the lowest perplexity at ", length_text(length),
+                      " tokens: ", estimate_text(lowest->estimate), "."));
+  }
+  return out;
+}
+
 VerdictText text_without_best(VerdictText text, const RunRecord& first, const std::string& so_far) {
   const eval::ResultTable& r = first.table;
   bool judged = false;  // an extension, or the untouched model where nothing else was asked for
@@ -195,6 +212,7 @@ VerdictText text_without_best(VerdictText text, const RunRecord& first, const st
                                    [](const eval::Verdict& v) { return !v.judged; });
     text.sentences.push_back(
         cat("Reason: ", open != r.verdicts.end() ? open->reason : "nothing was measured", "."));
+    for (std::string& sentence : lowest_of(r)) text.sentences.push_back(std::move(sentence));
     const std::string ctx = length_text(4 * r.window);
     text.next.push_back({"Measure inside and beyond the window",
                          cat("mrrope eval ppl ", model, " --ctx ", ctx, " -o ppl-", ctx)});
@@ -269,20 +287,8 @@ VerdictText text_without_perplexity(const RunRecord& record,
                                     const std::vector<RunRecord>& records) {
   VerdictText text;
   text.model = record.model;
-  if (record.sweep) {
-    text.headline = sweep_text(*record.sweep);
-    if (const auto* best = sweep_best(*record.sweep)) {
-      text.next.push_back(
-          {"Measure it at every length",
-           cat("mrrope eval ppl ", model_argument(record), " --method ", best->method, " --low ",
-               best->low, " --high ", best->high,
-               record.sweep->headroom != 1 ? cat(" --headroom ", record.sweep->headroom) : "",
-               " --ctx ", length_text(record.sweep->length), " -o ppl")});
-    }
-    return text;
-  }
-  if (record.search) {
-    text.headline = search_text(*record.search).front();
+  if (!record.search.is_null()) {
+    text.headline = search_text(record.search).front();
     return text;
   }
   text.headline = "No verdict on length: perplexity was not measured.";

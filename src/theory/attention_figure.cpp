@@ -6,7 +6,6 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "eval/stats/statistics.h"
-#include "theory/attention_scores.h"
 #include "theory/curves.h"
 #include "theory/theory_figure.h"
 

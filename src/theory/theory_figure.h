@@ -10,7 +10,7 @@
 
 #include "model/captured.h"
 #include "mrrope/ladder.h"
-#include "report/charts/data_table.h"
+#include "report/charts/markup.h"
 #include "report/figures.h"
 
 namespace mrrope::theory {

@@ -19,7 +19,6 @@
 #include "eval/run/run_folder.h"
 #include "model/timeline_model.h"
 #include "tune/objective.h"
-#include "tune/search_text.h"
 #include "tune/space.h"
 
 namespace mrrope::tune {
@@ -79,5 +78,13 @@ SearchResult run_search(TimelineModel& model, const Space& space, const SearchSe
 // What every unit depends on: the identity of the run.
 nlohmann::ordered_json search_identity(TimelineModel& model, const Space& space,
                                        const SearchSet& set, const SearchOptions& options);
+
+// results.json: weight, passes, chosen, front, path, trials {name, origin, plan, parameters,
+// headroom, rung_step, texts, complete, objective, log_perplexity, retrieval, each with stderr},
+// factors of the chosen plan, of pro and of yarn.
+nlohmann::ordered_json to_json(const SearchResult& result, const Space& space, double weight);
+
+// The front, the chosen point marked, and the published methods that were measured in full.
+std::string to_text(const SearchResult& result);
 
 }  // namespace mrrope::tune

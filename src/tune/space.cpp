@@ -145,8 +145,8 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
     axis(1.0 / 32, 0.5, 1.0 / 16, 1.0 / 32, 0.375);
     return space;
   }
-  axis(std::max(0.0, defaults.low - width / 2), defaults.low + width / 2, pairs, defaults.low - width / 8,
-       defaults.low + width / 8);
+  axis(std::max(0.0, defaults.low - width / 2), defaults.low + width / 2, pairs,
+       defaults.low - width / 8, defaults.low + width / 8);
   axis(defaults.high - 0.4 * width, std::min(last, defaults.high + 0.6 * width), pairs,
        defaults.high - width / 8, defaults.high + width / 8);
   axis(0, 0.15, 0.02, 0.03, 0.09);
@@ -244,7 +244,7 @@ Proposal from_plan(const Space& space, const Ladder& ladder) {
            "give a plan of method power, uni, pro or yarn");
   }
   if (method_row(c.extension.method).reach == Reach::unchanged) {
-    refuse("the given plan changes nothing", "remove --start-plan");
+    refuse("the given plan changes nothing", "remove --plan");
   }
   const bool far = ladder.near().has_value();
   if (space.growth == Growth::far) {

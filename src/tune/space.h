@@ -50,9 +50,9 @@ struct Proposal {
 Proposal proposal_at(const Space& space, Point point, const std::string& origin);
 
 // yarn, yarn-rotations, uni and pro, each with headroom 1 and 1.25: static or, in an elastic space,
-// as ladders of the default step. In a space with a near part the default (`auto`), and with its near
-// part and rungs pi, yarn, uni and pro for far keys, with headroom 1.25 and 1.6. Methods that do
-// not fit the geometry are left out.
+// as ladders of the default step. In a space with a near part the default (`auto`), and with its
+// near part and rungs pi, yarn, uni and pro for far keys, with headroom 1.25 and 1.6. Methods that
+// do not fit the geometry are left out.
 std::vector<Proposal> published(const Space& space);
 
 // A plan made for this or another model: its parameters, at this space's length.

@@ -31,17 +31,17 @@ TEST(Manual, VersionAndHelp) {
 TEST(Manual, EveryFlagIsInThePageAndInEveryCompletion) {
   const std::string man = run_command("--generate man").out;
   EXPECT_TRUE(contains(man, ".SH MRROPE plan"));
-  EXPECT_TRUE(contains(man, "\\-\\-beta\\-fast"));
+  EXPECT_TRUE(contains(man, "\\-\\-rope\\-freq\\-base"));
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const std::string text = run_command(std::string("--generate ") + shell).out;
-    for (const char* word : {"inspect", "plan", "beta-fast", "replace-scaling"}) {
+    for (const char* word : {"inspect", "plan", "rope-freq-base", "replace-scaling"}) {
       EXPECT_TRUE(contains(text, word)) << shell << " " << word;
     }
   }
   const std::string markdown = run_command("--generate markdown").out;
   EXPECT_TRUE(contains(markdown, "# mrrope plan\n"));
   EXPECT_TRUE(contains(markdown, "## mrrope eval ppl\n"));
-  EXPECT_TRUE(contains(markdown, "| `--beta-fast TURNS` |"));
+  EXPECT_TRUE(contains(markdown, "| `--rope-freq-base BASE` |"));
   EXPECT_EQ(run_command("--generate powershell").exit_code, 2);
 }
 
@@ -84,15 +84,15 @@ TEST(Manual, BashCompletesVerbsFlagsMethodsPresetsAndFiles) {
   ASSERT_EQ(std::system(("mkdir " + folder.file("texts")).c_str()), 0);
   const auto offers = [&](const std::string& words) { return bash_offers(folder, words); };
   EXPECT_EQ(offers("pla"), "plan");
-  EXPECT_EQ(offers("plan --beta-f"), "--beta-fast");
+  EXPECT_EQ(offers("plan --rope-f"), "--rope-freq-base");
   EXPECT_EQ(offers("eval n"), "needle");
   EXPECT_EQ(offers("eval needle --dep"), "--depths");
   EXPECT_EQ(offers("eval ppl --dep"), "");
   EXPECT_EQ(offers("theory cl"), "claims");
   EXPECT_EQ(offers("plan --method un"), "uni");
-  EXPECT_EQ(offers("plan --methods yarn,un"), "yarn,uni");
+  EXPECT_EQ(offers("plan --method yarn,un"), "yarn,uni");
   EXPECT_EQ(offers("plan --method au"), "auto");
-  EXPECT_EQ(offers("plan --methods pro,elastic:un"), "pro,elastic:uni");
+  EXPECT_EQ(offers("plan --method pro,elastic:un"), "pro,elastic:uni");
   EXPECT_EQ(offers("plan --method far:un"), "far:uni");
   EXPECT_EQ(offers("plan --method elastic:no"), "");
   EXPECT_EQ(offers("plan --method elastic : un"), "uni");
@@ -104,7 +104,6 @@ TEST(Manual, BashCompletesVerbsFlagsMethodsPresetsAndFiles) {
   EXPECT_EQ(offers("plan tiny.gguf --scale t"), "");
   EXPECT_EQ(offers("eval ppl tiny.gguf --select r"), "random");
   EXPECT_EQ(offers("--preset paper/ppl-q"), "paper/ppl-qwen");
-  EXPECT_EQ(offers("--generate z"), "zsh");
 }
 
 }  // namespace

@@ -184,8 +184,9 @@ std::string short_flags(const Case& c) {
     }
     out += std::string(" ") + flag + " " + list;
   }
-  if (flags.count("--samples")) {
-    out += " --samples " + std::to_string(std::stoll(flags["--samples"]) / c.samples);
+  for (const std::string flag : {"--samples", "--documents"}) {
+    if (!flags.count(flag)) continue;
+    out += " " + flag + " " + std::to_string(std::stoll(flags[flag]) / c.samples);
   }
   return out;
 }
@@ -279,8 +280,8 @@ class PresetTest : public testing::Test {
       write_model(folder_.file("model.gguf"), paper_model(c.model));
       fill("MODEL", folder_.file("model.gguf"));
     }
+    if (contains(line, "needle")) fill("DATA", essays());
     if (contains(line, "--text DATA")) fill("DATA", texts());
-    if (contains(line, "--haystack DATA")) fill("DATA", essays());
     if (contains(line, "infinitebench")) fill("DATA", infinitebench());
     if (contains(line, "longbench")) fill("DATA", longbench());
     EXPECT_FALSE(contains(line, "DATA")) << line;
@@ -421,7 +422,7 @@ TEST_F(PresetTest, NeedlesFrom8KTo128K) {
 // The command of docs/benchmarks.md and of the help, with a folder of that name; then without one.
 TEST_F(PresetTest, TheExampleOfKamradtsForm) {
   const std::string line =
-      "eval needle model.gguf --form kamradt --methods yarn,pro --ctx 128k --haystack essays/";
+      "eval needle model.gguf --form kamradt --method yarn,pro --ctx 128k --text essays/";
   EXPECT_TRUE(contains(run_command("eval needle --help").out, "mrrope " + line));
   EXPECT_TRUE(contains(read_file(MRROPE_GOLDEN_DIR "/../../docs/benchmarks.md"), "mrrope " + line));
   write_model(folder_.file("model.gguf"), paper_model(kLlama3));
@@ -432,7 +433,7 @@ TEST_F(PresetTest, TheExampleOfKamradtsForm) {
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "form kamradt")) << r.out;
   EXPECT_TRUE(contains(r.out, "recall by stems")) << r.out;
-  const std::string alone = line.substr(0, line.find(" --haystack")) + lengths;
+  const std::string alone = line.substr(0, line.find(" --text")) + lengths;
   const CommandResult ours = run_command(alone + " --depths 50", before);
   ASSERT_EQ(ours.exit_code, 0) << ours.err;
   EXPECT_TRUE(contains(ours.err, "generated prose")) << ours.err;
@@ -521,23 +522,26 @@ TEST_F(PresetTest, SweepsOfTenDocuments) {
     const std::map<std::string, std::string> flags = flags_of(c.preset);
     EXPECT_EQ(flags.at("--ctx"), "128k");
     EXPECT_EQ(flags.at("--select"), "random");
-    EXPECT_EQ(flags.at("--samples"), "10");
+    EXPECT_EQ(flags.at("--documents"), "10");
+    EXPECT_EQ(flags.at("--lengths"), "128k");
     const bool llama = sweep.scale == 16;
+    const bool lows = contains(flags.at("--method"), "low");
     const CommandResult r =
-        run_command(command(c) + " --samples 2 --ctx 512 --train-ctx " + (llama ? "32" : "128") +
-                    (flags.count("--low") ? " --high " + std::string(llama ? "35" : "40")
-                                          : " --low " + std::string(llama ? "18" : "23")) +
-                    " -t 1 -o " + out());
+        run_command(command(c) + " --documents 2 --ctx 512 --lengths 512 --train-ctx " +
+                    (llama ? "32" : "128") + (lows ? " --high " : " --low ") +
+                    (lows ? (llama ? "35" : "40") : (llama ? "18" : "23")) + " -t 1 -o " + out());
     ASSERT_EQ(r.exit_code, 0) << sweep.preset << r.err;
+    std::size_t points = 0;
     const json own = results();
-    EXPECT_EQ(own["length"], 131072 / 256);
-    EXPECT_EQ(own["points"].size(), sweep.points) << own;
-    for (const json& point : own["points"]) EXPECT_EQ(point["n"], 10 / 5) << point;
-    const json measured = json::parse(read_file(out() + "/ppl/results.json"));
-    EXPECT_EQ(measured["results"].size() % sweep.points, 0u);
-    for (const json& row : measured["results"]) {
+    for (const json& row : own["results"]) {
       EXPECT_EQ(row["scale"], sweep.scale) << row;
+      if (row["metric"] != "perplexity") continue;
+      EXPECT_EQ(row["length"], 131072 / 256);
+      EXPECT_EQ(row["n"], 10 / 5) << row;
+      ++points;
     }
+    EXPECT_EQ(points, sweep.points);
+    EXPECT_TRUE(contains(read_file(out() + "/report.html"), lows ? "by low" : "by high"));
     EXPECT_FALSE(contains(r.err, "float32")) << r.err;
   }
 }
@@ -563,7 +567,7 @@ TEST_F(PresetTest, AttentionOfEachModelUnderThePlan) {
     std::filesystem::remove(folder_.file("model.gguf"));
     const Case c = make_case(a.preset, a.model, 1, 1, 0);
     const std::map<std::string, std::string> flags = flags_of(c.preset);
-    EXPECT_GT(tokens_of(flags.at("--tokens")), paper_model(a.model)["window"].get<std::int64_t>());
+    EXPECT_GT(tokens_of(flags.at("--length")), paper_model(a.model)["window"].get<std::int64_t>());
     EXPECT_EQ(std::stod(flags.at("--scale")), a.scale);
     const CommandResult r =
         run_command(command(c) + " --train-ctx 1k --tokens 2k --pairs 5 --json -t 1");
@@ -590,7 +594,7 @@ TEST_F(PresetTest, HelpSaysWhatRunsAndHowItFollowsThePaper) {
   const CommandResult r = run_command("--preset paper/ppl-llama2 --help");
   EXPECT_EQ(r.exit_code, 0) << r.err;
   for (const char* part : {"mrrope --preset paper/ppl-llama2 MODEL --text DATA\n",
-                           "mrrope eval ppl MODEL --text DATA --methods ", "--min-tokens 128k",
+                           "mrrope eval ppl MODEL --text DATA --method ", "--min-tokens 128k",
                            "--select first", "F32 GGUF", "-ctk f16"}) {
     EXPECT_TRUE(contains(r.out, part)) << part << "\n" << r.out;
   }

@@ -42,8 +42,7 @@ TEST(ServeCommand, ADryRunThatDoesNotFitFails) {
 TEST(ServeCommand, FlagsThatExcludeEachOtherAreNamed) {
   const std::string serve = "serve " MRROPE_TINY_MODEL " --dry-run --ctx 4k --parallel 3 ";
   for (const char* bad : {"--slot-save-path no-such-folder", "--slot-save-path ''",
-                          "--slot-save-path /tmp --kv-unified", "--deterministic --kv-unified",
-                          "--no-kv-unified --kv-unified"}) {
+                          "--slot-save-path /tmp --kv-unified", "--deterministic --kv-unified"}) {
     const CommandResult r = run_command(serve + bad);
     EXPECT_EQ(r.exit_code, 2) << bad << r.err;
     EXPECT_NE(r.err.find(std::string(bad).substr(0, 10)), std::string::npos) << r.err;

@@ -54,33 +54,6 @@ TEST(TheoryCommand, FactorsOfThePapersFigure) {
   EXPECT_DOUBLE_EQ(j["plans"][7]["factor"].back().get<double>(), 4);
 }
 
-TEST(TheoryCommand, DigitsAndEstimate) {
-  const json digits = json_of("theory digits llama2 --methods pi,pro --scale 4 --positions 1k");
-  EXPECT_GT(digits["plans"][0]["colliding_positions"], 0);
-  EXPECT_EQ(digits["plans"][1]["colliding_positions"], 0);
-  EXPECT_EQ(digits["plans"][1]["positions"][0]["digits"].size(), 64u);
-  const json estimate = json_of("theory estimate llama2 --bases 1e3,1e6 --length 8k --bound 0.1");
-  EXPECT_LT(estimate["bases"][0]["linear_length"], estimate["bases"][1]["linear_length"]);
-}
-
-TEST(TheoryCommand, WritesFiles) {
-  const TempFolder temp;
-  const CommandResult r =
-      run_command("theory factors llama2 --scale 4 --svg " + temp.file("f.svg") + " --html " +
-                  temp.file("f.html") + " --csv " + temp.file("f.csv"));
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(read_file(temp / "f.svg"), "<svg xmlns"));
-  EXPECT_TRUE(contains(read_file(temp / "f-2.svg"), "lambda"));
-  EXPECT_TRUE(contains(read_file(temp / "f.html"), "Content-Security-Policy"));
-  EXPECT_TRUE(contains(read_file(temp / "f.csv"), "pro,4,63,4,"));
-}
-
-TEST(TheoryCommand, RefusesALengthAndAScaleThatDisagree) {
-  const CommandResult r = run_command("theory factors llama2 --methods pro --ctx 8k --scale 4");
-  EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "both set how far pro extends the model")) << r.err;
-}
-
 TEST(TheoryCommand, Claims) {
   const json j = json_of("theory claims");
   EXPECT_GE(j["claims"].size(), 50u);
@@ -182,45 +155,6 @@ TEST(TheoryCommand, ThePresetsCompareRegressiveUniformAndProgressive) {
   }
 }
 
-TEST(TheoryCommand, RefusesBadInput) {
-  for (const auto& [arguments, code, word] : std::vector<std::tuple<std::string, int, std::string>>{
-           {"theory", 2, "needs a verb: digits"},
-           {"theory bound nosuch.gguf", 1, "nosuch.gguf"},
-           {"theory bound llama2 --length 0", 2, "0"},
-           {"theory bound llama2 --length 99999999m", 2, "99999999"},
-           {"theory estimate llama2 --bound 2", 2, "2"},
-           {"theory estimate llama2 --bases -1", 2, "base"},
-           {"theory digits llama2 --positions x", 2, "x"},
-           {"theory attention llama2", 2, "model"},
-           {"theory bound llama2 --scales 0..64", 2, "a scale of 0 is below 1"},
-           {"theory bound llama2 --scales 64..2", 2, "2 does not come after 64"},
-           {"theory bound llama2 --scales 16", 2, "there is no .. in it"},
-           {"theory bound llama2 --scales 2..x", 2, "'x' is not a whole number"},
-           {"theory bound llama2 --scales 2..9000", 2, "8999 scales are more than 256"},
-           {"theory bound llama2 --scales 2..4 --scale 3", 2, "--scale"},
-           {"theory digits llama2 --methods pro --digits 1,2", 2, "2 digits given"},
-           {"theory digits llama2 --methods pro --digits 1,x", 2, "'x' in --digits"},
-           {"theory digits llama2 --positions 1 --digits 1", 2, "--positions"},
-           {"theory digits llama2 --positions 9007199254740993", 2, "9007199254740993"},
-           {"theory digits --rotary-dim 8 --rope-freq-base 10000 --train-ctx 4k --methods none "
-            "--digits 4,3,2,11",
-            2, "digit 3 is 11, but its radix is 10"},
-           {"theory attention " MRROPE_TINY_MODEL " --method pro --ctx 2k --tokens 4k", 2,
-            "--tokens 4k is more than the 2048 tokens"},
-           {"theory attention " MRROPE_TINY_MODEL " --method elastic:pro --tokens 2k", 2,
-            "elastic:pro changes its plan"},
-           {"theory attention " MRROPE_TINY_MODEL " --method pro --tokens 1m", 2,
-            "--tokens asks for 1048576"},
-           {"theory attention " MRROPE_TINY_MODEL " --method pro --tokens 0", 2, "0"},
-           {"theory claims --svg x.svg", 2, "chart"},
-           {"report nosuch", 1, "nosuch"},
-           {"report", 2, "folders"}}) {
-    const CommandResult r = run_command(arguments);
-    EXPECT_EQ(r.exit_code, code) << arguments << ": " << r.err;
-    EXPECT_TRUE(contains(r.err, word)) << arguments << ": " << r.err;
-  }
-}
-
 TEST(TheoryCommand, DistanceOfPlanFiles) {
   const test::TempFolder folder;
   const std::string plan = folder.file("plan.json");
@@ -260,20 +194,6 @@ TEST(TheoryCommand, DynamicNtkReachesItsLength) {
   const CommandResult r = run_command("theory bound llama2 --methods dynamic-ntk --ctx 16k");
   EXPECT_TRUE(contains(r.out, "16384")) << r.out;
   EXPECT_EQ(run_command("theory digits llama2 --positions 0,4096").exit_code, 0);
-}
-
-TEST(TheoryCommand, PartsOfAGeometryAreNotIgnored) {
-  EXPECT_EQ(run_command("theory factors --rope-freq-base 5e5 --method pro").exit_code, 2);
-  const CommandResult example = run_command("theory factors llama2 --train-ctx 8k --method pro");
-  EXPECT_EQ(example.exit_code, 2);
-  EXPECT_TRUE(contains(example.err, "llama2 is an example")) << example.err;
-}
-
-TEST(TheoryCommand, DigitsOfAHugeBaseEnd) {
-  const CommandResult r = run_command(
-      "theory digits --rotary-dim 8 --rope-freq-base 1e38 --train-ctx 4k --methods none");
-  EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "too many positions")) << r.err;
 }
 
 }  // namespace

@@ -38,7 +38,6 @@ must("long.gguf" export ${MODEL} --method toy --ctx 2k -o long.gguf)
 must_refuse("did you mean toy[?]" plan ${geometry} --method tyo --scale 2)
 
 # The parameter: as a flag, in the notation, in a list of methods, in a plan file.
-must("--toy-exponent E" plan --help)
 must("\"factor\": [[][^]]*8.0" plan ${geometry} --method toy --toy-exponent 3 --scale 2 --json)
 must("\"factor\": [[][^]]*8.0" plan ${geometry} --method "toy(toy_exponent=3)" --scale 2 --json)
 must("toy.toy_exponent=3" theory factors llama2 --methods "toy(toy_exponent=2..3)" --scale 4)

@@ -62,12 +62,12 @@ def check_scores(mrrope, score_tokens, work, text):
 
 def check_dialects(mrrope, work):
     """The older spelling and the names that readers know, as transformers computes them."""
-    for name, flags in {"v4": ["--method", "pro", "--dialect", "v4"],
-                        "linear": ["--method", "pi", "--native"],
-                        "yarn": ["--method", "yarn", "--native"],
-                        "llama3": ["--method", "llama3", "--native"]}.items():
+    for name, flags in {"v4": ["--method", "pro", "--to", "hf-v4"],
+                        "linear": ["--method", "pi", "--native", "--to", "hf"],
+                        "yarn": ["--method", "yarn", "--native", "--to", "hf"],
+                        "llama3": ["--method", "llama3", "--native", "--to", "hf"]}.items():
         made = json.loads(run(mrrope, "export", work / "checkpoint", *flags, "--ctx", LENGTH,
-                              "--to", "hf", "-o", work / name, "--json"))
+                              "-o", work / name, "--json"))
         print(f"{name}: angles differ by {made['proof']['largest']:.1e}")
         assert made["proof"]["largest"] < 1e-6
 

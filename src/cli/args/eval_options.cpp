@@ -8,9 +8,7 @@
 
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/engine_options.h"
 #include "cli/args/presets.h"
-#include "cli/args/terminal_output.h"
 #include "core/methods.h"
 #include "eval/run/shard.h"
 #include "formats/digest.h"
@@ -35,35 +33,28 @@ std::string key_from_environment(const std::string& url) {
 eval::Shard chosen_shard(const EvalFlags& flags) {
   if (flags.shard.empty()) return {};
   if (flags.out.empty()) {
-    throw Error(ErrorKind::usage, "a shard must be kept, to be joined with the others",
-                "give it a folder: -o DIR");
+    refuse("a shard must be kept, to be joined with the others", "give it a folder: -o DIR");
   }
   return eval::parse_shard(flags.shard);
-}
-
-[[noreturn]] void refuse_eval(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::usage, message, hint);
 }
 
 // What the server of an endpoint decides.
 void check_served(const EvalFlags& flags) {
   const ExtensionFlags& extension = flags.extension;
   if (!extension.methods.empty() || !extension.plan_files.empty() || extension.scale) {
-    refuse_eval("the server of an endpoint sets the scaling of its model",
-                "remove --methods, --plan and --scale; mrrope export writes a plan into files that "
-                "servers run");
+    refuse("the server of an endpoint sets the scaling of its model",
+           "remove --method, --plan and --scale; mrrope export writes a plan into files that "
+           "servers run");
   }
   const SubjectFlags& subject = flags.subject;
-  if (subject.rotary_dim || subject.base || !subject.train_ctx.empty() ||
-      !subject.pairing.empty() || subject.replace_scaling) {
-    refuse_eval(
-        "the server of an endpoint sets the geometry of its model",
-        "remove --rotary-dim, --rope-freq-base, --train-ctx, --pairing and --replace-scaling");
+  if (!subject.train_ctx.empty() || subject.replace_scaling) {
+    refuse("the server of an endpoint sets the geometry of its model",
+           "remove --train-ctx and --replace-scaling");
   }
   std::error_code error;
   if (std::filesystem::exists(subject.model, error)) {
-    refuse_eval(cat(subject.model, " is a file, and --endpoint has its own model"),
-                "to use only its vocabulary, give --vocab " + subject.model);
+    refuse(cat(subject.model, " is a file, and --endpoint has its own model"),
+           "to use only its vocabulary, give --vocab " + subject.model);
   }
 }
 
@@ -76,24 +67,24 @@ void set_lengths(EvalJob& job, const EvalFlags& flags, std::int64_t window,
   } else if (!job.lengths.empty()) {
     job.ctx = *std::max_element(job.lengths.begin(), job.lengths.end());
   } else {
-    refuse_eval("no context length given", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
+    refuse("no context length given", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
   }
   for (const std::int64_t length : job.lengths) {
     if (length >= 2) continue;
-    refuse_eval(cat("length ", length, " leaves no token to score"),
-                "give --lengths of 2 tokens or more");
+    refuse(cat("length ", length, " leaves no token to score"),
+           "give --lengths of 2 tokens or more");
   }
   if (job.lengths.empty()) job.lengths = default_lengths(window > 0 ? window : job.ctx, job.ctx);
   job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
   if (job.longest > job.ctx) {
-    refuse_eval(cat("a length is longer than --ctx ", job.ctx),
-                "give a larger --ctx, or shorter --lengths");
+    refuse(cat("a length is longer than --ctx ", job.ctx),
+           "give a larger --ctx, or shorter --lengths");
   }
 }
 
 eval::EvaluationOptions evaluation_options(const EvalFlags& flags, const EvalJob& job,
                                            const eval::Target& target, std::uint64_t seed) {
-  eval::EvaluationOptions options{flags.out, {}, flags.json ? "json" : flags.format};
+  eval::EvaluationOptions options{flags.out, {}, flags.format};
   options.shaded = stdout_takes_colour();
   options.info = {command_line(), "", seed, chosen_shard(flags)};
   if (job.served()) {
@@ -112,19 +103,21 @@ eval::EvaluationOptions evaluation_options(const EvalFlags& flags, const EvalJob
 void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
   CLI::Option* url =
       add_value(task, "--endpoint", flags.url, "URL",
-                "An OpenAI-compatible server instead of a file: http://host:port/v1; the API "
-                "key is read from MRROPE_API_KEY or OPENAI_API_KEY");
+                "An OpenAI-compatible server instead of a file: http://host:port/v1, or "
+                ".../v1/chat/completions to let it apply its own template; the API key is read "
+                "from MRROPE_API_KEY or OPENAI_API_KEY");
   for (const char* local : {"--gpu-layers", "--rpc", "--threads", "--ubatch-size", "--cache-type-k",
                             "--cache-type-v", "--flash-attn"}) {
     url->excludes(task.get_option(local));  // the server decides
   }
   task.add_option_function<std::string>(
-          "--api", [&flags](const std::string& api) { flags.chat = api == "chat"; },
-          "completions (sends token ids, counted exactly) or chat (sends text; the server "
-          "applies its template)")
-      ->type_name("NAME")
+          "--api",
+          [&flags](const std::string& api) {
+            note("--api chat is now the end of --endpoint: URL/chat/completions");
+            flags.chat = api == "chat";
+          })
       ->check(CLI::IsMember({"completions", "chat"}))
-      ->default_str("completions")
+      ->group("")
       ->needs(url);
   add_default(task, "--parallel", flags.parallel, "N", "Requests in flight at once")->needs(url);
   add_default(task, "--timeout", flags.seconds, "S", "Seconds to wait for a reply before retrying")
@@ -132,6 +125,35 @@ void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
   add_value(task, "--vocab", flags.vocabulary, "FILE",
             "A GGUF file to count tokens with, if the server has no /tokenize")
       ->needs(url);
+}
+
+// The first prompt of every set, between separator lines.
+void show_prompts(const eval::SampleSuite& suite) {
+  for (const eval::SampleSet& set : suite.sets) {
+    if (set.count == 0) continue;
+    const eval::Sample sample = set.make(0);
+    std::cout << "=== " << set.task << " at " << set.length << ", sample " << sample.id << ", "
+              << sample.prompt.size() << " tokens, room for " << set.answer_tokens << " ===\n"
+              << sample.text << "\n=== expected:";
+    for (const std::string& e : sample.expected) std::cout << " [" << e << "]";
+    std::cout << " ===\n";
+  }
+}
+
+void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::SampleSuite& suite) {
+  check_samples(target, job.methods, suite);
+  std::vector<std::int64_t> passes;
+  std::int64_t total = 0;
+  for (const eval::SampleSet& set : suite.sets) {
+    const std::size_t prompts = set.count * job.methods.size();
+    passes.insert(passes.end(), prompts, set.length);
+    total += std::int64_t(prompts) * set.length;
+  }
+  std::cout << suite.sets.size() << (suite.sets.size() == 1 ? " task x " : " tasks and lengths x ")
+            << job.methods.size() << (job.methods.size() == 1 ? " method, " : " methods, ")
+            << passes.size() << " prompts, at most " << total
+            << " tokens (shared prefixes are computed once)\n";
+  print_local_cost(job, target, passes, " at most");
 }
 
 }  // namespace
@@ -150,14 +172,9 @@ void add_eval_output(CLI::App& task, EvalFlags& flags) {
             "Folder for run.json, journal.jsonl and results.json");
   add_value(task, "--shard", flags.shard, "I/N",
             "Run only part I of N, in its own folder; mrrope report joins the parts");
-  CLI::Option* json = task.add_flag("--json", flags.json, "Print results as JSON");
-  add_default(task, "--format", flags.format, "FORMAT",
-              "Output format: text, json, csv or lm-eval (as lm-evaluation-harness writes "
-              "it); the last two are also written to --out")
-      ->check(CLI::IsMember({"text", "json", "csv", "lm-eval"}))
-      ->excludes(json);
+  add_format(task, flags.format, "text,json,csv,lm-eval");
   task.add_flag("--dry-run", flags.dry_run, "Print what the run would cost, and stop")
-      ->excludes(json);
+      ->excludes(task.get_option("--json"));
 }
 
 OpenModel open_model(EvalJob& job) {
@@ -167,22 +184,19 @@ OpenModel open_model(EvalJob& job) {
   }
   if (!job.served()) {
     OpenModel model{open_checked(job.model, job.engine, ladders, job.places), nullptr};
-    if (job.automatic) {
-      use(*model.local, *job.automatic);
-      for (eval::MethodUnderTest& m : job.methods) {
-        if (is_auto(bare_name(m.name))) m.ladder = job.automatic->ladder;
-      }
+    for (auto& [index, choice] : job.automatic) {
+      use(*model.local, choice);
+      job.methods[index].ladder = choice.ladder;
     }
     return model;
   }
   check_before_loading(job.model, {}, job.places);
   auto model = open_remote(job.remote);
   if (job.longest > model->context_length()) {
-    throw Error(ErrorKind::usage,
-                cat("the server accepts ", model->context_length(), " tokens per request, and ",
-                    job.longest, " are needed"),
-                "start the server with more (llama-server -c, vllm serve --max-model-len), or give "
-                "shorter --lengths");
+    refuse(cat("the server accepts ", model->context_length(), " tokens per request, and ",
+               job.longest, " are needed"),
+           "start the server with more (llama-server -c, vllm serve --max-model-len), or give "
+           "shorter --lengths");
   }
   return {nullptr, std::move(model)};
 }
@@ -202,17 +216,19 @@ EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengt
     set_lengths(job, flags, 0, default_lengths);
     job.places.reads = {flags.remote.vocabulary};
     job.remote = flags.remote;
+    constexpr std::string_view kChats = "/chat/completions";
+    if (job.remote.url.ends_with(kChats)) {
+      job.remote.chat = true;
+      job.remote.url.resize(job.remote.url.size() - kChats.size());
+    }
     job.remote.model = flags.subject.model;
     job.remote.key = key_from_environment(flags.remote.url);
     job.remote.context = job.ctx;
     job.methods = {eval::served_method()};
     return job;
   }
-  Subject subject = resolve(flags.subject);
-  if (!subject.model) refuse_eval("no model given", "give a GGUF file");
-  job.model = *subject.model;
-  job.model.geometry = subject.geometry;
-  set_lengths(job, flags, subject.geometry.train_length, default_lengths);
+  job.model = model_of(flags.subject);
+  set_lengths(job, flags, job.model.geometry.train_length, default_lengths);
   job.engine = flags.engine;
   job.engine.context = job.ctx;
   ExtensionFlags extension = flags.extension;
@@ -225,9 +241,11 @@ EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengt
     candidates.push_back(*vendor);
   }
   for (const Candidate& c : candidates) {
-    job.methods.push_back({c.name, up_to(c.ladder, job.ctx)});
-    if (!is_auto(c.method.name)) continue;
-    job.automatic = {c.meaning(), *job.methods.back().ladder, true, job.ctx, c.method};
+    const Ladder ladder = up_to(c.ladder, job.ctx);
+    if (is_auto(c.method.name)) {
+      job.automatic[job.methods.size()] = {c.meaning(), ladder, true, job.ctx, c.method};
+    }
+    job.methods.push_back({c.name, ladder});
   }
   eval::check_names(job.methods);
   if (flags.dry_run) note("loading the model, to count tokens and to time it");
@@ -242,7 +260,7 @@ void print_local_cost(const EvalJob& job, const eval::Target& target,
   const ReadingSpeed speed =
       measure_speed(*target.timelines(), job.model, job.methods.front().ladder->longest());
   std::cout << time_text(speed, passes, ending)
-            << "\nfor less, give fewer --methods, --lengths or --samples\n";
+            << "\nfor less, give fewer --method, --lengths, --documents or --samples\n";
 }
 
 void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
@@ -287,6 +305,64 @@ eval::DocumentSet read_texts(const std::vector<std::string>& given,
   eval::DocumentSet set = read_documents({texts.begin(), texts.end()}, options);
   for (const std::string& line : set.notes()) note(line);
   return set;
+}
+
+void add_sample_flags(CLI::App& task, SampleFlags& flags, const std::vector<std::string>& more) {
+  std::vector<std::string> forms = {"auto", "chat", "completion"};
+  forms.insert(forms.end(), more.begin(), more.end());
+  add_default(task, "--form", flags.form, "FORM",
+              cat("chat (with the model's template), completion, or auto: chat if it has one",
+                  more.empty() ? "" : "; letters: compare the logits of four letters"))
+      ->check(CLI::IsMember(forms))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_value(task, "--without", flags.without, "PART,...",
+            "Leave out: bos (the first token), prefix (the beginning of the answer)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"bos", "prefix"}));
+  add_value(task, "--prompts", flags.prompts, "FILE",
+            "JSON file with prompts that replace built-in ones");
+  task.add_flag("--show-prompt", flags.show_prompt,
+                "Print the final prompt of the first sample of each task, and stop");
+}
+
+eval::FrameOptions frame_options(const SampleFlags& flags) {
+  const auto has = [&](const char* part) {
+    return std::find(flags.without.begin(), flags.without.end(), part) == flags.without.end();
+  };
+  return {flags.form == "auto"   ? "auto"
+          : flags.form == "chat" ? "on"
+                                 : "off",
+          has("prefix"), has("bos")};
+}
+
+eval::Prompts chosen_prompts(SampleFlags& flags, const std::string& used) {
+  if (flags.prompts.empty()) return eval::builtin_prompts();
+  eval::Prompts prompts = eval::read_prompts(flags.prompts, &flags.prompts_digest);
+  if (prompts_identity(prompts, used) == prompts_identity(eval::builtin_prompts(), used)) {
+    refuse(cat("--prompts ", flags.prompts, " changes nothing: this run uses prompts named ", used,
+               ", and the file replaces none of them"),
+           cat("give the file a prompt of that name, or leave out --prompts"));
+  }
+  return prompts;
+}
+
+OpenModel open_for_samples(EvalJob& job, const std::vector<std::string>& reads) {
+  job.places.reads.insert(job.places.reads.end(), reads.begin(), reads.end());
+  job.engine.timelines = 1;
+  return open_model(job);
+}
+
+void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target& target,
+               const eval::SampleSuite& suite) {
+  if (flags.show_prompt) return show_prompts(suite);
+  if (flags.eval.dry_run) return print_dry_run(job, target, suite);
+  eval::SampleSuite asked = suite;
+  if (!flags.prompts_digest.empty()) asked.settings["prompts_sha256"] = flags.prompts_digest;
+  eval::SampleRunOptions options;
+  run_eval(flags.eval, job, target, flags.seed,
+           [&](eval::RunFolder& folder, eval::Progress& progress) {
+             return run_samples(target, job.methods, asked, options, folder, progress);
+           });
 }
 
 }  // namespace mrrope::cli

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags that all tasks of mrrope eval share, and what follows from them before the model is
-// loaded.
+// The flags that all tasks of mrrope eval share, those that benchmarks of samples share, and what
+// follows from them before the model is loaded.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "cli/args/engine_options.h"
 #include "cli/args/options.h"
 #include "engine/remote/remote.h"
 #include "eval/run/method_under_test.h"
 #include "eval/run/runner.h"
+#include "eval/samples/prompts.h"
+#include "eval/samples/sample.h"
 #include "eval/text/documents.h"
 
 namespace mrrope::cli {
@@ -27,7 +29,6 @@ struct EvalFlags {
   std::string out;
   std::string shard;
   std::string format = "text";
-  bool json = false;
   bool dry_run = false;
   engine::RemoteOptions remote;  // with a url: the model is behind an endpoint
 };
@@ -44,8 +45,8 @@ struct EvalJob {
   std::vector<std::int64_t> lengths;
   std::int64_t longest = 0;
   std::vector<eval::MethodUnderTest> methods;
-  std::optional<LadderChoice> automatic;  // the method that is auto
-  Places places;                          // a task adds what it reads
+  std::map<std::size_t, LadderChoice> automatic;  // which of the methods are auto
+  Places places;                                  // a task adds what it reads
   engine::RemoteOptions remote;
   bool served() const noexcept { return !remote.url.empty(); }
 };
@@ -83,6 +84,40 @@ std::vector<std::string> default_texts();
 // The texts of these files and folders, or the default ones; notes what was skipped.
 eval::DocumentSet read_texts(const std::vector<std::string>& given,
                              const eval::DocumentOptions& options);
+
+// ---- Benchmarks of samples.
+
+struct SampleFlags {
+  EvalFlags eval;
+  std::string form = "auto";
+  std::vector<std::string> without;
+  std::string prompts;
+  std::string prompts_digest{};  // set by chosen_prompts()
+  bool show_prompt = false;
+  std::uint64_t seed = 1;
+};
+
+// --form, --without, --prompts, --show-prompt. more: forms of this task alone.
+void add_sample_flags(CLI::App& task, SampleFlags& flags,
+                      const std::vector<std::string>& more = {});
+
+eval::FrameOptions frame_options(const SampleFlags& flags);
+// Those of --prompts, or the built-in ones. used: how the names of the prompts begin that the run
+// reads. Throws Error (usage) if the file changes none of these.
+eval::Prompts chosen_prompts(SampleFlags& flags, const std::string& used);
+
+// The default of --lengths: only --ctx.
+inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) {
+  return {ctx};
+}
+
+// The engine for this job: one timeline is enough. reads: the files that the task was given; names
+// may be empty.
+OpenModel open_for_samples(EvalJob& job, const std::vector<std::string>& reads);
+
+// Shows prompts, prints the cost, or runs the suite and prints the results.
+void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target& target,
+               const eval::SampleSuite& suite);
 
 // The tasks, one per file of cli/verbs/eval; eval.cpp lists them.
 void add_eval_ppl(CLI::App& eval);

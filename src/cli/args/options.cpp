@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
+#include <iostream>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -17,10 +19,6 @@
 namespace mrrope::cli {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::usage, message, hint);
-}
 
 std::string flag_name(const ParameterInfo& p) {
   std::string name = cat("--", p.name);
@@ -57,229 +55,16 @@ void take(Parameters& to, const Parameters& from, const ParameterInfo& p) {
   }
 }
 
-}  // namespace
-
-std::vector<double> parse_list(const std::string& text, const char* flag) {
-  std::vector<double> out;
-  const std::string list = list_text(text);
-  for (const std::string& word : split_list(list.substr(1, list.size() - 2))) {
-    const std::optional<double> value = parse_double(word);
-    if (!value) {
-      refuse(cat("'", word, "' in ", flag, " is not a number"), "write numbers as 1.5,2,2.5");
-    }
-    out.push_back(*value);
-  }
-  return out;
+// Whether --plan names a model file or folder instead of a plan file.
+bool is_model(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::string ending = path.extension().string();
+  return ending == ".gguf" || ending == ".safetensors" || path.filename() == "config.json" ||
+         std::filesystem::is_directory(path, error);
 }
 
-std::int64_t parse_length(const std::string& text) {
-  const auto length = mrrope::parse_length(text);
-  if (!length) {
-    refuse(cat("'", text, "' is not a length"),
-           "write tokens as 4096, or 128k for 131072, or 1m for 1048576");
-  }
-  return *length;
-}
-
-void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes) {
-  verb.add_option("model,-m,--model", flags.model,
-                  "GGUF file (any part of a split model) or Hugging Face folder")
-      ->type_name("MODEL");
-  verb.add_option("--train-ctx", flags.train_ctx,
-                  "Trained context length; replaces the one that the model file states")
-      ->type_name("LENGTH");
-  verb.add_flag("--replace-scaling", flags.replace_scaling,
-                "Ignore the vendor's own scaling: start from the plain base and window");
-  if (takes == Takes::model) return;
-  verb.add_option("--rotary-dim", flags.rotary_dim,
-                  "Without a model file: rotated elements per head")
-      ->type_name("N");
-  verb.add_option("--rope-freq-base", flags.base, "Without a model file: RoPE base (rope_theta)")
-      ->type_name("BASE");
-  verb.add_option("--pairing", flags.pairing,
-                  "Without a model file: halves (default) or interleaved")
-      ->type_name("NAME");
-}
-
-bool given(const SubjectFlags& flags) {
-  return !flags.model.empty() || flags.rotary_dim || flags.base || !flags.train_ctx.empty() ||
-         !flags.pairing.empty() || flags.replace_scaling;
-}
-
-Subject resolve(const SubjectFlags& flags) {
-  Subject subject;
-  if (!flags.model.empty()) {
-    if (flags.rotary_dim || flags.base || !flags.pairing.empty()) {
-      refuse("a model file states its own rotary_dim, base and pairing",
-             "remove --rotary-dim, --rope-freq-base and --pairing, or remove the model");
-    }
-    subject.model = read_model(flags.model, flags.replace_scaling);
-    subject.geometry = subject.model->geometry;
-  } else {
-    if (!flags.rotary_dim || !flags.base || flags.train_ctx.empty()) {
-      refuse("no model given",
-             "give a GGUF file or a Hugging Face folder; plan, inspect and theory also take "
-             "--rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096");
-    }
-    subject.geometry.rotary_dim = *flags.rotary_dim;
-    subject.geometry.base = *flags.base;
-    if (flags.pairing == "interleaved") {
-      subject.geometry.pairing = Pairing::interleaved;
-    } else if (!flags.pairing.empty() && flags.pairing != "halves") {
-      refuse(cat("pairing '", flags.pairing, "' is unknown"), "choose halves or interleaved");
-    }
-  }
-  if (!flags.train_ctx.empty()) subject.geometry.train_length = parse_length(flags.train_ctx);
-  validate(subject.geometry);
-  return subject;
-}
-
-void add_extension(CLI::App& verb, ExtensionFlags& flags, ShortForms forms) {
-  std::vector<std::string> names;
-  for (const MethodInfo& m : methods()) names.emplace_back(m.name);
-  verb.add_option("--method,--methods", flags.methods,
-                  cat("Methods: ", joined(names, ", "),
-                      "; elastic:NAME and far:NAME grow with the sequence; parameters as in "
-                      "'pro(low=5,headroom=1.25)'; auto, the default, is none inside the window "
-                      "and far:pi beyond"))
-      ->type_name("NAME,...");
-  verb.add_option("--scale", flags.scale, "Extend the window by this factor")->type_name("S");
-  verb.add_option("-c,--ctx", flags.ctx, "Context length to reach in tokens, e.g. 32768 or 128k")
-      ->type_name("LENGTH");
-  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
-    const ParameterInfo& p = parameters()[i];
-    CLI::Option* option = verb.add_option(flag_name(p), flags.parameters[i], std::string(p.help))
-                              ->type_name(std::string(p.placeholder));
-    if (forms == ShortForms::listed) continue;
-    option->group("")->each([&p](const std::string& text) {
-      note(cat(flag_name(p), " ", text, " is now part of the method: --method 'NAME(", p.name, "=",
-               text, ")'"));
-    });
-  }
-  verb.add_option("--plan", flags.plan_files,
-                  "Plan file written by mrrope plan or tune; repeatable")
-      ->type_name("FILE")
-      ->take_all();
-}
-
-std::vector<MethodSpec> method_specs(const ExtensionFlags& flags) {
-  std::vector<MethodSpec> out;
-  for (const std::string& text : flags.methods) {
-    for (MethodSpec& spec : parse_methods(text)) out.push_back(std::move(spec));
-  }
-  const Parameters shorts = short_forms(flags);
-  for (const ParameterInfo& p : parameters()) {
-    if (!given(shorts, p)) continue;
-    bool used = false;
-    for (MethodSpec& spec : out) {
-      if (out.size() > 1 && !uses(spec, p)) continue;
-      take(spec.parameters, shorts, p);
-      used = true;
-    }
-    if (!used) {
-      refuse(cat("none of these methods uses ", flag_name(p)), cat("leave out ", flag_name(p)));
-    }
-  }
-  return out;
-}
-
-void refuse_without_method(const ExtensionFlags& flags, const char* source) {
-  std::string flag = flags.scale ? "--scale" : "";
-  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
-    if (!flags.parameters[i].empty()) flag = flag_name(parameters()[i]);
-  }
-  if (flag.empty()) return;
-  refuse(cat(flag, " does not change ", source, ", which has its own numbers"),
-         cat("leave it out, or make a plan with --method and ", flag));
-}
-
-void check_reach(const ExtensionFlags& flags) {
-  if (flags.ctx.empty()) return;
-  for (const MethodSpec& method : method_specs(flags)) {
-    check_reach(method, parse_length(flags.ctx), flags.scale);
-  }
-}
-
-std::string Candidate::meaning() const {
-  if (!is_auto(method.name)) return {};
-  return to_string(resolve_auto(ladder.rungs().front().plan.geometry(), method, ladder.longest()));
-}
-
-std::vector<Candidate> resolve(const ExtensionFlags& flags,
-                               const std::optional<Geometry>& geometry) {
-  std::vector<Candidate> out;
-  if (!flags.methods.empty()) {
-    if (!geometry) {
-      refuse(cat("method ", flags.methods.front(), " needs a model"),
-             "give a file or folder, or --rotary-dim --rope-freq-base --train-ctx");
-    }
-    const std::vector<MethodSpec> methods = method_specs(flags);
-    const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
-    const bool lists = std::all_of(methods.begin(), methods.end(), [](const MethodSpec& m) {
-      return !m.parameters.factors.empty();
-    });
-    if (ctx > 0 && ctx <= geometry->train_length && !flags.scale && !lists) {
-      note(cat(ctx, " tokens are inside the trained window of ", geometry->train_length,
-               ": scale 1, nothing changes"));
-    }
-    for (const MethodSpec& method : methods) {
-      out.push_back({to_string(method), make_ladder(*geometry, method, ctx, flags.scale), method});
-      if (out.back().ladder.growth() != Growth::none && ctx > 0 && flags.scale.value_or(1) != 1 &&
-          method_row(out.back().ladder.extension().method).reach != Reach::length) {
-        note(cat(out.back().name, " grows with the sequence: --scale ", *flags.scale,
-                 " does not apply to it"));
-      }
-    }
-  } else if (!flags.plan_files.empty()) {
-    refuse_without_method(flags, "a plan file");
-  }
-  for (const std::string& file : flags.plan_files) out.push_back({file, read_plan_file(file)});
-  return out;
-}
-
-Ladder up_to(const Ladder& ladder, std::int64_t length) {
-  return ladder.growth() == Growth::none ? make_ladder(ladder.rungs().front().plan, length)
-                                         : ladder;
-}
-
-std::int64_t length_asked_for(const ExtensionFlags& flags, const Ladder& ladder) {
-  return flags.ctx.empty() ? ladder.longest() : parse_length(flags.ctx);
-}
-
-std::string geometry_words(const SubjectFlags& flags) {
-  std::string text;
-  if (flags.replace_scaling) text += " --replace-scaling";
-  if (!flags.train_ctx.empty()) text += " --train-ctx " + flags.train_ctx;
-  return text;
-}
-
-void note_auto(const std::vector<Candidate>& candidates) {
-  for (const Candidate& c : candidates) {
-    if (const std::string meaning = c.meaning(); !meaning.empty()) note(cat("auto is ", meaning));
-  }
-}
-
-std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int64_t ctx) {
-  const DeclaredScaling& s = model.scaling;
-  if (s.type.empty() || s.type == "none") return std::nullopt;
-  if (replaced) return Candidate{"vendor", declared_plan(model.path.string()).ladder};
-  Extension e;
-  if (s.type == "longrope" && s.long_factor != s.short_factor) {
-    // Beyond the original window the long list replaces the short one.
-    e.method = "custom";
-    for (std::size_t i = 0; i < s.long_factor.size() && i < s.short_factor.size(); ++i) {
-      e.parameters.factors.push_back(s.long_factor[i] / s.short_factor[i]);
-    }
-  } else if (s.type == "dynamic") {
-    e.method = "dynamic-ntk";
-    e.scale = std::max(1.0, s.factor);
-    e.length = ctx;
-  } else {
-    return std::nullopt;
-  }
-  return Candidate{"vendor", make_ladder(make_plan(model.geometry, e))};
-}
-
+// The scaling that a model declares, as a plan on its plain geometry. Throws Error (usage) if it
+// declares none.
 Candidate declared_plan(const std::string& model_path) {
   const Model model = read_model(model_path, true);
   const DeclaredScaling& s = model.scaling;
@@ -332,6 +117,308 @@ Candidate declared_plan(const std::string& model_path) {
     plan = make_plan(model.geometry, e);
   }
   return {cat("from ", model.path.filename().string()), make_ladder(plan)};
+}
+
+}  // namespace
+
+std::vector<double> parse_list(const std::string& text, const char* flag) {
+  std::vector<double> out;
+  const std::string list = list_text(text);
+  for (const std::string& word : split_list(list.substr(1, list.size() - 2))) {
+    const std::optional<double> value = parse_double(word);
+    if (!value) {
+      refuse(cat("'", word, "' in ", flag, " is not a number"), "write numbers as 1.5,2,2.5");
+    }
+    out.push_back(*value);
+  }
+  return out;
+}
+
+std::int64_t parse_length(const std::string& text) {
+  const auto length = mrrope::parse_length(text);
+  if (!length) {
+    refuse(cat("'", text, "' is not a length"),
+           "write tokens as 4096, or 128k for 131072, or 1m for 1048576");
+  }
+  return *length;
+}
+
+void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes) {
+  add_value(verb, "model,-m,--model", flags.model, "MODEL",
+            "GGUF file (any part of a split model) or Hugging Face folder");
+  add_value(verb, "--train-ctx", flags.train_ctx, "LENGTH",
+            "Trained context length; replaces the one that the model file states");
+  verb.add_flag("--replace-scaling", flags.replace_scaling,
+                "Ignore the vendor's own scaling: start from the plain base and window");
+  if (takes == Takes::model) return;
+  add_value(verb, "--rotary-dim", flags.rotary_dim, "N",
+            "Without a model file: rotated elements per head");
+  add_value(verb, "--rope-freq-base", flags.base, "BASE",
+            "Without a model file: RoPE base (rope_theta)");
+}
+
+bool given(const SubjectFlags& flags) {
+  return !flags.model.empty() || flags.rotary_dim || flags.base || !flags.train_ctx.empty() ||
+         flags.replace_scaling;
+}
+
+Subject resolve(const SubjectFlags& flags) {
+  Subject subject;
+  if (!flags.model.empty()) {
+    if (flags.rotary_dim || flags.base) {
+      refuse("a model file states its own rotary_dim and base",
+             "remove --rotary-dim and --rope-freq-base, or remove the model");
+    }
+    subject.model = read_model(flags.model, flags.replace_scaling);
+    subject.geometry = subject.model->geometry;
+  } else {
+    if (!flags.rotary_dim || !flags.base || flags.train_ctx.empty()) {
+      refuse("no model given",
+             "give a GGUF file or a Hugging Face folder; plan and theory also take "
+             "--rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096");
+    }
+    subject.geometry.rotary_dim = *flags.rotary_dim;
+    subject.geometry.base = *flags.base;
+  }
+  if (!flags.train_ctx.empty()) subject.geometry.train_length = parse_length(flags.train_ctx);
+  validate(subject.geometry);
+  return subject;
+}
+
+Model model_of(const SubjectFlags& flags) {
+  if (flags.model.empty()) refuse("no model given", "give a GGUF file or a Hugging Face folder");
+  const Subject subject = resolve(flags);
+  Model model = *subject.model;
+  model.geometry = subject.geometry;
+  return model;
+}
+
+void add_extension(CLI::App& verb, ExtensionFlags& flags) {
+  std::vector<std::string> names;
+  for (const MethodInfo& m : methods()) names.emplace_back(m.name);
+  add_value(verb, "--method", flags.methods, "NAME,...",
+            cat("Methods: ", joined(names, ", "),
+                "; elastic:NAME and far:NAME grow with the sequence; parameters as in "
+                "'pro(low=5,headroom=1.25)'; auto, the default, is none inside the window "
+                "and far:pi beyond"));
+  add_value(verb, "--scale", flags.scale, "S", "Extend the window by this factor");
+  add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
+            "Context length to reach in tokens, e.g. 32768 or 128k");
+  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
+    const ParameterInfo& p = parameters()[i];
+    verb.add_option(flag_name(p), flags.parameters[i])
+        ->group("")
+        ->each([&p](const std::string& text) {
+          note(cat(flag_name(p), " ", text, " is now part of the method: --method 'NAME(", p.name,
+                   "=", text, ")'"));
+        });
+  }
+  add_value(verb, "--plan", flags.plan_files, "FILE",
+            "Plan file written by mrrope plan or tune, or a model whose declared scaling is "
+            "taken; repeatable")
+      ->take_all();
+}
+
+void add_format(CLI::App& verb, std::string& format, const char* formats) {
+  CLI::Option* json = verb.add_flag_callback(
+      "--json", [&format] { format = "json"; }, "Print JSON: --format json");
+  add_default(verb, "--format", format, "FORMAT",
+              cat("Output format: ", joined(split_list(formats), ", ")))
+      ->check(CLI::IsMember(split_list(formats)))
+      ->excludes(json);
+}
+
+std::vector<MethodSpec> method_specs(const ExtensionFlags& flags) {
+  std::vector<MethodSpec> out;
+  for (const std::string& text : flags.methods) {
+    for (MethodSpec& spec : parse_methods(text)) out.push_back(std::move(spec));
+  }
+  const Parameters shorts = short_forms(flags);
+  for (const ParameterInfo& p : parameters()) {
+    if (!given(shorts, p)) continue;
+    bool used = false;
+    for (MethodSpec& spec : out) {
+      if (out.size() > 1 && !uses(spec, p)) continue;
+      take(spec.parameters, shorts, p);
+      used = true;
+    }
+    if (!used) {
+      refuse(cat("none of these methods uses ", flag_name(p)), cat("leave out ", flag_name(p)));
+    }
+  }
+  return out;
+}
+
+void refuse_without_method(const ExtensionFlags& flags) {
+  std::string flag = flags.scale ? "--scale" : "";
+  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
+    if (!flags.parameters[i].empty()) flag = flag_name(parameters()[i]);
+  }
+  if (flag.empty()) return;
+  refuse(cat(flag, " does not change a plan file, which has its own numbers"),
+         cat("leave it out, or make a plan with --method and ", flag));
+}
+
+void check_reach(const ExtensionFlags& flags) {
+  if (flags.ctx.empty()) return;
+  for (const MethodSpec& method : method_specs(flags)) {
+    check_reach(method, parse_length(flags.ctx), flags.scale);
+  }
+}
+
+std::string Candidate::meaning() const {
+  if (!is_auto(method.name)) return {};
+  return to_string(resolve_auto(ladder.rungs().front().plan.geometry(), method, ladder.longest()));
+}
+
+std::vector<Candidate> resolve(const ExtensionFlags& flags,
+                               const std::optional<Geometry>& geometry) {
+  std::vector<Candidate> out;
+  if (!flags.methods.empty()) {
+    if (!geometry) {
+      refuse(cat("method ", flags.methods.front(), " needs a model"),
+             "give a file or folder, or --rotary-dim --rope-freq-base --train-ctx");
+    }
+    const std::vector<MethodSpec> methods = method_specs(flags);
+    const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
+    const bool lists = std::all_of(methods.begin(), methods.end(), [](const MethodSpec& m) {
+      return !m.parameters.factors.empty();
+    });
+    if (ctx > 0 && ctx <= geometry->train_length && !flags.scale && !lists) {
+      note(cat(ctx, " tokens are inside the trained window of ", geometry->train_length,
+               ": scale 1, nothing changes"));
+    }
+    for (const MethodSpec& method : methods) {
+      out.push_back({to_string(method), make_ladder(*geometry, method, ctx, flags.scale), method});
+      if (out.back().ladder.growth() != Growth::none && ctx > 0 && flags.scale.value_or(1) != 1 &&
+          method_row(out.back().ladder.extension().method).reach != Reach::length) {
+        note(cat(out.back().name, " grows with the sequence: --scale ", *flags.scale,
+                 " does not apply to it"));
+      }
+    }
+  } else if (!flags.plan_files.empty()) {
+    refuse_without_method(flags);
+  }
+  for (const std::string& file : flags.plan_files) {
+    out.push_back(is_model(file) ? declared_plan(file) : Candidate{file, read_plan_file(file)});
+  }
+  return out;
+}
+
+Ladder up_to(const Ladder& ladder, std::int64_t length) {
+  return ladder.growth() == Growth::none ? make_ladder(ladder.rungs().front().plan, length)
+                                         : ladder;
+}
+
+std::int64_t length_asked_for(const ExtensionFlags& flags, const Ladder& ladder) {
+  return flags.ctx.empty() ? ladder.longest() : parse_length(flags.ctx);
+}
+
+std::string geometry_words(const SubjectFlags& flags) {
+  std::string text;
+  if (flags.replace_scaling) text += " --replace-scaling";
+  if (!flags.train_ctx.empty()) text += " --train-ctx " + flags.train_ctx;
+  return text;
+}
+
+void note_auto(const std::vector<Candidate>& candidates) {
+  for (const Candidate& c : candidates) {
+    if (const std::string meaning = c.meaning(); !meaning.empty()) note(cat("auto is ", meaning));
+  }
+}
+
+std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int64_t ctx) {
+  const DeclaredScaling& s = model.scaling;
+  if (s.type.empty() || s.type == "none") return std::nullopt;
+  if (replaced) return Candidate{"vendor", declared_plan(model.path.string()).ladder};
+  Extension e;
+  if (s.type == "longrope" && s.long_factor != s.short_factor) {
+    // Beyond the original window the long list replaces the short one.
+    e.method = "custom";
+    for (std::size_t i = 0; i < s.long_factor.size() && i < s.short_factor.size(); ++i) {
+      e.parameters.factors.push_back(s.long_factor[i] / s.short_factor[i]);
+    }
+  } else if (s.type == "dynamic") {
+    e.method = "dynamic-ntk";
+    e.scale = std::max(1.0, s.factor);
+    e.length = ctx;
+  } else {
+    return std::nullopt;
+  }
+  return Candidate{"vendor", make_ladder(make_plan(model.geometry, e))};
+}
+
+void add_engine(CLI::App& verb, engine::LocalOptions& flags) {
+  add_default(verb, "--gpu-layers", flags.gpu_layers, "N", "-ngl: layers on the GPU; -1: all");
+  add_value(verb, "--rpc", flags.rpc, "HOST:PORT,...",
+            "llama.cpp RPC servers that hold part of the layers");
+  add_default(verb, "-t,--threads", flags.threads, "N", "CPU threads; 0: all cores");
+  add_default(verb, "--ubatch-size", flags.ubatch, "N", "-ub: tokens per batch");
+  add_default(verb, "--cache-type-k", flags.type_k, "TYPE",
+              "-ctk: type of cached keys: f32, f16, bf16, q8_0, q4_0, ...");
+  add_default(verb, "--cache-type-v", flags.type_v, "TYPE", "-ctv: type of cached values, as -ctk");
+  add_default(verb, "--flash-attn", flags.flash_attention, "WHEN", "-fa: on, off or auto")
+      ->check(CLI::IsMember({"on", "off", "auto"}));
+}
+
+LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb) {
+  if (flags.methods.empty() && flags.plan_files.empty()) flags.methods = {std::string(kAuto)};
+  if (flags.ctx.empty() && !flags.scale && flags.plan_files.empty()) flags.scale = 1;
+  const std::vector<Candidate> candidates = resolve(flags, geometry);
+  if (candidates.size() != 1) {
+    refuse(cat(verb, " runs one method, not ", candidates.size()),
+           "give one --method or one --plan");
+  }
+  const Candidate& c = candidates.front();
+  const bool ours = is_auto(c.method.name);
+  const std::int64_t ctx = length_asked_for(flags, c.ladder);
+  return {ours ? c.meaning() : c.name, up_to(c.ladder, ctx), ours, ctx, c.method};
+}
+
+void use(TimelineModel& model, LadderChoice& choice) {
+  // Copies: the choice may change below.
+  const Geometry geometry = choice.ladder.rungs().front().plan.geometry();
+  const std::int64_t longest = choice.ladder.longest();
+  const double scale = double(longest) / double(geometry.train_length);
+  if (!choice.ours || scale <= 1) return model.use(choice.ladder);
+  std::string why;
+  const auto try_it = [&] {
+    try {
+      model.use(choice.ladder);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::unsupported) throw;
+      why = cat(error.what(), "; ");
+      return false;
+    }
+    note(cat(why, "auto: ", choice.name, ", unchanged up to ", geometry.train_length,
+             " tokens, then growing to ", significant(scale, 4), " windows"));
+    return true;
+  };
+  if (try_it()) return;
+  if (choice.ladder.near()) {
+    // Keys that must not be turned often, or layers that need a larger near part.
+    const MethodSpec instead = in_one_rung(geometry, choice.method, longest);
+    choice.name = to_string(instead);
+    choice.ladder = make_ladder(geometry, instead, longest);
+    if (try_it()) return;
+  }
+  Extension fixed;
+  fixed.method = static_method(geometry, scale);
+  fixed.scale = scale * choice.method.parameters.headroom.value_or(1);
+  choice.name = fixed.method;
+  choice.ladder = make_ladder(make_plan(geometry, fixed), longest);
+  model.use(choice.ladder);
+  note(cat(why, "auto: static ", fixed.method, " with scale ", significant(fixed.scale, 4)));
+}
+
+void print_memory(const Model& model, const engine::LocalOptions& options) {
+  std::cout << engine::memory_text(model, options) << std::flush;
+  engine::check_fits_memory(model, options);
+}
+
+engine::ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model,
+                                   std::int64_t longest) {
+  return engine::measure_speed(timelines, model, longest, note);
 }
 
 }  // namespace mrrope::cli

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/run/open.h"
 #include "mrrope/ladder.h"
 #include "mrrope/model.h"
 
@@ -21,13 +23,24 @@ std::int64_t parse_length(const std::string& text);
 // "1,1.5,2", or @FILE with a JSON list; flag is for the message. Throws Error (usage).
 std::vector<double> parse_list(const std::string& text, const char* flag);
 
+// A flag with the name of its value; with its default in the help.
+template <typename T>
+CLI::Option* add_value(CLI::App& verb, const char* name, T& value, const char* type,
+                       const std::string& help) {
+  return verb.add_option(name, value, help)->type_name(type);
+}
+template <typename T>
+CLI::Option* add_default(CLI::App& verb, const char* name, T& value, const char* type,
+                         const std::string& help) {
+  return add_value(verb, name, value, type, help)->capture_default_str();
+}
+
 // The model, or a geometry without one.
 struct SubjectFlags {
   std::string model;
   std::optional<int> rotary_dim;
   std::optional<double> base;
   std::string train_ctx;
-  std::string pairing;
   bool replace_scaling = false;
 };
 // With the flags of a geometry without a file, for verbs that need no weights, or without.
@@ -40,6 +53,8 @@ struct Subject {
 };
 bool given(const SubjectFlags& flags);
 Subject resolve(const SubjectFlags& flags);
+// The model with its geometry. Throws Error (usage) where none is given.
+Model model_of(const SubjectFlags& flags);
 
 // The methods, and how far they reach.
 struct ExtensionFlags {
@@ -50,10 +65,11 @@ struct ExtensionFlags {
   std::vector<std::string> parameters = std::vector<std::string>(mrrope::parameters().size());
   std::vector<std::string> plan_files;
 };
-// Verbs that only pass methods on do not list the short forms: they work with a note, for one
-// version.
-enum class ShortForms { listed, hidden };
-void add_extension(CLI::App& verb, ExtensionFlags& flags, ShortForms forms = ShortForms::hidden);
+// The short forms are not listed: they work with a note, for one version.
+void add_extension(CLI::App& verb, ExtensionFlags& flags);
+
+// --json and --format, which is one of these: "text,json,csv".
+void add_format(CLI::App& verb, std::string& format, const char* formats);
 
 // The methods, with the short forms filled in: a single method must use all of them, of several
 // each gets those that it uses. Throws Error (usage) for one that none uses.
@@ -61,7 +77,7 @@ std::vector<MethodSpec> method_specs(const ExtensionFlags& flags);
 
 // A method as a row of a table.
 struct Candidate {
-  std::string name;  // its notation, the path of a plan file, or "vendor"
+  std::string name;  // its notation, the path of a plan file, "from MODEL" or "vendor"
   Ladder ladder;
   MethodSpec method = {};  // as asked for; that of `auto` is not resolved
 
@@ -79,9 +95,8 @@ void check_reach(const ExtensionFlags& flags);
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry);
 
-// Throws Error (usage) for flags that change the plan of a method, where there is only `source`: a
-// plan file or --from.
-void refuse_without_method(const ExtensionFlags& flags, const char* source);
+// Throws Error (usage) for flags that change the plan of a method, where there are only files.
+void refuse_without_method(const ExtensionFlags& flags);
 
 // The ladder, with the only rung of a static method up to `length`.
 Ladder up_to(const Ladder& ladder, std::int64_t length);
@@ -97,8 +112,38 @@ std::string geometry_words(const SubjectFlags& flags);
 // tokens, unless `none` includes it already. Absent for most models.
 std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int64_t ctx);
 
-// The declared scaling of a model as a plan on its plain geometry. Throws Error (usage) if the file
-// declares none.
-Candidate declared_plan(const std::string& model_path);
+// ---- What all verbs that run a model share. Flags are named as in llama.cpp.
+
+void add_engine(CLI::App& verb, engine::LocalOptions& flags);
+
+// The one plan or ladder that --method or --plan gives for a context of `ctx` tokens; auto if
+// neither is given.
+struct LadderChoice {
+  std::string name;  // that of the method, with settings where auto chose them
+  Ladder ladder;
+  bool ours = false;       // chosen here, not by the user
+  std::int64_t ctx = 0;    // --ctx; without it what the method was made for
+  MethodSpec method = {};  // as given by the user
+};
+LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb);
+
+// Applies it to the model. If the choice was ours and the keys of this model cannot be turned, it
+// becomes static; either way a note says what is used.
+void use(TimelineModel& model, LadderChoice& choice);
+
+// For --dry-run: prints the memory that the model needs. Throws Error (failed) if it does not fit.
+void print_memory(const Model& model, const engine::LocalOptions& options);
+
+// Says in a note that it times the model.
+engine::ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model,
+                                   std::int64_t longest);
+
+using engine::check_before_loading;
+using engine::open_checked;
+using engine::Places;
+using engine::reading_speed;
+using engine::ReadingSpeed;
+using engine::seconds_to_read;
+using engine::time_text;
 
 }  // namespace mrrope::cli

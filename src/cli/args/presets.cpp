@@ -2,13 +2,14 @@
 #include "cli/args/presets.h"
 
 #include <algorithm>
-#include <map>
 #include <sstream>
 
 #include "base/text.h"
 #include "base/text_table.h"
 #include "base/words.h"
 #include "cli/app.h"
+#include "cli/args/spellings.h"
+#include "cli/help.h"
 #include "mrrope/error.h"
 #include "report/paper/paper.h"
 
@@ -42,7 +43,7 @@ Preset ppl_preset(const char* name, const char* what, const char* lengths) {
       std::string("paper/ppl-") + name,
       what,
       "MODEL --text DATA",
-      std::string("eval ppl --methods ntk,yarn,yarn-rotations,regressive,uni,pro --samples 10 "
+      std::string("eval ppl --method ntk,yarn,yarn-rotations,regressive,uni,pro --documents 10 "
                   "--select random --seed 1 --min-tokens 128k --kl-positions 0 --cache-type-k f32 "
                   "--cache-type-v f32 ") +
           lengths,
@@ -59,9 +60,9 @@ Preset sweep_preset(const char* name, const char* what, const char* borders) {
       std::string("paper/sweep-") + name,
       what,
       "MODEL --text DATA",
-      std::string("sweep --methods yarn,pro --ctx 128k --samples 10 --select random --seed 1 "
-                  "--cache-type-k f32 --cache-type-v f32 ") +
-          borders,
+      cat("eval ppl --method yarn(", borders, "),pro(", borders, ") --ctx 128k --lengths 128k ",
+          "--documents 10 --select random --seed 1 --kl-positions 0 --cache-type-k f32 "
+          "--cache-type-v f32"),
       cat("DATA is the test split of Proof-pile. The paper does not say which documents it used\n",
           "here; ten of at least 128K tokens, chosen at random, as in its tables of perplexity.\n",
           kFloat32),
@@ -70,18 +71,18 @@ Preset sweep_preset(const char* name, const char* what, const char* borders) {
 
 std::vector<Preset> make_presets() {
   const std::string ruler =
-      "eval ruler --methods yarn,yarn-rotations,pro --samples 500 --ctx 128k --lengths "
+      "eval ruler --method yarn,yarn-rotations,pro --samples 500 --ctx 128k --lengths "
       "8k,16k,32k,64k,128k";
   const std::string ruler_notes =
       cat("Samples are made here; --data DIR takes those of RULER's own scripts.\n",
           "The paper gives no number of samples: 500 is RULER's.\n", kTwoYarns);
   const std::string longbench =
-      "eval longbench-v2 --methods yarn,yarn-rotations,pro --mode letters ";
+      "eval longbench-v2 --method yarn,yarn-rotations,pro --form letters ";
   const std::string letters = cat(
       "DATA is data.json of LongBench-v2. Items longer than --ctx are dropped, as in the paper.\n",
-      "letters is the method of the authors' published script; --mode generate is the "
+      "letters is the method of the authors' published script; --form auto is the "
       "benchmark's\n",
-      "own.\n", kOfficialPrompts, "  --prompts prompts.json --mode generate\n", kTwoYarns);
+      "own.\n", kOfficialPrompts, "  --prompts prompts.json --form auto\n", kTwoYarns);
   const char* attention =
       "The model reads a text longer than its window under each plan, at the scale of the paper's\n"
       "tables. For this figure the paper states neither the model nor the length.\n";
@@ -91,13 +92,12 @@ std::vector<Preset> make_presets() {
       ppl_preset("qwen", "perplexity on Proof-pile, Qwen2.5-3B-Instruct", to_128k),
       ppl_preset("llama2", "perplexity on Proof-pile, Llama-2-7B-chat",
                  "--ctx 64k --lengths 4k,8k,16k,32k,64k"),
-      {"paper/needle-llama3", "needles from 8K to 128K, Llama-3-8B-Instruct",
-       "MODEL --haystack DATA",
-       "eval needle --form kamradt --methods yarn,yarn-rotations,pro --ctx 128k --lengths "
+      {"paper/needle-llama3", "needles from 8K to 128K, Llama-3-8B-Instruct", "MODEL --text DATA",
+       "eval needle --form kamradt --method yarn,yarn-rotations,pro --ctx 128k --lengths "
        "8k,16k,24k,32k,40k,48k,56k,64k,72k,80k,88k,96k,104k,112k,120k,128k "
        "--depths 0,10,20,30,40,50,60,70,80,90,100",
        cat("DATA is a folder of essays, joined and repeated until they are long enough; without\n",
-           "--haystack prose of this project is used. The needle, its question and its answer are "
+           "--text prose of this project is used. The needle, its question and its answer are "
            "in\n",
            "words of this project too; the usual ones can be given:\n",
            "  --needle TEXT --question TEXT --answer TEXT\n",
@@ -107,13 +107,13 @@ std::vector<Preset> make_presets() {
       {"paper/ruler-llama3", "RULER, Llama-3-8B-Instruct", "MODEL", ruler, ruler_notes},
       {"paper/ruler-qwen", "RULER, Qwen2.5-3B-Instruct", "MODEL", ruler, ruler_notes},
       {"paper/infinitebench", "InfiniteBench, Llama-3-8B-Instruct", "MODEL --data DATA",
-       "eval infinitebench --methods yarn,yarn-rotations,pro --ctx 128k --samples 100 "
+       "eval infinitebench --method yarn,yarn-rotations,pro --ctx 128k --samples 100 "
        "--min-tokens 100000,math_find=80000 --max-tokens 128k",
        cat("DATA is the folder of the benchmark's .jsonl files.\n",
            "The paper says 100K to 128K tokens. Items of math_find have about 90K, so that task "
            "starts\n",
            "at 80K. With --min-tokens 100000 the mean is over five tasks, and says so.\n",
-           kOfficialPrompts, "  --prompts prompts.json --chat off\n", kTwoYarns)},
+           kOfficialPrompts, "  --prompts prompts.json --form completion\n", kTwoYarns)},
       {"paper/longbench-llama3", "LongBench-v2, Llama-3-8B-Instruct", "MODEL --data DATA",
        longbench + "--ctx 128k",
        cat("Table (a): its head names LLaMA2-7B with window 4K, its caption LLaMA3-8B, and the "
@@ -130,22 +130,22 @@ std::vector<Preset> make_presets() {
       {"paper/longbench-qwen", "LongBench-v2, Qwen2.5-3B-Instruct", "MODEL --data DATA",
        longbench + "--ctx 128k", letters},
       sweep_preset("llama3-high", "perplexity at 128K against the upper boundary, Llama-3-8B",
-                   "--high 33..40"),
+                   "high=33..40"),
       sweep_preset("llama3-low", "perplexity at 128K against the lower boundary, Llama-3-8B",
-                   "--low 14..22"),
+                   "low=14..22"),
       sweep_preset("qwen-high", "perplexity at 128K against the upper boundary, Qwen2.5-3B",
-                   "--high 36..44"),
+                   "high=36..44"),
       sweep_preset("qwen-low", "perplexity at 128K against the lower boundary, Qwen2.5-3B",
-                   "--low 19..27"),
+                   "low=19..27"),
       {"paper/theory-estimate", "the position that angles suggest, by base", "",
        "theory estimate llama2"},
       {"paper/theory-factors", "cumulative factors of all methods", "", "theory factors llama2"},
       {"paper/theory-bound", "the sum of cosines and its first root", "",
        "theory bound llama2 --scale 16"},
       {"paper/theory-attention-llama", "scores against distance, Llama-2-7B and Llama-3-8B",
-       "MODEL", "theory attention --methods yarn,pro --scale 16 --tokens 16k", attention},
+       "MODEL", "theory attention --method yarn,pro --scale 16 --length 16k", attention},
       {"paper/theory-attention-qwen", "scores against distance, Qwen2.5-3B", "MODEL",
-       "theory attention --methods yarn,pro --scale 4 --tokens 64k", attention}};
+       "theory attention --method yarn,pro --scale 4 --length 64k", attention}};
 }
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -178,13 +178,15 @@ bool names_model(const CLI::App& verb, const std::vector<std::string>& typed, st
   return false;
 }
 
-// Two spellings of one flag.
-std::string one_spelling(const std::string& flag) {
-  static const std::map<std::string, std::string> names = {{"--method", "--methods"},
-                                                           {"-c", "--ctx"}};
-  const std::string name = flag.substr(0, flag.find('='));
-  const auto it = names.find(name);
-  return it == names.end() ? name : it->second;
+std::string long_name(const std::string& flag) {
+  return flag == "-c" ? "--ctx" : flag.substr(0, flag.find('='));
+}
+
+// Without "mrrope".
+std::string verb_words(const CLI::App& verb) {
+  const std::string path = path_of(verb);
+  const std::size_t space = path.find(' ');
+  return space == std::string::npos ? "" : path.substr(space + 1);
 }
 
 const Preset& find_preset(const std::string& name, const std::vector<Preset>& known) {
@@ -193,8 +195,8 @@ const Preset& find_preset(const std::string& name, const std::vector<Preset>& kn
     if (preset.name == name) return preset;
     names.push_back(preset.name);
   }
-  throw Error(ErrorKind::usage, cat("there is no preset '", name, "'"),
-              did_you_mean(name, names) + "mrrope --presets lists them");
+  refuse(cat("there is no preset '", name, "'"),
+         did_you_mean(name, names) + "mrrope --preset list shows them");
 }
 
 }  // namespace
@@ -202,6 +204,12 @@ const Preset& find_preset(const std::string& name, const std::vector<Preset>& kn
 const std::vector<Preset>& presets() {
   static const std::vector<Preset> all = make_presets();
   return all;
+}
+
+bool asks_for_presets(const std::vector<std::string>& arguments) {
+  const auto flag = std::find(arguments.begin(), arguments.end(), "--preset");
+  return std::count(arguments.begin(), arguments.end(), "--presets") > 0 ||
+         (flag != arguments.end() && flag + 1 != arguments.end() && *(flag + 1) == "list");
 }
 
 std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std::string>& arguments,
@@ -216,12 +224,11 @@ std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std:
       continue;
     }
     if (in_use != nullptr || (!joined && i + 1 == arguments.size())) {
-      throw Error(ErrorKind::usage, "--preset takes one name, once",
-                  "such as --preset paper/ppl-llama3");
+      refuse("--preset takes one name, once", "such as --preset paper/ppl-llama3");
     }
     in_use = &find_preset(joined ? word.substr(9) : arguments[++i], known);
   }
-  if (in_use == nullptr) return arguments;
+  if (in_use == nullptr) return with_current_flags(verb_words(verb_of(app, arguments)), arguments);
 
   // The preset's verbs may be typed as well, but no others.
   const std::vector<std::string> own = words_of(in_use->command);
@@ -237,14 +244,14 @@ std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std:
       } else if (below(*verb, typed[same])) {
         std::string path;
         for (std::size_t i = 0; i < own.size() && !is_flag(own[i]); ++i) path += " " + own[i];
-        throw Error(ErrorKind::usage,
-                    cat("preset ", in_use->name, " runs mrrope", path, ", not ", typed[same]),
-                    cat("type: mrrope --preset ", in_use->name, " MODEL"));
+        refuse(cat("preset ", in_use->name, " runs mrrope", path, ", not ", typed[same]),
+               cat("type: mrrope --preset ", in_use->name, " MODEL"));
       }
     }
     out.push_back(own[out.size()]);
     verb = next;
   }
+  typed = with_current_flags(verb_words(*verb), typed);
   std::size_t flags = out.size();
   const bool other_model = names_model(*verb, typed, same);
   for (; flags < own.size() && !is_flag(own[flags]); ++flags) {
@@ -254,7 +261,7 @@ std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std:
   for (std::size_t i = flags; i < own.size(); ++i) {
     if (is_flag(own[i])) {
       given = std::any_of(typed.begin(), typed.end(), [&](const std::string& word) {
-        return is_flag(word) && one_spelling(word) == own[i];
+        return is_flag(word) && long_name(word) == own[i];
       });
     }
     if (!given) out.push_back(own[i]);
@@ -303,7 +310,7 @@ std::string preset_help(const Preset& preset) {
   std::string verbs;
   std::string flags;
   for (const std::string& word : words_of(preset.command)) {
-    (is_flag(word) || !flags.empty() ? flags : verbs) += " " + word;
+    (is_flag(word) || !flags.empty() ? flags : verbs) += " " + shell_word(word);
   }
   return cat(preset.name, ": ", preset.what, "\n\n  mrrope --preset ", preset.name, needs,
              "\n\nThis runs\n\n  mrrope", verbs, needs, flags, "\n\n", preset.notes,

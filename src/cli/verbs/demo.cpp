@@ -10,7 +10,7 @@
 #include "base/files/source.h"
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/engine_options.h"
+#include "cli/args/options.h"
 #include "core/defaults.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
@@ -172,12 +172,8 @@ void add_demo(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("demo", "Run the bundled model beyond its trained context");
   verb->add_flag("--full", flags->full,
                  "More texts and methods, perplexity up to 8 times the window");
-  verb->add_option("-o,--out", flags->out, "Folder for the results")
-      ->type_name("DIR")
-      ->capture_default_str();
-  verb->add_option("-t,--threads", flags->threads, "CPU threads; 0: all cores")
-      ->type_name("N")
-      ->capture_default_str();
+  add_default(*verb, "-o,--out", flags->out, "DIR", "Folder for the results");
+  add_default(*verb, "-t,--threads", flags->threads, "N", "CPU threads; 0: all cores");
   verb->footer("Examples:\n  mrrope demo\n  mrrope demo --full -o demo-8k");
   verb->callback([flags] { run_demo(*flags); });
 }

@@ -33,19 +33,17 @@ namespace {
 struct ExportFlags {
   SubjectFlags subject;
   ExtensionFlags extension;
-  std::string to = "gguf";
+  std::vector<std::string> targets = {"gguf"};
+  std::string to;
   std::string out;
-  std::string dialect = "v5";
   std::string verify = "short";
   int threads = 0;
   int gpu_layers = -1;
-  bool no_verify = false;
   bool force = false;
   bool split = false;
   bool approximate = false;
   bool native = false;
   bool copy = false;
-  bool last_rung = false;
   bool json = false;
 };
 
@@ -65,30 +63,23 @@ const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
         cat(candidate.name, " rotates near and far keys differently, which no file can express"),
         "export a static plan, e.g. --method pro; mrrope serve runs this one");
   }
-  if (ladder.elastic() && !flags.last_rung) {
+  if (ladder.elastic() && !flags.approximate) {
     const Extension& e = last.plan.extension();
-    throw Error(ErrorKind::usage,
-                cat(candidate.name, " moves through ", ladder.rungs().size(),
-                    " plans as the text grows and turns cached keys from one to the next; a file "
-                    "holds one plan, and no other engine turns cached keys"),
-                cat("add --last-rung to export the static plan of its last rung: ", e.method,
-                    ", scale ", significant(e.scale, 6), ", up to ", last.length, " tokens"));
+    refuse(cat(candidate.name, " moves through ", ladder.rungs().size(),
+               " plans as the text grows and turns cached keys from one to the next; a file "
+               "holds one plan, and no other engine turns cached keys"),
+           cat("add --approximate to export the static plan of its last rung: ", e.method,
+               ", scale ", significant(e.scale, 6), ", up to ", last.length, " tokens"));
   }
   return last.plan;
 }
 
 Job resolve_job(ExportFlags& flags) {
-  Subject subject = resolve(flags.subject);
-  if (!subject.model) {
-    throw Error(ErrorKind::usage, "no model given", "give a GGUF file or a Hugging Face folder");
-  }
-  Model model = *subject.model;
-  model.geometry = subject.geometry;
+  Model model = model_of(flags.subject);
   const std::int64_t window = model.geometry.train_length;
   if (flags.extension.methods.empty() && flags.extension.plan_files.empty()) {
     if (flags.extension.ctx.empty() && !flags.extension.scale) {
-      throw Error(ErrorKind::usage, "no method or plan given",
-                  "give --plan FILE, or --method pro --ctx 128k");
+      refuse("no method or plan given", "give --plan FILE, or --method pro --ctx 128k");
     }
     flags.extension.methods = {std::string(kAuto)};
   }
@@ -107,8 +98,8 @@ Job resolve_job(ExportFlags& flags) {
   }
   const std::vector<Candidate> candidates = resolve(flags.extension, model.geometry);
   if (candidates.size() != 1) {
-    throw Error(ErrorKind::usage, cat("export takes one plan, not ", candidates.size()),
-                "give one --method or one --plan");
+    refuse(cat("export takes one plan, not ", candidates.size()),
+           "give one --method or one --plan");
   }
   const Plan& plan = static_plan(candidates.front(), flags);
   const Extension& e = plan.extension();
@@ -132,7 +123,7 @@ std::string how(const ExportFlags& flags, std::int64_t length) {
   }
   if (e.scale) add("--scale ", *e.scale);
   text += geometry_words(flags.subject);
-  if (flags.last_rung) text += " --last-rung";
+  if (flags.approximate) text += " --approximate";
   add("--ctx ", length_text(length));
   return text.substr(1);
 }
@@ -176,13 +167,13 @@ nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
 }
 
 const char* encoding_text(exporting::GgufEncoding encoding) {
-  constexpr const char* kTexts[] = {"unchanged",
-                                    "per-pair factors",
-                                    "per-pair factors (two equal lists)",
-                                    "per-pair factors, as architecture llama",
-                                    "llama.cpp's own scaling keys",
-                                    "nearest YaRN"};
-  return kTexts[static_cast<std::size_t>(encoding)];
+  constexpr const char* kEncodings[] = {"unchanged",
+                                        "per-pair factors",
+                                        "per-pair factors (two equal lists)",
+                                        "per-pair factors, as architecture llama",
+                                        "llama.cpp's own scaling keys",
+                                        "nearest YaRN"};
+  return kEncodings[static_cast<std::size_t>(encoding)];
 }
 
 void print(const exporting::GgufExport& e, const Job& job,
@@ -284,11 +275,10 @@ void run_interruptibly(Staging& staging, Proof&& proof) {
 
 void export_gguf(const ExportFlags& flags, const Job& job) {
   if (job.model.format != "gguf") {
-    throw Error(ErrorKind::usage,
-                cat(job.model.path.string(), " is a Hugging Face checkpoint, not a GGUF file"),
-                cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ",
-                    exporting::hf_folder(job.model).string(),
-                    " --outfile model.gguf --outtype q8_0; or give --to hf"));
+    refuse(cat(job.model.path.string(), " is a Hugging Face checkpoint, not a GGUF file"),
+           cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ",
+               exporting::hf_folder(job.model).string(),
+               " --outfile model.gguf --outtype q8_0; or give --to hf"));
   }
   const Gguf gguf = read_gguf(job.model.path);
   exporting::GgufOptions options;
@@ -300,7 +290,8 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   const exporting::GgufExport exported = plan_gguf_export(gguf, job.model, job.plan, options);
   const std::int64_t tokens = proof::proof_length(job.model, job.length, flags.verify == "full");
   engine::LocalOptions engine;
-  if (!flags.no_verify) engine = with_devices(proof::proof_options(job.model, tokens), flags);
+  const bool no_verify = flags.verify == "off";
+  if (!no_verify) engine = with_devices(proof::proof_options(job.model, tokens), flags);
   std::uint64_t total = 0;
   for (const GgufFileOut& file : exported.files) total += file.size();
   catch_interrupts();
@@ -308,7 +299,7 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   std::optional<proof::GgufProof> proof;
   const auto verify = [&](Staging& staging, const exporting::GgufExport& staged) {
     writing.finish();
-    if (flags.no_verify) return;
+    if (no_verify) return;
     eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
     progress.start(proof::proof_work(staged, tokens));
     progress.label("verifying");
@@ -335,24 +326,25 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   exporting::HfOptions options;
   options.out = flags.out;
   options.length = job.length;
-  const bool for_plugin = flags.dialect == "mrrope";
-  if (flags.dialect == "v4") options.dialect = exporting::Dialect::v4;
+  const bool no_verify = flags.verify == "off";
+  const std::string dialect = flags.to == "hf" ? "v5" : flags.to.substr(3);
+  const bool for_plugin = flags.to == "hf-mrrope";
+  if (flags.to == "hf-v4") options.dialect = exporting::Dialect::v4;
   if (for_plugin) options.dialect = exporting::Dialect::mrrope;
   options.native = flags.native;
   if (for_plugin && flags.native) {
-    throw Error(ErrorKind::usage, "--native names a method, and --dialect mrrope lists factors",
-                "remove one of them");
+    refuse("--native names a method, and --to hf-mrrope lists factors", "remove one of them");
   }
   options.copy = flags.copy;
   options.replace = flags.force;
   proof::HuggingFaceProof proof;
-  proof.why = "--no-verify";
+  proof.why = "--verify off";
   catch_interrupts();
   WriteProgress writing(bytes_to_copy(job.model, options));
   const auto verify = [&](Staging& staging, const std::filesystem::path& folder) {
     writing.finish();
     if (for_plugin) proof.why = "it does not read rope_type mrrope";
-    if (flags.no_verify || for_plugin) return;
+    if (no_verify || for_plugin) return;
     note("verifying with transformers, which takes some seconds to start");
     run_interruptibly(staging, [&] {
       try {
@@ -369,11 +361,11 @@ void export_folder(const ExportFlags& flags, const Job& job) {
                                read_json(exporting::hf_folder(job.model) / "config.json").dump()),
                            job.model, options.dialect);
   if (!caveat.empty()) note(caveat);
-  if (!proof.ran && !flags.no_verify) note(cat("not verified with transformers: ", proof.why));
+  if (!proof.ran && !no_verify) note(cat("not verified with transformers: ", proof.why));
   if (flags.json) {
     nlohmann::ordered_json out = {{"to", "hf"},
                                   {"folder", flags.out},
-                                  {"dialect", flags.dialect},
+                                  {"dialect", dialect},
                                   {"max_position_embeddings", job.length},
                                   {"attention_factor", exporting::total_attention_scale(job.plan)},
                                   {"factors", exporting::total_factors(job.plan)}};
@@ -388,7 +380,7 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   }
   const std::string listed = for_plugin ? "mrrope" : "longrope";
   std::cout << flags.out << ": " << (flags.native ? job.plan.extension().method : listed)
-            << ", dialect " << flags.dialect << ", max_position_embeddings " << job.length
+            << ", dialect " << dialect << ", max_position_embeddings " << job.length
             << ", attention_factor " << significant(exporting::total_attention_scale(job.plan), 6)
             << (flags.copy ? ", files copied\n" : ", files linked\n");
   if (proof.ran) {
@@ -426,31 +418,30 @@ void print_commands(const ExportFlags& flags, const Job& job) {
 }
 
 // What --to WHAT does not read is refused.
-void refuse_flags_of_others(const CLI::App& verb, const std::string& to) {
+void refuse_flags_of_others(const CLI::App& verb, const std::string& target) {
+  const std::string to = target.substr(0, target.find('-'));  // hf of hf-v4
   const std::pair<const char*, std::vector<std::string>> readers[] = {
-      {"--out", {"gguf", "hf"}},       {"--force", {"gguf", "hf"}}, {"--native", {"gguf", "hf"}},
-      {"--no-verify", {"gguf", "hf"}}, {"--split", {"gguf"}},       {"--approximate", {"gguf"}},
-      {"--verify", {"gguf"}},          {"--threads", {"gguf"}},     {"--gpu-layers", {"gguf"}},
-      {"--dialect", {"hf"}},           {"--copy", {"hf"}}};
+      {"--out", {"gguf", "hf"}},    {"--force", {"gguf", "hf"}}, {"--native", {"gguf", "hf"}},
+      {"--verify", {"gguf", "hf"}}, {"--split", {"gguf"}},       {"--threads", {"gguf"}},
+      {"--gpu-layers", {"gguf"}},   {"--copy", {"hf"}}};
   for (const auto& [flag, targets] : readers) {
     if (verb.count(flag) == 0 || std::ranges::count(targets, to) > 0) continue;
-    throw Error(ErrorKind::usage, cat(flag, " does nothing with --to ", to),
-                cat("remove it, or give --to ", targets.front()));
+    refuse(cat(flag, " does nothing with --to ", to),
+           cat("remove it, or give --to ", targets.front()));
   }
 }
 
 void run_export(ExportFlags flags) {
   const Job job = resolve_job(flags);
   if (flags.to == "commands") return print_commands(flags, job);
+  const bool to_folder = flags.to.rfind("hf", 0) == 0;
   if (flags.out == "-") {
-    throw Error(ErrorKind::usage, "an export cannot be printed",
-                "give the name of a file or folder: -o extended.gguf");
+    refuse("an export cannot be printed", "give the name of a file or folder: -o extended.gguf");
   }
   if (flags.out.empty()) {
-    throw Error(ErrorKind::usage, "no output path given",
-                flags.to == "hf" ? "give -o FOLDER" : "give -o FILE.gguf");
+    refuse("no output path given", to_folder ? "give -o FOLDER" : "give -o FILE.gguf");
   }
-  if (flags.to == "hf") {
+  if (to_folder) {
     export_folder(flags, job);
   } else {
     export_gguf(flags, job);
@@ -465,39 +456,29 @@ void add_export(CLI::App& app) {
       "export", "Write a plan into files for another engine, and verify the result");
   add_subject(*verb, flags->subject);
   add_extension(*verb, flags->extension);
-  verb->add_option("--to", flags->to, "gguf (default), hf (a Hugging Face folder) or commands")
-      ->type_name("WHAT")
-      ->check(CLI::IsMember({"gguf", "hf", "commands"}));
-  verb->add_option("-o,--out", flags->out, "File or folder to write")->type_name("PATH");
+  add_value(*verb, "--to", flags->targets, "WHAT",
+            "gguf, hf (a Hugging Face folder for transformers v5; hf-v4 for v4, hf-mrrope for "
+            "vLLM with the plugin of the wheel) or commands")
+      ->check(CLI::IsMember({"gguf", "hf", "hf-v4", "hf-mrrope", "commands"}))
+      ->default_str("gguf");
+  add_value(*verb, "-o,--out", flags->out, "PATH", "File or folder to write");
   verb->add_flag("--force", flags->force,
                  "Replace an existing file, or a folder that mrrope export wrote");
   verb->add_flag("--split", flags->split, "gguf: write a split model as split files again");
   verb->add_flag(
       "--approximate", flags->approximate,
-      "gguf: allow the nearest YaRN where llama.cpp has no exact encoding; prints the error");
+      "Allow what is not exact: the last rung of an elastic plan; in a gguf the nearest YaRN where "
+      "llama.cpp has no exact encoding, with its error");
   verb->add_flag("--native", flags->native,
                  "Name the method (linear, yarn, llama3) instead of listing factors");
-  verb->add_option(
-          "--dialect", flags->dialect,
-          "hf: config.json for transformers v5 (default) or v4, or for vLLM with the plugin of "
-          "the wheel (mrrope)")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"v5", "v4", "mrrope"}));
   verb->add_flag("--copy", flags->copy, "hf: copy weights and tokenizer instead of linking them");
-  verb->add_flag("--last-rung", flags->last_rung,
-                 "Export the last rung of an elastic plan as a static plan");
-  auto* verify =
-      verb->add_option(
-              "--verify", flags->verify,
-              "gguf: verify with up to 4096 tokens (short, default) or 1.25 windows (full)")
-          ->type_name("HOW")
-          ->check(CLI::IsMember({"short", "full"}));
-  verb->add_flag("--no-verify", flags->no_verify, "Skip the verification")->excludes(verify);
-  verb->add_option("-t,--threads", flags->threads, "Verification: CPU threads; 0: all cores")
-      ->type_name("N");
-  verb->add_option("--gpu-layers", flags->gpu_layers,
-                   "-ngl: verification: layers on the GPU; -1: all")
-      ->type_name("N");
+  add_default(*verb, "--verify", flags->verify, "HOW",
+              "Verify with up to 4096 tokens (short), in a gguf also 1.25 windows (full), or not "
+              "(off)")
+      ->check(CLI::IsMember({"short", "full", "off"}));
+  add_value(*verb, "-t,--threads", flags->threads, "N", "Verification: CPU threads; 0: all cores");
+  add_value(*verb, "--gpu-layers", flags->gpu_layers, "N",
+            "-ngl: verification: layers on the GPU; -1: all");
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer(
       "Examples:\n"
@@ -507,6 +488,9 @@ void add_export(CLI::App& app) {
       "  mrrope export path/to/huggingface-folder --method pro --ctx 128k --to hf -o out-folder\n"
       "  mrrope export model.gguf --method yarn --ctx 128k --to commands");
   verb->callback([flags, verb] {
+    for (const std::string& target : flags->targets) {  // hf-v4 may come with hf
+      if (!(target == "hf" && flags->to.rfind("hf-", 0) == 0)) flags->to = target;
+    }
     refuse_flags_of_others(*verb, flags->to);
     run_export(*flags);
   });

@@ -20,7 +20,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/engine_options.h"
 #include "cli/args/options.h"
 #include "engine/llama/memory.h"
 #include "engine/session/session.h"
@@ -61,8 +60,8 @@ std::string read_all(std::istream& in, const std::string& name) {
   while (in.read(block.data(), std::streamsize(block.size())) || in.gcount() > 0) {
     text.append(block, 0, std::size_t(in.gcount()));
     if (text.size() > kMost) {
-      throw Error(ErrorKind::usage, cat("the prompt in ", name, " has more than ", kMost, " bytes"),
-                  "give a shorter file with -f");
+      refuse(cat("the prompt in ", name, " has more than ", kMost, " bytes"),
+             "give a shorter file with -f");
     }
   }
   return text;
@@ -106,13 +105,12 @@ class Conversation {
     const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
     const auto needed = std::int64_t(wanted.size()) + options.max_tokens;
     if (wanted.empty()) {
-      throw Error(ErrorKind::usage, "the prompt is empty", "give -p TEXT or -f FILE");
+      refuse("the prompt is empty", "give -p TEXT or -f FILE");
     }
     if (needed > longest_) {
-      throw Error(ErrorKind::usage,
-                  cat("a prompt of ", wanted.size(), " tokens and an answer of up to ",
-                      options.max_tokens, " do not fit in a context of ", longest_),
-                  cat("give --ctx ", needed, " or more, or a smaller -n"));
+      refuse(cat("a prompt of ", wanted.size(), " tokens and an answer of up to ",
+                 options.max_tokens, " do not fit in a context of ", longest_),
+             cat("give --ctx ", needed, " or more, or a smaller -n"));
     }
     // At least one token must be read for its logits.
     const std::size_t same = std::min(in_common(wanted), wanted.size() - 1);
@@ -256,9 +254,8 @@ void converse(TimelineModel& model, Conversation& conversation, const SessionFil
   if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});
   if (!flags.system.empty() &&
       (messages.front().role != "system" || messages.front().content != flags.system)) {
-    throw Error(ErrorKind::usage,
-                cat("the chat in ", session.path, " began with another system message, or none"),
-                "leave out --system, or give another --session");
+    refuse(cat("the chat in ", session.path, " began with another system message, or none"),
+           "leave out --system, or give another --session");
   }
   if (terminal) {
     std::cerr << "Type a message. An empty line or Ctrl-D ends the chat.\n";
@@ -293,17 +290,11 @@ CLI::Validator not_nan() {
 }
 
 void run_generate(GenerateFlags flags) {
-  Subject subject = resolve(flags.subject);
-  if (!subject.model) {
-    throw Error(ErrorKind::usage, "no model given", "give a GGUF file: mrrope generate FILE");
-  }
-  Model facts = *subject.model;
-  facts.geometry = subject.geometry;
+  const Model facts = model_of(flags.subject);
   LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "generate");
   const std::string prompt = read_prompt(flags);
   if (prompt.empty() && !flags.chat && !flags.dry_run) {
-    throw Error(ErrorKind::usage, "no prompt given",
-                "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
+    refuse("no prompt given", "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
   }
 
   engine::LocalOptions engine = flags.engine;
@@ -332,8 +323,7 @@ void run_generate(GenerateFlags flags) {
   engine::Session begun = session.begin(*model);
   session.salt = begun.salt;
   if (!flags.chat && !begun.messages.empty()) {
-    throw Error(
-        ErrorKind::usage,
+    refuse(
         cat("--session ", flags.session, " holds a chat of ", begun.messages.size(), " messages"),
         "give --chat to go on with it, or another --session");
   }
@@ -357,51 +347,35 @@ void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
   CLI::App* verb = app.add_subcommand("generate", "Generate text with a model under a plan");
   add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension, ShortForms::listed);
-  verb->add_option("-p,--prompt", flags->prompt, "Text to continue, or the first message of a chat")
-      ->type_name("TEXT");
-  verb->add_option("-f,--file", flags->file,
-                   "Read text from a file and put it before -p; - is standard input")
-      ->type_name("FILE");
+  add_extension(*verb, flags->extension);
+  add_value(*verb, "-p,--prompt", flags->prompt, "TEXT",
+            "Text to continue, or the first message of a chat");
+  add_value(*verb, "-f,--text", flags->file, "FILE",
+            "Read text from a file and put it before -p; - is standard input");
   auto* chat = verb->add_flag("--chat", flags->chat, "Chat, with the model's own template");
-  verb->add_option("--system", flags->system, "With --chat: the system message")
-      ->type_name("TEXT")
+  add_value(*verb, "--system", flags->system, "TEXT", "With --chat: the system message")
       ->needs(chat);
-  verb->add_option("--session", flags->session,
-                   "Save the conversation with its cache to this file, and resume from it; without "
-                   "--chat a prompt that begins with the saved text is read from its end on")
-      ->type_name("FILE");
-  verb->add_option("-n,--predict", flags->generate.max_tokens,
-                   "Maximum number of tokens to generate")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
+  add_value(*verb, "--session", flags->session, "FILE",
+            "Save the conversation with its cache to this file, and resume from it; without "
+            "--chat a prompt that begins with the saved text is read from its end on");
+  add_default(*verb, "-n,--predict", flags->generate.max_tokens, "N",
+              "Maximum number of tokens to generate")
+      ->check(CLI::Range(1, 1 << 24));
   Sampling& s = flags->generate.sampling;
-  verb->add_option("--temp", s.temperature, "Sampling temperature; 0 is greedy")
-      ->type_name("T")
-      ->check(CLI::Range(0.0, 100.0) & not_nan())
-      ->capture_default_str();
-  verb->add_option("--top-k", s.top_k, "Sample from the K most likely tokens; 0: all")
-      ->type_name("K")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  verb->add_option("--top-p", s.top_p,
-                   "Sample from the most likely tokens with total probability P")
-      ->type_name("P")
-      ->check(CLI::Range(0.0, 1.0) & not_nan())
-      ->capture_default_str();
-  verb->add_option("--min-p", s.min_p, "Drop tokens below P x the top probability")
-      ->type_name("P")
-      ->check(CLI::Range(0.0, 1.0) & not_nan())
-      ->capture_default_str();
-  verb->add_option("--seed", s.seed, "Random seed for sampling")
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--stop", flags->generate.stop, "Stop before this text; repeatable")
-      ->type_name("TEXT")
+  add_default(*verb, "--temp", s.temperature, "T", "Sampling temperature; 0 is greedy")
+      ->check(CLI::Range(0.0, 100.0) & not_nan());
+  add_default(*verb, "--top-k", s.top_k, "K", "Sample from the K most likely tokens; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  add_default(*verb, "--top-p", s.top_p, "P",
+              "Sample from the most likely tokens with total probability P")
+      ->check(CLI::Range(0.0, 1.0) & not_nan());
+  add_default(*verb, "--min-p", s.min_p, "P", "Drop tokens below P x the top probability")
+      ->check(CLI::Range(0.0, 1.0) & not_nan());
+  add_default(*verb, "--seed", s.seed, "N", "Random seed for sampling");
+  add_value(*verb, "--stop", flags->generate.stop, "TEXT", "Stop before this text; repeatable")
       ->take_all();
   add_engine(*verb, flags->engine);
-  verb->add_flag("-v,--verbose", flags->verbose, "Print the rung of the ladder in use");
+  verb->add_flag("-v", flags->verbose, "Print the rung of the ladder in use");
   auto* json = verb->add_flag("--json", flags->json, "Print the answer as JSON");
   verb->add_flag("--dry-run", flags->dry_run,
                  "Print the memory that would be needed, with a prompt also the time, and stop")

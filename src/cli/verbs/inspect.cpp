@@ -181,13 +181,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
 }
 
 void run_inspect(const InspectFlags& flags) {
-  const Subject subject = resolve(flags.subject);
-  if (!subject.model) {
-    throw Error(ErrorKind::usage, "no model given",
-                "type mrrope inspect model.gguf; without a file: mrrope plan --rotary-dim ...");
-  }
-  Model model = *subject.model;
-  model.geometry = subject.geometry;
+  Model model = model_of(flags.subject);
   const std::int64_t window = model.geometry.train_length;
   const std::int64_t ctx = flags.ctx.empty() ? window : parse_length(flags.ctx);
   const double scale = std::max(1.0, double(ctx) / double(window));
@@ -206,9 +200,9 @@ void add_inspect(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* verb =
       app.add_subcommand("inspect", "Show what a model is and what a longer context takes");
-  add_subject(*verb, flags->subject, Takes::model_or_geometry);
-  verb->add_option("-c,--ctx", flags->ctx, "Context length to reach in tokens, e.g. 32768 or 128k")
-      ->type_name("LENGTH");
+  add_subject(*verb, flags->subject);
+  add_value(*verb, "-c,--ctx", flags->ctx, "LENGTH",
+            "Context length to reach in tokens, e.g. 32768 or 128k");
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer(
       "Examples:\n"

@@ -22,10 +22,8 @@ namespace {
 struct PlanFlags {
   SubjectFlags subject;
   ExtensionFlags extension;
-  std::string from;
   bool diff = false;
-  bool json = false;
-  bool csv = false;
+  std::string format = "text";
   std::string out;
 };
 
@@ -117,15 +115,13 @@ void check_same_model(const std::vector<Candidate>& candidates,
     const Geometry& g = c.plan().geometry();
     // Of one model plans for other windows may be compared.
     if (model && candidates.size() == 1 && g != first) {
-      throw Error(ErrorKind::usage,
-                  cat(c.name, " was made for ", describe(g), "; this model has ", describe(first)),
-                  "leave out the model, or make a plan for it with --method");
+      refuse(cat(c.name, " was made for ", describe(g), "; this model has ", describe(first)),
+             "leave out the model, or make a plan for it with --method");
     }
     if (g.rotary_dim != first.rotary_dim) {
-      throw Error(ErrorKind::usage,
-                  cat(c.name, " has rotary_dim ", g.rotary_dim, ", ",
-                      model ? "the model" : candidates.front().name, " has ", first.rotary_dim),
-                  "compare plans of models with the same rotary_dim");
+      refuse(cat(c.name, " has rotary_dim ", g.rotary_dim, ", ",
+                 model ? "the model" : candidates.front().name, " has ", first.rotary_dim),
+             "compare plans of models with the same rotary_dim");
     }
   }
 }
@@ -194,13 +190,11 @@ void print_tables(const std::vector<Candidate>& candidates) {
 // Without a method nothing reads them.
 void refuse_unread(const PlanFlags& flags) {
   const ExtensionFlags& e = flags.extension;
-  if (!e.methods.empty() || (flags.from.empty() && e.plan_files.empty())) return;
-  const char* source = flags.from.empty() ? "a plan file" : "the plan of --from";
-  refuse_without_method(e, source);
+  if (!e.methods.empty() || e.plan_files.empty()) return;
+  refuse_without_method(e);
   if (e.ctx.empty()) return;
-  throw Error(ErrorKind::usage,
-              cat("--ctx does not change ", source, ", which has its own numbers"),
-              "leave it out, or make a plan with --method and --ctx");
+  refuse("--ctx does not change a plan file, which has its own numbers",
+         "leave it out, or make a plan with --method and --ctx");
 }
 
 void run_plan(const PlanFlags& flags) {
@@ -210,15 +204,13 @@ void run_plan(const PlanFlags& flags) {
   if (given(flags.subject)) geometry = resolve(flags.subject).geometry;
   std::vector<Candidate> candidates = resolve(flags.extension, geometry);
   note_auto(candidates);
-  if (!flags.from.empty()) candidates.push_back(declared_plan(flags.from));
   if (candidates.empty()) {
-    throw Error(ErrorKind::usage, "no method or plan given",
-                "give --method auto --ctx 128k, or --plan FILE, or --from MODEL");
+    refuse("no method or plan given", "give --method auto --ctx 128k, or --plan FILE");
   }
   check_same_model(candidates, geometry);
   if (flags.diff && candidates.size() != 2) {
-    throw Error(ErrorKind::usage, cat("--diff compares two plans, not ", candidates.size()),
-                "e.g. mrrope plan MODEL --methods yarn,pro --ctx 32k --diff");
+    refuse(cat("--diff compares two plans, not ", candidates.size()),
+           "e.g. mrrope plan MODEL --method yarn,pro --ctx 32k --diff");
   }
 
   nlohmann::ordered_json json;
@@ -229,16 +221,16 @@ void run_plan(const PlanFlags& flags) {
   }
   if (!flags.out.empty()) {
     if (candidates.size() != 1) {
-      throw Error(ErrorKind::usage, cat("a plan file holds one plan, not ", candidates.size()),
-                  "give one --method with -o");
+      refuse(cat("a plan file holds one plan, not ", candidates.size()),
+             "give one --method with -o");
     }
     write_output(flags.out, json.dump(2) + "\n");
     if (flags.out != "-") note(cat("wrote ", flags.out));
     return;
   }
-  if (flags.json) {
+  if (flags.format == "json") {
     std::cout << json.dump(2) << "\n";
-  } else if (flags.csv) {
+  } else if (flags.format == "csv") {
     print_csv(candidates);
   } else if (flags.diff) {
     print_difference(candidates[0], candidates[1]);
@@ -254,24 +246,20 @@ void add_plan(CLI::App& app) {
   CLI::App* verb =
       app.add_subcommand("plan", "Show or write the numbers of an extension, pair by pair");
   add_subject(*verb, flags->subject, Takes::model_or_geometry);
-  add_extension(*verb, flags->extension, ShortForms::listed);
-  verb->add_option("--from", flags->from, "The scaling that this model's own files declare")
-      ->type_name("MODEL");
-  auto* diff = verb->add_flag("--diff", flags->diff, "Compare two plans pair by pair");
-  auto* json = verb->add_flag("--json", flags->json, "Print JSON")->excludes(diff);
-  auto* csv = verb->add_flag("--csv", flags->csv, "Print CSV, one line per plan and pair")
-                  ->excludes(json)
-                  ->excludes(diff);
-  verb->add_option("-o,--out", flags->out, "Write a plan file instead of printing")
-      ->type_name("FILE")
-      ->excludes(csv);
+  add_extension(*verb, flags->extension);
+  add_format(*verb, flags->format, "text,json,csv");
+  verb->add_flag("--diff", flags->diff, "Compare two plans pair by pair")
+      ->excludes(verb->get_option("--json"))
+      ->excludes(verb->get_option("--format"));
+  add_value(*verb, "-o,--out", flags->out, "FILE", "Write a plan file instead of printing")
+      ->excludes(verb->get_option("--format"));
   verb->footer(
       "Examples:\n"
       "  mrrope plan model.gguf --method pro --ctx 128k\n"
-      "  mrrope plan model.gguf --methods yarn,uni,pro --scale 8 --csv > factors.csv\n"
+      "  mrrope plan model.gguf --method yarn,uni,pro --scale 8 --format csv > factors.csv\n"
       "  mrrope plan model.gguf --method elastic:pro --ctx 128k -o ladder.json\n"
-      "  mrrope plan model.gguf --methods yarn,pro --ctx 32k --diff\n"
-      "  mrrope plan --from llama-3.1-8b.gguf\n"
+      "  mrrope plan model.gguf --method yarn,pro --ctx 32k --diff\n"
+      "  mrrope plan --plan llama-3.1-8b.gguf    # the scaling that a file declares\n"
       "  mrrope plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method pro "
       "--scale 16");
   verb->callback([flags] { run_plan(*flags); });

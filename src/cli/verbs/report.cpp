@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/terminal_output.h"
+#include "cli/args/options.h"
 #include "eval/results/result_table.h"
 #include "eval/run/shard.h"
 #include "mrrope/error.h"
@@ -40,19 +40,10 @@ void write_svgs(const std::vector<report::Figure>& figures, const std::string& f
                 "give --svg a folder you can write to");
   }
   std::size_t written = 0;
-  const auto write = [&](const std::string& name, const std::string& content) {
-    write_output((fs::path(folder) / (name + ".svg")).string(), content);
-    ++written;
-  };
   for (const report::Figure& f : figures) {
-    if (const auto* chart = std::get_if<report::LineChart>(&f.content)) {
-      write(f.file, to_svg(*chart, {.width = 760, .standalone = true}));
-      continue;
-    }
-    std::size_t index = 0;
-    for (report::HeatMap map : std::get<std::vector<report::HeatMap>>(f.content)) {
-      map.title = cat(f.title, ", ", map.title);
-      write(cat(f.file, "-", ++index), to_svg(map, {.width = 480, .standalone = true}));
+    for (const auto& [number, svg] : svg_files(f)) {
+      write_output((fs::path(folder) / cat(f.file, number, ".svg")).string(), svg);
+      ++written;
     }
   }
   note(cat("wrote ", written, " charts to ", folder));
@@ -64,8 +55,8 @@ void refuse_files_of_runs(const std::string& out, const std::vector<report::RunR
     for (const char* name : {"run.json", "journal.jsonl", "results.json"}) {
       std::error_code ignored;
       if (!fs::equivalent(out, fs::path(r.folder) / name, ignored)) continue;
-      throw Error(ErrorKind::usage, cat(out, " is part of the run in ", r.folder),
-                  "give the page another name, e.g. -o report.html");
+      refuse(cat(out, " is part of the run in ", r.folder),
+             "give the page another name, e.g. -o report.html");
     }
   }
 }
@@ -78,8 +69,8 @@ void refuse_other_pages(const std::string& out) {
   std::string head(4096, '\0');
   page.read(head.data(), std::streamsize(head.size()));
   if (head.find(report::kPageMark) != std::string::npos) return;
-  throw Error(ErrorKind::usage, cat(out, " exists, and mrrope did not write it"),
-              "give the page another name, e.g. -o mrrope-report.html");
+  refuse(cat(out, " exists, and mrrope did not write it"),
+         "give the page another name, e.g. -o mrrope-report.html");
 }
 
 // Shards become one run in a folder.
@@ -111,8 +102,7 @@ void run_report(const ReportFlags& flags) {
     refuse_other_pages(out);
   }
   if (out == "-" && flags.json) {
-    throw Error(ErrorKind::usage, "-o - and --json both print to standard output",
-                "give one of them, or -o FILE");
+    refuse("-o - and --json both print to standard output", "give one of them, or -o FILE");
   }
   refuse_files_of_runs(out, records);
   const std::vector<report::Figure> figures = figures_of(records);
@@ -142,16 +132,13 @@ void write_report(const std::string& folder) {
 void add_report(CLI::App& app) {
   auto flags = std::make_shared<ReportFlags>();
   CLI::App* verb = app.add_subcommand("report", "Make one page from the folders of evaluations");
-  verb->add_option(
-          "folders", flags->folders,
-          "Folders written by mrrope eval, tune or sweep with -o, or folders that contain them")
-      ->type_name("DIR")
+  add_value(*verb, "folders", flags->folders, "DIR",
+            "Folders written by mrrope eval or tune with -o, or folders that contain them")
       ->required();
-  verb->add_option("-o,--out", flags->out,
-                   "HTML file to write (default: report.html in the folder; in the current folder "
-                   "if several are given). For the shards of one run, a folder for the whole run")
-      ->type_name("PATH");
-  verb->add_option("--svg", flags->svg, "Also write every chart as an SVG file")->type_name("DIR");
+  add_value(*verb, "-o,--out", flags->out, "PATH",
+            "HTML file to write (default: report.html in the folder; in the current folder "
+            "if several are given). For the shards of one run, a folder for the whole run");
+  add_value(*verb, "--svg", flags->svg, "DIR", "Also write every chart as an SVG file");
   verb->add_flag("--json", flags->json, "Print verdicts and results as JSON");
   verb->footer(
       "Examples:\n"
@@ -168,10 +155,8 @@ void add_report(CLI::App& app) {
 void add_merge(CLI::App& app) {
   auto flags = std::make_shared<ReportFlags>();
   CLI::App* verb = app.add_subcommand("merge", "Now a part of mrrope report")->group("");
-  verb->add_option("folders", flags->folders, "Folders of shards")->type_name("DIR")->required();
-  verb->add_option("-o,--out", flags->out, "Folder for the whole run")
-      ->type_name("DIR")
-      ->required();
+  add_value(*verb, "folders", flags->folders, "DIR", "Folders of shards")->required();
+  add_value(*verb, "-o,--out", flags->out, "DIR", "Folder for the whole run")->required();
   verb->add_flag("--json", flags->json, "Print results as JSON");
   verb->callback([flags] {
     note("mrrope merge is now mrrope report: type mrrope report DIR... -o WHOLE");

@@ -11,7 +11,6 @@
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/engine_options.h"
 #include "cli/args/options.h"
 #include "engine/llama/memory.h"
 #include "eval/run/progress.h"
@@ -32,34 +31,29 @@ struct ServeFlags {
   serve::ServerSettings server;
   int parallel = 0;  // 0: up to kUsualParallel, as memory allows
   std::int64_t timeout = 3600;
-  std::string key_file;
-  std::string slot_folder;
-  bool has_slot_folder = false;
-  std::string alias;
-  bool has_alias = false;
-  bool has_cors = false;
-  bool has_key = false;  // also with an empty name
+  std::optional<std::string> key_file, slot_folder, cors;
+  std::vector<std::string> alias;
   bool json = false;
   bool dry_run = false;
 };
 
 std::string read_key(const std::string& path) {
   if (path.empty()) {
-    throw Error(ErrorKind::usage, "--api-key-file is empty",
-                "give the name of a file, or remove --api-key-file to need no key");
+    refuse("--api-key-file is empty",
+           "give the name of a file, or remove --api-key-file to need no key");
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) {
-    throw Error(ErrorKind::usage, cat("cannot read ", path, ": ", std::strerror(errno)),
-                "give --api-key-file a file with the key on its first line");
+    refuse(cat("cannot read ", path, ": ", std::strerror(errno)),
+           "give --api-key-file a file with the key on its first line");
   }
   char line[4096];  // a longer one is no key, nor is /dev/zero
   in.getline(line, sizeof line);
   std::string key = line;
   while (!key.empty() && (key.back() == '\r' || key.back() == ' ')) key.pop_back();
   if (!in || key.empty()) {
-    throw Error(ErrorKind::usage, cat("no API key on the first line of ", path),
-                "write one: head -c 24 /dev/urandom | base64 > key.txt");
+    refuse(cat("no API key on the first line of ", path),
+           "write one: head -c 24 /dev/urandom | base64 > key.txt");
   }
   return key;
 }
@@ -72,8 +66,8 @@ void check_origin(const std::string& origin) {
   const bool whole = scheme > 0 && origin.size() > scheme &&
                      origin.find_first_of("/ ,", scheme) == std::string::npos;
   if (origin == "*" || whole) return;
-  throw Error(ErrorKind::usage, cat("--cors ", origin, " is not an origin"),
-              "give scheme, host and port without a path, such as http://localhost:3000, or '*'");
+  refuse(cat("--cors ", origin, " is not an origin"),
+         "give scheme, host and port without a path, such as http://localhost:3000, or '*'");
 }
 
 // Each conversation has room for `ctx` tokens of its own, or all share as many.
@@ -95,13 +89,11 @@ engine::SessionOwner owner_of(const Model& facts, const Ladder& ladder,
 void check_slot_folder(const std::string& folder, bool unified, const Ladder& ladder) {
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
-    throw Error(ErrorKind::usage, cat("--slot-save-path ", folder, " is not a folder"),
-                "give a folder that exists");
+    refuse(cat("--slot-save-path ", folder, " is not a folder"), "give a folder that exists");
   }
   if (unified && ladder.elastic()) {
-    throw Error(ErrorKind::usage,
-                "--slot-save-path needs a cache for each conversation where the context grows",
-                "remove --kv-unified, or give a --method that does not grow");
+    refuse("--slot-save-path needs a cache for each conversation where the context grows",
+           "remove --kv-unified, or give a --method that does not grow");
   }
 }
 
@@ -114,22 +106,25 @@ int usual_parallel(const Model& facts, const engine::LocalOptions& engine, std::
 }
 
 void run_serve(ServeFlags flags) {
-  const Subject subject = resolve(flags.subject);
-  if (!subject.model) throw Error(ErrorKind::usage, "no model given", "give a GGUF file");
-  Model facts = *subject.model;
-  facts.geometry = subject.geometry;
+  const Model facts = model_of(flags.subject);
   LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "serve");
   const std::int64_t ctx = choice.ctx;
   serve::ServerSettings& server = flags.server;
-  if (flags.has_key) server.key = read_key(flags.key_file);
-  if (flags.has_cors) check_origin(server.cors);
-  if (flags.has_alias && flags.alias.empty()) {
-    throw Error(ErrorKind::usage, "--alias is empty",
-                "give a name, or remove --alias to use that of the file");
+  if (flags.key_file) server.key = read_key(*flags.key_file);
+  if (flags.cors) check_origin(server.cors = *flags.cors);
+  server.model_name = facts.path.stem().string();
+  for (const std::string& name : flags.alias) {
+    if (name.empty()) {
+      refuse("--alias is empty", "give a name, or remove --alias to use that of the file");
+    }
+    if (name == "*") {
+      server.any_model = true;
+    } else {
+      server.model_name = name;
+    }
   }
   if (server.deterministic && flags.engine.unified) {
-    throw Error(
-        ErrorKind::usage,
+    refuse(
         "--deterministic needs a cache for each conversation: in a unified one the order of "
         "sums depends on the others",
         "remove --kv-unified");
@@ -137,25 +132,25 @@ void run_serve(ServeFlags flags) {
   server.timeout = std::chrono::seconds(flags.timeout);
   server.parallel = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
   const engine::LocalOptions engine = with_room(flags.engine, ctx, server.parallel);
-  if (flags.has_slot_folder) {
-    check_slot_folder(flags.slot_folder, engine.unified, choice.ladder);
-    server.slot_folder = std::filesystem::canonical(flags.slot_folder);
+  if (flags.slot_folder) {
+    check_slot_folder(*flags.slot_folder, engine.unified, choice.ladder);
+    server.slot_folder = std::filesystem::canonical(*flags.slot_folder);
   }
+  const Places places{{}, {flags.slot_folder.value_or("")}};
   if (flags.dry_run) {
     std::cout << server.parallel << " conversations of " << ctx
               << (engine.unified ? " tokens together\n" : " tokens each\n");
-    check_before_loading(facts, {&choice.ladder}, {{}, {flags.slot_folder}});
+    check_before_loading(facts, {&choice.ladder}, places);
     return print_memory(facts, engine);
   }
 
   serve::Listener listener = serve::listen_on(server);
-  const auto model = open_checked(facts, engine, {&choice.ladder}, {{}, {flags.slot_folder}});
+  const auto model = open_checked(facts, engine, {&choice.ladder}, places);
   use(*model, choice);
   server.context = std::min(ctx, choice.ladder.longest());
   if (engine.unified) server.pool = server.context;
-  if (flags.has_slot_folder) server.slot_owner = owner_of(facts, choice.ladder, engine);
+  if (flags.slot_folder) server.slot_owner = owner_of(facts, choice.ladder, engine);
   server.method = choice.name;
-  server.model_name = flags.alias.empty() ? facts.path.stem().string() : flags.alias;
   server.log = [](const std::string& line) { std::cerr << cat(line, "\n") << std::flush; };
   serve::ApiServer api(*model, choice.ladder, engine::chat_renderer(), server, std::move(listener));
   catch_interrupts();
@@ -190,51 +185,31 @@ void add_serve(CLI::App& app) {
   flags->engine.unified = false;
   CLI::App* verb = app.add_subcommand("serve", "Serve a model over OpenAI's API");
   add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension, ShortForms::listed);
-  verb->add_option("--host", flags->server.host, "Address to listen on")
-      ->type_name("ADDRESS")
-      ->capture_default_str();
-  verb->add_option("--port", flags->server.port, "Port to listen on; 0: any free port")
-      ->type_name("PORT")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
-  verb->add_option("--parallel", flags->parallel,
-                   "Conversations computed at the same time (default: up to 4, as memory allows)")
-      ->type_name("N")
+  add_extension(*verb, flags->extension);
+  add_default(*verb, "--host", flags->server.host, "ADDRESS", "Address to listen on");
+  add_default(*verb, "--port", flags->server.port, "PORT", "Port to listen on; 0: any free port")
+      ->check(CLI::Range(0, 65535));
+  add_value(*verb, "--parallel", flags->parallel, "N",
+            "Conversations computed at the same time (default: up to 4, as memory allows)")
       ->check(CLI::Range(1, 256));
-  verb->add_option("--queue", flags->server.queue,
-                   "Maximum number of waiting requests; more get status 429")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
-  verb->add_option("--timeout", flags->timeout,
-                   "Time limit for one answer in seconds, including waiting")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
-  const CLI::Option* key =
-      verb->add_option("--api-key-file", flags->key_file, "File with the API key on its first line")
-          ->type_name("FILE");
-  const CLI::Option* alias = verb->add_option("--alias", flags->alias,
-                                              "Name of the model for clients (default: its file's)")
-                                 ->type_name("NAME");
-  verb->add_flag("--any-model", flags->server.any_model,
-                 "Answer requests for any model name; others get status 404");
-  const CLI::Option* cors =
-      verb->add_option(
-              "--cors", flags->server.cors,
-              "Allow web pages of this origin, such as http://localhost:3000, or * for all")
-          ->type_name("ORIGIN");
-  CLI::Option* unified = verb->add_flag("--kv-unified", flags->engine.unified,
-                                        "All conversations share a cache of --ctx tokens");
-  verb->add_flag_callback(
-          "--no-kv-unified", [flags] { flags->engine.unified = false; },
-          "Each conversation has a cache of --ctx tokens (default)")
-      ->excludes(unified);
-  const CLI::Option* slot_folder =
-      verb->add_option("--slot-save-path", flags->slot_folder,
-                       "Folder where POST /slots/{id}?action=save|restore keeps conversations")
-          ->type_name("FOLDER");
+  add_default(*verb, "--queue", flags->server.queue, "N",
+              "Maximum number of waiting requests; more get status 429")
+      ->check(CLI::Range(0, 4096));
+  add_default(*verb, "--timeout", flags->timeout, "SECONDS",
+              "Time limit for one answer in seconds, including waiting")
+      ->check(CLI::Range(1, 1 << 24));
+  add_value(*verb, "--api-key-file", flags->key_file, "FILE",
+            "File with the API key on its first line");
+  add_value(*verb, "--alias", flags->alias, "NAME,...",
+            "Name of the model for clients (default: its file's); * answers requests for any "
+            "other name too, which get status 404 otherwise")
+      ->delimiter(',');
+  add_value(*verb, "--cors", flags->cors, "ORIGIN",
+            "Allow web pages of this origin, such as http://localhost:3000, or * for all");
+  verb->add_flag("--kv-unified", flags->engine.unified,
+                 "All conversations share a cache of --ctx tokens instead of having one each");
+  add_value(*verb, "--slot-save-path", flags->slot_folder, "FOLDER",
+            "Folder where POST /slots/{id}?action=save|restore keeps conversations");
   verb->add_flag("--deterministic", flags->server.deterministic,
                  "The same request gets the same answer, whoever else is served and whatever is "
                  "cached; slower");
@@ -248,13 +223,7 @@ void add_serve(CLI::App& app) {
       "  mrrope serve model.gguf --ctx 32k --host 0.0.0.0 --api-key-file key.txt\n"
       "The printed address also has a page to chat with the model. Ctrl-C or SIGTERM lets running\n"
       "answers finish; a second one quits at once.");
-  verb->callback([flags, key, alias, cors, slot_folder] {
-    flags->has_slot_folder = slot_folder->count() > 0;
-    flags->has_key = key->count() > 0;
-    flags->has_alias = alias->count() > 0;
-    flags->has_cors = cors->count() > 0;
-    run_serve(*flags);
-  });
+  verb->callback([flags] { run_serve(*flags); });
 }
 
 }  // namespace mrrope::cli

@@ -9,8 +9,8 @@
 
 #include "base/files/output_file.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "cli/app.h"
-#include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
 #include "cli/args/options.h"
 #include "core/methods.h"
@@ -19,7 +19,6 @@
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 #include "tune/proof.h"
-#include "tune/results.h"
 #include "tune/search.h"
 
 namespace mrrope::cli {
@@ -41,58 +40,60 @@ struct TuneFlags {
   std::vector<std::string> text;
   eval::DocumentOptions documents;
   std::string prefer = "balanced";
-  std::optional<double> weight;
   tune::SearchOptions search;
-  std::size_t search_documents = 8;
-  std::size_t proof_documents = 0;
-  std::size_t proof_needles = tune::ProofOptions{}.needles;
+  std::vector<std::size_t> documents_used = {8, 0};  // in the search, in the proof
+  std::string proof = cat(tune::ProofOptions{}.needles);
   std::string form;
-  std::string start_plan;
+  std::string plan;
   std::string out = "tuned.json";
-  std::string folder;
-  bool no_knots = false;
-  bool no_proof = false;
   bool json = false;
   bool dry_run = false;
 };
 
 double weight_of(const TuneFlags& flags) {
-  if (flags.weight) {
-    if (!(*flags.weight >= 0) || !std::isfinite(*flags.weight)) {
-      throw Error(ErrorKind::usage,
-                  cat("--weight ", *flags.weight, " is not a number of 0 or more"),
-                  "0 counts perplexity only, 0.05 is balanced");
-    }
-    return *flags.weight;
-  }
   for (const auto& [name, weight] : kPreferences) {
     if (flags.prefer == name) return weight;
   }
-  throw Error(ErrorKind::usage, cat("'", flags.prefer, "' is not a preference"),
-              "give --prefer perplexity, balanced or retrieval");
+  const std::optional<double> weight = parse_double(flags.prefer);
+  if (weight && *weight >= 0 && std::isfinite(*weight)) return *weight;
+  refuse(cat("'", flags.prefer, "' is not a preference"),
+         "give --prefer perplexity, balanced or retrieval, or the weight of the answers: 0 "
+         "counts perplexity only, 0.05 is balanced");
+}
+
+// Needles per depth in the proof; nothing: no proof.
+std::optional<std::size_t> proof_needles(const TuneFlags& flags) {
+  if (flags.proof == "off") return std::nullopt;
+  const std::optional<double> count = parse_double(flags.proof);
+  if (count && *count >= 0 && *count <= kMostCounted && *count == std::floor(*count)) {
+    return std::size_t(*count);
+  }
+  refuse(cat("--proof ", flags.proof, " is not a number of needles"),
+         "give a number, 0 to let perplexity alone decide, or off");
 }
 
 Growth growth_asked_for(const std::string& method) {
   const MethodSpec spec = parse_method(method);
   if (!find_method(spec.name).own.empty() && spec.parameters == Parameters{}) return spec.growth;
-  throw Error(ErrorKind::usage, cat("tune searches the power family, not ", method),
-              "give --method power, elastic:power or far:power");
+  refuse(cat("tune searches the power family, not ", method),
+         "give --method power, elastic:power or far:power");
 }
 
 void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::LocalOptions& engine,
                    TimelineModel& model, const tune::Split& split, const tune::SearchSet& set,
                    std::size_t rows) {
   const std::int64_t ctx = set.texts.front().length;
+  const std::optional<std::size_t> needles_per_depth = proof_needles(flags);
   // A needle's unit: the trunk once, and from each of ten depths on average half of it again.
-  const std::int64_t needles = std::int64_t(rows * flags.proof_needles) * 6 * ctx;
+  const std::int64_t needles = std::int64_t(rows * needles_per_depth.value_or(0)) * 6 * ctx;
   const std::int64_t proof = std::int64_t((rows + 1) * split.held_out.size()) * ctx + needles;
   const double search = flags.search.budget * double(set.pass);
   std::cout << "search: " << split.search.size() << " documents of " << length_text(ctx) << " with "
             << flags.search.planting.answers << " planted answers each, at most "
             << flags.search.budget << " passes of " << set.pass << " tokens\n";
-  if (!flags.no_proof) {
+  if (needles_per_depth) {
     std::cout << "proof: " << split.held_out.size() << " documents, " << rows << " plans, "
-              << 10 * flags.proof_needles << " needles each: about " << proof << " tokens\n";
+              << 10 * *needles_per_depth << " needles each: about " << proof << " tokens\n";
   }
   print_memory(facts, engine);
   const ReadingSpeed speed = measure_speed(model, facts, ctx);
@@ -101,33 +102,27 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
   };
   std::cout << "a pass over one text takes " << time_text(speed, {ctx}) << "\nabout "
             << minutes(search) << " to search";
-  if (!flags.no_proof) std::cout << ", " << minutes(double(proof)) << " to prove";
-  std::cout << "\nfor less, give a smaller --budget or --search-documents"
-            << (flags.no_proof ? "\n" : ", or fewer --proof-needles\n");
+  if (needles_per_depth) std::cout << ", " << minutes(double(proof)) << " to prove";
+  std::cout << "\nfor less, give a smaller --budget, or fewer --documents"
+            << (needles_per_depth ? " or needles: --proof\n" : "\n");
 }
 
 void run_tune(const TuneFlags& flags) {
-  Subject subject = resolve(flags.subject);
-  if (!subject.model) throw Error(ErrorKind::usage, "no model given", "give a GGUF file");
-  if (flags.ctx.empty())
-    throw Error(ErrorKind::usage, "no context length given", "give --ctx, e.g. --ctx 128k");
-  Model facts = *subject.model;
-  facts.geometry = subject.geometry;
+  if (flags.ctx.empty()) refuse("no context length given", "give --ctx, e.g. --ctx 128k");
+  const Model facts = model_of(flags.subject);
   const double weight = weight_of(flags);
   const tune::Space space =
       tune::make_space(facts.geometry, parse_length(flags.ctx), growth_asked_for(flags.method));
   const tune::Space fixed_space = tune::make_space(facts.geometry, space.ctx, Growth::none);
   std::vector<tune::Proposal> first = published(space);
-  if (!flags.start_plan.empty()) {
-    first.push_back(from_plan(space, read_plan_file(flags.start_plan)));
-  }
+  if (!flags.plan.empty()) first.push_back(from_plan(space, read_plan_file(flags.plan)));
+  const std::optional<std::size_t> needles = proof_needles(flags);
 
   const std::vector<std::string> texts = flags.text.empty() ? default_texts() : flags.text;
   engine::LocalOptions engine = flags.engine;
   engine.context = space.ctx;
   engine.timelines = 3;
-  const fs::path home = flags.folder.empty() ? fs::path(flags.out).replace_extension(".tune")
-                                             : fs::path(flags.folder);
+  const fs::path home = fs::path(flags.out).replace_extension(".tune");
   if (flags.dry_run) note("loading the model, to count tokens and to time it");
   for (const fs::path& path : {fs::path(flags.out), home / "found.json"}) refuse_input(path);
   // The search's folder may make the parents of the plan file.
@@ -136,11 +131,10 @@ void run_tune(const TuneFlags& flags) {
   const eval::DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
   for (const std::string& line : read.notes()) note(line);
   const tune::Split split =
-      tune::split_documents(*model, read.documents, space.ctx, flags.search_documents,
-                            flags.proof_documents, flags.search.seed);
+      tune::split_documents(*model, read.documents, space.ctx, flags.documents_used[0],
+                            flags.documents_used[1], flags.search.seed);
   tune::SearchOptions options = flags.search;
   options.weight = weight;
-  options.knots = !flags.no_knots;
   options.form = eval::make_form(*model, flags.form, std::nullopt, 0);
   const tune::SearchSet set = make_search_set(*model, space, split.search, options);
   check_budget(set, first.size(), options.budget);  // before there is a folder
@@ -166,7 +160,7 @@ void run_tune(const TuneFlags& flags) {
   write_output((home / "found.json").string(), to_json(found.ladder).dump(2) + "\n");
 
   std::string text = to_text(result) + cat("\nFound: ", what, "\n");
-  if (flags.no_proof) {
+  if (!needles) {
     write_output(flags.out, to_json(found.ladder).dump(2) + "\n");
     std::cout << (flags.json ? eval::results_text(results) : text);
     note(cat("wrote ", flags.out, ", not tested on held-out text"));
@@ -175,7 +169,7 @@ void run_tune(const TuneFlags& flags) {
   if (!flags.json) std::cout << text << "\n" << std::flush;
 
   tune::ProofOptions proving;
-  proving.needles = flags.proof_needles;
+  proving.needles = *needles;
   proving.form = options.form;
   // A longer search may find another plan, which has a proof of its own.
   const fs::path proof_home = home / cat("proof-", found.plan.substr(0, 8));
@@ -213,72 +207,48 @@ void add_tune(CLI::App& app) {
   auto flags = std::make_shared<TuneFlags>();
   CLI::App* verb = app.add_subcommand("tune", "Search for a better plan than any published one");
   add_subject(*verb, flags->subject);
-  verb->add_option("-c,--ctx", flags->ctx, "Context length in tokens, e.g. 32768 or 128k")
-      ->type_name("LENGTH");
-  verb->add_option("--method", flags->method,
-                   "power for a static plan, elastic:power for a context that grows, far:power for "
-                   "one with a near part")
-      ->type_name("NAME")
-      ->capture_default_str();
-  verb->add_option("--text", flags->text, "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
-      ->type_name("FILE")
+  add_value(*verb, "-c,--ctx", flags->ctx, "LENGTH",
+            "Context length in tokens, e.g. 32768 or 128k");
+  add_default(*verb, "--method", flags->method, "NAME",
+              "power for a static plan, elastic:power for a context that grows, far:power for "
+              "one with a near part");
+  add_value(*verb, "--text", flags->text, "FILE",
+            "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
       ->take_all();
-  verb->add_option("--field", flags->documents.field, "Field of a .jsonl line that holds the text")
-      ->type_name("NAME")
-      ->capture_default_str();
-  verb->add_option("--budget", flags->search.budget, "Maximum passes over the search set")
-      ->type_name("PASSES")
-      ->capture_default_str();
-  verb->add_option("--prefer", flags->prefer, "perplexity, balanced or retrieval")
-      ->type_name("WHAT")
-      ->check(CLI::IsMember({"perplexity", "balanced", "retrieval"}))
-      ->capture_default_str();
-  verb->add_option("--weight", flags->weight,
-                   "Weight of the answers' log-probability; overrides --prefer")
-      ->type_name("W");
-  verb->add_option("--search-documents", flags->search_documents,
-                   "Documents for the search, at most half of all")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMostCounted))
-      ->capture_default_str();
-  verb->add_option("--proof-documents", flags->proof_documents,
-                   "Documents for the proof; 0: all remaining ones")
-      ->type_name("N")
+  add_default(*verb, "--field", flags->documents.field, "NAME",
+              "Field of a .jsonl line that holds the text");
+  add_default(*verb, "--budget", flags->search.budget, "PASSES",
+              "Maximum passes over the search set");
+  add_default(*verb, "--prefer", flags->prefer, "WHAT",
+              "perplexity, balanced, retrieval, or the weight of the answers' log-probability");
+  verb->add_option_function<std::vector<std::size_t>>(
+          "--documents",
+          [flags](const std::vector<std::size_t>& given) {
+            std::copy(given.begin(), given.end(), flags->documents_used.begin());
+          },
+          "Documents for the search, at most half of all, and for the proof (0: all the others)")
+      ->type_name("N,N")
+      ->delimiter(',')
+      ->expected(1, 2)
       ->check(CLI::Range(0, kMostCounted))
-      ->capture_default_str();
-  verb->add_option("--answers", flags->search.planting.answers,
-                   "Answers planted in each document of the search")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  verb->add_option("--decoys", flags->search.planting.decoys,
-                   "Needles beside each answer that are never asked for, so that keys compete")
-      ->type_name("N")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  verb->add_option("--proof-needles", flags->proof_needles,
-                   "Needles per depth in the proof, at ten depths; 0: perplexity alone decides")
-      ->type_name("N")
-      ->check(CLI::Range(0, kMostCounted))
-      ->capture_default_str();
-  verb->add_option("--form", flags->form,
-                   "planted, completion or chat (default: chat if the model has a template)")
-      ->type_name("FORM")
+      ->default_str("8,0");
+  verb->add_option("--proof-documents", flags->documents_used[1])->group("");  // an old name
+  add_default(*verb, "--answers", flags->search.planting.answers, "N",
+              "Answers planted in each document of the search")
+      ->check(CLI::Range(1, 100));
+  add_default(*verb, "--proof", flags->proof, "N",
+              "Needles per depth in the proof, at ten depths; 0: perplexity alone decides; off: "
+              "no proof");
+  add_value(*verb, "--form", flags->form, "FORM",
+            "planted, completion or chat (default: chat if the model has a template)")
       ->check(CLI::IsMember({"planted", "completion", "chat"}));
-  verb->add_option("--start-plan", flags->start_plan, "Also start from this plan, of any model")
-      ->type_name("FILE");
-  verb->add_option("--seed", flags->search.seed, "Seed for the split, the needles and the start")
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_flag("--no-knots", flags->no_knots, "Stay in the power family");
-  verb->add_flag("--no-proof", flags->no_proof, "Stop after the search");
+  add_value(*verb, "--plan", flags->plan, "FILE", "Also start from this plan, of any model");
+  add_default(*verb, "--seed", flags->search.seed, "N",
+              "Seed for the split, the needles and the start");
   add_engine(*verb, flags->engine);
-  verb->add_option("-o,--out", flags->out, "Plan file to write")
-      ->type_name("FILE")
-      ->capture_default_str();
-  verb->add_option("--folder", flags->folder,
-                   "Folder for the search and its proof (default: FILE with .tune)")
-      ->type_name("DIR");
+  add_default(*verb, "-o,--out", flags->out, "FILE",
+              "Plan file to write; the search and its proof go to a folder of that name with "
+              ".tune");
   auto* json = verb->add_flag("--json", flags->json, "Print results as JSON");
   verb->add_flag("--dry-run", flags->dry_run, "Print the estimated cost, and stop")->excludes(json);
   verb->footer(

@@ -328,7 +328,8 @@ class ServerTokenizer final : public NamedTokenizer {
     if (call.failed.empty()) return call.value;
     throw Error(ErrorKind::unsupported,
                 cat("the server does not apply its chat template (", call.failed, ")"),
-                "give --api chat to let it use the template itself, or --vocab FILE.gguf");
+                "give --endpoint URL/chat/completions to let it use the template itself, or "
+                "--vocab FILE.gguf");
   }
 
  private:

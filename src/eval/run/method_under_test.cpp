@@ -97,7 +97,7 @@ void check_methods(const Target& target, const std::vector<MethodUnderTest>& met
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ErrorKind::usage, message, hint);
   };
-  if (methods.empty()) refuse("no method to evaluate", "give --methods none,yarn,pro");
+  if (methods.empty()) refuse("no method to evaluate", "give --method none,yarn,pro");
   if (lengths.empty()) refuse("no length to evaluate", "give --lengths 1k,2k,4k");
   const std::int64_t longest = lengths.back();
   if (longest > target.context_length()) {

@@ -109,7 +109,7 @@ void make_folder(const fs::path& folder) {
 void refuse_foreign_files(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder / kRun, error)) return;
-  for (const char* name : {kResults, "report.html", "sweep.csv"}) {
+  for (const char* name : {kResults, "report.html"}) {
     if (!fs::exists(folder / name, error)) continue;
     throw Error(ErrorKind::usage,
                 cat(folder.string(), " has a ", name, " but no ", kRun,

@@ -150,7 +150,7 @@ PromptFrame::PromptFrame(const Tokenizer& model, const FrameOptions& options)
   const std::size_t at = prompt.find(kMark);
   if (at == std::string::npos) {
     throw Error(ErrorKind::unsupported, "the chat template drops the user's text",
-                "give --chat off");
+                "give --form completion");
   }
   chat_ = true;
   before_ = prompt.substr(0, at);

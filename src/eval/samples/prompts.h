@@ -21,7 +21,7 @@ namespace mrrope::eval {
 
 struct Prompt {
   std::string text;
-  std::string prefix;  // the beginning of the answer; --answer-prefix off removes it
+  std::string prefix;  // the beginning of the answer; --without prefix removes it
 };
 
 using Prompts = std::map<std::string, Prompt>;

@@ -273,7 +273,7 @@ void check_samples(const Target& target, const std::vector<MethodUnderTest>& met
     if (target.prompts() == nullptr || set.letters.empty()) continue;
     throw Error(ErrorKind::unsupported,
                 "comparing letters needs logits, and an endpoint only gives answers",
-                "give --mode generate, or a model file");
+                "give --form auto, or a model file");
   }
   if (samples == 0) {
     throw Error(ErrorKind::usage, cat("no sample of ", suite.task, " is left to run"),

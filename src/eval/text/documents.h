@@ -28,8 +28,8 @@ struct DocumentOptions {
   std::size_t samples = 0;  // 0: all
   Select select = Select::first;
   std::uint64_t seed = 1;
-  // Documents with fewer tokens are skipped; --samples counts the others. (The paper uses the first
-  // 10 documents that reach the longest length.)
+  // Documents with fewer tokens are skipped; --documents counts the others. (The paper uses the
+  // first 10 documents that reach the longest length.)
   std::int64_t min_tokens = 0;
   std::function<std::int64_t(const Document&)> tokens{};  // for that
   std::uint64_t max_document_bytes = std::uint64_t(256) << 20;

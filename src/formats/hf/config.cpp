@@ -393,7 +393,7 @@ void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
   if (!all.full) return;
   const Keys& rope = *all.full;
   std::string type = rope.text({"rope_type", "type"});
-  // mrrope: what mrrope export --dialect mrrope writes, one list in place of two.
+  // mrrope: what mrrope export --to hf-mrrope writes, one list in place of two.
   if (type == "su" || type == "mrrope") type = "longrope";
   if (type.empty() || type == "default" || type == "mrope") type = "none";
   const bool known = type == "none" || type == "linear" || type == "dynamic" || type == "yarn" ||

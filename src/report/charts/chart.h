@@ -1,15 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts as plain data. svg.h draws them for pages, terminal.h for terminals.
+// Charts as plain data, and their axes. svg.h draws them for pages, terminal.h for terminals.
 #pragma once
 
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "report/charts/axis.h"
-
 namespace mrrope::report {
+
+enum class Spacing { linear, log };
+
+struct Axis {
+  std::string label;
+  Spacing spacing = Spacing::linear;
+  bool tokens = false;               // a length of text: ticks at powers of two, written 4k
+  std::vector<double> include = {};  // values that the axis always shows
+};
+
+// The range of values. Never empty: low < high, both finite, both positive on a log axis.
+struct Range {
+  double low = 0;
+  double high = 1;
+  Spacing spacing = Spacing::linear;
+
+  // 0 at low, 1 at high; not clamped. NaN where the value has no place.
+  double place(double value) const;
+};
+
+// Of the finite values (on a log axis: the positive ones). No value at all gives 0..1 or 1..10, a
+// single one gets room on both sides.
+Range range_of(std::span<const double> values, Spacing spacing);
+
+struct Tick {
+  double value;
+  std::string text;
+};
+
+// Round values inside the range, ascending, at most `max` (2 or more).
+std::vector<Tick> ticks_of(const Range& range, const Axis& axis, int max);
+
+// For people: 4 significant digits, without an exponent from 0.0001 to 10 million; "-" for NaN.
+std::string value_text(double value);
+
+// A value on this axis, for people.
+std::string axis_text(const Axis& axis, double value);
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
@@ -54,6 +92,18 @@ struct HeatMap {
   double low = 0, high = 1;
   bool percent = false;  // cells show 100 times the value
   Shades shades = Shades::verdict;
+  std::optional<std::pair<std::size_t, std::size_t>> best{};  // row and column to mark
+};
+
+// One chart, or maps side by side.
+struct Figure {
+  std::string section;  // heading of the page
+  std::string file;     // name without extension, unique
+  std::string title;
+  std::string note;  // plain text under the title
+  std::variant<LineChart, std::vector<HeatMap>> content;
+
+  bool is_map() const { return std::holds_alternative<std::vector<HeatMap>>(content); }
 };
 
 // Colours are numbers 0..kColours-1; 0 is grey, for the untouched model. A method has the same

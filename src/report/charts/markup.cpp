@@ -2,6 +2,10 @@
 #include "report/charts/markup.h"
 
 #include <cstdio>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "base/text_table.h"
 
 namespace mrrope::report {
 
@@ -23,6 +27,15 @@ std::size_t character_bytes(std::string_view text) {
   const bool no_character = (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF;
   return too_long || no_character ? 0 : size;
 }
+
+bool is_formula(const std::string& cell) {
+  if (cell.find_first_of("=+-@") != 0 || cell.size() == 1) return false;
+  char* end = nullptr;
+  std::strtod(cell.c_str(), &end);
+  return end == cell.c_str();
+}
+
+std::string safe_cell(const std::string& cell) { return is_formula(cell) ? "'" + cell : cell; }
 
 }  // namespace
 
@@ -85,6 +98,40 @@ std::string shortened(const std::string& text, std::size_t max) {
     rest.remove_prefix(size == 0 ? 1 : size);
   }
   return rest.empty() ? text : text.substr(0, text.size() - rest.size()) + "...";
+}
+
+std::string to_html(const DataTable& table) {
+  std::string out = cat("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
+                        escaped(table.caption), "\"><table><caption>", escaped(table.caption),
+                        "</caption>\n<thead><tr>");
+  const auto side = [&](std::size_t i) {
+    if (table.text_at_end && i + 1 == table.header.size()) return " class=\"last\"";
+    return i < table.text_columns ? "" : " class=\"n\"";
+  };
+  for (std::size_t i = 0; i < table.header.size(); ++i) {
+    out += cat("<th scope=\"col\"", side(i), ">", escaped(table.header[i]), "</th>");
+  }
+  out += "</tr></thead>\n<tbody>";
+  for (const auto& row : table.rows) {
+    out += "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out += i == 0 ? cat("<th scope=\"row\"", side(i), ">", escaped(row[i]), "</th>")
+                    : cat("<td", side(i), ">", escaped(row[i]), "</td>");
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string to_csv(const DataTable& table) {
+  std::string out;
+  const auto put = [&](std::vector<std::string> row) {
+    for (std::string& cell : row) cell = safe_cell(cell);
+    out += csv_line(row);
+  };
+  put(table.header);
+  for (const auto& row : table.rows) put(row);
+  return out;
 }
 
 }  // namespace mrrope::report

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text on its way into HTML and SVG.
+// Text and tables on their way into HTML, SVG and CSV.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mrrope::report {
 
@@ -19,5 +20,19 @@ std::size_t character_count(std::string_view text);
 
 // The first `max` characters; "..." at the end of a text that was longer.
 std::string shortened(const std::string& text, std::size_t max);
+
+struct DataTable {
+  std::string caption;
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+  std::size_t text_columns = 1;  // this many are text, the rest are numbers
+  bool text_at_end = false;      // and so is the last one
+};
+
+std::string to_html(const DataTable& table);
+
+// Cells with a comma, a quote or a line break are quoted. A cell that a spreadsheet would run as a
+// formula (it starts with = + - @ and is not a number) gets an apostrophe before it.
+std::string to_csv(const DataTable& table);
 
 }  // namespace mrrope::report

@@ -357,11 +357,12 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
       std::string detail = r < map.details.size() && c < map.details[r].size()
                                ? map.details[r][c]
                                : cat(map.rows[r], ", ", map.columns[c], ": ", text);
-      out += cat("<g class=\"cell ", shade < 0 ? "none" : cat("h", shade), "\" data-row=\"",
-                 escaped(map.rows[r]), "\" data-column=\"", escaped(map.columns[c]),
-                 "\" data-value=\"", std::isfinite(value) ? number(value) : "", "\" data-detail=\"",
-                 escaped(detail), "\"><rect x=\"", px(left + cell * double(c)), "\" y=\"", px(y),
-                 "\" width=\"", px(cell - 1), "\" height=\"", px(row - 1), "\"/>");
+      out += cat("<g class=\"cell ", map.best == std::pair(r, c) ? "best " : "",
+                 shade < 0 ? "none" : cat("h", shade), "\" data-row=\"", escaped(map.rows[r]),
+                 "\" data-column=\"", escaped(map.columns[c]), "\" data-value=\"",
+                 std::isfinite(value) ? number(value) : "", "\" data-detail=\"", escaped(detail),
+                 "\"><rect x=\"", px(left + cell * double(c)), "\" y=\"", px(y), "\" width=\"",
+                 px(cell - 1), "\" height=\"", px(row - 1), "\"/>");
       if (widest_text + 4 <= cell && row >= kEm + 2) {
         out += cat("<text x=\"", px(left + cell * (double(c) + 0.5) - 0.5), "\" y=\"",
                    px(y + row / 2 + 3.5), "\" text-anchor=\"middle\">", escaped(text), "</text>");
@@ -380,6 +381,17 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
   out += cat("<text class=\"axis\" x=\"", px(left + cell * cells / 2), "\" y=\"", px(below + 33),
              "\" text-anchor=\"middle\">", escaped(map.x_label), "</text>\n");
   return out + "</svg>\n";
+}
+
+std::vector<NamedSvg> svg_files(const Figure& figure) {
+  constexpr SvgOptions kFile{.width = 760, .standalone = true};
+  if (!figure.is_map()) return {{"", to_svg(std::get<LineChart>(figure.content), kFile)}};
+  std::vector<NamedSvg> out;
+  for (HeatMap map : std::get<std::vector<HeatMap>>(figure.content)) {
+    if (map.title != figure.title) map.title = cat(figure.title, ", ", map.title);
+    out.push_back({out.empty() ? "" : cat("-", out.size() + 1), to_svg(map, kFile)});
+  }
+  return out;
 }
 
 std::string chart_style() { return embedded::chart_css; }

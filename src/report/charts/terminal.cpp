@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/charts/terminal.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
 #include "report/charts/markup.h"
+#include "report/charts/svg.h"
 
 namespace mrrope::report {
 
@@ -186,7 +185,7 @@ std::string to_terminal(const HeatMap& map, const TerminalOptions& options) {
   std::string out = harmless(map.title) + "\n";
   std::size_t label = character_count(map.y_label);
   for (const std::string& row : map.rows) label = std::max(label, character_count(row));
-  std::size_t width = 5;
+  std::size_t width = map.best ? 8 : 5;
   for (const std::string& column : map.columns) {
     width = std::max(width, character_count(column) + 1);
   }
@@ -204,8 +203,9 @@ std::string to_terminal(const HeatMap& map, const TerminalOptions& options) {
         out += right("-", width);
         continue;
       }
-      const std::string text =
-          right(map.percent ? fixed(100 * value, 0) : value_text(value), width);
+      const std::string text = right(cat(map.percent ? fixed(100 * value, 0) : value_text(value),
+                                         map.best == std::pair(r, c) ? "*" : ""),
+                                     width);
       const int shade = int(std::lround(std::clamp(place, 0.0, 1.0) * 10));
       const bool dark = verdict ? shade <= 1 || shade >= 9 : shade >= 5;
       const int paper = (verdict ? kVerdict : kAmount)[shade];

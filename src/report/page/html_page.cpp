@@ -52,48 +52,6 @@ std::string both_widths(const LineChart& chart) {
              "</div>\n<div class=\"narrow\">", to_svg(chart, {.width = 368}), "</div>\n");
 }
 
-}  // namespace
-
-std::string to_page(const PageParts& parts) {
-  const std::string style = cat(chart_style(), embedded::page_css);
-  const std::string script = embedded::page_js;
-  return cat(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src ",
-      policy_digest(style), "; script-src ", policy_digest(script),
-      "; base-uri 'none'; form-action 'none'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n",
-      kPageMark, "\n<title>", escaped(parts.title), "</title>\n<style>", style,
-      "</style>\n</head>\n<body>\n", "<div class=\"page\">\n<header><p><b>mrrope</b> ", parts.lead,
-      "</p><button id=\"theme\" type=\"button\" hidden>Theme: auto</button></header>\n<main>\n",
-      parts.body, "</main>\n<footer>Made by mrrope ", escaped(version()),
-      ". This file is complete: it loads nothing.</footer>\n</div>\n"
-      "<div id=\"tip\" role=\"status\" aria-live=\"polite\"></div>\n<script>",
-      script, "</script>\n</body>\n</html>\n");
-}
-
-std::string figure(const LineChart& chart, const std::string& note, const DataTable& table,
-                   const std::string& file) {
-  return cat("<figure>\n<figcaption><h3>", escaped(chart.title), "</h3>",
-             note.empty() ? "" : cat("<p>", note, "</p>"), "</figcaption>\n", both_widths(chart),
-             data_part(table, file), "</figure>\n");
-}
-
-std::string figure(const std::vector<HeatMap>& maps, const std::string& title,
-                   const std::string& note, const DataTable& table, const std::string& file) {
-  std::string out = cat("<figure>\n<figcaption><h3>", escaped(title), "</h3>",
-                        note.empty() ? "" : cat("<p>", note, "</p>"), "</figcaption>\n");
-  const bool many = !maps.empty() && maps.front().columns.size() > kManyColumns;
-  out += many ? "<div>\n" : "<div class=\"maps\">\n";
-  for (const HeatMap& map : maps) {
-    const std::string head = map.title == title ? "" : cat("<h3>", escaped(map.title), "</h3>");
-    out +=
-        cat("<div class=\"map\">", head, to_svg(map, {.width = many ? 900.0 : 320.0}), "</div>\n");
-  }
-  return out + "</div>\n" + data_part(table, file) + "</figure>\n";
-}
-
 DataTable table_of(const LineChart& chart) {
   DataTable table;
   table.caption = chart.title;
@@ -150,6 +108,53 @@ DataTable table_of(const std::vector<HeatMap>& maps) {
     }
   }
   return table;
+}
+
+}  // namespace
+
+std::string to_page(const PageParts& parts) {
+  const std::string style = cat(chart_style(), embedded::page_css);
+  const std::string script = embedded::page_js;
+  return cat(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src ",
+      policy_digest(style), "; script-src ", policy_digest(script),
+      "; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n",
+      kPageMark, "\n<title>", escaped(parts.title), "</title>\n<style>", style,
+      "</style>\n</head>\n<body>\n", "<div class=\"page\">\n<header><p><b>mrrope</b> ", parts.lead,
+      "</p><button id=\"theme\" type=\"button\" hidden>Theme: auto</button></header>\n<main>\n",
+      parts.body, "</main>\n<footer>Made by mrrope ", escaped(version()),
+      ". This file is complete: it loads nothing.</footer>\n</div>\n"
+      "<div id=\"tip\" role=\"status\" aria-live=\"polite\"></div>\n<script>",
+      script, "</script>\n</body>\n</html>\n");
+}
+
+std::string to_html(const Figure& figure) {
+  std::string charts;
+  DataTable table;
+  if (!figure.is_map()) {
+    LineChart chart = std::get<LineChart>(figure.content);
+    table = table_of(chart);
+    chart.title = figure.title;
+    charts = both_widths(chart);
+  } else {
+    const auto& maps = std::get<std::vector<HeatMap>>(figure.content);
+    table = table_of(maps);
+    table.caption = figure.title;
+    const bool many = !maps.empty() && maps.front().columns.size() > kManyColumns;
+    for (const HeatMap& map : maps) {
+      const std::string head =
+          map.title == figure.title ? "" : cat("<h3>", escaped(map.title), "</h3>");
+      charts += cat("<div class=\"map\">", head, to_svg(map, {.width = many ? 900.0 : 320.0}),
+                    "</div>\n");
+    }
+    charts = cat(many ? "<div>\n" : "<div class=\"maps\">\n", charts, "</div>\n");
+  }
+  return cat("<figure>\n<figcaption><h3>", escaped(figure.title), "</h3>",
+             figure.note.empty() ? "" : cat("<p>", escaped(figure.note), "</p>"), "</figcaption>\n",
+             charts, data_part(table, figure.file), "</figure>\n");
 }
 
 }  // namespace mrrope::report

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "report/charts/chart.h"
-#include "report/charts/data_table.h"
+#include "report/charts/markup.h"
 
 namespace mrrope::report {
 
@@ -22,16 +22,8 @@ constexpr const char* kPageMark = "<meta name=\"generator\" content=\"mrrope\">"
 
 std::string to_page(const PageParts& parts);
 
-// A chart with its caption, its table and its table as a download. `file` names the download.
-// The note is HTML.
-std::string figure(const LineChart& chart, const std::string& note, const DataTable& table,
-                   const std::string& file);
-// Maps side by side, with one table for all.
-std::string figure(const std::vector<HeatMap>& maps, const std::string& title,
-                   const std::string& note, const DataTable& table, const std::string& file);
-
-// The table behind a line chart: a row per x, a column per series, errors as "+-".
-DataTable table_of(const LineChart& chart);
-DataTable table_of(const std::vector<HeatMap>& maps);
+// A figure with its caption, the table behind it (of lines a row per x and a column per series,
+// errors as "+-") and that table as a download.
+std::string to_html(const Figure& figure);
 
 }  // namespace mrrope::report

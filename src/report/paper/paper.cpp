@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "report/embedded.h"
 #include "report/verdict_text.h"
 
@@ -107,12 +108,6 @@ const eval::ResultRow* row_for(const RunRecord& record, const ordered_json& tabl
     if (found == nullptr || row.length > found->length) found = &row;
   }
   return found;
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string out;
-  for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
-  return out;
 }
 
 // In what the model of a run differs from a table's: name, base or chat, window.
@@ -252,7 +247,7 @@ DataTable compared_with_table(const ordered_json& table,
         if (own == nullptr) continue;
         std::vector<std::string> differences = of_run;
         add_cell_differences(differences, *record, table, column, *own);
-        const std::string why = differences.empty() ? "nothing known" : joined(differences);
+        const std::string why = differences.empty() ? "nothing known" : joined(differences, ", ");
         auto line = std::find_if(lines.begin(), lines.end(),
                                  [&](const auto& entry) { return entry.first == why; });
         if (line == lines.end()) {

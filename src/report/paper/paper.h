@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "report/charts/data_table.h"
+#include "report/charts/markup.h"
 #include "report/record.h"
 
 namespace mrrope::report {

@@ -45,7 +45,8 @@ std::string factor_figure(const Ladder& ladder) {
   }
   const std::string note =
       rungs > kMaxCurves ? cat(kMaxCurves, " of ", rungs, " rungs are shown.") : std::string();
-  return figure(chart, note, table_of(chart), "factors");
+  const std::string title = chart.title;
+  return to_html(report::Figure{"", "factors", title, note, std::move(chart)});
 }
 
 std::string rung_table(const Ladder& ladder) {

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "cli/args/engine_options.h"
 #include "cli/args/presets.h"
 #include "mrrope/error.h"
 #include "support/temp_folder.h"
@@ -81,7 +80,7 @@ TEST(DeclaredPlan, AppliesTheFilesScalingToItsPlainGeometry) {
         .string();
   };
   const auto plan = [&](const char* rope) {
-    return declared_plan(config(rope)).plan();
+    return resolve(ExtensionFlags{.plan_files = {config(rope)}}, std::nullopt).front().plan();
   };
   const Plan llama3 = plan(R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
       "high_freq_factor": 4, "original_max_position_embeddings": 8192})");
@@ -98,7 +97,7 @@ TEST(DeclaredPlan, AppliesTheFilesScalingToItsPlainGeometry) {
       "original_max_position_embeddings": 32768})");
   EXPECT_NEAR(warmer.attention_scale(), 1.5, 1e-12);
   EXPECT_EQ(plan(R"({"type": "linear", "factor": 8})").extension().method, "pi");
-  EXPECT_THROW(declared_plan(config("null")), Error);
+  EXPECT_THROW(plan("null"), Error);
 }
 
 Model small_model() {
@@ -131,20 +130,20 @@ TEST(ReadingSpeed, ADisturbedChunkDoesNotMakeHoursOfMinutes) {
 // Flags of a preset have a value or none; typed ones take their place.
 TEST(WithPreset, SwitchesShiftNothing) {
   CLI::App app;
-  app.add_subcommand("sweep");
+  app.add_subcommand("eval");
   const std::vector<Preset> known = {
-      {"x/y", "", "", "sweep --csv --ctx 4k --json --methods yarn,pro --dry-run"}};
+      {"x/y", "", "", "eval --csv --ctx 4k --json --method yarn,pro --dry-run"}};
   const auto expanded = [&](const std::vector<std::string>& arguments) {
     std::string text;
     for (const std::string& word : with_preset(app, arguments, known)) text += word + " ";
     return text;
   };
   EXPECT_EQ(expanded({"--preset", "x/y", "m.gguf"}),
-            "sweep --csv --ctx 4k --json --methods yarn,pro --dry-run m.gguf ");
+            "eval --csv --ctx 4k --json --method yarn,pro --dry-run m.gguf ");
   EXPECT_EQ(expanded({"--preset", "x/y", "m.gguf", "-c", "8k", "--json"}),
-            "sweep --csv --methods yarn,pro --dry-run m.gguf -c 8k --json ");
+            "eval --csv --method yarn,pro --dry-run m.gguf -c 8k --json ");
   EXPECT_EQ(expanded({"--preset=x/y", "--method=pi"}),
-            "sweep --csv --ctx 4k --json --dry-run --method=pi ");
+            "eval --csv --ctx 4k --json --dry-run --method=pi ");
 }
 
 }  // namespace

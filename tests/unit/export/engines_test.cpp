@@ -88,7 +88,7 @@ TEST(Engines, SaysWhyAnEngineCannot) {
   // our plugin.
   const auto cohere = advice_for("command-r", "pro");
   EXPECT_EQ(cohere.at("vLLM").verdict, Advice::needs_file);
-  EXPECT_TRUE(contains(cohere.at("vLLM").commands.at(0), "--to hf --dialect mrrope -o"));
+  EXPECT_TRUE(contains(cohere.at("vLLM").commands.at(0), "--to hf-mrrope -o"));
   EXPECT_TRUE(contains(cohere.at("vLLM").commands.at(1), "pip install"));
   EXPECT_EQ(cohere.at("SGLang").verdict, Advice::cannot);
   EXPECT_EQ(cohere.at("transformers").verdict, Advice::as_is);

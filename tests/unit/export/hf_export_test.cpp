@@ -122,7 +122,7 @@ TEST(HfExport, SaysWhereInterleavedPairsCannotRun) {
   config["model_type"] = "glm";
   const Folder f(config);
   EXPECT_TRUE(interleaves(f.model));
-  EXPECT_NE(hf_caveat(config, f.model, Dialect::v5).find("--dialect mrrope"), std::string::npos);
+  EXPECT_NE(hf_caveat(config, f.model, Dialect::v5).find("--to hf-mrrope"), std::string::npos);
   EXPECT_EQ(hf_caveat(config, f.model, Dialect::mrrope), "");
   const Folder halves(llama_config());
   EXPECT_EQ(hf_caveat(llama_config(), halves.model, Dialect::v5), "");

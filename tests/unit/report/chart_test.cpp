@@ -6,7 +6,6 @@
 #include <regex>
 
 #include "report/charts/svg.h"
-#include "report/charts/terminal.h"
 
 namespace mrrope::report {
 namespace {

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "report/charts/data_table.h"
-
 namespace mrrope::report {
 namespace {
 

@@ -28,6 +28,7 @@ struct FakeRun {
   std::size_t units = 100;  // written; fewer than there are: a run that was cut off
   std::int64_t window = 1024;
   std::vector<std::int64_t> lengths = {};  // empty: half of the window to twice of it
+  double step = 0;                         // by which each method is worse than the one before
 };
 
 eval::MethodUnderTest under(const std::string& name, std::int64_t window) {
@@ -58,13 +59,15 @@ void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
   run.begin(identity);
   std::size_t written = 0;
   for (int d = 0; d < 3; ++d) {
-    for (const std::string& name : fake.methods) {
+    for (int at = 0; at < int(fake.methods.size()); ++at) {
+      const std::string& name = fake.methods[std::size_t(at)];
       ordered_json unit = {
           {"task", "ppl"}, {"document", "text" + std::to_string(d)}, {"method", name}};
       unit["lengths"] = ordered_json::array();
       for (const std::int64_t n : lengths) {
         const bool broken = name == "none" && n > fake.window;
-        const double loss = (broken ? 4 : 1.5) + 0.01 * d + (name == "none" ? 0 : 0.02);
+        const double loss =
+            (broken ? 4 : 1.5) + 0.01 * d + (name == "none" ? 0 : 0.02) + fake.step * at;
         const double count = double(n) - 1;
         unit["lengths"].push_back({{"length", n},
                                    {"sum", -loss * count},
@@ -296,59 +299,49 @@ TEST(Report, PointsOutTasksThatTheUntouchedModelFailsInsideItsWindow) {
   }
 }
 
-ordered_json fake_sweep() {
-  const auto point = [](const char* method, int low, int high, double value) {
-    return ordered_json{
-        {"method", method},      {"low", low},     {"high", high},  {"beta_fast", {20, nullptr}},
-        {"beta_slow", {0, 1.5}}, {"value", value}, {"stderr", 0.1}, {"n", 3}};
-  };
-  return {{"task", "sweep"},
-          {"length", 2048},
-          {"documents", 3},
-          {"points",
-           {point("uni", 1, 38, 4.5), point("uni", 2, 38, 4.4), point("pro", 1, 40, 4.2),
-            point("pro", 2, 40, 4.3)}}};
+// Forms of one method with different parameters: a line for one of them, a map for two.
+TEST(Report, ShowsPerplexityByTheParametersOfAMethod) {
+  const test::TempFolder temp;
+  FakeRun fake;
+  fake.lengths = {4096};
+  fake.step = 0.1;
+  fake.methods = {"pro(low=4)", "uni(low=4)", "pro(low=2)", "uni(low=2)"};
+  write_run(temp / "line", fake);
+  const std::vector<RunRecord> line = {read_record(temp / "line")};
+  const std::vector<Figure> lines = figures_of(line);
+  ASSERT_EQ(lines.size(), 2u) << "and the plans";
+  EXPECT_EQ(lines[0].title, "Perplexity at 4k by low");
+  const auto& chart = std::get<LineChart>(lines[0].content);
+  ASSERT_EQ(chart.series.size(), 2u);
+  EXPECT_EQ(chart.series[1].name, "uni");
+  EXPECT_EQ(chart.series[1].points[0].x, 2);
+  EXPECT_GT(chart.series[1].points[0].y, chart.series[1].points[1].y);
+  const std::string text = report_text(line);
+  EXPECT_NE(text.find("pro(low=4) has the lowest perplexity at 4k tokens: 4.6"), std::string::npos)
+      << text;
+
+  fake.methods = {"pro(low=5,high=30,headroom=2)", "pro(low=4,high=30,headroom=2)",
+                  "pro(low=4,high=35,headroom=2)"};
+  write_run(temp / "map", fake);
+  const std::vector<Figure> figures = figures_of({read_record(temp / "map")});
+  EXPECT_EQ(figures[0].title, "Perplexity at 4k by low and high");
+  const HeatMap map = std::get<std::vector<HeatMap>>(figures[0].content).at(0);
+  EXPECT_EQ(map.title, "pro(headroom=2)");
+  EXPECT_EQ(map.rows, (std::vector<std::string>{"4", "5"}));
+  EXPECT_EQ(map.columns, (std::vector<std::string>{"30", "35"}));
+  EXPECT_TRUE(std::isnan(map.values[1][1]));
+  EXPECT_EQ(map.best, std::pair(std::size_t(1), std::size_t(0)));
+  EXPECT_NE(report_page({read_record(temp / "map")}).find("class=\"cell best h0\""),
+            std::string::npos);
 }
 
-RunRecord sweep_record(const ordered_json& results) {
+TEST(Report, RunOfAnEarlierSweepIsRefused) {
   const test::TempFolder folder;
   eval::RunFolder run(folder / "sweep", {"mrrope sweep m.gguf", "sha256:00", 1});
-  run.begin({{"task", "sweep"},
-             {"model", {{"name", "Some Model"}, {"architecture", "x"}, {"train_length", 1024}}}});
-  run.finish(results.dump(), {1, 1});
-  return read_record(folder / "sweep");
-}
-
-TEST(Report, ShowsASweep) {
-  const RunRecord record = sweep_record(fake_sweep());
-  ASSERT_EQ(record.problem, "");
-  const std::vector<Figure> figures = figures_of({record});
-  ASSERT_EQ(figures.size(), 1u);
-  const auto& chart = std::get<LineChart>(figures[0].content);  // each method has one high
-  ASSERT_EQ(chart.series.size(), 2u);
-  EXPECT_EQ(chart.series[1].points[0].y, 4.2);
-  const std::string text = report_text({record});
-  EXPECT_NE(text.find("pro with low 1 and high 40 has the lowest perplexity"), std::string::npos);
-  EXPECT_NE(text.find("--low 1 --high 40"), std::string::npos);
-  EXPECT_NE(report_page({record}).find("(20, inf)"), std::string::npos);
-
-  ordered_json both = fake_sweep();
-  both["points"][0]["high"] = 39;
-  const auto maps = figures_of({sweep_record(both)});
-  EXPECT_TRUE(std::holds_alternative<std::vector<HeatMap>>(maps[0].content));
-}
-
-TEST(Report, DamagedSweepIsNamed) {
-  for (const char* change :
-       {R"([{"op": "remove", "path": "/points"}])",
-        R"([{"op": "replace", "path": "/points", "value": []}])",
-        R"([{"op": "replace", "path": "/points/0", "value": 3}])",
-        R"([{"op": "replace", "path": "/points/0/low", "value": -1}])",
-        R"([{"op": "replace", "path": "/points/0/high", "value": 1e300}])",
-        R"([{"op": "replace", "path": "/points/0/beta_fast", "value": [1]}])"}) {
-    const RunRecord record = sweep_record(fake_sweep().patch(ordered_json::parse(change)));
-    EXPECT_NE(record.problem.find("results.json is damaged"), std::string::npos) << change;
-  }
+  run.begin({{"task", "sweep"}});
+  run.finish("{}", {1, 1});
+  EXPECT_EQ(read_record(folder / "sweep").problem,
+            "it is a run of mrrope sweep, which this version does not read");
 }
 
 ordered_json fake_search() {

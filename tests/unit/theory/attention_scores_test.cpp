@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "theory/attention_scores.h"
-
 #include <gtest/gtest.h>
 
 #include "mrrope/rotary.h"
+#include "theory/curves.h"
 
 namespace mrrope::theory {
 namespace {

@@ -12,7 +12,6 @@
 #include "support/expect_error.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"
-#include "tune/results.h"
 
 namespace mrrope::tune {
 namespace {

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
-#include "cli/args/sample_options.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -34,9 +33,8 @@ void set_min_tokens(const std::vector<std::string>& given, eval::InfiniteOptions
     const auto chosen = chosen_tasks(options, false);
     if (std::none_of(chosen.begin(), chosen.end(),
                      [&](const eval::InfiniteTask& t) { return t.name == task; })) {
-      throw Error(ErrorKind::usage,
-                  cat("--min-tokens ", text, ": ", task, " is not among the tasks"),
-                  "write N for all tasks, or TASK=N for one of --tasks");
+      refuse(cat("--min-tokens ", text, ": ", task, " is not among the tasks"),
+             "write N for all tasks, or TASK=N for one of --tasks");
     }
     options.min_tokens_of[task] = parse_length(text.substr(equals + 1));
   }
@@ -48,20 +46,18 @@ void run_infinitebench(InfiniteFlags& flags) {
   options.seed = flags.sample.seed;
   options.length = job.longest;
   if (flags.data.empty() && (!flags.min_tokens.empty() || !flags.max_tokens.empty())) {
-    throw Error(ErrorKind::usage, "--min-tokens and --max-tokens choose items of --data",
-                "give --data FOLDER; samples made here have the --lengths you give");
+    refuse("--min-tokens and --max-tokens choose items of --data",
+           "give --data FOLDER; samples made here have the --lengths you give");
   }
   if (!flags.data.empty() && job.lengths.size() > 1) {
-    throw Error(ErrorKind::usage, "each item of --data has one length",
-                "give --ctx alone, or --lengths without --data");
+    refuse("each item of --data has one length", "give --ctx alone, or --lengths without --data");
   }
   set_min_tokens(flags.min_tokens, options);
   if (!flags.max_tokens.empty()) options.max_tokens = parse_length(flags.max_tokens);
   std::int64_t min_tokens = options.min_tokens;
   for (const auto& [task, own] : options.min_tokens_of) min_tokens = std::max(min_tokens, own);
   if (min_tokens > options.max_tokens) {
-    throw Error(
-        ErrorKind::usage,
+    refuse(
         cat("no prompt has at least ", min_tokens, " and at most ", options.max_tokens, " tokens"),
         "give --min-tokens below --max-tokens");
   }
@@ -109,10 +105,10 @@ void add_eval_infinitebench(CLI::App& eval) {
   add_eval_output(*verb, flags->sample.eval);
   verb->footer(
       "Examples:\n"
-      "  mrrope eval infinitebench model.gguf --methods yarn,pro --ctx 128k --data InfiniteBench "
+      "  mrrope eval infinitebench model.gguf --method yarn,pro --ctx 128k --data InfiniteBench "
       "\\\n"
       "    --min-tokens 100000 --samples 100 -o run5\n"
-      "  mrrope eval infinitebench model.gguf --methods none,pro --lengths 8k,16k --samples 20\n"
+      "  mrrope eval infinitebench model.gguf --method none,pro --lengths 8k,16k --samples 20\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
   verb->callback([flags] { run_infinitebench(*flags); });
 }

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
-#include "cli/args/sample_options.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -23,25 +22,22 @@ struct LongbenchFlags {
 void run_longbench(LongbenchFlags& flags) {
   EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
   if (job.lengths.size() > 1) {
-    throw Error(ErrorKind::usage, "LongBench-v2 runs at one length",
-                "give --ctx, or one of --lengths");
+    refuse("LongBench-v2 runs at one length", "give --ctx, or one of --lengths");
   }
   eval::LongbenchOptions options = flags.options;
   options.seed = flags.sample.seed;
   options.length = flags.max_tokens.empty() ? job.longest : parse_length(flags.max_tokens);
   if (options.length > job.ctx) {
-    throw Error(ErrorKind::usage,
-                cat("--max-tokens ", options.length, " is longer than --ctx ", job.ctx),
-                "give a larger --ctx");
+    refuse(cat("--max-tokens ", options.length, " is longer than --ctx ", job.ctx),
+           "give a larger --ctx");
   }
   options.truncate = flags.longer == "truncate";
+  options.mode = flags.sample.form == "letters" ? "letters" : "generate";
   options.prompts = chosen_prompts(flags.sample, "longbench-v2/" + options.mode);
   const OpenModel model = open_for_samples(job, {flags.data});
   const eval::Target target = model.target();
-  eval::FrameOptions frame_flags = frame_options(flags.sample);
-  // The authors use no chat template.
-  if (options.mode == "letters" && frame_flags.chat == "auto") frame_flags.chat = "off";
-  const eval::PromptFrame frame(target.tokenizer(), frame_flags);
+  // With letters there is no chat template: the authors use none.
+  const eval::PromptFrame frame(target.tokenizer(), frame_options(flags.sample));
   std::vector<std::string> notes;
   const eval::SampleSuite suite = read_longbench(frame, flags.data, options, notes);
   for (const std::string& line : notes) note(line);
@@ -58,9 +54,6 @@ void add_eval_longbench(CLI::App& eval) {
   add_value(*verb, "--data", flags->data, "FILE",
             "data.json of LongBench-v2, or one item per line (.jsonl)")
       ->required();
-  add_default(*verb, "--mode", flags->options.mode, "MODE",
-              "generate: find the letter in a reply; letters: compare four logits")
-      ->check(CLI::IsMember({"generate", "letters"}));
   add_value(*verb, "--max-tokens", flags->max_tokens, "N",
             "Longest item, including the answer; default --ctx");
   add_default(*verb, "--longer", flags->longer, "HOW",
@@ -70,13 +63,13 @@ void add_eval_longbench(CLI::App& eval) {
               "Number of items, chosen at random; 0: all")
       ->check(CLI::Range(0, kMostCounted));
   add_default(*verb, "--seed", flags->sample.seed, "N", "Seed of the random choice");
-  add_sample_flags(*verb, flags->sample);
+  add_sample_flags(*verb, flags->sample, {"letters"});
   add_eval_output(*verb, flags->sample.eval);
   verb->footer(
       "Examples:\n"
-      "  mrrope eval longbench-v2 model.gguf --methods yarn,pro --ctx 128k --data data.json \\\n"
-      "    --mode letters -o run6\n"
-      "  mrrope eval longbench-v2 model.gguf --methods pro --ctx 128k --data data.json \\\n"
+      "  mrrope eval longbench-v2 model.gguf --method yarn,pro --ctx 128k --data data.json \\\n"
+      "    --form letters -o run6\n"
+      "  mrrope eval longbench-v2 model.gguf --method pro --ctx 128k --data data.json \\\n"
       "    --max-tokens 120128 --longer truncate -o run7\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
   verb->callback([flags] { run_longbench(*flags); });

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
+#include "cli/args/options.h"
 #include "eval/tasks/needle/needle_plan.h"
 #include "eval/text/documents.h"
 #include "mrrope/error.h"
@@ -66,7 +66,7 @@ std::vector<eval::Document> haystack_of(const NeedleFlags& flags, const EvalJob&
                                         const eval::Target& target,
                                         const eval::NeedleOptions& options) {
   if (options.form.name == eval::kKamradt && flags.haystack.empty()) {
-    note("no --haystack given: the needle is hidden in generated prose");
+    note("no --text given: the needle is hidden in generated prose");
     return eval::made_essays(target.tokenizer(), job.longest, options.samples);
   }
   std::vector<eval::Document> documents = read_texts(flags.haystack, flags.documents).documents;
@@ -117,7 +117,7 @@ void add_eval_needle(CLI::App& eval) {
   add_value(*needle, "--depths", flags->depths, "P,...",
             "Depths in the haystack, in percent; default 0,10,...,100")
       ->delimiter(',');
-  add_value(*needle, "--haystack", flags->haystack, "FILE",
+  add_value(*needle, "--text", flags->haystack, "FILE",
             "Texts: plain or .jsonl, also as .gz .xz .zst, or folders; short ones are joined")
       ->take_all();
   add_default(*needle, "--field", flags->documents.field, "NAME",
@@ -142,12 +142,12 @@ void add_eval_needle(CLI::App& eval) {
   add_eval_output(*needle, flags->eval);
   needle->footer(
       "Examples:\n"
-      "  mrrope eval needle model.gguf --methods none,yarn,pro --ctx 8k --haystack docs/ -o run2\n"
+      "  mrrope eval needle model.gguf --method none,yarn,pro --ctx 8k --text docs/ -o run2\n"
       "  mrrope eval needle model.gguf --lengths 4k,8k --depths 0,50,100 --samples 20 \\\n"
-      "    --haystack a.txt --needle 'The key lies under the blue stone.' \\\n"
+      "    --text a.txt --needle 'The key lies under the blue stone.' \\\n"
       "    --question 'Where is the key?' --answer 'under the blue stone'\n"
-      "  mrrope eval needle model.gguf --form kamradt --methods yarn,pro --ctx 128k "
-      "--haystack essays/\n"
+      "  mrrope eval needle model.gguf --form kamradt --method yarn,pro --ctx 128k "
+      "--text essays/\n"
       "  mrrope eval needle --endpoint http://127.0.0.1:8080/v1 --ctx 8k -o run3\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
   needle->callback([flags] { run_needle_command(*flags); });

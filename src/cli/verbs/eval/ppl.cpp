@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/engine_options.h"
 #include "cli/args/eval_options.h"
+#include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "eval/tasks/perplexity/perplexity.h"
 #include "eval/text/documents.h"
@@ -77,7 +77,7 @@ void run_ppl(const PplFlags& flags) {
   const std::int64_t min_tokens = flags.min_tokens.empty() ? 0 : parse_length(flags.min_tokens);
   if (std::none_of(job.methods.begin(), job.methods.end(),
                    [](const eval::MethodUnderTest& m) { return m.untouched() || m.elastic(); })) {
-    note("no verdict will be given: it compares with the untouched model; add none to --methods");
+    note("no verdict will be given: it compares with the untouched model; add none to --method");
   }
   note_precision(job.model, job.engine);
   job.places.reads = flags.text;
@@ -120,7 +120,7 @@ void add_eval_ppl(CLI::App& eval) {
       ->take_all();
   add_default(*ppl, "--field", flags->documents.field, "NAME",
               "Field of a .jsonl line that holds the text");
-  add_default(*ppl, "--samples", flags->documents.samples, "N",
+  add_default(*ppl, "--documents", flags->documents.samples, "N",
               "Number of documents, among those that reach the longest length; 0: all documents")
       ->check(CLI::Range(0, kMostCounted));
   add_value(*ppl, "--min-tokens", flags->min_tokens, "N",
@@ -130,10 +130,9 @@ void add_eval_ppl(CLI::App& eval) {
   add_default(*ppl, "--seed", flags->documents.seed, "N", "Seed of the random choice");
   ppl->add_option_function<std::string>("--stride",
                                         [](const std::string&) {
-                                          throw Error(ErrorKind::usage,
-                                                      "sliding windows (--stride) are gone",
-                                                      "give --lengths 1k,2k,4k instead: one pass "
-                                                      "per document measures them all");
+                                          refuse("sliding windows (--stride) are gone",
+                                                 "give --lengths 1k,2k,4k instead: one pass "
+                                                 "per document measures them all");
                                         })
       ->group("");
   add_default(*ppl, "--kl-positions", flags->kl_positions, "N",
@@ -149,7 +148,8 @@ void add_eval_ppl(CLI::App& eval) {
   }
   ppl->footer(
       "Examples:\n"
-      "  mrrope eval ppl model.gguf --methods none,yarn,pro,auto --ctx 8k --text docs/ -o run1\n"
+      "  mrrope eval ppl model.gguf --method none,yarn,pro,auto --ctx 8k --text docs/ -o run1\n"
+      "  mrrope eval ppl model.gguf --ctx 8k --method 'pro(low=5..15,high=30..45/5)' -o map\n"
       "  mrrope eval ppl model.gguf --plan tuned.json --lengths 4k,16k,32k --text a.jsonl.xz\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
   ppl->callback([flags, ppl] {

@@ -108,7 +108,7 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
                           std::int64_t tokens, std::vector<int> layers) {
   if (tokens < 2 || tokens > 65536) {
     throw Error(ErrorKind::usage, cat(tokens, " tokens cannot be captured at once"),
-                "give --tokens from 2 to 65536");
+                "give --length from 2 to 65536");
   }
   options.ubatch = int(tokens);
   Opened opened = open_to_read(model, options, true, text, tokens, std::move(layers));
@@ -124,7 +124,7 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
     if (code != 0 || !watcher.failure().empty()) {
       throw Error(ErrorKind::failed,
                   cat("reading ", tokens, " tokens failed: ", watcher.failure(), take_llama_log()),
-                  "give fewer --tokens");
+                  "give a smaller --length");
     }
   }
   Capture capture;

@@ -21,8 +21,8 @@ std::vector<Token> first_tokens(const llama_model* model, const std::string& fil
   const auto count = static_cast<std::int64_t>(tokens.size());
   if (count < wanted) {
     throw Error(ErrorKind::usage,
-                cat("the text has ", count, " tokens, and --tokens asks for ", wanted),
-                "give a longer --text, or a smaller --tokens");
+                cat("the text has ", count, " tokens, and --length asks for ", wanted),
+                "give a longer --text, or a smaller --length");
   }
   tokens.resize(std::size_t(wanted));
   return tokens;

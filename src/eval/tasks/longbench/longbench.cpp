@@ -96,7 +96,7 @@ std::vector<std::vector<Token>> letter_tokens(const Tokenizer& model) {
     if (spellings.empty()) {
       throw Error(ErrorKind::unsupported,
                   cat("the letter ", letter, " is not a single token of this model"),
-                  "give --mode generate");
+                  "give --form auto");
     }
     letters.push_back(std::move(spellings));
   }

@@ -371,7 +371,7 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
     throw Error(
         ErrorKind::usage,
         cat("the haystack has ", longest, " tokens, fewer than the longest length, ", tokens),
-        "give --haystack more texts, or shorter --lengths");
+        "give --text more texts, or shorter --lengths");
   }
   return haystacks;
 }

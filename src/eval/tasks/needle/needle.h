@@ -60,7 +60,7 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
                                      std::size_t max_count, bool repeat = false);
 
 // Essays in small-town prose of this project, enough for `max_count` haystacks of so many tokens:
-// what the form kamradt hides its needle in without --haystack. A pure function of its arguments.
+// what the form kamradt hides its needle in without --text. A pure function of its arguments.
 std::vector<Document> made_essays(const Tokenizer& tokenizer, std::int64_t tokens,
                                   std::size_t max_count);
 

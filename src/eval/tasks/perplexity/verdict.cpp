@@ -70,7 +70,7 @@ Verdict judge(const ResultTable& table, const MethodRow& method, bool failed) {
   const MethodRow* base = baseline(table);
   if (base == nullptr) {
     verdict.reason =
-        "the untouched model was not measured (add none to --methods, or a method that grows, such "
+        "the untouched model was not measured (add none to --method, or a method that grows, such "
         "as auto)";
     return verdict;
   }
