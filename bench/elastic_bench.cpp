@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "core/defaults.h"
+#include "core/methods.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/error.h"

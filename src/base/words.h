@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that people type: lists of them, numbers, and the known word that a misspelled one is
-// closest to.
+// Words that people type: lists of them, numbers, the known word that a misspelled one is closest
+// to, and names of hosts.
 #pragma once
 
 #include <algorithm>
@@ -85,5 +85,13 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 std::string lower_case(std::string_view text);
+
+// Whether a host certainly is this machine: "localhost", "::1", "[::1]", or four decimal numbers of
+// 127.0.0.0/8. Nothing is resolved, and a name that merely begins like one ("127.evil.example") is
+// not loopback. The host comes without a port.
+bool is_loopback_host(std::string_view host);
+
+// The host of "host:port", "[::1]:port" or either without a port.
+std::string host_of_authority(std::string_view authority);
 
 }  // namespace mrrope

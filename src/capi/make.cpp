@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of files, and requests and answers as JSON.
+// Plans of files, requests and answers as JSON, and rotation on the CPU.
 #include <cstring>
 
 #include "base/json.h"
 #include "capi/guard.h"
-#include "core/defaults.h"
+#include "core/methods.h"
 #include "formats/json_keys.h"
 #include "formats/plan_file.h"
 #include "mrrope/model.h"
@@ -15,6 +15,7 @@ using mrrope::Geometry;
 using mrrope::JsonKeys;
 using mrrope::Ladder;
 using mrrope::refuse;
+using mrrope::capi::batch_of;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
 
@@ -160,4 +161,25 @@ int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out) {
     }
     return listed[std::size_t(rung)].plan;
   });
+}
+
+int mrrope_workers_create(int32_t threads, mrrope_workers** out) {
+  return guarded(out, [&] { return mrrope::Workers(threads); });
+}
+
+void mrrope_workers_free(mrrope_workers* workers) { delete workers; }
+
+int mrrope_rotate(const mrrope_table* table, const mrrope_batch* batch, mrrope_workers* workers) {
+  return guarded([&] {
+    if (workers) {
+      rotate(checked(table, "table").table, batch_of(batch), workers->workers);
+    } else {
+      rotate(checked(table, "table").table, batch_of(batch));
+    }
+  });
+}
+
+int mrrope_rotate_part(const mrrope_table* table, const mrrope_batch* batch, int32_t part,
+                       int32_t parts) {
+  return guarded([&] { rotate_part(checked(table, "table").table, batch_of(batch), part, parts); });
 }

@@ -19,11 +19,10 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "cli/args/presets.h"
-#include "cli/help.h"
 #include "cli/run.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
-#include "report/charts/svg.h"
+#include "report/charts/chart.h"
 
 #ifdef __APPLE__
 #include <mach-o/dyld.h>
@@ -75,6 +74,15 @@ void collect_examples(CLI::App& app) {
   }
 }
 
+// The verbs directly below this one.
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    if (!verb->get_group().empty()) names.push_back(verb->get_name());  // old names are not listed
+  }
+  return names;
+}
+
 std::vector<std::string> flag_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* o : app.get_options()) {
@@ -121,9 +129,7 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
     return make(cat("'", rest.front(), "' is not a verb of ", path),
                 did_you_mean(rest.front(), below));
   }
-  if (!below.empty()) {
-    return make(cat(path, " needs a verb: ", joined(below, ", ")), "");
-  }
+  if (!below.empty()) return make(cat(path, " needs a verb: ", joined(below, ", ")), "");
   if (!rest.empty()) {
     return make(cat("unexpected argument '", rest.front(), "'"),
                 list_hint(*verb, arguments, rest.front()));
@@ -191,14 +197,6 @@ int terminal_width() {
 
 }  // namespace
 
-std::vector<std::string> verb_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands({})) {
-    if (!verb->get_group().empty()) names.push_back(verb->get_name());  // old names are not listed
-  }
-  return names;
-}
-
 void note(const std::string& text) { std::cerr << "note: " << text << "\n"; }
 
 void write_output(const std::string& path, const std::string& content) {
@@ -253,8 +251,7 @@ int run(int argc, char** argv) {
       ->group("")  // for packages
       ->check(CLI::IsMember({"man", "markdown", "bash", "zsh", "fish"}));
   app.add_option("--preset",
-                 "Run a table or figure of the paper: mrrope --preset NAME MODEL; "
-                 "list: show all")
+                 "Run a table or figure of the paper: mrrope --preset NAME MODEL; list: show all")
       ->type_name("NAME");
   add_inspect(app);
   add_plan(app);

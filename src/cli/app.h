@@ -42,9 +42,6 @@ bool stdout_takes_colour();
 // Prints a chart as wide as the terminal.
 void print_chart(const std::variant<report::LineChart, std::vector<report::HeatMap>>& content);
 
-// The verbs directly below this one.
-std::vector<std::string> verb_names(const CLI::App& app);
-
 // One per verb. Each adds its subcommand, with a callback that does the work.
 void add_plan(CLI::App& app);
 void add_inspect(CLI::App& app);
@@ -58,6 +55,16 @@ void add_tune(CLI::App& app);
 void add_sweep(CLI::App& app);  // an old name
 void add_serve(CLI::App& app);
 void add_demo(CLI::App& app);
+
+// -h shows the daily flags, --help all of them in groups. At most 100 columns.
+enum class Detail { daily, all };
+std::string help_text(const CLI::App& app, Detail detail);
+
+// "mrrope eval ppl"
+std::string path_of(const CLI::App& verb);
+
+// The verb that the words name: "eval ppl" of {"eval", "ppl", "model.gguf", "-h"}.
+const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& words);
 
 // Man page, reference and shell completions from the table behind --help: "man", "markdown",
 // "bash", "zsh" or "fish".

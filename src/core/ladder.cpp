@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "base/words.h"
-#include "core/defaults.h"
 #include "core/methods.h"
 
 namespace mrrope {

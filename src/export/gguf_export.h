@@ -15,9 +15,9 @@
 #include <optional>
 #include <string>
 
-#include "base/files/staging.h"
+#include "base/files/output_file.h"
 #include "formats/architectures.h"
-#include "formats/gguf/gguf_copy.h"
+#include "formats/gguf/gguf.h"
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
 
@@ -87,7 +87,7 @@ using GgufVerify = std::function<void(Staging& staging, const GgufExport& staged
 void write_export(const GgufExport& exported, bool replace, const BytesWritten& progress,
                   const GgufVerify& verify = {});
 
-// A GGUF of an architecture whose graph is llama's, as one of architecture llama. (relabel.cpp)
+// A GGUF of an architecture whose graph is llama's, as one of architecture llama.
 // Throws Error (unsupported) that names a key or tensor that llama would read differently or not at
 // all, and Error (corrupt) where the rows of queries or keys are not whole heads.
 void check_relabel(const Gguf& gguf, const Model& model, const Architecture& from);

@@ -11,7 +11,6 @@
 #include "core/methods.h"
 #include "export/gguf_export.h"
 #include "formats/facts.h"
-#include "formats/hf/safetensors.h"
 #include "mrrope/error.h"
 
 namespace mrrope::exporting {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files/staging.h"
+#include "base/files/output_file.h"
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
 

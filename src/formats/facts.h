@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "base/files/source.h"
 #include "formats/architectures.h"
 #include "formats/gguf/gguf.h"
 #include "mrrope/model.h"
@@ -77,5 +79,20 @@ constexpr std::int64_t kMaxHeads = 65536;
 constexpr std::int64_t kMaxHead = 65536;
 constexpr std::int64_t kMaxLayers = 4096;
 constexpr std::int64_t kMaxVocabulary = std::int64_t{1} << 28;
+
+// The bytes of all tensors of a safetensors file. What is read is believed only if shapes, types
+// and offsets fit each other and fill the file exactly. Throws Error (corrupt).
+std::uint64_t safetensors_bytes(const Source& source);
+
+// The files of a model.safetensors.index.json, each a plain name, sorted and without repetition.
+std::vector<std::string> read_safetensors_index(const Source& source);
+
+// Bytes of weights of the model in this folder, and its files: model.safetensors, or those of the
+// index. 0 and no files if there are no weights; Error (failed) if only some are there.
+struct Weights {
+  std::uint64_t bytes = 0;
+  std::vector<std::filesystem::path> files;
+};
+Weights find_weights(const std::filesystem::path& folder);
 
 }  // namespace mrrope

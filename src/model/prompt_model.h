@@ -1,16 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that only answers whole prompts: one behind an endpoint.
+// What to generate, and what was generated; and a model that only answers whole prompts: one behind
+// an endpoint.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "model/generation.h"
 #include "model/tokenizer.h"
 
 namespace mrrope {
+
+// What an answer has to match, in llama.cpp's GBNF with a rule named root. A lazy one allows every
+// token until a trigger is written: one of the tokens, or text that one of the patterns (regular
+// expressions of ECMAScript) matches; the answer matches from the first group of that on.
+struct Grammar {
+  std::string text;  // empty: none
+  bool lazy = false;
+  std::vector<std::string> patterns;
+  std::vector<Token> tokens;
+  // The end of the prompt, where the grammar describes that too.
+  std::vector<Token> begun;
+};
+
+// temperature 0 is greedy, and the default: evaluations must repeat.
+struct Sampling {
+  double temperature = 0;
+  int top_k = 40;
+  double top_p = 0.95;
+  double min_p = 0.05;
+  std::uint32_t seed = 1;
+  double typical_p = 1;  // 1: off
+  // Of the last repeat_last_n tokens, those of the prompt included.
+  double repeat_penalty = 1;
+  double frequency_penalty = 0;
+  double presence_penalty = 0;
+  int repeat_last_n = 64;
+  std::vector<std::pair<Token, float>> bias = {};  // added to logits; minus infinity bans a token
+  bool ignore_end = false;                         // tokens that end the text are banned
+  Grammar grammar = {};
+};
+
+struct GenerateOptions {
+  int max_tokens = 128;
+  Sampling sampling;
+  std::vector<std::string> stop;  // generation ends before the first of these
+  // Called with each new piece of text (whole UTF-8 characters); false stops the generation. It
+  // must not use the model.
+  std::function<bool(std::string_view)> on_text;
+};
+
+struct Generation {
+  std::string text;
+  std::vector<Token> tokens;
+  std::string finish;       // "stop" (end of text or a stop string), "length", "cancelled"
+  double smallest_gap = 0;  // least difference of the top two logits over all greedy steps
+};
 
 struct WholePrompt {
   std::vector<Token> tokens;

@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "model/generation.h"
-#include "model/tokenizer.h"
+#include "model/prompt_model.h"
 #include "mrrope/error.h"
 #include "mrrope/ladder.h"
 #include "mrrope/model.h"
@@ -163,6 +162,38 @@ class TimelineModel : public Tokenizer {
   // usage (the engine can restore only the first of its timelines, and others exist).
   virtual std::unique_ptr<Timeline> restore(const std::filesystem::path& path,
                                             std::size_t rung) = 0;
+};
+
+// Queries and keys that an engine reads from a model, before they are rotated: for figures of its
+// attention.
+struct CapturedLayer {
+  int layer = 0;
+  int heads = 0;
+  int kv_heads = 0;
+  int row = 0;                 // numbers per head vector; the first rotary_dim are rotated
+  std::vector<float> queries;  // [token][head][row]
+  std::vector<float> keys;     // [token][kv_head][row]
+};
+
+struct Capture {
+  std::int64_t tokens = 0;
+  std::vector<CapturedLayer> layers;
+};
+
+// A query and an earlier key of one layer, by their positions; head is the query's.
+struct PairPlace {
+  int layer = 0;
+  int head = 0;
+  std::int64_t query = 0;
+  std::int64_t key = 0;
+};
+// Their head vectors after rotation, as the model computes them.
+struct RotatedPair {
+  std::vector<float> query, key;
+};
+struct LayerHeads {
+  int layer = 0;
+  int heads = 0;  // of queries
 };
 
 }  // namespace mrrope

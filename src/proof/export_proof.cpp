@@ -19,8 +19,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
-#include "engine/llama/memory.h"
-#include "engine/llama/stock.h"
+#include "engine/llama/local.h"
 #include "export/hf_export.h"
 
 namespace mrrope::proof {

@@ -9,8 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "report/search_part.h"
-#include "report/verdict_text.h"
+#include "report/report.h"
 
 namespace mrrope::report {
 

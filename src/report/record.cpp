@@ -9,10 +9,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "eval/results/result_table.h"
-#include "eval/run/shard.h"
+#include "eval/run/run_folder.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
-#include "report/search_part.h"
+#include "report/figures.h"
 
 namespace mrrope::report {
 
@@ -151,10 +150,6 @@ RunRecord read_shards(const ShardGroup& group) {
 
 }  // namespace
 
-namespace {
-constexpr std::size_t kMax = 100000;  // entries of a list
-}
-
 std::string text_at(const ordered_json& object, const char* key) {
   const auto it = object.find(key);
   return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
@@ -178,6 +173,7 @@ double number_at(const ordered_json& object, const char* key) {
 }
 
 const ordered_json& list_at(const ordered_json& object, const char* key) {
+  constexpr std::size_t kMax = 100000;  // entries
   const auto it = object.find(key);
   if (it == object.end() || !it->is_array()) refuse_results(cat("\"", key, "\" is not a list"));
   if (it->size() > kMax) refuse_results(cat("\"", key, "\" has ", it->size(), " entries"));

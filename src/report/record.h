@@ -37,8 +37,7 @@ struct RunRecord {
   bool finished = false;
 
   eval::ResultTable table;
-  nlohmann::ordered_json
-      search;  // results.json of mrrope tune, which search_part.h reads; null: none
+  nlohmann::ordered_json search;  // results.json of mrrope tune; null: none
 };
 
 // Reads a folder. Never throws because of its content: `problem` says what is wrong with it.

@@ -8,14 +8,12 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "eval/results/result_table.h"
-#include "eval/score/rouge.h"
+#include "eval/score/answer_text.h"
 #include "report/charts/chart.h"
 #include "report/charts/markup.h"
 #include "report/figures.h"
 #include "report/page/html_page.h"
 #include "report/paper/paper.h"
-#include "report/search_part.h"
-#include "report/verdict_text.h"
 
 namespace mrrope::report {
 
@@ -23,16 +21,11 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// What the terms of a report mean.
+// What a term of a report means.
 struct Term {
-  std::string name;
-  std::string meaning;  // one sentence, plain text
-};
-
-struct Row {
   bool (*used)(const RunRecord&);
   const char* name;
-  const char* meaning;
+  const char* meaning;  // plain text
 };
 
 bool always(const RunRecord&) { return true; }
@@ -45,7 +38,7 @@ bool elastic(const RunRecord& r) {
                      [](const RecordedMethod& m) { return is_elastic(m.method); });
 }
 
-constexpr Row kTerms[] = {
+constexpr Term kTerms[] = {
     {always, "window", "The longest text, in tokens, that the model was trained on."},
     {always, "untouched (none)", "The model as it was shipped, without an extension."},
     {always, "+-",
@@ -90,17 +83,6 @@ constexpr Row kTerms[] = {
     {by_search, "front", "Plans that no other plan beats in both perplexity and retrieval."},
     {by_search, "held-out", "Documents that the search never saw; the proof uses only these."},
 };
-
-std::vector<Term> terms_of(const std::vector<RunRecord>& records) {
-  std::vector<Term> out;
-  for (const Row& row : kTerms) {
-    const bool used = std::any_of(records.begin(), records.end(), [&](const RunRecord& r) {
-      return r.problem.empty() && row.used(r);
-    });
-    if (used) out.push_back({row.name, row.meaning});
-  }
-  return out;
-}
 
 constexpr std::size_t kAnswersShown = 6;  // per method
 constexpr std::size_t kAnswerText = 400;  // characters of one
@@ -330,8 +312,11 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
 
 std::string legend_part(const std::vector<RunRecord>& records) {
   std::string out;
-  for (const Term& term : terms_of(records)) {
-    out += cat("<dt>", pretty(term.name), "</dt><dd>", escaped(term.meaning), "</dd>\n");
+  for (const Term& term : kTerms) {
+    const bool used = std::any_of(records.begin(), records.end(), [&](const RunRecord& r) {
+      return r.problem.empty() && term.used(r);
+    });
+    if (used) out += cat("<dt>", pretty(term.name), "</dt><dd>", escaped(term.meaning), "</dd>\n");
   }
   return cat("<details class=\"terms\"><summary>What the terms mean</summary>\n<dl>\n", out,
              "</dl></details>\n");

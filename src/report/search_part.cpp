@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/search_part.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
-#include "report/record.h"
-#include "report/verdict_text.h"
+#include "report/figures.h"
+#include "report/report.h"
 
 namespace mrrope::report {
 
@@ -15,11 +13,6 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr int kChosen = 8;  // its colour: no published method has it
-
-// {value, stderr, n}
-eval::Estimate estimate_of(const ordered_json& e, const char* value = "value") {
-  return {value_at(e, value), value_at(e, "stderr"), std::size_t(count_at(e, "n"))};
-}
 
 bool is_true(const ordered_json& object, const char* key) {
   return object.contains(key) && object.at(key) == true;
@@ -248,7 +241,8 @@ DataTable proof_table(const RunRecord& record) {
     eval::Estimate found;
     if (const auto needles = proved.find("needles");
         needles != proved.end() && needles->is_object()) {
-      found = estimate_of(*needles, "found");
+      found = {value_at(*needles, "found"), value_at(*needles, "stderr"),
+               std::size_t(count_at(*needles, "n"))};
     }
     found.value *= 100;
     found.error *= 100;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/verdict_text.h"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -9,9 +7,8 @@
 #include "core/methods.h"
 #include "eval/tasks/needle/needle.h"
 #include "mrrope/error.h"
-#include "report/charts/chart.h"
-#include "report/record.h"
-#include "report/search_part.h"
+#include "report/figures.h"
+#include "report/report.h"
 
 namespace mrrope::report {
 

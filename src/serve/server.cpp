@@ -9,12 +9,11 @@
 #include <thread>
 
 #include "base/json.h"
-#include "base/net.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 #include "serve/api/fields.h"
-#include "serve/http/access.h"
 #include "serve/http/http_server.h"
 
 namespace mrrope::serve {

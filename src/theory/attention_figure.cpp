@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <set>
 #include <span>
 
 #include "base/random.h"
 #include "base/text.h"
-#include "eval/stats/statistics.h"
+#include "eval/results/result_table.h"
 #include "theory/curves.h"
 #include "theory/theory_figure.h"
 
@@ -17,16 +19,13 @@ namespace {
 
 // About 96 of them, each some percent after the one before; the window is one.
 std::vector<std::int64_t> distances_to(std::int64_t longest, std::int64_t window) {
-  std::vector<std::int64_t> out;
+  std::set<std::int64_t> out = {window};
   constexpr int kSteps = 96;
   for (int i = 0; i <= kSteps; ++i) {
-    out.push_back(std::llround(std::pow(double(longest), double(i) / kSteps)));
+    out.insert(std::llround(std::pow(double(longest), double(i) / kSteps)));
   }
-  out.push_back(window);
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  out.erase(std::remove_if(out.begin(), out.end(), [&](auto d) { return d > longest; }), out.end());
-  return out;
+  out.erase(out.upper_bound(longest), out.end());
+  return {out.begin(), out.end()};
 }
 
 // A query and an earlier key of the same layer and head, drawn at random.
@@ -93,13 +92,9 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
   const std::vector<std::int64_t>& distances = scores.distances;
   TheoryFigure result;
   result.title = cat("Attention scores of the middle pairs against distance", scores.suffix);
-  report::DataTable table;
-  table.caption = "Scores";
-  table.header = {"method",           "scale",
-                  "falls until",      "KS past the window",
-                  "mean spread",      "pairs with new angles",
-                  "new angles, turns"};
-  table.text_columns = 1;
+  report::DataTable table =
+      new_table("Scores", {"method", "scale", "falls until", "KS past the window", "mean spread",
+                           "pairs with new angles", "new angles, turns"});
   report::LineChart chart =
       curve_chart(g, cat("Mean score of the middle pairs", scores.suffix),
                   {"distance", report::Spacing::log, true}, "score, middle pairs");
@@ -121,16 +116,12 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
     const double ks = past ? kolmogorov_smirnov(curve.beyond, scores.inside) : report::kNothing;
     double spread = 0;
     for (const double s : curve.spread) spread += s / double(curve.spread.size());
-    const std::vector<AngleCover> cover = angle_cover(plan, scores.longest);
-    std::size_t pairs_with_new = 0;
-    double turns = 0;
+    const std::vector<double> angles = new_angles(plan, scores.longest);
+    const auto pairs_with_new =
+        std::count_if(angles.begin(), angles.end(), [](double share) { return share > 1e-9; });
+    const double turns = std::accumulate(angles.begin(), angles.end(), 0.0);
     fresh.rows.push_back(plans[c].name);
-    fresh.values.emplace_back();
-    for (const AngleCover& a : cover) {
-      pairs_with_new += a.fresh > 1e-9 ? 1 : 0;
-      turns += a.fresh;
-      fresh.values.back().push_back(a.fresh);
-    }
+    fresh.values.push_back(angles);
     table.rows.push_back({plans[c].name, number(plan.extension().scale), cat(falls),
                           past ? fixed(ks, 3) : "-", significant(spread, 3), cat(pairs_with_new),
                           significant(turns, 3)});
@@ -151,7 +142,7 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
                     {"mean", curve.mean},
                     {"stderr", curve.error},
                     {"spread", curve.spread},
-                    {"new_angles", fresh.values.back()}});
+                    {"new_angles", angles}});
   }
   result.json["model"] = request.model;
   result.json["layers"] = scores.layers;
@@ -300,10 +291,8 @@ TheoryFigure attention_run_figure(const Geometry& g, const std::vector<NamedPlan
       }
     }
   }
-  std::vector<int> layers;
-  for (const PairPlace& p : drawn.places) layers.push_back(p.layer);
-  std::sort(layers.begin(), layers.end());
-  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+  std::set<int> layers;
+  for (const PairPlace& p : drawn.places) layers.insert(p.layer);
   for (const int l : layers) scores.layers += cat(scores.layers.empty() ? "" : ", ", l);
   scores.pooled_title = cat("The same, pooled over ", kPooled, " neighbouring distances");
   scores.pooled_note = cat("Each point is ", kPooled * per_distance, " pairs: steadier.");

@@ -7,7 +7,6 @@
 #include <numbers>
 
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope::theory {
 
@@ -23,8 +22,8 @@ constexpr int kHalvings = 30;
 
 void check_length(std::int64_t length) {
   if (length < 1 || length > kMostPositions) {
-    throw Error(ErrorKind::usage, cat("a curve over ", length, " positions is not possible"),
-                cat("give a length from 1 to ", kMostPositions));
+    refuse(cat("a curve over ", length, " positions is not possible"),
+           cat("give a length from 1 to ", kMostPositions));
   }
 }
 
@@ -32,10 +31,7 @@ void check_length(std::int64_t length) {
 // steps lose at most 256 roundings of a double.
 void cosine_block(std::span<const double> theta, std::int64_t begin, std::span<double> out) {
   const std::size_t pairs = theta.size();
-  std::vector<double> c(pairs);
-  std::vector<double> s(pairs);
-  std::vector<double> step_c(pairs);
-  std::vector<double> step_s(pairs);
+  std::vector<double> c(pairs), s(pairs), step_c(pairs), step_s(pairs);
   for (std::size_t j = 0; j < pairs; ++j) {
     c[j] = std::cos(double(begin) * theta[j]);
     s[j] = std::sin(double(begin) * theta[j]);
@@ -52,10 +48,6 @@ void cosine_block(std::span<const double> theta, std::int64_t begin, std::span<d
       c[j] = turned;
     }
   }
-}
-
-bool reaches(std::span<const double> theta, std::int64_t length) {
-  return !first_negative(theta, length).has_value();
 }
 
 // The least x in [1, most] of a growing grid for which good(x), then refined.
@@ -92,8 +84,7 @@ std::int64_t first_position(double theta, double k) {
 
 std::vector<Digit> digits_of(const Plan& plan, double position) {
   if (!(position >= 0) || position > kMostPosition) {
-    throw Error(ErrorKind::usage, cat("position ", position, " is not from 0 to 2^53"),
-                "give a position in tokens");
+    refuse(cat("position ", position, " is not from 0 to 2^53"), "give a position in tokens");
   }
   const std::vector<double>& theta = plan.theta();
   std::vector<Digit> digits(theta.size());
@@ -123,16 +114,14 @@ std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double
                                         double tolerance) {
   const std::vector<Digit> digits = digits_of(plan, 0);
   if (values.size() != digits.size()) {
-    throw Error(ErrorKind::usage,
-                cat(values.size(), " digits given, and a position has ", digits.size()),
-                cat("give ", digits.size(), " digits, the fastest first"));
+    refuse(cat(values.size(), " digits given, and a position has ", digits.size()),
+           cat("give ", digits.size(), " digits, the fastest first"));
   }
   std::vector<std::size_t> order(digits.size());
   for (std::size_t j = 0; j < digits.size(); ++j) {
     order[j] = j;
     if (!(values[j] >= 0)) {
-      throw Error(ErrorKind::usage, cat("digit ", j, " is ", values[j]),
-                  "digits are from 0 to below their radix");
+      refuse(cat("digit ", j, " is ", values[j]), "digits are from 0 to below their radix");
     }
     if (values[j] > digits[j].radix + tolerance * std::max(1.0, values[j])) return {};
   }
@@ -151,8 +140,7 @@ std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double
       const double to = std::floor(double(r.last) * theta[j]);
       for (double k = from; k <= to; ++k) {
         if (++steps > kMostSteps) {
-          throw Error(ErrorKind::usage, "too many positions have digits like these",
-                      "give more decimals of each digit");
+          refuse("too many positions have digits like these", "give more decimals of each digit");
         }
         const double off = std::abs(std::fmod(k, radix) - values[j]);
         // A radix is a rounded number: 0 and a hair below the radix are the same digit.
@@ -174,20 +162,14 @@ std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double
 
 int first_open_digit(const Plan& plan, std::int64_t length) {
   const std::vector<Digit> digits = digits_of(plan, 0);
-  int j = 0;
-  while (j < int(digits.size()) &&
-         double(length) >= digits[std::size_t(j)].weight * digits[std::size_t(j)].radix) {
-    ++j;
-  }
-  return j;
+  const auto open = [&](const Digit& d) { return double(length) < d.weight * d.radix; };
+  return int(std::find_if(digits.begin(), digits.end(), open) - digits.begin());
 }
 
 int first_open_pair(const Plan& plan, std::int64_t length) {
-  int j = 0;
-  while (j < int(plan.theta().size()) && double(length) * plan.theta()[std::size_t(j)] >= kTurn) {
-    ++j;
-  }
-  return j;
+  const std::vector<double>& theta = plan.theta();
+  const auto open = [&](double t) { return double(length) * t < kTurn; };
+  return int(std::find_if(theta.begin(), theta.end(), open) - theta.begin());
 }
 
 double range_growth(const Plan& plan) { return plan.factor().back() / plan.factor().front(); }
@@ -223,13 +205,11 @@ std::vector<double> position_estimate(std::span<const double> theta, std::int64_
 
 LinearRange linear_range(std::span<const double> estimate, double bound) {
   if (!(bound > 0) || bound >= 1) {
-    throw Error(ErrorKind::usage, cat("a relative error of ", bound, " is not a bound"),
-                "give a number between 0 and 1, e.g. 0.05");
+    refuse(cat("a relative error of ", bound, " is not a bound"),
+           "give a number between 0 and 1, e.g. 0.05");
   }
   LinearRange range;
-  double mm = 0;
-  double my = 0;
-  double yy = 0;
+  double mm = 0, my = 0, yy = 0;
   for (std::size_t i = 0; i < estimate.size(); ++i) {
     const double m = double(i);
     const double y = estimate[i];
@@ -286,7 +266,7 @@ std::optional<double> smallest_scale(const Geometry& geometry, Extension extensi
   check_length(length);
   return smallest(1, most, [&](double scale) {
     extension.scale = scale;
-    return reaches(make_plan(geometry, extension).theta(), length);
+    return !first_negative(make_plan(geometry, extension).theta(), length);
   });
 }
 
@@ -294,17 +274,17 @@ std::optional<double> smallest_base(Geometry geometry, std::int64_t length, doub
   check_length(length);
   return smallest(2, most, [&](double base) {
     geometry.base = base;
-    return reaches(trained_theta(geometry), length);
+    return !first_negative(trained_theta(geometry), length);
   });
 }
 
-std::vector<AngleCover> angle_cover(const Plan& plan, std::int64_t length) {
+std::vector<double> new_angles(const Plan& plan, std::int64_t length) {
   const std::vector<double> trained = trained_theta(plan.geometry());
-  std::vector<AngleCover> out(trained.size());
+  std::vector<double> out;
   for (std::size_t j = 0; j < trained.size(); ++j) {
-    out[j].seen = std::min(kTurn, double(plan.geometry().train_length) * trained[j]);
-    out[j].met = std::min(kTurn, double(length) * plan.theta()[j]);
-    out[j].fresh = std::max(0.0, out[j].met - out[j].seen) / kTurn;
+    const double seen = std::min(kTurn, double(plan.geometry().train_length) * trained[j]);
+    const double met = std::min(kTurn, double(length) * plan.theta()[j]);
+    out.push_back(std::max(0.0, met - seen) / kTurn);
   }
   return out;
 }

@@ -99,14 +99,9 @@ std::optional<double> smallest_scale(const Geometry& geometry, Extension extensi
 // The same over the base of the untouched model.
 std::optional<double> smallest_base(Geometry geometry, std::int64_t length, double most = 1e12);
 
-// ---- Angles: what each pair saw in training (0 to `seen` radians, at most a whole turn) and what
-// it meets at `length` under the plan.
-struct AngleCover {
-  double seen = 0;
-  double met = 0;
-  double fresh = 0;  // met but not seen, as a share of a turn
-};
-std::vector<AngleCover> angle_cover(const Plan& plan, std::int64_t length);
+// ---- Angles: what each pair meets at `length` under the plan (from 0, at most a whole turn) and
+// did not see in training, as a share of a turn.
+std::vector<double> new_angles(const Plan& plan, std::int64_t length);
 
 // Per pair, query times conjugate of key as complex numbers: rotated by m and n, their product is
 // re cos(d theta) - im sin(d theta) with d = m - n.

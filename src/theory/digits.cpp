@@ -77,16 +77,13 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
       counted, " with exactly the digits of the one before.\n",
       "Back from digits: the paper's sum of digit times weight, which is exact for radices that "
       "are integers, and the positions that have exactly these digits.\n");
-  report::DataTable summary;
-  summary.caption = "Number systems";
-  summary.header = {"method",          "scale",       "shape",     "first open digit",
-                    "first open pair", "range times", "collisions"};
-  summary.text_columns = 3;
-  report::DataTable back;
-  back.caption = "Positions from their digits";
-  back.header = {"method", "position", "sum", "sum over position", "with these digits"};
-  back.text_columns = 1;
-  back.text_at_end = true;
+  report::DataTable summary = new_table("Number systems",
+                                        {"method", "scale", "shape", "first open digit",
+                                         "first open pair", "range times", "collisions"},
+                                        3);
+  report::DataTable back =
+      new_table("Positions from their digits",
+                {"method", "position", "sum", "sum over position", "with these digits"}, 1, true);
   std::vector<report::HeatMap> maps;
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const NamedPlan& c : plans) {
@@ -151,10 +148,7 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
   }
   result.json["geometry"] = geometry_fields(g);
   result.json["beta"] = beta;
-  report::DataTable digits;
-  digits.caption = "Digits";
-  digits.header = {"digit", "turns in the window"};
-  digits.text_columns = 0;
+  report::DataTable digits = new_table("Digits", {"digit", "turns in the window"}, 0);
   for (const NamedPlan& c : plans) {
     digits.header.push_back(c.name + " radix");
     for (const std::int64_t m : positions) digits.header.push_back(cat(c.name, " ", m));
@@ -190,11 +184,8 @@ TheoryFigure position_figure(const Geometry& g, const std::vector<NamedPlan>& pl
   result.words = cat(geometry_text(g), ": ", pair_count(g),
                      " digits, the fastest first. Sum: of digit times weight, as the paper has ",
                      "it, which is exact for radices that are integers.\n");
-  report::DataTable table;
-  table.caption = "Positions";
-  table.header = {"method", "scale", "writes positions below", "sum", "position"};
-  table.text_columns = 1;
-  table.text_at_end = true;
+  report::DataTable table = new_table(
+      "Positions", {"method", "scale", "writes positions below", "sum", "position"}, 1, true);
   ordered_json& list = result.json["plans"] = ordered_json::array();
   bool found = false;
   for (const NamedPlan& c : plans) {

@@ -84,9 +84,7 @@ std::string page_of(const TheoryFigure& result) {
   body += "</section>\n";
   std::string lines;
   std::string maps;
-  for (const report::Figure& f : result.figures) {
-    (f.is_map() ? maps : lines) += to_html(f);
-  }
+  for (const report::Figure& f : result.figures) (f.is_map() ? maps : lines) += to_html(f);
   if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
   body += maps;
   for (const report::DataTable& t : result.page) body += to_html(t);
@@ -121,6 +119,11 @@ report::LineChart curve_chart(const Geometry& g, std::string title, report::Axis
   return chart;
 }
 
+report::DataTable new_table(std::string caption, std::vector<std::string> header,
+                            std::size_t text_columns, bool text_at_end) {
+  return {std::move(caption), std::move(header), {}, text_columns, text_at_end};
+}
+
 void set_table(TheoryFigure& figure, report::DataTable table) {
   figure.data = table;
   figure.page = figure.terminal = {std::move(table)};
@@ -150,8 +153,7 @@ TheoryFigure claims_figure() {
   }
   result.words +=
       ". Verdicts on results go by the numbers that the paper prints; open means that only a run "
-      "can "
-      "tell.";
+      "can tell.";
   result.page = {result.data};
   result.details = "\n" + lines;  // a terminal shows lines better than a table of wide columns
   return result;
@@ -177,10 +179,8 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
       "with j, and the curve stays flat (last column: its largest value).\n");
   report::LineChart chart = curve_chart(g, "Biased position estimate",
                                         {"position", report::Spacing::linear, true}, "estimate");
-  report::DataTable table;
-  table.caption = "Linear range";
-  table.header = {"base", "linear up to", "slope", "error", "largest value as printed"};
-  table.text_columns = 0;
+  report::DataTable table = new_table(
+      "Linear range", {"base", "linear up to", "slope", "error", "largest value as printed"}, 0);
   ordered_json& list = result.json["bases"] = ordered_json::array();
   int colour = 0;
   for (const double base : bases) {
@@ -221,26 +221,24 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
 TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& groups) {
   TheoryFigure result;
   result.title = "Factors and radix multipliers";
-  result.words = cat(
-      geometry_text(g),
-      "\nShape: how lambda changes inside the middle. YaRN's ramp over pair indices, which engines "
-      "run, is progressive; the ramp over rotations, which the paper's proof is about, is "
-      "regressive below scale 32 (beta_fast / beta_slow).\n");
-  report::DataTable shapes;
-  shapes.caption = "Shapes";
-  shapes.header = {"method", "scale", "shape", "low", "high", "range times", "largest lambda"};
-  shapes.text_columns = 3;
-  report::DataTable pairs;
-  pairs.caption = "Cumulative factor s_d and lambda_d per pair";
-  pairs.header = {"method", "scale", "pair", "factor", "lambda"};
-  pairs.text_columns = 1;
+  result.words =
+      cat(geometry_text(g),
+          "\nShape: how lambda changes inside the middle. YaRN's ramp over pair indices, which "
+          "engines run, is progressive; the ramp over rotations, which the paper's proof is about, "
+          "is regressive below scale 32 (beta_fast / beta_slow).\n");
+  report::DataTable shapes = new_table(
+      "Shapes", {"method", "scale", "shape", "low", "high", "range times", "largest lambda"}, 3);
+  report::DataTable pairs = new_table("Cumulative factor s_d and lambda_d per pair",
+                                      {"method", "scale", "pair", "factor", "lambda"});
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const PlanGroup& group : groups) {
     report::LineChart factor;
+    factor.title = "Cumulative factor per pair" + group.name;
     factor.x = {"pair, from fast to slow", report::Spacing::linear, false};
     factor.y = {"cumulative factor", report::Spacing::log, false};
     factor.dots = false;
     report::LineChart lambda = factor;
+    lambda.title = "Radix multiplier lambda per digit" + group.name;
     lambda.y = {"lambda", report::Spacing::linear, false};
     report::Palette palette;
     for (const NamedPlan& c : group.plans) {
@@ -271,8 +269,6 @@ TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& gro
                       {double(plan.boundaries().high), cat("high ", plan.boundaries().high)}};
       lambda.marks = factor.marks;
     }
-    factor.title = "Cumulative factor per pair" + group.name;
-    lambda.title = "Radix multiplier lambda per digit" + group.name;
     result.figures.push_back({"Factors", "factors", factor.title, "", factor});
     result.figures.push_back({"Factors", "lambdas", lambda.title, "", lambda});
   }
@@ -290,15 +286,12 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
   result.words = cat(geometry_text(g), "\nHow far away the last of ", length,
                      " tokens sees the others: the angle between two rotations over the trained "
                      "theta of the pair. Training had no distance beyond the window.\n");
-  report::DataTable table;
-  table.caption = cat("Distance seen by token ", length, ", fastest and slowest pair");
-  table.header = {"method", "distance", "fastest pair", "slowest pair"};
-  table.text_columns = 1;
+  report::DataTable table =
+      new_table(cat("Distance seen by token ", length, ", fastest and slowest pair"),
+                {"method", "distance", "fastest pair", "slowest pair"});
   report::DataTable few = table;
-  report::LineChart chart;
-  chart.x = {"distance in tokens", report::Spacing::linear, false};
-  chart.y = {"distance seen", report::Spacing::linear, false};
-  chart.dots = false;
+  report::LineChart chart =
+      curve_chart(g, "", {"distance in tokens", report::Spacing::linear, false}, "distance seen");
   chart.marks = {{double(g.train_length), cat("window ", g.train_length)}};
   report::LineChart charts[] = {chart, chart};
   const std::size_t pairs[] = {0, std::size_t(pair_count(g)) - 1};
@@ -323,9 +316,7 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
         few.rows.push_back({named.name, cat(distance), fixed(d[0], 1), fixed(d[1], 1)});
       }
     }
-    for (int which = 0; which < 2; ++which) {
-      charts[which].series.push_back(std::move(series[which]));
-    }
+    for (int which : {0, 1}) charts[which].series.push_back(std::move(series[which]));
     list.push_back({{"method", named.name},
                     {"distance", distances},
                     {"fastest_pair", seen[0]},
@@ -352,9 +343,8 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
           length, ". Middle: the same sum over the pairs from low to high alone, with its total ",
           "variation and standard deviation over 0 .. ", length - 1, ".\n",
           "Error of a sum: below 1e-8 up to a million positions (double).\n");
-  report::DataTable table;
-  table.caption = "Bound";
-  table.header = {"method", "scale", "first negative m", "middle: variation", "middle: spread"};
+  report::DataTable table = new_table(
+      "Bound", {"method", "scale", "first negative m", "middle: variation", "middle: spread"});
   if (wanted > 0) {
     table.header.push_back(cat("least scale for ", length_text(wanted)));
     const auto base = smallest_base(g, wanted);
@@ -437,10 +427,7 @@ TheoryFigure roots_figure(const Geometry& g, const std::vector<double>& scales,
           ". It does not grow steadily: another dip of B becomes the first one below 0.\n",
           "Ahead: its first negative m is larger. Flips: neighbouring scales between which the "
           "order of two methods changes.\n");
-  report::DataTable table;
-  table.caption = "First negative m";
-  table.text_columns = 0;
-  table.header = {"scale"};
+  report::DataTable table = new_table("First negative m", {"scale"}, 0);
   table.header.insert(table.header.end(), names.begin(), names.end());
   for (std::size_t i = 0; i < scales.size(); ++i) {
     std::vector<std::string> row = {number(scales[i])};
@@ -466,11 +453,9 @@ TheoryFigure roots_figure(const Geometry& g, const std::vector<double>& scales,
     methods.push_back({{"method", names[c]}, {"first_negative", list}});
   }
 
-  report::DataTable flips;
-  flips.caption = "Where the order flips (pairs of methods whose order changes)";
-  flips.header = {"method", "against", "flips", "ahead at", "equal at", "ahead at scales"};
-  flips.text_columns = 2;
-  flips.text_at_end = true;
+  report::DataTable flips =
+      new_table("Where the order flips (pairs of methods whose order changes)",
+                {"method", "against", "flips", "ahead at", "equal at", "ahead at scales"}, 2, true);
   ordered_json& pairs = result.json["pairs"] = ordered_json::array();
   for (std::size_t a = 0; a < names.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "model/captured.h"
+#include "model/timeline_model.h"
 #include "mrrope/ladder.h"
 #include "report/charts/markup.h"
 #include "report/figures.h"
@@ -43,6 +43,9 @@ nlohmann::ordered_json geometry_fields(const Geometry& geometry);
 // Lines without dots over positions or distances, with a mark at the window.
 report::LineChart curve_chart(const Geometry& geometry, std::string title, report::Axis x,
                               std::string y_label);
+// A table without rows yet.
+report::DataTable new_table(std::string caption, std::vector<std::string> header,
+                            std::size_t text_columns = 1, bool text_at_end = false);
 // For figures with one table, which goes everywhere.
 void set_table(TheoryFigure& figure, report::DataTable table);
 

@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "eval/tasks/needle/needle_plan.h"
+#include "eval/tasks/needle/needle.h"
 #include "mrrope/error.h"
 
 namespace mrrope::tune {
@@ -77,6 +77,46 @@ double ask(Timeline& timeline, const PlantedAnswer& asked, bool same_rung) {
          double(asked.answer);
 }
 
+// Documents of at least `tokens` tokens, the whole ones first; those that are too short are joined
+// with each other, in order. What is left over at the end is dropped.
+std::vector<eval::Document> long_documents(const Tokenizer& model,
+                                           const std::vector<eval::Document>& documents,
+                                           std::int64_t tokens) {
+  std::vector<eval::Document> whole;
+  std::vector<eval::Document> joined;
+  eval::Document next;
+  std::int64_t have = 0;
+  for (const eval::Document& document : documents) {
+    const auto count = std::int64_t(model.tokenize(document.text, false, false).size());
+    if (count >= tokens) {
+      whole.push_back(document);
+      continue;
+    }
+    next.id += cat(next.id.empty() ? "" : " + ", document.id);
+    next.text += cat(next.text.empty() ? "" : "\n\n", document.text);
+    have += count;
+    // Joining may merge a few tokens at the seams, so the sum alone is not enough.
+    if (have < tokens || std::int64_t(model.tokenize(next.text, false, false).size()) < tokens) {
+      continue;
+    }
+    joined.push_back(std::move(next));
+    next = {};
+    have = 0;
+  }
+  std::move(joined.begin(), joined.end(), std::back_inserter(whole));
+  return whole;
+}
+
+// Ends of the bands: half the window, the window, and twice as much each time up to `length`.
+std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length) {
+  std::vector<std::int64_t> ends;
+  for (std::int64_t n = std::max<std::int64_t>(2, window / 2); n < length; n *= 2) {
+    ends.push_back(n);
+  }
+  ends.push_back(length);
+  return ends;
+}
+
 }  // namespace
 
 SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std::string& id,
@@ -96,19 +136,15 @@ SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std
     if (decoy && (needles.size() == answers * (1 + planting.decoys) || taken > length / 8)) break;
     eval::Needle needle = draw_needle(model, form, seed, number, draw);
     if (!words.insert(needle.question).second) continue;
-    if (decoy) {
-      taken += std::int64_t(needle.needle.size());
-      needles.push_back(std::move(needle));
-      continue;
+    if (!decoy) {
+      PlantedAnswer& asked = text.asked.emplace_back();
+      const std::vector<Token> answer = answer_tokens(model, form, needle);
+      asked.answer = answer.size();
+      asked.question = needle.question;
+      extend(asked.question, answer);
+      room = std::max(room, std::int64_t(asked.question.size()));
     }
-    PlantedAnswer asked;
-    const std::vector<Token> answer = answer_tokens(model, form, needle);
-    asked.answer = answer.size();
-    asked.question = needle.question;
-    extend(asked.question, answer);
-    room = std::max(room, std::int64_t(asked.question.size()));
     taken += std::int64_t(needle.needle.size());
-    text.asked.push_back(std::move(asked));
     needles.push_back(std::move(needle));
   }
   text.tokens = head_of(model, form);
@@ -145,34 +181,6 @@ SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std
   return text;
 }
 
-std::vector<eval::Document> long_documents(const Tokenizer& model,
-                                           const std::vector<eval::Document>& documents,
-                                           std::int64_t tokens) {
-  std::vector<eval::Document> whole;
-  std::vector<eval::Document> joined;
-  eval::Document next;
-  std::int64_t have = 0;
-  for (const eval::Document& document : documents) {
-    const auto count = std::int64_t(model.tokenize(document.text, false, false).size());
-    if (count >= tokens) {
-      whole.push_back(document);
-      continue;
-    }
-    next.id += cat(next.id.empty() ? "" : " + ", document.id);
-    next.text += cat(next.text.empty() ? "" : "\n\n", document.text);
-    have += count;
-    // Joining may merge a few tokens at the seams, so the sum alone is not enough.
-    if (have < tokens || std::int64_t(model.tokenize(next.text, false, false).size()) < tokens) {
-      continue;
-    }
-    joined.push_back(std::move(next));
-    next = {};
-    have = 0;
-  }
-  std::move(joined.begin(), joined.end(), std::back_inserter(whole));
-  return whole;
-}
-
 Split split_documents(const Tokenizer& model, const std::vector<eval::Document>& documents,
                       std::int64_t tokens, std::size_t most, std::size_t most_held_out,
                       std::uint64_t seed) {
@@ -207,15 +215,6 @@ double Measured::retrieval() const {
 double Measured::objective(double weight) const {
   if (!failed.empty()) return std::numeric_limits<double>::infinity();
   return log_perplexity() - weight * retrieval();
-}
-
-std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length) {
-  std::vector<std::int64_t> ends;
-  for (std::int64_t n = std::max<std::int64_t>(2, window / 2); n < length; n *= 2) {
-    ends.push_back(n);
-  }
-  ends.push_back(length);
-  return ends;
 }
 
 Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& text,

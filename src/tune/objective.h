@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "eval/stats/statistics.h"
-#include "eval/tasks/needle/needle_plan.h"
+#include "eval/results/result_table.h"
+#include "eval/tasks/needle/needle.h"
 #include "eval/text/documents.h"
 #include "model/timeline_model.h"
 
@@ -43,12 +43,6 @@ SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std
                  const std::vector<Token>& document, std::int64_t length, const Planting& planting,
                  std::uint64_t seed, std::size_t number);
 
-// Documents of at least `tokens` tokens, the whole ones first; those that are too short are joined
-// with each other, in order. What is left over at the end is dropped.
-std::vector<eval::Document> long_documents(const Tokenizer& model,
-                                           const std::vector<eval::Document>& documents,
-                                           std::int64_t tokens);
-
 // The documents that the search sees and those that it never does, drawn by the seed before
 // anything starts.
 struct Split {
@@ -74,9 +68,6 @@ struct Measured {
   // Infinite where it failed.
   double objective(double weight) const;
 };
-
-// Ends of the bands: half the window, the window, and twice as much each time up to `length`.
-std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length);
 
 // The model must have no timeline. Numbers that are not finite, and NanLogits, are data: `failed`
 // says so. `between` is called with the tokens just computed.

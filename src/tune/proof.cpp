@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/text_table.h"
 #include "mrrope/error.h"
 
 namespace mrrope::tune {
@@ -60,8 +59,7 @@ std::string plus_minus(const eval::Estimate& e, int digits) {
 }
 
 std::string signed_percent(const eval::Estimate& e) {
-  if (e.n == 0) return "-";
-  return cat(e.value >= 0 ? "+" : "", fixed(e.value, 1), " +-", fixed(e.error, 1));
+  return cat(e.n > 0 && e.value >= 0 ? "+" : "", plus_minus(e, 1));
 }
 
 }  // namespace
@@ -139,9 +137,7 @@ Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Propo
   with_none.push_back({"none", make_ladder(make_plan(g, Extension{}), ctx)});
   const eval::ResultTable p = run_perplexity(model, with_none, held_out, perplexity, ppl, progress);
   eval::ResultTable n;
-  if (options.needles > 0) {
-    n = run_needle(model, methods, held_out, needles, needle, progress);
-  }
+  if (options.needles > 0) n = run_needle(model, methods, held_out, needles, needle, progress);
   Proof proof = judge_proof(p, n, tuned.name, weight);
   proof.documents = held_out.size();
   return proof;
@@ -174,11 +170,9 @@ ordered_json to_json(const Proof& proof) {
 }
 
 std::string to_text(const Proof& proof) {
-  std::vector<TextRow> table;
-  TextRow header = {"method"};
-  for (const std::int64_t n : proof.lengths) header.push_back(length_text(n));
-  header.push_back("needles %");
-  table.push_back(header);
+  std::vector<TextRow> table = {{"method"}};
+  for (const std::int64_t n : proof.lengths) table[0].push_back(length_text(n));
+  table[0].push_back("needles %");
   const auto put = [&](const ProofRow& row) {
     TextRow line = {row.method};
     for (const eval::Estimate& e : row.perplexity) line.push_back(plus_minus(e, 3));
@@ -188,10 +182,10 @@ std::string to_text(const Proof& proof) {
   put(proof.tuned);
   for (const ProofRow& row : proof.rows) put(row);
   if (!proof.untouched.empty()) {
-    TextRow line = {"none"};
-    for (const eval::Estimate& e : proof.untouched) line.push_back(plus_minus(e, 3));
-    line.push_back("-");
-    table.push_back(std::move(line));
+    ProofRow none;
+    none.method = "none";
+    none.perplexity = proof.untouched;
+    put(none);
   }
   std::string text = cat("Perplexity of the first N tokens of ", proof.documents,
                          " held-out documents; ", proof.tuned.found.n, " needles at ",

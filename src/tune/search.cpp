@@ -10,11 +10,9 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/text_table.h"
-#include "eval/run/method_under_test.h"
+#include "eval/run/runner.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
-#include "tune/refine.h"
 
 namespace mrrope::tune {
 
@@ -50,6 +48,22 @@ std::vector<Stage> stages(const SearchSet& set) {
 std::size_t kept(std::size_t n, bool rescue) {
   const std::size_t half = std::max<std::size_t>(std::min<std::size_t>(n, 2), (n + 1) / 2);
   return rescue ? std::min(n, half + (n + 3) / 4) : half;
+}
+
+// Passes that the start takes with this many proposals.
+double start_cost(const SearchSet& set, std::size_t proposals, bool rescue) {
+  double passes = 0;
+  std::size_t n = proposals;
+  std::size_t read = 0;
+  for (const Stage& stage : stages(set)) {
+    const auto& texts = stage.halves ? set.halves : set.texts;
+    std::int64_t tokens = 0;
+    for (std::size_t i = stage.halves ? 0 : read; i < stage.texts; ++i) tokens += texts[i].cost;
+    if (!stage.halves) read = stage.texts;
+    passes += double(n) * double(tokens) / double(set.pass);
+    n = kept(n, rescue);
+  }
+  return passes;
 }
 
 class OutOfBudget {};
@@ -144,7 +158,9 @@ class Search {
     const Measured measured =
         measure(model_, proposal.ladder, text, options_.batch, [&](std::int64_t tokens) {
           progress_.advance(tokens);
-          if (interrupt_requested()) throw folder_.interrupted(done_.size(), units_at_most());
+          if (!interrupt_requested()) return;
+          const auto most = std::size_t(options_.budget * double(set_.texts.size()));
+          throw folder_.interrupted(done_.size(), std::max(done_.size(), most));
         });
     ordered_json line = {
         {"task", "tune"},          {"plan", proposal.plan}, {"numbers", proposal.numbers},
@@ -152,10 +168,6 @@ class Search {
     line.update(to_json(measured));
     folder_.append(line);
     return done_[k] = measured;
-  }
-
-  std::size_t units_at_most() const {
-    return std::max(done_.size(), std::size_t(options_.budget * double(set_.texts.size())));
   }
 
   std::string best_text() const {
@@ -380,6 +392,26 @@ class Search {
   SearchResult result_;
 };
 
+// What every unit depends on: the identity of the run.
+ordered_json search_identity(TimelineModel& model, const Space& space, const SearchSet& set,
+                             const SearchOptions& options) {
+  ordered_json run;
+  run["task"] = "tune";
+  run["model"] = eval::Target(model).identity();
+  run["engine"] = model.description();
+  run["settings"] = {{"ctx", space.ctx},
+                     {"answers", options.planting.answers},
+                     {"decoys", options.planting.decoys},
+                     {"form", options.form.name},
+                     {"batch", options.batch},
+                     {"seed", options.seed}};
+  run["texts"] = ordered_json::array();
+  for (const SearchText& text : set.texts) {
+    run["texts"].push_back({{"id", text.id}, {"tokens", text.cost}});
+  }
+  return run;
+}
+
 ordered_json estimate(const eval::Estimate& e) {
   return {{"value", json_or_null(e.value)}, {"stderr", json_or_null(e.error)}, {"n", e.n}};
 }
@@ -420,21 +452,6 @@ SearchSet make_search_set(const TimelineModel& model, const Space& space,
   return set;
 }
 
-double start_cost(const SearchSet& set, std::size_t proposals, bool rescue) {
-  double passes = 0;
-  std::size_t n = proposals;
-  std::size_t read = 0;
-  for (const Stage& stage : stages(set)) {
-    const auto& texts = stage.halves ? set.halves : set.texts;
-    std::int64_t tokens = 0;
-    for (std::size_t i = stage.halves ? 0 : read; i < stage.texts; ++i) tokens += texts[i].cost;
-    if (!stage.halves) read = stage.texts;
-    passes += double(n) * double(tokens) / double(set.pass);
-    n = kept(n, rescue);
-  }
-  return passes;
-}
-
 void check_budget(const SearchSet& set, std::size_t published, double budget) {
   constexpr double kMost = 1e18;  // tokens; they are counted in 64 bits
   if (!(budget * double(set.pass) <= kMost)) {
@@ -455,25 +472,6 @@ SearchResult run_search(TimelineModel& model, const Space& space, const SearchSe
   check_budget(set, first.size(), options.budget);
   folder.begin(search_identity(model, space, set, options));
   return Search(model, space, set, options, folder, progress).run(first);
-}
-
-ordered_json search_identity(TimelineModel& model, const Space& space, const SearchSet& set,
-                             const SearchOptions& options) {
-  ordered_json run;
-  run["task"] = "tune";
-  run["model"] = eval::Target(model).identity();
-  run["engine"] = model.description();
-  run["settings"] = {{"ctx", space.ctx},
-                     {"answers", options.planting.answers},
-                     {"decoys", options.planting.decoys},
-                     {"form", options.form.name},
-                     {"batch", options.batch},
-                     {"seed", options.seed}};
-  run["texts"] = ordered_json::array();
-  for (const SearchText& text : set.texts) {
-    run["texts"].push_back({{"id", text.id}, {"tokens", text.cost}});
-  }
-  return run;
 }
 
 ordered_json to_json(const SearchResult& result, const Space& space, double weight) {
@@ -503,9 +501,7 @@ ordered_json to_json(const SearchResult& result, const Space& space, double weig
          {"objective", estimate(t.objective)},
          {"log_perplexity", estimate(t.log_perplexity)},
          {"retrieval", estimate(t.retrieval)}});
-    if (c.near) {
-      out["trials"].back()["near"] = {{"length", c.near->length}, {"step", c.near->step}};
-    }
+    if (c.near) out["trials"].back()["near"] = {{"length", c.near->length}, {"step", c.near->step}};
   }
   out["factors"] = {
       {"chosen", result.trials[result.best].proposal.ladder.rungs().back().plan.factor()},

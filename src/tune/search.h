@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
+#include "eval/run/runner.h"
 #include "model/timeline_model.h"
 #include "tune/objective.h"
 #include "tune/space.h"
@@ -63,9 +63,6 @@ struct SearchResult {
   double passes = 0;
 };
 
-// Passes that the start takes with this many proposals.
-double start_cost(const SearchSet& set, std::size_t proposals, bool rescue);
-
 // Throws Error (usage) if the budget does not cover comparing this many published plans.
 void check_budget(const SearchSet& set, std::size_t published, double budget);
 
@@ -74,10 +71,6 @@ void check_budget(const SearchSet& set, std::size_t published, double budget);
 SearchResult run_search(TimelineModel& model, const Space& space, const SearchSet& set,
                         const std::vector<Proposal>& first, const SearchOptions& options,
                         eval::RunFolder& folder, eval::Progress& progress);
-
-// What every unit depends on: the identity of the run.
-nlohmann::ordered_json search_identity(TimelineModel& model, const Space& space,
-                                       const SearchSet& set, const SearchOptions& options);
 
 // results.json: weight, passes, chosen, front, path, trials {name, origin, plan, parameters,
 // headroom, rung_step, texts, complete, objective, log_perplexity, retrieval, each with stderr},

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/space.h"
 
+#include <nlopt.h>
+
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <memory>
 
 #include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "core/methods.h"
-#include "formats/digest.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::tune {
@@ -23,10 +27,6 @@ struct Published {
 Published published_of(Growth growth) {
   if (growth == Growth::far) return {{"pi", "yarn", "uni", "pro"}, {1.25, kFarHeadroom}};
   return {{"yarn", "yarn-rotations", "uni", "pro"}, {1, 1.25}};
-}
-
-[[noreturn]] void refuse(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::usage, message, hint);
 }
 
 std::string numbers_digest(const Ladder& ladder) {
@@ -68,8 +68,36 @@ Boundaries boundaries_at(const Space& space, const Point& point) {
   return {low, std::clamp(int(std::lround(point[kHigh])), low + 1, last)};
 }
 
+// Turns in the window of a pair index, which may be fractional.
+double turns_at(const Geometry& geometry, double pair) {
+  const std::vector<double> turns = rotations_in_window(geometry);
+  const double last = double(turns.size() - 1);
+  const auto below = std::size_t(std::clamp(std::floor(pair), 0.0, last - 1));
+  const double slope = std::log(turns[below + 1] / turns[below]);
+  return turns[below] * std::exp(slope * (pair - double(below)));
+}
+
 // Where none is given.
 double default_attn_coef(Growth growth) { return growth == Growth::far ? 0 : 0.1; }
+
+// "power -0.31, middle 9..38 (beta_fast 36.2, beta_slow 0.71), attn_coef 0.064, headroom 1.08".
+std::string describe(const Proposal& c) {
+  const Parameters& p = c.extension.parameters;
+  const Boundaries b = c.ladder.rungs().back().plan.boundaries();
+  if (find_method(c.extension.method).own.empty()) return c.name;
+  std::string text = cat(method_name(c.extension.method, c.ladder.growth()), " ",
+                         significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
+  if (p.beta_fast && p.beta_slow) {
+    text += cat(" (beta_fast ", significant(*p.beta_fast, 3), ", beta_slow ",
+                significant(*p.beta_slow, 3), ")");
+  }
+  const double coefficient = p.attn_coef.value_or(default_attn_coef(c.ladder.growth()));
+  text +=
+      cat(", attn_coef ", significant(coefficient, 3), ", headroom ", significant(c.headroom, 3));
+  if (c.ladder.elastic()) text += cat(", rung step ", significant(c.rung_step, 3));
+  if (c.near) text += cat(", near ", c.near->length);
+  return text;
+}
 
 Point point_of(const Space& space, const Proposal& c) {
   const Parameters& p = c.extension.parameters;
@@ -97,15 +125,30 @@ Proposal default_candidate(const Space& space) {
   return c;
 }
 
-}  // namespace
+constexpr double kLastStep = 0.1;  // of the first: finer steps would chase the noise of the texts
 
-double turns_at(const Geometry& geometry, double pair) {
-  const std::vector<double> turns = rotations_in_window(geometry);
-  const double last = double(turns.size() - 1);
-  const auto below = std::size_t(std::clamp(std::floor(pair), 0.0, last - 1));
-  const double slope = std::log(turns[below + 1] / turns[below]);
-  return turns[below] * std::exp(slope * (pair - double(below)));
+struct Call {
+  const std::function<std::optional<double>(const std::vector<double>&)>& f;
+  nlopt_opt optimiser;
+  std::exception_ptr thrown;  // no exception may cross the C code
+  double last = 0;
+};
+
+double call(unsigned n, const double* x, double* /*gradient*/, void* data) {
+  auto& c = *static_cast<Call*>(data);
+  try {
+    if (const auto value = c.f({x, x + n})) {
+      c.last = *value;
+      return *value;
+    }
+  } catch (...) {
+    c.thrown = std::current_exception();
+  }
+  nlopt_force_stop(c.optimiser);
+  return c.last;
 }
+
+}  // namespace
 
 Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
   if (ctx <= geometry.train_length) {
@@ -322,22 +365,33 @@ Proposal with_knots(const Space& space, const Proposal& base, const std::vector<
   return c;
 }
 
-std::string describe(const Proposal& c) {
-  const Parameters& p = c.extension.parameters;
-  const Boundaries b = c.ladder.rungs().back().plan.boundaries();
-  if (find_method(c.extension.method).own.empty()) return c.name;
-  std::string text = cat(method_name(c.extension.method, c.ladder.growth()), " ",
-                         significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
-  if (p.beta_fast && p.beta_slow) {
-    text += cat(" (beta_fast ", significant(*p.beta_fast, 3), ", beta_slow ",
-                significant(*p.beta_slow, 3), ")");
+void refine(const Box& box, std::vector<double> start,
+            const std::function<std::optional<double>(const std::vector<double>&)>& f) {
+  const std::size_t n = start.size();
+  std::vector<double> step(n);
+  std::vector<double> tolerance(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    start[i] = std::clamp(start[i], box.lower[i], box.upper[i]);
+    step[i] = std::min(box.step[i], 0.45 * (box.upper[i] - box.lower[i]));  // BOBYQA needs room
+    tolerance[i] = kLastStep * step[i];
   }
-  const double coefficient = p.attn_coef.value_or(default_attn_coef(c.ladder.growth()));
-  text +=
-      cat(", attn_coef ", significant(coefficient, 3), ", headroom ", significant(c.headroom, 3));
-  if (c.ladder.elastic()) text += cat(", rung step ", significant(c.rung_step, 3));
-  if (c.near) text += cat(", near ", c.near->length);
-  return text;
+  const std::unique_ptr<nlopt_opt_s, void (*)(nlopt_opt)> optimiser(
+      nlopt_create(NLOPT_LN_BOBYQA, unsigned(n)), nlopt_destroy);
+  if (!optimiser) throw Error(ErrorKind::out_of_memory, "no memory for the local search");
+  Call c{f, optimiser.get(), nullptr, 0};
+  nlopt_set_lower_bounds(c.optimiser, box.lower.data());
+  nlopt_set_upper_bounds(c.optimiser, box.upper.data());
+  nlopt_set_initial_step(c.optimiser, step.data());
+  nlopt_set_xtol_abs(c.optimiser, tolerance.data());
+  nlopt_set_min_objective(c.optimiser, call, &c);
+  double value = 0;
+  const nlopt_result result = nlopt_optimize(c.optimiser, start.data(), &value);
+  if (c.thrown) std::rethrow_exception(c.thrown);
+  // On a staircase BOBYQA ends with a roundoff error, which is fine.
+  if (result < 0 && result != NLOPT_FORCED_STOP && result != NLOPT_ROUNDOFF_LIMITED) {
+    throw Error(ErrorKind::failed, cat("the local search failed: ", nlopt_result_to_string(result)),
+                "this is a bug: please report it");
+  }
 }
 
 }  // namespace mrrope::tune

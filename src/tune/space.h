@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/defaults.h"
 #include "core/methods.h"
 
 namespace mrrope::tune {
@@ -70,10 +70,18 @@ Proposal with_knots(const Space& space, const Proposal& base, const std::vector<
 // The same parameters at another length of the same model.
 Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ctx);
 
-// Turns in the window of a pair index, which may be fractional.
-double turns_at(const Geometry& geometry, double pair);
+// Local search without derivatives: NLopt's BOBYQA. An evaluation costs a pass over long texts, so
+// the fewer the better: BOBYQA builds a quadratic model from 2n + 1 of them, where simplex methods
+// need several times as many. It also respects bounds, takes a step size for each axis and draws no
+// random numbers. Its first steps cross several stairs along the boundaries, so that the staircase
+// looks smooth; it ends when a step is a fraction of that.
+struct Box {
+  std::vector<double> lower, upper, step;
+};
 
-// "power -0.31, middle 9..38 (beta_fast 36.2, beta_slow 0.71), attn_coef 0.064, headroom 1.08".
-std::string describe(const Proposal& proposal);
+// Calls f until the search converges or f returns nullopt. Values must be finite. f keeps track of
+// the best. Throws Error (failed) if NLopt reports a failure of its own.
+void refine(const Box& box, std::vector<double> start,
+            const std::function<std::optional<double>(const std::vector<double>&)>& f);
 
 }  // namespace mrrope::tune

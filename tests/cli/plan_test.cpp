@@ -133,7 +133,7 @@ TEST(PlanCommand, RefusesAPlanFileWhoseNumbersWereEdited) {
   EXPECT_TRUE(contains(refused([](json& j) { j["attention_scale"] = 1; }), "attention_scale is 1"));
   EXPECT_TRUE(contains(refused([](json& j) { j["factor"].erase(0); }), "63"));
   EXPECT_TRUE(contains(refused([](json& j) { j["scale"] = 0.5; }), "0.5"));
-  EXPECT_TRUE(contains(refused([](json& j) { j["scale"] = "8"; }), "\"scale\""));
+  EXPECT_TRUE(contains(refused([](json& j) { j["scale"] = "8"; }), "scale is \"8\""));
   EXPECT_TRUE(contains(refused([](json& j) { j["method"] = "magic"; }), "magic"));
   EXPECT_TRUE(contains(refused([](json& j) { j["parameters"]["colour"] = 1; }), "colour"));
   EXPECT_TRUE(contains(refused([](json& j) { j["geometry"].erase("base"); }), "base"));

@@ -15,7 +15,7 @@
 #include <sstream>
 
 #include "base/sha256.h"
-#include "formats/gguf/gguf_copy.h"
+#include "formats/gguf/gguf.h"
 #include "support/command.h"
 #include "support/temp_folder.h"
 #include "support/text.h"

@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
-#include "eval/run/shard.h"
 #include "fuzz/targets.h"
 #include "mrrope/error.h"
 

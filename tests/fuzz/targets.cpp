@@ -4,10 +4,9 @@
 #include <string>
 
 #include "base/json.h"
-#include "engine/remote/replies.h"
+#include "engine/remote/remote_replies.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
-#include "formats/hf/safetensors.h"
 #include "fuzz/require.h"
 #include "serve/api/request.h"
 

@@ -11,7 +11,6 @@
 #include "engine/llama/loader.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "engine/llama/memory.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
 #include "support/cached_keys.h"

@@ -3,7 +3,7 @@
 // table that takes plans, a small random model with and without them.
 #include <gtest/gtest.h>
 
-#include "engine/llama/stock.h"
+#include "engine/llama/local.h"
 #include "formats/architectures.h"
 #include "mrrope/error.h"
 #include "support/architecture_cases.h"

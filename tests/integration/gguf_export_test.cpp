@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "engine/llama/stock.h"
+#include "engine/llama/local.h"
 #include "formats/architectures.h"
 #include "mrrope/error.h"
 #include "support/architecture_cases.h"

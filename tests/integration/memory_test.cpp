@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory planned before loading, compared with what libllama then reports.
-#include "engine/llama/memory.h"
-
 #include <gtest/gtest.h>
 #include <llama.h>
 

@@ -7,7 +7,6 @@
 #include <iostream>
 
 #include "engine/llama/local.h"
-#include "eval/tasks/needle/needle_plan.h"
 
 namespace mrrope::eval {
 namespace {

@@ -2,7 +2,7 @@
 // The chat templates of real models give the prompts that transformers gives, whose hashes
 // tools/record_chats.py has recorded.
 #include "base/sha256.h"
-#include "engine/llama/vocabulary.h"
+#include "engine/llama/local.h"
 #include "mrrope/error.h"
 #include "real/models.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "engine/llama/llama_api.h"
+#include "engine/llama/loader.h"
 #include "engine/llama/local.h"
 #include "real/models.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "engine/llama/graph/capture.h"
 #include "engine/llama/graph/inject.h"
-#include "engine/llama/graph/operands.h"
 #include "engine/llama/loader.h"
 #include "real/models.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/gguf/gguf_copy.h"
+#include "formats/gguf/gguf.h"
 
 namespace mrrope::test {
 

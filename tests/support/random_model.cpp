@@ -11,7 +11,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "engine/llama/llama_api.h"
+#include "engine/llama/loader.h"
 #include "support/text.h"
 
 namespace mrrope {

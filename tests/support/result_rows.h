@@ -6,7 +6,7 @@
 #include <string>
 
 #include "eval/results/result_table.h"
-#include "eval/run/method_under_test.h"
+#include "eval/run/runner.h"
 
 namespace mrrope::test {
 

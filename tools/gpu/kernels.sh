@@ -25,8 +25,8 @@ compile() { # OBJECT FILE FLAGS...
   "$nvcc" "${flags[@]}" "${@:3}" -c "$src/$2" -o "$work/$1.o" &
   jobs+=($!)
 }
-for file in src/core/{methods,parameters,defaults,plan,ladder,geometry,rotary_reference,version}.cpp src/base/words.cpp \
-  src/kernels/{batch,rotary_table}.cpp src/kernels/cuda/rotary.cu src/capi/{capi,cuda}.cpp; do
+for file in src/core/{methods,parameters,plan,ladder,rotary_reference}.cpp src/base/words.cpp \
+  src/kernels/rotary_table.cpp src/kernels/cuda/rotary.cu src/capi/{capi,cuda}.cpp; do
   name=${file//\//_}
   compile "$name" "$file"
   objects+=("$work/$name.o")

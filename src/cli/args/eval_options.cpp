@@ -10,8 +10,8 @@
 #include "cli/app.h"
 #include "cli/args/presets.h"
 #include "core/methods.h"
-#include "eval/run/shard.h"
-#include "formats/digest.h"
+#include "eval/run/run_folder.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -82,6 +82,14 @@ void set_lengths(EvalJob& job, const EvalFlags& flags, std::int64_t window,
   }
 }
 
+// What run.json says of the model file, so that a report can name it in commands.
+nlohmann::ordered_json model_file(const SubjectFlags& flags) {
+  nlohmann::ordered_json file = {{"path", flags.model}};
+  if (!flags.train_ctx.empty()) file["train_ctx"] = flags.train_ctx;
+  if (flags.replace_scaling) file["replace_scaling"] = true;
+  return file;
+}
+
 eval::EvaluationOptions evaluation_options(const EvalFlags& flags, const EvalJob& job,
                                            const eval::Target& target, std::uint64_t seed) {
   eval::EvaluationOptions options{flags.out, {}, flags.format};
@@ -125,35 +133,6 @@ void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
   add_value(task, "--vocab", flags.vocabulary, "FILE",
             "A GGUF file to count tokens with, if the server has no /tokenize")
       ->needs(url);
-}
-
-// The first prompt of every set, between separator lines.
-void show_prompts(const eval::SampleSuite& suite) {
-  for (const eval::SampleSet& set : suite.sets) {
-    if (set.count == 0) continue;
-    const eval::Sample sample = set.make(0);
-    std::cout << "=== " << set.task << " at " << set.length << ", sample " << sample.id << ", "
-              << sample.prompt.size() << " tokens, room for " << set.answer_tokens << " ===\n"
-              << sample.text << "\n=== expected:";
-    for (const std::string& e : sample.expected) std::cout << " [" << e << "]";
-    std::cout << " ===\n";
-  }
-}
-
-void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::SampleSuite& suite) {
-  check_samples(target, job.methods, suite);
-  std::vector<std::int64_t> passes;
-  std::int64_t total = 0;
-  for (const eval::SampleSet& set : suite.sets) {
-    const std::size_t prompts = set.count * job.methods.size();
-    passes.insert(passes.end(), prompts, set.length);
-    total += std::int64_t(prompts) * set.length;
-  }
-  std::cout << suite.sets.size() << (suite.sets.size() == 1 ? " task x " : " tasks and lengths x ")
-            << job.methods.size() << (job.methods.size() == 1 ? " method, " : " methods, ")
-            << passes.size() << " prompts, at most " << total
-            << " tokens (shared prefixes are computed once)\n";
-  print_local_cost(job, target, passes, " at most");
 }
 
 }  // namespace
@@ -258,7 +237,7 @@ void print_local_cost(const EvalJob& job, const eval::Target& target,
   print_memory(job.model, job.engine);
   target.timelines()->use(*job.methods.front().ladder);
   const ReadingSpeed speed =
-      measure_speed(*target.timelines(), job.model, job.methods.front().ladder->longest());
+      measure_speed(*target.timelines(), job.model, job.methods.front().ladder->longest(), note);
   std::cout << time_text(speed, passes, ending)
             << "\nfor less, give fewer --method, --lengths, --documents or --samples\n";
 }
@@ -286,13 +265,6 @@ void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& ta
                                 : "give the same command to ask them again");
 }
 
-nlohmann::ordered_json model_file(const SubjectFlags& flags) {
-  nlohmann::ordered_json file = {{"path", flags.model}};
-  if (!flags.train_ctx.empty()) file["train_ctx"] = flags.train_ctx;
-  if (flags.replace_scaling) file["replace_scaling"] = true;
-  return file;
-}
-
 std::vector<std::string> default_texts() {
   const std::string folder = (project_files() / "data" / "texts").string();
   note(cat("no texts given: using the bundled ones (formal mathematics) in ", folder));
@@ -305,64 +277,6 @@ eval::DocumentSet read_texts(const std::vector<std::string>& given,
   eval::DocumentSet set = read_documents({texts.begin(), texts.end()}, options);
   for (const std::string& line : set.notes()) note(line);
   return set;
-}
-
-void add_sample_flags(CLI::App& task, SampleFlags& flags, const std::vector<std::string>& more) {
-  std::vector<std::string> forms = {"auto", "chat", "completion"};
-  forms.insert(forms.end(), more.begin(), more.end());
-  add_default(task, "--form", flags.form, "FORM",
-              cat("chat (with the model's template), completion, or auto: chat if it has one",
-                  more.empty() ? "" : "; letters: compare the logits of four letters"))
-      ->check(CLI::IsMember(forms))
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  add_value(task, "--without", flags.without, "PART,...",
-            "Leave out: bos (the first token), prefix (the beginning of the answer)")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"bos", "prefix"}));
-  add_value(task, "--prompts", flags.prompts, "FILE",
-            "JSON file with prompts that replace built-in ones");
-  task.add_flag("--show-prompt", flags.show_prompt,
-                "Print the final prompt of the first sample of each task, and stop");
-}
-
-eval::FrameOptions frame_options(const SampleFlags& flags) {
-  const auto has = [&](const char* part) {
-    return std::find(flags.without.begin(), flags.without.end(), part) == flags.without.end();
-  };
-  return {flags.form == "auto"   ? "auto"
-          : flags.form == "chat" ? "on"
-                                 : "off",
-          has("prefix"), has("bos")};
-}
-
-eval::Prompts chosen_prompts(SampleFlags& flags, const std::string& used) {
-  if (flags.prompts.empty()) return eval::builtin_prompts();
-  eval::Prompts prompts = eval::read_prompts(flags.prompts, &flags.prompts_digest);
-  if (prompts_identity(prompts, used) == prompts_identity(eval::builtin_prompts(), used)) {
-    refuse(cat("--prompts ", flags.prompts, " changes nothing: this run uses prompts named ", used,
-               ", and the file replaces none of them"),
-           cat("give the file a prompt of that name, or leave out --prompts"));
-  }
-  return prompts;
-}
-
-OpenModel open_for_samples(EvalJob& job, const std::vector<std::string>& reads) {
-  job.places.reads.insert(job.places.reads.end(), reads.begin(), reads.end());
-  job.engine.timelines = 1;
-  return open_model(job);
-}
-
-void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target& target,
-               const eval::SampleSuite& suite) {
-  if (flags.show_prompt) return show_prompts(suite);
-  if (flags.eval.dry_run) return print_dry_run(job, target, suite);
-  eval::SampleSuite asked = suite;
-  if (!flags.prompts_digest.empty()) asked.settings["prompts_sha256"] = flags.prompts_digest;
-  eval::SampleRunOptions options;
-  run_eval(flags.eval, job, target, flags.seed,
-           [&](eval::RunFolder& folder, eval::Progress& progress) {
-             return run_samples(target, job.methods, asked, options, folder, progress);
-           });
 }
 
 }  // namespace mrrope::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags that all tasks of mrrope eval share, those that benchmarks of samples share, and what
-// follows from them before the model is loaded.
+// The flags that all tasks of mrrope eval share, and what follows from them before the model is
+// loaded.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,10 +13,7 @@
 
 #include "cli/args/options.h"
 #include "engine/remote/remote.h"
-#include "eval/run/method_under_test.h"
 #include "eval/run/runner.h"
-#include "eval/samples/prompts.h"
-#include "eval/samples/sample.h"
 #include "eval/text/documents.h"
 
 namespace mrrope::cli {
@@ -75,9 +72,6 @@ void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& ta
 void print_local_cost(const EvalJob& job, const eval::Target& target,
                       const std::vector<std::int64_t>& passes, const char* ending = "");
 
-// What run.json says of the model file, so that a report can name it in commands.
-nlohmann::ordered_json model_file(const SubjectFlags& flags);
-
 // The texts that come with mrrope, for tasks that were given none; says so in a note.
 std::vector<std::string> default_texts();
 
@@ -85,45 +79,8 @@ std::vector<std::string> default_texts();
 eval::DocumentSet read_texts(const std::vector<std::string>& given,
                              const eval::DocumentOptions& options);
 
-// ---- Benchmarks of samples.
-
-struct SampleFlags {
-  EvalFlags eval;
-  std::string form = "auto";
-  std::vector<std::string> without;
-  std::string prompts;
-  std::string prompts_digest{};  // set by chosen_prompts()
-  bool show_prompt = false;
-  std::uint64_t seed = 1;
-};
-
-// --form, --without, --prompts, --show-prompt. more: forms of this task alone.
-void add_sample_flags(CLI::App& task, SampleFlags& flags,
-                      const std::vector<std::string>& more = {});
-
-eval::FrameOptions frame_options(const SampleFlags& flags);
-// Those of --prompts, or the built-in ones. used: how the names of the prompts begin that the run
-// reads. Throws Error (usage) if the file changes none of these.
-eval::Prompts chosen_prompts(SampleFlags& flags, const std::string& used);
-
-// The default of --lengths: only --ctx.
-inline std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) {
-  return {ctx};
-}
-
-// The engine for this job: one timeline is enough. reads: the files that the task was given; names
-// may be empty.
-OpenModel open_for_samples(EvalJob& job, const std::vector<std::string>& reads);
-
-// Shows prompts, prints the cost, or runs the suite and prints the results.
-void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target& target,
-               const eval::SampleSuite& suite);
-
-// The tasks, one per file of cli/verbs/eval; eval.cpp lists them.
+// The tasks of other files than eval_command.cpp, which lists all.
 void add_eval_ppl(CLI::App& eval);
 void add_eval_needle(CLI::App& eval);
-void add_eval_ruler(CLI::App& eval);
-void add_eval_infinitebench(CLI::App& eval);
-void add_eval_longbench(CLI::App& eval);
 
 }  // namespace mrrope::cli

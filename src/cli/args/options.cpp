@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "cli/app.h"
-#include "core/defaults.h"
 #include "core/methods.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
@@ -414,11 +413,6 @@ void use(TimelineModel& model, LadderChoice& choice) {
 void print_memory(const Model& model, const engine::LocalOptions& options) {
   std::cout << engine::memory_text(model, options) << std::flush;
   engine::check_fits_memory(model, options);
-}
-
-engine::ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model,
-                                   std::int64_t longest) {
-  return engine::measure_speed(timelines, model, longest, note);
 }
 
 }  // namespace mrrope::cli

@@ -134,11 +134,8 @@ void use(TimelineModel& model, LadderChoice& choice);
 // For --dry-run: prints the memory that the model needs. Throws Error (failed) if it does not fit.
 void print_memory(const Model& model, const engine::LocalOptions& options);
 
-// Says in a note that it times the model.
-engine::ReadingSpeed measure_speed(TimelineModel& timelines, const Model& model,
-                                   std::int64_t longest);
-
 using engine::check_before_loading;
+using engine::measure_speed;
 using engine::open_checked;
 using engine::Places;
 using engine::reading_speed;

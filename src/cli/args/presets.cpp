@@ -5,11 +5,8 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "base/text_table.h"
 #include "base/words.h"
 #include "cli/app.h"
-#include "cli/args/spellings.h"
-#include "cli/help.h"
 #include "mrrope/error.h"
 #include "report/paper/paper.h"
 
@@ -80,8 +77,7 @@ std::vector<Preset> make_presets() {
       "eval longbench-v2 --method yarn,yarn-rotations,pro --form letters ";
   const std::string letters = cat(
       "DATA is data.json of LongBench-v2. Items longer than --ctx are dropped, as in the paper.\n",
-      "letters is the method of the authors' published script; --form auto is the "
-      "benchmark's\n",
+      "letters is the method of the authors' published script; --form auto is the benchmark's\n",
       "own.\n", kOfficialPrompts, "  --prompts prompts.json --form auto\n", kTwoYarns);
   const char* attention =
       "The model reads a text longer than its window under each plan, at the scale of the paper's\n"
@@ -94,11 +90,10 @@ std::vector<Preset> make_presets() {
                  "--ctx 64k --lengths 4k,8k,16k,32k,64k"),
       {"paper/needle-llama3", "needles from 8K to 128K, Llama-3-8B-Instruct", "MODEL --text DATA",
        "eval needle --form kamradt --method yarn,yarn-rotations,pro --ctx 128k --lengths "
-       "8k,16k,24k,32k,40k,48k,56k,64k,72k,80k,88k,96k,104k,112k,120k,128k "
-       "--depths 0,10,20,30,40,50,60,70,80,90,100",
+       "8k,16k,24k,32k,40k,48k,56k,64k,72k,80k,88k,96k,104k,112k,120k,128k --depths "
+       "0,10,20,30,40,50,60,70,80,90,100",
        cat("DATA is a folder of essays, joined and repeated until they are long enough; without\n",
-           "--text prose of this project is used. The needle, its question and its answer are "
-           "in\n",
+           "--text prose of this project is used. The needle, its question and its answer are in\n",
            "words of this project too; the usual ones can be given:\n",
            "  --needle TEXT --question TEXT --answer TEXT\n",
            "The paper states its score (ROUGE-1 recall), not its grid, needle or stemming: recall "
@@ -107,8 +102,8 @@ std::vector<Preset> make_presets() {
       {"paper/ruler-llama3", "RULER, Llama-3-8B-Instruct", "MODEL", ruler, ruler_notes},
       {"paper/ruler-qwen", "RULER, Qwen2.5-3B-Instruct", "MODEL", ruler, ruler_notes},
       {"paper/infinitebench", "InfiniteBench, Llama-3-8B-Instruct", "MODEL --data DATA",
-       "eval infinitebench --method yarn,yarn-rotations,pro --ctx 128k --samples 100 "
-       "--min-tokens 100000,math_find=80000 --max-tokens 128k",
+       "eval infinitebench --method yarn,yarn-rotations,pro --ctx 128k --samples 100 --min-tokens "
+       "100000,math_find=80000 --max-tokens 128k",
        cat("DATA is the folder of the benchmark's .jsonl files.\n",
            "The paper says 100K to 128K tokens. Items of math_find have about 90K, so that task "
            "starts\n",
@@ -117,11 +112,9 @@ std::vector<Preset> make_presets() {
       {"paper/longbench-llama3", "LongBench-v2, Llama-3-8B-Instruct", "MODEL --data DATA",
        longbench + "--ctx 128k",
        cat("Table (a): its head names LLaMA2-7B with window 4K, its caption LLaMA3-8B, and the "
-           "text "
-           "says\n",
+           "text says\n",
            "that items are cut at 128K. The head is a misprint: 12.8 and 15.4 % of the dialogues "
-           "are "
-           "5\n",
+           "are 5\n",
            "and 6 of 39, which are all that the benchmark has. For the other reading take\n",
            "paper/longbench-llama2.\n", letters)},
       {"paper/longbench-llama2", "the same table read as its head says, Llama-2-7B-chat at 64K",
@@ -197,6 +190,117 @@ const Preset& find_preset(const std::string& name, const std::vector<Preset>& kn
   }
   refuse(cat("there is no preset '", name, "'"),
          did_you_mean(name, names) + "mrrope --preset list shows them");
+}
+
+// ---- Other spellings of flags: names that people know from other programs, and those that a flag
+// had in the version before, which work with a note.
+
+// A flag keeps its value; a flag with a value is replaced together with it. An empty verb is every
+// one, and "eval" every task of it.
+struct Spelling {
+  const char* verb;
+  const char* typed;
+  const char* current;  // empty: it is the default
+  bool former = true;   // of an earlier version of mrrope
+};
+
+constexpr Spelling kSpellings[] = {
+    // The parser would read llama.cpp's short names of several letters as several flags.
+    {"", "-ngl", "--gpu-layers", false},
+    {"", "--n-gpu-layers", "--gpu-layers", false},
+    {"", "-ub", "--ubatch-size", false},
+    {"", "-ctk", "--cache-type-k", false},
+    {"", "-ctv", "--cache-type-v", false},
+    {"", "-fa", "--flash-attn", false},
+    {"", "-np", "--parallel", false},
+    {"", "-kvu", "--kv-unified", false},
+    {"", "-no-kvu", "", false},
+    {"", "--no-kv-unified", "", false},
+    {"", "--ctx-size", "--ctx", false},
+    {"", "--n-ctx", "--ctx", false},
+    {"", "--context-length", "--ctx", false},
+    {"", "--max-model-len", "--ctx", false},
+    {"", "--n-predict", "--predict", false},
+    {"", "--max-new-tokens", "--predict", false},
+    {"", "--temperature", "--temp", false},
+    {"", "--rope-theta", "--rope-freq-base", false},
+    {"", "--methods", "--method", false},
+    {"generate", "--file", "--text", false},
+    {"generate", "--verbose", "-v", false},
+    {"plan", "--from", "--plan"},
+    {"plan", "--csv", "--format csv"},
+    {"theory", "--svg", "--out"},
+    {"theory", "--html", "--out"},
+    {"theory", "--csv -", "--format csv"},
+    {"theory", "--csv", "--out"},
+    {"theory", "--tokens", "--length"},
+    {"theory", "--pairs", "--samples"},
+    {"theory", "--scales", "--scale"},
+    {"eval ppl", "--samples", "--documents"},
+    {"eval needle", "--haystack", "--text"},
+    {"eval", "--chat on", "--form chat"},
+    {"eval", "--chat off", "--form completion"},
+    {"eval", "--chat auto", "--form auto"},
+    {"eval", "--mode letters", "--form letters"},
+    {"eval", "--mode generate", "--form auto"},
+    {"eval", "--bos on", ""},
+    {"eval", "--bos off", "--without bos"},
+    {"eval", "--answer-prefix on", ""},
+    {"eval", "--answer-prefix off", "--without prefix"},
+    {"eval", "--squad", "--qa"},
+    {"eval", "--hotpotqa", "--qa"},
+    {"export", "--no-verify", "--verify off"},
+    {"export", "--dialect v5", "--to hf"},
+    {"export", "--dialect v4", "--to hf-v4"},
+    {"export", "--dialect mrrope", "--to hf-mrrope"},
+    {"export", "--last-rung", "--approximate"},
+    {"serve", "--any-model", "--alias *"},
+    {"tune", "--start-plan", "--plan"},
+    {"tune", "--weight", "--prefer"},
+    {"tune", "--search-documents", "--documents"},
+    {"tune", "--proof-needles", "--proof"},
+    {"tune", "--no-proof", "--proof off"},
+};
+
+bool belongs(const std::string& verb, const std::string& to) {
+  return to.empty() || verb == to || verb.rfind(to + " ", 0) == 0;
+}
+
+// The arguments in the spelling of --help. verb: "eval needle".
+std::vector<std::string> with_current_flags(const std::string& verb,
+                                            const std::vector<std::string>& arguments) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::size_t equals = arguments[i].find('=');
+    const bool joined = arguments[i].rfind('-', 0) == 0 && equals != std::string::npos;
+    const std::string flag = joined ? arguments[i].substr(0, equals) : arguments[i];
+    const std::string value = joined                     ? arguments[i].substr(equals + 1)
+                              : i + 1 < arguments.size() ? arguments[i + 1]
+                                                         : "";
+    const Spelling* found = nullptr;
+    for (const Spelling& s : kSpellings) {
+      if (!belongs(verb, s.verb) || (flag != s.typed && cat(flag, " ", value) != s.typed)) continue;
+      found = &s;
+      break;
+    }
+    if (found == nullptr) {
+      out.push_back(arguments[i]);
+      continue;
+    }
+    const std::string current = found->current;
+    if (found->former) {
+      note(cat(found->typed, " is now ", current.empty() ? "the default" : current));
+    }
+    const std::size_t space = current.find(' ');
+    if (!current.empty()) out.push_back(current.substr(0, space));
+    if (space != std::string::npos) out.push_back(current.substr(space + 1));
+    if (found->typed != flag) {  // with its value
+      if (!joined) ++i;
+    } else if (joined) {
+      out.push_back(value);
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -295,12 +399,11 @@ void note_precision(const Model& model, const engine::LocalOptions& options) {
   const nlohmann::ordered_json types = engine::precision_of(model, options);
   for (const auto& [what, type] : types.items()) {
     if (type == "f32") continue;
-    note(
-        cat("the paper measured in float32; this run uses ", types["weights"].get<std::string>(),
-            " weights, ", types["keys"].get<std::string>(), " keys and ",
-            types["values"].get<std::string>(),
-            " values. For float32, use an F32 GGUF (convert_hf_to_gguf.py --outtype f32) with -ctk "
-            "f32 -ctv f32"));
+    note(cat("the paper measured in float32; this run uses ", types["weights"].get<std::string>(),
+             " weights, ", types["keys"].get<std::string>(), " keys and ",
+             types["values"].get<std::string>(),
+             " values. For float32, use an F32 GGUF (convert_hf_to_gguf.py --outtype f32) with "
+             "-ctk f32 -ctv f32"));
     return;
   }
 }

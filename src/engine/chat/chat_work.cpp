@@ -206,18 +206,14 @@ std::string prepare(const Strings& request) {
   made.grammar = chat.grammar;
   made.lazy = chat.grammar_lazy;
   for (const common_grammar_trigger& trigger : chat.grammar_triggers) {
-    switch (trigger.type) {
-      case COMMON_GRAMMAR_TRIGGER_TYPE_WORD:
-        made.trigger_words.push_back(trigger.value);
-        break;
-      case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN:
-        made.trigger_patterns.push_back(trigger.value);
-        break;
-      case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN_FULL:
-        made.trigger_patterns.push_back("^(?:" + trigger.value + ")$");
-        break;
-      default:
-        throw std::runtime_error("a trigger of the grammar is of an unknown kind");
+    if (trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_WORD) {
+      made.trigger_words.push_back(trigger.value);
+    } else if (trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN) {
+      made.trigger_patterns.push_back(trigger.value);
+    } else if (trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN_FULL) {
+      made.trigger_patterns.push_back("^(?:" + trigger.value + ")$");
+    } else {
+      throw std::runtime_error("a trigger of the grammar is of an unknown kind");
     }
   }
   if (!begins_with_call && !bare) made.begun = chat.generation_prompt;

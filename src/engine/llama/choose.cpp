@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "engine/chat/grammar.h"
 #include "engine/llama/graph/score.h"
-#include "engine/llama/llama_api.h"
+#include "engine/llama/loader.h"
 #include "model/timeline_model.h"
 #include "mrrope/error.h"
 
@@ -45,11 +45,6 @@ std::vector<llama_logit_bias> biases(const Sampling& sampling, const TimelineMod
     }
   }
   return list;
-}
-
-bool is_possible(const llama_token_data_array& list) {
-  return std::any_of(list.data, list.data + list.size,
-                     [](const llama_token_data& c) { return std::isfinite(c.logit); });
 }
 
 }  // namespace
@@ -179,10 +174,11 @@ struct Chooser::Chain {
 
   // The token that the samplers choose; -1 where none is left.
   Token sample(llama_token_data_array& list) {
-    if (!plain && !is_possible(list)) return -1;
+    const auto possible = [](const llama_token_data& c) { return std::isfinite(c.logit); };
+    if (!plain && std::none_of(list.data, list.data + list.size, possible)) return -1;
     llama_sampler_apply(samplers.get(), &list);
     if (plain) return list.data[list.selected].id;
-    if (list.selected < 0 || !std::isfinite(list.data[list.selected].logit)) return -1;
+    if (list.selected < 0 || !possible(list.data[list.selected])) return -1;
     return list.data[list.selected].id;
   }
 

@@ -1,21 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/loader.h"
 
+#include <ggml-rpc.h>
 #include <gguf.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <memory>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
 #include <string_view>
 #include <thread>
 #include <unordered_set>
 
+#include "base/files/source.h"
 #include "base/text.h"
+#include "engine/chat/chat.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope::engine {
 
 namespace {
+
+constexpr std::size_t kLinesKept = 6;
+
+struct Log {
+  std::mutex mutex;
+  std::deque<std::string> lines;
+  bool keeping = false;  // whether the line now being written is one to keep
+};
+
+Log& log() {
+  static Log instance;
+  return instance;
+}
+
+// libllama writes a line in one or several calls; continuations have a level of their own.
+void keep(ggml_log_level level, const char* text, void*) {
+  Log& l = log();
+  const std::lock_guard lock(l.mutex);
+  if (level != GGML_LOG_LEVEL_CONT) {
+    l.keeping = level == GGML_LOG_LEVEL_WARN || level == GGML_LOG_LEVEL_ERROR;
+    if (l.keeping) l.lines.emplace_back();
+  }
+  if (!l.keeping || l.lines.empty()) return;
+  l.lines.back() += text;
+  if (l.lines.size() > kLinesKept) l.lines.pop_front();
+}
+
+// libllama ends the process where it cannot go on. Without this it prints a stack of its own.
+[[noreturn]] void give_up(const char* message) {
+  std::fprintf(
+      stderr,
+      "mrrope: llama.cpp cannot go on: %s\n"
+      "  the model may be damaged or of a kind that this llama.cpp cannot run: check it with "
+      "mrrope inspect\n",
+      message);
+  std::_Exit(int(ErrorKind::failed));
+}
+
+constexpr timeval kPatience{10, 0};  // seconds
+constexpr const char* kHint =
+    "start llama.cpp's RPC server (version 0.5.0) there, in a network you trust: ggml-rpc-server "
+    "--host "
+    "ADDRESS --port N";
+
+// The start of the protocol: command 14, which does not change between versions; the size of what
+// follows; what the connection supports in addition to TCP: nothing.
+constexpr std::uint8_t kHello = 14;
+constexpr std::uint64_t kCapabilities = 24;
+constexpr std::uint64_t kReply = 4 + kCapabilities;  // version (3 bytes), padding, capabilities
+
+struct Socket {
+  explicit Socket(int opened) : number(opened) {}
+  ~Socket() {
+    if (number >= 0) ::close(number);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  const int number;
+};
+
+bool read_all(int number, std::uint8_t* into, std::size_t size) {
+  while (size > 0) {
+    const ssize_t got = ::recv(number, into, size, 0);
+    if (got <= 0) return false;
+    into += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+void check_server(const std::string& name, const std::string& host, const std::string& port) {
+  const auto unreachable = [&] {
+    return Error(ErrorKind::failed, cat("cannot connect to --rpc ", name), kHint);
+  };
+  addrinfo wanted{};
+  wanted.ai_family = AF_INET;  // as the backend does
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), port.c_str(), &wanted, &found) != 0 || found == nullptr) {
+    throw unreachable();
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> address(found, ::freeaddrinfo);
+  const Socket socket(::socket(found->ai_family, found->ai_socktype, found->ai_protocol));
+  if (socket.number < 0) throw unreachable();
+  ::setsockopt(socket.number, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  // connect() obeys this one, too.
+  ::setsockopt(socket.number, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  if (::connect(socket.number, found->ai_addr, found->ai_addrlen) != 0) throw unreachable();
+
+  std::array<std::uint8_t, 1 + sizeof kCapabilities + kCapabilities> hello{};
+  hello[0] = kHello;
+  std::memcpy(hello.data() + 1, &kCapabilities, sizeof kCapabilities);
+  std::uint64_t size = 0;
+  std::array<std::uint8_t, kReply> reply{};
+  if (::send(socket.number, hello.data(), hello.size(), MSG_NOSIGNAL) !=
+          static_cast<ssize_t>(hello.size()) ||
+      !read_all(socket.number, reinterpret_cast<std::uint8_t*>(&size), sizeof size) ||
+      size != kReply || !read_all(socket.number, reply.data(), reply.size())) {
+    throw Error(ErrorKind::failed, cat("--rpc ", name, " is not an RPC server"), kHint);
+  }
+  if (reply[0] != RPC_PROTO_MAJOR_VERSION || reply[1] > RPC_PROTO_MINOR_VERSION) {
+    throw Error(ErrorKind::unsupported,
+                cat("the RPC server at ", name, " has version ", int(reply[0]), ".", int(reply[1]),
+                    ", this build has ", RPC_PROTO_MAJOR_VERSION, ".", RPC_PROTO_MINOR_VERSION),
+                kHint);
+  }
+}
 
 constexpr int kMostThreads = GGML_MAX_N_THREADS;
 
@@ -42,10 +160,6 @@ struct FreeGguf {
   void operator()(gguf_context* owned) const { gguf_free(owned); }
 };
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 // Values that libllama takes from a file and later asserts on.
 void check_asserted(const std::filesystem::path& file) {
   const std::unique_ptr<gguf_context, FreeGguf> gguf(gguf_init_from_file(file.c_str(), {true, {}}));
@@ -56,7 +170,7 @@ void check_asserted(const std::filesystem::path& file) {
   };
   for (std::int64_t i = 0; i < gguf_get_n_kv(gguf.get()); ++i) {
     const std::string_view key = gguf_get_key(gguf.get(), i);
-    if (!ends_with(key, "epsilon") || gguf_get_kv_type(gguf.get(), i) != GGUF_TYPE_FLOAT32) {
+    if (!key.ends_with("epsilon") || gguf_get_kv_type(gguf.get(), i) != GGUF_TYPE_FLOAT32) {
       continue;
     }
     const float epsilon = gguf_get_val_f32(gguf.get(), i);
@@ -65,7 +179,7 @@ void check_asserted(const std::filesystem::path& file) {
   for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf.get()); ++i) {
     const std::string_view name = gguf_get_tensor_name(gguf.get(), i);
     const ggml_type type = gguf_get_tensor_type(gguf.get(), i);
-    if (type == GGML_TYPE_F32 || !(ends_with(name, "norm.weight") || ends_with(name, "norm.bias")))
+    if (type == GGML_TYPE_F32 || !(name.ends_with("norm.weight") || name.ends_with("norm.bias")))
       continue;
     refuse(cat(name, " is of type ", ggml_type_name(type), ", but norms are f32"));
   }
@@ -103,6 +217,53 @@ LlamaPtr<llama_model> load(const std::vector<std::filesystem::path>& files,
 }
 
 }  // namespace
+
+void start_llama() {
+  static const bool started = [] {
+    chat_renderer();  // forks, which must come before devices are initialised and threads start
+    llama_log_set(keep, nullptr);
+    ggml_set_abort_callback(give_up);
+    llama_backend_init();
+    return true;
+  }();
+  static_cast<void>(started);
+}
+
+std::string take_llama_log() {
+  Log& l = log();
+  const std::lock_guard lock(l.mutex);
+  std::string text;
+  for (std::string& line : l.lines) {
+    while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
+    if (line.empty()) continue;
+    if (!text.empty()) text += "; ";
+    text += line;
+  }
+  l.lines.clear();
+  return text;
+}
+
+void add_rpc_servers(const std::string& list) {
+  for (std::size_t start = 0; !list.empty() && start <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', start), list.size());
+    const std::string server = list.substr(start, comma - start);
+    start = comma + 1;
+    const std::size_t colon = server.rfind(':');
+    const std::string port = colon == std::string::npos ? "" : server.substr(colon + 1);
+    if (colon == 0 || port.empty() || port.size() > 5 ||
+        port.find_first_not_of("0123456789") != std::string::npos || std::stoi(port) < 1 ||
+        std::stoi(port) > 65535) {
+      throw Error(ErrorKind::usage, cat("--rpc ", shown(server), " is not host:port"),
+                  "write --rpc 10.0.0.2:50052,10.0.0.3:50052");
+    }
+    check_server(server, server.substr(0, colon), port);
+    ggml_backend_reg_t added = ggml_backend_rpc_add_server(server.c_str());
+    if (added == nullptr) {
+      throw Error(ErrorKind::failed, cat("the RPC server at ", server, " has no device"), kHint);
+    }
+    ggml_backend_register(added);  // once, however often it is named
+  }
+}
 
 LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers) {
   llama_model_params params = llama_model_default_params();

@@ -1,22 +1,202 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/local.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+
 #include "base/text.h"
 #include "engine/llama/loader.h"
 #include "engine/llama/local_model.h"
-#include "engine/llama/memory.h"
-#include "engine/llama/rpc.h"
+#include "engine/llama/tokenize.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
 
 namespace {
 
-std::vector<std::filesystem::path> files_of(const Model& model) {
-  return model.files.empty() ? std::vector{model.path} : model.files;
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+// Empty for a missing file and for a word such as "max".
+std::optional<std::uint64_t> number_in(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  if (!(file >> value)) return std::nullopt;
+  return value;
 }
 
-}  // namespace
+// The value of a line "key value", as memory.stat and meminfo have them.
+std::uint64_t field(const std::filesystem::path& path, const std::string& key) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t value = 0;
+    if (words >> name >> value && name == key) return value;
+  }
+  return 0;
+}
+
+// The names of one version's files.
+struct Version {
+  const char* limit;
+  const char* used;
+  const char* inactive;
+  const char* active;
+};
+constexpr Version kTwo = {"memory.max", "memory.current", "inactive_file", "active_file"};
+constexpr Version kOne = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+                          "total_active_file"};
+
+std::uint64_t allowed_by(const std::filesystem::path& group, const Version& version) {
+  const auto limit = number_in(group / version.limit);
+  const auto used = number_in(group / version.used);
+  if (!limit || !used) return kNoLimit;
+  const std::filesystem::path stat = group / "memory.stat";
+  const std::uint64_t cached =
+      std::min(*used, field(stat, version.inactive) + field(stat, version.active));
+  const std::uint64_t taken = *used - cached;
+  return taken < *limit ? *limit - taken : 0;
+}
+
+// A group and all that it is part of, up to the mounted root. In a container the root may be the
+// process's own group while /proc names it as seen from outside, so a missing folder is skipped.
+std::uint64_t allowed_along(const std::filesystem::path& mount, std::filesystem::path group,
+                            const Version& version) {
+  std::uint64_t allowed = allowed_by(mount, version);
+  for (group = group.relative_path(); !group.empty(); group = group.parent_path()) {
+    allowed = std::min(allowed, allowed_by(mount / group, version));
+  }
+  return allowed;
+}
+
+std::uint64_t allowed_by_groups(const std::filesystem::path& root) {
+  const std::filesystem::path mount = root / "sys/fs/cgroup";
+  std::uint64_t allowed = kNoLimit;
+  // Lines "number:controllers:path"; version 2 has number 0 and no controllers.
+  std::ifstream file(root / "proc/self/cgroup");
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::filesystem::path group = line.substr(second + 1);
+    if (controllers == ",,") {
+      allowed = std::min(allowed, allowed_along(mount, group, kTwo));
+    } else if (controllers.find(",memory,") != std::string::npos) {
+      allowed = std::min(allowed, allowed_along(mount / "memory", group, kOne));
+    }
+  }
+  return allowed;
+}
+
+double bits_of(ggml_type type) {
+  return 8.0 * static_cast<double>(ggml_type_size(type)) /
+         static_cast<double>(ggml_blck_size(type));
+}
+
+std::int64_t context_of(const Model& model, const LocalOptions& options) {
+  return options.context > 0 ? options.context : model.geometry.train_length;
+}
+
+// What one timeline can have of it. libllama rounds shares up.
+std::int64_t share_of(const Model& model, const LocalOptions& options) {
+  const std::int64_t all = context_of(model, options);
+  return options.unified ? all : (all / options.timelines + 255) / 256 * 256;
+}
+
+std::uint64_t available_on_accelerators() {
+  std::uint64_t available = 0;
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    const ggml_backend_dev_t device = ggml_backend_dev_get(i);
+    if (ggml_backend_dev_type(device) != GGML_BACKEND_DEVICE_TYPE_GPU) continue;
+    std::size_t free = 0;
+    std::size_t total = 0;
+    ggml_backend_dev_memory(device, &free, &total);
+    available += free;
+  }
+  return available;
+}
+
+// The largest graph has one ubatch of tokens over a full cache, and memory is used again as soon as
+// it is free. Either the attention is the widest part: the mask (f16 with flash attention, else
+// f32), without flash attention the scores of every head, and some widths of the residual stream
+// for the layer around it; or the end is: the logits. Then the logits once more, for the host.
+// Checked against the real buffers in tests/integration/memory_test.cpp.
+std::uint64_t compute_bytes(const Model& model, const LocalOptions& options, bool flash) {
+  const auto tokens = static_cast<double>(options.ubatch);
+  const auto context = static_cast<double>(share_of(model, options));
+  const double stream = 4 * tokens * model.embedding;
+  const double logits = 4 * tokens * model.vocabulary;
+  const double mask = tokens * context * (flash ? 2 : 4);
+  const double scores = flash ? 0 : 4 * tokens * context * model.heads;
+  return static_cast<std::uint64_t>(std::max(mask + scores + 12 * stream, logits + 2 * stream) +
+                                    logits);
+}
+
+// libllama gives a windowed layer room for its window and one ubatch.
+Model with_cached_windows(Model model, const LocalOptions& options) {
+  const std::int64_t context = context_of(model, options);
+  const std::int64_t wanted =
+      keeps_windows_whole(options) ? context : std::int64_t{model.sliding_window} + options.ubatch;
+  if (model.sliding_window > 0) {
+    model.sliding_window = static_cast<int>(std::min(context, (wanted + 255) / 256 * 256));
+  }
+  return model;
+}
+
+std::string gib(std::uint64_t bytes) {
+  return fixed(static_cast<double>(bytes) / (1024.0 * 1024 * 1024), 2) + " GiB";
+}
+
+// The longest context that fits, in steps of 1024 tokens; 0 if none does.
+std::int64_t longest_fit(const Model& model, LocalOptions options) {
+  std::int64_t fits = 0;
+  for (std::int64_t step = context_of(model, options) / 1024; step > 0; step /= 2) {
+    while (true) {
+      options.context = fits + step * 1024;
+      const MemoryPlan plan = plan_memory(model, options);
+      if (plan.total() > plan.available) break;
+      fits = options.context;
+    }
+  }
+  return fits;
+}
+
+class Vocabulary final : public NamedTokenizer {
+ public:
+  Vocabulary(LlamaPtr<llama_model> model, const std::filesystem::path& file)
+      : model_(std::move(model)),
+        vocab_(llama_model_get_vocab(model_.get())),
+        file_(file.filename().string()),
+        digest_(model_digest({file})) {}
+
+  std::string name() const override { return "vocabulary " + digest_; }
+  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
+    return *tokens_in_pieces(model_.get(), file_, text, add_bos, special, {});
+  }
+  std::string detokenize(std::span<const Token> tokens) const override {
+    return text_of(vocab_, file_, tokens);
+  }
+  bool tokenizer_is_remote() const override { return false; }
+  std::optional<Token> bos() const override { return bos_of(vocab_); }
+  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
+    return chat_prompt(model_.get(), file_, messages);
+  }
+
+ private:
+  LlamaPtr<llama_model> model_;
+  const llama_vocab* vocab_;
+  std::string file_;
+  std::string digest_;
+};
 
 void check_options(const LocalOptions& options) {
   const auto refuse = [](const char* flag, auto value, const char* range) {
@@ -36,6 +216,116 @@ void check_options(const LocalOptions& options) {
   }
 }
 
+}  // namespace
+
+std::uint64_t available_memory(const std::filesystem::path& root) {
+  std::uint64_t available = field(root / "proc/meminfo", "MemAvailable:") * 1024;
+  if (available == 0) {
+    available = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  }
+  return std::min(available, allowed_by_groups(root));
+}
+
+bool keeps_windows_whole(const LocalOptions& options) noexcept {
+  return options.swa_full || options.timelines > 1;
+}
+
+MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
+  start_llama();
+  const ggml_type key = cache_type(options.type_k, "-ctk");
+  const ggml_type value = cache_type(options.type_v, "-ctv");
+  MemoryPlan plan;
+  plan.weights = model.weight_bytes;
+  const double bits = (bits_of(key) + bits_of(value)) / 2;
+  const std::int64_t context = share_of(model, options) * (options.unified ? 1 : options.timelines);
+  plan.kv = kv_bytes(with_cached_windows(model, options), context, bits);
+  plan.compute = compute_bytes(model, options, options.flash_attention != "off");
+  const std::uint64_t accelerators = options.gpu_layers == 0 ? 0 : available_on_accelerators();
+  const bool partly =
+      options.gpu_layers > 0 && options.gpu_layers < static_cast<int>(model.layers.size());
+  plan.available = accelerators == 0 ? available_memory() : accelerators;
+  if (accelerators > 0 && partly) plan.available += available_memory();
+  return plan;
+}
+
+void check_memory(const Model& model, const LocalOptions& options) {
+  const MemoryPlan plan = plan_memory(model, options);
+  if (plan.total() <= plan.available) return;
+  std::string hint;
+  LocalOptions smaller = options;
+  const std::int64_t fits = longest_fit(model, smaller);
+  if (fits > 0) hint = cat("-c ", fits, " would fit");
+  smaller.type_k = smaller.type_v = "q8_0";
+  const std::int64_t fits_q8 = longest_fit(model, smaller);
+  if (fits_q8 > fits) {
+    hint += cat(hint.empty() ? "" : ", or ", "-ctk q8_0 -ctv q8_0 with -c ", fits_q8,
+                hint.empty() ? " would fit" : "");
+  }
+  if (hint.empty()) hint = "use a smaller quantisation of the model, or a larger machine";
+  throw Error(
+      ErrorKind::out_of_memory,
+      cat("a context of ", context_of(model, options), " tokens needs ", gib(plan.total()),
+          " (weights ", gib(plan.weights), ", key-value cache ", gib(plan.kv), ", buffers about ",
+          gib(plan.compute), "), but only ", gib(plan.available), " are free"),
+      hint);
+}
+
+std::unique_ptr<NamedTokenizer> open_vocabulary(const std::filesystem::path& file) {
+  return std::make_unique<Vocabulary>(load_vocabulary(file), file);
+}
+
+std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::path>& files,
+                                             const std::vector<Token>& tokens,
+                                             const std::vector<std::size_t>& wanted,
+                                             const LocalOptions& options,
+                                             const std::function<void(std::int64_t)>& on_tokens) {
+  const LlamaPtr<llama_model> model = load_model(files, options.gpu_layers);
+  llama_context_params params = context_params(options, options.context);
+  params.swa_full = false;
+  const LlamaPtr<llama_context> context = make_context(model.get(), params);
+  const auto vocabulary =
+      static_cast<std::size_t>(llama_vocab_n_tokens(llama_model_get_vocab(model.get())));
+  const std::size_t ubatch = llama_n_ubatch(context.get());
+  std::vector<std::vector<float>> rows;
+  std::size_t next = 0;
+  for (std::size_t first = 0; first < tokens.size(); first += ubatch) {
+    const std::size_t count = std::min(ubatch, tokens.size() - first);
+    llama_batch batch = llama_batch_init(static_cast<int32_t>(count), 0, 1);
+    batch.n_tokens = static_cast<int32_t>(count);
+    std::vector<std::size_t> here;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool is_wanted = next < wanted.size() && wanted[next] == first + i;
+      batch.token[i] = tokens[first + i];
+      batch.pos[i] = static_cast<llama_pos>(first + i);
+      batch.n_seq_id[i] = 1;
+      batch.seq_id[i][0] = 0;
+      batch.logits[i] = is_wanted || i + 1 == count ? 1 : 0;  // some graphs need one
+      if (is_wanted) here.push_back(i), ++next;
+    }
+    const int result = llama_decode(context.get(), batch);
+    llama_batch_free(batch);
+    if (result != 0) {
+      throw Error(ErrorKind::failed, cat("libllama failed with ", result, " at position ", first,
+                                         ": ", take_llama_log()));
+    }
+    for (const std::size_t i : here) {
+      const float* row = llama_get_logits_ith(context.get(), static_cast<int32_t>(i));
+      if (row == nullptr) throw Error(ErrorKind::failed, cat("no logits at position ", first + i));
+      rows.emplace_back(row, row + vocabulary);
+    }
+    if (on_tokens) on_tokens(static_cast<std::int64_t>(count));
+  }
+  return rows;
+}
+
+void prepare(const Model& model, const LocalOptions& options) {
+  start_llama();
+  check_options(options);
+  add_rpc_servers(options.rpc);
+  check_memory(model, options);
+}
+
 std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions& options) {
   if (model.format != "gguf") {
     const bool is_file = model.path.has_extension() && !std::filesystem::is_directory(model.path);
@@ -48,12 +338,9 @@ std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions
                 cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ", folder,
                     " --outfile model.gguf --outtype q8_0"));
   }
-  start_llama();
-  check_options(options);
-  add_rpc_servers(options.rpc);
-  check_memory(model, options);
-  return std::make_unique<LocalModel>(load_model(files_of(model), options.gpu_layers), model,
-                                      options);
+  prepare(model, options);
+  const auto files = model.files.empty() ? std::vector{model.path} : model.files;
+  return std::make_unique<LocalModel>(load_model(files, options.gpu_layers), model, options);
 }
 
 }  // namespace mrrope::engine

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The local engine: libllama, unpatched, with the plan written into its graphs.
+// The local engine: libllama, unpatched, with the plan written into its graphs; what a model takes
+// there; and a file's tokenizer or its logits without a plan.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "model/timeline_model.h"
 
@@ -32,12 +36,54 @@ struct LocalOptions {
   int timelines = 16;
 };
 
-// Throws Error (usage) that names the flag of a number that is out of range.
-void check_options(const LocalOptions& options);
-
 // Checks the header with our own reader first, then memory, then loads. Throws Error: unsupported,
 // corrupt, out_of_memory (with what would fit), failed. A Hugging Face folder is refused with the
 // conversion command to type.
 std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions& options);
+
+// What it takes to run this model, found without loading its weights.
+struct MemoryPlan {
+  std::uint64_t weights = 0;  // bytes
+  std::uint64_t kv = 0;
+  std::uint64_t compute = 0;  // estimated
+  std::uint64_t available = 0;
+  std::uint64_t total() const { return weights + kv + compute; }
+};
+MemoryPlan plan_memory(const Model& model, const LocalOptions& options);
+
+// How much more memory this process may use on the host, in bytes: the kernel's estimate, or what a
+// control group (version 1 or 2) still allows if that is less. Cached pages of files count as free
+// in both, since the kernel drops them on demand. root: the folder that has proc and sys/fs/cgroup.
+std::uint64_t available_memory(const std::filesystem::path& root = "/");
+
+// Throws Error (out_of_memory) with the figures and with what would fit.
+void check_memory(const Model& model, const LocalOptions& options);
+
+// What comes before a model is loaded: libllama is started, the options are checked, the servers of
+// --rpc added. Throws Error: usage (naming the flag of a number that is out of range), as
+// add_rpc_servers() and check_memory() do.
+void prepare(const Model& model, const LocalOptions& options);
+
+// Whether sliding-window layers keep every token.
+bool keeps_windows_whole(const LocalOptions& options) noexcept;
+
+// Unmodified libllama, without a callback or a plan: exports are checked against it.
+// Returns the logits after each of the tokens listed in `wanted` (ascending), from a fresh context
+// of options.context tokens. Only context, gpu_layers, threads, ubatch, cache types and flash
+// attention of the options are read. Throws Error: unsupported where libllama refuses the file
+// (with its words), failed. on_tokens: called with the tokens computed since the last call.
+std::vector<std::vector<float>> stock_logits(
+    const std::vector<std::filesystem::path>& files, const std::vector<Token>& tokens,
+    const std::vector<std::size_t>& wanted, const LocalOptions& options,
+    const std::function<void(std::int64_t)>& on_tokens = {});
+
+// The tokenizer of a GGUF file alone: its weights are not read.
+class NamedTokenizer : public Tokenizer {
+ public:
+  virtual std::string name() const = 0;  // for run.json
+};
+
+// Throws Error: unsupported, failed, corrupt.
+std::unique_ptr<NamedTokenizer> open_vocabulary(const std::filesystem::path& file);
 
 }  // namespace mrrope::engine

@@ -6,12 +6,6 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "engine/llama/graph/cell_rows.h"
-#include "engine/llama/graph/score.h"
-#include "engine/llama/loader.h"
-#include "engine/llama/memory.h"
-#include "engine/llama/special_text.h"
-#include "engine/llama/timeline.h"
 #include "engine/llama/tokenize.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
@@ -79,18 +73,11 @@ namespace {
 // What one turn may add to the error of a key element, as a fraction of the largest: half a unit in
 // the last place of its type (tests/integration/elastic_test.cpp).
 double rounding_of(ggml_type type) {
-  switch (type) {
-    case GGML_TYPE_F32:
-      return 4e-6;
-    case GGML_TYPE_F16:
-      return 1.0 / 2048;
-    case GGML_TYPE_BF16:
-      return 1.0 / 256;
-    case GGML_TYPE_Q8_0:
-      return 1e-2;
-    default:
-      return 1e-1;  // 16 or 32 steps per block
-  }
+  if (type == GGML_TYPE_F32) return 4e-6;
+  if (type == GGML_TYPE_F16) return 1.0 / 2048;
+  if (type == GGML_TYPE_BF16) return 1.0 / 256;
+  if (type == GGML_TYPE_Q8_0) return 1e-2;
+  return 1e-1;  // 16 or 32 steps per block
 }
 constexpr double kMostDrift = 0.3;
 
@@ -228,10 +215,6 @@ std::string LocalModel::description() const {
              " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_);
 }
 
-std::vector<Token> LocalModel::tokenize(std::string_view text, bool add_bos, bool special) const {
-  return *tokenize_unless(text, add_bos, special, {});
-}
-
 std::optional<std::vector<Token>> LocalModel::tokenize_unless(
     std::string_view text, bool add_bos, bool special, const std::function<bool()>& give_up) const {
   return tokens_in_pieces(model_.get(), facts_.path.filename().string(), text, add_bos, special,
@@ -271,10 +254,6 @@ std::string LocalModel::apply_chat_template(std::span<const ChatMessage> message
   return chat_prompt(model_.get(), facts_.path.filename().string(), messages);
 }
 
-std::int64_t LocalModel::context_length() const {
-  return static_cast<std::int64_t>(llama_n_ctx(context_.get()));
-}
-
 void LocalModel::check_length(std::int64_t length) const {
   const std::int64_t own = llama_n_ctx_seq(context_.get());
   if (length > own) {
@@ -282,6 +261,12 @@ void LocalModel::check_length(std::int64_t length) const {
                 cat("open the model with -c ", unified() ? length : length * timelines()));
   }
   if (ladder_) ladder_->rung_at(length);
+}
+
+void LocalModel::check_token(Token token) const {
+  if (token >= 0 && token < vocabulary_) return;
+  throw Error(ErrorKind::usage,
+              cat("token ", token, " is outside the vocabulary of ", vocabulary_));
 }
 
 std::int64_t LocalModel::longest() const {
@@ -318,8 +303,6 @@ llama_seq_id LocalModel::take_sequence() {
   return sequence;
 }
 
-void LocalModel::give_back(llama_seq_id sequence) { free_sequences_.push_back(sequence); }
-
 void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wanted) {
   tokens_.clear();
   positions_.clear();
@@ -338,12 +321,7 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
     sequences_.resize(tokens_.size(), chunk.sequence);
   }
   const std::size_t count = tokens_.size();
-  for (const Token token : tokens_) {
-    if (token < 0 || token >= vocabulary_) {
-      throw Error(ErrorKind::usage,
-                  cat("token ", token, " is outside the vocabulary of ", vocabulary_));
-    }
-  }
+  for (const Token token : tokens_) check_token(token);
   sequence_lists_.clear();
   for (llama_seq_id& sequence : sequences_) sequence_lists_.push_back(&sequence);
   outputs_.assign(wanted.begin(), wanted.end());
@@ -441,8 +419,7 @@ void LocalModel::decode_together(std::span<const Reading> readings, std::span<co
   std::span<const std::int32_t> rest = cells();
   for (const std::size_t i : members) {
     const std::size_t own = rest.empty() ? 0 : readings[i].tokens.size();
-    static_cast<LocalTimeline&>(*readings[i].timeline)
-        .end_shared(readings[i].tokens, rest.first(own));
+    static_cast<LocalTimeline&>(*readings[i].timeline).keep(readings[i].tokens, rest.first(own));
     rest = rest.subspan(own);
   }
   for (std::size_t n = 0; n < members.size(); ++n) observer(members[n], row(last[n]));

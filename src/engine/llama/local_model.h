@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The local engine from inside: one loaded model, one context, one key-value cache shared by all
-// timelines.
+// timelines, and these.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,10 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/llama/graph/device_score.h"
 #include "engine/llama/graph/inject.h"
-#include "engine/llama/llama_api.h"
-#include "engine/llama/local.h"
+#include "engine/llama/graph/score.h"
+#include "engine/llama/loader.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope::engine {
@@ -27,7 +27,9 @@ class LocalModel final : public TimelineModel {
 
   const Model& facts() const override { return facts_; }
   std::string description() const override;
-  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override;
+  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
+    return *tokenize_unless(text, add_bos, special, {});
+  }
   std::optional<std::vector<Token>> tokenize_unless(
       std::string_view text, bool add_bos, bool special,
       const std::function<bool()>& give_up) const override;
@@ -41,7 +43,7 @@ class LocalModel final : public TimelineModel {
   bool ends_text(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
   const TokenTexts* token_texts() const override;
   void use(const Ladder& ladder) override;
-  std::int64_t context_length() const override;
+  std::int64_t context_length() const override { return llama_n_ctx(context_.get()); }
   std::unique_ptr<Timeline> timeline() override;
   bool forgets() const override { return !recurrent(); }
   std::size_t batch() const override { return static_cast<std::size_t>(ubatch_); }
@@ -52,7 +54,7 @@ class LocalModel final : public TimelineModel {
 
   // Sequence numbers of the cache. take_sequence() throws Error (usage) when all are in use.
   llama_seq_id take_sequence();
-  void give_back(llama_seq_id sequence);
+  void give_back(llama_seq_id sequence) { free_sequences_.push_back(sequence); }
 
   // Some tokens of one timeline, at most ubatch() of them, at consecutive positions.
   struct Chunk {
@@ -86,6 +88,8 @@ class LocalModel final : public TimelineModel {
   // one: Error (usage).
   std::int64_t longest() const;
   void check_length(std::int64_t length) const;
+  // Throws Error (usage) where it is outside the vocabulary.
+  void check_token(Token token) const;
 
   // The ladder's: the rung in force at a length, the last length of a rung, and the turn of a
   // timeline's keys from rung to rung. cells[p] is the cell of position p.
@@ -162,6 +166,90 @@ class LocalModel final : public TimelineModel {
   std::vector<llama_seq_id> sequences_;
   std::vector<llama_seq_id*> sequence_lists_;
   std::vector<std::int8_t> outputs_;
+};
+
+// A timeline over one sequence of the cache. The model must outlive it.
+//
+// What is deterministic: an append is cut at multiples of the ubatch counted from where it begins,
+// so the same calls on a fresh model give the same bits on the same machine with the same number of
+// threads. Another cut, or other timelines in the cache, may move the last bits. Under a ladder
+// that grows an append is also cut where a rung ends.
+class LocalTimeline final : public Timeline {
+ public:
+  explicit LocalTimeline(LocalModel& model);
+  ~LocalTimeline() override;
+  LocalTimeline(const LocalTimeline&) = delete;
+  LocalTimeline& operator=(const LocalTimeline&) = delete;
+
+  std::int64_t length() const override { return static_cast<std::int64_t>(tokens_.size()); }
+  std::size_t rung() const override { return past_->rung; }
+  llama_seq_id sequence() const noexcept { return sequence_; }
+  void append(std::span<const Token> tokens) override;
+  std::vector<double> append_scored(std::span<const Token> tokens) override;
+  void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
+                       const LogitObserver& observer) override;
+  std::vector<double> append_scored_observed(std::span<const Token> tokens,
+                                             std::span<const std::size_t> wanted,
+                                             const LogitObserver& observer) override;
+  std::unique_ptr<Timeline> fork() override;
+  void truncate(std::int64_t length) override;
+  Generation generate(const GenerateOptions& options) override;
+  std::vector<Token> tokens() const override { return tokens_; }
+  void save(const std::filesystem::path& path) const override;
+
+  // For a decode of several timelines (LocalModel::read_together): puts the keys on the rung of the
+  // next token and says what to compute. The tokens must end on the rung they begin on.
+  LocalModel::Chunk begin_shared(std::span<const Token> tokens);
+  // After a decode: the tokens are part of the timeline.
+  void keep(std::span<const Token> tokens, std::span<const std::int32_t> cells);
+
+  // Into an empty timeline; in a unified cache under a ladder that grows, of a model that has no
+  // other.
+  void load(const std::filesystem::path& path, std::size_t rung);
+
+ private:
+  // The cached keys that a timeline may share with its forks: they are on one rung.
+  struct Past {
+    std::size_t rung = 0;
+  };
+
+  // Decodes one chunk; its last token is always wanted, since not every architecture runs without
+  // any (chameleon). first: the index of the chunk's first token within the append.
+  using Compute = std::function<void(std::size_t first, const LocalModel::Chunk& chunk)>;
+
+  // Computes tokens chunk by chunk; the row of the last one becomes last_logits_. If a chunk fails
+  // the timeline ends before it.
+  void extend(const std::vector<Token>& tokens, const Compute& compute);
+  // Puts the keys on the rung of this length before the next token is read.
+  void climb(std::int64_t length);
+  // Before the rung changes of keys that forks share: copies them, or computes them again.
+  void leave_shared_keys();
+  // Where its tokens lie if libllama has put them into the first cells, in order.
+  void number_cells(std::size_t count);
+  // After a failed decode: the cache may hold some of its tokens, the timeline does not.
+  void drop_unkept();
+  // Computes the timeline again if the cache does not hold it.
+  void catch_up();
+  // Replaces what the timeline holds. If that fails it has these tokens, and catch_up() tries
+  // again.
+  void read_again(std::vector<Token> tokens);
+  // Empties the timeline, cache included.
+  void forget();
+  // Computes one more token without keeping its logits: they are valid until the next decode.
+  std::span<const float> step(Token token);
+  // Makes last_logits_ those that follow the last token, computing it again if need be.
+  void ensure_logits();
+  // For load(): throws where libllama would abort. The timeline is empty before and after.
+  void check_recurrent_state(std::span<const std::uint8_t> state, std::span<const Token> tokens);
+  std::string trouble_with_cells(std::span<const std::uint8_t> state, std::size_t tokens) const;
+
+  LocalModel& model_;
+  llama_seq_id sequence_;
+  std::vector<Token> tokens_;
+  std::shared_ptr<Past> past_;
+  std::vector<std::int32_t> cells_;  // under a ladder that grows: the cell of each token
+  bool stale_ = false;               // the cache does not hold these tokens, or others too
+  std::vector<float> last_logits_;   // empty: not known
 };
 
 }  // namespace mrrope::engine

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/llama/timeline.h"
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,7 +15,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "engine/llama/choose.h"
-#include "engine/llama/graph/score.h"
+#include "engine/llama/local_model.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
@@ -135,12 +133,6 @@ LocalTimeline::~LocalTimeline() {
   model_.give_back(sequence_);
 }
 
-void LocalTimeline::check_token(Token token) const {
-  if (token >= 0 && token < model_.vocabulary()) return;
-  throw Error(ErrorKind::usage,
-              cat("token ", token, " is outside the vocabulary of ", model_.vocabulary()));
-}
-
 void LocalTimeline::climb(std::int64_t length) {
   catch_up();
   const std::size_t rung = model_.rung_at(length);
@@ -190,18 +182,13 @@ LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
   return {sequence_, tokens, length(), past_->rung};
 }
 
-void LocalTimeline::end_shared(std::span<const Token> tokens, std::span<const std::int32_t> cells) {
-  keep(tokens, cells);
-}
-
 void LocalTimeline::drop_unkept() {
   // A recurrent state cannot go back.
   stale_ = !llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
 }
 
 void LocalTimeline::catch_up() {
-  if (!stale_) return;
-  read_again(tokens_);
+  if (stale_) read_again(tokens_);
 }
 
 void LocalTimeline::read_again(std::vector<Token> tokens) {
@@ -285,7 +272,7 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
   if (tokens.empty()) return scores;
   if (length() > 0) {
     ensure_logits();
-    check_token(tokens[0]);
+    model_.check_token(tokens[0]);
     scores[0] = log_probability(last_logits_, static_cast<std::size_t>(tokens[0]));
     if (std::isnan(scores[0])) refuse_nan(length() - 1);
   }
@@ -294,7 +281,7 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
     // by nothing known.
     const std::size_t rows = std::min(chunk.tokens.size(), tokens.size() - first - 1);
     const std::span<const Token> targets = std::span(tokens).subspan(first + 1, rows);
-    for (const Token target : targets) check_token(target);
+    for (const Token target : targets) model_.check_token(target);
     const std::span<double> part = std::span(scores).subspan(first + 1, rows);
     model_.decode_scored(chunk, targets, part);
     for (std::size_t i = 0; i < rows; ++i) {

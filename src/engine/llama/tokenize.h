@@ -4,13 +4,14 @@
 // too long).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/llama/llama_api.h"
+#include "engine/llama/loader.h"
 #include "model/timeline_model.h"
 
 namespace mrrope::engine {
@@ -28,5 +29,33 @@ std::optional<Token> bos_of(const llama_vocab* vocab);  // if the file asks for 
 std::optional<ChatTemplate> chat_template_of(const llama_model* model);
 std::string chat_prompt(const llama_model* model, const std::string& file,
                         std::span<const ChatMessage> messages);
+
+// libllama looks for special tokens in a list of fragments that it walks from the start for every
+// one it finds: 80,000 of them take 16 seconds. So a long text is cut after some special tokens,
+// where both halves give the tokens of the whole.
+// Where to cut: the ends of the pieces, the last of which is the end of the text. No piece holds
+// more than `most` special tokens.
+std::vector<std::size_t> piece_ends(const llama_vocab* vocab, std::string_view text, bool special,
+                                    std::size_t most);
+
+// check_runs(), then tokens_of() piece by piece, after BOS if it is asked for and the file has one;
+// nullopt if give_up, called in between, returned true.
+std::optional<std::vector<Token>> tokens_in_pieces(const llama_model* model,
+                                                   const std::string& file, std::string_view text,
+                                                   bool add_bos, bool special,
+                                                   const std::function<bool()>& give_up);
+
+// Room for libllama's regular expressions: std::regex recurses once per character of a match, so a
+// long run of one character overflows an ordinary stack.
+
+// An upper bound, in characters, on what one match of any pre-tokenizer expression of libllama can
+// cover in this text. No expression matches across the end of a line that is followed by a word, or
+// across a punctuation mark, a space and a word.
+std::size_t longest_match(std::string_view text);
+
+// Calls `work` with a stack on which a match of this many characters fits: on the caller's where
+// that suffices, else on another thread, one at a time. Passes on what `work` throws. Throws Error:
+// usage (no stack could hold it), out_of_memory.
+void run_with_room_for_match(std::size_t characters, const std::function<void()>& work);
 
 }  // namespace mrrope::engine

@@ -16,10 +16,9 @@
 
 #include "base/files/source.h"
 #include "base/json.h"
-#include "base/net.h"
 #include "base/text.h"
-#include "engine/llama/vocabulary.h"
-#include "engine/remote/replies.h"
+#include "engine/llama/local.h"
+#include "engine/remote/remote_replies.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
@@ -148,7 +147,11 @@ class Server {
     for (int attempt = 0;; ++attempt) {
       call.failed = "stopped";
       call.for_all = true;
-      if (!begin_request()) return;
+      ++requests_;
+      if (stopped_) {  // either this sees that stop() was called, or that sees this request
+        --requests_;
+        return;
+      }
       client->set_payload_max_length(most);
       const auto start = Clock::now();
       const httplib::Result reply = body.empty()
@@ -176,7 +179,9 @@ class Server {
       }
       if (stopped_) return;
       ++call.retry_counts[failure];
-      const bool may_pass = status == 0 ? failure != "certificate" : again(status);
+      const bool may_pass = status == 0 ? failure != "certificate"
+                                        : status == 200 || status == 408 || status == 425 ||
+                                              status == 429 || status >= 500;
       if (!may_pass || attempt >= retries) {
         call.failed = cat(describe(failure), text.empty() ? "" : ": ", text);
         if (attempt > 0) call.failed += cat(", after ", attempt + 1, " tries");
@@ -216,18 +221,6 @@ class Server {
     httplib::Client* const client = idle_.back();
     idle_.pop_back();
     return client;
-  }
-
-  // False after stop(). Either this sees that it was called, or it sees this request.
-  bool begin_request() {
-    ++requests_;
-    if (!stopped_) return true;
-    --requests_;
-    return false;
-  }
-
-  static bool again(int status) {
-    return status == 200 || status == 408 || status == 425 || status == 429 || status >= 500;
   }
 
   std::string describe(const std::string& failure) const {
@@ -369,7 +362,11 @@ class RemoteModel final : public PromptModel {
       }
       tokenizer_ = std::move(tokenizer);
     }
-    find_context();
+    if (owner_ == "llamacpp") {
+      const auto call = server_.call("/props", {}, kMaxAnswerBytes, parse_props_context);
+      if (call.failed.empty()) context_ = call.value;
+    }
+    if (context_ == 0) context_ = options_.context;
     if (options_.chat) measure_template();
   }
 
@@ -464,14 +461,6 @@ class RemoteModel final : public PromptModel {
     owner_ = chosen->owner;
     context_ = chosen->context;
     trained_ = chosen->trained;
-  }
-
-  void find_context() {
-    if (owner_ == "llamacpp") {
-      const auto call = server_.call("/props", {}, kMaxAnswerBytes, parse_props_context);
-      if (call.failed.empty()) context_ = call.value;
-    }
-    if (context_ == 0) context_ = options_.context;
   }
 
   // The tokens that the server's template adds to a message: its count less ours.

@@ -9,7 +9,7 @@
 #include "base/files/output_file.h"
 #include "base/files/source.h"
 #include "base/text.h"
-#include "engine/llama/memory.h"
+#include "base/words.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
 #include "mrrope/error.h"
@@ -18,19 +18,13 @@ namespace mrrope::engine {
 
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
-  return out;
-}
-
 std::string weight_types(const Model& model) {
   if (model.format != "gguf") return "unknown";
   std::map<std::string, std::uint64_t> bytes;
   for (const GgufPart& part : read_gguf(model.path).parts) {
     for (const GgufTensor& tensor : part.tensors) {
       const GgmlType* type = find_ggml_type(tensor.type);
-      if (tensor.dims.size() > 1 && type != nullptr) bytes[lower(type->name)] += tensor.size;
+      if (tensor.dims.size() > 1 && type != nullptr) bytes[lower_case(type->name)] += tensor.size;
     }
   }
   std::vector<std::pair<std::uint64_t, std::string>> order;
@@ -92,8 +86,8 @@ void check_fits_memory(const Model& model, const LocalOptions& options) {
 
 nlohmann::ordered_json precision_of(const Model& model, const LocalOptions& options) {
   return {{"weights", weight_types(model)},
-          {"keys", lower(options.type_k)},
-          {"values", lower(options.type_v)}};
+          {"keys", lower_case(options.type_k)},
+          {"values", lower_case(options.type_v)}};
 }
 
 ReadingSpeed reading_speed(const Model& model, std::int64_t chunk, double second, double third) {

@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/files/output_file.h"
 #include "base/files/source.h"
-#include "base/files/staging.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "mrrope/error.h"

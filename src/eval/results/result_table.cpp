@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "base/json.h"
@@ -22,6 +23,42 @@ constexpr double kFailed = 0.05;  // a score below this says nothing
 std::string quoted(const ordered_json& value) {
   const std::string text = value.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
   return text.size() > 200 ? text.substr(0, 197) + "..." : text;
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Continued fraction of the regularised incomplete beta function, by Lentz's method.
+double beta_fraction(double a, double b, double x) {
+  constexpr double kTiny = 1e-300;
+  double c = 1;
+  double d = 1 - (a + b) * x / (a + 1);
+  d = 1 / (std::abs(d) < kTiny ? kTiny : d);
+  double result = d;
+  for (int m = 1; m <= 10000; ++m) {
+    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    double step = 1;
+    for (const double term : {even, odd}) {
+      d = 1 + term * d;
+      d = 1 / (std::abs(d) < kTiny ? kTiny : d);
+      c = 1 + term / c;
+      if (std::abs(c) < kTiny) c = kTiny;
+      step = c * d;
+      result *= step;
+    }
+    if (std::abs(step - 1) < 1e-15) break;
+  }
+  return result;
+}
+
+double incomplete_beta(double a, double b, double x) {
+  if (x <= 0) return 0;
+  if (x >= 1) return 1;
+  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
+                                a * std::log(x) + b * std::log1p(-x));
+  // The fraction converges fast on one side of the mean only.
+  if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
+  return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
 }  // namespace
@@ -70,8 +107,7 @@ void check_grid(std::initializer_list<std::size_t> counts) {
   std::size_t product = 1;
   for (const std::size_t count : counts) {
     if (count > 0 && product > kMax / count) {
-      throw Error(ErrorKind::corrupt, "run.json describes more results than an evaluation has",
-                  "give another folder, or run the evaluation again");
+      damaged_run("run.json describes more results than an evaluation has");
     }
     product *= count;
   }
@@ -82,11 +118,12 @@ std::vector<std::int64_t> recorded_lengths(const ordered_json& list) {
   for (const ordered_json& length : list) lengths.push_back(whole<std::int64_t>(length));
   bool good = !lengths.empty() && lengths.front() > 0;
   for (std::size_t i = 1; i < lengths.size(); ++i) good &= lengths[i] > lengths[i - 1];
-  if (!good) {
-    throw Error(ErrorKind::corrupt, cat("run.json has unusable lengths: ", quoted(list)),
-                "give another folder, or run the evaluation again");
-  }
+  if (!good) damaged_run(cat("run.json has unusable lengths: ", quoted(list)));
   return lengths;
+}
+
+void damaged_run(const std::string& message) {
+  throw Error(ErrorKind::corrupt, message, "give another folder, or run the evaluation again");
 }
 
 void foreign_line(const ordered_json& line) {
@@ -105,8 +142,7 @@ void read_recorded(const std::function<void()>& action) {
   try {
     action();
   } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt, cat("run.json or the journal lacks something: ", e.what()),
-                "give another folder, or run the evaluation again");
+    damaged_run(cat("run.json or the journal lacks something: ", e.what()));
   }
 }
 
@@ -213,8 +249,7 @@ std::vector<Comparison> compare_methods(const ResultTable& table) {
     for (std::size_t a = 0; a < units.size(); ++a) {
       for (std::size_t b = a + 1; b < units.size(); ++b) {
         all.push_back({length, table.methods[a].method, table.methods[b].method,
-                       paired_where_both(units[a], units[b]),
-                       std::numeric_limits<double>::quiet_NaN()});
+                       paired_where_both(units[a], units[b]), kNan});
         p.push_back(all.back().difference.p);
       }
     }
@@ -259,6 +294,78 @@ std::string sharing_remark(std::int64_t tokens, std::int64_t naive_tokens) {
   if (naive_tokens == 0) return {};
   return cat("Shared prefixes: ", tokens, " tokens computed of ", naive_tokens, ", ",
              fixed(100 * double(naive_tokens - tokens) / double(naive_tokens), 0), " % saved.\n");
+}
+
+Estimate mean(std::span<const double> values) {
+  const std::size_t n = values.size();
+  if (n == 0) return {};
+  const double average = std::accumulate(values.begin(), values.end(), 0.0) / double(n);
+  if (n == 1) return {average, kNan, 1};
+  double squares = 0;
+  for (const double v : values) squares += (v - average) * (v - average);
+  return {average, std::sqrt(squares / double(n - 1) / double(n)), n};
+}
+
+Estimate exponential(const Estimate& log) {
+  return {std::exp(log.value), std::exp(log.value) * log.error, log.n};
+}
+
+Estimate PairedDifference::percent() const {
+  const Estimate ratio = exponential(mean_difference);
+  return {100 * (ratio.value - 1), 100 * ratio.error, ratio.n};
+}
+
+PairedDifference paired(std::span<const double> a, std::span<const double> b) {
+  if (a.size() != b.size()) {
+    throw Error(ErrorKind::failed, "a paired comparison needs the same documents on both sides",
+                "this is a bug: please report it");
+  }
+  std::vector<double> difference(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];
+  PairedDifference result;
+  result.mean_difference = mean(difference);
+  const Estimate& d = result.mean_difference;
+  if (d.n < 2) {
+    result.p = kNan;
+  } else if (d.error == 0) {
+    // All differences are equal, and t is not defined: how rarely random signs would all agree.
+    result.p = d.value == 0 ? 1 : std::ldexp(1.0, 1 - int(std::min<std::size_t>(d.n, 1000)));
+  } else {
+    result.p = student_two_sided(d.value / d.error, double(d.n - 1));
+  }
+  return result;
+}
+
+PairedDifference paired_where_both(const UnitValues& a, const UnitValues& b) {
+  std::vector<double> x;
+  std::vector<double> y;
+  for (const auto& [unit, value] : a) {
+    const auto other = b.find(unit);
+    if (other == b.end() || !std::isfinite(value) || !std::isfinite(other->second)) continue;
+    x.push_back(value);
+    y.push_back(other->second);
+  }
+  return paired(x, y);
+}
+
+double student_two_sided(double t, double degrees) {
+  return incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t));
+}
+
+std::vector<double> holm(std::span<const double> p) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (!std::isnan(p[i])) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t x, std::size_t y) { return p[x] < p[y]; });
+  std::vector<double> corrected(p.size(), kNan);
+  double floor = 0;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    floor = std::max(floor, std::min(1.0, p[order[k]] * double(order.size() - k)));
+    corrected[order[k]] = floor;
+  }
+  return corrected;
 }
 
 }  // namespace mrrope::eval

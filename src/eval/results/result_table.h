@@ -4,20 +4,62 @@
 // alone, in any order; comparisons, verdicts and every format are made from it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "eval/stats/statistics.h"
-
 namespace mrrope::eval {
+
+// Statistics over a handful of documents. The unit of sampling is the document: tokens of one
+// document depend on each other, so no error is ever computed over tokens.
+
+// value and error are NaN where nothing can be said: value for n = 0, error for n < 2.
+struct Estimate {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  double error = std::numeric_limits<double>::quiet_NaN();  // standard error
+  std::size_t n = 0;
+};
+
+// Mean, and sample standard deviation over sqrt(n).
+Estimate mean(std::span<const double> values);
+
+// exp(value) with error exp(value) * error (delta method): perplexity from mean log loss.
+Estimate exponential(const Estimate& log);
+
+// Two methods on the same documents or samples: the mean of a[i] - b[i], and the two-sided paired t
+// test with n - 1 degrees of freedom on these differences.
+struct PairedDifference {
+  Estimate mean_difference;
+  double p = 1;  // NaN for n < 2; 1 where all differences are 0
+
+  // exp(mean_difference) - 1 in percent: of logarithms, by how much a is above b.
+  Estimate percent() const;
+};
+
+PairedDifference paired(std::span<const double> a, std::span<const double> b);
+
+// What was measured, by the unit that it is of. A task decides what the two numbers are: a
+// document, a depth and a needle, a set and a sample.
+using UnitValues = std::map<std::pair<std::size_t, std::size_t>, double>;
+
+// Only units that both have, with finite values.
+PairedDifference paired_where_both(const UnitValues& a, const UnitValues& b);
+
+// Probability that |T| >= |t| for Student's t distribution.
+double student_two_sided(double t, double degrees);
+
+// Holm's correction of p values for multiple comparisons. NaN stays NaN and does not count.
+std::vector<double> holm(std::span<const double> p);
 
 // Where a unit belongs among all units of its run: no two have the same place, and a run on a local
 // engine writes its units in ascending order.
@@ -78,7 +120,8 @@ void check_grid(std::initializer_list<std::size_t> counts);
 // Lengths in run.json. Throws Error (corrupt) where they are not positive and ascending, or none.
 std::vector<std::int64_t> recorded_lengths(const nlohmann::ordered_json& list);
 
-// Throws Error (corrupt): a journal line that does not belong to its run.
+// Throws Error (corrupt): run.json cannot be of an evaluation, or a journal line not of its run.
+[[noreturn]] void damaged_run(const std::string& message);
 [[noreturn]] void foreign_line(const nlohmann::ordered_json& line);
 
 // A number of tokens in a unit of a journal. Throws as foreign_line() if it is negative or so large
@@ -124,7 +167,8 @@ struct Comparison {
   double corrected_p = 1;       // Holm, over all pairs at this length
 };
 
-// How far a method can be trusted (tasks/perplexity/verdict.cpp has the rule).
+// How far a method can be trusted (tasks/perplexity/perplexity_results.cpp has the
+// rule).
 struct Verdict {
   std::string method;
   bool judged = false;       // false: `reason` says what is missing

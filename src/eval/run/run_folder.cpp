@@ -94,6 +94,21 @@ ordered_json read_run_json(const fs::path& path) {
               "give another --out folder, or delete this one");
 }
 
+// run.json of the folder, where that has one. Throws Error (usage) if it is of another run.
+ordered_json same_run_there(const fs::path& folder, const ordered_json& run) {
+  std::error_code error;
+  if (!fs::exists(folder / kRun, error)) return {};
+  ordered_json there = read_run_json(folder / kRun);
+  if (const std::string why = run_difference(there, run); !why.empty()) refuse_folder(folder, why);
+  return there;
+}
+
+// By the first line of a journal.
+bool is_of_run(const std::vector<ordered_json>& lines, const ordered_json& run) {
+  return lines.front().value("run", ordered_json()) == digest(run);
+}
+
+// Makes it if need be. A run replaces its own files only.
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -103,11 +118,6 @@ void make_folder(const fs::path& folder) {
                     error ? ": " + error.message() : std::string(": a file has this name")),
                 "give --out a folder that can be written to");
   }
-}
-
-// A run replaces its own files only.
-void refuse_foreign_files(const fs::path& folder) {
-  std::error_code error;
   if (fs::exists(folder / kRun, error)) return;
   for (const char* name : {kResults, "report.html"}) {
     if (!fs::exists(folder / name, error)) continue;
@@ -243,7 +253,6 @@ void Journal::append(const ordered_json& line, bool flush) {
 RunFolder::RunFolder(fs::path folder, RunInfo info)
     : folder_(std::move(folder)), info_(std::move(info)) {
   make_folder(folder_);
-  refuse_foreign_files(folder_);
   journal_ = std::make_unique<Journal>(folder_ / kJournal);
 }
 
@@ -264,18 +273,11 @@ void RunFolder::begin(const ordered_json& identity, std::size_t units) {
   started_ = utc_now();
   if (in_memory()) return;
 
-  const auto refuse = [&](const std::string& why) { refuse_folder(folder_, why); };
   const std::vector<ordered_json>& lines = journal_->lines();
-  std::error_code error;
-  if (fs::exists(folder_ / kRun, error)) {
-    const ordered_json there = read_run_json(folder_ / kRun);
-    if (const std::string why = run_difference(there, run_); !why.empty()) refuse(why);
-    read_cost(there);
-  }
+  read_cost(same_run_there(folder_, run_));
   if (!lines.empty()) {
-    const auto tag = lines.front().find("run");
-    if (tag == lines.front().end() || !tag->is_string() || *tag != digest(run_)) {
-      refuse(cat("its ", kJournal, " is not of this run"));
+    if (!is_of_run(lines, run_)) {
+      refuse_folder(folder_, cat("its ", kJournal, " is not of this run"));
     }
     units_.assign(lines.begin() + 1, lines.end());
   }
@@ -286,6 +288,7 @@ void RunFolder::begin(const ordered_json& identity, std::size_t units) {
   if (!units_.empty()) {
     notes_.push_back(cat("resuming: ", units_.size(), " units already done in ", folder_.string()));
   }
+  std::error_code error;
   if (fs::exists(fs::symlink_status(folder_ / kParts, error))) open_parts();
   write_atomically(folder_ / kRun, results_text(run_));
   cost_saved_ = std::chrono::steady_clock::now();
@@ -295,7 +298,7 @@ void RunFolder::begin(const ordered_json& identity, std::size_t units) {
 void RunFolder::open_parts() {
   parts_ = std::make_unique<Journal>(folder_ / kParts);
   const std::vector<ordered_json>& lines = parts_->lines();
-  if (!lines.empty() && lines.front().value("run", ordered_json()) != digest(run_)) {
+  if (!lines.empty() && !is_of_run(lines, run_)) {
     refuse_folder(folder_, cat("its ", kParts, " is not of this run"));
   }
 }
@@ -399,11 +402,8 @@ RecordedRun read_run(const fs::path& folder) {
   recorded.run = read_run_json(folder / kRun);
   ParsedJournal journal = read_journal(folder / kJournal);
   if (!journal.lines.empty()) {
-    const auto tag = journal.lines.front().find("run");
-    if (tag == journal.lines.front().end() || *tag != digest(recorded.run)) {
-      throw Error(ErrorKind::corrupt,
-                  cat("journal and run.json in ", folder.string(), " are of different runs"),
-                  "give another folder, or run the evaluation again");
+    if (!is_of_run(journal.lines, recorded.run)) {
+      damaged_run(cat("journal and run.json in ", folder.string(), " are of different runs"));
     }
     recorded.units.assign(journal.lines.begin() + 1, journal.lines.end());
   }
@@ -430,12 +430,7 @@ std::string run_difference(const ordered_json& there, const ordered_json& now) {
 
 void write_recorded(const fs::path& folder, const RecordedRun& recorded) {
   make_folder(folder);
-  refuse_foreign_files(folder);
-  std::error_code error;
-  if (fs::exists(folder / kRun, error)) {
-    const std::string why = run_difference(read_run_json(folder / kRun), recorded.run);
-    if (!why.empty()) refuse_folder(folder, why);
-  }
+  same_run_there(folder, recorded.run);
   std::string lines = ordered_json{{"journal", 1}, {"run", digest(recorded.run)}}.dump() + "\n";
   for (const ordered_json& unit : recorded.units) lines += unit.dump() + "\n";
   write_atomically(folder / kJournal, lines);

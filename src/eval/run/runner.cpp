@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/run/runner.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string_view>
 #include <thread>
 
 #include "base/files/output_file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "eval/run/shard.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -274,7 +281,140 @@ std::string shard_text(const EvaluationOptions& options, const ordered_json& sha
              " are done, run: mrrope report DIR... -o WHOLE\n");
 }
 
+using Seconds = std::chrono::duration<double>;
+constexpr Seconds kSilent{2};
+constexpr Seconds kRedraw{0.1};
+constexpr Seconds kLine{15};
+constexpr int kBar = 20;
+constexpr std::size_t kWidest = 79;  // a bar that wraps cannot be redrawn in place
+
 }  // namespace
+
+ordered_json Target::identity() const {
+  if (prompts_ != nullptr) {
+    return {{"name", prompts_->name()},
+            {"architecture", "served"},
+            {"train_length", prompts_->train_length()}};
+  }
+  const Model& facts = timelines_->facts();
+  return {{"name", facts.name},
+          {"architecture", facts.architecture},
+          {"train_length", facts.geometry.train_length}};
+}
+
+bool MethodUnderTest::untouched() const {
+  if (!ladder || ladder->elastic()) return false;
+  const Plan& plan = ladder->rungs().front().plan;
+  return plan.attention_scale() == 1 &&
+         std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
+}
+
+bool same_model(const MethodUnderTest& a, const MethodUnderTest& b, std::int64_t longest) {
+  if (!a.ladder || !b.ladder) return false;
+  for (std::int64_t length = 0; length < longest;) {
+    const Rung& one = a.ladder->rungs()[a.ladder->rung_at(length + 1)];
+    const Rung& other = b.ladder->rungs()[b.ladder->rung_at(length + 1)];
+    const bool near = one.border > 0 || other.border > 0;
+    if (!one.plan.same_numbers(other.plan) || one.border != other.border ||
+        one.shift != other.shift || (near && a.ladder->near() != b.ladder->near())) {
+      return false;
+    }
+    length = std::min(one.length, other.length);
+  }
+  return true;
+}
+
+std::optional<std::size_t> same_before(const std::vector<MethodUnderTest>& methods, std::size_t m,
+                                       std::int64_t longest) {
+  for (std::size_t i = 0; i < m; ++i) {
+    if (same_model(methods[i], methods[m], longest)) return i;
+  }
+  return std::nullopt;
+}
+
+void note_same_models(RunFolder& folder, const std::vector<MethodUnderTest>& methods,
+                      const std::vector<std::int64_t>& lengths) {
+  std::set<std::string> notes;
+  for (const std::int64_t longest : lengths) {
+    std::map<std::size_t, std::string> names;
+    for (std::size_t m = 0; m < methods.size(); ++m) {
+      const auto first = same_before(methods, m, longest);
+      if (first) names[*first] += cat(names[*first].empty() ? "" : ", ", methods[m].name);
+    }
+    std::string text;
+    for (const auto& [first, list] : names) {
+      text += cat(text.empty() ? "" : "; ", "the same model as ", methods[first].name, " up to ",
+                  length_text(longest), ", so measured once: ", list);
+    }
+    if (!text.empty()) notes.insert(text);
+  }
+  for (const std::string& text : notes) folder.add_note(text);
+}
+
+MethodUnderTest served_method() { return {"served", std::nullopt}; }
+
+std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths) {
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+void check_names(const std::vector<MethodUnderTest>& methods) {
+  std::set<std::string> names;
+  for (const MethodUnderTest& method : methods) {
+    if (names.insert(method.name).second) continue;
+    throw Error(ErrorKind::usage, cat("method ", method.name, " is given twice"),
+                "name each method once");
+  }
+}
+
+void check_methods(const Target& target, const std::vector<MethodUnderTest>& methods,
+                   const std::vector<std::int64_t>& lengths) {
+  const auto refuse = [](const std::string& message, const std::string& hint) {
+    throw Error(ErrorKind::usage, message, hint);
+  };
+  if (methods.empty()) refuse("no method to evaluate", "give --method none,yarn,pro");
+  if (lengths.empty()) refuse("no length to evaluate", "give --lengths 1k,2k,4k");
+  const std::int64_t longest = lengths.back();
+  if (longest > target.context_length()) {
+    refuse(cat("length ", longest, " does not fit the context of ", target.context_length()),
+           cat("give --ctx ", longest));
+  }
+  check_names(methods);
+  for (const MethodUnderTest& method : methods) {
+    if (method.ladder && longest > method.ladder->longest()) {
+      refuse(cat("length ", longest, " is beyond the last rung of ", method.name, ", ",
+                 method.ladder->longest()),
+             cat("give --ctx ", longest, "; a plan file must be made again for that length"));
+    }
+  }
+}
+
+ordered_json methods_identity(const std::vector<MethodUnderTest>& methods) {
+  ordered_json list = ordered_json::array();
+  for (const MethodUnderTest& method : methods) {
+    const Ladder* ladder = method.ladder ? &*method.ladder : nullptr;
+    const Plan* plan = ladder != nullptr ? &ladder->rungs().back().plan : nullptr;
+    list.push_back({{"method", method.name},
+                    {"plan", ladder != nullptr ? ladder_digest(*ladder) : "served"},
+                    {"scale", plan != nullptr ? ordered_json(plan->extension().scale) : nullptr},
+                    {"untouched", method.untouched()},
+                    {"numbers", ladder == nullptr   ? ordered_json()
+                                : ladder->elastic() ? ladder_json(*ladder)
+                                                    : plan_json(*plan)}});
+  }
+  return list;
+}
+
+ordered_json run_identity(const std::string& task, const Target& target,
+                          const std::vector<MethodUnderTest>& methods, ordered_json settings) {
+  return {{"task", task},
+          {"model", target.identity()},
+          {"engine", target.prompts() != nullptr ? target.prompts()->description()
+                                                 : target.timelines()->description()},
+          {"settings", std::move(settings)},
+          {"methods", methods_identity(methods)}};
+}
 
 void UnitProgress::check() const {
   if (interrupt_requested()) throw folder_.interrupted(done_, units_, parts_.size());
@@ -359,6 +499,93 @@ Evaluation run_evaluation(const EvaluationOptions& options, Progress& progress,
     wrote(file);
   }
   return done;
+}
+
+Progress::Progress(std::function<void(const std::string&)> write, bool terminal,
+                   std::function<Clock::time_point()> now)
+    : write_(std::move(write)), terminal_(terminal), now_(std::move(now)) {}
+
+Progress::~Progress() {
+  try {
+    finish();
+  } catch (...) {  // failing to clear the bar is not fatal
+  }
+}
+
+void Progress::start(std::int64_t total, std::int64_t done, std::string unit) {
+  finish();
+  total_ = total;
+  before_ = done;
+  computed_ = 0;
+  unit_ = std::move(unit);
+  started_ = shown_ = now_();
+  running_ = true;
+}
+
+void Progress::label(std::string text) { label_ = std::move(text); }
+
+void Progress::advance(std::int64_t amount) {
+  computed_ += amount;
+  if (running_) show(false);
+}
+
+void Progress::finish() {
+  if (running_ && visible_) show(true);
+  visible_ = false;
+  running_ = false;
+}
+
+double Progress::seconds() const { return Seconds(now_() - started_).count(); }
+
+double Progress::rate() const {
+  const double elapsed = seconds();
+  return elapsed > 0 ? double(computed_) / elapsed : 0;
+}
+
+void Progress::show(bool last) {
+  if (!write_) return;
+  const Clock::time_point now = now_();
+  if (last) {
+    write_(terminal_ ? "\r\x1b[K" : line() + "\n");
+    return;
+  }
+  if (now - started_ < kSilent) return;
+  if (visible_ && now - shown_ < (terminal_ ? kRedraw : kLine)) return;
+  write_(terminal_ ? "\r" + line() + "\x1b[K" : line() + "\n");
+  visible_ = true;
+  shown_ = now;
+}
+
+std::string Progress::line() const {
+  const std::int64_t done = std::min(total_, before_ + computed_);
+  const double part = total_ > 0 ? double(done) / double(total_) : 1;
+  std::string text;
+  if (terminal_) {
+    const int filled = int(part * kBar);
+    text = "[" + std::string(std::size_t(filled), '#') +
+           std::string(std::size_t(kBar - filled), '-') + "] ";
+  }
+  text += fixed(std::floor(100 * part), 0) + "%";
+  if (!label_.empty()) text += "  " + label_;
+  const double speed = rate();
+  if (speed > 0) {
+    text += "  " + (speed < 10 ? fixed(speed, 1) : fixed(speed, 0)) + " " + unit_ + "/s";
+    text += "  " + duration_text(double(total_ - done) / speed) + " left";
+  }
+  if (terminal_ && text.size() > kWidest) text.resize(kWidest);
+  return text;
+}
+
+std::function<void(const std::string&)> stderr_writer() {
+  return [](const std::string& text) {
+    std::fputs(text.c_str(), stderr);
+    std::fflush(stderr);
+  };
+}
+
+bool stderr_is_terminal() {
+  const char* term = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
 }
 
 }  // namespace mrrope::eval

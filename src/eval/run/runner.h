@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the units of work of a task: deals them to shards, skips what the journal holds, computes
-// the rest on a local engine or asks an endpoint, and journals each one. The same for every task.
+// the rest on a local engine or asks an endpoint, and journals each one. The same for every task,
+// and so is what they measure: a model under several methods at several lengths.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -12,11 +14,129 @@
 #include <vector>
 
 #include "eval/results/result_table.h"
-#include "eval/run/method_under_test.h"
-#include "eval/run/progress.h"
 #include "eval/run/run_folder.h"
+#include "model/prompt_model.h"
+#include "model/timeline_model.h"
+#include "mrrope/ladder.h"
 
 namespace mrrope::eval {
+
+// What a task runs on: a model with timelines, or one that answers whole prompts. Does not own it.
+class Target {
+ public:
+  Target(TimelineModel& model) : timelines_(&model), tokenizer_(&model) {}  // NOLINT: implicit
+  Target(PromptModel& model) : prompts_(&model), tokenizer_(&model) {}      // NOLINT: implicit
+
+  // Exactly one of the two is not null.
+  TimelineModel* timelines() const noexcept { return timelines_; }
+  PromptModel* prompts() const noexcept { return prompts_; }
+  const Tokenizer& tokenizer() const noexcept { return *tokenizer_; }
+  std::int64_t context_length() const {
+    return prompts_ != nullptr ? prompts_->context_length() : timelines_->context_length();
+  }
+
+  // For run.json: {name, architecture, train_length}.
+  nlohmann::ordered_json identity() const;
+
+ private:
+  TimelineModel* timelines_ = nullptr;
+  PromptModel* prompts_ = nullptr;
+  const Tokenizer* tokenizer_;
+};
+
+struct MethodUnderTest {
+  std::string name;              // the row: "pro", "elastic:pro", "vendor", ...
+  std::optional<Ladder> ladder;  // absent behind an endpoint: the server has its own scaling
+
+  bool elastic() const { return ladder && ladder->elastic(); }
+  bool untouched() const;  // the model as shipped
+};
+
+// Whether the two are the same model for every sequence up to this length: the same plan number by
+// number, such as every growing plan inside the window and none.
+bool same_model(const MethodUnderTest& a, const MethodUnderTest& b, std::int64_t longest);
+
+// The first of the methods before methods[m], in their order, that is the same model.
+std::optional<std::size_t> same_before(const std::vector<MethodUnderTest>& methods, std::size_t m,
+                                       std::int64_t longest);
+
+// Adds a note such as "the same model as none up to 1K, so measured once: uni, pro" for each of the
+// lengths where there are such methods.
+void note_same_models(RunFolder& folder, const std::vector<MethodUnderTest>& methods,
+                      const std::vector<std::int64_t>& lengths);
+
+// The only row of a run against an endpoint.
+MethodUnderTest served_method();
+
+// Ascending, each once.
+std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths);
+
+// Throws Error (usage) if two have the same name.
+void check_names(const std::vector<MethodUnderTest>& methods);
+
+// Throws Error (usage): no method, a method named twice, no length, or the longest length beyond
+// the context or the last rung of a ladder. Lengths are sorted.
+void check_methods(const Target& target, const std::vector<MethodUnderTest>& methods,
+                   const std::vector<std::int64_t>& lengths);
+
+// Their entries in run.json: everything that results depend on.
+nlohmann::ordered_json methods_identity(const std::vector<MethodUnderTest>& methods);
+
+// What every run.json has; a task adds its texts.
+nlohmann::ordered_json run_identity(const std::string& task, const Target& target,
+                                    const std::vector<MethodUnderTest>& methods,
+                                    nlohmann::ordered_json settings);
+
+// Progress on stderr: a bar on a terminal, redrawn in place; elsewhere a line now and then; nothing
+// in the first two seconds. It uses no colours, so NO_COLOR holds.
+class Progress {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // write: where text goes; nothing is ever shown when empty. terminal: draw a bar.
+  // now: for tests.
+  explicit Progress(std::function<void(const std::string&)> write = {}, bool terminal = false,
+                    std::function<Clock::time_point()> now = Clock::now);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // total: tokens (or whatever `unit` says) of the whole job; done: of an earlier run.
+  void start(std::int64_t total, std::int64_t done = 0, std::string unit = "tok");
+  // What is being worked on, e.g. "pro  document 3 of 10".
+  void label(std::string text);
+  void advance(std::int64_t amount);
+  // Part of the job that an earlier run did.
+  void skip(std::int64_t amount) { before_ += amount; }
+  // Clears the bar, or writes the last line where lines were written.
+  void finish();
+
+  // Since start(): amount per second, without what was done before.
+  double rate() const;
+  double seconds() const;
+  std::int64_t computed() const noexcept { return computed_; }
+
+ private:
+  void show(bool last);
+  std::string line() const;
+
+  std::function<void(const std::string&)> write_;
+  bool terminal_;
+  std::function<Clock::time_point()> now_;
+  std::string unit_;
+  std::string label_;
+  std::int64_t total_ = 0;
+  std::int64_t before_ = 0;
+  std::int64_t computed_ = 0;
+  Clock::time_point started_;
+  Clock::time_point shown_;
+  bool visible_ = false;
+  bool running_ = false;
+};
+
+// To stderr, with a bar if that is a terminal (and TERM is not "dumb").
+std::function<void(const std::string&)> stderr_writer();
+bool stderr_is_terminal();
 
 // One line of the journal. A unit starts with no timeline alive: the state of an engine's cache
 // then does not depend on earlier units, nor on whether the run was interrupted between them.

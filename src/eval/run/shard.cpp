@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/run/shard.h"
-
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -10,6 +8,7 @@
 #include "base/files/output_file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "eval/run/run_folder.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
+#include "eval/samples/sample.h"
 #include "model/tokenizer.h"
 
 namespace mrrope::eval {
@@ -49,6 +52,11 @@ struct FrameOptions {
   bool bos = true;
 };
 
+// Where the task's words go while a chat template is at work, and what that puts before and after
+// them. Throws Error (unsupported) if it drops the mark.
+constexpr std::string_view kChatMark = "[[mrrope-body]]";
+std::pair<std::string, std::string> around_mark(const std::string& prompt);
+
 class PromptFrame {
  public:
   // Throws Error: unsupported (chat = on and the model has no template), usage (an unknown word).
@@ -79,7 +87,7 @@ class PromptFrame {
 // Counts the tokens of generated texts quickly. Such texts repeat their words: each is tokenized
 // once, with the blank before it, and remembered (whole texts if the tokenizer is remote). If no
 // token of the vocabulary crosses the start of a word, which is true for nearly all, the result is
-// the tokenization of the whole text; the caller checks this (fitting.h does for every sample set).
+// the tokenization of the whole text; the caller checks this (fitted_set() does).
 class TokenCounter {
  public:
   // special: the text of control tokens is read as those tokens.
@@ -98,5 +106,39 @@ class TokenCounter {
   bool special_;
   std::unordered_map<std::string, std::vector<Token>> known_;
 };
+
+// Samples fitted to a length. A drafter writes a prompt of a given number of units (words, lines,
+// documents). The largest number is used for which the whole prompt, including template and BOS,
+// and the answer fit into N tokens. A sample that is longer than the one that was tried loses as
+// many units as necessary. A prompt that was read from a file is cut in the middle instead.
+struct Draft {
+  std::string body;
+  std::string prefix;
+  std::vector<std::string> expected;
+  nlohmann::ordered_json more = nlohmann::ordered_json::object();
+  std::string id{};  // of a draft that was read
+};
+
+struct Drafter {
+  std::int64_t min = 1;    // the fewest with which the task works
+  std::int64_t grain = 1;  // units are min + k * grain
+  std::int64_t max = INT64_MAX;
+  std::size_t questions = 1;  // so many consecutive drafts ask about one text
+  // A pure function. More units give a longer text. Drafts about one text get equal numbers.
+  std::function<Draft(std::int64_t units, std::size_t index, Random& random)> draft;
+};
+
+// The set with samples of a drafter, whose random numbers depend on the seed, the task and the
+// length. Throws Error (usage) that names the smallest possible length if the set's is below it.
+// The fit is found when the first sample is made. The frame and the counter must outlive the set.
+SampleSet fitted_set(SampleSet set, std::uint64_t seed, Drafter drafter, const PromptFrame& frame,
+                     TokenCounter& counter);
+
+// The set with `count` of these drafts (0, or more than there are: all), chosen at random. A longer
+// one keeps the first and the last part of its body, half of the room each; template, prefix and
+// BOS are kept, and it is marked. As in the original benchmarks, the halves are turned into text,
+// which is tokenized again. ids: of those chosen. The frame must outlive the set.
+SampleSet cut_set(SampleSet set, std::vector<Draft> drafts, std::size_t count, Random random,
+                  const PromptFrame& frame, nlohmann::ordered_json& ids);
 
 }  // namespace mrrope::eval

@@ -76,8 +76,8 @@ struct SampleRules {
 struct SampleSuite {
   std::string task;  // "ruler"
   const SampleRules* rules = nullptr;
-  nlohmann::ordered_json settings;  // for run.json: everything that the samples depend on
-  std::vector<SampleSet> sets;
+  nlohmann::ordered_json settings{};  // for run.json: everything that the samples depend on
+  std::vector<SampleSet> sets{};
 };
 
 struct SampleRunOptions : EngineUse {

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/text/documents.h"
 
+#include <lzma.h>
+#include <zlib.h>
+#include <zstd.h>
+
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
+#include "base/files/source.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "eval/text/text_source.h"
-#include "eval/text/words.h"
+#include "base/words.h"
+#include "eval/text/word_list.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -20,6 +29,192 @@ namespace mrrope::eval {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::size_t kBlock = 1 << 16;
+// What a decoder may use for its own window: xz -9 needs 65 MiB, zstd --ultra -22 128 MiB.
+constexpr std::uint64_t kDecoderMemory = std::uint64_t(512) << 20;
+constexpr int kZstdWindowLog = 29;
+
+constexpr std::uint64_t kMaxLineBytes = std::uint64_t(64) << 20;
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t(4) << 30;
+constexpr std::size_t kMaxFileValues = 20'000'000;  // HotpotQA has half a million
+constexpr const char* kRepair = "download the file again, or correct this line";
+
+// The compressed file, in pieces.
+class Input {
+ public:
+  explicit Input(const fs::path& path) : source_(Source::open(path)) { fill(); }
+
+  const std::string& path() const { return source_.name(); }
+  std::string_view rest() const { return {buffer_.data() + at_, size_ - at_}; }
+  void consume(std::size_t bytes) { at_ += bytes; }
+
+  // Makes rest() non-empty unless the file is at its end.
+  bool more() {
+    if (at_ == size_) fill();
+    return at_ < size_;
+  }
+
+  [[noreturn]] void corrupt(const std::string& what) const {
+    throw Error(ErrorKind::corrupt, path() + ": " + what, "fetch or compress the file again");
+  }
+
+ private:
+  void fill() {
+    at_ = 0;
+    size_ = std::size_t(std::min<std::uint64_t>(buffer_.size(), source_.size() - offset_));
+    source_.read(offset_, std::as_writable_bytes(std::span(buffer_).first(size_)));
+    offset_ += size_;
+  }
+
+  Source source_;
+  std::uint64_t offset_ = 0;  // of what comes after the buffer
+  std::array<char, kBlock> buffer_;
+  std::size_t at_ = 0;
+  std::size_t size_ = 0;
+};
+using SharedInput = std::shared_ptr<Input>;
+
+void check_decoder(bool made, const char* name) {
+  if (made) return;
+  throw Error(ErrorKind::out_of_memory, cat("no memory for the ", name, " decoder"),
+              "unpack the file first");
+}
+
+TextSource plain(const SharedInput& input) {
+  return [input](char* to, std::size_t size) -> std::size_t {
+    if (!input->more()) return 0;
+    const std::size_t taken = std::min(size, input->rest().size());
+    std::memcpy(to, input->rest().data(), taken);
+    input->consume(taken);
+    return taken;
+  };
+}
+
+TextSource gunzip(const SharedInput& input) {
+  const std::shared_ptr<z_stream> stream(new z_stream{}, [](z_stream* s) {
+    inflateEnd(s);
+    delete s;
+  });
+  check_decoder(inflateInit2(stream.get(), 15 + 16) == Z_OK, "gzip");
+  return [input, stream, finished = false](char* to, std::size_t size) mutable -> std::size_t {
+    size = std::min(size, std::size_t(1) << 30);
+    stream->next_out = reinterpret_cast<Bytef*>(to);
+    stream->avail_out = uInt(size);
+    while (stream->avail_out == size) {
+      if (!input->more()) {
+        if (!finished) input->corrupt("the gzip archive is cut off");
+        return 0;
+      }
+      const std::string_view rest = input->rest();
+      if (finished) {  // another member, or the zeros that tapes and some tools append
+        if (rest[0] == '\0') {
+          input->consume(1);
+          continue;
+        }
+        inflateReset(stream.get());
+        finished = false;
+      }
+      stream->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest.data()));
+      stream->avail_in = uInt(rest.size());
+      const int status = inflate(stream.get(), Z_NO_FLUSH);
+      input->consume(rest.size() - stream->avail_in);
+      finished = status == Z_STREAM_END;
+      if (!finished && status != Z_OK && status != Z_BUF_ERROR) {
+        input->corrupt(cat("damaged gzip archive: ", stream->msg ? stream->msg : "bad data"));
+      }
+    }
+    return size - stream->avail_out;
+  };
+}
+
+TextSource unxz(const SharedInput& input) {
+  const std::shared_ptr<lzma_stream> stream(new lzma_stream(LZMA_STREAM_INIT), [](lzma_stream* s) {
+    lzma_end(s);
+    delete s;
+  });
+  check_decoder(lzma_stream_decoder(stream.get(), kDecoderMemory, LZMA_CONCATENATED) == LZMA_OK,
+                "xz");
+  return [input, stream, finished = false](char* to, std::size_t size) mutable -> std::size_t {
+    stream->next_out = reinterpret_cast<std::uint8_t*>(to);
+    stream->avail_out = size;
+    while (stream->avail_out == size && !finished) {
+      const lzma_action action = input->more() ? LZMA_RUN : LZMA_FINISH;
+      const std::string_view rest = input->rest();
+      stream->next_in = reinterpret_cast<const std::uint8_t*>(rest.data());
+      stream->avail_in = rest.size();
+      const lzma_ret status = lzma_code(stream.get(), action);
+      input->consume(rest.size() - stream->avail_in);
+      finished = status == LZMA_STREAM_END;
+      if (status == LZMA_BUF_ERROR) input->corrupt("the xz archive is cut off");
+      if (status == LZMA_MEMLIMIT_ERROR) {
+        throw Error(ErrorKind::out_of_memory,
+                    input->path() + ": this xz archive needs more than 512 MiB to unpack",
+                    "compress it with xz -9 or less");
+      }
+      if (!finished && status != LZMA_OK) {
+        input->corrupt(cat("damaged xz archive (code ", int(status), ")"));
+      }
+    }
+    return size - stream->avail_out;
+  };
+}
+
+TextSource unzstd(const SharedInput& input) {
+  const std::shared_ptr<ZSTD_DStream> stream(ZSTD_createDStream(), ZSTD_freeDStream);
+  check_decoder(stream && !ZSTD_isError(ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax,
+                                                               kZstdWindowLog)),
+                "zstd");
+  bool inside = false;   // a frame has begun and not ended
+  bool pending = false;  // the decoder may hold output
+  return [=](char* to, std::size_t size) mutable -> std::size_t {
+    ZSTD_outBuffer out{to, size, 0};
+    while (out.pos == 0) {
+      // A full output buffer may hide more; only then is there something to do without input.
+      if (!input->more() && !pending) {
+        if (inside) input->corrupt("the zstd archive is cut off");
+        return 0;
+      }
+      const std::string_view rest = input->rest();
+      ZSTD_inBuffer in{rest.data(), rest.size(), 0};
+      const std::size_t status = ZSTD_decompressStream(stream.get(), &out, &in);
+      input->consume(in.pos);
+      if (ZSTD_isError(status)) {
+        input->corrupt(cat("damaged zstd archive: ", ZSTD_getErrorName(status)));
+      }
+      inside = status != 0;
+      pending = out.pos == out.size && inside;
+    }
+    return out.pos;
+  };
+}
+
+struct Packing {
+  std::string_view suffix;
+  std::string_view magic;
+  TextSource (*unpack)(const SharedInput&);
+};
+const std::array<Packing, 3> kPackings = {{{".gz", "\x1f\x8b", gunzip},
+                                           {".xz", {"\xfd\x37\x7a\x58\x5a\0", 6}, unxz},
+                                           {".zst", "\x28\xb5\x2f\xfd", unzstd}}};
+
+// Calls take(bytes) with all blocks. Returns the digest of all.
+std::string digest_of(const fs::path& path, const std::function<void(std::string_view)>& take) {
+  Sha256 digest;
+  std::uint64_t total = 0;
+  each_block(path, [&](std::string_view bytes) {
+    total += bytes.size();
+    if (total > kMaxFileBytes) {
+      throw Error(ErrorKind::out_of_memory,
+                  cat(path.filename().string(), " unpacks to more than ", kMaxFileBytes, " bytes"),
+                  "give a smaller file");
+    }
+    digest.update(bytes);
+    take(bytes);
+    return true;
+  });
+  return digest.hex();
+}
 
 struct TextFile {
   fs::path path;
@@ -199,16 +394,113 @@ void choose_at_random(const DocumentOptions& options, DocumentSet& set) {
 
 std::string join(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  return names.size() > kShown ? cat(text, " and ", names.size() - kShown, " more") : text;
+  if (names.size() <= kShown) return joined(names, ", ");
+  return cat(joined({names.begin(), names.begin() + kShown}, ", "), " and ", names.size() - kShown,
+             " more");
 }
 
 std::string counted(std::size_t n) { return n == 1 ? "1 document" : cat(n, " documents"); }
 
 }  // namespace
+
+std::string inner_name(const fs::path& path) {
+  const bool packed = std::any_of(kPackings.begin(), kPackings.end(), [&](const Packing& packing) {
+    return path.extension() == packing.suffix;
+  });
+  return (packed ? path.stem() : path.filename()).string();
+}
+
+bool holds_json_lines(const fs::path& path) {
+  const std::string name = inner_name(path);
+  return name.ends_with(".jsonl") || name.ends_with(".ndjson");
+}
+
+TextSource open_text(const fs::path& path) {
+  const auto input = std::make_shared<Input>(path);
+  const std::string_view head = input->rest();
+  for (const Packing& packing : kPackings) {
+    if (head.starts_with(packing.magic)) return packing.unpack(input);
+  }
+  if (inner_name(path) != path.filename() && !head.empty()) {
+    input->corrupt(cat("named ", path.extension().string(), ", but its content is not that"));
+  }
+  return plain(input);
+}
+
+bool each_block(const fs::path& path, const std::function<bool(std::string_view)>& take) {
+  const TextSource source = open_text(path);
+  std::string block(kBlock, '\0');
+  while (const std::size_t size = source(block.data(), block.size())) {
+    if (!take({block.data(), size})) return false;
+  }
+  return true;
+}
+
+bool add_lines(std::string& pending, std::string_view bytes, const std::function<bool()>& line) {
+  for (std::size_t end; (end = bytes.find('\n')) != bytes.npos; bytes.remove_prefix(end + 1)) {
+    pending += bytes.substr(0, end);
+    if (!line()) return false;
+    pending.clear();
+  }
+  pending += bytes;
+  return true;
+}
+
+std::string read_jsonl(const fs::path& path, const JsonLine& line) {
+  const std::string file = printable(path.filename().string());
+  std::string pending;
+  std::size_t number = 0;
+  const auto finish = [&] {
+    const std::string name = cat(file, ":", ++number);
+    if (pending.find_first_not_of(" \t\r") == std::string::npos) return true;
+    const nlohmann::json object = parse_json(pending, name, {.bytes = kMaxLineBytes});
+    if (!object.is_object()) {
+      throw Error(ErrorKind::corrupt, cat(name, " is not a JSON object"), kRepair);
+    }
+    line(name, object);
+    return true;
+  };
+  std::string digest = digest_of(path, [&](std::string_view bytes) {
+    add_lines(pending, bytes, finish);
+    if (pending.size() > kMaxLineBytes) {
+      throw Error(ErrorKind::corrupt,
+                  cat(file, ":", number + 1, " is longer than ", kMaxLineBytes, " bytes"),
+                  "one line holds one sample: check the file's line ends");
+    }
+  });
+  if (!pending.empty()) finish();
+  return digest;
+}
+
+JsonFile read_json_file(const fs::path& path) {
+  std::string text;
+  std::string digest = digest_of(path, [&](std::string_view bytes) { text += bytes; });
+  return {parse_json(text, printable(path.filename().string()),
+                     {.bytes = kMaxFileBytes, .values = kMaxFileValues}),
+          std::move(digest)};
+}
+
+std::string file_digest(const fs::path& path) {
+  return digest_of(path, [](std::string_view) {});
+}
+
+std::string text_field(const nlohmann::json& object, const char* field, const std::string& name) {
+  const auto found = object.find(field);
+  if (found == object.end()) {
+    std::string keys;
+    for (const auto& [key, value] : object.items()) {
+      keys += cat(keys.empty() ? "" : ", ", printable(key.substr(0, 40)));
+      if (keys.size() > 200) break;
+    }
+    throw Error(ErrorKind::corrupt, cat(name, " has no field '", field, "'; it has: ", keys),
+                kRepair);
+  }
+  if (!found->is_string()) {
+    throw Error(ErrorKind::corrupt,
+                cat(name, ": field '", field, "' is not text but ", found->type_name()), kRepair);
+  }
+  return found->get<std::string>();
+}
 
 std::vector<std::string> DocumentSet::notes() const {
   std::vector<std::string> lines;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/gguf/gguf_copy.h"
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -8,6 +6,7 @@
 
 #include "base/files/output_file.h"
 #include "base/text.h"
+#include "formats/gguf/gguf.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

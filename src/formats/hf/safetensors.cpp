@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/hf/safetensors.h"
-
 #include <algorithm>
 #include <array>
 #include <set>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "formats/facts.h"
 #include "mrrope/error.h"
 
 namespace mrrope {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts as plain data, and their axes. svg.h draws them for pages, terminal.h for terminals.
+// Charts as plain data, their axes, and how they are drawn: as SVG, and for a terminal (lines as
+// Braille dots, heat maps as shaded cells). The colours of an SVG come from classes: a page brings
+// its own style sheet, a standalone file has one inside. Every series carries its numbers
+// (data-values: x,y,low,high;...) in full; a curve of many points is thinned to the pixels, with 6
+// digits.
 #pragma once
 
 #include <limits>
@@ -45,9 +49,6 @@ std::vector<Tick> ticks_of(const Range& range, const Axis& axis, int max);
 
 // For people: 4 significant digits, without an exponent from 0.0001 to 10 million; "-" for NaN.
 std::string value_text(double value);
-
-// A value on this axis, for people.
-std::string axis_text(const Axis& axis, double value);
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
@@ -120,5 +121,32 @@ class Palette {
  private:
   std::vector<std::pair<std::string, int>> given_;
 };
+
+struct SvgOptions {
+  double width = 760;
+  bool standalone = false;  // a separate file: with title, style sheet and background
+};
+
+std::string to_svg(const LineChart& chart, const SvgOptions& options = {});
+std::string to_svg(const HeatMap& map, const SvgOptions& options = {});
+
+// Every chart of a figure as a file of its own, with a number from the second on.
+struct NamedSvg {
+  std::string number;  // "", "-2", "-3"
+  std::string svg;
+};
+std::vector<NamedSvg> svg_files(const Figure& figure);
+
+// The style sheet of charts, for light and dark.
+std::string chart_style();
+
+struct TerminalOptions {
+  int columns = 80;
+  int rows = 16;       // of the plot itself
+  bool colour = true;  // 256 colours; without them every series has its own letter
+};
+
+std::string to_terminal(const LineChart& chart, const TerminalOptions& options = {});
+std::string to_terminal(const HeatMap& map, const TerminalOptions& options = {});
 
 }  // namespace mrrope::report

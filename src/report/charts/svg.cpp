@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/charts/svg.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
+#include "report/charts/chart.h"
 #include "report/charts/markup.h"
-#include "report/embedded.h"
+#include "report/report_files.h"
 
 namespace mrrope::report {
 

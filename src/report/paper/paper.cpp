@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "base/words.h"
-#include "report/embedded.h"
-#include "report/verdict_text.h"
+#include "report/report.h"
+#include "report/report_files.h"
 
 namespace mrrope::report {
 

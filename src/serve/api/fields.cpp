@@ -30,13 +30,13 @@ constexpr double kMaxBias = 1e6;
 
 // The reserve of memory.
 constexpr std::size_t kChunk = std::size_t{4} << 20;
-std::array<std::atomic<void*>, 8> chunks = {};
+std::array<std::atomic<void*>, 8> reserve = {};
 std::atomic<bool> has_reserve = false;
 
 void spend_reserve() {
-  const std::size_t first = std::uncaught_exceptions() > 0 ? 0 : chunks.size() / 2;
-  for (std::size_t i = first; i < chunks.size(); ++i) {
-    if (void* const chunk = chunks[i].exchange(nullptr)) {
+  const std::size_t first = std::uncaught_exceptions() > 0 ? 0 : reserve.size() / 2;
+  for (std::size_t i = first; i < reserve.size(); ++i) {
+    if (void* const chunk = reserve[i].exchange(nullptr)) {
       ::munmap(chunk, kChunk);
       return;  // `new` tries again
     }
@@ -47,7 +47,7 @@ void spend_reserve() {
 // True if it is full.
 bool fill_reserve() {
   if (!has_reserve) return true;
-  for (std::atomic<void*>& place : chunks) {
+  for (std::atomic<void*>& place : reserve) {
     if (place.load() != nullptr) continue;
     void* const chunk = ::mmap(nullptr, kChunk, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (chunk == MAP_FAILED) return false;

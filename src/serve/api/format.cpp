@@ -18,17 +18,10 @@ namespace mrrope::serve {
 namespace {
 
 const char* error_type(int status) {
-  switch (status) {
-    case 401:
-    case 403:
-      return "authentication_error";
-    case 404:
-      return "not_found_error";
-    case 429:
-      return "rate_limit_error";
-    default:
-      return status < 500 ? "invalid_request_error" : "server_error";
-  }
+  if (status == 401 || status == 403) return "authentication_error";
+  if (status == 404) return "not_found_error";
+  if (status == 429) return "rate_limit_error";
+  return status < 500 ? "invalid_request_error" : "server_error";
 }
 
 std::string hexadecimal(std::uint64_t number) {
@@ -309,16 +302,11 @@ ordered_json AnswerFormat::token_list(const std::vector<ChosenToken>& tokens, bo
 
 std::unique_ptr<AnswerFormat> make_format(const Service& service, const CompletionRequest& request,
                                           std::uint64_t number) {
-  switch (request.dialect) {
-    case Dialect::llama_server:
-      return make_llama_format(service, request, number);
-    case Dialect::responses:
-      return make_responses_format(service, request, number);
-    case Dialect::ollama:
-      return make_ollama_format(service, request, number);
-    default:
-      return make_openai_format(service, request, number);
-  }
+  Formats* make = make_openai_format;
+  if (request.dialect == Dialect::llama_server) make = make_llama_format;
+  if (request.dialect == Dialect::responses) make = make_responses_format;
+  if (request.dialect == Dialect::ollama) make = make_ollama_format;
+  return make(service, request, number);
 }
 
 }  // namespace mrrope::serve

@@ -3,11 +3,12 @@
 // of llama-server, vLLM and ollama. fields.md is that table, and docs/serve.md shows it.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <sstream>
 
 #include "base/text.h"
 #include "serve/api/fields.h"
-#include "serve/embedded.h"
+#include "serve/serve_files.h"
 
 namespace mrrope::serve {
 
@@ -155,7 +156,7 @@ std::vector<Field> readers() {
 }
 
 unsigned routes_of(const std::string& name) {
-  static const std::pair<const char*, unsigned> kNames[] = {
+  static const std::map<std::string, unsigned> known = {
       {"all", kOpenAi | kOllama},
       {"OpenAI's and /completion", kOpenAi},
       {"ollama", kOllama},
@@ -166,10 +167,8 @@ unsigned routes_of(const std::string& name) {
       {"/api/chat", mask(Route::ollama_chat)},
       {"/api/generate", mask(Route::ollama_generate)},
       {"options", mask(Route::ollama_options)}};
-  for (const auto& [known, routes] : kNames) {
-    if (name == known) return routes;
-  }
-  return 0;
+  const auto found = known.find(name);
+  return found == known.end() ? 0 : found->second;
 }
 
 std::vector<std::string> parts_of(const std::string& text, const std::string& between) {
@@ -253,32 +252,18 @@ constexpr std::int64_t kMaxAnswers = 64;  // to a request
 
 Sampling default_sampling(Route route) {
   Sampling s;
-  switch (route) {
-    case Route::llama_completion:
-      s.temperature = 0.8;
-      return s;
-    case Route::ollama_chat:
-    case Route::ollama_generate:
-      s.temperature = 0.8;
-      s.top_p = 0.9;
-      s.min_p = 0;
-      s.repeat_penalty = 1.1;
-      return s;
-    default:  // OpenAI's: the model's own distribution
-      s.temperature = 1;
-      s.top_p = 1;
-      s.min_p = 0;
-      s.top_k = 0;
-      return s;
+  s.temperature = 0.8;
+  if (route == Route::llama_completion) return s;
+  s.min_p = 0;
+  if ((mask(route) & kOllama) != 0) {
+    s.top_p = 0.9;
+    s.repeat_penalty = 1.1;
+  } else {  // OpenAI's: the model's own distribution
+    s.temperature = 1;
+    s.top_p = 1;
+    s.top_k = 0;
   }
-}
-
-void check_answers(const CompletionRequest& request) {
-  const auto prompts = static_cast<std::int64_t>(request.prompts.size());
-  if (prompts * request.answers > kMaxAnswers) {
-    refuse("n", cat("is ", request.answers, " for ", prompts, " prompts: at most ", kMaxAnswers,
-                    " answers in all"));
-  }
+  return s;
 }
 
 void read_completion(const Value& body, CompletionRequest& request) {
@@ -331,7 +316,11 @@ CompletionRequest parse_request(std::string_view body, Route route, const BodyLi
     if (route == Route::llama_completion) read_llama_completion(root, request);
     if (route == Route::chat) read_chat(root, request);
     if (route == Route::responses) read_responses(root, request);
-    check_answers(request);
+    const auto prompts = static_cast<std::int64_t>(request.prompts.size());
+    if (prompts * request.answers > kMaxAnswers) {
+      refuse("n", cat("is ", request.answers, " for ", prompts, " prompts: at most ", kMaxAnswers,
+                      " answers in all"));
+    }
   }
   check_form(request);
   return request;

@@ -4,12 +4,12 @@
 
 #include "base/text.h"
 #include "mrrope/version.h"
+#include "report/charts/chart.h"
 #include "report/charts/markup.h"
-#include "report/charts/svg.h"
-#include "report/embedded.h"
 #include "report/page/html_page.h"
+#include "report/report_files.h"
 #include "serve/api/service.h"
-#include "serve/embedded.h"
+#include "serve/serve_files.h"
 
 namespace mrrope::serve {
 

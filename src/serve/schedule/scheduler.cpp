@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "engine/llama/graph/score.h"
 #include "mrrope/error.h"
-#include "serve/api/error.h"
+#include "serve/api/request.h"
 
 namespace mrrope::serve {
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/files/staging.h"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/files/output_file.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/net.h"
-#include "base/text_table.h"
 #include "base/utf8.h"
 #include "base/words.h"
 

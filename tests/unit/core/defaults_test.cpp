@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/defaults.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <tuple>
 
 #include "base/text.h"
+#include "core/methods.h"
 #include "support/expect_error.h"
 
 namespace mrrope {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -141,21 +140,6 @@ TEST(RotaryReferenceTrained, UsesTheModelsOwnAttentionScale) {
   std::vector<double> x = {1, 0, 0, 0};
   rotate_reference(make_plan(g, {}), 0, std::span<double>(x));
   EXPECT_EQ(x[0], 2);
-}
-
-TEST(Workers, CallEveryPartOnce) {
-  for (const int threads : {1, 2, 5}) {
-    Workers workers(threads);
-    for (const int parts : {0, 1, 3, 1000}) {
-      std::vector<std::atomic<int>> calls(static_cast<std::size_t>(parts));
-      workers.run(
-          [](void* context, int index) {
-            ++(*static_cast<std::vector<std::atomic<int>>*>(context))[std::size_t(index)];
-          },
-          &calls, parts);
-      for (const auto& count : calls) EXPECT_EQ(count, 1);
-    }
-  }
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "engine/llama/vocabulary.h"
+#include "engine/llama/local.h"
 #include "mrrope/error.h"
 #include "support/byte_vocabulary.h"
 #include "support/crowd.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control groups of both versions, made of plain files.
-#include "engine/host/host_memory.h"
-
 #include <gtest/gtest.h>
 
+#include "engine/llama/local.h"
 #include "support/temp_folder.h"
 
 namespace mrrope::engine {

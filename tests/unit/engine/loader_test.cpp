@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "formats/gguf/gguf_copy.h"
+#include "formats/gguf/gguf.h"
 #include "support/expect_error.h"
 #include "support/gguf_edit.h"
 #include "support/temp_folder.h"

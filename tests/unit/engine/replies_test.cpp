@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What servers may say, and what hostile ones do.
-#include "engine/remote/replies.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 
 #include "engine/remote/remote.h"
+#include "engine/remote/remote_replies.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

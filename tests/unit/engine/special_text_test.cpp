@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/llama/special_text.h"
-
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long runs of one character, which libllama's regular expressions cannot survive on an ordinary
 // stack.
+#include "engine/llama/tokenize.h"
+
 #include <gtest/gtest.h>
 
-#include "engine/host/deep_stack.h"
-#include "engine/llama/vocabulary.h"
+#include "engine/llama/local.h"
 #include "support/byte_vocabulary.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"

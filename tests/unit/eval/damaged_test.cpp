@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "eval/results/result_table.h"
-#include "eval/run/shard.h"
+#include "eval/run/run_folder.h"
 #include "eval/samples/sample.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"

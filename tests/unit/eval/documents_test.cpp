@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <set>
 
-#include "eval/text/text_source.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/random.h"
-#include "eval/score/rouge.h"
+#include "eval/score/answer_text.h"
 #include "support/expect_error.h"
 #include "support/reading_model.h"
 #include "support/result_rows.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/run/progress.h"
-
 #include <gtest/gtest.h>
 
 #include "base/interrupt.h"
+#include "eval/run/runner.h"
 
 namespace mrrope::eval {
 namespace {

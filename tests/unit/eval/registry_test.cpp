@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "eval/results/result_table.h"
-#include "eval/run/method_under_test.h"
 #include "eval/run/run_folder.h"
 #include "eval/run/runner.h"
-#include "eval/run/shard.h"
 #include "report/figures.h"
 #include "report/report.h"
 #include "support/expect_error.h"

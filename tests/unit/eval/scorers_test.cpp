@@ -3,11 +3,10 @@
 
 #include <map>
 
-#include "eval/score/rouge.h"
+#include "eval/score/answer_text.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
 #include "eval/tasks/longbench/longbench.h"
 #include "eval/tasks/ruler/ruler.h"
-#include "eval/text/unicode.h"
 #include "mrrope/error.h"
 #include "support/temp_folder.h"
 

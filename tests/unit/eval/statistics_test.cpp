@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/stats/statistics.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "eval/results/result_table.h"
 
 namespace mrrope::eval {
 namespace {

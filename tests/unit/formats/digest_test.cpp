@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/digest.h"
-
 #include <gtest/gtest.h>
 
 #include "base/sha256.h"
+#include "formats/plan_file.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

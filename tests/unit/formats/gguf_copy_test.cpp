@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/gguf/gguf_copy.h"
-
+#include "formats/gguf/gguf.h"
 #include "support/expect_error.h"
 #include "support/gguf_edit.h"
 #include "support/gguf_writer.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/hf/safetensors.h"
-
+#include "formats/facts.h"
 #include "support/expect_error.h"
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "report/charts/chart.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <regex>
-
-#include "report/charts/svg.h"
 
 namespace mrrope::report {
 namespace {

@@ -7,12 +7,11 @@
 #include <fstream>
 
 #include "eval/results/result_table.h"
-#include "eval/run/method_under_test.h"
 #include "eval/run/run_folder.h"
+#include "eval/run/runner.h"
 #include "eval/tasks/perplexity/perplexity.h"
 #include "report/figures.h"
 #include "report/paper/paper.h"
-#include "report/verdict_text.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

@@ -77,10 +77,10 @@ TEST(Theory, AgreesWithTheGenerator) {
         EXPECT_LT(std::min(off, digits[j].radix - off), 1e-8) << "digit " << j;
       }
     }
-    const std::vector<AngleCover> cover =
-        angle_cover(plan, std::llround(c["scale"].get<double>() * double(g.train_length)));
+    const std::vector<double> cover =
+        new_angles(plan, std::llround(c["scale"].get<double>() * double(g.train_length)));
     for (std::size_t j = 0; j < cover.size(); ++j) {
-      EXPECT_NEAR(cover[j].fresh, c["fresh"][j].get<double>(), 1e-12);
+      EXPECT_NEAR(cover[j], c["fresh"][j].get<double>(), 1e-12);
     }
   }
   EXPECT_EQ(cases, 46);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/refine.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <stdexcept>
+
+#include "tune/space.h"
 
 namespace mrrope::tune {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "formats/digest.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
 #include "support/expect_error.h"
 

@@ -1,21 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries and keys of a real model before they are rotated, read from its graph through the
-// evaluation callback. Has its own context: nothing here touches a model that is under a ladder.
+// Queries and keys of a real model, read from its graph through the evaluation callback, in
+// contexts of their own: nothing here touches a model that is under a ladder.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/llama/local.h"
-#include "model/captured.h"
+#include "model/timeline_model.h"
+#include "mrrope/plan.h"
+
+struct llama_model;
 
 namespace mrrope::engine {
 
+// What one rotation of the graph turns.
+struct Operand {
+  int layer = -1;  // -1: not known
+  bool query = false;
+};
+
+// From names such as "Qcur-3" or "k_pe-3".
+Operand operand_of(const std::string& name);
+
+// The first tokens of a text, with BOS. Throws Error (usage) if the text has fewer.
+std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
+                                std::string_view text, std::int64_t wanted);
+
 // Reads the first `tokens` tokens of the text (BOS included) with the unmodified model and keeps
-// the queries and keys of these layers; no layers given: four, evenly spread. Throws Error: usage
-// (a text too short, a layer that does not rotate or is not there), unsupported, failed.
+// the queries and keys of these layers, before they are rotated; no layers given: four, evenly
+// spread. Throws Error: usage (a text too short, a layer that does not rotate or is not there),
+// unsupported, failed.
 Capture capture_attention(const Model& model, LocalOptions options, std::string_view text,
                           std::int64_t tokens, std::vector<int> layers);
+
+// Rotated queries and keys of a model that runs under a plan, at chosen places of a long text. The
+// text is read in ubatches, and only the chosen vectors are kept: beyond the cache of the context,
+// memory does not depend on the length.
+class PairReader {
+ public:
+  // Loads the model and takes the first `tokens` tokens of the text (BOS included). No layers
+  // given: four, evenly spread. Throws Error: usage (a text too short, a layer that does not rotate
+  // or is not there), unsupported, out_of_memory, failed.
+  PairReader(const Model& model, const LocalOptions& options, std::string_view text,
+             std::int64_t tokens, std::vector<int> layers);
+  ~PairReader();
+
+  const std::vector<LayerHeads>& layers() const noexcept { return layers_; }
+
+  // Reads the first `tokens` tokens under the plan; one pair of vectors for each place. The plan's
+  // temperature is in both vectors. Throws Error: usage (a plan of another geometry), failed.
+  std::vector<RotatedPair> read(const Plan& plan, std::span<const PairPlace> places,
+                                std::int64_t tokens);
+
+ private:
+  struct Loaded;
+  std::unique_ptr<Loaded> loaded_;
+  std::vector<LayerHeads> layers_;
+};
 
 }  // namespace mrrope::engine

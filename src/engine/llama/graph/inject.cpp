@@ -169,20 +169,12 @@ std::vector<Rotation> run_probe(llama_model* model, llama_context_params params,
   return std::move(probe.rotations);
 }
 
-double bare_theta(const Rotation& r, int pair) {
-  return std::pow(static_cast<double>(r.base), -2.0 * pair / r.rotary_dim);
-}
-
 bool close(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (!(std::abs(a[i] - b[i]) <= kThetaTolerance * std::abs(b[i]))) return false;
   }
   return true;
-}
-
-Pairing pairing_of(const Rotation& r) {
-  return r.mode == GGML_ROPE_TYPE_NORMAL ? Pairing::interleaved : Pairing::halves;
 }
 
 }  // namespace

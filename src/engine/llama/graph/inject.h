@@ -9,6 +9,7 @@
 // it.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -18,7 +19,7 @@
 #include <vector>
 
 #include "engine/llama/graph/keys.h"
-#include "engine/llama/llama_api.h"
+#include "engine/llama/loader.h"
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
 
@@ -46,6 +47,14 @@ struct Rotation {
   bool is_key = false;      // its result goes into a cache as it is: these are keys
 };
 
+// Sections of positions (M-RoPE) are one and the same for text, and pair as halves.
+inline Pairing pairing_of(const Rotation& r) {
+  return r.mode == GGML_ROPE_TYPE_NORMAL ? Pairing::interleaved : Pairing::halves;
+}
+// Without factors and scaling: radians per position of a pair.
+inline double bare_theta(const Rotation& r, int pair) {
+  return std::pow(static_cast<double>(r.base), -2.0 * pair / r.rotary_dim);
+}
 // Radians per position of every pair, as the node computes them.
 std::vector<double> theta_of(const Rotation& rotation);
 

@@ -37,6 +37,9 @@ constexpr std::size_t kMaxLaunches = 16;
 // Used for a pair that does not move. Finite: a device may compute x / infinity * 0.
 constexpr float kStandStill = 1e30F;
 
+// No key looks like this in all of its elements, whatever its type.
+constexpr std::uint8_t kFiller = 0xA5;
+
 // The two steps of a turn, if it has them.
 struct Steps {
   bool slopes = false;     // by an angle that grows with the position
@@ -56,59 +59,62 @@ struct Graph {
   std::vector<ggml_tensor*> mixes;
 };
 
-// Sections of positions (M-RoPE) are one and the same for text, and pair as halves.
-Pairing pairing_of(const Rotation& r) {
-  return r.mode == GGML_ROPE_TYPE_NORMAL ? Pairing::interleaved : Pairing::halves;
-}
 int pairing_mode(const Rotation& r) {
   return pairing_of(r) == Pairing::interleaved ? GGML_ROPE_TYPE_NORMAL : GGML_ROPE_TYPE_NEOX;
 }
 
 std::optional<Element> element_of(const KeyCache& cache) {
+  const ggml_type type = cache.tensor->type;
   if (!cache.mix.empty()) return std::nullopt;
-  switch (cache.tensor->type) {
-    case GGML_TYPE_F32:
-      return Element::f32;
-    case GGML_TYPE_F16:
-      return Element::f16;
-    case GGML_TYPE_BF16:
-      return Element::bf16;
-    default:
-      return std::nullopt;
+  if (type == GGML_TYPE_F32) return Element::f32;
+  if (type == GGML_TYPE_F16) return Element::f16;
+  if (type == GGML_TYPE_BF16) return Element::bf16;
+  return std::nullopt;
+}
+
+// Calls use(cell, index, count) for every run of neighbouring cells.
+template <typename Use>
+void each_run(std::span<const std::int32_t> cells, const Use& use) {
+  for (std::size_t first = 0; first < cells.size();) {
+    std::size_t end = first + 1;
+    while (end < cells.size() && cells[end] == cells[end - 1] + 1) ++end;
+    use(static_cast<std::size_t>(cells[first]), first, end - first);
+    first = end;
   }
 }
 
 // Calls use(batch) for every run of neighbouring cells; cells[0] holds the key of position first.
 template <typename Use>
-void for_each_run(const KeyCache& cache, int head_dim, std::span<const std::int32_t> cells,
-                  std::int64_t first, const Use& use) {
-  for (std::size_t at = 0; at < cells.size();) {
-    std::size_t count = 1;
-    while (at + count < cells.size() &&
-           cells[at + count] == cells[at] + static_cast<std::int32_t>(count)) {
-      ++count;
-    }
+void for_each_batch(const KeyCache& cache, int head_dim, std::span<const std::int32_t> cells,
+                    std::int64_t first, const Use& use) {
+  each_run(cells, [&](std::size_t cell, std::size_t index, std::size_t count) {
     Batch batch;
     batch.element = *element_of(cache);
     batch.head_dim = head_dim;
     batch.tokens = static_cast<std::int64_t>(count);
-    batch.first_position = first + static_cast<std::int64_t>(at);
-    std::byte* row = static_cast<std::byte*>(cache.tensor->data) +
-                     static_cast<std::size_t>(cells[at]) * cache.tensor->nb[1];
+    batch.first_position = first + static_cast<std::int64_t>(index);
+    std::byte* row = static_cast<std::byte*>(cache.tensor->data) + cell * cache.tensor->nb[1];
     batch.keys = in_place(row, cache.heads, token_major(batch.tokens, cache.heads, head_dim));
     use(batch);
-    at += count;
-  }
+  });
 }
 
-std::size_t run_count(std::span<const std::int32_t> cells) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < cells.size(); ++i) count += i == 0 || cells[i] != cells[i - 1] + 1;
-  return count;
+void read_rows(const ggml_tensor* cache, std::size_t row, std::span<const std::int32_t> cells,
+               std::uint8_t* out) {
+  each_run(cells, [&](std::size_t cell, std::size_t index, std::size_t count) {
+    ggml_backend_tensor_get(cache, out + index * row, cell * row, count * row);
+  });
+}
+
+void write_rows(ggml_tensor* cache, std::size_t row, std::span<const std::int32_t> cells,
+                const std::uint8_t* in) {
+  each_run(cells, [&](std::size_t cell, std::size_t index, std::size_t count) {
+    ggml_backend_tensor_set(cache, in + index * row, cell * row, count * row);
+  });
 }
 
 // The number of a device of ggml's CUDA backend, or -1.
-int cuda_device(ggml_backend_dev_t device) {
+[[maybe_unused]] int cuda_device(ggml_backend_dev_t device) {
   const std::string_view name = device != nullptr ? ggml_backend_dev_name(device) : "";
   int number = -1;
   if (name.starts_with("CUDA")) {
@@ -199,9 +205,7 @@ std::vector<float> divisors_of(const Rotation& r, const std::vector<double>& ang
   std::vector<float> divisors(static_cast<std::size_t>(r.row / 2), kStandStill);
   for (std::size_t i = 0; i < angles.size(); ++i) {
     if (angles[i] == 0) continue;
-    const double bare =
-        std::pow(static_cast<double>(r.base), -2.0 * static_cast<double>(i) / r.rotary_dim);
-    divisors[i] = static_cast<float>(bare / angles[i]);
+    divisors[i] = static_cast<float>(bare_theta(r, static_cast<int>(i)) / angles[i]);
   }
   return divisors;
 }
@@ -367,10 +371,12 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
   const std::span<const std::int32_t> range =
       cells.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
   const std::size_t most = std::max<std::size_t>(1, kWorkBytes / (row * sizeof(float)));
+  std::size_t runs = 0;
+  each_run(range, [&](std::size_t, std::size_t, std::size_t) { ++runs; });
   for (auto& [device, site] : sites_) {
     if (site.host) {
       turn_on_host(site, range, first, turns);
-    } else if (site.gpu >= 0 && run_count(range) <= kMaxLaunches) {
+    } else if (site.gpu >= 0 && runs <= kMaxLaunches) {
       turn_on_gpu(site, range, first, turns);
     } else {
       for (std::size_t at = 0; at < range.size(); at += most) {
@@ -399,10 +405,10 @@ void KeyTurner::turn_on_host(const Site& site, std::span<const std::int32_t> cel
       const std::size_t begin = static_cast<std::size_t>(part) % slices * kSliceRows;
       const auto table = tables.find(turns[i].like);
       if (table == tables.end()) return;
-      for_each_run(caches_[i], rotations_[caches_[i].rotation].row,
-                   some.subspan(begin, std::min(kSliceRows, some.size() - begin)),
-                   position + static_cast<std::int64_t>(begin),
-                   [&](const Batch& batch) { rotate(table->second, batch); });
+      for_each_batch(caches_[i], rotations_[caches_[i].rotation].row,
+                     some.subspan(begin, std::min(kSliceRows, some.size() - begin)),
+                     position + static_cast<std::int64_t>(begin),
+                     [&](const Batch& batch) { rotate(table->second, batch); });
     };
     workers_.run(
         [](void* context, int part) { (*static_cast<decltype(turn_slice)*>(context))(part); },
@@ -418,8 +424,8 @@ void KeyTurner::turn_on_gpu([[maybe_unused]] const Site& site,
   std::map<std::size_t, std::vector<Batch>> batches;  // by what they are like
   for (const std::size_t i : site.caches) {
     if (!turns[i].moves()) continue;
-    for_each_run(caches_[i], rotations_[caches_[i].rotation].row, cells, first,
-                 [&](const Batch& batch) { batches[turns[i].like].push_back(batch); });
+    for_each_batch(caches_[i], rotations_[caches_[i].rotation].row, cells, first,
+                   [&](const Batch& batch) { batches[turns[i].like].push_back(batch); });
   }
   for (const auto& [like, some] : batches) {
     rotate_and_wait(RotaryTable(angles_of(like, turns[like]), 0, 0), some, site.gpu);
@@ -480,6 +486,61 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
   if (ggml_backend_graph_compute(site.backend.get(), g.graph) != GGML_STATUS_SUCCESS) {
     throw Error(ErrorKind::failed, "the device failed to turn cached keys");
   }
+}
+
+CellRows::CellRows(ggml_tensor* cache, std::span<const std::int32_t> cells)
+    : cache_(cache),
+      cells_(cells.begin(), cells.end()),
+      row_(cache->nb[1]),
+      rows_(cells.size() * cache->nb[1]) {
+  read_rows(cache_, row_, cells_, rows_.data());
+}
+
+// Per row: its number, then the filler.
+std::vector<std::uint8_t> CellRows::marks() const {
+  std::vector<std::uint8_t> all(rows_.size(), kFiller);
+  for (std::uint32_t i = 0; i < cells_.size(); ++i) {
+    std::memcpy(all.data() + i * row_, &i, std::min(sizeof i, row_));
+  }
+  return all;
+}
+
+void CellRows::mark() { write_rows(cache_, row_, cells_, marks().data()); }
+
+void CellRows::put(std::span<const std::int32_t> cells) const {
+  write_rows(cache_, row_, cells, rows_.data());
+}
+
+std::optional<std::vector<std::int32_t>> CellRows::find() const {
+  constexpr std::size_t kAtOnce = 1 << 24;  // bytes
+  const std::vector<std::uint8_t> wanted = marks();
+  std::vector<std::int32_t> found(cells_.size(), -1);
+  const auto total = static_cast<std::size_t>(ggml_nrows(cache_));
+  const std::size_t step = std::max<std::size_t>(1, kAtOnce / row_);
+  std::vector<std::uint8_t> part;
+  for (std::size_t first = 0; first < total; first += step) {
+    const std::size_t count = std::min(step, total - first);
+    part.resize(count * row_);
+    ggml_backend_tensor_get(cache_, part.data(), first * row_, part.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint8_t* row = part.data() + i * row_;
+      std::uint32_t number = 0;
+      std::memcpy(&number, row, std::min(sizeof number, row_));
+      if (number >= cells_.size() || std::memcmp(row, wanted.data() + number * row_, row_) != 0) {
+        continue;
+      }
+      if (found[number] >= 0) return std::nullopt;
+      found[number] = static_cast<std::int32_t>(first + i);
+    }
+  }
+  if (std::find(found.begin(), found.end(), -1) != found.end()) return std::nullopt;
+  return found;
+}
+
+bool CellRows::marked_at(std::span<const std::int32_t> cells) const {
+  std::vector<std::uint8_t> there(cells.size() * row_);
+  read_rows(cache_, row_, cells, there.data());
+  return there == marks();
 }
 
 }  // namespace mrrope::engine

@@ -17,10 +17,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "engine/llama/llama_api.h"
+#include "engine/llama/loader.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope::engine {
@@ -105,6 +106,31 @@ class KeyTurner {
   const std::vector<Rotation>& rotations_;
   std::map<ggml_backend_dev_t, Site> sites_;
   Workers workers_;
+};
+
+// Some rows of one cache, kept here while numbers take their place there.
+class CellRows {
+ public:
+  // Reads the rows of these cells.
+  CellRows(ggml_tensor* cache, std::span<const std::int32_t> cells);
+
+  // Writes a number into each of the cells.
+  void mark();
+  // Writes the rows into cells, in their order.
+  void put(std::span<const std::int32_t> cells) const;
+
+  // The cells that hold the numbers, in their order; nothing unless each is in one cell.
+  std::optional<std::vector<std::int32_t>> find() const;
+  // Whether they hold the numbers in their order.
+  bool marked_at(std::span<const std::int32_t> cells) const;
+
+ private:
+  std::vector<std::uint8_t> marks() const;
+
+  ggml_tensor* cache_;
+  std::vector<std::int32_t> cells_;
+  std::size_t row_;
+  std::vector<std::uint8_t> rows_;
 };
 
 }  // namespace mrrope::engine

@@ -7,8 +7,8 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "eval/text/text_source.h"
-#include "eval/text/words.h"
+#include "eval/text/documents.h"
+#include "eval/text/word_list.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -325,9 +325,7 @@ SampleSuite read_infinitebench(const PromptFrame& frame, const fs::path& folder,
     throw Error(ErrorKind::failed, cat(folder.string(), " is not a folder"),
                 "give --data the folder that holds passkey.jsonl and the others");
   }
-  SampleSuite suite;
-  suite.task = "infinitebench";
-  suite.rules = &infinitebench_rules();
+  SampleSuite suite{"infinitebench", &infinitebench_rules()};
   ordered_json files = ordered_json::array();
   for (const InfiniteTask& task : chosen_tasks(options, false)) {
     const fs::path file = folder / (task.name + ".jsonl");
@@ -396,9 +394,7 @@ SampleSuite read_infinitebench(const PromptFrame& frame, const fs::path& folder,
 SampleSuite make_infinitebench(const PromptFrame& frame, TokenCounter& counter,
                                const InfiniteOptions& options,
                                const std::vector<std::int64_t>& lengths) {
-  SampleSuite suite;
-  suite.task = "infinitebench";
-  suite.rules = &infinitebench_rules();
+  SampleSuite suite{"infinitebench", &infinitebench_rules()};
   suite.settings = {{"source", "built-in generator, version 1"},
                     {"seed", options.seed},
                     {"samples", options.samples},

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/samples/fitting.h"
+#include "eval/samples/prompts.h"
 
 namespace mrrope::eval {
 

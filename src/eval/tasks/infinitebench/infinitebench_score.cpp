@@ -6,9 +6,8 @@
 #include <map>
 #include <optional>
 
-#include "eval/score/rouge.h"
+#include "eval/score/answer_text.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
-#include "eval/text/unicode.h"
 
 namespace mrrope::eval {
 

@@ -6,9 +6,9 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "eval/text/text_source.h"
-#include "eval/text/unicode.h"
-#include "eval/text/words.h"
+#include "eval/score/answer_text.h"
+#include "eval/text/documents.h"
+#include "eval/text/word_list.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -164,9 +164,7 @@ SampleSuite read_longbench(const PromptFrame& frame, const fs::path& file,
                 .answer_tokens = answer_tokens};
   if (letters) set.letters = letter_tokens(frame.model());
   ordered_json chosen;
-  SampleSuite suite;
-  suite.task = "longbench-v2";
-  suite.rules = &longbench_rules();
+  SampleSuite suite{"longbench-v2", &longbench_rules()};
   suite.sets.push_back(cut_set(std::move(set), std::move(drafts), options.samples,
                                random_for(options.seed, "longbench-v2"), frame, chosen));
   suite.settings = {{"source", cat("file given with --data, ", options.mode)},

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/samples/fitting.h"
+#include "eval/samples/prompts.h"
 
 namespace mrrope::eval {
 

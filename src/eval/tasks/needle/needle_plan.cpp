@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/tasks/needle/needle_plan.h"
-
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/random.h"
 #include "base/text.h"
-#include "eval/score/rouge.h"
-#include "eval/text/words.h"
+#include "eval/samples/prompts.h"
+#include "eval/score/answer_text.h"
+#include "eval/tasks/needle/needle.h"
+#include "eval/text/word_list.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {
@@ -20,17 +21,6 @@ constexpr std::string_view kBlank = " \t\r\n";
 
 constexpr int kAnswerTokens = 16;
 constexpr int kChatAnswerTokens = 50;
-
-// Where the haystack goes while a chat template is at work.
-constexpr std::string_view kMark = "[[mrrope-haystack]]";
-
-std::string replaced(std::string text, std::string_view what, std::string_view with) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
-  return text;
-}
 
 bool has_template(const Tokenizer& model) {
   const ChatMessage message{"user", "hello"};
@@ -51,13 +41,6 @@ NeedleForm plain_form(const std::string& needle, const std::string& question,
   form.answer = answer;
   form.stop = {"\n"};
   return form;
-}
-
-NeedleForm planted() {
-  return plain_form(
-      "The magic number for {word} is {number}.",
-      "\nQuestion: what is the magic number for {word}? The magic number for {word} is",
-      "{number}");
 }
 
 NeedleForm completion(const std::optional<NeedleTexts>& own) {
@@ -84,16 +67,9 @@ NeedleForm chat(const Tokenizer& model, const std::optional<NeedleTexts>& own) {
       own ? own->question
           : "Which number is written inside the {word} box? Answer with the number alone.";
   const ChatMessage message{
-      "user", cat("Read this text. A question about one detail of it follows.\n\n", kMark,
+      "user", cat("Read this text. A question about one detail of it follows.\n\n", kChatMark,
                   "\n\nThe text ends here. ", question)};
-  const std::string prompt = model.apply_chat_template({&message, 1});
-  const std::size_t at = prompt.find(kMark);
-  if (at == std::string::npos) {
-    throw Error(ErrorKind::unsupported, "the chat template drops the user's text",
-                "give --form completion");
-  }
-  form.before = prompt.substr(0, at);
-  form.question = prompt.substr(at + kMark.size());
+  std::tie(form.before, form.question) = around_mark(model.apply_chat_template({&message, 1}));
   return form;
 }
 
@@ -131,11 +107,10 @@ void check_texts(const NeedleTexts& own) {
 }
 
 bool has_words(const std::string& answer) {
-  for (const std::string& word :
-       rouge_words(replaced(replaced(answer, "{word}", ""), "{number}", ""))) {
-    if (word.find_first_not_of("0123456789") != std::string::npos) return true;
-  }
-  return false;
+  const std::vector<std::string> words = rouge_words(fill(answer, {{"word", ""}, {"number", ""}}));
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return word.find_first_not_of("0123456789") != std::string::npos;
+  });
 }
 
 NeedleForm make_form(const Tokenizer& model, const std::string& asked,
@@ -148,7 +123,10 @@ NeedleForm make_form(const Tokenizer& model, const std::string& asked,
   NeedleForm form;
   if (name == "planted") {
     if (own) refuse("the planted form has its own needle", "give --form completion or chat");
-    form = planted();
+    form = plain_form(
+        "The magic number for {word} is {number}.",
+        "\nQuestion: what is the magic number for {word}? The magic number for {word} is",
+        "{number}");
   } else if (name == "completion") {
     form = completion(own);
   } else if (name == "chat") {
@@ -173,11 +151,9 @@ Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t
   const std::vector<std::string>& words = word_list("needle_words");
   const std::string& word = words[random.below(words.size())];
   const std::string number = cat(100000 + random.below(900000));
-  const auto fill = [&](const std::string& text) {
-    return replaced(replaced(text, "{word}", word), "{number}", number);
-  };
-  return {fill(form.answer), model.tokenize(fill(form.needle), false, false),
-          model.tokenize(fill(form.question), false, form.special)};
+  const Fill drawn = {{"word", word}, {"number", number}};
+  return {fill(form.answer, drawn), model.tokenize(fill(form.needle, drawn), false, false),
+          model.tokenize(fill(form.question, drawn), false, form.special)};
 }
 
 std::vector<Token> head_of(const Tokenizer& model, const NeedleForm& form) {
@@ -299,6 +275,70 @@ NeedleText plan_together(const Tokenizer& model, const NeedleForm& form, const N
   }
   add(haystack.subspan(std::size_t(at), std::size_t(room - at)));
   return text;
+}
+
+std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
+                                     const std::vector<Document>& documents, std::int64_t tokens,
+                                     std::size_t max_count, bool repeat) {
+  const std::vector<Token> between = tokenizer.tokenize("\n\n", false, false);
+  std::vector<Haystack> haystacks;
+  Haystack next;
+  std::int64_t longest = 0;
+  for (const Document& document : documents) {
+    if (haystacks.size() == max_count) break;
+    if (!next.tokens.empty()) {
+      next.id += " + ";
+      next.tokens.insert(next.tokens.end(), between.begin(), between.end());
+    }
+    const std::vector<Token> more = tokenizer.tokenize(document.text, false, false);
+    next.id += document.id;
+    next.tokens.insert(next.tokens.end(), more.begin(), more.end());
+    longest = std::max(longest, std::int64_t(next.tokens.size()));
+    if (std::int64_t(next.tokens.size()) < tokens) continue;
+    next.tokens.resize(std::size_t(tokens));
+    haystacks.push_back(std::move(next));
+    next = {};
+  }
+  if (haystacks.empty() && repeat && !next.tokens.empty()) {
+    const std::vector<Token> once = next.tokens;
+    int times = 1;
+    for (; std::int64_t(next.tokens.size()) < tokens; ++times) {
+      next.tokens.insert(next.tokens.end(), between.begin(), between.end());
+      next.tokens.insert(next.tokens.end(), once.begin(), once.end());
+    }
+    next.tokens.resize(std::size_t(tokens));
+    next.id += cat(" x ", times);
+    haystacks.push_back(std::move(next));
+  }
+  if (haystacks.empty()) {
+    throw Error(
+        ErrorKind::usage,
+        cat("the haystack has ", longest, " tokens, fewer than the longest length, ", tokens),
+        "give --text more texts, or shorter --lengths");
+  }
+  return haystacks;
+}
+
+std::vector<Document> made_essays(const Tokenizer& tokenizer, std::int64_t tokens,
+                                  std::size_t max_count) {
+  constexpr std::size_t kParagraphs = 40;
+  constexpr std::size_t kSentences = 6;
+  std::vector<Document> essays;
+  for (std::size_t h = 0; h < max_count; ++h) {
+    for (std::int64_t have = 0; have < tokens;) {
+      Random random = random_for(1, "needle essay", essays.size());
+      std::string text;
+      for (std::size_t p = 0; p < kParagraphs; ++p) {
+        for (std::size_t s = 0; s < kSentences; ++s) {
+          text += cat(s > 0 ? " " : "", prose_sentence(random));
+        }
+        text += "\n\n";
+      }
+      have += std::int64_t(tokenizer.tokenize(text, false, false).size());
+      essays.push_back({cat("essay ", essays.size() + 1), std::move(text)});
+    }
+  }
+  return essays;
 }
 
 }  // namespace mrrope::eval

@@ -57,8 +57,8 @@ ResultTable run_perplexity(TimelineModel& model, const std::vector<MethodUnderTe
 ResultTable perplexity_results(const nlohmann::ordered_json& run,
                                const std::vector<nlohmann::ordered_json>& units);
 
-// How far a method of the table is good (verdict.cpp has the rule). failed: a token had probability
-// 0, so missing bands are no lack of data.
+// How far a method of the table is good (perplexity_results.cpp has the rule). failed: a token had
+// probability 0, so missing bands are no lack of data.
 Verdict judge(const ResultTable& table, const MethodRow& method, bool failed);
 
 Task perplexity_task();

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "eval/tasks/ruler/ruler.h"
-#include "eval/text/words.h"
+#include "eval/text/word_list.h"
 
 namespace mrrope::eval {
 

@@ -9,8 +9,8 @@
 
 #include "base/text.h"
 #include "eval/tasks/ruler/ruler.h"
-#include "eval/text/text_source.h"
-#include "eval/text/words.h"
+#include "eval/text/documents.h"
+#include "eval/text/word_list.h"
 #include "mrrope/error.h"
 
 namespace mrrope::eval {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "base/json.h"
-#include "serve/embedded.h"
+#include "serve/serve_files.h"
 #include "support/allocations.h"
 
 namespace mrrope::serve {

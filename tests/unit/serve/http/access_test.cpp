@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/http/access.h"
-
 #include <gtest/gtest.h>
+
+#include "serve/http/http_server.h"
 
 namespace mrrope::serve {
 namespace {

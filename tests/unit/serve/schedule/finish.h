@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/llama/local.h"
-#include "serve/api/error.h"
+#include "serve/api/request.h"
 #include "serve/schedule/scheduler.h"
 #include "support/architecture_cases.h"
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope demo: the bundled model beyond its trained context, untouched and extended.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/files/source.h"
+#include "base/text.h"
+#include "cli/app.h"
+#include "cli/args/options.h"
+#include "core/methods.h"
+#include "engine/llama/local.h"
+#include "eval/results/result_table.h"
+#include "eval/tasks/needle/needle.h"
+#include "eval/tasks/perplexity/perplexity.h"
+#include "eval/text/documents.h"
+#include "formats/plan_file.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+constexpr int kContinuation = 60;        // tokens
+constexpr std::size_t kTexts = 4;        // of which the perplexity is measured
+constexpr std::size_t kPromptEnd = 240;  // characters of the prompt that are shown
+
+struct DemoFlags {
+  bool full = false;
+  std::string out = "mrrope-demo";
+  int threads = 0;
+};
+
+eval::MethodUnderTest under(const Geometry& geometry, const std::string& method, std::int64_t ctx) {
+  const MethodSpec spec = resolve_auto(geometry, parse_method(method), ctx);
+  return {to_string(spec), make_ladder(geometry, spec, ctx)};
+}
+
+// How far the unmodified model falls behind at the longest length.
+std::string difference_text(const eval::ResultTable& r) {
+  for (const eval::Comparison& c : r.comparisons) {
+    if (c.length != r.lengths.back() || c.a != r.methods.front().method ||
+        c.b != r.methods.back().method) {
+      continue;
+    }
+    return cat("At ", length_text(c.length), " the perplexity of ", c.a, " is ",
+               significant(std::exp(c.difference.mean_difference.value), 2), " times that of ", c.b,
+               " (paired over ", c.difference.mean_difference.n, " texts, p ",
+               c.corrected_p < 0.001 ? "< 0.001" : "= " + significant(c.corrected_p, 2), ").\n");
+  }
+  return {};
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    out += cat("    | ", printable(text.substr(begin, end - begin)), "\n");
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string continuation(TimelineModel& model, const Ladder& ladder,
+                         std::span<const Token> prompt) {
+  model.use(ladder);
+  const auto timeline = model.timeline();
+  timeline->append(prompt);
+  GenerateOptions options;
+  options.max_tokens = kContinuation;
+  return timeline->generate(options).text;
+}
+
+// The same prompt of twice the window, continued by both.
+std::string side_by_side(TimelineModel& model, const eval::Document& document,
+                         const eval::MethodUnderTest& untouched,
+                         const eval::MethodUnderTest& extended) {
+  const std::vector<Token> tokens = model.tokenize(document.text, true, false);
+  const auto length = std::size_t(2 * model.facts().geometry.train_length);
+  const std::string name = document.id.substr(0, document.id.find('#'));
+  if (tokens.size() < length) {
+    throw Error(ErrorKind::failed,
+                cat(name, " has ", tokens.size(), " tokens, and ", length, " are needed"),
+                "install data/texts as they come with mrrope, or set MRROPE_HOME to them");
+  }
+  const auto prompt = std::span(tokens).first(length);
+  const auto rest = std::span(tokens).subspan(
+      length, std::min<std::size_t>(kContinuation, tokens.size() - length));
+  const std::string text = model.detokenize(prompt);
+  return cat("The first ", length, " tokens of ", name, ", continued by both. They end:\n",
+             indented(text.substr(text.size() - std::min(text.size(), kPromptEnd))),
+             "none continues:\n", indented(continuation(model, *untouched.ladder, prompt)),
+             extended.name, " continues:\n",
+             indented(continuation(model, *extended.ladder, prompt)),
+             "The text itself continues:\n", indented(model.detokenize(rest)));
+}
+
+void run_demo(const DemoFlags& flags) {
+  const std::filesystem::path home = project_files();
+  const Model facts = read_model(home / "models" / "mrrope-tiny.gguf");
+  const std::int64_t window = facts.geometry.train_length;
+  const std::int64_t ctx = 8 * window;
+  std::vector<std::string> names = {"none", std::string(kAuto)};
+  if (flags.full) names = {"none", "pi", "ntk", "yarn", "uni", "pro", std::string(kAuto)};
+  std::vector<eval::MethodUnderTest> methods;
+  for (const std::string& name : names) methods.push_back(under(facts.geometry, name, ctx));
+
+  engine::LocalOptions engine;
+  engine.context = ctx;
+  engine.threads = flags.threads;
+  engine.timelines = 8;
+  const std::string texts_folder = (home / "data" / "texts").string();
+  const auto model = open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
+  const eval::DocumentSet set = eval::read_documents({texts_folder}, {});
+  std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads up to "
+            << ctx
+            << ",\nas it is (none) and extended without training (auto: " << methods.back().name
+            << ").\n\n"
+            << side_by_side(*model, set.documents.back(), methods.front(), methods.back()) << "\n"
+            << std::flush;
+
+  catch_interrupts();
+  eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
+  const eval::RunInfo info{command_line(), model_digest(facts.files), 1};
+  eval::RunFolder folder(flags.out + "/ppl", info);
+  eval::PerplexityOptions options;
+  // Reading 8 times the window takes four times as long as half of it.
+  const std::int64_t longest = flags.full ? ctx : ctx / 2;
+  for (std::int64_t n = window / 2; n <= longest; n *= 2) options.lengths.push_back(n);
+  const auto texts =
+      std::span(set.documents)
+          .first(flags.full ? set.documents.size() : std::min(kTexts, set.documents.size()));
+  const eval::ResultTable results =
+      run_perplexity(*model, methods, {texts.begin(), texts.end()}, options, folder, progress);
+  std::cout << to_text(results, results.tables.front()) << difference_text(results) << "\n"
+            << std::flush;
+
+  eval::NeedleOptions needles;
+  needles.lengths = {window, ctx};
+  needles.depths = {10, 30, 50, 70, 90};
+  needles.samples = flags.full ? 4 : 1;
+  needles.together = true;
+  needles.form = eval::make_form(*model, "planted", std::nullopt, 0);
+  eval::RunFolder needle_folder(flags.out + "/needle", info);
+  std::vector<eval::MethodUnderTest> seekers = {methods.front()};
+  for (const char* name : {"yarn", "pro"}) seekers.push_back(under(facts.geometry, name, ctx));
+  seekers.push_back(methods.back());
+  const eval::ResultTable found =
+      run_needle(*model, seekers, set.documents, needles, needle_folder, progress);
+  std::cout << to_text(found, {"Needles found, in percent: five sentences hidden in a text, each "
+                               "asked for at its end:\n",
+                               eval::kContains})
+            << "\n";
+
+  write_report(flags.out);
+  const char* run = std::getenv("MRROPE_COMMAND");  // ./run sets it
+  const std::string command = run && *run ? run : "mrrope";
+  std::cout << "Charts and tables: " << flags.out << "/report.html (open it in a browser)\n\n"
+            << "Next, with your own model:\n  " << command
+            << " inspect YOUR-MODEL.gguf --ctx 32k\n  " << command
+            << " eval ppl YOUR-MODEL.gguf --ctx 32k --text YOUR-TEXTS -o run1\n";
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app) {
+  auto flags = std::make_shared<DemoFlags>();
+  CLI::App* verb = app.add_subcommand("demo", "Run the bundled model beyond its trained context");
+  verb->add_flag("--full", flags->full,
+                 "More texts and methods, perplexity up to 8 times the window");
+  add_default(*verb, "-o,--out", flags->out, "DIR", "Folder for the results");
+  add_default(*verb, "-t,--threads", flags->threads, "N", "CPU threads; 0: all cores");
+  verb->footer("Examples:\n  mrrope demo\n  mrrope demo --full -o demo-8k");
+  verb->callback([flags] { run_demo(*flags); });
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope export: writes a plan into files for another engine and verifies them.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <future>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/interrupt.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/app.h"
+#include "cli/args/options.h"
+#include "core/methods.h"
+#include "eval/run/runner.h"
+#include "export/engines.h"
+#include "export/gguf_export.h"
+#include "export/hf_export.h"
+#include "mrrope/error.h"
+#include "proof/export_proof.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct ExportFlags {
+  SubjectFlags subject;
+  ExtensionFlags extension;
+  std::vector<std::string> targets = {"gguf"};
+  std::string to;
+  std::string out;
+  std::string verify = "short";
+  int threads = 0;
+  int gpu_layers = -1;
+  bool force = false;
+  bool split = false;
+  bool approximate = false;
+  bool native = false;
+  bool copy = false;
+  bool json = false;
+};
+
+struct Job {
+  Model model;
+  Plan plan;
+  std::int64_t length = 0;
+};
+
+// A ladder turns the keys in the cache when it changes rung, which no file can express.
+const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
+  const Ladder& ladder = candidate.ladder;
+  const Rung& last = ladder.rungs().back();
+  if (ladder.near()) {
+    throw Error(
+        ErrorKind::unsupported,
+        cat(candidate.name, " rotates near and far keys differently, which no file can express"),
+        "export a static plan, e.g. --method pro; mrrope serve runs this one");
+  }
+  if (ladder.elastic() && !flags.approximate) {
+    const Extension& e = last.plan.extension();
+    refuse(cat(candidate.name, " moves through ", ladder.rungs().size(),
+               " plans as the text grows and turns cached keys from one to the next; a file holds "
+               "one plan, and no other engine turns cached keys"),
+           cat("add --approximate to export the static plan of its last rung: ", e.method,
+               ", scale ", significant(e.scale, 6), ", up to ", last.length, " tokens"));
+  }
+  return last.plan;
+}
+
+Job resolve_job(ExportFlags& flags) {
+  Model model = model_of(flags.subject);
+  const std::int64_t window = model.geometry.train_length;
+  if (flags.extension.methods.empty() && flags.extension.plan_files.empty()) {
+    if (flags.extension.ctx.empty() && !flags.extension.scale) {
+      refuse("no method or plan given", "give --plan FILE, or --method pro --ctx 128k");
+    }
+    flags.extension.methods = {std::string(kAuto)};
+  }
+  std::vector<MethodSpec> methods = method_specs(flags.extension);
+  if (methods.size() == 1 && is_auto(methods.front().name)) {
+    const std::string& ctx = flags.extension.ctx;
+    const double scale = ctx.empty() ? flags.extension.scale.value_or(1)
+                                     : double(parse_length(ctx)) / double(window);
+    methods.front().name = static_method(model.geometry, std::max(1.0, scale));
+    flags.extension.methods = {to_string(methods.front())};
+    if (scale > 1) {
+      note(cat("auto is a growing context, which ",
+               flags.to == "commands" ? "other engines" : "a file", " cannot hold; using ",
+               flags.extension.methods.front(), ", a static plan (mrrope serve runs auto)"));
+    }
+  }
+  const std::vector<Candidate> candidates = resolve(flags.extension, model.geometry);
+  if (candidates.size() != 1) {
+    refuse(cat("export takes one plan, not ", candidates.size()),
+           "give one --method or one --plan");
+  }
+  const Plan& plan = static_plan(candidates.front(), flags);
+  const Extension& e = plan.extension();
+  const std::int64_t reach =
+      std::max(e.length, std::int64_t(std::llround(e.scale * double(window))));
+  const std::int64_t length = length_asked_for(flags.extension, candidates.front().ladder);
+  if (length > reach && method_row(e.method).reach != Reach::numbers) {
+    note(cat("the plan extends the window to ", reach, " tokens; the files will declare ", length));
+  }
+  return {std::move(model), plan, length};
+}
+
+// The flags that produce this plan.
+std::string how(const ExportFlags& flags, std::int64_t length) {
+  const ExtensionFlags& e = flags.extension;
+  std::string text;
+  const auto add = [&](const char* flag, const auto& value) { text += cat(" ", flag, value); };
+  for (const std::string& file : e.plan_files) add("--plan ", shell_word(file));
+  for (const MethodSpec& method : method_specs(e)) add("--method ", shell_word(to_string(method)));
+  if (e.scale) add("--scale ", *e.scale);
+  text += geometry_words(flags.subject);
+  if (flags.approximate) text += " --approximate";
+  add("--ctx ", length_text(length));
+  return text.substr(1);
+}
+
+nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
+                               const std::optional<proof::GgufProof>& proof) {
+  nlohmann::ordered_json out;
+  out["to"] = "gguf";
+  out["way"] = to_string(e.encoding);
+  out["architecture"] = e.architecture;
+  out["context_length"] = job.length;
+  out["files"] = nlohmann::ordered_json::array();
+  for (const GgufFileOut& file : e.files) out["files"].push_back(file.path.string());
+  out["divisors"] = e.divisors;
+  out["attn_factor"] = e.attn_factor ? nlohmann::ordered_json(*e.attn_factor) : nullptr;
+  if (e.fit) {
+    out["fit"] = {{"scale", e.fit->scale},
+                  {"original_length", e.fit->original_length},
+                  {"largest_error", e.fit->largest_error},
+                  {"worst_pair", e.fit->worst_pair},
+                  {"mean_error", e.fit->mean_error},
+                  {"temperature_error", e.temperature_error}};
+  }
+  if (proof) {
+    out["proof"] = {{"tokens", proof->tokens},
+                    {"positions", proof->positions},
+                    {"largest", proof->largest},
+                    {"noise", proof->noise},
+                    {"without_plan", proof->without_plan},
+                    {"conclusive", proof->conclusive}};
+  } else {
+    out["proof"] = nullptr;
+  }
+  return out;
+}
+
+void print(const exporting::GgufExport& e, const Job& job,
+           const std::optional<proof::GgufProof>& proof) {
+  constexpr const char* kEncodings[] = {"unchanged",
+                                        "per-pair factors",
+                                        "per-pair factors (two equal lists)",
+                                        "per-pair factors, as architecture llama",
+                                        "llama.cpp's own scaling keys",
+                                        "nearest YaRN"};
+  for (const GgufFileOut& file : e.files) {
+    std::cout << file.path.string() << ": " << bytes_text(double(file.size())) << "\n";
+  }
+  std::cout << "  encoding: " << kEncodings[static_cast<std::size_t>(e.encoding)]
+            << ", architecture " << e.architecture << ", context_length " << job.length;
+  if (!e.divisors.empty()) std::cout << ", " << e.divisors.size() << " divisors";
+  if (e.attn_factor) std::cout << ", attn_factor " << *e.attn_factor;
+  std::cout << "\n";
+  if (e.fit) {
+    std::cout << "  approximate: YaRN with scale " << significant(e.fit->scale, 6)
+              << " and original length " << e.fit->original_length << "; angles differ by at most "
+              << significant(100 * e.fit->largest_error, 3) << " % (pair " << e.fit->worst_pair
+              << "), " << significant(100 * e.fit->mean_error, 3)
+              << " % on average; the temperature differs by "
+              << significant(100 * e.temperature_error, 3) << " %\n";
+  }
+  if (proof) {
+    std::cout << (proof->conclusive ? "  verified" : "  not conclusive")
+              << ": stock libllama running this file matches the source model under "
+              << (e.fit ? "that YaRN" : "the plan")
+              << (proof->conclusive ? "" : ",\n  but rounding hides what the plan changes")
+              << "\n  (" << proof->tokens << " tokens, all logits at " << proof->positions
+              << " positions; largest difference " << significant(proof->largest, 3)
+              << " standard deviations, rounding alone " << significant(proof->noise, 3)
+              << ", effect of the plan " << significant(proof->without_plan, 3) << ")\n";
+  } else {
+    std::cout << "  not verified\n";
+  }
+}
+
+[[noreturn]] void interrupted() {
+  throw Error(ErrorKind::interrupted, "interrupted: nothing was written",
+              "run the same command again");
+}
+
+// Shows bytes written, with rate and time left; stops on Ctrl-C.
+class WriteProgress {
+ public:
+  explicit WriteProgress(std::uint64_t total)
+      : progress_(eval::stderr_writer(), eval::stderr_is_terminal()) {
+    progress_.start(static_cast<std::int64_t>(total >> 20), 0, "MiB");
+    progress_.label("writing");
+  }
+  void advance(std::uint64_t bytes) {
+    if (interrupt_requested()) interrupted();
+    rest_ += bytes;
+    progress_.advance(static_cast<std::int64_t>(rest_ >> 20));
+    rest_ &= (std::uint64_t{1} << 20) - 1;
+  }
+  void finish() { progress_.finish(); }
+
+ private:
+  eval::Progress progress_;
+  std::uint64_t rest_ = 0;
+};
+
+// Runs the proof of an output that is staged for `out`. libllama and Python do not return for
+// minutes, so Ctrl-C ends the process from here, after removing what was staged.
+template <typename Proof>
+void run_interruptibly(Staging& staging, const std::string& out, Proof&& proof) {
+  if (interrupt_requested()) interrupted();
+  std::promise<void> done;
+  std::thread watcher([&staging, ended = done.get_future()] {
+    while (ended.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
+      if (!interrupt_requested()) continue;
+      staging.remove();
+      std::cerr << "\nmrrope: interrupted: nothing was written\n  run the same command again\n";
+      ::_exit(int(ErrorKind::interrupted));
+    }
+  });
+  const auto end = [&] {
+    done.set_value();
+    watcher.join();
+  };
+  try {
+    proof();
+  } catch (const Error& error) {
+    end();
+    throw Error(error.kind(), cat(error.what(), "; ", out, " was not written"), error.hint());
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+  if (interrupt_requested()) interrupted();
+}
+
+void export_gguf(const ExportFlags& flags, const Job& job) {
+  if (job.model.format != "gguf") {
+    refuse(cat(job.model.path.string(), " is a Hugging Face checkpoint, not a GGUF file"),
+           cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ",
+               exporting::hf_folder(job.model).string(),
+               " --outfile model.gguf --outtype q8_0; or give --to hf"));
+  }
+  const Gguf gguf = read_gguf(job.model.path);
+  exporting::GgufOptions options;
+  options.out = flags.out;
+  options.length = job.length;
+  options.split = flags.split;
+  options.approximate = flags.approximate;
+  options.native = flags.native;
+  const exporting::GgufExport exported = plan_gguf_export(gguf, job.model, job.plan, options);
+  const std::int64_t tokens = proof::proof_length(job.model, job.length, flags.verify == "full");
+  engine::LocalOptions engine;
+  const bool no_verify = flags.verify == "off";
+  if (!no_verify) engine = proof::proof_options(job.model, tokens);
+  engine.threads = flags.threads;
+  engine.gpu_layers = flags.gpu_layers;
+  std::uint64_t total = 0;
+  for (const GgufFileOut& file : exported.files) total += file.size();
+  catch_interrupts();
+  WriteProgress writing(total);
+  std::optional<proof::GgufProof> proof;
+  const auto verify = [&](Staging& staging, const exporting::GgufExport& staged) {
+    writing.finish();
+    if (no_verify) return;
+    eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
+    progress.start(proof::proof_work(staged, tokens));
+    progress.label("verifying");
+    run_interruptibly(staging, flags.out, [&] {
+      proof = proof::prove_gguf(job.model, job.plan, staged, job.length, engine, tokens,
+                                [&](std::int64_t done) { progress.advance(done); });
+    });
+    progress.finish();
+  };
+  write_export(
+      exported, flags.force, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
+  if (flags.json) {
+    std::cout << json_text(to_json(exported, job, proof), 2) << "\n";
+  } else {
+    print(exported, job, proof);
+  }
+}
+
+void export_folder(const ExportFlags& flags, const Job& job) {
+  exporting::HfOptions options;
+  options.out = flags.out;
+  options.length = job.length;
+  const bool no_verify = flags.verify == "off";
+  const std::string dialect = flags.to == "hf" ? "v5" : flags.to.substr(3);
+  const bool for_plugin = flags.to == "hf-mrrope";
+  if (flags.to == "hf-v4") options.dialect = exporting::Dialect::v4;
+  if (for_plugin) options.dialect = exporting::Dialect::mrrope;
+  options.native = flags.native;
+  if (for_plugin && flags.native) {
+    refuse("--native names a method, and --to hf-mrrope lists factors", "remove one of them");
+  }
+  options.copy = flags.copy;
+  options.replace = flags.force;
+  proof::HuggingFaceProof proof;
+  proof.why = "--verify off";
+  catch_interrupts();
+  WriteProgress writing(bytes_to_copy(job.model, options));
+  const auto verify = [&](Staging& staging, const std::filesystem::path& folder) {
+    writing.finish();
+    if (for_plugin) proof.why = "it does not read rope_type mrrope";
+    if (no_verify || for_plugin) return;
+    note("verifying with transformers, which takes some seconds to start");
+    run_interruptibly(staging, flags.out,
+                      [&] { proof = proof::prove_huggingface(folder, job.plan); });
+  };
+  export_huggingface(
+      job.model, job.plan, options, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
+  const std::string caveat =
+      exporting::hf_caveat(nlohmann::ordered_json::parse(
+                               read_json(exporting::hf_folder(job.model) / "config.json").dump()),
+                           job.model, options.dialect);
+  if (!caveat.empty()) note(caveat);
+  if (!proof.ran && !no_verify) note(cat("not verified with transformers: ", proof.why));
+  if (flags.json) {
+    nlohmann::ordered_json out = {{"to", "hf"},
+                                  {"folder", flags.out},
+                                  {"dialect", dialect},
+                                  {"max_position_embeddings", job.length},
+                                  {"attention_factor", exporting::total_attention_scale(job.plan)},
+                                  {"factors", exporting::total_factors(job.plan)}};
+    out["proof"] = nullptr;
+    if (proof.ran) {
+      out["proof"] = {{"transformers", proof.version},
+                      {"largest", proof.largest},
+                      {"temperature", proof.temperature}};
+    }
+    std::cout << json_text(out, 2) << "\n";
+    return;
+  }
+  const std::string listed = for_plugin ? "mrrope" : "longrope";
+  std::cout << flags.out << ": " << (flags.native ? job.plan.extension().method : listed)
+            << ", dialect " << dialect << ", max_position_embeddings " << job.length
+            << ", attention_factor " << significant(exporting::total_attention_scale(job.plan), 6)
+            << (flags.copy ? ", files copied\n" : ", files linked\n");
+  if (proof.ran) {
+    std::cout << "  verified: transformers " << proof.version
+              << " computes the plan's angles from it (largest relative difference "
+              << significant(proof.largest, 3) << ", temperature "
+              << significant(proof.temperature, 3) << ")\n";
+  } else {
+    std::cout << "  not verified\n";
+  }
+}
+
+void print_commands(const ExportFlags& flags, const Job& job) {
+  std::optional<Gguf> gguf;
+  if (job.model.format == "gguf") gguf = read_gguf(job.model.path);
+  const auto advice = exporting::engine_advice(
+      {job.model, gguf ? &*gguf : nullptr, job.plan, job.length, how(flags, job.length)});
+  if (flags.json) {
+    nlohmann::ordered_json out = nlohmann::ordered_json::array();
+    for (const exporting::EngineAdvice& a : advice) {
+      out.push_back({{"engine", a.engine},
+                     {"verdict", to_string(a.verdict)},
+                     {"why", a.why},
+                     {"commands", a.commands}});
+    }
+    std::cout << json_text(out, 2) << "\n";
+    return;
+  }
+  for (const exporting::EngineAdvice& a : advice) {
+    std::cout << "# " << a.engine << ": " << to_string(a.verdict)
+              << (a.why.empty() ? "" : " (" + a.why + ")") << "\n";
+    for (const std::string& command : a.commands) std::cout << command << "\n";
+    std::cout << "\n";
+  }
+}
+
+// What --to WHAT does not read is refused.
+void refuse_flags_of_others(const CLI::App& verb, const std::string& target) {
+  const std::string to = target.substr(0, target.find('-'));  // hf of hf-v4
+  const std::pair<const char*, std::vector<std::string>> readers[] = {
+      {"--out", {"gguf", "hf"}},    {"--force", {"gguf", "hf"}}, {"--native", {"gguf", "hf"}},
+      {"--verify", {"gguf", "hf"}}, {"--split", {"gguf"}},       {"--threads", {"gguf"}},
+      {"--gpu-layers", {"gguf"}},   {"--copy", {"hf"}}};
+  for (const auto& [flag, targets] : readers) {
+    if (verb.count(flag) == 0 || std::ranges::count(targets, to) > 0) continue;
+    refuse(cat(flag, " does nothing with --to ", to),
+           cat("remove it, or give --to ", targets.front()));
+  }
+}
+
+void run_export(ExportFlags flags) {
+  const Job job = resolve_job(flags);
+  if (flags.to == "commands") return print_commands(flags, job);
+  const bool to_folder = flags.to.rfind("hf", 0) == 0;
+  if (flags.out == "-") {
+    refuse("an export cannot be printed", "give the name of a file or folder: -o extended.gguf");
+  }
+  if (flags.out.empty()) {
+    refuse("no output path given", to_folder ? "give -o FOLDER" : "give -o FILE.gguf");
+  }
+  if (to_folder) {
+    export_folder(flags, job);
+  } else {
+    export_gguf(flags, job);
+  }
+}
+
+}  // namespace
+
+void add_export(CLI::App& app) {
+  auto flags = std::make_shared<ExportFlags>();
+  CLI::App* verb = app.add_subcommand(
+      "export", "Write a plan into files for another engine, and verify the result");
+  add_subject(*verb, flags->subject);
+  add_extension(*verb, flags->extension);
+  add_value(*verb, "--to", flags->targets, "WHAT",
+            "gguf, hf (a Hugging Face folder for transformers v5; hf-v4 for v4, hf-mrrope for vLLM "
+            "with the plugin of the wheel) or commands")
+      ->check(CLI::IsMember({"gguf", "hf", "hf-v4", "hf-mrrope", "commands"}))
+      ->default_str("gguf");
+  add_value(*verb, "-o,--out", flags->out, "PATH", "File or folder to write");
+  verb->add_flag("--force", flags->force,
+                 "Replace an existing file, or a folder that mrrope export wrote");
+  verb->add_flag("--split", flags->split, "gguf: write a split model as split files again");
+  verb->add_flag("--approximate", flags->approximate,
+                 "Allow what is not exact: the last rung of an elastic plan; in a gguf the nearest "
+                 "YaRN where llama.cpp has no exact encoding, with its error");
+  verb->add_flag("--native", flags->native,
+                 "Name the method (linear, yarn, llama3) instead of listing factors");
+  verb->add_flag("--copy", flags->copy, "hf: copy weights and tokenizer instead of linking them");
+  add_default(
+      *verb, "--verify", flags->verify, "HOW",
+      "Verify with up to 4096 tokens (short), in a gguf also 1.25 windows (full), or not (off)")
+      ->check(CLI::IsMember({"short", "full", "off"}));
+  add_value(*verb, "-t,--threads", flags->threads, "N", "Verification: CPU threads; 0: all cores");
+  add_value(*verb, "--gpu-layers", flags->gpu_layers, "N",
+            "-ngl: verification: layers on the GPU; -1: all");
+  verb->add_flag("--json", flags->json, "Print JSON");
+  verb->footer(
+      "Examples:\n"
+      "  mrrope export model.gguf --method pro --ctx 128k -o model-128k.gguf\n"
+      "  mrrope export model.gguf --plan plan.json --to gguf -o model-128k.gguf --verify full\n"
+      "  mrrope export qwen3.gguf --method pro --ctx 128k --approximate -o qwen3-128k.gguf\n"
+      "  mrrope export path/to/huggingface-folder --method pro --ctx 128k --to hf -o out-folder\n"
+      "  mrrope export model.gguf --method yarn --ctx 128k --to commands");
+  verb->callback([flags, verb] {
+    for (const std::string& target : flags->targets) {  // hf-v4 may come with hf
+      if (!(target == "hf" && flags->to.rfind("hf-", 0) == 0)) flags->to = target;
+    }
+    refuse_flags_of_others(*verb, flags->to);
+    run_export(*flags);
+  });
+}
+
+}  // namespace mrrope::cli

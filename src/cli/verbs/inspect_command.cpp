@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope inspect: what a model is, what a longer context would take, and what to type next.
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/app.h"
+#include "cli/args/options.h"
+#include "core/methods.h"
+#include "export/engines.h"
+#include "formats/architectures.h"
+#include "formats/gguf/gguf.h"
+#include "formats/plan_file.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct InspectFlags {
+  SubjectFlags subject;
+  std::string ctx;
+  bool json = false;
+};
+
+struct Advice {
+  std::string method = std::string(kAuto);
+  std::string meaning;  // what it is for this model and length: "none", "far:pi"
+  std::string why;
+  std::string fixed;  // for engines whose context cannot grow
+  std::string flags;  // that commands need besides: " --train-ctx 512"
+};
+
+const char* to_string(FactorSupport support) {
+  constexpr const char* kTexts[] = {"reads per-pair factors from a GGUF",
+                                    "reads per-pair factors from a GGUF as a long and a short list",
+                                    "loads per-pair factors from a GGUF and ignores them",
+                                    "refuses a GGUF with per-pair factors"};
+  return kTexts[static_cast<std::size_t>(support)];
+}
+
+Advice advise(const Geometry& g, std::int64_t ctx, double scale) {
+  Advice advice;
+  advice.meaning = to_string(resolve_auto(g, {.name = std::string(kAuto)}, ctx));
+  advice.why = "the wanted length is inside the trained window";
+  advice.fixed = "none";
+  if (scale <= 1) return advice;
+  advice.why =
+      "the unmodified model inside its window, and beyond it a context that grows; generate, serve "
+      "and eval use it by default";
+  advice.fixed = static_method(g, scale);
+  return advice;
+}
+
+// What each engine can do with the static plan: auto is for mrrope itself.
+std::vector<exporting::EngineAdvice> engines_of(const Model& model, std::int64_t ctx, double scale,
+                                                const Advice& advice) {
+  std::optional<Gguf> gguf;
+  if (model.format == "gguf") gguf = read_gguf(model.path);
+  Extension request;
+  request.method = advice.fixed;
+  request.scale = scale;
+  const Plan plan = make_plan(model.geometry, request);
+  return exporting::engine_advice(
+      {model, gguf ? &*gguf : nullptr, plan, ctx,
+       cat("--method ", advice.fixed, " --ctx ", length_text(ctx), advice.flags)});
+}
+
+void print_engines(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
+  constexpr std::size_t kWidest = 160;
+  std::cout << "\nOther engines, with " << advice.fixed << " at " << ctx << " tokens"
+            << (scale > 1 ? " (auto is a growing context, which they cannot hold)" : "") << ":\n";
+  for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
+    std::cout << "  " << a.engine << ": " << to_string(a.verdict)
+              << (a.why.empty() ? "" : cat(" (", a.why, ")")) << "\n";
+    for (const std::string& command : a.commands) {
+      if (command.size() > kWidest) {  // with all the numbers in it
+        std::cout << "    mrrope export " << shell_word(model.path.string()) << " --method "
+                  << advice.fixed << " --ctx " << length_text(ctx) << advice.flags
+                  << " --to commands   (prints its command)\n";
+        break;
+      }
+      std::cout << "    " << command << "\n";
+    }
+  }
+}
+
+std::string scaling_text(const Model& model) {
+  const DeclaredScaling& s = model.scaling;
+  if (s.type.empty() || s.type == "none") return "none";
+  std::string text = s.type;
+  if (s.factor != 1) text += cat(", factor ", significant(s.factor, 6));
+  if (s.original_length > 0) text += cat(", original window ", s.original_length);
+  if (s.trained) text += "; part of the model, kept by every plan";
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Model& model, std::int64_t ctx, double scale,
+                               const Advice& advice) {
+  nlohmann::ordered_json out = model_json(model, ctx);
+  out["recommended"] = {
+      {"method", advice.method}, {"meaning", advice.meaning}, {"why", advice.why}};
+  out["engines"] = nlohmann::ordered_json::array();
+  for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
+    out["engines"].push_back({{"engine", a.engine},
+                              {"verdict", to_string(a.verdict)},
+                              {"why", a.why},
+                              {"commands", a.commands}});
+  }
+  return out;
+}
+
+void row(const char* name, const std::string& value) {
+  std::cout << "  " << name << std::string(16 - std::string_view(name).size(), ' ') << value
+            << "\n";
+}
+
+void print(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
+  const Geometry& g = model.geometry;
+  std::cout << model.path.string() << "\n";
+  row("model", cat(model.name.empty() ? "(unnamed)" : model.name, ", architecture ",
+                   model.architecture, ", ", model.format));
+  std::string layers;
+  for (const auto& [kind, count] : layer_counts(model)) {
+    layers += cat(layers.empty() ? "" : ", ", count, " ", kind);
+  }
+  row("layers", layers);
+  row("heads", cat(model.heads, " query, ", model.kv_heads, " key-value, key size ",
+                   model.key_length, model.latent_attention ? " (latent attention)" : ""));
+  row("rope",
+      cat(g.rotary_dim, " elements of a head rotate, base ", g.base, ", ", to_string(g.pairing),
+          model.mrope_sections.empty() ? "" : ", multi-dimensional positions (M-RoPE)"));
+  if (model.sliding_window > 0) row("sliding window", cat(model.sliding_window, " tokens"));
+  row("window", cat(g.train_length, " tokens"));
+  row("scaling", scaling_text(model));
+  row("weights", model.weight_bytes > 0
+                     ? cat(bytes_text(double(model.weight_bytes)), " in ", model.files.size(),
+                           model.files.size() == 1 ? " file" : " files")
+                     : "not found next to config.json");
+  if (const Architecture* a = find_architecture(model.architecture)) {
+    row("stock llama.cpp",
+        cat(to_string(a->factors), a->unsupported.empty() ? " (tested)" : " (read in its source)"));
+  }
+
+  std::cout << "\nAt " << ctx << " tokens:\n";
+  row("scale", significant(scale, 6));
+  row("KV cache", cat(bytes_text(double(kv_bytes(model, ctx, kBitsF16))), " in f16, ",
+                      bytes_text(double(kv_bytes(model, ctx, kBitsQ8))), " in q8_0"));
+  row("recommended", cat(advice.method, " (", advice.meaning, "): ", advice.why));
+  print_engines(model, ctx, scale, advice);
+
+  const std::string path = shell_word(model.path.string()) + advice.flags;
+  const std::string length = length_text(ctx);
+  std::cout << "\nNext:\n";
+  if (scale <= 1) {
+    std::cout << "  mrrope inspect " << path << " --ctx " << length_text(g.train_length * 4)
+              << "\n";
+    return;
+  }
+  std::cout << "  mrrope plan " << path << " --method " << advice.method << " --ctx " << length
+            << "\n";
+  if (model.format == "gguf") {
+    std::cout << "  mrrope eval ppl " << path << " --ctx " << length
+              << " --text YOUR-TEXTS -o run1\n  mrrope generate " << path << " --ctx " << length
+              << " -f PROMPT.txt\n";
+  } else {
+    std::cout << "  python convert_hf_to_gguf.py FOLDER --outfile model.gguf   (of llama.cpp, to "
+                 "run it)\n";
+  }
+}
+
+void run_inspect(const InspectFlags& flags) {
+  Model model = model_of(flags.subject);
+  const std::int64_t window = model.geometry.train_length;
+  const std::int64_t ctx = flags.ctx.empty() ? window : parse_length(flags.ctx);
+  const double scale = std::max(1.0, double(ctx) / double(window));
+  Advice advice = advise(model.geometry, ctx, scale);
+  advice.flags = geometry_words(flags.subject);
+  if (flags.json) {
+    std::cout << json_text(to_json(model, ctx, scale, advice), 2) << "\n";
+  } else {
+    print(model, ctx, scale, advice);
+  }
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+  auto flags = std::make_shared<InspectFlags>();
+  CLI::App* verb =
+      app.add_subcommand("inspect", "Show what a model is and what a longer context takes");
+  add_subject(*verb, flags->subject);
+  add_value(*verb, "-c,--ctx", flags->ctx, "LENGTH",
+            "Context length to reach in tokens, e.g. 32768 or 128k");
+  verb->add_flag("--json", flags->json, "Print JSON");
+  verb->footer(
+      "Examples:\n"
+      "  mrrope inspect model.gguf\n"
+      "  mrrope inspect model-00001-of-00003.gguf --ctx 128k\n"
+      "  mrrope inspect path/to/huggingface-folder --ctx 128k --json");
+  verb->callback([flags] { run_inspect(*flags); });
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope report: one page from the folders of evaluations.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/app.h"
+#include "cli/args/options.h"
+#include "eval/results/result_table.h"
+#include "eval/run/run_folder.h"
+#include "mrrope/error.h"
+#include "report/charts/chart.h"
+#include "report/figures.h"
+#include "report/page/html_page.h"
+#include "report/report.h"
+
+namespace mrrope::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct ReportFlags {
+  std::vector<std::string> folders;
+  std::string out;
+  std::string svg;
+  bool json = false;
+};
+
+void write_svgs(const std::vector<report::Figure>& figures, const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder, error)) {
+    throw Error(ErrorKind::failed, cat("cannot create the folder ", folder),
+                "give --svg a folder you can write to");
+  }
+  std::size_t written = 0;
+  for (const report::Figure& f : figures) {
+    for (const auto& [number, svg] : svg_files(f)) {
+      write_output((fs::path(folder) / cat(f.file, number, ".svg")).string(), svg);
+      ++written;
+    }
+  }
+  note(cat("wrote ", written, " charts to ", folder));
+}
+
+// A page named like a file of a run that it shows would replace that.
+void refuse_files_of_runs(const std::string& out, const std::vector<report::RunRecord>& records) {
+  for (const report::RunRecord& r : records) {
+    for (const char* name : {"run.json", "journal.jsonl", "results.json"}) {
+      std::error_code ignored;
+      if (!fs::equivalent(out, fs::path(r.folder) / name, ignored)) continue;
+      refuse(cat(out, " is part of the run in ", r.folder),
+             "give the page another name, e.g. -o report.html");
+    }
+  }
+}
+
+// Without -o the name was not chosen, so a page of another tool stays.
+void refuse_other_pages(const std::string& out) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(out, ignored)) return;  // whatever else it is: never written to
+  std::ifstream page(out, std::ios::binary);
+  std::string head(4096, '\0');
+  page.read(head.data(), std::streamsize(head.size()));
+  if (head.find(report::kPageMark) != std::string::npos) return;
+  refuse(cat(out, " exists, and mrrope did not write it"),
+         "give the page another name, e.g. -o mrrope-report.html");
+}
+
+// Shards become one run in a folder.
+bool joins_shards(const ReportFlags& flags) {
+  const std::string ending = fs::path(flags.out).extension().string();
+  return !flags.out.empty() && flags.out != "-" && ending != ".html" && ending != ".htm" &&
+         std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
+}
+
+void join_shards(const ReportFlags& flags) {
+  const eval::WrittenRun joined =
+      eval::write_joined({flags.folders.begin(), flags.folders.end()}, flags.out, command_line());
+  note(cat("joined ", joined.units, " units of ", flags.folders.size(), " shards; wrote ",
+           flags.out, "/results.json"));
+  std::cout << (flags.json ? eval::results_text(to_json(joined.table)) : to_text(joined.table));
+  write_report(flags.out);
+}
+
+void run_report(const ReportFlags& flags) {
+  if (joins_shards(flags)) return join_shards(flags);
+  const std::vector<report::RunRecord> records = report::read_records(flags.folders);
+  for (const report::RunRecord& r : records) {
+    if (!r.problem.empty()) note(cat("skipped ", r.folder, ": ", r.problem));
+  }
+  std::string out = flags.out;
+  if (out.empty()) {
+    out = flags.folders.size() == 1 ? (fs::path(flags.folders[0]) / "report.html").string()
+                                    : "report.html";
+    refuse_other_pages(out);
+  }
+  if (out == "-" && flags.json) {
+    refuse("-o - and --json both print to standard output", "give one of them, or -o FILE");
+  }
+  refuse_files_of_runs(out, records);
+  const std::vector<report::Figure> figures = figures_of(records);
+  if (!flags.svg.empty()) write_svgs(figures, flags.svg);
+  write_output(out, report_page(records));
+  if (out == "-") return;
+  if (flags.json) {
+    std::cout << json_text(report_json(records), 2) << "\n";
+  } else {
+    std::cout << report_text(records);
+    if (stdout_is_terminal()) {
+      std::cout << "\n";
+      for (const report::Figure& f : figures) print_chart(f.content);
+    }
+  }
+  note(cat("wrote ", out));
+}
+
+}  // namespace
+
+void write_report(const std::string& folder) {
+  const std::string path = folder + "/report.html";
+  write_output(path, report::report_page(report::read_records({folder})));
+  note("wrote " + path);
+}
+
+void add_report(CLI::App& app) {
+  auto flags = std::make_shared<ReportFlags>();
+  CLI::App* verb = app.add_subcommand("report", "Make one page from the folders of evaluations");
+  add_value(*verb, "folders", flags->folders, "DIR",
+            "Folders written by mrrope eval or tune with -o, or folders that contain them")
+      ->required();
+  add_value(*verb, "-o,--out", flags->out, "PATH",
+            "HTML file to write (default: report.html in the folder; in the current folder "
+            "if several are given). For the shards of one run, a folder for the whole run");
+  add_value(*verb, "--svg", flags->svg, "DIR", "Also write every chart as an SVG file");
+  verb->add_flag("--json", flags->json, "Print verdicts and results as JSON");
+  verb->footer(
+      "Examples:\n"
+      "  mrrope report run1\n"
+      "  mrrope report run1 run2 demo -o compare.html --svg charts\n"
+      "  mrrope report part1 part2 part3 -o whole   # the shards of one run\n"
+      "Folders are compared with each other; unfinished runs are marked. Shards of one run count "
+      "as\n"
+      "one run; joined into a folder they give the bytes of a run that was not divided.");
+  verb->callback([flags] { run_report(*flags); });
+}
+
+// The name that joining shards had before; not listed.
+void add_merge(CLI::App& app) {
+  auto flags = std::make_shared<ReportFlags>();
+  CLI::App* verb = app.add_subcommand("merge", "Now a part of mrrope report")->group("");
+  add_value(*verb, "folders", flags->folders, "DIR", "Folders of shards")->required();
+  add_value(*verb, "-o,--out", flags->out, "DIR", "Folder for the whole run")->required();
+  verb->add_flag("--json", flags->json, "Print results as JSON");
+  verb->callback([flags] {
+    note("mrrope merge is now mrrope report: type mrrope report DIR... -o WHOLE");
+    join_shards(*flags);
+  });
+}
+
+}  // namespace mrrope::cli

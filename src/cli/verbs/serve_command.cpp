@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope serve: a model under a ladder for every client of OpenAI's API.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/interrupt.h"
+#include "base/text.h"
+#include "cli/app.h"
+#include "cli/args/options.h"
+#include "engine/llama/local.h"
+#include "eval/run/runner.h"
+#include "formats/plan_file.h"
+#include "mrrope/error.h"
+#include "serve/server.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+constexpr int kUsualParallel = 4;
+
+struct ServeFlags {
+  SubjectFlags subject;
+  ExtensionFlags extension;
+  engine::LocalOptions engine;
+  serve::ServerSettings server;
+  int parallel = 0;  // 0: up to kUsualParallel, as memory allows
+  std::int64_t timeout = 3600;
+  std::optional<std::string> key_file, slot_folder, cors;
+  std::vector<std::string> alias;
+  bool json = false;
+  bool dry_run = false;
+};
+
+std::string read_key(const std::string& path) {
+  if (path.empty()) {
+    refuse("--api-key-file is empty",
+           "give the name of a file, or remove --api-key-file to need no key");
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    refuse(cat("cannot read ", path, ": ", std::strerror(errno)),
+           "give --api-key-file a file with the key on its first line");
+  }
+  char line[4096];  // a longer one is no key, nor is /dev/zero
+  in.getline(line, sizeof line);
+  std::string key = line;
+  while (!key.empty() && (key.back() == '\r' || key.back() == ' ')) key.pop_back();
+  if (!in || key.empty()) {
+    refuse(cat("no API key on the first line of ", path),
+           "write one: head -c 24 /dev/urandom | base64 > key.txt");
+  }
+  return key;
+}
+
+// What a browser sends as Origin: no path, no slash at the end.
+void check_origin(const std::string& origin) {
+  const std::size_t scheme = origin.rfind("http://", 0) == 0    ? 7
+                             : origin.rfind("https://", 0) == 0 ? 8
+                                                                : 0;
+  const bool whole = scheme > 0 && origin.size() > scheme &&
+                     origin.find_first_of("/ ,", scheme) == std::string::npos;
+  if (origin == "*" || whole) return;
+  refuse(cat("--cors ", origin, " is not an origin"),
+         "give scheme, host and port without a path, such as http://localhost:3000, or '*'");
+}
+
+// Each conversation has room for `ctx` tokens of its own, or all share as many.
+engine::LocalOptions with_room(engine::LocalOptions engine, std::int64_t ctx, int parallel) {
+  engine.timelines = parallel;
+  engine.context = engine.unified ? ctx : ctx * parallel;
+  return engine;
+}
+
+int usual_parallel(const Model& facts, const engine::LocalOptions& engine, std::int64_t ctx) {
+  for (int n = kUsualParallel; n > 1; --n) {
+    const engine::MemoryPlan memory = plan_memory(facts, with_room(engine, ctx, n));
+    if (memory.total() <= memory.available) return n;
+  }
+  return 1;
+}
+
+void run_serve(ServeFlags flags) {
+  const Model facts = model_of(flags.subject);
+  LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "serve");
+  const std::int64_t ctx = choice.ctx;
+  serve::ServerSettings& server = flags.server;
+  if (flags.key_file) server.key = read_key(*flags.key_file);
+  if (flags.cors) check_origin(server.cors = *flags.cors);
+  server.model_name = facts.path.stem().string();
+  for (const std::string& name : flags.alias) {
+    if (name.empty()) {
+      refuse("--alias is empty", "give a name, or remove --alias to use that of the file");
+    }
+    if (name == "*") {
+      server.any_model = true;
+    } else {
+      server.model_name = name;
+    }
+  }
+  if (server.deterministic && flags.engine.unified) {
+    refuse(
+        "--deterministic needs a cache for each conversation: in a unified one the order of "
+        "sums depends on the others",
+        "remove --kv-unified");
+  }
+  server.timeout = std::chrono::seconds(flags.timeout);
+  server.parallel = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
+  const engine::LocalOptions engine = with_room(flags.engine, ctx, server.parallel);
+  if (flags.slot_folder) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(*flags.slot_folder, error)) {
+      refuse(cat("--slot-save-path ", *flags.slot_folder, " is not a folder"),
+             "give a folder that exists");
+    }
+    if (engine.unified && choice.ladder.elastic()) {
+      refuse("--slot-save-path needs a cache for each conversation where the context grows",
+             "remove --kv-unified, or give a --method that does not grow");
+    }
+    server.slot_folder = std::filesystem::canonical(*flags.slot_folder);
+  }
+  const Places places{{}, {flags.slot_folder.value_or("")}};
+  if (flags.dry_run) {
+    std::cout << server.parallel << " conversations of " << ctx
+              << (engine.unified ? " tokens together\n" : " tokens each\n");
+    check_before_loading(facts, {&choice.ladder}, places);
+    return print_memory(facts, engine);
+  }
+
+  serve::Listener listener = serve::listen_on(server);
+  const auto model = open_checked(facts, engine, {&choice.ladder}, places);
+  use(*model, choice);
+  server.context = std::min(ctx, choice.ladder.longest());
+  if (engine.unified) server.pool = server.context;
+  if (flags.slot_folder) {
+    engine::SessionOwner& owner = server.slot_owner;
+    owner = {model_digest(facts.files), ladder_digest(choice.ladder), engine.type_k, engine.type_v};
+    if (!engine.unified && engine.timelines > 1) owner.layout = cat(engine.timelines, " caches");
+  }
+  server.method = choice.name;
+  server.log = [](const std::string& line) { std::cerr << cat(line, "\n") << std::flush; };
+  serve::ApiServer api(*model, choice.ladder, engine::chat_renderer(), server, std::move(listener));
+  catch_interrupts();
+  const std::string address =
+      cat("http://",
+          server.host.find(':') == std::string::npos ? server.host : cat("[", server.host, "]"),
+          ":", api.port());
+  if (!api.chat_error().empty()) note(api.chat_error());
+  if (!api.loopback() && server.key.empty()) {
+    note(cat("anyone who can reach ", server.host, " can use this server: give --api-key-file"));
+  }
+  if (flags.json) {
+    std::cout << nlohmann::ordered_json{{"address", address},
+                                        {"model", server.model_name},
+                                        {"method", server.method},
+                                        {"context", server.context},
+                                        {"parallel", server.parallel}}
+                     .dump()
+              << std::endl;
+  } else {
+    std::cout << server.model_name << " on " << address << ", " << server.parallel
+              << (server.parallel == 1 ? " conversation" : " conversations at a time")
+              << " of up to " << server.context << " tokens" << std::endl;
+  }
+  api.run(interrupt_requested);
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  auto flags = std::make_shared<ServeFlags>();
+  flags->engine.unified = false;
+  CLI::App* verb = app.add_subcommand("serve", "Serve a model over OpenAI's API");
+  add_subject(*verb, flags->subject);
+  add_extension(*verb, flags->extension);
+  add_default(*verb, "--host", flags->server.host, "ADDRESS", "Address to listen on");
+  add_default(*verb, "--port", flags->server.port, "PORT", "Port to listen on; 0: any free port")
+      ->check(CLI::Range(0, 65535));
+  add_value(*verb, "--parallel", flags->parallel, "N",
+            "Conversations computed at the same time (default: up to 4, as memory allows)")
+      ->check(CLI::Range(1, 256));
+  add_default(*verb, "--queue", flags->server.queue, "N",
+              "Maximum number of waiting requests; more get status 429")
+      ->check(CLI::Range(0, 4096));
+  add_default(*verb, "--timeout", flags->timeout, "SECONDS",
+              "Time limit for one answer in seconds, including waiting")
+      ->check(CLI::Range(1, 1 << 24));
+  add_value(*verb, "--api-key-file", flags->key_file, "FILE",
+            "File with the API key on its first line");
+  add_value(*verb, "--alias", flags->alias, "NAME,...",
+            "Name of the model for clients (default: its file's); * answers requests for any "
+            "other name too, which get status 404 otherwise")
+      ->delimiter(',');
+  add_value(*verb, "--cors", flags->cors, "ORIGIN",
+            "Allow web pages of this origin, such as http://localhost:3000, or * for all");
+  verb->add_flag("--kv-unified", flags->engine.unified,
+                 "All conversations share a cache of --ctx tokens instead of having one each");
+  add_value(*verb, "--slot-save-path", flags->slot_folder, "FOLDER",
+            "Folder where POST /slots/{id}?action=save|restore keeps conversations");
+  verb->add_flag("--deterministic", flags->server.deterministic,
+                 "The same request gets the same answer, whoever else is served and whatever is "
+                 "cached; slower");
+  add_engine(*verb, flags->engine);
+  verb->add_flag("--json", flags->json, "Print the address as JSON");
+  verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop");
+  verb->footer(
+      "Examples:\n"
+      "  mrrope serve model.gguf --ctx 128k\n"
+      "  mrrope serve model.gguf --ctx 32k --plan plan.json --parallel 8 --port 9000\n"
+      "  mrrope serve model.gguf --ctx 32k --host 0.0.0.0 --api-key-file key.txt\n"
+      "The printed address also has a page to chat with the model. Ctrl-C or SIGTERM lets running\n"
+      "answers finish; a second one quits at once.");
+  verb->callback([flags] { run_serve(*flags); });
+}
+
+}  // namespace mrrope::cli

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope theory: figures of the paper, for a model or a geometry.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <numeric>
+
+#include "base/text.h"
+#include "cli/app.h"
+#include "cli/args/eval_options.h"
+#include "core/methods.h"
+#include "engine/llama/graph/capture.h"
+#include "eval/text/documents.h"
+#include "formats/plan_file.h"
+#include "mrrope/error.h"
+#include "report/charts/chart.h"
+#include "theory/theory_figure.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct TheoryFlags {
+  SubjectFlags subject;
+  ExtensionFlags extension;
+  std::vector<std::string> out;
+  std::string format = "text";
+};
+
+const std::pair<std::string, Geometry> kExamples[] = {
+    {"llama2", {.rotary_dim = 128, .base = 10000, .train_length = 4096}},
+    {"llama3", {.rotary_dim = 128, .base = 500000, .train_length = 8192}},
+    {"qwen2.5", {.rotary_dim = 128, .base = 1000000, .train_length = 32768}}};
+
+void write_file(const std::string& path, const std::string& content) {
+  write_output(path, content);
+  note(cat("wrote ", path));
+}
+
+// More charts than one get -2, -3 in their names.
+void write_svgs(const std::filesystem::path& first, const theory::TheoryFigure& result) {
+  std::size_t index = 0;
+  for (const report::Figure& f : result.figures) {
+    for (const auto& [number, svg] : svg_files(f)) {
+      std::filesystem::path path = first;
+      if (++index > 1) path.replace_filename(cat(first.stem().string(), "-", index, ".svg"));
+      write_file(path.string(), svg);
+    }
+  }
+  if (index == 0) refuse("this figure has no chart", "give -o FILE.html or FILE.csv");
+}
+
+void add_theory_subject(CLI::App& figure, TheoryFlags& flags) {
+  add_subject(figure, flags.subject, Takes::model_or_geometry);
+  add_extension(figure, flags.extension);
+}
+
+void add_theory_output(CLI::App& figure, TheoryFlags& flags) {
+  add_value(figure, "-o,--out", flags.out, "FILE",
+            "Write the chart (.svg; more charts get -2, -3 in their names), a page with charts and "
+            "tables (.html) or the table (.csv); repeatable")
+      ->take_all();
+  add_format(figure, flags.format, "text,json,csv");
+}
+
+// Of a file, the geometry flags, one of the named examples, or, if nothing is given, the first plan
+// file or llama2 with a note.
+Geometry theory_geometry(const TheoryFlags& theory) {
+  const SubjectFlags& flags = theory.subject;
+  const std::vector<std::string>& files = theory.extension.plan_files;
+  if (!given(flags)) {
+    if (!files.empty()) return read_plan_file(files.front()).rungs().front().plan.geometry();
+    note("no model given: using LLaMA2 (rotary_dim 128, base 10000, window 4096)");
+    return kExamples[0].second;
+  }
+  std::error_code error;
+  if (!flags.model.empty() && !std::filesystem::exists(flags.model, error)) {
+    for (const auto& [name, geometry] : kExamples) {
+      if (flags.model != name) continue;
+      SubjectFlags others = flags;
+      others.model.clear();
+      if (given(others)) {
+        refuse(cat(name, " is an example with a geometry of its own"),
+               "give --rotary-dim, --rope-freq-base and --train-ctx without it");
+      }
+      return geometry;
+    }
+  }
+  return resolve(flags).geometry;
+}
+
+// What --method and --plan give at --scale or --ctx; where those are not given, of these methods
+// and at this scale, which `extension` then has. Throws Error (usage) if a plan file is of another
+// model.
+std::vector<Candidate> theory_candidates(ExtensionFlags& extension, const Geometry& geometry,
+                                         const char* methods, double scale) {
+  if (extension.methods.empty() && extension.plan_files.empty()) extension.methods = {methods};
+  check_reach(extension);
+  if (!extension.scale && extension.ctx.empty() && !extension.methods.empty()) {
+    extension.scale = scale;
+  }
+  std::vector<Candidate> candidates = resolve(extension, geometry);
+  note_auto(candidates);
+  for (const Candidate& c : candidates) {
+    Geometry own = c.plan().geometry();
+    own.pairing = geometry.pairing;  // no figure depends on it
+    if (own == geometry) continue;
+    refuse(cat(c.name, " was made for ", describe(own), "; this figure is of ", describe(geometry)),
+           "give plans of one model (with --replace-scaling on all or on none)");
+  }
+  return candidates;
+}
+
+// The same as plans, by default those of the paper. Of a ladder, its last rung.
+std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
+                                            double default_scale) {
+  ExtensionFlags extension = flags.extension;
+  std::vector<theory::NamedPlan> plans;
+  for (const Candidate& c :
+       theory_candidates(extension, geometry, "none,pi,ntk,yarn,yarn-rotations,regressive,uni,pro",
+                         default_scale)) {
+    if (c.ladder.near()) {
+      refuse(cat(c.name, " rotates near and far keys differently, and this figure is of one plan"),
+             "see mrrope theory distance");
+    }
+    plans.push_back({c.name, c.plan()});
+  }
+  return plans;
+}
+
+void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) {
+  for (const std::string& file : flags.out) {
+    const std::string ending = std::filesystem::path(file).extension().string();
+    if (ending == ".svg") {
+      write_svgs(file, result);
+    } else if (ending == ".html" || ending == ".htm") {
+      write_file(file, page_of(result));
+    } else if (ending == ".csv") {
+      write_file(file, to_csv(result.data));
+    } else {
+      refuse(cat("-o ", file, " does not say what to write"),
+             "give a name that ends in .svg, .html or .csv");
+    }
+  }
+  if (flags.format == "json") std::cout << result.json.dump(2) << "\n";
+  if (flags.format == "csv") std::cout << to_csv(result.data);
+  if (flags.format != "text" || !flags.out.empty()) return;
+  std::cout << result.title << "\n" << result.words << result.details << "\n";
+  if (stdout_is_terminal()) {
+    for (const report::Figure& f : result.figures) print_chart(f.content);
+  }
+  for (const report::DataTable& t : result.terminal) {
+    std::vector<std::size_t> left(t.text_columns);
+    std::iota(left.begin(), left.end(), 0);
+    if (t.text_at_end) left.push_back(t.header.size() - 1);
+    std::vector<TextRow> rows = {t.header};
+    rows.insert(rows.end(), t.rows.begin(), t.rows.end());
+    std::cout << t.caption << "\n" << aligned(rows, left) << "\n";
+  }
+}
+
+// ---- attention: runs a model to capture its queries and keys.
+
+struct AttentionFlags : TheoryFlags {
+  engine::LocalOptions engine;
+  std::vector<std::string> text;
+  std::vector<int> layers;
+  std::string tokens;
+  int pairs = 50;
+  std::uint64_t seed = 1;
+};
+
+std::string joined_texts(const std::vector<std::string>& given) {
+  const std::vector<std::string> paths = given.empty() ? default_texts() : given;
+  std::string text;
+  for (const eval::Document& d : eval::read_documents({paths.begin(), paths.end()}, {}).documents) {
+    text += d.text + "\n\n";
+  }
+  return text;
+}
+
+// Past the window the model has to run under each plan.
+theory::TheoryFigure as_it_runs(const AttentionFlags& flags, const Model& model,
+                                std::int64_t tokens, const theory::AttentionRequest& request) {
+  const Geometry& g = model.geometry;
+  const double scale = flags.extension.scale.value_or(0);
+  const std::int64_t reach = flags.extension.ctx.empty()
+                                 ? std::int64_t(scale * double(g.train_length))
+                                 : parse_length(flags.extension.ctx);
+  if (reach > 0 && tokens > reach) {
+    refuse(cat("--length ", flags.tokens, " is more than the ", reach,
+               " tokens that the plans are made for"),
+           cat("give --length ", reach, " or fewer, or a larger --ctx"));
+  }
+  for (const MethodSpec& method : method_specs(flags.extension)) {
+    if (method.growth == Growth::none && !is_auto(method.name)) continue;
+    refuse(
+        cat(to_string(method), " changes its plan while it reads, and this figure is of one plan"),
+        cat("give --method ", is_auto(method.name) ? "pro" : method.name));
+  }
+  const std::vector<theory::NamedPlan> plans =
+      theory_plans(flags, g, double(tokens) / double(g.train_length));
+  engine::PairReader reader(model, flags.engine, joined_texts(flags.text), tokens, flags.layers);
+  const theory::AttentionPlaces drawn = draw_places(g, reader.layers(), tokens, request);
+  note(cat("reading ", g.train_length, " tokens with the unmodified model"));
+  const std::vector<RotatedPair> inside =
+      reader.read(make_plan(g, Extension{}), drawn.inside, g.train_length);
+  std::vector<std::vector<RotatedPair>> rotated;
+  for (const theory::NamedPlan& c : plans) {
+    note(cat("reading ", tokens, " tokens under ", c.name));
+    rotated.push_back(reader.read(c.plan, drawn.places, tokens));
+  }
+  return attention_run_figure(g, plans, drawn, rotated, inside, request);
+}
+
+void run_attention(const AttentionFlags& flags) {
+  const Model model = model_of(flags.subject);
+  const Geometry& g = model.geometry;
+  const std::int64_t tokens = flags.tokens.empty() ? std::min<std::int64_t>(1024, g.train_length)
+                                                   : parse_length(flags.tokens);
+  const theory::AttentionRequest request{model.name, flags.pairs, flags.seed};
+  check_before_loading(model, {}, {flags.text, {}, flags.out});
+  if (tokens > g.train_length) {
+    return print_theory(flags, as_it_runs(flags, model, tokens, request));
+  }
+  const std::vector<theory::NamedPlan> plans = theory_plans(flags, g, 4);
+  const Capture capture =
+      capture_attention(model, flags.engine, joined_texts(flags.text), tokens, flags.layers);
+  print_theory(flags, attention_figure(g, plans, capture, request));
+}
+
+void add_theory_attention(CLI::App& theory) {
+  auto flags = std::make_shared<AttentionFlags>();
+  CLI::App* a =
+      theory.add_subcommand("attention", "Attention scores against distance, from a real model");
+  add_theory_subject(*a, *flags);
+  add_value(*a, "--text", flags->text, "FILE",
+            "Texts to read (default: those that come with mrrope)")
+      ->take_all();
+  add_value(*a, "--layers", flags->layers, "N,...",
+            "Layers to capture (default: four, evenly spread)")
+      ->delimiter(',');
+  add_value(
+      *a, "--length", flags->tokens, "LENGTH",
+      "Tokens to read (default: 1024). Up to the window the model reads them once, as shipped, and "
+      "its queries and keys are turned to every distance; past it the model runs under each plan");
+  add_default(*a, "--samples", flags->pairs, "N", "Token pairs per distance")
+      ->check(CLI::Range(2, kMostCounted));
+  add_default(*a, "--seed", flags->seed, "N", "Seed for drawing the pairs");
+  add_engine(*a, flags->engine);
+  add_theory_output(*a, *flags);
+  a->footer(
+      "Examples:\n  mrrope theory attention model.gguf --scale 4\n"
+      "  mrrope theory attention model.gguf --method none,yarn,pro --ctx 32k --layers 5 \\\n"
+      "    -o attention.html\n"
+      "  mrrope theory attention model.gguf --length 16k --method pro    # the model as it runs");
+  a->callback([flags] { run_attention(*flags); });
+}
+
+// ---- Figures that need no model.
+
+constexpr double kDefaultScale = 16;  // as in the paper
+constexpr double kLinear = 0.05;      // relative error up to which an estimate counts as linear
+
+struct DigitsFlags : TheoryFlags {
+  std::vector<std::string> positions;
+  std::string digits;
+};
+
+void run_digits(const DigitsFlags& flags) {
+  const Geometry g = theory_geometry(flags);
+  if (!flags.digits.empty()) {
+    return print_theory(flags, position_figure(g, theory_plans(flags, g, kDefaultScale),
+                                               parse_list(flags.digits, "--digits")));
+  }
+  std::vector<std::int64_t> positions;
+  for (const std::string& text : flags.positions) {
+    positions.push_back(text == "0" ? 0 : parse_length(text));
+  }
+  print_theory(flags, digits_figure(g, theory_plans(flags, g, kDefaultScale), positions));
+}
+
+struct EstimateFlags : TheoryFlags {
+  std::vector<double> bases;
+  std::string length;
+};
+
+void run_estimate(const EstimateFlags& flags) {
+  const Geometry g = theory_geometry(flags);
+  const std::int64_t length =
+      flags.length.empty() ? 4 * g.train_length : parse_length(flags.length);
+  print_theory(flags, theory::estimate_figure(g, flags.bases, length, kLinear));
+}
+
+void run_factors(const TheoryFlags& flags) {
+  const Geometry g = theory_geometry(flags);
+  std::vector<theory::PlanGroup> groups;
+  const bool files = flags.extension.methods.empty() && !flags.extension.plan_files.empty();
+  if (flags.extension.scale || !flags.extension.ctx.empty() || files) {
+    groups.push_back({"", theory_plans(flags, g, 0)});
+  } else {
+    for (const double scale : {16.0, 4.0}) {
+      groups.push_back({cat(" at scale ", scale), theory_plans(flags, g, scale)});
+    }
+  }
+  print_theory(flags, factors_figure(g, groups));
+}
+
+void run_distance(const TheoryFlags& flags) {
+  const Geometry g = theory_geometry(flags);
+  ExtensionFlags extension = flags.extension;
+  std::vector<theory::NamedLadder> ladders;
+  const std::vector<Candidate> candidates =
+      theory_candidates(extension, g, "none,pro,elastic:pro,far:pro,far:pi", kDefaultScale);
+  std::int64_t length =
+      std::llround(extension.scale.value_or(kDefaultScale) * double(g.train_length));
+  if (!extension.ctx.empty()) {
+    length = parse_length(extension.ctx);
+  } else if (extension.methods.empty()) {  // files alone are shown as far as all of them reach
+    length = candidates.front().ladder.longest();
+    for (const Candidate& c : candidates) length = std::min(length, c.ladder.longest());
+  }
+  for (const Candidate& c : candidates) ladders.push_back({c.name, up_to(c.ladder, length)});
+  print_theory(flags, distance_figure(g, ladders, length));
+}
+
+struct BoundFlags : TheoryFlags {
+  std::string length;
+  std::string reach;
+  std::string scales;
+};
+
+// "2..64": every whole number from the first to the last.
+std::vector<double> parse_scales(const std::string& text) {
+  constexpr int kMost = 256;
+  const auto bad = [&](const std::string& why) {
+    refuse(cat("--scale ", text, ": ", why), "write a range of whole numbers such as 2..64");
+  };
+  int ends[2] = {0, 0};
+  const std::size_t dots = text.find("..");
+  for (const bool last : {false, true}) {
+    const std::string part = last ? text.substr(dots + 2) : text.substr(0, dots);
+    const auto [end, error] =
+        std::from_chars(part.data(), part.data() + part.size(), ends[last ? 1 : 0]);
+    if (error != std::errc() || end != part.data() + part.size()) {
+      bad(cat("'", part, "' is not a whole number"));
+    }
+  }
+  const auto [first, last] = ends;
+  if (first < 1) bad(cat("a scale of ", first, " is below 1"));
+  if (last <= first) bad(cat(last, " does not come after ", first));
+  if (last > 65536) bad(cat("a scale of ", last, " is above 65536"));
+  if (last - first >= kMost) bad(cat(last - first + 1, " scales are more than ", kMost));
+  std::vector<double> scales;
+  for (int scale = first; scale <= last; ++scale) scales.push_back(scale);
+  return scales;
+}
+
+void run_roots(const BoundFlags& flags, const Geometry& g) {
+  if (!flags.extension.plan_files.empty()) {
+    refuse(cat("a plan file has one scale, and --scale ", flags.scales, " asks for many"),
+           "give --method");
+  }
+  std::vector<theory::PlanGroup> groups;
+  const std::vector<double> scales = parse_scales(flags.scales);
+  for (const double scale : scales) groups.push_back({"", theory_plans(flags, g, scale)});
+  // PI, which reaches farthest, turns negative at the scale times the untouched model's m: some
+  // windows.
+  const double far = std::min(4 * scales.back() * double(g.train_length), double(1 << 22));
+  const std::int64_t length = flags.length.empty() ? std::int64_t(far) : parse_length(flags.length);
+  print_theory(flags, roots_figure(g, scales, groups, length));
+}
+
+void run_bound(const BoundFlags& flags) {
+  const Geometry g = theory_geometry(flags);
+  if (!flags.scales.empty()) {
+    if (!flags.extension.ctx.empty() || !flags.reach.empty()) {
+      refuse(cat("--scale ", flags.scales, " is many scales"), "leave out --ctx and --reach");
+    }
+    return run_roots(flags, g);
+  }
+  const auto length_or_0 = [](const std::string& text) {
+    return text.empty() ? 0 : parse_length(text);
+  };
+  print_theory(flags, bound_figure(g, theory_plans(flags, g, kDefaultScale),
+                                   length_or_0(flags.length), length_or_0(flags.reach)));
+}
+
+}  // namespace
+
+void add_theory(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand("theory", "Figures of the paper, for your own model");
+  verb->require_subcommand(1);
+
+  auto digits = std::make_shared<DigitsFlags>();
+  CLI::App* d = verb->add_subcommand("digits", "Positions as digits of a mixed radix");
+  add_theory_subject(*d, *digits);
+  CLI::Option* positions =
+      add_value(*d, "--positions", digits->positions, "M,...", "Positions to show")->delimiter(',');
+  add_value(*d, "--digits", digits->digits, "D,...",
+            "The way back: digits of one position, the fastest first, or @FILE with a JSON list")
+      ->excludes(positions);
+  add_theory_output(*d, *digits);
+  d->footer(
+      "Examples:\n  mrrope theory digits llama2 --method none,pi,pro --scale 16\n"
+      "  mrrope theory digits model.gguf --method pro --ctx 32k -o digits.csv\n"
+      "  mrrope theory digits --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --method none \\\n"
+      "    --digits 4,3,2,1");
+  d->callback([digits] { run_digits(*digits); });
+
+  auto estimate = std::make_shared<EstimateFlags>();
+  CLI::App* e =
+      verb->add_subcommand("estimate", "The position that the angles suggest, for each base");
+  add_subject(*e, estimate->subject, Takes::model_or_geometry);
+  add_value(*e, "--bases", estimate->bases, "B,...", "Bases to compare")->delimiter(',');
+  add_value(*e, "--length", estimate->length, "LENGTH",
+            "Positions from 0 to this one (default: 4 windows)");
+  add_theory_output(*e, *estimate);
+  e->footer("Examples:\n  mrrope theory estimate llama2 --bases 1e4,5e5 -o estimate.svg");
+  e->callback([estimate] { run_estimate(*estimate); });
+
+  auto factors = std::make_shared<TheoryFlags>();
+  CLI::App* f = verb->add_subcommand("factors", "Cumulative factor and lambda of every method");
+  add_theory_subject(*f, *factors);
+  add_theory_output(*f, *factors);
+  f->footer(
+      "Examples:\n  mrrope theory factors llama2 -o factors.html    # scales 16 and 4\n"
+      "  mrrope theory factors model.gguf --method yarn,pro --ctx 32k -o factors.svg");
+  f->callback([factors] { run_factors(*factors); });
+
+  auto distance = std::make_shared<TheoryFlags>();
+  CLI::App* s =
+      verb->add_subcommand("distance", "The distance at which tokens are seen, by method");
+  add_theory_subject(*s, *distance);
+  add_theory_output(*s, *distance);
+  s->footer(
+      "Examples:\n  mrrope theory distance llama2 -o distance.svg    # at scale 16\n"
+      "  mrrope theory distance model.gguf --method pro,elastic:pro,far:pi --ctx 32k");
+  s->callback([distance] { run_distance(*distance); });
+
+  auto bound = std::make_shared<BoundFlags>();
+  CLI::App* b = verb->add_subcommand("bound", "The sum of cosines, and where it turns negative");
+  add_theory_subject(*b, *bound);
+  add_value(*b, "--length", bound->length, "LENGTH",
+            "Distances from 0 to this one (default: as far as the plans reach)");
+  add_value(*b, "--reach", bound->reach, "LENGTH",
+            "Also find the smallest scale and base that reach this length");
+  b->remove_option(b->get_option("--scale"));
+  b->add_option_function<std::string>(
+       "--scale",
+       [bound](const std::string& text) {
+         if (text.find("..") != std::string::npos) {
+           bound->scales = text;
+         } else {
+           bound->extension.scale = parse_list(text, "--scale").front();
+         }
+       },
+       "Extend the window by this factor; 2..64: where the sum turns negative at each of these, "
+       "and where the order of methods flips")
+      ->type_name("S");
+  add_theory_output(*b, *bound);
+  b->footer(
+      "Examples:\n  mrrope theory bound llama2 --scale 16\n"
+      "  mrrope theory bound model.gguf --method yarn,pro --ctx 64k --reach 64k\n"
+      "  mrrope theory bound llama2 --method yarn,yarn-rotations,regressive,uni,pro --scale 2..64");
+  b->callback([bound] { run_bound(*bound); });
+
+  auto claims = std::make_shared<TheoryFlags>();
+  CLI::App* c = verb->add_subcommand("claims", "Claims of the paper, with our verdicts");
+  add_theory_output(*c, *claims);
+  c->footer("Examples:\n  mrrope theory claims\n  mrrope theory claims -o claims.html");
+  c->callback([claims] { print_theory(*claims, theory::claims_figure()); });
+
+  add_theory_attention(*verb);
+}
+
+}  // namespace mrrope::cli
