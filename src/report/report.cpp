@@ -154,7 +154,7 @@ DataTable method_table(const std::vector<RunRecord>& records) {
   std::size_t runs = 0;
   for (const RunRecord& record : records) {
     const eval::ResultTable& r = record.table;
-    if (r.verdicts.empty()) continue;
+    if (r.verdicts.empty() || !r.reason_without_verdicts().empty()) continue;
     ++runs;
     for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
       const eval::Verdict& v = r.verdicts[i];

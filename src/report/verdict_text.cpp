@@ -204,7 +204,7 @@ VerdictText text_without_best(VerdictText text, const RunRecord& first, const st
   }
   const std::string model = model_argument(first);
   if (!judged) {
-    text.headline = so_far + "no verdict.";
+    text.headline = so_far.empty() ? "No verdict." : so_far + "no verdict.";
     const auto open = std::find_if(r.verdicts.begin(), r.verdicts.end(),
                                    [](const eval::Verdict& v) { return !v.judged; });
     text.sentences.push_back(

@@ -81,10 +81,10 @@ TEST_F(EvalCommand, UsesTheBundledTextsByDefaultAndSaysSo) {
 }
 
 TEST_F(EvalCommand, DryRunPrintsTheCost) {
-  expect_ppl(
-      "--methods none,pro --ctx 512 --dry-run", 0,
-      {"2 documents x 2 methods", "2048 tokens", "KV cache", "about ", " tokens/s (timed just now",
-       "fewer --method, --lengths, --documents or --samples", "loading the model", "timing the model on "});
+  expect_ppl("--methods none,pro --ctx 512 --dry-run", 0,
+             {"2 documents x 2 methods", "2048 tokens", "KV cache", "about ",
+              " tokens/s (timed just now", "fewer --method, --lengths, --documents or --samples",
+              "loading the model", "timing the model on "});
   expect_ppl("--methods pro,pro --ctx 512 --dry-run", 2);
   expect_ppl("--methods none --lengths 256 --stride 32", 2, {"give --lengths 1k,2k,4k instead"});
 
@@ -188,8 +188,8 @@ TEST_F(EvalCommand, JudgesNothingWithoutData) {
       run_command("eval ppl " + kModel + " --lengths 64,8k --methods none,pro" + " -o " +
                   folder_.file("out2") + " --text " + folder_.file("some.txt"));
   ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "pro: no verdict, no document was measured to 8k")) << r.out;
-  EXPECT_TRUE(contains(read_file(folder_.file("out2/report.html")), "no verdict"));
+  EXPECT_TRUE(contains(r.out, "No verdict: no document was measured to 8k")) << r.out;
+  EXPECT_TRUE(contains(read_file(folder_.file("out2/report.html")), "No verdict"));
   // A run that has measured nothing yet.
   std::filesystem::resize_file(folder_.file("out2/journal.jsonl"),
                                read_file(folder_.file("out2/journal.jsonl")).find('\n') + 1);

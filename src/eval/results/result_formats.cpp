@@ -399,9 +399,13 @@ std::string to_text(const ResultTable& table, bool shaded) {
   std::string text = table.heading;
   for (const TextTable& part : table.tables) text += to_text(table, part, shaded);
   text += table.summary + comparison_text(table);
-  if (!table.verdicts.empty()) text += "\nVerdict:\n";
-  for (std::size_t i = 0; i < table.verdicts.size(); ++i) {
-    text += verdict_line(table, table.methods[i], table.verdicts[i]);
+  if (const std::string reason = table.reason_without_verdicts(); !reason.empty()) {
+    text += cat("\nNo verdict: ", reason, "\n");
+  } else if (!table.verdicts.empty()) {
+    text += "\nVerdict:\n";
+    for (std::size_t i = 0; i < table.verdicts.size(); ++i) {
+      text += verdict_line(table, table.methods[i], table.verdicts[i]);
+    }
   }
   if (const std::string note = zero_baseline_note(table); !note.empty()) {
     text += cat("\n", note, "\n");

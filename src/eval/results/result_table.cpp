@@ -169,6 +169,13 @@ const ResultRow* ResultTable::find(const std::string& method, std::int64_t lengt
   return row != rows.end() ? &*row : nullptr;
 }
 
+std::string ResultTable::reason_without_verdicts() const {
+  const bool none = std::all_of(verdicts.begin(), verdicts.end(), [&](const Verdict& v) {
+    return !v.judged && v.reason == verdicts.front().reason;
+  });
+  return none && verdicts.size() > 1 ? verdicts.front().reason : "";
+}
+
 std::int64_t ResultTable::reference_length() const {
   std::int64_t longest = 0;
   for (const std::int64_t n : lengths) {

@@ -231,6 +231,8 @@ struct ResultTable {
   const ResultRow* find(const std::string& method, std::int64_t length,
                         const std::string& of_metric, std::optional<double> depth = {},
                         const std::string& of_task = {}) const;
+  // Why none of several methods has a verdict, if the reason is the same for all; otherwise empty.
+  std::string reason_without_verdicts() const;
   // The longest length inside the window; 0: none is.
   std::int64_t reference_length() const;
 };

@@ -147,7 +147,7 @@ TEST(Perplexity, NoLongEnoughDocumentGivesNull) {
   for (const ordered_json& row : json.at("results")) {
     EXPECT_EQ(row.at("value").is_null(), row.at("length") == 500) << row;
   }
-  EXPECT_NE(to_text(r).find("pro: no verdict, no document was measured to 500"), std::string::npos)
+  EXPECT_NE(to_text(r).find("No verdict: no document was measured to 500"), std::string::npos)
       << to_text(r);
 }
 
