@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/graph/inject.h"
 
+#include <ggml-alloc.h>
 #include <ggml-backend.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <vector>
 
 #include "mrrope/error.h"
@@ -22,14 +22,17 @@ struct Stores {
   LlamaPtr<ggml_context> context{ggml_init({1 << 20, nullptr, false})};
   ggml_tensor* cache = ggml_new_tensor_2d(context.get(), GGML_TYPE_F16, kHeads* kRow, kCells);
   ggml_tensor* rotated = nullptr;
+  std::vector<LlamaPtr<ggml_context>> contexts;
   std::vector<LlamaPtr<ggml_backend_buffer>> buffers;
 
+  // In a buffer of their own, which is how decodes read them.
   ggml_tensor* cells(const std::vector<std::int64_t>& values) {
-    ggml_tensor* list =
-        ggml_new_tensor_1d(context.get(), GGML_TYPE_I64, std::int64_t(values.size()));
-    std::memcpy(list->data, values.data(), values.size() * sizeof(std::int64_t));
-    buffers.emplace_back(ggml_backend_cpu_buffer_from_ptr(list->data, ggml_nbytes(list)));
-    list->buffer = buffers.back().get();
+    contexts.emplace_back(ggml_init({ggml_tensor_overhead(), nullptr, true}));
+    ggml_context* own = contexts.back().get();
+    ggml_tensor* list = ggml_new_tensor_1d(own, GGML_TYPE_I64, std::int64_t(values.size()));
+    buffers.emplace_back(
+        ggml_backend_alloc_ctx_tensors_from_buft(own, ggml_backend_cpu_buffer_type()));
+    ggml_backend_tensor_set(list, values.data(), 0, ggml_nbytes(list));
     return list;
   }
   ggml_tensor* rows(std::int64_t tokens) {
