@@ -13,8 +13,8 @@
 #include <system_error>
 #include <thread>
 
-#include "base/words.h"
 #include "base/text.h"
+#include "base/words.h"
 
 namespace mrrope::serve {
 
