@@ -17,6 +17,7 @@
 #include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "engine/llama/local.h"
 #include "engine/remote/remote_replies.h"
 #include "mrrope/error.h"
