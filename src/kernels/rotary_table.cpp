@@ -255,10 +255,10 @@ void RotaryTable::grow(std::int64_t end) {
   // alone, so that a table that grew equals one made at once.
   const std::int64_t steps =
       end_ / kBlock == (end - 1) / kBlock ? end - 1 - end_ / kBlock * kBlock : kBlock - 1;
+  const std::vector<double> no_phase(pairs);
   std::vector<double> step(std::size_t(steps + 1) * 2 * pairs);
   for (std::int64_t b = 0; b <= steps; ++b) {
-    turns_at(b, angles_.theta, std::vector<double>(pairs), 1,
-             step.data() + std::size_t(b) * 2 * pairs);
+    turns_at(b, angles_.theta, no_phase, 1, step.data() + std::size_t(b) * 2 * pairs);
   }
   std::vector<double> base(2 * pairs);
   std::vector<double> row(2 * pairs);

@@ -269,7 +269,7 @@ class FigureMaker {
       const std::vector<NamedRow> rows = chosen(all, metric, false);
       const std::size_t lengths = distinct(rows, length_of).size();
       const std::vector<std::string> tasks = distinct(rows, task_of);
-      // One length is no line; a study of parameters has charts of its own.
+      // One length makes no line; a study of parameters has charts of its own.
       if (rows.empty() || (lengths < 2 && (!info.logarithmic || has_studies(group)))) continue;
       LineChart chart;
       chart.title = titled(info.title, group);

@@ -47,7 +47,7 @@ std::string read_key(const std::string& path) {
     refuse(cat("cannot read ", path, ": ", std::strerror(errno)),
            "give --api-key-file a file with the key on its first line");
   }
-  char line[4096];  // a longer one is no key, nor is /dev/zero
+  char line[4096];  // a longer line is not a key; /dev/zero is not one either
   in.getline(line, sizeof line);
   std::string key = line;
   while (!key.empty() && (key.back() == '\r' || key.back() == ' ')) key.pop_back();

@@ -49,9 +49,9 @@ std::optional<std::int64_t> count_in(const json& value, const char* key) {
   return std::max<std::int64_t>(-1, it->get<std::int64_t>());
 }
 
-// Empty where it is no text.
+// Empty if it is not a string.
 std::string text_in(const json& value, const char* key) {
-  const auto it = value.find(key);  // the end where the value is no object
+  const auto it = value.find(key);  // end() if the value is not an object
   return it != value.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
@@ -96,7 +96,7 @@ RemoteAnswer parse_answer(const std::string& body, bool chat) {
   const json& choice = choices[0];
   RemoteAnswer answer;
   const json holder = chat ? choice.value("message", json()) : choice;
-  const auto text = holder.find(chat ? "content" : "text");  // the end where it is no object
+  const auto text = holder.find(chat ? "content" : "text");  // end() if it is not an object
   if (text == holder.end() || !(text->is_string() || (chat && text->is_null()))) {
     broken("has no text");
   }

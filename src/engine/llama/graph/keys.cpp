@@ -258,7 +258,7 @@ StoredRotation stored_rotation(const ggml_tensor* set_rows) {
 
 KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& rotations,
                      int threads)
-    : caches_(std::move(caches)), rotations_(rotations), workers_(std::max(1, threads)) {
+    : caches_(std::move(caches)), rotations_(rotations) {
   for (std::size_t i = 0; i < caches_.size(); ++i) {
     sites_[device_of(ggml_backend_buffer_get_type(caches_[i].tensor->buffer))].caches.push_back(i);
     std::size_t first = 0;
@@ -269,7 +269,10 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
     const auto plain = [&](std::size_t i) { return element_of(caches_[i]).has_value(); };
     const bool all_plain = std::all_of(site.caches.begin(), site.caches.end(), plain);
     site.host = all_plain && ggml_backend_buffer_is_host(caches_[site.caches[0]].tensor->buffer);
-    if (site.host) continue;
+    if (site.host) {
+      workers_.emplace(std::max(1, threads));
+      continue;
+    }
 #ifdef MRROPE_ENGINE_CUDA
     if (all_plain) site.gpu = cuda_device(device);
 #endif
@@ -410,7 +413,7 @@ void KeyTurner::turn_on_host(const Site& site, std::span<const std::int32_t> cel
                      position + static_cast<std::int64_t>(begin),
                      [&](const Batch& batch) { rotate(table->second, batch); });
     };
-    workers_.run(
+    workers_->run(
         [](void* context, int part) { (*static_cast<decltype(turn_slice)*>(context))(part); },
         &turn_slice, static_cast<int>(site.caches.size() * slices));
   }

@@ -105,7 +105,7 @@ class KeyTurner {
   std::vector<std::size_t> first_alike_;  // per cache: the first one whose rotation is alike
   const std::vector<Rotation>& rotations_;
   std::map<ggml_backend_dev_t, Site> sites_;
-  Workers workers_;
+  std::optional<Workers> workers_;  // where keys are turned in host memory
 };
 
 // Some rows of one cache, kept here while numbers take their place there.
