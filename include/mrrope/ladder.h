@@ -25,6 +25,9 @@ struct Rung {
   // factor does. It is border * (1 - 1 / factor), rounded: far keys are seen up to half a token
   // off.
   std::int64_t shift = 0;
+  // Multiplies the rotated part of queries, which spread over more keys the longer the text is:
+  // (ln n / ln window)^sharpen, n being the last length of the rung; 1 inside the window.
+  double sharpness = 1;
 };
 
 struct NearPart {
@@ -53,15 +56,17 @@ class Ladder {
   // Both 0 for a ladder made from one plan.
   double rung_step() const noexcept { return rung_step_; }
   double headroom() const noexcept { return headroom_; }
+  double sharpen() const noexcept { return sharpen_; }
 
   const std::optional<NearPart>& near() const noexcept { return near_; }
   // All pairs share a factor, so far keys keep their rotation while the scale does, and queries are
   // shifted.
   bool has_single_factor() const noexcept { return has_single_factor_; }
   // Whether sequences on these rungs can be computed in one batch: with a near part queries and new
-  // keys are rotated unmodified on all of them, each for its own shifted position.
+  // keys are rotated unmodified on all of them, each for its own shifted position; the queries of
+  // one batch have one sharpness.
   bool can_batch_together(std::size_t rung, std::size_t other) const noexcept {
-    return rung == other || near_.has_value();
+    return rung == other || (near_ && rungs_[rung].sharpness == rungs_[other].sharpness);
   }
 
  private:
@@ -72,6 +77,7 @@ class Ladder {
   Extension extension_;
   double rung_step_ = 0;
   double headroom_ = 0;
+  double sharpen_ = 0;
   std::optional<NearPart> near_;
   bool has_single_factor_ = false;
 };

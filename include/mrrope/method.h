@@ -27,6 +27,7 @@ struct Parameters {
   std::optional<double> rung_step;
   std::optional<double> headroom;
   std::optional<double> near, near_step;  // tokens; below 1: a fraction of the window
+  std::optional<double> sharpen;
   // Those whose row in the table names no member, by name.
   std::map<std::string, double, std::less<>> others;
 

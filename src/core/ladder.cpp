@@ -45,9 +45,10 @@ struct LadderMaker {
     ladder.extension_.scale = scale.value_or(1);
     ladder.extension_.parameters = given;
     Parameters& own = ladder.extension_.parameters;  // those of a static plan
-    own.rung_step = own.headroom = own.near = own.near_step = std::nullopt;
+    own.rung_step = own.headroom = own.near = own.near_step = own.sharpen = std::nullopt;
     ladder.rung_step_ = given.rung_step.value_or(has_near_part ? far.rung_step : kRungStep);
     ladder.headroom_ = given.headroom.value_or(has_near_part ? far.headroom : 1);
+    ladder.sharpen_ = given.sharpen.value_or(0);
     if (!has_near_part) return;
     ladder.near_ = far.near;
     if (given.near) ladder.near_->length = tokens_of(*given.near, window());
@@ -117,14 +118,21 @@ struct LadderMaker {
     return make_plan(geometry, e);
   }
 
+  // Of queries up to this length.
+  double sharpness_at(std::int64_t length) const {
+    if (ladder.sharpen_ == 0 || window() < 2) return 1;
+    return std::pow(std::log(double(length)) / std::log(double(window())), ladder.sharpen_);
+  }
+
   void add_far_rungs(std::int64_t length) {
     const NearPart& near = *ladder.near_;
     const Plan plan = far_plan(length);
     while (ladder.longest() < length) {
       const std::int64_t border = border_at(ladder.longest() + 1);
       const double seen = ladder.has_single_factor_ ? 1 / plan.factor().front() : 1;
-      ladder.rungs_.push_back({std::min(length, border + near.length + near.step - 1), plan, border,
-                               std::llround(double(border) * (1 - seen))});
+      const std::int64_t end = border + near.length + near.step - 1;  // the border moves behind it
+      ladder.rungs_.push_back({std::min(length, end), plan, border,
+                               std::llround(double(border) * (1 - seen)), sharpness_at(end)});
     }
   }
 
@@ -152,7 +160,7 @@ struct LadderMaker {
       Extension e = ladder.extension_;
       e.length = std::llround(ladder.headroom_ * double(length));
       if (reach != Reach::length) e.scale = ladder.headroom_ * double(length) / double(window());
-      ladder.rungs_.push_back({length, make_plan(geometry, e)});
+      ladder.rungs_.push_back({length, make_plan(geometry, e), 0, 0, sharpness_at(length)});
     }
     return std::move(ladder);
   }

@@ -17,6 +17,7 @@ constexpr double kPositive = std::numeric_limits<double>::min();
 constexpr double kAny = std::numeric_limits<double>::max();
 constexpr double kMaxPower = 16;  // 32768^16 is still a finite double, also summed
 constexpr double kMaxTokens = 0x1p40;
+constexpr double kMaxSharpen = 4;
 // Below this a ladder to 1000 times the window would have thousands of rungs, each a turn of the
 // whole cache.
 constexpr double kMinRungStep = 1.01;
@@ -50,6 +51,8 @@ constexpr ParameterInfo kParameters[] = {
    "Tokens that are always near, at their true distance (default: 1/32 of the window, at least 256; beyond 4 windows 1/4)", "leave it out for the default"},
   {"near_step", &P::near_step, nullptr, Use::far,     Unit::tokens, kPositive,    kMaxTokens, "LENGTH",
    "Tokens by which the border between near and far moves (default: near)", "leave it out for the default"},
+  {"sharpen",   &P::sharpen,   nullptr, Use::growing, Unit::number, 0,            kMaxSharpen, "G",
+   "Multiply queries beyond the window of L tokens by (ln n / ln L)^G, at n tokens (default 0)", "0 means none, 0.5 was measured best"},
 };
 
 constexpr std::pair<std::string_view, Growth> kPrefixes[] = {{"elastic:", Growth::elastic},

@@ -145,6 +145,7 @@ ordered_json ladder_json(const Ladder& ladder) {
   out["parameters"] = parameters_json(extension.parameters);
   out["rung_step"] = ladder.rung_step();
   out["headroom"] = ladder.headroom();
+  if (ladder.sharpen() != 0) out["sharpen"] = ladder.sharpen();
   out["longest"] = ladder.longest();
   if (ladder.near())
     out["near"] = {{"length", ladder.near()->length}, {"step", ladder.near()->step}};
@@ -224,6 +225,7 @@ Ladder ladder_from_json(const json& content) {
 
   method.parameters.rung_step = in.needed_real("rung_step");
   method.parameters.headroom = in.needed_real("headroom");
+  method.parameters.sharpen = in.real({"sharpen"});
   if (method.growth == Growth::far) {
     const JsonKeys near = in.needed_object("near");
     method.parameters.near = double(near.needed_integer("length", -kMaxLength, kMaxLength));

@@ -61,13 +61,14 @@ Metadata small_model(const char* architecture, int rotated = 64) {
 }
 
 Ladder near_far(const Geometry& geometry, const char* method, double attn_coef = 0,
-                double headroom = 1.25, NearPart near = kNear) {
+                double headroom = 1.25, NearPart near = kNear, double sharpen = 0) {
   MethodSpec spec{method, Growth::far};
   if (attn_coef != 0) spec.parameters.attn_coef = attn_coef;
   spec.parameters.headroom = headroom;
   spec.parameters.rung_step = 1.5;
   spec.parameters.near = double(near.length);
   spec.parameters.near_step = double(near.step);
+  if (sharpen != 0) spec.parameters.sharpen = sharpen;
   return make_ladder(geometry, spec, std::int64_t(kTokens));
 }
 
@@ -92,7 +93,11 @@ std::vector<std::vector<double>> by_definition(const std::filesystem::path& path
   };
   const auto weight = [&](std::size_t i, std::size_t j) {
     const double t = rung(i).plan.attention_scale();
-    return std::int64_t(j) >= rung(i).border ? 1 : t * t;
+    const double end = double(rung(i).border + ladder.near()->length + ladder.near()->step - 1);
+    const double sharper = std::int64_t(i) < kWindow
+                               ? 1
+                               : std::pow(std::log(end) / std::log(kWindow), ladder.sharpen());
+    return sharper * (std::int64_t(j) >= rung(i).border ? 1 : t * t);
   };
   return model.logits(tokens, angle, weight);
 }
@@ -101,10 +106,12 @@ struct Case {
   const char* architecture;
   const char* method;
   double attn_coef = 0;
+  double sharpen = 0;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.architecture << "_" << c.method << (c.attn_coef != 0 ? "_warm" : "");
+  *out << c.architecture << "_" << c.method << (c.attn_coef != 0 ? "_warm" : "")
+       << (c.sharpen != 0 ? "_sharp" : "");
 }
 
 class NearFar : public testing::TestWithParam<Case> {};
@@ -116,7 +123,8 @@ TEST_P(NearFar, MatchesAttentionByDefinition) {
   const Case& c = GetParam();
   const RandomModel file(small_model(c.architecture), 5);
   const auto model = open_local(read_model(file.path()), small());
-  const Ladder ladder = near_far(model->facts().geometry, c.method, c.attn_coef);
+  const Ladder ladder =
+      near_far(model->facts().geometry, c.method, c.attn_coef, 1.25, kNear, c.sharpen);
   EXPECT_EQ(ladder.has_single_factor(), std::string(c.method) == "pi");
   model->use(ladder);
   const std::vector<Token> tokens = words(kTokens);
@@ -134,12 +142,17 @@ TEST_P(NearFar, MatchesAttentionByDefinition) {
   EXPECT_GT(largest_difference(rows.back(), changed.back()), 20 * kNoise);
   std::printf("  worst difference %.1e, of another near part %.1e\n", worst,
               largest_difference(rows.back(), changed.back()));
+  if (c.sharpen == 0) return;
+  const auto blunt =
+      by_definition(file.path(), near_far(model->facts().geometry, c.method, c.attn_coef), tokens);
+  EXPECT_GT(largest_difference(rows.back(), blunt.back()), 5 * kNoise);
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, NearFar,
                          testing::Values(Case{"llama", "pi"}, Case{"llama", "pro"},
                                          Case{"llama", "yarn", 0.1}, Case{"qwen2", "pi", 0.07},
-                                         Case{"qwen2", "uni"}, Case{"qwen2", "power"}),
+                                         Case{"qwen2", "uni"}, Case{"qwen2", "power"},
+                                         Case{"llama", "pi", 0, 0.5}, Case{"qwen2", "pro", 0.1, 1}),
                          [](const auto& sample) { return testing::PrintToString(sample.param); });
 
 class Forms : public testing::TestWithParam<const char*> {

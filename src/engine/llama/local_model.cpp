@@ -52,18 +52,14 @@ void LocalModel::use(const Ladder& ladder) {
   far_.clear();
   injector_->watch_keys(ladder.elastic());
   const bool two_lists = !facts_.scaling.short_factor.empty();
-  const auto setting_of = [&](const Plan& of, Temperature temperature) {
-    return make_setting(injector_->rotations(), of, two_lists, temperature);
+  const auto setting_of = [&](const Plan& of, Temperature temperature, double sharpness = 1) {
+    return make_setting(injector_->rotations(), of, two_lists, temperature, sharpness);
   };
   const Temperature own = ladder.elastic() ? Temperature::on_queries : Temperature::on_both;
   // Only far keys are under the plans of a ladder with a near part.
-  if (ladder.near()) injector_->add(setting_of(plan, own));
   for (const Rung& rung : ladder.rungs()) {
-    if (ladder.near()) {
-      far_.push_back(setting_of(rung.plan, Temperature::on_keys));
-    } else {
-      injector_->add(setting_of(rung.plan, own));
-    }
+    injector_->add(setting_of(ladder.near() ? plan : rung.plan, own, rung.sharpness));
+    if (ladder.near()) far_.push_back(setting_of(rung.plan, Temperature::on_keys));
   }
   ladder_ = ladder;
 }
@@ -116,7 +112,7 @@ void LocalModel::check_near(const Ladder& ladder) const {
 
 KeyState LocalModel::key_state(std::size_t rung) const {
   KeyState state;
-  state.near = &injector_->setting(setting_of(rung));
+  state.near = &injector_->setting(rung);
   if (far_.empty()) return state;
   const Rung& r = ladder_->rungs().at(rung);
   state.shift = r.shift;
@@ -337,7 +333,7 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
   take_llama_log();
   // The positions of the decode before must have been read.
   if (ladder_ && ladder_->has_single_factor()) llama_synchronize(context_.get());
-  injector_->begin(setting_of(chunks.front().rung), rotated_positions_, shifted);
+  injector_->begin(chunks.front().rung, rotated_positions_, shifted);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
     throw Error(ErrorKind::usage,

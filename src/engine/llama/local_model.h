@@ -128,9 +128,6 @@ class LocalModel final : public TimelineModel {
   void find_keys();
   // Throws Error (unsupported) where a model cannot have a near part.
   void check_near(const Ladder& ladder) const;
-  // The injector's setting: of a ladder with a near part one for all rungs, since new tokens are
-  // near.
-  std::size_t setting_of(std::size_t rung) const { return far_.empty() ? rung : 0; }
   KeyState key_state(std::size_t rung) const;
 
   // Called with the computed logits inside a decode; whether the probabilities could be computed

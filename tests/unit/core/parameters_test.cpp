@@ -135,7 +135,7 @@ TEST(ParameterTable, SaysWhichMethodUsesWhat) {
   EXPECT_EQ(used("pi"), "attn_coef headroom ");
   EXPECT_EQ(used("pro"), "beta_fast beta_slow low high attn_coef headroom ");
   EXPECT_EQ(used("elastic:power"),
-            "beta_fast beta_slow low high power attn_coef rung_step headroom ");
+            "beta_fast beta_slow low high power attn_coef rung_step headroom sharpen ");
   EXPECT_EQ(used("auto"), used("far:pi"));
   EXPECT_EQ(used("custom"), "attn_coef factors lambdas headroom ");
 }

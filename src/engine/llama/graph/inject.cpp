@@ -277,7 +277,7 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
 }
 
 RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& plan,
-                           bool lists_switch, Temperature temperature) {
+                           bool lists_switch, Temperature temperature, double sharpness) {
   RotarySetting setting;
   setting.edit_of.assign(rotations.size(), kNoEdit);
   const std::vector<double> trained = trained_theta(plan.geometry());
@@ -289,7 +289,8 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
     if (!r.takes_plan) continue;
     const bool on_top = close(theta_of(r), trained);
     RotaryEdit edit;
-    edit.unmodified = on_top && identity && !lists_switch;
+    const double sharper = r.is_key ? 1 : sharpness;
+    edit.unmodified = on_top && identity && !lists_switch && sharper == 1;
     edit.factors.assign(static_cast<std::size_t>(r.row / 2), 1.0F);
     for (std::size_t i = 0; i < plan.factor().size(); ++i) {
       const double own = r.factors.empty() ? 1.0 : static_cast<double>(r.factors[i]);
@@ -302,6 +303,7 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
         (temperature == Temperature::on_both ? t
          : carries                           ? t * t
                                              : 1) *
+        sharper *
         (on_top ? static_cast<double>(r.attention) : plan.geometry().trained_attention_scale));
     if (on_top) {
       edit.scale = r.scale;
@@ -318,15 +320,8 @@ Injector::Injector(std::vector<Rotation> rotations) : rotations_(std::move(rotat
 Injector::~Injector() = default;
 
 std::size_t Injector::add(RotarySetting setting) {
-  first_slot_.push_back(settings_.empty() ? 0 : first_slot_.back() + settings_.back().edits.size());
   settings_.push_back(std::move(setting));
   return settings_.size() - 1;
-}
-
-void Injector::clear() {
-  settings_.clear();
-  first_slot_.clear();
-  for (auto& entry : divisors_) entry.second.current = 0;
 }
 
 void Injector::begin(std::size_t setting, std::span<const std::int32_t> positions, bool shifted) {
@@ -396,7 +391,7 @@ void Injector::visit(ggml_tensor* node) {
   }
   const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
   if (edit.unmodified && !edited) return;
-  node->src[2] = divisors(first_slot_[setting_] + number, edit, type);
+  node->src[2] = divisors(edit.factors, type);
   set_parameter(node, kScale, edit.scale);
   set_parameter(node, kExt, edit.ext);
   set_parameter(node, kAttention, edit.attention);
@@ -469,25 +464,24 @@ ggml_tensor* Injector::positions(std::size_t count, ggml_backend_buffer_type_t t
   }
   DeviceInput& p = positions_[{count, type}];
   p.allocate(GGML_TYPE_I32, count, kOurPositions, type);
-  if (p.current != decodes_) {
+  if (p.decode != decodes_) {
     std::vector<std::int32_t> values(count, 0);
     const std::size_t sections = count == tokens ? 1 : kPositions - 1;
     for (std::size_t i = 0; i < sections * tokens; ++i) {
       values[i] = batch_positions_[i % tokens];
     }
     ggml_backend_tensor_set(p.tensor, values.data(), 0, count * sizeof(std::int32_t));
-    p.current = decodes_;
+    p.decode = decodes_;
   }
   return p.tensor;
 }
 
-ggml_tensor* Injector::divisors(std::size_t slot, const RotaryEdit& edit,
+ggml_tensor* Injector::divisors(const std::vector<float>& factors,
                                 ggml_backend_buffer_type_t type) {
-  DeviceInput& d = divisors_[{slot, edit.factors.size(), type}];
-  d.allocate(GGML_TYPE_F32, edit.factors.size(), kOurName, type);
-  if (d.current == 0) {
-    ggml_backend_tensor_set(d.tensor, edit.factors.data(), 0, edit.factors.size() * sizeof(float));
-    d.current = 1;
+  DeviceInput& d = divisors_[{factors, type}];
+  if (d.tensor == nullptr) {
+    d.allocate(GGML_TYPE_F32, factors.size(), kOurName, type);
+    ggml_backend_tensor_set(d.tensor, factors.data(), 0, factors.size() * sizeof(float));
   }
   return d.tensor;
 }

@@ -15,7 +15,7 @@
 #include <map>
 #include <span>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "engine/llama/graph/keys.h"
@@ -92,10 +92,11 @@ inline constexpr std::size_t kNoEdit = static_cast<std::size_t>(-1);  // plans d
 // for a plan that changes nothing.
 // Temperature::on_queries puts the square of the plan's temperature on what is not stored and none
 // on what is: the same scores, and keys that differ from plan to plan by a rotation alone. on_keys
-// is the opposite, for plans of some keys only.
+// is the opposite, for plans of some keys only. sharpness multiplies queries.
 enum class Temperature { on_both, on_queries, on_keys };
 RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& plan,
-                           bool lists_switch, Temperature temperature = Temperature::on_both);
+                           bool lists_switch, Temperature temperature = Temperature::on_both,
+                           double sharpness = 1);
 
 // Applies settings to every graph of one context. Give callback() and this object to
 // llama_context_params; call begin() before and finish() after each llama_decode of one ubatch. The
@@ -113,7 +114,7 @@ class Injector {
   // Settings are kept together, so that each decode may use another one. Returns the number to give
   // to begin().
   std::size_t add(RotarySetting setting);
-  void clear();
+  void clear() { settings_.clear(); }
   const RotarySetting& setting(std::size_t number) const { return settings_.at(number); }
 
   // positions: what edited nodes rotate the tokens of this decode for. shifted: these are not
@@ -139,8 +140,7 @@ class Injector {
     LlamaPtr<ggml_context> context;
     LlamaPtr<ggml_backend_buffer> buffer;
     ggml_tensor* tensor = nullptr;
-    // Divisors: not 0 if they are those of the present settings. Positions: of which decode.
-    std::size_t current = 0;
+    std::size_t decode = 0;  // whose positions these are
 
     // Throws Error (out_of_memory).
     void allocate(ggml_type kind, std::size_t count, const char* name,
@@ -150,15 +150,14 @@ class Injector {
   void visit(ggml_tensor* node);
   ggml_tensor* positions(std::size_t count, ggml_backend_buffer_type_t type);
   void visit_store(const ggml_tensor* node);
-  ggml_tensor* divisors(std::size_t slot, const RotaryEdit& edit, ggml_backend_buffer_type_t type);
+  ggml_tensor* divisors(const std::vector<float>& factors, ggml_backend_buffer_type_t type);
   void fail(std::string message);
 
   std::vector<Rotation> rotations_;
   std::vector<RotarySetting> settings_;
-  std::vector<std::size_t> first_slot_;  // per setting: the edits of all settings are numbered
-  // By slot, count and the kind of memory that a node lives in. Never freed before this object:
-  // graphs that libllama reuses may still point there.
-  std::map<std::tuple<std::size_t, std::size_t, ggml_backend_buffer_type_t>, DeviceInput> divisors_;
+  // By the kind of memory that a node lives in. Never freed before this object: graphs that
+  // libllama reuses may still point there.
+  std::map<std::pair<std::vector<float>, ggml_backend_buffer_type_t>, DeviceInput> divisors_;
   std::map<std::pair<std::size_t, ggml_backend_buffer_type_t>, DeviceInput> positions_;
   std::vector<std::int32_t> batch_positions_;
   bool shifted_ = false;
