@@ -255,6 +255,7 @@ int run(int argc, char** argv) {
       ->type_name("NAME");
   add_inspect(app);
   add_plan(app);
+  add_chat(app);
   add_generate(app);
   add_eval(app);
   add_export(app);

@@ -46,6 +46,7 @@ void print_chart(const std::variant<report::LineChart, std::vector<report::HeatM
 void add_plan(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_generate(CLI::App& app);
+void add_chat(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_export(CLI::App& app);
 void add_theory(CLI::App& app);

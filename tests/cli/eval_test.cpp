@@ -82,9 +82,13 @@ TEST_F(EvalCommand, UsesTheBundledTextsByDefaultAndSaysSo) {
 
 TEST_F(EvalCommand, DryRunPrintsTheCost) {
   expect_ppl("--methods none,pro --ctx 512 --dry-run", 0,
-             {"2 documents x 2 methods", "2048 tokens", "KV cache", "about ",
-              " tokens/s (timed just now", "fewer --method, --lengths, --documents or --samples",
-              "loading the model", "timing the model on "});
+             {"2 documents x 2 methods", "2048 tokens", "KV cache", "time not known yet",
+              "fewer --method, --lengths, --documents or --samples"});
+  // What a run has read is remembered.
+  const std::string kept = "XDG_CACHE_HOME=" + folder_.file("cache");
+  expect_run("inspect " + kModel + " --time", 0, {"reading", " tokens/s as this machine"}, kept);
+  expect_run("eval ppl " + kModel + " --method pro --ctx 512 --dry-run", 0,
+             {"about ", " tokens/s as this machine read last"}, kept);
   expect_ppl("--methods pro,pro --ctx 512 --dry-run", 2);
   expect_ppl("--methods none --lengths 256 --stride 32", 2, {"give --lengths 1k,2k,4k instead"});
 
@@ -288,11 +292,12 @@ TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   expect_run("generate " + kModel + " -p x -n 3 --session " + folder.file("no/such/session"), 2,
              {"mkdir -p"});
   expect_run("generate " + kModel + " --ctx 2k -p 'a b c' --dry-run", 0,
-             {"tokens to read", " tokens/s (timed just now", "loading the model"});
-  // Without a prompt there is nothing to time.
-  const CommandResult memory =
-      expect_run("generate " + kModel + " --ctx 2k --dry-run", 0, {"KV cache"});
-  EXPECT_FALSE(contains(memory.out + memory.err, "tokens/s")) << memory.out;
+             {"\n5 tokens to read", "time not known yet: mrrope inspect MODEL --time"});
+  const std::string kept = "XDG_CACHE_HOME=" + folder.file("cache");
+  expect_run("generate " + kModel + " --ctx 2k -f " + folder.file("long.txt"), 0, {}, kept);
+  expect_run("generate " + kModel + " --ctx 2k --dry-run", 0,
+             {"KV cache", "up to 2048 tokens to read", " tokens/s as this machine read last"},
+             kept);
   expect_run("generate " + kModel + " --ctx 512m --method pro -p x", 5, {"q8_0"});
 }
 

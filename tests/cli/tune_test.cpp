@@ -49,9 +49,11 @@ TEST_F(TuneCommand, DryRunPrintsTheCost) {
   const CommandResult whole = tune("--dry-run");
   EXPECT_EQ(whole.exit_code, 0) << whole.err;
   EXPECT_TRUE(contains(whole.out, "proof: 2 documents")) << whole.out;
-  EXPECT_TRUE(contains(whole.out, " to search, ")) << whole.out;
+  EXPECT_TRUE(contains(whole.out, "time not known yet")) << whole.out;
+  const std::string kept = "XDG_CACHE_HOME=" + folder_.file("cache");
+  run_command("inspect " + kModel + " --time", kept);
+  EXPECT_TRUE(contains(run_command(line("--dry-run", "256", kModel), kept).out, " to search, "));
   const CommandResult search = tune("--dry-run --proof off");
-  EXPECT_TRUE(contains(search.out, " to search\n")) << search.out;
   EXPECT_FALSE(contains(search.out, "proof")) << search.out;
   EXPECT_EQ(tune("--dry-run --budget 1e9").exit_code, 0);
   EXPECT_EQ(tune("--dry-run --json").exit_code, 2);

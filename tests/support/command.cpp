@@ -27,8 +27,9 @@ CommandResult expect_run(const std::string& arguments, int exit_code,
 }
 
 RunningCommand::RunningCommand(const std::string& arguments, const std::string& before) {
-  // exec: signals reach the command, not a shell around it.
-  const std::string line = before + " exec " + MRROPE_COMMAND + " " + arguments + " >" +
+  // exec: signals reach the command, not a shell around it. What it keeps between calls is its own.
+  const std::string line = "export XDG_CACHE_HOME=" + folder_.file("cache") + "; " + before +
+                           " exec " + MRROPE_COMMAND + " " + arguments + " >" +
                            folder_.file("out") + " 2>" + folder_.file("err") + " </dev/null";
   process_ = fork();
   if (process_ < 0) throw std::runtime_error("cannot start a process");

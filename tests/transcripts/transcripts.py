@@ -35,6 +35,7 @@ def played(text, mrrope):
         os.symlink(mrrope, f"{folder}/bin/mrrope")
         environment = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
         environment.pop("MRROPE_COMMAND", None)
+        environment["XDG_CACHE_HOME"] = f"{folder}/cache"
         out, heading = [], True
         for line in text.splitlines():
             if line.startswith("$ "):

@@ -235,10 +235,7 @@ void print_local_cost(const EvalJob& job, const eval::Target& target,
                       const std::vector<std::int64_t>& passes, const char* ending) {
   if (target.timelines() == nullptr) return;
   print_memory(job.model, job.engine);
-  target.timelines()->use(*job.methods.front().ladder);
-  const ReadingSpeed speed =
-      measure_speed(*target.timelines(), job.model, job.methods.front().ladder->longest(), note);
-  std::cout << time_text(speed, passes, ending)
+  std::cout << time_text(kept_speed(job.model, job.engine), passes, ending)
             << "\nfor less, give fewer --method, --lengths, --documents or --samples\n";
 }
 

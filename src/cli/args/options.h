@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/run/open.h"
+#include "engine/run/speed.h"
 #include "mrrope/ladder.h"
 #include "mrrope/model.h"
 
@@ -135,10 +136,10 @@ void use(TimelineModel& model, LadderChoice& choice);
 void print_memory(const Model& model, const engine::LocalOptions& options);
 
 using engine::check_before_loading;
+using engine::kept_speed;
 using engine::measure_speed;
 using engine::open_checked;
 using engine::Places;
-using engine::reading_speed;
 using engine::ReadingSpeed;
 using engine::seconds_to_read;
 using engine::time_text;

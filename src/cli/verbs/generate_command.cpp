@@ -2,15 +2,8 @@
 // mrrope generate: text from a model under a plan, once or as a chat.
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,12 +12,12 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
+#include "cli/chat/conversation.h"
+#include "core/ladder_text.h"
 #include "engine/llama/local.h"
 #include "engine/session/session.h"
-#include "eval/run/runner.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 
@@ -42,133 +35,10 @@ struct GenerateFlags {
   std::string system;
   std::string session;
   bool chat = false;
+  bool room_to_chat = false;  // mrrope chat
   bool json = false;
   bool verbose = false;
   bool dry_run = false;
-};
-
-// A pipe is read as well, so its size is not known before.
-std::string read_all(std::istream& in, const std::string& name) {
-  constexpr std::size_t kMost = std::size_t{64} << 20;
-  std::string text;
-  std::string block(1 << 16, '\0');
-  while (in.read(block.data(), std::streamsize(block.size())) || in.gcount() > 0) {
-    text.append(block, 0, std::size_t(in.gcount()));
-    if (text.size() > kMost) {
-      refuse(cat("the prompt in ", name, " has more than ", kMost, " bytes"),
-             "give a shorter file with -f");
-    }
-  }
-  return text;
-}
-
-std::string read_prompt(const GenerateFlags& flags) {
-  if (flags.file.empty()) return flags.prompt;
-  std::string text;
-  if (flags.file == "-") {
-    text = read_all(std::cin, "standard input");
-  } else {
-    std::ifstream in(flags.file, std::ios::binary);
-    const int code = errno;
-    std::error_code ignored;
-    const bool folder = std::filesystem::is_directory(flags.file, ignored);
-    if (!in || folder) {
-      throw Error(
-          ErrorKind::failed,
-          cat("cannot read ", flags.file, ": ", folder ? "it is a folder" : std::strerror(code)),
-          "give another file with -f");
-    }
-    text = read_all(in, flags.file);
-  }
-  return text + flags.prompt;
-}
-
-// A sequence that knows its own tokens, so that a chat computes only what is new.
-class Conversation {
- public:
-  // on_rung: called when the keys have moved to another rung.
-  Conversation(TimelineModel& model, std::int64_t longest, std::unique_ptr<Timeline> timeline,
-               std::function<void(std::size_t)> on_rung)
-      : model_(model),
-        longest_(std::min(longest, model.context_length())),
-        timeline_(std::move(timeline)),
-        on_rung_(std::move(on_rung)) {
-    if (timeline_->length() > 0) tokens_ = timeline_->tokens();
-  }
-
-  Generation answer(const std::string& prompt, GenerateOptions options) {
-    const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
-    const auto needed = std::int64_t(wanted.size()) + options.max_tokens;
-    if (wanted.empty()) refuse("the prompt is empty", "give -p TEXT or -f FILE");
-    if (needed > longest_) {
-      refuse(cat("a prompt of ", wanted.size(), " tokens and an answer of up to ",
-                 options.max_tokens, " do not fit in a context of ", longest_),
-             cat("give --ctx ", needed, " or more, or a smaller -n"));
-    }
-    // At least one token must be read for its logits.
-    const std::size_t same = std::min(common_prefix(wanted, tokens_), wanted.size() - 1);
-    timeline_->truncate(std::int64_t(same));
-    read(std::span(wanted).subspan(same));
-    prompt_ = std::int64_t(wanted.size());
-    kept_ = std::int64_t(same);
-    tell_rung();
-    options.on_text = [this, print = options.on_text](std::string_view piece) {
-      const bool go_on = !print || print(piece);
-      tell_rung();
-      return go_on;
-    };
-    Generation g = timeline_->generate(options);
-    tokens_ = wanted;
-    tokens_.insert(tokens_.end(), g.tokens.begin(), g.tokens.end());
-    return g;
-  }
-
-  // Where the prompt parts from the text that is there; nothing if one begins with the other.
-  std::optional<std::size_t> parts_at(const std::string& prompt) const {
-    if (tokens_.empty()) return std::nullopt;
-    const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
-    const std::size_t same = common_prefix(wanted, tokens_);
-    if (same == std::min(wanted.size(), tokens_.size())) return std::nullopt;
-    return same;
-  }
-
-  std::int64_t length() const { return timeline_->length(); }
-  // Of the last prompt: all tokens, and those that were not computed again.
-  std::int64_t prompt_tokens() const { return prompt_; }
-  std::int64_t cached_tokens() const { return kept_; }
-  std::size_t rung() const { return timeline_->rung(); }
-  const Timeline& timeline() const { return *timeline_; }
-
- private:
-  // With progress. Parts of a whole batch are computed exactly as in one append.
-  void read(std::span<const Token> tokens) {
-    eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
-    progress.start(std::int64_t(tokens.size()));
-    progress.label("reading the prompt");
-    while (!tokens.empty()) {
-      if (interrupt_requested()) throw Error(ErrorKind::interrupted, "interrupted");
-      const std::size_t count = std::min(tokens.size(), model_.batch());
-      timeline_->append(tokens.first(count));
-      tokens = tokens.subspan(count);
-      progress.advance(std::int64_t(count));
-    }
-    progress.finish();
-  }
-
-  void tell_rung() {
-    if (told_ == timeline_->rung()) return;
-    told_ = timeline_->rung();
-    on_rung_(told_);
-  }
-
-  TimelineModel& model_;
-  std::int64_t longest_;
-  std::unique_ptr<Timeline> timeline_;
-  std::function<void(std::size_t)> on_rung_;
-  std::size_t told_ = std::numeric_limits<std::size_t>::max();
-  std::vector<Token> tokens_;
-  std::int64_t prompt_ = 0;
-  std::int64_t kept_ = 0;
 };
 
 // Text as it comes, unless JSON is wanted; Ctrl-C ends the answer.
@@ -181,24 +51,8 @@ GenerateOptions streaming(const GenerateFlags& flags) {
   return options;
 }
 
-// --session; does nothing without it.
-struct SessionFile {
-  std::string path;
-  engine::SessionOwner owner;
-  std::string salt = {};  // of a server's saved slot
-
-  engine::Session begin(TimelineModel& model) const {
-    if (path.empty() || !engine::session_exists(path)) return {model.timeline(), {}};
-    return load_session(path, owner, model);
-  }
-  void save(const Timeline& timeline, const std::vector<ChatMessage>& messages) const {
-    if (!path.empty()) save_session(path, owner, timeline, messages, salt);
-  }
-};
-
 // The end of an answer whose text has been streamed, or all of it as JSON.
-void print_answer(const Generation& g, const Conversation& conversation, const Ladder& ladder,
-                  bool as_json) {
+void print_answer(const Generation& g, const Conversation& conversation, bool as_json) {
   if (!as_json) {
     std::cout << std::endl;
     return;
@@ -210,39 +64,38 @@ void print_answer(const Generation& g, const Conversation& conversation, const L
       {"cached_tokens", conversation.cached_tokens()},
       {"completion_tokens", g.tokens.size()},
       {"rung", conversation.rung()},
-      {"scale", ladder.rungs()[conversation.rung()].plan.extension().scale}};
+      {"scale", conversation.ladder().rungs()[conversation.rung()].plan.extension().scale}};
   std::cout << json_text(out, 2) << std::endl;
 }
 
-void converse(TimelineModel& model, Conversation& conversation, const SessionFile& session,
-              const Ladder& ladder, std::vector<ChatMessage> messages, std::string first,
-              const GenerateFlags& flags) {
-  const bool terminal = isatty(0) != 0;
+// "Unmodified up to 8K. Beyond, distant text is compressed 4x. Reading 32K takes about 6 min on
+// this machine." Without the last sentence where no text was read before.
+std::string introduction(const Ladder& ladder, const std::optional<ReadingSpeed>& speed) {
+  std::string text = ladder_sentence(ladder);
+  if (!speed) return text;
+  return text + cat(" Reading ", tokens_text(ladder.longest()), " takes about ",
+                    duration_text(seconds_to_read(*speed, {ladder.longest()})),
+                    " on this machine.");
+}
+
+void run_chat(Conversation& conversation, const SessionFile& session, engine::Session begun,
+              const std::string& first, const GenerateFlags& flags,
+              const std::optional<ReadingSpeed>& speed) {
+  std::vector<ChatMessage> messages = std::move(begun.messages);
   if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});
   if (!flags.system.empty() &&
       (messages.front().role != "system" || messages.front().content != flags.system)) {
     refuse(cat("the chat in ", session.path, " began with another system message, or none"),
            "leave out --system, or give another --session");
   }
-  if (terminal) std::cerr << "Type a message. An empty line or Ctrl-D ends the chat.\n";
-  for (;;) {
-    std::string text = std::move(first);
-    first.clear();
-    if (text.empty()) {
-      if (terminal) std::cerr << "\n> " << std::flush;
-      if (!std::getline(std::cin, text) || text.empty()) return;
-    }
-    messages.push_back({"user", text});
-    clear_interrupt();
-    catch_interrupts();
-    const Generation g = conversation.answer(model.apply_chat_template(messages), streaming(flags));
-    print_answer(g, conversation, ladder, flags.json);
-    messages.push_back({"assistant", g.text});
-    session.save(conversation.timeline(), messages);
-    if (terminal) {
-      std::cerr << "[" << conversation.length() << " of " << ladder.longest() << " tokens]\n";
-    }
+  const bool terminal = isatty(STDIN_FILENO) != 0;
+  if (terminal) {
+    std::cerr << introduction(conversation.ladder(), speed)
+              << "\nType a message, or /help. Ctrl-D ends the chat.\n";
   }
+  converse({conversation, session, std::move(messages), streaming(flags), terminal,
+            [&](const Generation& g) { print_answer(g, conversation, flags.json); }},
+           standard_input(), first);
 }
 
 // CLI::Range lets it pass.
@@ -254,10 +107,39 @@ CLI::Validator not_nan() {
           ""};
 }
 
+// For --dry-run, from the vocabulary alone. Throws Error (failed) if the model does not fit.
+void print_cost(const Model& facts, const engine::LocalOptions& engine, const std::string& prompt,
+                const GenerateFlags& flags) {
+  print_memory(facts, engine);
+  std::int64_t tokens = engine.context;
+  if (!prompt.empty()) {
+    tokens = std::int64_t(engine::open_vocabulary(facts.path)->tokenize(prompt, true, true).size());
+  }
+  std::cout << (prompt.empty() ? "up to " : "") << tokens << " tokens to read, up to "
+            << flags.generate.max_tokens << " to write\n"
+            << time_text(kept_speed(facts, engine), {tokens}, " to read them") << "\n";
+}
+
+// A chat without --ctx has room for four windows, or for as many as fit into memory.
+std::string chat_context(const Model& facts, const engine::LocalOptions& options) {
+  engine::LocalOptions engine = options;
+  engine.timelines = 1;
+  for (const int windows : {4, 3, 2}) {
+    engine.context = windows * facts.geometry.train_length;
+    const engine::MemoryPlan plan = plan_memory(facts, engine);
+    if (plan.total() <= plan.available) return cat(engine.context);
+  }
+  return cat(facts.geometry.train_length);
+}
+
 void run_generate(GenerateFlags flags) {
   const Model facts = model_of(flags.subject);
+  if (flags.room_to_chat && flags.extension.ctx.empty() && !flags.extension.scale &&
+      flags.extension.plan_files.empty()) {
+    flags.extension.ctx = chat_context(facts, flags.engine);
+  }
   LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "generate");
-  const std::string prompt = read_prompt(flags);
+  const std::string prompt = (flags.file.empty() ? "" : read_text(flags.file)) + flags.prompt;
   if (prompt.empty() && !flags.chat && !flags.dry_run) {
     refuse("no prompt given", "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
   }
@@ -275,21 +157,12 @@ void run_generate(GenerateFlags flags) {
   }
   if (flags.dry_run) {
     check_before_loading(facts, {&choice.ladder}, places);
-    print_memory(facts, engine);
-    if (prompt.empty()) return;
-    note("loading the model, to count the tokens of the prompt and to time it");
+    return print_cost(facts, engine, prompt, flags);
   }
+  const std::optional<ReadingSpeed> speed = kept_speed(facts, engine);
   const auto model = open_checked(facts, engine, {&choice.ladder}, places);
   use(*model, choice);
   const Ladder& ladder = choice.ladder;
-  if (flags.dry_run) {
-    const auto tokens = std::int64_t(model->tokenize(prompt, true, true).size());
-    std::cout << tokens << " tokens to read, up to " << flags.generate.max_tokens << " to write\n"
-              << time_text(measure_speed(*model, facts, ladder.longest(), note), {tokens},
-                           " to read them")
-              << "\n";
-    return;
-  }
   owner.plan = ladder_digest(ladder);
   SessionFile session{flags.session, owner};
   engine::Session begun = session.begin(*model);
@@ -305,12 +178,12 @@ void run_generate(GenerateFlags flags) {
     note(cat("rung ", index + 1, " of ", ladder.rungs().size(), ": up to ", rung.length,
              " tokens, scale ", significant(rung.plan.extension().scale, 4)));
   };
-  Conversation conversation(*model, ladder.longest(), std::move(begun.timeline), tell);
+  Conversation conversation(*model, ladder, std::move(begun.timeline), tell);
   if (flags.verbose && conversation.length() > 0) {
     note(cat("resuming the session after ", conversation.length(), " tokens"));
   }
   if (flags.chat) {
-    return converse(*model, conversation, session, ladder, begun.messages, prompt, flags);
+    return run_chat(conversation, session, std::move(begun), prompt, flags, speed);
   }
   catch_interrupts();
   if (const auto at = conversation.parts_at(prompt)) {
@@ -319,8 +192,47 @@ void run_generate(GenerateFlags flags) {
   }
   const Generation g = conversation.answer(prompt, streaming(flags));
   session.save(conversation.timeline(), {});
-  print_answer(g, conversation, ladder, flags.json);
+  print_answer(g, conversation, flags.json);
   if (g.finish == "cancelled") throw Error(ErrorKind::interrupted, "interrupted");
+}
+
+}  // namespace
+
+namespace {
+
+// What generate and chat share.
+void add_flags(CLI::App& verb, GenerateFlags& flags) {
+  add_subject(verb, flags.subject);
+  add_extension(verb, flags.extension);
+  add_value(verb, "-p,--prompt", flags.prompt, "TEXT",
+            "Text to continue, or the first message of a chat");
+  add_value(verb, "-f,--text", flags.file, "FILE",
+            "Read text from a file and put it before -p; - is standard input");
+  add_value(verb, "--session", flags.session, "FILE",
+            "Save the conversation with its cache to this file, and resume from it; without --chat "
+            "a prompt that begins with the saved text is read from its end on");
+  add_default(verb, "-n,--predict", flags.generate.max_tokens, "N",
+              "Maximum number of tokens to generate")
+      ->check(CLI::Range(1, 1 << 24));
+  Sampling& s = flags.generate.sampling;
+  add_default(verb, "--temp", s.temperature, "T", "Sampling temperature; 0 is greedy")
+      ->check(CLI::Range(0.0, 100.0) & not_nan());
+  add_default(verb, "--top-k", s.top_k, "K", "Sample from the K most likely tokens; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  add_default(verb, "--top-p", s.top_p, "P",
+              "Sample from the most likely tokens with total probability P")
+      ->check(CLI::Range(0.0, 1.0) & not_nan());
+  add_default(verb, "--min-p", s.min_p, "P", "Drop tokens below P x the top probability")
+      ->check(CLI::Range(0.0, 1.0) & not_nan());
+  add_default(verb, "--seed", s.seed, "N", "Random seed for sampling");
+  add_value(verb, "--stop", flags.generate.stop, "TEXT", "Stop before this text; repeatable")
+      ->take_all();
+  add_engine(verb, flags.engine);
+  verb.add_flag("-v", flags.verbose, "Print the rung of the ladder in use");
+  auto* json = verb.add_flag("--json", flags.json, "Print the answer as JSON");
+  verb.add_flag("--dry-run", flags.dry_run,
+                "Print the memory and time that would be needed, and stop")
+      ->excludes(json);
 }
 
 }  // namespace
@@ -328,40 +240,10 @@ void run_generate(GenerateFlags flags) {
 void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
   CLI::App* verb = app.add_subcommand("generate", "Generate text with a model under a plan");
-  add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension);
-  add_value(*verb, "-p,--prompt", flags->prompt, "TEXT",
-            "Text to continue, or the first message of a chat");
-  add_value(*verb, "-f,--text", flags->file, "FILE",
-            "Read text from a file and put it before -p; - is standard input");
+  add_flags(*verb, *flags);
   auto* chat = verb->add_flag("--chat", flags->chat, "Chat, with the model's own template");
   add_value(*verb, "--system", flags->system, "TEXT", "With --chat: the system message")
       ->needs(chat);
-  add_value(*verb, "--session", flags->session, "FILE",
-            "Save the conversation with its cache to this file, and resume from it; without --chat "
-            "a prompt that begins with the saved text is read from its end on");
-  add_default(*verb, "-n,--predict", flags->generate.max_tokens, "N",
-              "Maximum number of tokens to generate")
-      ->check(CLI::Range(1, 1 << 24));
-  Sampling& s = flags->generate.sampling;
-  add_default(*verb, "--temp", s.temperature, "T", "Sampling temperature; 0 is greedy")
-      ->check(CLI::Range(0.0, 100.0) & not_nan());
-  add_default(*verb, "--top-k", s.top_k, "K", "Sample from the K most likely tokens; 0: all")
-      ->check(CLI::NonNegativeNumber);
-  add_default(*verb, "--top-p", s.top_p, "P",
-              "Sample from the most likely tokens with total probability P")
-      ->check(CLI::Range(0.0, 1.0) & not_nan());
-  add_default(*verb, "--min-p", s.min_p, "P", "Drop tokens below P x the top probability")
-      ->check(CLI::Range(0.0, 1.0) & not_nan());
-  add_default(*verb, "--seed", s.seed, "N", "Random seed for sampling");
-  add_value(*verb, "--stop", flags->generate.stop, "TEXT", "Stop before this text; repeatable")
-      ->take_all();
-  add_engine(*verb, flags->engine);
-  verb->add_flag("-v", flags->verbose, "Print the rung of the ladder in use");
-  auto* json = verb->add_flag("--json", flags->json, "Print the answer as JSON");
-  verb->add_flag("--dry-run", flags->dry_run,
-                 "Print the memory that would be needed, with a prompt also the time, and stop")
-      ->excludes(json);
   verb->footer(
       "Examples:\n"
       "  mrrope generate model.gguf -p 'Theorem 1.' -n 64\n"
@@ -369,6 +251,23 @@ void add_generate(CLI::App& app) {
       "  mrrope generate model.gguf --ctx 32k --chat\n"
       "Without --method the context grows with the text (auto): inside its window the model is\n"
       "unchanged. --method pro is static.");
+  verb->callback([flags] { run_generate(*flags); });
+}
+
+void add_chat(CLI::App& app) {
+  auto flags = std::make_shared<GenerateFlags>();
+  flags->chat = flags->room_to_chat = true;
+  flags->generate.max_tokens = 1024;
+  CLI::App* verb = app.add_subcommand("chat", "Chat with a model in the terminal");
+  add_flags(*verb, *flags);
+  add_value(*verb, "--system", flags->system, "TEXT", "The system message");
+  verb->footer(
+      "Examples:\n"
+      "  mrrope chat model.gguf\n"
+      "  mrrope chat model.gguf --ctx 128k -f book.txt -p 'Who dies in the end?'\n"
+      "  mrrope chat model.gguf --session trip.session\n"
+      "Without --ctx the context has room for four windows of the model, as memory allows. /help\n"
+      "in the chat lists its commands.");
   verb->callback([flags] { run_generate(*flags); });
 }
 

@@ -23,6 +23,8 @@ namespace {
 struct InspectFlags {
   SubjectFlags subject;
   std::string ctx;
+  engine::LocalOptions engine;
+  bool time = false;
   bool json = false;
 };
 
@@ -118,7 +120,8 @@ void row(const char* name, const std::string& value) {
             << "\n";
 }
 
-void print(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
+void print(const Model& model, std::int64_t ctx, double scale, const Advice& advice,
+           const std::optional<ReadingSpeed>& speed) {
   const Geometry& g = model.geometry;
   std::cout << model.path.string() << "\n";
   row("model", cat(model.name.empty() ? "(unnamed)" : model.name, ", architecture ",
@@ -149,6 +152,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   row("scale", significant(scale, 6));
   row("KV cache", cat(bytes_text(double(kv_bytes(model, ctx, kBitsF16))), " in f16, ",
                       bytes_text(double(kv_bytes(model, ctx, kBitsQ8))), " in q8_0"));
+  row("reading", cat(ctx, " tokens takes ", time_text(speed, {ctx})));
   row("recommended", cat(advice.method, " (", advice.meaning, "): ", advice.why));
   print_engines(model, ctx, scale, advice);
 
@@ -179,10 +183,20 @@ void run_inspect(const InspectFlags& flags) {
   const double scale = std::max(1.0, double(ctx) / double(window));
   Advice advice = advise(model.geometry, ctx, scale);
   advice.flags = geometry_words(flags.subject);
+  std::optional<ReadingSpeed> speed = kept_speed(model, flags.engine);
+  if (flags.time) {
+    engine::LocalOptions engine = flags.engine;
+    engine.context = std::min<std::int64_t>(window, 2048);
+    engine.timelines = 1;
+    note("loading the model to time it");
+    speed = measure_speed(*open_checked(model, engine, {}, {}), flags.engine);
+  }
   if (flags.json) {
-    std::cout << json_text(to_json(model, ctx, scale, advice), 2) << "\n";
+    nlohmann::ordered_json out = to_json(model, ctx, scale, advice);
+    if (speed) out["seconds_to_read"] = seconds_to_read(*speed, {ctx});
+    std::cout << json_text(out, 2) << "\n";
   } else {
-    print(model, ctx, scale, advice);
+    print(model, ctx, scale, advice, speed);
   }
 }
 
@@ -195,10 +209,13 @@ void add_inspect(CLI::App& app) {
   add_subject(*verb, flags->subject);
   add_value(*verb, "-c,--ctx", flags->ctx, "LENGTH",
             "Context length to reach in tokens, e.g. 32768 or 128k");
+  verb->add_flag("--time", flags->time,
+                 "Load the model and measure how fast it reads; later calls remember");
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer(
       "Examples:\n"
       "  mrrope inspect model.gguf\n"
+      "  mrrope inspect model.gguf --ctx 128k --time\n"
       "  mrrope inspect model-00001-of-00003.gguf --ctx 128k\n"
       "  mrrope inspect path/to/huggingface-folder --ctx 128k --json");
   verb->callback([flags] { run_inspect(*flags); });

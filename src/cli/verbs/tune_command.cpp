@@ -79,7 +79,7 @@ Growth growth_asked_for(const std::string& method) {
 }
 
 void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::LocalOptions& engine,
-                   TimelineModel& model, const tune::Split& split, const tune::SearchSet& set,
+                   const tune::Split& split, const tune::SearchSet& set,
                    std::size_t rows) {
   const std::int64_t ctx = set.texts.front().length;
   const std::optional<std::size_t> needles_per_depth = proof_needles(flags);
@@ -95,13 +95,15 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
               << 10 * *needles_per_depth << " needles each: about " << proof << " tokens\n";
   }
   print_memory(facts, engine);
-  const ReadingSpeed speed = measure_speed(model, facts, ctx, note);
-  const auto minutes = [&](double tokens) {
-    return duration_text(tokens / double(ctx) * seconds_to_read(speed, {ctx}));
-  };
-  std::cout << "a pass over one text takes " << time_text(speed, {ctx}) << "\nabout "
-            << minutes(search) << " to search";
-  if (needles_per_depth) std::cout << ", " << minutes(double(proof)) << " to prove";
+  const std::optional<ReadingSpeed> speed = kept_speed(facts, engine);
+  std::cout << "a pass over one text takes " << time_text(speed, {ctx});
+  if (speed) {
+    const auto minutes = [&](double tokens) {
+      return duration_text(tokens / double(ctx) * seconds_to_read(*speed, {ctx}));
+    };
+    std::cout << "\nabout " << minutes(search) << " to search";
+    if (needles_per_depth) std::cout << ", " << minutes(double(proof)) << " to prove";
+  }
   std::cout << "\nfor less, give a smaller --budget, or fewer --documents"
             << (needles_per_depth ? " or needles: --proof\n" : "\n");
 }
@@ -140,7 +142,7 @@ void run_tune(const TuneFlags& flags) {
   const std::vector<tune::Proposal> rivals = published(fixed_space);
   if (flags.dry_run) {
     model->use(first.front().ladder);
-    return print_dry_run(flags, facts, engine, *model, split, set, rivals.size() + 1);
+    return print_dry_run(flags, facts, engine, split, set, rivals.size() + 1);
   }
 
   const eval::RunInfo info{command_line(), model_digest(facts.files), flags.search.seed};

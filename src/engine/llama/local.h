@@ -34,6 +34,7 @@ struct LocalOptions {
   // Alive at the same time, forks included, at most. With more than one, sliding-window layers keep
   // every token anyway: libllama cannot reuse what two of them share.
   int timelines = 16;
+  bool keep_speed = false;  // what is read is timed, for estimates of later calls (run/speed.h)
 };
 
 // Checks the header with our own reader first, then memory, then loads. Throws Error: unsupported,

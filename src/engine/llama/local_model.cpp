@@ -38,7 +38,10 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
                               !facts_.scaling.short_factor.empty()));
 }
 
-LocalModel::~LocalModel() = default;
+LocalModel::~LocalModel() {
+  const auto speed = options_.keep_speed ? meter_.speed(facts_) : std::nullopt;
+  if (speed) engine::keep_speed(facts_, options_, *speed);
+}
 
 void LocalModel::use(const Ladder& ladder) {
   if (static_cast<int>(free_sequences_.size()) != options_.timelines) {

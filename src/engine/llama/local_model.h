@@ -14,6 +14,7 @@
 #include "engine/llama/graph/inject.h"
 #include "engine/llama/graph/score.h"
 #include "engine/llama/loader.h"
+#include "engine/run/speed.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope::engine {
@@ -115,6 +116,7 @@ class LocalModel final : public TimelineModel {
   bool has_near_part() const noexcept { return ladder_ && ladder_->near(); }
 
   int ubatch() const noexcept { return ubatch_; }
+  SpeedMeter& meter() noexcept { return meter_; }
   llama_context* context() const noexcept { return context_.get(); }
   llama_memory_t memory() const noexcept { return llama_get_memory(context_.get()); }
   const llama_model* llama() const noexcept { return model_.get(); }
@@ -155,6 +157,7 @@ class LocalModel final : public TimelineModel {
   // With a near part, per rung: the rotation of far keys.
   std::vector<RotarySetting> far_;
   std::vector<llama_seq_id> free_sequences_;
+  SpeedMeter meter_;
   // The batch being decoded.
   std::vector<Token> tokens_;
   std::vector<llama_pos> positions_;

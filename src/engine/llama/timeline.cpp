@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -215,6 +216,8 @@ void LocalTimeline::forget() {
 void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& compute) {
   model_.check_length(length() + static_cast<std::int64_t>(tokens.size()));
   const auto ubatch = static_cast<std::size_t>(model_.ubatch());
+  const std::int64_t begin = length();
+  const auto start = std::chrono::steady_clock::now();
   std::size_t cut = 0;  // chunks also end here, on any rung
   for (std::size_t first = 0; first < tokens.size();) {
     if (first == cut) cut = std::min(first + ubatch, tokens.size());
@@ -237,6 +240,8 @@ void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& comp
       last_logits_.assign(row.begin(), row.end());
     }
   }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  model_.meter().add(begin, length() - begin, took.count());
 }
 
 std::span<const float> LocalTimeline::step(Token token) {

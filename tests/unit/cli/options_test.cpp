@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 
 #include "base/text.h"
 #include "cli/args/presets.h"
+#include "cli/chat/line_reader.h"
 #include "mrrope/error.h"
 #include "support/temp_folder.h"
 
@@ -110,21 +113,78 @@ Model small_model() {
   return m;
 }
 
+// The first part warms up and does not count.
+std::optional<ReadingSpeed> speed_of(const std::vector<double>& seconds) {
+  engine::SpeedMeter meter;
+  for (std::size_t k = 0; k < seconds.size(); ++k)
+    meter.add(512 * std::int64_t(k), 512, seconds[k]);
+  return meter.speed(small_model());
+}
+
 TEST(ReadingSpeed, IsExactForALinearCost) {
   // 1 ms and 50 ns for every token before: chunk k costs 512 (1e-3 + 50e-9 (k + 1/2) 512).
   const auto chunk = [](int k) { return 512 * (1e-3 + 50e-9 * (k + 0.5) * 512); };
-  const ReadingSpeed speed = reading_speed(small_model(), 512, chunk(1), chunk(2));
-  EXPECT_NEAR(speed.start, 1e-3, 1e-12);
-  EXPECT_NEAR(speed.slope, 50e-9, 1e-16);
-  EXPECT_NEAR(seconds_to_read(speed, {1000, 1000}), 2 * (1.0 + 50e-9 * 5e5), 1e-9);
+  const auto speed = speed_of({9, chunk(1), chunk(2), chunk(3)});
+  ASSERT_TRUE(speed);
+  EXPECT_NEAR(speed->start, 1e-3, 1e-10);
+  EXPECT_NEAR(speed->slope, 50e-9, 1e-14);
+  EXPECT_NEAR(seconds_to_read(*speed, {1000, 1000}), 2 * (1.0 + 50e-9 * 5e5), 1e-6);
+  EXPECT_FALSE(speed_of({1}));
+  EXPECT_NE(engine::time_text(std::nullopt, {1}).find("inspect MODEL --time"), std::string::npos);
 }
 
 TEST(ReadingSpeed, ADisturbedChunkDoesNotMakeHoursOfMinutes) {
   // The third chunk waited for another program. 16 texts of 128K take 35 minutes without attention.
-  const ReadingSpeed speed = reading_speed(small_model(), 512, 0.5, 5.0);
+  const auto speed = speed_of({9, 0.5, 5.0});
   const std::vector<std::int64_t> texts(16, 131072);
-  EXPECT_LT(seconds_to_read(speed, texts), 20 * 35 * 60);
-  EXPECT_EQ(reading_speed(small_model(), 512, 0.5, 0.4).slope, 0) << "the second one waited";
+  EXPECT_LT(seconds_to_read(*speed, texts), 110 * 35 * 60);
+  EXPECT_EQ(speed_of({9, 0.5, 0.4})->slope, 0) << "the second one waited";
+}
+
+TEST(ReadingSpeed, IsKeptForTheSameModelAndOptions) {
+  const test::TempFolder folder;
+  setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+  engine::LocalOptions options;
+  EXPECT_FALSE(kept_speed(small_model(), options));
+  engine::keep_speed(small_model(), options, {1e-3, 2e-9});
+  EXPECT_EQ(kept_speed(small_model(), options)->slope, 2e-9);
+  options.threads = 3;
+  EXPECT_FALSE(kept_speed(small_model(), options));
+  // A file that is not ours is replaced, and one that cannot be written changes nothing.
+  const auto file = folder.path() / "mrrope" / "speed.json";
+  for (const char* content : {"", "[1, 2]", "{", "{\"x\": 3}"}) {
+    std::ofstream(file) << content;
+    EXPECT_FALSE(kept_speed(small_model(), options)) << content;
+  }
+  engine::keep_speed(small_model(), options, {1e-3, 0});
+  EXPECT_EQ(kept_speed(small_model(), options)->start, 1e-3);
+  setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+  engine::keep_speed(small_model(), options, {1, 0});
+  EXPECT_FALSE(kept_speed(small_model(), options));
+  unsetenv("XDG_CACHE_HOME");
+}
+
+// ---- chat
+
+std::vector<std::string> messages(std::vector<std::string> lines) {
+  std::size_t next = 0;
+  const ReadLine read = [&](const std::string&) -> std::optional<std::string> {
+    if (next == lines.size()) return std::nullopt;
+    return lines[next++];
+  };
+  std::vector<std::string> out;
+  while (const auto message = read_message(read, "> ")) out.push_back(*message);
+  return out;
+}
+
+TEST(ReadMessage, JoinsLinesThatBelongTogether) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(messages({"one", "", "two"}), (Texts{"one", "", "two"}));
+  EXPECT_EQ(messages({"one \\", "two\\", "three", "four"}), (Texts{"one \ntwo\nthree", "four"}));
+  EXPECT_EQ(messages({"\"\"\"", "a", "", "b\"\"\"", "c"}), (Texts{"a\n\nb", "c"}));
+  EXPECT_EQ(messages({"\"\"\"one line\"\"\""}), (Texts{"one line"}));
+  EXPECT_EQ(messages({"\"\"\"open", "to the end"}), (Texts{"open\nto the end"}));
+  EXPECT_EQ(messages({"ends with \\"}), (Texts{"ends with \n"}));
 }
 
 // Flags of a preset have a value or none; typed ones take their place.
