@@ -14,11 +14,10 @@ namespace mrrope {
 namespace {
 
 using nlohmann::json;
+using test::contains;
 using test::read_file;
 using test::TempFolder;
 using test::write_file;
-
-using test::contains;
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
@@ -95,8 +94,7 @@ TEST(PaperDocument, CommandsWithoutAModelRun) {
   int count = 0;
   for (const std::string& command : commands()) {
     if (contains(command, "MODEL")) continue;
-    const CommandResult r = run_command(command);
-    EXPECT_EQ(r.exit_code, 0) << command << "\n" << r.err;
+    const CommandResult r = expect_run(command);
     EXPECT_FALSE(r.out.empty()) << command;
     ++count;
   }
@@ -113,9 +111,7 @@ TEST(PaperDocument, CommandsWithAModelDryRun) {
     line = replaced(line, "DIR", data.folder.file("out"));
     // This figure has no --dry-run.
     const bool figure = contains(command, "theory");
-    const CommandResult r =
-        run_command(line + (figure ? " --train-ctx 512 --tokens 1k" : " --dry-run"));
-    EXPECT_EQ(r.exit_code, 0) << command << "\n" << r.err;
+    expect_run(line + (figure ? " --train-ctx 512 --tokens 1k" : " --dry-run"));
     ++count;
   }
   EXPECT_GE(count, 14);
@@ -124,18 +120,13 @@ TEST(PaperDocument, CommandsWithAModelDryRun) {
 
 TEST(PaperTable, SaysWhatDiffers) {
   const Data data;
-  const CommandResult r =
-      run_command("--preset paper/ppl-llama2 " + kModel + " --text " + data.folder.file("texts") +
-                  " --ctx 4k --lengths 4k --samples 1 --methods pro -t 2");
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "Compared with the paper")) << r.out;
-  EXPECT_TRUE(contains(r.out, "pro, paper")) << r.out;
-  EXPECT_TRUE(contains(r.out, "pro, yours")) << r.out;
-  EXPECT_TRUE(contains(r.out,
-                       "model MrRoPE Tiny (paper: LLaMA2-7B-chat), window 1k (paper: 4k), scale 4 "
-                       "(paper: 16), weights q8_0 (paper: f32), 1 samples (paper: 10)"))
-      << r.out;
-  EXPECT_TRUE(contains(r.out, "not known: whether your texts are those the paper drew")) << r.out;
+  expect_run("--preset paper/ppl-llama2 " + kModel + " --text " + data.folder.file("texts") +
+                 " --ctx 4k --lengths 4k --samples 1 --methods pro -t 2",
+             0,
+             {"Compared with the paper", "pro, paper", "pro, yours",
+              "model MrRoPE Tiny (paper: LLaMA2-7B-chat), window 1k (paper: 4k), scale 4 "
+              "(paper: 16), weights q8_0 (paper: f32), 1 samples (paper: 10)",
+              "not known: whether your texts are those the paper drew"});
 }
 
 TEST(PaperDocument, HasEveryClaimItsVerdictAndItsCommand) {

@@ -17,11 +17,10 @@ namespace mrrope {
 namespace {
 
 using nlohmann::json;
+using test::contains;
 using test::read_file;
 using test::TempFolder;
 using test::write_file;
-
-using test::contains;
 
 class Shards : public testing::TestWithParam<const char*> {
  protected:
@@ -83,8 +82,7 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   merge({1, 2, 3}, "early", 2, {"shard 2/4 in ", "resume with: mrrope eval"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "early"));
   for (const int i : {2, 3, 4}) {
-    const CommandResult r = run_command(shard(i));
-    ASSERT_EQ(r.exit_code, 0) << r.err;
+    expect_run(shard(i));
     EXPECT_FALSE(std::filesystem::exists(folder_ / ("part" + std::to_string(i) + "/results.json")));
   }
   const CommandResult r = merge({4, 1, 3, 2}, "merged");
@@ -97,9 +95,8 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   EXPECT_EQ(merged, whole);
   // The verb that did this before.
   const CommandResult before =
-      run_command("merge" + parts({1, 2, 3, 4}) + " -o " + folder_.file("before"));
-  ASSERT_EQ(before.exit_code, 0) << before.err;
-  EXPECT_TRUE(contains(before.err, "type mrrope report DIR... -o WHOLE")) << before.err;
+      expect_run("merge" + parts({1, 2, 3, 4}) + " -o " + folder_.file("before"), 0,
+                 {"type mrrope report DIR... -o WHOLE"});
   EXPECT_EQ(before.out, r.out);
   EXPECT_EQ(file("before/results.json"), file("whole/results.json"));
   // A page of them says what is missing.

@@ -17,14 +17,12 @@
 namespace mrrope {
 namespace {
 
+using nlohmann::json;
+using test::contains;
+using test::lemmas;
 using test::read_file;
 using test::TempFolder;
 using test::write_file;
-
-using nlohmann::json;
-
-using test::contains;
-using test::lemmas;
 
 class TuneCommand : public testing::Test {
  protected:
@@ -78,15 +76,13 @@ TEST_F(TuneCommand, FindsAPlanAndReportsTheProof) {
   EXPECT_TRUE(more.exit_code == 0 || more.exit_code == 6) << more.err;
 
   // What was written is a plan like any other.
-  EXPECT_EQ(run_command("plan --plan " + out).exit_code, 0);
-  EXPECT_EQ(run_command("plan --plan " + folder_.file("plan.tune/found.json")).exit_code, 0);
-  const CommandResult eval = run_command("eval ppl " + kModel + " --train-ctx 128 --plan " + out +
-                                         " --lengths 256 --text " + folder_.file("texts/0.txt"));
-  EXPECT_EQ(eval.exit_code, 0) << eval.err;
+  expect_run("plan --plan " + out);
+  expect_run("plan --plan " + folder_.file("plan.tune/found.json"));
+  expect_run("eval ppl " + kModel + " --train-ctx 128 --plan " + out + " --lengths 256 --text " +
+             folder_.file("texts/0.txt"));
 
   // The report of the folder shows the search and its proof.
-  const CommandResult report = run_command("report " + folder_.file("plan.tune"));
-  ASSERT_EQ(report.exit_code, 0) << report.err;
+  const CommandResult report = expect_run("report " + folder_.file("plan.tune"));
   EXPECT_FALSE(contains(report.err, "skipped")) << report.err;
   EXPECT_TRUE(contains(report.out, "passes among")) << report.out;
   const std::string page = read_file(folder_.file("plan.tune/report.html"));

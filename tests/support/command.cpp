@@ -26,6 +26,10 @@ CommandResult expect_run(const std::string& arguments, int exit_code,
   return r;
 }
 
+nlohmann::json expect_json(const std::string& arguments) {
+  return nlohmann::json::parse(expect_run(arguments).out, nullptr, false);
+}
+
 RunningCommand::RunningCommand(const std::string& arguments, const std::string& before) {
   // exec: signals reach the command, not a shell around it.
   const std::string line = before + " exec " + MRROPE_COMMAND + " " + arguments + " >" +

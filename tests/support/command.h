@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,9 @@ CommandResult run_command(const std::string& arguments, const std::string& befor
 CommandResult expect_run(const std::string& arguments, int exit_code = 0,
                          std::initializer_list<std::string> words = {},
                          const std::string& before = {});
+
+// What it prints, where it has to succeed.
+nlohmann::json expect_json(const std::string& arguments);
 
 // The same in the background.
 class RunningCommand {
