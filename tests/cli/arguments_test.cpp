@@ -6,18 +6,12 @@
 
 #include "base/text.h"
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using test::TempFolder;
-
 const std::string kAbsent = "/absent/model.gguf";
 const std::string kCannotOpen = "cannot open \"" + kAbsent + "\"";
-
-using test::contains;
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream in(text);
@@ -53,7 +47,7 @@ std::vector<std::string> verbs_below(const std::string& path) {
 
 TEST(Arguments, ListBeforeTheModelDoesNotSwallowIt) {
   const TempFolder folder;
-  test::write_file(folder.file("a.txt"), "some text");
+  write_file(folder.file("a.txt"), "some text");
   const std::string text = folder.file("a.txt");
   expect_run(
       "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --method pi --scale "

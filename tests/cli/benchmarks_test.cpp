@@ -3,20 +3,10 @@
 // needles were planted in, so scores may be low: the tests check that the run works as a whole.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
-using test::contains;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 
 TEST(RulerCommand, RunsRetrievalFromOneToFourThousandTokens) {
   const TempFolder folder;
@@ -84,16 +74,10 @@ TEST(InfinitebenchCommand, RunsGeneratedAndOfficialFiles) {
 
 TEST(LongbenchCommand, ComparesLettersByDomain) {
   const TempFolder folder;
-  json item = {{"_id", "a"},        {"domain", "Single-Document QA"},
-               {"sub_domain", "x"}, {"difficulty", "easy"},
-               {"length", "short"}, {"question", "Which?"},
-               {"choice_A", "one"}, {"choice_B", "two"},
-               {"choice_C", "six"}, {"choice_D", "ten"},
-               {"answer", "B"},     {"context", "A theorem."}};
-  json longer = item;
-  longer["_id"] = "b";
-  longer["context"] = std::string(4000, 'x');
-  write_file(folder.file("data.json"), json::array({item, longer}).dump());
+  const std::string domain = "Single-Document QA";
+  const json items = {longbench_item("a", domain, "A theorem."),
+                      longbench_item("b", domain, std::string(4000, 'x'))};
+  write_file(folder.file("data.json"), items.dump());
   const std::string line = "eval longbench-v2 " + kModel +
                            " --methods none --ctx 256 -t 2 --data " + folder.file("data.json");
   expect_run(line + " --mode letters", 0, {"1 of 2 items", "SD"});

@@ -3,21 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
-using test::contains;
-using test::lemmas;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 
 class ElasticCommand : public testing::Test {
  protected:
@@ -135,24 +125,6 @@ TEST_F(ElasticCommand, ResumesASessionWithANearPart) {
   EXPECT_EQ(json::parse(second.out)["cached_tokens"],
             json::parse(second.out)["prompt_tokens"].get<int>() - 1);
   expect_run(common + " --method far:pi --near 300", 2, {"was saved with plan"});
-}
-
-TEST_F(ElasticCommand, NeverOverwritesAFileThatIsNotASession) {
-  const std::string before = read_file(folder_.file("a.txt"));
-  expect_run("generate " + kModel + " -p Hi -n 1 --session " + folder_.file("a.txt"), 2,
-             {"is not a session"});
-  EXPECT_EQ(read_file(folder_.file("a.txt")), before);
-}
-
-TEST_F(ElasticCommand, FindsNeedlesWhileTheContextGrows) {
-  const CommandResult r = expect_run(
-      "eval needle " + kModel + " --methods 'pro,elastic:pro(headroom=1.25)' --lengths 1100 " +
-      "--depths 50 --form planted --haystack " + folder_.file("a.txt") + " --json");
-  int rows = 0;
-  const json results = json::parse(r.out);
-  for (const json& row : results["results"])
-    rows += row["method"] == "elastic:pro(headroom=1.25)" ? 1 : 0;
-  EXPECT_GT(rows, 0);
 }
 
 }  // namespace

@@ -4,24 +4,16 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "support/command.h"
 #include "support/fake_server.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using nlohmann::json;
-using test::contains;
 using test::FakeServer;
-using test::read_file;
-using test::TempFolder;
 
 class Endpoint : public testing::Test {
  protected:
@@ -40,8 +32,7 @@ class Endpoint : public testing::Test {
   std::string file(const std::string& name) const { return read_file(folder_ / name); }
   std::string results(const std::string& out) const { return file(out + "/results.json"); }
   std::size_t lines(const std::string& out) const {
-    const std::string content = file(out + "/journal.jsonl");
-    return std::size_t(std::count(content.begin(), content.end(), '\n'));
+    return lines_in(folder_ / (out + "/journal.jsonl"));
   }
 
   TempFolder folder_{test::fast_place()};

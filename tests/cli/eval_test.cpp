@@ -3,22 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <filesystem>
-#include <nlohmann/json.hpp>
-
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
-using test::contains;
-using test::lemmas;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 
 class EvalCommand : public testing::Test {
  protected:
@@ -96,8 +84,8 @@ TEST_F(EvalCommand, MeasuresWhatTakesThePlaceOfTheDefault) {
   const std::string out = folder_.file("instead");
   expect_ppl(flags + "auto -o " + out, 0, {"auto: elastic:pro(rung_step=2), unchanged"});
   expect_ppl(flags + "'elastic:pro(rung_step=2)' -o " + out + "-typed");
-  EXPECT_EQ(json::parse(test::read_file(out + "/run.json"))["methods"][0]["plan"],
-            json::parse(test::read_file(out + "-typed/run.json"))["methods"][0]["plan"]);
+  EXPECT_EQ(json::parse(read_file(out + "/run.json"))["methods"][0]["plan"],
+            json::parse(read_file(out + "-typed/run.json"))["methods"][0]["plan"]);
 }
 
 // Flags that the help does not offer have names all the same.
@@ -113,7 +101,7 @@ TEST_F(EvalCommand, TheReportNamesThePlanThatWasMeasured) {
   expect_ppl(
       "--train-ctx 128 --ctx 512 --lengths 128,512 --methods 'none,pro(low=12,high=50)' -o " + run);
   const CommandResult report = run_command("report " + run + " --json");
-  const auto next = nlohmann::json::parse(report.out).dump();
+  const auto next = json::parse(report.out).dump();
   EXPECT_TRUE(contains(next, "--train-ctx 128 --method 'pro(low=12,high=50)'")) << next;
 }
 
@@ -123,7 +111,7 @@ TEST_F(EvalCommand, FilesThatAreNotOfARunAreNotReplaced) {
     std::filesystem::create_directories(folder);
     write_file(folder / name, "mine");
     expect_ppl("--method none --ctx 256 -o " + folder.string(), 2, {name});
-    EXPECT_EQ(test::read_file(folder / name), "mine");
+    EXPECT_EQ(read_file(folder / name), "mine");
     EXPECT_FALSE(std::filesystem::exists(folder / "journal.jsonl"));
   }
 }
@@ -136,7 +124,7 @@ TEST_F(EvalCommand, AReportReplacesOnlyReports) {
   expect_run("report " + runs);  // its own page
   write_file(runs + "/report.html", "mine");
   expect_run("report " + runs, 2, {"mrrope did not write it"});
-  EXPECT_EQ(test::read_file(runs + "/report.html"), "mine");
+  EXPECT_EQ(read_file(runs + "/report.html"), "mine");
 }
 
 TEST_F(EvalCommand, AShardPrintsNoTable) {
@@ -235,16 +223,6 @@ TEST_F(EvalCommand, FindsNeedles) {
   expect_run("eval needle " + kModel + " --lengths 64k --haystack " + folder_.file("a.txt"), 2,
              {"fewer than the longest length"});
   expect_run(start + " --dry-run", 0, {"form completion"});
-}
-
-TEST(GenerateCommand, ContinuesAPromptTheSameWayTwice) {
-  const std::string line = "generate " + kModel + " -p 'Theorem 1. Let $G$ be a' -n 16 --json";
-  const CommandResult a = expect_run(line);
-  EXPECT_EQ(run_command(line).out, a.out);
-  const json j = json::parse(a.out);
-  EXPECT_EQ(j["completion_tokens"], 16);
-  EXPECT_EQ(j["finish"], "length");
-  EXPECT_FALSE(j["text"].get<std::string>().empty());
 }
 
 TEST(GenerateCommand, StreamsTextAndObeysStop) {

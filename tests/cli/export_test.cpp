@@ -4,26 +4,16 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
 #include "formats/gguf/gguf.h"
 #include "support/command.h"
 #include "support/gguf_writer.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
 using test::llama_gguf;
-using test::read_file;
-using test::TempFolder;
+using test::names_in;
 namespace fs = std::filesystem;
-
-const std::string kTiny = MRROPE_TINY_MODEL;
-
-using test::contains;
 
 // Small, without weights: for everything but the proof.
 std::string small(const TempFolder& folder, const std::string& architecture = "llama") {
@@ -37,31 +27,30 @@ std::string small(const TempFolder& folder, const std::string& architecture = "l
 
 TEST(Export, WritesAndVerifiesTheTinyModel) {
   const TempFolder folder;
-  const std::string before = read_file(kTiny);
-  const CommandResult r =
-      expect_run("export " + kTiny + " --method pro --ctx 4k --json -o " + folder.file("out.gguf"));
-  const auto json = nlohmann::json::parse(r.out);
-  EXPECT_EQ(json["way"], "factors");
-  EXPECT_EQ(json["context_length"], 4096);
-  EXPECT_EQ(json["divisors"].size(), 64u);
-  EXPECT_EQ(json["proof"]["tokens"], 1280);
-  EXPECT_EQ(json["proof"]["largest"], 0.0);
-  EXPECT_GT(json["proof"]["without_plan"], 0.5);
-  EXPECT_EQ(json["proof"]["conclusive"], true);
+  const std::string before = read_file(kModel);
+  const CommandResult r = expect_run("export " + kModel + " --method pro --ctx 4k --json -o " +
+                                     folder.file("out.gguf"));
+  const auto printed = json::parse(r.out);
+  EXPECT_EQ(printed["way"], "factors");
+  EXPECT_EQ(printed["context_length"], 4096);
+  EXPECT_EQ(printed["divisors"].size(), 64u);
+  EXPECT_EQ(printed["proof"]["tokens"], 1280);
+  EXPECT_EQ(printed["proof"]["largest"], 0.0);
+  EXPECT_GT(printed["proof"]["without_plan"], 0.5);
+  EXPECT_EQ(printed["proof"]["conclusive"], true);
   const Gguf file = read_gguf(folder / "out.gguf");
   EXPECT_EQ(file.rope_factors("rope_freqs.weight").back(), 4);
-  EXPECT_TRUE(read_file(kTiny) == before) << "the input was touched";
+  EXPECT_TRUE(read_file(kModel) == before) << "the input was touched";
 }
 
 // A plan that changes less than the rounding of a quantised model: the comparison would accept the
 // source too.
 TEST(Export, SaysIfRoundingHidesThePlan) {
   const TempFolder folder;
-  const std::string command = "export " + kTiny +
+  const std::string command = "export " + kModel +
                               " --method pi --scale 1.0001 --native --force -o " +
                               folder.file("out.gguf");
-  const CommandResult json = expect_run(command + " --json");
-  EXPECT_EQ(nlohmann::json::parse(json.out)["proof"]["conclusive"], false) << json.out;
+  EXPECT_EQ(expect_json(command + " --json")["proof"]["conclusive"], false);
   const CommandResult text = run_command(command);
   EXPECT_TRUE(contains(text.out, "not conclusive")) << text.out;
   EXPECT_FALSE(contains(text.out, "verified")) << text.out;
@@ -95,11 +84,11 @@ TEST(Export, CommandsKeepThePartOfAHeadThatRotates) {
 TEST(Export, HeadroomIsScaleNotLength) {
   const TempFolder folder;
   const std::string ladder = folder.file("ladder.json");
-  expect_run("plan " + kTiny + " --method elastic:pro --ctx 4k --headroom 1.25 -o " + ladder);
+  expect_run("plan " + kModel + " --method elastic:pro --ctx 4k --headroom 1.25 -o " + ladder);
   for (const std::string& flags :
        {std::string("--method pro --scale 4 --headroom 1.5"),
         std::string("--method pro --ctx 4k --headroom 1.5"), "--approximate --plan " + ladder}) {
-    expect_run("export " + kTiny + " --to commands " + flags, 0, {"-c 4096"});
+    expect_run("export " + kModel + " --to commands " + flags, 0, {"-c 4096"});
   }
 }
 
@@ -150,9 +139,9 @@ TEST(Export, WritesAHuggingFaceFolder) {
   expect_run(command, 1, {"has no weights"});
   folder.write("in/pytorch_model.bin", "weights");
   const CommandResult r = expect_run(command);
-  const auto json = nlohmann::json::parse(r.out);
-  EXPECT_EQ(json["max_position_embeddings"], 4096);
-  const auto config = nlohmann::json::parse(read_file(folder / "out" / "config.json"));
+  const auto printed = json::parse(r.out);
+  EXPECT_EQ(printed["max_position_embeddings"], 4096);
+  const auto config = json::parse(read_file(folder / "out" / "config.json"));
   EXPECT_EQ(config["rope_parameters"]["rope_type"], "longrope");
   // A file of the folder stands for it.
   fs::remove(folder / "in" / "pytorch_model.bin");
@@ -170,15 +159,6 @@ TEST(Export, WritesAHuggingFaceFolder) {
 }
 
 // ---- inputs, planted names, and the moment of publishing --------------------------------------
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 TEST(Export, NeverOverwritesItsInput) {
   const TempFolder folder;
@@ -231,7 +211,7 @@ TEST(Export, DoesNotWriteThroughPlantedNames) {
 TEST(Export, FileSizeLimitLeavesNothingBehind) {
   const TempFolder folder;
   expect_run(
-      "export " + kTiny + " --method pro --ctx 4k --verify off -o " + folder.file("out.gguf"), 1,
+      "export " + kModel + " --method pro --ctx 4k --verify off -o " + folder.file("out.gguf"), 1,
       {"File too large"}, "ulimit -f 2000;");
   EXPECT_TRUE(names_in(folder.path()).empty());
 }
@@ -257,7 +237,7 @@ std::string stop_in_the_proof(RunningCommand& command, const TempFolder& folder,
 TEST(Export, KillDuringTheProofPublishesNothing) {
   const TempFolder folder;
   const std::string command =
-      "export " + kTiny + " --method pro --ctx 4k -t 1 -o " + folder.file("out.gguf");
+      "export " + kModel + " --method pro --ctx 4k -t 1 -o " + folder.file("out.gguf");
   expect_run(command + " --verify off");
   const std::uintmax_t size = fs::file_size(folder / "out.gguf");
   fs::remove(folder / "out.gguf");
@@ -333,10 +313,10 @@ TEST(Inspect, SaysWhatEachEngineCanDo) {
              {"llama.cpp: needs the exported file (as a file of architecture llama)",
               "ollama: needs the exported file", "transformers: runs as is", "vLLM: runs as is",
               "SGLang: runs as is", "--to commands", "llama-server -m qwen2-16k.gguf -c 16384"});
-  const auto json = nlohmann::json::parse(
-      run_command("inspect " + small(folder, "qwen3") + " --ctx 16k --json").out);
-  EXPECT_EQ(json["engines"][0]["engine"], "llama.cpp");
-  EXPECT_EQ(json["engines"][0]["verdict"], "cannot");
+  const auto printed =
+      json::parse(run_command("inspect " + small(folder, "qwen3") + " --ctx 16k --json").out);
+  EXPECT_EQ(printed["engines"][0]["engine"], "llama.cpp");
+  EXPECT_EQ(printed["engines"][0]["verdict"], "cannot");
 }
 
 }  // namespace

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <nlohmann/json.hpp>
-
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using nlohmann::json;
-using test::TempFolder;
-
 const std::string kTinyFolder = std::string(MRROPE_GOLDEN_DIR) + "/tiny_config";
-
-using test::contains;
 
 TEST(InspectCommand, JsonHasTheSameFacts) {
   const json j = json::parse(run_command("inspect --json -m " + kTinyFolder + " --ctx 8k").out);

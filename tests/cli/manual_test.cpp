@@ -5,16 +5,9 @@
 
 #include "mrrope/version.h"
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
-
-using test::contains;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 
 TEST(Manual, Version) {
   EXPECT_EQ(run_command("--version").out, std::string("mrrope ") + MRROPE_VERSION + "\n");

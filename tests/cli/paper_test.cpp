@@ -2,22 +2,12 @@
 // docs/paper.md: every command in it works as printed, and its verdicts are those of the claims.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
-using test::contains;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
@@ -55,29 +45,19 @@ class Data {
       text += "Let " + x + " be a number with " + x + " above the one before it.\n";
     }
     write_file(folder.file("texts/long.txt"), text);
-    const json items = {{{"_id", "1"},
-                         {"domain", "Single-Document QA"},
-                         {"sub_domain", "x"},
-                         {"difficulty", "easy"},
-                         {"length", "short"},
-                         {"question", "Which letter comes first?"},
-                         {"choice_A", "a"},
-                         {"choice_B", "b"},
-                         {"choice_C", "c"},
-                         {"choice_D", "d"},
-                         {"answer", "A"},
-                         {"context", "The letters are a, b, c and d."}}};
-    write_file(folder.file("longbench.json"), items.dump());
+    const json item = longbench_item("1", "Single-Document QA", "The clerk lit a lamp.");
+    write_file(folder.file("longbench.json"), json::array({item}).dump());
     const std::string context = text.substr(0, text.size() / 100 * 73);
     for (const char* task : {"kv_retrieval", "passkey", "number_string", "code_debug", "math_find",
                              "longdialogue_qa_eng"}) {
       const bool debug = std::string(task) == "code_debug";
-      const json item = {{"id", 0},
-                         {"context", context},
-                         {"input", "The largest number of the list"},
-                         {"answer", debug ? json{"f", "A"} : json{"12345"}},
-                         {"options", debug ? json{"f", "g", "h", "i"} : json::array()}};
-      write_file(folder.file("infinitebench/" + std::string(task) + ".jsonl"), item.dump() + "\n");
+      const json sample = {{"id", 0},
+                           {"context", context},
+                           {"input", "The largest number of the list"},
+                           {"answer", debug ? json{"f", "A"} : json{"12345"}},
+                           {"options", debug ? json{"f", "g", "h", "i"} : json::array()}};
+      write_file(folder.file("infinitebench/" + std::string(task) + ".jsonl"),
+                 sample.dump() + "\n");
     }
   }
 

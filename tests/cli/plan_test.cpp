@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <nlohmann/json.hpp>
-
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 
 const std::string kLlama2 = " --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 ";
 
@@ -22,8 +12,6 @@ CommandResult plan(const std::string& arguments, int exit_code = 0,
                    std::initializer_list<std::string> words = {}) {
   return expect_run("plan" + kLlama2 + arguments, exit_code, words);
 }
-
-using test::contains;
 
 // With several methods each gets the flags that it uses; auto those of what it stands for.
 TEST(PlanCommand, AutoIgnoresFlagsOfOtherMethodsBesideThem) {
@@ -184,31 +172,29 @@ TEST(PlanCommand, UnwritableOutputIsNamed) {
 }
 
 TEST(PlanCommand, FlagsThatNothingUsesAreRefused) {
-  const std::string model = MRROPE_TINY_MODEL;
   for (const char* flag :
        {"--power 2", "--near 100", "--near-step 100", "--rung-step 2", "--low 3"}) {
-    expect_run("plan " + model + " --methods pi,ntk --ctx 2k " + flag, 2,
+    expect_run("plan " + kModel + " --methods pi,ntk --ctx 2k " + flag, 2,
                {"none of these methods uses"});
   }
   // One of them does.
-  expect_run("plan " + model + " --methods yarn,power --ctx 2k --power 2");
+  expect_run("plan " + kModel + " --methods yarn,power --ctx 2k --power 2");
 
-  const test::TempFolder folder;
+  const TempFolder folder;
   const std::string plan = folder.file("p.json");
-  expect_run("plan " + model + " --method pro --ctx 2k -o " + plan);
+  expect_run("plan " + kModel + " --method pro --ctx 2k -o " + plan);
   for (const char* flag :
        {"--power 2", "--near 100", "--headroom 2", "--scale 3", "--attn-coef 0"}) {
-    expect_run("generate " + model + " -p x -n 1 --plan " + plan + " " + flag, 2,
+    expect_run("generate " + kModel + " -p x -n 1 --plan " + plan + " " + flag, 2,
                {"does not change a plan file"});
   }
 }
 
 TEST(PlanCommand, OutputsThatExcludeEachOther) {
   const TempFolder folder;
-  const std::string model = MRROPE_TINY_MODEL;
-  expect_run("plan " + model + " --method pro --ctx 2k --csv -o " + folder.file("f.csv"), 2);
-  expect_run("plan " + model + " --methods yarn,pro --ctx 2k --diff --json", 2);
-  expect_run("plan " + model + " --methods yarn,pro --ctx 2k --diff --csv", 2);
+  expect_run("plan " + kModel + " --method pro --ctx 2k --csv -o " + folder.file("f.csv"), 2);
+  expect_run("plan " + kModel + " --methods yarn,pro --ctx 2k --diff --json", 2);
+  expect_run("plan " + kModel + " --methods yarn,pro --ctx 2k --diff --csv", 2);
 }
 
 TEST(PlanCommand, FromTakesARampThatIsNotRounded) {
@@ -257,8 +243,7 @@ TEST(PlanCommand, WhatNothingReadsIsRefused) {
         std::string("plan --plan x --scale 3"), std::string("plan --plan x --beta-fast 3"),
         "plan " MRROPE_TINY_MODEL " --plan " + plan}) {
     const CommandResult r = expect_run(line, 2);
-    EXPECT_TRUE(test::contains(r.err, "its own numbers") || test::contains(r.err, "was made for"))
-        << r.err;
+    EXPECT_TRUE(contains(r.err, "its own numbers") || contains(r.err, "was made for")) << r.err;
   }
 }
 

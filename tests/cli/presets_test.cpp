@@ -9,28 +9,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
 #include "base/sha256.h"
 #include "formats/gguf/gguf.h"
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using nlohmann::json;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
-
 constexpr int kEmbedding = 32;
 constexpr int kHead = 128;
-
-using test::contains;
 
 const json& paper() {
   static const json parsed = json::parse(read_file(MRROPE_GOLDEN_DIR "/../../data/paper.json"));
@@ -232,18 +222,8 @@ class PresetTest : public testing::Test {
           "Long-dialogue History Understanding", "Code Repository Understanding",
           "Long Structured Data Understanding"}) {
       for (const int sentences : {20, 900}) {
-        items.push_back({{"_id", std::string(domain) + std::to_string(sentences)},
-                         {"domain", domain},
-                         {"sub_domain", "x"},
-                         {"difficulty", "easy"},
-                         {"length", "short"},
-                         {"question", "Who lit a lamp?"},
-                         {"choice_A", "a baker"},
-                         {"choice_B", "the clerk"},
-                         {"choice_C", "nobody"},
-                         {"choice_D", "a cousin"},
-                         {"answer", "B"},
-                         {"context", prose(sentences, sentences)}});
+        items.push_back(longbench_item(domain + std::to_string(sentences), domain,
+                                       prose(sentences, sentences)));
       }
     }
     write_file(folder_.file("data.json"), items.dump());
@@ -558,9 +538,9 @@ TEST_F(PresetTest, OfficialPromptsComeFromCheckouts) {
              "def f(phrase):\n  prefix = f\"Seek {phrase} here:\"\n  return prefix\n");
   write_file(folder_.file("LongBench/prompts/0shot.txt"),
              "$DOC$ asks $Q$: $C_A$, $C_B$, $C_C$, $C_D$");
-  const std::string run =
+  const std::string shell =
       "cd " + folder_.path().string() + " && " MRROPE_GOLDEN_DIR "/../../" + line + " 2>said";
-  ASSERT_EQ(std::system(run.c_str()), 0) << run << read_file(folder_.file("said"));
+  ASSERT_EQ(std::system(shell.c_str()), 0) << shell << read_file(folder_.file("said"));
   EXPECT_TRUE(contains(read_file(folder_.file("said")), "code_run is left out"));
   const json prompts = json::parse(read_file(folder_.file("prompts.json")));
   EXPECT_EQ(prompts,

@@ -3,35 +3,19 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using nlohmann::json;
-using test::contains;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
-
 class Shards : public testing::TestWithParam<const char*> {
  protected:
   Shards() {
-    for (int d = 0; d < 3; ++d) {
-      std::string text;
-      for (int i = 100 * d; i < 100 * d + 14; ++i) {
-        text += "Lemma " + std::to_string(i) + ". Every $x$ of $G$ has order " +
-                std::to_string(i * 37 % 101) + " if and only if $x$ is no unit of the ring.\n";
-      }
-      write_file(texts_ / (std::to_string(d) + ".txt"), text);
+    for (int i = 0; i < 3; ++i) {
+      write_file(texts_ / (std::to_string(i) + ".txt"), lemmas(100 * i, 14));
     }
   }
 
@@ -51,8 +35,7 @@ class Shards : public testing::TestWithParam<const char*> {
   }
   std::string file(const std::string& name) const { return read_file(folder_ / name); }
   std::size_t lines(const std::string& out) const {
-    const std::string content = file(out + "/journal.jsonl");
-    return std::size_t(std::count(content.begin(), content.end(), '\n'));
+    return lines_in(folder_ / (out + "/journal.jsonl"));
   }
   std::string parts(std::initializer_list<int> which) const {
     std::string list;

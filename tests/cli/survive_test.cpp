@@ -7,26 +7,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using nlohmann::json;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
-using test::contains;
-using test::lemmas;
 
 class Survive : public testing::TestWithParam<const char*> {
  protected:
@@ -56,8 +46,7 @@ class Survive : public testing::TestWithParam<const char*> {
     return json::parse(read_file(folder_ / (out + "/run.json")))["measured"];
   }
   std::size_t lines(const std::string& out) const {
-    const std::string content = journal(out);
-    return std::size_t(std::count(content.begin(), content.end(), '\n'));
+    return lines_in(folder_ / (out + "/journal.jsonl"));
   }
 
   // Waits until the journal has this many lines, time is up, or the command has ended.
@@ -230,8 +219,7 @@ TEST(SurviveNeedles, StoppedInsideAUnit) {
   expect_run(line("whole"));
   EXPECT_FALSE(std::filesystem::exists(folder / "whole/parts.jsonl"));
   const auto parts = [&] {
-    const std::string content = read_file(folder / "cut/parts.jsonl");
-    return std::count(content.begin(), content.end(), '\n') - 1;  // the first names the unit
+    return std::ptrdiff_t(lines_in(folder / "cut/parts.jsonl")) - 1;  // the first names the unit
   };
   for (int k = 0; k < 10; ++k) {
     const auto kept = std::max<std::ptrdiff_t>(0, parts());

@@ -3,22 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using nlohmann::json;
-using test::read_file;
-using test::TempFolder;
-
 json json_of(const std::string& arguments) { return expect_json(arguments + " --json"); }
-
-using test::contains;
 
 // docs/near-far.md shows the second picture of this command.
 TEST(TheoryCommand, DrawsThePictureOfNearAndFar) {
@@ -30,8 +21,7 @@ TEST(TheoryCommand, DrawsThePictureOfNearAndFar) {
 }
 
 TEST(TheoryCommand, AttentionOfARealModel) {
-  const std::string model = MRROPE_TINY_MODEL;
-  const json j = json_of("theory attention " + model +
+  const json j = json_of("theory attention " + kModel +
                          " --methods none,yarn,pro --scale 4 --tokens 128 --layers 1 --pairs 20");
   ASSERT_EQ(j["plans"].size(), 3u);
   EXPECT_EQ(j["plans"][0]["mean"].size(), j["distances"].size());
@@ -44,14 +34,13 @@ TEST(TheoryCommand, AttentionOfARealModel) {
   for (const json& x : j["plans"][2]["new_angles"]) pro += x.get<double>();
   EXPECT_GT(none, 1);
   EXPECT_LT(pro, none);
-  EXPECT_EQ(j, json_of("theory attention " + model +
+  EXPECT_EQ(j, json_of("theory attention " + kModel +
                        " --methods none,yarn,pro --scale 4 --tokens 128 --layers 1 --pairs 20"));
 }
 
 TEST(TheoryCommand, AttentionOfAModelAsItRuns) {
-  const std::string model = MRROPE_TINY_MODEL;
   const std::string command =
-      "theory attention " + model + " --tokens 1200 --methods none,pro --layers 0,1 --pairs 10";
+      "theory attention " + kModel + " --tokens 1200 --methods none,pro --layers 0,1 --pairs 10";
   const json j = json_of(command);
   EXPECT_EQ(j["as_it_runs"], true);
   EXPECT_EQ(j["tokens"], 1200);
@@ -62,7 +51,7 @@ TEST(TheoryCommand, AttentionOfAModelAsItRuns) {
   EXPECT_TRUE(j["plans"][1]["ks"].is_number());
   EXPECT_NE(j["plans"][0]["mean"], j["plans"][1]["mean"]);
   // Inside the window nothing has changed: read once and turned.
-  EXPECT_FALSE(json_of("theory attention " + model + " --tokens 64 --layers 0 --method pro")
+  EXPECT_FALSE(json_of("theory attention " + kModel + " --tokens 64 --layers 0 --method pro")
                    .contains("as_it_runs"));
 }
 
@@ -85,7 +74,7 @@ TEST(TheoryCommand, RootsOverScales) {
 TEST(TheoryCommand, PositionFromItsDigits) {
   const TempFolder temp;
   const json there = json_of("theory digits llama2 --methods pro --scale 16 --positions 100k");
-  test::write_file(temp / "digits.json", there["plans"][0]["positions"][0]["digits"].dump());
+  write_file(temp / "digits.json", there["plans"][0]["positions"][0]["digits"].dump());
   const json back = json_of("theory digits llama2 --methods pro --scale 16 --digits @" +
                             temp.file("digits.json"));
   EXPECT_EQ(back["plans"][0]["positions"], json::parse("[[102400, 102400]]"));
@@ -104,19 +93,18 @@ TEST(TheoryCommand, ThePresetsCompareRegressiveUniformAndProgressive) {
 }
 
 TEST(TheoryCommand, DistanceOfPlanFiles) {
-  const test::TempFolder folder;
+  const TempFolder folder;
   const std::string plan = folder.file("plan.json");
-  const std::string model = MRROPE_TINY_MODEL;
-  expect_run("plan " + model + " --method elastic:pro --ctx 4k -o " + plan);
+  expect_run("plan " + kModel + " --method elastic:pro --ctx 4k -o " + plan);
   // As far as it reaches.
-  expect_run("theory distance " + model + " --plan " + plan, 0, {"4095"});
+  expect_run("theory distance " + kModel + " --plan " + plan, 0, {"4095"});
   expect_run("theory distance --rotary-dim 64 --rope-freq-base 1e4 --train-ctx 1k --plan " + plan,
              2, {"was made for rotary_dim 128"});
 }
 
 // A file has its own geometry and its own reach.
 TEST(TheoryCommand, FiguresOfPlanFilesAlone) {
-  const test::TempFolder folder;
+  const TempFolder folder;
   const std::string plan = folder.file("plan.json");
   const std::string geometry = "--rotary-dim 64 --rope-freq-base 5e5 --train-ctx 8k ";
   expect_run("plan " + geometry + "--method pro --scale 4 -o " + plan);
