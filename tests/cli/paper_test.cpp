@@ -45,7 +45,7 @@ class Data {
       text += "Let " + x + " be a number with " + x + " above the one before it.\n";
     }
     write_file(folder.file("texts/long.txt"), text);
-    const json item = longbench_item("1", "Single-Document QA", "The clerk lit a lamp.");
+    const json item = longbench_item("1", "Single-Document QA", "A theorem.");
     write_file(folder.file("longbench.json"), json::array({item}).dump());
     const std::string context = text.substr(0, text.size() / 100 * 73);
     for (const char* task : {"kv_retrieval", "passkey", "number_string", "code_debug", "math_find",

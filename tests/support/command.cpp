@@ -33,8 +33,8 @@ json expect_json(const std::string& arguments) {
 
 json longbench_item(const std::string& id, const std::string& domain, const std::string& context) {
   json item = json::parse(R"({"sub_domain": "x", "difficulty": "easy", "length": "short",
-      "question": "Who lit a lamp?", "choice_A": "a baker", "choice_B": "the clerk",
-      "choice_C": "nobody", "choice_D": "a cousin", "answer": "B"})");
+      "question": "Which?", "choice_A": "one", "choice_B": "two", "choice_C": "six",
+      "choice_D": "ten", "answer": "B"})");
   item.update({{"_id", id}, {"domain", domain}, {"context", context}});
   return item;
 }
