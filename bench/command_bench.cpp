@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -21,6 +19,7 @@
 
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
+#include "support/gguf_writer.h"
 
 extern char** environ;
 
@@ -53,48 +52,31 @@ void plan_process(benchmark::State& state) {
 }
 BENCHMARK(plan_process)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-class GgufBytes {
- public:
-  void u32(std::uint32_t v) { raw(&v, sizeof v); }
-  void u64(std::uint64_t v) { raw(&v, sizeof v); }
-  void text(const std::string& s) { u64(s.size()), raw(s.data(), s.size()); }
-  void key_u32(const std::string& k, std::uint32_t v) { text(k), u32(4), u32(v); }
-  void key_f32(const std::string& k, float v) { text(k), u32(6), raw(&v, sizeof v); }
-  void key_text(const std::string& k, const std::string& v) { text(k), u32(8), text(v); }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  void raw(const void* p, std::size_t n) { bytes_.append(static_cast<const char*>(p), n); }
-  std::string bytes_;
-};
-
 // 100 GB that take a few MiB of disk, with a vocabulary of 150 000 words in the header.
 std::string sparse_model() {
-  constexpr std::uint64_t kTensors = 2000;
   constexpr std::uint64_t kColumns = 8192;
   constexpr std::uint64_t kRows = 3052;  // 50 MB of F16 each
-  GgufBytes g;
-  g.u32(0x46554747), g.u32(3), g.u64(kTensors), g.u64(9);
-  g.key_text("general.architecture", "llama");
-  g.key_u32("llama.block_count", 80);
-  g.key_u32("llama.context_length", 8192);
-  g.key_u32("llama.embedding_length", 8192);
-  g.key_u32("llama.attention.head_count", 64);
-  g.key_u32("llama.attention.head_count_kv", 8);
-  g.key_u32("llama.rope.dimension_count", 128);
-  g.key_f32("llama.rope.freq_base", 500000);
-  g.text("tokenizer.ggml.tokens"), g.u32(9), g.u32(8), g.u64(150000);
-  for (int i = 0; i < 150000; ++i) g.text("word" + std::to_string(i));
+  std::vector<std::string> words;
+  for (int i = 0; i < 150000; ++i) words.push_back("word" + std::to_string(i));
+  mrrope::test::GgufWriter file;
+  file.text("general.architecture", "llama")
+      .u32("llama.block_count", 80)
+      .u32("llama.context_length", 8192)
+      .u32("llama.embedding_length", 8192)
+      .u32("llama.attention.head_count", 64)
+      .u32("llama.attention.head_count_kv", 8)
+      .u32("llama.rope.dimension_count", 128)
+      .f32("llama.rope.freq_base", 500000)
+      .strings("tokenizer.ggml.tokens", words);
   std::uint64_t offset = 0;
-  for (std::uint64_t i = 0; i < kTensors; ++i) {
-    g.text("blk." + std::to_string(i) + ".weight");
-    g.u32(2), g.u64(kColumns), g.u64(kRows), g.u32(1), g.u64(offset);
-    offset += kColumns * kRows * 2;
+  for (int i = 0; i < 2000; ++i, offset += kColumns * kRows * 2) {
+    file.tensor_at("blk." + std::to_string(i) + ".weight", {kColumns, kRows}, 1, offset);
   }
+  const std::string bytes = file.bytes();
   const auto path = std::filesystem::temp_directory_path() /
                     ("mrrope-bench-" + std::to_string(getpid()) + ".gguf");
-  std::ofstream(path, std::ios::binary) << g.bytes();
-  std::filesystem::resize_file(path, (g.bytes().size() + 31) / 32 * 32 + offset);
+  std::ofstream(path, std::ios::binary) << bytes;
+  std::filesystem::resize_file(path, (bytes.size() + 31) / 32 * 32 + offset);
   return path.string();
 }
 

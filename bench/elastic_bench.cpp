@@ -18,7 +18,6 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include "base/text.h"

@@ -18,11 +18,11 @@ without any, for caches apart and for a unified one. --deterministic: mrrope wit
 mrrope without it.
 """
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
 import random
-import shutil
 import socket
 import statistics
 import subprocess
@@ -136,6 +136,35 @@ def streams(server, prompts):
     return (time.perf_counter() - began) / written
 
 
+@contextlib.contextmanager
+def ended(*servers):
+    """Servers that are ended afterwards."""
+    try:
+        yield servers
+    finally:
+        for server in servers:
+            server.process.terminate()
+            server.process.wait(30)
+
+
+def prefill(server, prompt):
+    return server.complete(prompt, 1)[0]
+
+
+def follow_up(server, prompts):
+    server.complete(prompts[0], 1)
+    return server.first_token(prompts[0] + prompts[1])
+
+
+def usual_cases(size):
+    """One stream, and after these several."""
+    return [(f"prefill of {size} tokens, one stream", prefill, lambda: tokens(size), size),
+            ("writing, one stream", write, lambda: tokens(8), 1),
+            (f"first token of a follow-up after {size}", follow_up,
+             lambda: (tokens(size), tokens(12)), None),
+            (f"writing, {STREAMS} streams", streams, lambda: [tokens(8) for _ in range(STREAMS)], 1)]
+
+
 def mrrope_server(command, model, threads, *flags):
     port = free_port()
     return Server("mrrope", [command, "serve", model, "--port", str(port), "-t", threads, *flags],
@@ -150,60 +179,41 @@ def idle(mrrope, model, rounds="10", size="8000", threads="2"):
              ["--kv-unified", "--ctx", str((STREAMS + 1) * share)])
     # Of two equal servers the one that was started first can be slower: both take the part.
     for kind, holder in [(kind, holder) for kind in kinds for holder in (0, 1)]:
-        flags = list(kind)
-        folder = tempfile.mkdtemp()
-        # Not one that grows, which cannot be restored in a unified cache.
-        flags += ["--parallel", str(STREAMS + 1), "--method", "pro", "--slot-save-path", folder]
-        servers = [mrrope_server(mrrope, model, threads, *flags) for _ in range(2)]
-        try:
-            # One conversation, read once, in all slots but the last; then the other server forgets it, so
-            # that both have done the same and differ in what they hold alone.
-            conversation = tokens(size)
-            for server in servers:
-                server.complete(conversation, 1)
-                server.ask("POST", "/slots/0?action=save", {"filename": "idle"})
-                for slot in range(1, STREAMS):
-                    server.ask("POST", f"/slots/{slot}?action=restore", {"filename": "idle"})
-            beside, alone = servers[holder], servers[1 - holder]
-            for slot in range(STREAMS):
-                alone.ask("POST", f"/slots/{slot}?action=erase", {})
-            prompt = tokens(8)  # always the same: another would take the place of an idle one
-            compare(beside, alone, [(f"writing beside {STREAMS} x {size}, {flags[0]}", write,
-                                     lambda: prompt, 1)], rounds)
-            lengths = [s["mrrope"]["length"] for s in beside.ask("GET", "/slots")[1]]
-            if sorted(lengths)[1] < size:
-                raise RuntimeError(f"idle conversations were lost: {lengths}")
-        finally:
-            for server in servers:
-                server.process.terminate()
-                server.process.wait(30)
-            shutil.rmtree(folder)
+        with tempfile.TemporaryDirectory() as folder:
+            # Not one that grows, which cannot be restored in a unified cache.
+            flags = [*kind, "--parallel", str(STREAMS + 1), "--method", "pro", "--slot-save-path", folder]
+            compare_idle([mrrope_server(mrrope, model, threads, *flags) for _ in range(2)], holder, size,
+                         rounds, flags[0])
+
+
+def compare_idle(servers, holder, size, rounds, kind):
+    with ended(*servers):
+        # One conversation, read once, in all slots but the last; then the other server forgets it, so
+        # that both have done the same and differ in what they hold alone.
+        conversation = tokens(size)
+        for server in servers:
+            server.complete(conversation, 1)
+            server.ask("POST", "/slots/0?action=save", {"filename": "idle"})
+            for slot in range(1, STREAMS):
+                server.ask("POST", f"/slots/{slot}?action=restore", {"filename": "idle"})
+        beside, alone = servers[holder], servers[1 - holder]
+        for slot in range(STREAMS):
+            alone.ask("POST", f"/slots/{slot}?action=erase", {})
+        prompt = tokens(8)  # always the same: another would take the place of an idle one
+        compare(beside, alone, [(f"writing beside {STREAMS} x {size}, {kind}", write,
+                                 lambda: prompt, 1)], rounds)
+        lengths = [s["mrrope"]["length"] for s in beside.ask("GET", "/slots")[1]]
+        if sorted(lengths)[1] < size:
+            raise RuntimeError(f"idle conversations were lost: {lengths}")
 
 
 def deterministic(mrrope, model, rounds="10", size="800", threads="2"):
     rounds, size = int(rounds), int(size)
     print(f"{'':40} {'fixed':>12} {'free shapes':>12} {'ratio':>7} {'CPU':>7}")
     flags = ["--parallel", str(STREAMS)]
-    servers = [mrrope_server(mrrope, model, threads, *flags, "--deterministic"),
-               mrrope_server(mrrope, model, threads, *flags)]
-
-    def follow_up(server, prompts):
-        server.complete(prompts[0], 1)
-        return server.first_token(prompts[0] + prompts[1])
-
-    try:
-        compare(*servers, [
-            (f"prefill of {size} tokens, one stream", lambda s, p: s.complete(p, 1)[0],
-             lambda: tokens(size), size),
-            ("writing, one stream", write, lambda: tokens(8), 1),
-            (f"first token of a follow-up after {size}", follow_up,
-             lambda: (tokens(size), tokens(12)), None),
-            (f"writing, {STREAMS} streams", streams,
-             lambda: [tokens(8) for _ in range(STREAMS)], 1)], rounds)
-    finally:
-        for server in servers:
-            server.process.terminate()
-            server.process.wait(30)
+    with ended(mrrope_server(mrrope, model, threads, *flags, "--deterministic"),
+               mrrope_server(mrrope, model, threads, *flags)) as servers:
+        compare(*servers, usual_cases(size), rounds)
 
 
 def main():
@@ -224,28 +234,11 @@ def main():
                                         str(slots), "--port", str(ports[1]), "-t", threads,
                                         "--no-warmup", "--offline"], ports[1]))
 
-    def prefill(server, prompt):
-        return server.complete(prompt, 1)[0]
-
-    def follow_up(server, prompts):
-        server.complete(prompts[0], 1)
-        return server.first_token(prompts[0] + prompts[1])
-
-    cases = [(1, f"prefill of {size} tokens, one stream", prefill, lambda: tokens(size), size),
-             (1, "writing, one stream", write, lambda: tokens(8), 1),
-             (1, f"first token of a follow-up after {size}", follow_up,
-              lambda: (tokens(size), tokens(12)), None),
-             (STREAMS, f"writing, {STREAMS} streams", streams,
-              lambda: [tokens(8) for _ in range(STREAMS)], 1)]
+    *alone, together = usual_cases(size)
     print(f"{'':40} {'mrrope':>12} {'llama-server':>12} {'ratio':>7} {'CPU':>7}")
-    for slots in (1, STREAMS):
-        ours, theirs = start(slots)
-        try:
-            compare(ours, theirs, [c[1:] for c in cases if c[0] == slots], rounds)
-        finally:
-            for server in (ours, theirs):
-                server.process.terminate()
-                server.process.wait(30)
+    for slots, cases in ((1, alone), (STREAMS, [together])):
+        with ended(*start(slots)) as servers:
+            compare(*servers, cases, rounds)
     print("ratio: speed of mrrope over that of llama-server; above 1 is faster")
 
 

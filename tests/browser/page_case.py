@@ -3,7 +3,6 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,6 +13,7 @@ from scripted_server import ScriptedServer
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 from chat_model import CHAT, with_template
+from serve_client import MODEL, Server
 
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 LONG = "The river ran past the mill and the old house. " * 60
@@ -49,20 +49,8 @@ See [the site](https://example.org/a_(b)?c=d_e) and https://example.org/plain_pa
 The end."""
 
 
-settings = {}  # command and model
-
-
-class Server:
-    def __init__(self, model, *flags):
-        self.process = subprocess.Popen(
-            [settings["command"], "serve", model, "--ctx", "4k", "--port", "0", "--json", "--parallel", "1", *flags],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.address = json.loads(self.process.stdout.readline())["address"]
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait(60)
-        self.process.stdout.close()
+def chat_server(folder, *flags):
+    return Server("--parallel", "1", *flags, model=with_template(MODEL, CHAT, folder))
 
 
 class PageCase(unittest.TestCase):
@@ -71,7 +59,7 @@ class PageCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.server = Server(with_template(settings["model"], CHAT, cls.folder.name))
+        cls.server = chat_server(cls.folder.name)
         cls.scripted = ScriptedServer(cls.server.address)
         cls.page = chromium.Page()
 
@@ -79,7 +67,7 @@ class PageCase(unittest.TestCase):
     def tearDownClass(cls):
         cls.page.close()
         cls.scripted.close()
-        cls.server.close()
+        cls.server.__exit__(None)
         cls.folder.cleanup()
 
     def setUp(self):
@@ -144,5 +132,4 @@ def main():
     if chromium.find() is None:
         print("SKIPPED: Chromium is not installed (./run test installs it)")
         sys.exit(77)
-    settings.update(command=sys.argv[1], model=sys.argv[2])
     unittest.main(argv=sys.argv[:1])

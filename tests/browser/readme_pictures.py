@@ -34,10 +34,8 @@ def report(page, command, folder, out):
     first_screen(page, out / "report.png")
 
 
-def chat(page, command, model, folder, out):
-    page_case.settings["command"] = command
-    server = page_case.Server(page_case.with_template(model, page_case.CHAT, folder))
-    try:
+def chat(page, folder, out):
+    with page_case.chat_server(folder) as server:
         page.open(server.address + "/")
         page.run("document.getElementById('tokens').value = 60")
         page.run("document.getElementById('temperature').value = 0")
@@ -52,8 +50,6 @@ def chat(page, command, model, folder, out):
                     sys.exit("readme_pictures.py: no answer")
                 time.sleep(0.1)
         first_screen(page, out / "chat.png")
-    finally:
-        server.close()
 
 
 def main():
@@ -62,13 +58,13 @@ def main():
     if chromium.find() is None:
         print("SKIPPED: no Chromium here: the pictures of the README were not made", file=sys.stderr)
         sys.exit(77)
-    command, model, out = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    command, out = sys.argv[1], pathlib.Path(sys.argv[3])
     out.mkdir(parents=True, exist_ok=True)
     page = chromium.Page()
     try:
         with tempfile.TemporaryDirectory() as folder:
             report(page, command, folder, out)
-            chat(page, command, model, folder, out)
+            chat(page, folder, out)
     finally:
         page.close()
 

@@ -8,8 +8,7 @@
 import json
 import time
 
-from page_case import CHAT, HOSTILE, LONG, MARKDOWN, PageCase, Server, main, settings
-from chat_model import with_template
+from page_case import HOSTILE, LONG, MARKDOWN, PageCase, chat_server, main
 
 
 class Markdown(PageCase):
@@ -153,8 +152,7 @@ class Layout(PageCase):
         self.assertEqual(self.count("#ladder tbody tr"), 14)
 
     def test_near_and_far_are_drawn(self):
-        server = Server(with_template(settings["model"], CHAT, self.folder.name), "--method", "far:pi")
-        try:
+        with chat_server(self.folder.name, "--method", "far:pi") as server:
             self.open(server.address)
             self.assertIn("untouched", self.text("legend"))
             self.say(LONG * 2, 8)
@@ -168,8 +166,6 @@ class Layout(PageCase):
             self.assertEqual(sizes["near"] + sizes["far"], length)
             self.assertEqual(length + sizes["free"], 4096)
             self.assertGreaterEqual(sizes["near"], 256)  # a quarter of the window
-        finally:
-            server.close()
 
     def test_no_requests_to_other_sites(self):
         self.say("Hi", 2)

@@ -8,8 +8,7 @@
 import json
 import pathlib
 
-from page_case import CHAT, HOSTILE, LONG, PageCase, Server, main, settings
-from chat_model import with_template
+from page_case import HOSTILE, LONG, PageCase, Server, chat_server, main
 
 
 class Conversation(PageCase):
@@ -181,21 +180,17 @@ class Conversation(PageCase):
         self.assertTrue(self.scripted.hung_up.wait(10))
 
     def test_without_a_template_continues_text(self):
-        server = Server(settings["model"])
-        try:
+        with Server("--parallel", "1") as server:
             self.open(server.address)
             self.say("The theorem", 12)
             self.assertEqual(len(self.answers()), 1)
             self.assertFalse(self.page.run("document.getElementById('system').getClientRects().length > 0"))
-        finally:
-            server.close()
 
     def test_a_key_is_asked_for(self):
         key = pathlib.Path(self.folder.name) / "key"
         key.write_text("a secret key of the test\n")
         key.chmod(0o600)
-        server = Server(with_template(settings["model"], CHAT, self.folder.name), "--api-key-file", str(key))
-        try:
+        with chat_server(self.folder.name, "--api-key-file", str(key)) as server:
             self.open(server.address)
             self.assertTrue(self.page.run("document.getElementById('keyrow').hidden"))
             self.say("Hello")
@@ -205,8 +200,6 @@ class Conversation(PageCase):
             self.done()
             self.assertEqual(len(self.answers()), 1)
             self.assertNotIn("secret", self.page.run("JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"))
-        finally:
-            server.close()
         self.page.log.clear()
 
 

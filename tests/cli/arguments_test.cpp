@@ -2,23 +2,16 @@
 // How the command line is read: lists, presets, spellings, help.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <sstream>
 
 #include "base/text.h"
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using test::TempFolder;
-
 const std::string kAbsent = "/absent/model.gguf";
 const std::string kCannotOpen = "cannot open \"" + kAbsent + "\"";
-
-using test::contains;
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream in(text);
@@ -54,14 +47,12 @@ std::vector<std::string> verbs_below(const std::string& path) {
 
 TEST(Arguments, ListBeforeTheModelDoesNotSwallowIt) {
   const TempFolder folder;
-  test::write_file(folder.file("a.txt"), "some text");
+  write_file(folder.file("a.txt"), "some text");
   const std::string text = folder.file("a.txt");
-  ASSERT_EQ(
-      run_command("plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --method pi --scale "
-                  "2 -o " +
-                  folder.file("plan.json"))
-          .exit_code,
-      0);
+  expect_run(
+      "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --method pi --scale "
+      "2 -o " +
+      folder.file("plan.json"));
   const std::string commands[] = {
       "plan --ctx 4k --method pro",
       "plan --ctx 4k --methods yarn,pro",
@@ -83,9 +74,7 @@ TEST(Arguments, ListBeforeTheModelDoesNotSwallowIt) {
       "theory attention --scale 2 --text " + text,
   };
   for (const std::string& command : commands) {
-    const CommandResult r = run_command(command + " " + kAbsent);
-    EXPECT_TRUE(contains(r.err, kCannotOpen)) << command << "\n" << r.out << r.err;
-    EXPECT_EQ(r.exit_code, 1) << command;
+    expect_run(command + " " + kAbsent, 1, {kCannotOpen});
   }
 }
 
@@ -93,36 +82,7 @@ TEST(Arguments, ListFlagMayBeRepeated) {
   const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --scale 2 ";
   EXPECT_EQ(run_command(geometry + "--method pi --method ntk,none").out,
             run_command(geometry + "--methods pi,ntk,none").out);
-  const CommandResult r = run_command("eval ppl model.gguf --ctx 4k --text a.txt b.txt");
-  EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "b.txt") && contains(r.err, "--text A --text B")) << r.err;
-}
-
-// As the list prints them, each after its name.
-TEST(Arguments, EveryPresetReachesTheModel) {
-  const TempFolder folder;
-  test::write_file(folder.file("data.jsonl"), "{\"text\": \"some text\"}\n");
-  int count = 0;
-  for (const std::string& line : lines_of(run_command("--presets").out)) {
-    const std::string start = "    mrrope ";
-    if (line.rfind(start, 0) != 0) continue;
-    std::string command = line.substr(start.size());
-    const auto fill = [&](const std::string& word, const std::string& value) {
-      const std::size_t at = command.find(word);
-      if (at != std::string::npos) command.replace(at, word.size(), value);
-      return at != std::string::npos;
-    };
-    const bool own_model = !fill("MODEL", kAbsent);
-    fill("DATA", folder.file("data.jsonl"));
-    const CommandResult r = run_command(command);
-    if (own_model) {
-      EXPECT_EQ(r.exit_code, 0) << command << r.err;
-    } else {
-      EXPECT_TRUE(contains(r.err, kCannotOpen)) << command << "\n" << r.err;
-    }
-    ++count;
-  }
-  EXPECT_GT(count, 10);
+  expect_run("eval ppl model.gguf --ctx 4k --text a.txt b.txt", 2, {"b.txt", "--text A --text B"});
 }
 
 // Lists that override those of a preset, right before the model.
@@ -133,8 +93,7 @@ TEST(Arguments, PresetWithOtherListsStillFindsTheModel) {
         "ruler-qwen --tasks vt,cwe", "needle-llama3 --depths 0,50",
         "sweep-llama3-high --text a.txt --lengths 64k", "infinitebench --tasks passkey",
         "longbench-llama3 --data a.json --methods yarn,pro"}) {
-    const CommandResult r = run_command(std::string("--preset paper/") + preset + " " + kAbsent);
-    EXPECT_TRUE(contains(r.err, kCannotOpen)) << preset << "\n" << r.err;
+    expect_run(std::string("--preset paper/") + preset + " " + kAbsent, 1, {kCannotOpen});
   }
 }
 
@@ -142,27 +101,19 @@ TEST(Arguments, PresetAcceptsItsOwnVerbAndRefusesOthers) {
   const std::string preset = "--preset paper/ruler-qwen ";
   EXPECT_TRUE(contains(run_command(preset + "eval ruler " + kAbsent).err, kAbsent));
   for (const std::string verb : {"plan", "serve", "report", "eval ppl", "demo"}) {
-    const CommandResult r = run_command(preset + verb + " " + kAbsent);
-    EXPECT_EQ(r.exit_code, 2) << verb << r.err;
-    EXPECT_TRUE(contains(r.err, "paper/ruler-qwen runs mrrope eval ruler")) << verb << r.err;
+    expect_run(preset + verb + " " + kAbsent, 2, {"paper/ruler-qwen runs mrrope eval ruler"});
   }
   EXPECT_TRUE(contains(run_command("--preset paper/ruler-quen x").err, "paper/ruler-qwen?"));
   // A model that is typed replaces the preset's own.
   for (const std::string& model : {kAbsent, "--scale 4 " + kAbsent, "-m " + kAbsent}) {
-    const CommandResult r = run_command("--preset paper/theory-bound " + model);
-    EXPECT_TRUE(contains(r.err, kCannotOpen)) << model << r.err;
+    expect_run("--preset paper/theory-bound " + model, 1, {kCannotOpen});
   }
-  EXPECT_EQ(run_command("--preset paper/theory-bound --length 1k").exit_code, 0);
+  expect_run("--preset paper/theory-bound --length 1k");
 }
-
-struct Typo {
-  const char* arguments;
-  const char* suggestion;
-};
 
 TEST(Arguments, MisspelledWordGetsASuggestion) {
   const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --scale 2 ";
-  const Typo cases[] = {
+  const std::pair<std::string, std::string> cases[] = {
       {"inspct model.gguf", "did you mean inspect?"},
       {"evla ppl model.gguf", "did you mean eval?"},
       {"eval needel model.gguf", "did you mean needle?"},
@@ -171,19 +122,10 @@ TEST(Arguments, MisspelledWordGetsASuggestion) {
       {"eval ppl model.gguf --lenghts 1k,2k", "did you mean --lengths?"},
       {"eval ppl model.gguf --lenghts=1k,2k", "did you mean --lengths?"},
       {"--verison", "did you mean --version?"},
+      {geometry + "--method yran", "did you mean yarn?"},
+      {geometry + "--method elastic:prro", "did you mean pro?"},
   };
-  for (const Typo& typo : cases) {
-    const CommandResult r = run_command(typo.arguments);
-    EXPECT_EQ(r.exit_code, 2) << typo.arguments;
-    EXPECT_TRUE(contains(r.err, typo.suggestion)) << typo.arguments << "\n" << r.err;
-  }
-  const CommandResult method = run_command(geometry + "--method yran");
-  EXPECT_EQ(method.exit_code, 2);
-  EXPECT_TRUE(contains(method.err, "did you mean yarn?")) << method.err;
-  EXPECT_TRUE(contains(run_command(geometry + "--method elastic:prro").err, "did you mean pro?"));
-  // Nothing is near this one.
-  EXPECT_FALSE(contains(run_command("plan --colour").err, "did you mean"));
-  EXPECT_FALSE(contains(run_command("fly").err, "did you mean"));
+  for (const auto& [arguments, suggestion] : cases) expect_run(arguments, 2, {suggestion});
 }
 
 TEST(Arguments, FlagNamesOfOtherProgramsAreAccepted) {
@@ -197,8 +139,7 @@ TEST(Arguments, FlagNamesOfOtherProgramsAreAccepted) {
             run_command(geometry + "--method elastic:pi --ctx 8k").out);
   for (const char* flags : {"--temperature 0.5", "--n-predict 3", "--n-gpu-layers 0", "-ngl 0",
                             "--max-new-tokens 3", "-fa off", "-ub 64"}) {
-    const CommandResult r = run_command("generate -p Hi " + kAbsent + " " + flags);
-    EXPECT_TRUE(contains(r.err, kCannotOpen)) << flags << "\n" << r.err;
+    expect_run("generate -p Hi " + kAbsent + " " + flags, 1, {kCannotOpen});
   }
 }
 
@@ -226,8 +167,7 @@ TEST(Arguments, HelpFitsOnAScreen) {
   std::vector<std::string> verbs = verbs_below("");
   verbs.emplace_back("");
   for (const std::string& verb : verbs) {
-    const CommandResult brief = run_command(verb + " -h");
-    EXPECT_EQ(brief.exit_code, 0) << verb;
+    const CommandResult brief = expect_run(verb + " -h");
     EXPECT_LE(lines_of(brief.out).size(), 40u) << brief.out;
     const std::string all = run_command(verb + " --help").out;
     for (const std::string& text : {brief.out, all}) {

@@ -3,22 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
-
-using test::contains;
-using test::lemmas;
 
 class ElasticCommand : public testing::Test {
  protected:
@@ -28,10 +17,8 @@ class ElasticCommand : public testing::Test {
 
 TEST_F(ElasticCommand, MatchesTheUntouchedModelInsideTheWindowAndIsBetterBeyond) {
   const std::string out = folder_.file("run");
-  const CommandResult r =
-      run_command("eval ppl " + kModel + " --text " + folder_.file("a.txt") +
-                  " --methods none,pro,elastic:pro,far:pi,far:pro --lengths 1k,1200 -o " + out);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
+  expect_run("eval ppl " + kModel + " --text " + folder_.file("a.txt") +
+             " --methods none,pro,elastic:pro,far:pi,far:pro --lengths 1k,1200 -o " + out);
   std::map<std::pair<std::string, int>, double> perplexity;
   const json results = json::parse(read_file(out + "/results.json"));
   for (const json& row : results["results"]) {
@@ -50,15 +37,12 @@ TEST_F(ElasticCommand, MatchesTheUntouchedModelInsideTheWindowAndIsBetterBeyond)
 
 TEST_F(ElasticCommand, IsTheDefaultOfGenerate) {
   const std::string common = "generate " + kModel + " --ctx 1500 -f " + folder_.file("a.txt");
-  const CommandResult said = run_command(common + " -n 12 -v --json");
-  ASSERT_EQ(said.exit_code, 0) << said.err;
-  EXPECT_TRUE(contains(said.err, "auto: far:pi, unchanged up to 1024")) << said.err;
-  EXPECT_TRUE(contains(said.err, "rung ")) << said.err;
+  const CommandResult said =
+      expect_run(common + " -n 12 -v --json", 0, {"auto: far:pi, unchanged up to 1024", "rung "});
   const json answer = json::parse(said.out);
   EXPECT_GT(answer["rung"], 0);
   EXPECT_GT(answer["scale"], 1.1);
-  const CommandResult fixed = run_command(common + " -n 2 --method pro --json");
-  ASSERT_EQ(fixed.exit_code, 0) << fixed.err;
+  const CommandResult fixed = expect_run(common + " -n 2 --method pro --json");
   EXPECT_EQ(json::parse(fixed.out)["rung"], 0);
   EXPECT_NEAR(json::parse(fixed.out)["scale"].get<double>(), 1500.0 / 1024, 1e-9);
 }
@@ -67,11 +51,9 @@ TEST_F(ElasticCommand, IsTheDefaultOfGenerate) {
 TEST_F(ElasticCommand, FallsBackWhereTheDefaultCannotRun) {
   const std::string common =
       "generate " + kModel + " --ctx 1500 -n 2 --json -ctk q4_0 -fa on -f " + folder_.file("a.txt");
-  const CommandResult said = run_command(common);
-  ASSERT_EQ(said.exit_code, 0) << said.err;
-  EXPECT_TRUE(contains(said.err, "keys of type q4_0 would be turned up to")) << said.err;
-  EXPECT_TRUE(contains(said.err, "auto: elastic:pro(rung_step=2), unchanged up to 1024"))
-      << said.err;
+  const CommandResult said = expect_run(common, 0,
+                                        {"keys of type q4_0 would be turned up to",
+                                         "auto: elastic:pro(rung_step=2), unchanged up to 1024"});
   EXPECT_EQ(json::parse(said.out)["rung"], 1);
   const CommandResult named = run_command(common + " --method far:pi");
   EXPECT_NE(named.exit_code, 0);
@@ -82,10 +64,8 @@ TEST_F(ElasticCommand, ResumesASavedSession) {
   const std::string session = folder_.file("session");
   const std::string common = "generate " + kModel + " --ctx 1500 --json -n 4 -f " +
                              folder_.file("a.txt") + " --session " + session;
-  const CommandResult first = run_command(common);
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  const CommandResult second = run_command(common);
-  ASSERT_EQ(second.exit_code, 0) << second.err;
+  const CommandResult first = expect_run(common);
+  const CommandResult second = expect_run(common);
   EXPECT_EQ(json::parse(first.out)["text"], json::parse(second.out)["text"]);
   const int tokens = json::parse(first.out)["prompt_tokens"];
   EXPECT_GT(tokens, 1000);
@@ -93,12 +73,9 @@ TEST_F(ElasticCommand, ResumesASavedSession) {
   EXPECT_EQ(json::parse(second.out)["prompt_tokens"], tokens);
   EXPECT_EQ(json::parse(second.out)["cached_tokens"], tokens - 1);  // the last one is read again
   EXPECT_FALSE(contains(second.err, "is another text than")) << second.err;
-  const CommandResult text =
-      run_command("generate " + kModel + " --ctx 1500 -n 1 -p Hi --session " + session);
-  EXPECT_TRUE(contains(text.err, "is another text than")) << text.err;
-  const CommandResult other = run_command(common + " --method pro");
-  EXPECT_EQ(other.exit_code, 2);
-  EXPECT_TRUE(contains(other.err, "was saved with plan")) << other.err;
+  expect_run("generate " + kModel + " --ctx 1500 -n 1 -p Hi --session " + session, 0,
+             {"is another text than"});
+  expect_run(common + " --method pro", 2, {"was saved with plan"});
 }
 
 // A session belongs to the digest of its ladder: what the note names is the same one.
@@ -106,9 +83,8 @@ TEST_F(ElasticCommand, TheMethodThatTheNoteNamesGivesTheSamePlan) {
   for (const char* ctx : {"1500", "4k", "5k"}) {
     const std::string common = std::string("generate ") + kModel + " --ctx " + ctx +
                                " -n 1 -p Let --session " + folder_.file(ctx);
-    ASSERT_EQ(run_command(common).exit_code, 0) << ctx;
-    const CommandResult typed = run_command(common + " --method far:pi");
-    EXPECT_EQ(typed.exit_code, 0) << ctx << typed.err;
+    expect_run(common);
+    expect_run(common + " --method far:pi");
     const std::string plan = std::string("plan ") + kModel + " --json --ctx " + ctx;
     EXPECT_EQ(run_command(plan + " --method auto").out, run_command(plan + " --method far:pi").out);
   }
@@ -120,10 +96,8 @@ TEST_F(ElasticCommand, IsMeasuredByDefault) {
     const std::string out = folder_.file(std::string("usual") + ctx);
     const std::string common = "eval ppl " + kModel + " --text " + folder_.file("a.txt") +
                                " --kl-positions 0 --lengths 1100 --ctx " + ctx + " -o " + out;
-    const CommandResult r = run_command(common);
-    ASSERT_EQ(r.exit_code, 0) << r.err;
-    EXPECT_TRUE(contains(r.err, "auto: far:pi, unchanged up to 1024 tokens")) << r.err;
-    ASSERT_EQ(run_command(common + "-typed --method far:pi").exit_code, 0);
+    expect_run(common, 0, {"auto: far:pi, unchanged up to 1024 tokens"});
+    expect_run(common + "-typed --method far:pi");
     std::vector<std::string> names;
     const json usual = json::parse(read_file(out + "/run.json"));
     for (const json& m : usual.at("methods")) names.push_back(m.at("method"));
@@ -135,10 +109,8 @@ TEST_F(ElasticCommand, IsMeasuredByDefault) {
 
 TEST_F(ElasticCommand, EveryAutoHasItsOwnLadder) {
   const std::string out = folder_.file("autos");
-  const CommandResult r =
-      run_command("eval ppl " + kModel + " --methods 'auto,auto(headroom=2)' --text " +
-                  folder_.file("a.txt") + " --kl-positions 0 --lengths 1100 --ctx 1500 -o " + out);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
+  expect_run("eval ppl " + kModel + " --methods 'auto,auto(headroom=2)' --text " +
+             folder_.file("a.txt") + " --kl-positions 0 --lengths 1100 --ctx 1500 -o " + out);
   const json methods = json::parse(read_file(out + "/run.json"))["methods"];
   EXPECT_NE(methods[0]["plan"], methods[1]["plan"]);
 }
@@ -146,42 +118,13 @@ TEST_F(ElasticCommand, EveryAutoHasItsOwnLadder) {
 TEST_F(ElasticCommand, ResumesASessionWithANearPart) {
   const std::string common = "generate " + kModel + " --ctx 1500 --json -n 4 -f " +
                              folder_.file("a.txt") + " --session " + folder_.file("session");
-  const CommandResult first = run_command(common + " --method far:pi");
-  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const CommandResult first = expect_run(common + " --method far:pi");
   EXPECT_GT(json::parse(first.out)["rung"], 0);
-  const CommandResult second = run_command(common + " --method far:pi");
-  ASSERT_EQ(second.exit_code, 0) << second.err;
+  const CommandResult second = expect_run(common + " --method far:pi");
   EXPECT_EQ(json::parse(first.out)["text"], json::parse(second.out)["text"]);
   EXPECT_EQ(json::parse(second.out)["cached_tokens"],
             json::parse(second.out)["prompt_tokens"].get<int>() - 1);
-  const CommandResult other = run_command(common + " --method far:pi --near 300");
-  EXPECT_EQ(other.exit_code, 2);
-  EXPECT_TRUE(contains(other.err, "was saved with plan")) << other.err;
-  const CommandResult exported =
-      run_command("export " + kModel + " --method far:pi --ctx 4k -o " + folder_.file("out.gguf"));
-  EXPECT_NE(exported.exit_code, 0);
-  EXPECT_TRUE(contains(exported.err, "no file can express")) << exported.err;
-}
-
-TEST_F(ElasticCommand, NeverOverwritesAFileThatIsNotASession) {
-  const std::string before = read_file(folder_.file("a.txt"));
-  const CommandResult r =
-      run_command("generate " + kModel + " -p Hi -n 1 --session " + folder_.file("a.txt"));
-  EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "is not a session")) << r.err;
-  EXPECT_EQ(read_file(folder_.file("a.txt")), before);
-}
-
-TEST_F(ElasticCommand, FindsNeedlesWhileTheContextGrows) {
-  const CommandResult r = run_command(
-      "eval needle " + kModel + " --methods 'pro,elastic:pro(headroom=1.25)' --lengths 1100 " +
-      "--depths 50 --form planted --haystack " + folder_.file("a.txt") + " --json");
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  int rows = 0;
-  const json results = json::parse(r.out);
-  for (const json& row : results["results"])
-    rows += row["method"] == "elastic:pro(headroom=1.25)" ? 1 : 0;
-  EXPECT_GT(rows, 0);
+  expect_run(common + " --method far:pi --near 300", 2, {"was saved with plan"});
 }
 
 }  // namespace

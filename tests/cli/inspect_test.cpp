@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <nlohmann/json.hpp>
-
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
-
-using nlohmann::json;
-
 const std::string kTinyFolder = std::string(MRROPE_GOLDEN_DIR) + "/tiny_config";
-
-using test::contains;
 
 TEST(InspectCommand, JsonHasTheSameFacts) {
   const json j = json::parse(run_command("inspect --json -m " + kTinyFolder + " --ctx 8k").out);
@@ -42,17 +29,15 @@ std::string tiny_as(const TempFolder& folder, const std::string& name) {
 TEST(InspectCommand, WhatToTypeNextHasQuotesAndTheFlagsOfTheGeometry) {
   const TempFolder folder;
   const std::string path = tiny_as(folder, "a b.gguf");
-  const CommandResult r = run_command("inspect '" + path + "' --train-ctx 512 --ctx 4k");
-  EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "mrrope plan '" + path + "' --train-ctx 512 --method auto")) << r.out;
-  EXPECT_TRUE(contains(r.out, "--ctx 4k --train-ctx 512 --to gguf")) << r.out;
+  expect_run("inspect '" + path + "' --train-ctx 512 --ctx 4k", 0,
+             {"mrrope plan '" + path + "' --train-ctx 512 --method auto",
+              "--ctx 4k --train-ctx 512 --to gguf"});
 }
 
 TEST(InspectCommand, NamesThatAreNotUtf8) {
   const TempFolder folder;
   const std::string path = tiny_as(folder, "bad\xff.gguf");
-  const CommandResult r = run_command("inspect '" + path + "' --ctx 4k --json");
-  EXPECT_EQ(r.exit_code, 0) << r.err;
+  const CommandResult r = expect_run("inspect '" + path + "' --ctx 4k --json");
   EXPECT_EQ(json::parse(r.out)["layers"], 10);
 }
 

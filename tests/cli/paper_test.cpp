@@ -2,23 +2,12 @@
 // docs/paper.md: every command in it works as printed, and its verdicts are those of the claims.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
-
-using test::contains;
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
@@ -56,29 +45,19 @@ class Data {
       text += "Let " + x + " be a number with " + x + " above the one before it.\n";
     }
     write_file(folder.file("texts/long.txt"), text);
-    const json items = {{{"_id", "1"},
-                         {"domain", "Single-Document QA"},
-                         {"sub_domain", "x"},
-                         {"difficulty", "easy"},
-                         {"length", "short"},
-                         {"question", "Which letter comes first?"},
-                         {"choice_A", "a"},
-                         {"choice_B", "b"},
-                         {"choice_C", "c"},
-                         {"choice_D", "d"},
-                         {"answer", "A"},
-                         {"context", "The letters are a, b, c and d."}}};
-    write_file(folder.file("longbench.json"), items.dump());
+    const json item = longbench_item("1", "Single-Document QA", "A theorem.");
+    write_file(folder.file("longbench.json"), json::array({item}).dump());
     const std::string context = text.substr(0, text.size() / 100 * 73);
     for (const char* task : {"kv_retrieval", "passkey", "number_string", "code_debug", "math_find",
                              "longdialogue_qa_eng"}) {
       const bool debug = std::string(task) == "code_debug";
-      const json item = {{"id", 0},
-                         {"context", context},
-                         {"input", "The largest number of the list"},
-                         {"answer", debug ? json{"f", "A"} : json{"12345"}},
-                         {"options", debug ? json{"f", "g", "h", "i"} : json::array()}};
-      write_file(folder.file("infinitebench/" + std::string(task) + ".jsonl"), item.dump() + "\n");
+      const json sample = {{"id", 0},
+                           {"context", context},
+                           {"input", "The largest number of the list"},
+                           {"answer", debug ? json{"f", "A"} : json{"12345"}},
+                           {"options", debug ? json{"f", "g", "h", "i"} : json::array()}};
+      write_file(folder.file("infinitebench/" + std::string(task) + ".jsonl"),
+                 sample.dump() + "\n");
     }
   }
 
@@ -95,8 +74,7 @@ TEST(PaperDocument, CommandsWithoutAModelRun) {
   int count = 0;
   for (const std::string& command : commands()) {
     if (contains(command, "MODEL")) continue;
-    const CommandResult r = run_command(command);
-    EXPECT_EQ(r.exit_code, 0) << command << "\n" << r.err;
+    const CommandResult r = expect_run(command);
     EXPECT_FALSE(r.out.empty()) << command;
     ++count;
   }
@@ -113,9 +91,7 @@ TEST(PaperDocument, CommandsWithAModelDryRun) {
     line = replaced(line, "DIR", data.folder.file("out"));
     // This figure has no --dry-run.
     const bool figure = contains(command, "theory");
-    const CommandResult r =
-        run_command(line + (figure ? " --train-ctx 512 --tokens 1k" : " --dry-run"));
-    EXPECT_EQ(r.exit_code, 0) << command << "\n" << r.err;
+    expect_run(line + (figure ? " --train-ctx 512 --tokens 1k" : " --dry-run"));
     ++count;
   }
   EXPECT_GE(count, 14);
@@ -124,18 +100,13 @@ TEST(PaperDocument, CommandsWithAModelDryRun) {
 
 TEST(PaperTable, SaysWhatDiffers) {
   const Data data;
-  const CommandResult r =
-      run_command("--preset paper/ppl-llama2 " + kModel + " --text " + data.folder.file("texts") +
-                  " --ctx 4k --lengths 4k --samples 1 --methods pro -t 2");
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "Compared with the paper")) << r.out;
-  EXPECT_TRUE(contains(r.out, "pro, paper")) << r.out;
-  EXPECT_TRUE(contains(r.out, "pro, yours")) << r.out;
-  EXPECT_TRUE(contains(r.out,
-                       "model MrRoPE Tiny (paper: LLaMA2-7B-chat), window 1k (paper: 4k), scale 4 "
-                       "(paper: 16), weights q8_0 (paper: f32), 1 samples (paper: 10)"))
-      << r.out;
-  EXPECT_TRUE(contains(r.out, "not known: whether your texts are those the paper drew")) << r.out;
+  expect_run("--preset paper/ppl-llama2 " + kModel + " --text " + data.folder.file("texts") +
+                 " --ctx 4k --lengths 4k --samples 1 --methods pro -t 2",
+             0,
+             {"Compared with the paper", "pro, paper", "pro, yours",
+              "model MrRoPE Tiny (paper: LLaMA2-7B-chat), window 1k (paper: 4k), scale 4 "
+              "(paper: 16), weights q8_0 (paper: f32), 1 samples (paper: 10)",
+              "not known: whether your texts are those the paper drew"});
 }
 
 TEST(PaperDocument, HasEveryClaimItsVerdictAndItsCommand) {

@@ -8,49 +8,33 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
 #include "base/sha256.h"
 #include "formats/gguf/gguf.h"
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using nlohmann::json;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
-
 constexpr int kEmbedding = 32;
 constexpr int kHead = 128;
-
-using test::contains;
 
 const json& paper() {
   static const json parsed = json::parse(read_file(MRROPE_GOLDEN_DIR "/../../data/paper.json"));
   return parsed;
 }
 
-const json* paper_table(const std::string& id) {
-  for (const json& table : paper()["tables"]) {
-    if (table["id"] == id) return &table;
+// The model or the table of this name.
+const json& paper_entry(const char* list, const char* key, const std::string& name) {
+  for (const json& entry : paper()[list]) {
+    if (entry[key] == name) return entry;
   }
-  return nullptr;
+  throw std::runtime_error("the paper has no " + name);
 }
-
-const json& paper_model(const std::string& name) {
-  for (const json& model : paper()["models"]) {
-    if (model["name"] == name) return model;
-  }
-  throw std::runtime_error("the paper has no model " + name);
-}
+const json& paper_model(const std::string& name) { return paper_entry("models", "name", name); }
 
 GgufTensorOut random_tensor(const std::string& name, std::vector<std::uint64_t> dims,
                             std::mt19937& random) {
@@ -137,15 +121,10 @@ std::string prose(int sentences, int seed) {
 }
 
 struct Case {
-  std::string preset;
-  std::string model;  // the paper's name
+  std::string preset;  // after paper/
+  std::string model;   // the paper's name
   std::int64_t divisor = 1, samples = 1, floor = 0;
 };
-
-Case make_case(const char* preset, const char* model, std::int64_t divisor, std::int64_t samples,
-               std::int64_t floor) {
-  return {std::string("paper/") + preset, model, divisor, samples, floor};
-}
 
 std::int64_t tokens_of(const std::string& text) {
   return std::stoll(text) * (text.back() == 'k' ? 1024 : 1);
@@ -153,7 +132,7 @@ std::int64_t tokens_of(const std::string& text) {
 
 // The command that a preset stands for, as its help prints it: flags and their values.
 std::map<std::string, std::string> flags_of(const std::string& preset) {
-  const std::string help = run_command("--preset " + preset + " --help").out;
+  const std::string help = run_command("--preset paper/" + preset + " --help").out;
   const std::size_t at = help.find("  mrrope ", help.find("This runs"));
   std::istringstream words(help.substr(at, help.find('\n', at) - at));
   std::map<std::string, std::string> flags;
@@ -206,7 +185,6 @@ class PresetTest : public testing::Test {
   }
 
   std::string essays() {
-    std::filesystem::create_directory(folder_.file("essays"));
     for (int i = 0; i < 3; ++i) {
       write_file(folder_.file("essays/" + std::to_string(i) + ".txt"), prose(10, 100 + i));
     }
@@ -215,7 +193,6 @@ class PresetTest : public testing::Test {
 
   // The six tasks in the form of the official files: items of the middle length are in range.
   std::string infinitebench() {
-    std::filesystem::create_directory(folder_.file("infinitebench"));
     const auto write = [&](const std::string& task, const json& more) {
       std::string lines;
       // Those of math_find are shorter, as in the benchmark.
@@ -245,18 +222,8 @@ class PresetTest : public testing::Test {
           "Long-dialogue History Understanding", "Code Repository Understanding",
           "Long Structured Data Understanding"}) {
       for (const int sentences : {20, 900}) {
-        items.push_back({{"_id", std::string(domain) + std::to_string(sentences)},
-                         {"domain", domain},
-                         {"sub_domain", "x"},
-                         {"difficulty", "easy"},
-                         {"length", "short"},
-                         {"question", "Who lit a lamp?"},
-                         {"choice_A", "a baker"},
-                         {"choice_B", "the clerk"},
-                         {"choice_C", "nobody"},
-                         {"choice_D", "a cousin"},
-                         {"answer", "B"},
-                         {"context", prose(sentences, sentences)}});
+        items.push_back(longbench_item(domain + std::to_string(sentences), domain,
+                                       prose(sentences, sentences)));
       }
     }
     write_file(folder_.file("data.json"), items.dump());
@@ -266,7 +233,7 @@ class PresetTest : public testing::Test {
   // The line that --presets prints, with its words filled in.
   std::string command(const Case& c) {
     const std::string list = run_command("--presets").out;
-    const std::string start = "    mrrope --preset " + c.preset;
+    const std::string start = "    mrrope --preset paper/" + c.preset;
     std::size_t at = list.find(start + " ");
     if (at == std::string::npos) at = list.find(start + "\n");
     EXPECT_NE(at, std::string::npos) << c.preset << " is not in\n" << list;
@@ -289,8 +256,9 @@ class PresetTest : public testing::Test {
   }
 
   // Where results go, and one thread: the model is too small for two.
-  CommandResult run(const Case& c) {
-    return run_command(command(c) + short_flags(c) + " -t 1 -o " + out());
+  CommandResult run(const Case& c, const std::string& more = {},
+                    std::initializer_list<std::string> words = {}) {
+    return expect_run(command(c) + short_flags(c) + more + " -t 1 -o " + out(), 0, words);
   }
 
   std::string out() const { return folder_.file("out"); }
@@ -319,34 +287,37 @@ class PresetTest : public testing::Test {
   }
 
   // Every number of the table has one of ours beside it, at its scale; n counts as many samples.
-  void check_table(const Case& c, std::int64_t samples) {
-    const json* table = paper_table(c.preset.substr(6));
-    ASSERT_NE(table, nullptr);
-    const json said = table->value("samples", json());
+  CommandResult check_table(const Case& c, std::int64_t samples,
+                            std::initializer_list<std::string> words = {}) {
+    const CommandResult printed = run(c, {}, words);
+    const json& table = paper_entry("tables", "id", c.preset);
+    const json said = table.value("samples", json());
     if (said.is_number()) {
       EXPECT_EQ(samples, said);
     }
-    EXPECT_EQ((*table)["model"], c.model);
+    EXPECT_EQ(table["model"], c.model);
     const json own = results();
     EXPECT_EQ(run_json()["model"]["name"], c.model);
     int cells = 0;
     std::vector<std::string> methods = {"yarn-rotations"};
-    if ((*table)["task"] == "ppl") methods.push_back("regressive");
-    for (const json& row : (*table)["rows"]) methods.push_back(row["method"]);
+    if (table["task"] == "ppl") methods.push_back("regressive");
+    for (const json& row : table["rows"]) methods.push_back(row["method"]);
     for (const std::string& method : methods) {
       if (contains(method, "GPT") || contains(method, "Yi") || contains(method, "Kimi")) continue;
-      for (const json& column : (*table)["columns"]) {
-        const json* r = find(own, c, *table, method, column);
-        ASSERT_NE(r, nullptr) << c.preset << " " << method << " " << column << "\n" << own;
+      for (const json& column : table["columns"]) {
+        const json* r = find(own, c, table, method, column);
+        EXPECT_NE(r, nullptr) << c.preset << " " << method << " " << column << "\n" << own;
+        if (r == nullptr) return printed;
         EXPECT_TRUE((*r)["value"].is_number()) << *r;
-        EXPECT_EQ((*r)["scale"].get<double>(), (*table)["scale"].get<double>()) << *r;
-        const bool mean_of_tasks = (*table)["task"] == "ruler" || column == "average";
-        const int tasks = (*table)["task"] == "ruler" ? 13 : mean_of_tasks ? 6 : 1;
+        EXPECT_EQ((*r)["scale"].get<double>(), table["scale"].get<double>()) << *r;
+        const bool mean_of_tasks = table["task"] == "ruler" || column == "average";
+        const int tasks = table["task"] == "ruler" ? 13 : mean_of_tasks ? 6 : 1;
         EXPECT_EQ((*r)["n"].get<std::int64_t>() * c.samples, samples * tasks) << *r;
         ++cells;
       }
     }
     EXPECT_GE(cells, 15);
+    return printed;
   }
 
   TempFolder folder_;
@@ -354,10 +325,7 @@ class PresetTest : public testing::Test {
 };
 
 TEST_F(PresetTest, PerplexityOfLlama3) {
-  const Case c = make_case("ppl-llama3", kLlama3, 256, 1, 0);
-  const CommandResult r = run(c);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  check_table(c, 10);
+  const CommandResult r = check_table({"ppl-llama3", kLlama3, 256}, 10);
   EXPECT_EQ(run_json()["settings"]["min_tokens"], 512);
   EXPECT_EQ(run_json()["settings"]["select"], "random");
   // The random model is F32, and so is the cache of the preset: nothing differs from the paper.
@@ -366,30 +334,17 @@ TEST_F(PresetTest, PerplexityOfLlama3) {
   EXPECT_FALSE(contains(r.err, "float32")) << r.err;
 }
 
-TEST_F(PresetTest, PerplexityOfQwen) {
-  const Case c = make_case("ppl-qwen", kQwen, 256, 1, 0);
-  const CommandResult r = run(c);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  check_table(c, 10);
-}
-
 TEST_F(PresetTest, PerplexityOfLlama2TakesDocumentsOver128K) {
   // Long enough for 64K, not for 128K; without --min-tokens most of the ten would be of these.
   for (int i = 20; i < 60; ++i) add_text(i, 75);
-  const Case c = make_case("ppl-llama2", kLlama2Chat, 64, 1, 0);
-  const CommandResult r = run(c);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  check_table(c, 10);
+  check_table({"ppl-llama2", kLlama2Chat, 64}, 10);
   const json chosen = run_json()["documents"];
   EXPECT_EQ(chosen.size(), 10u);
   for (const json& document : chosen) EXPECT_GE(document["tokens"], 2048);
 }
 
 TEST_F(PresetTest, PrecisionIsNotedOnceWhereItDiffers) {
-  const Case c = make_case("ppl-llama2", kLlama2Chat, 512, 10, 0);
-  const CommandResult r =
-      run_command(command(c) + short_flags(c) + " -ctk f16 -ctv f16 -t 1 -o " + out());
-  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const CommandResult r = run({"ppl-llama2", kLlama2Chat, 512, 10}, " -ctk f16 -ctv f16");
   EXPECT_EQ(run_json()["precision"],
             (json{{"weights", "f32"}, {"keys", "f16"}, {"values", "f16"}}));
   const std::string said =
@@ -399,10 +354,7 @@ TEST_F(PresetTest, PrecisionIsNotedOnceWhereItDiffers) {
 }
 
 TEST_F(PresetTest, NeedlesFrom8KTo128K) {
-  const Case c = make_case("needle-llama3", kLlama3, 128, 1, 160);
-  const CommandResult r = run(c);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.err, "is repeated")) << r.err;
+  run({"needle-llama3", kLlama3, 128, 1, 160}, {}, {"is repeated"});
   EXPECT_EQ(run_json()["settings"]["form"]["name"], "kamradt");
   std::map<std::pair<std::string, std::string>, std::map<std::int64_t, int>> depths;
   const json own = results();
@@ -429,77 +381,48 @@ TEST_F(PresetTest, TheExampleOfKamradtsForm) {
   essays();
   const std::string before = "cd " + folder_.path().string() + ";";
   const std::string lengths = " --lengths 416,672";
-  const CommandResult r = run_command(line + lengths, before);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "form kamradt")) << r.out;
-  EXPECT_TRUE(contains(r.out, "recall by stems")) << r.out;
+  expect_run(line + lengths, 0, {"form kamradt", "recall by stems"}, before);
   const std::string alone = line.substr(0, line.find(" --text")) + lengths;
-  const CommandResult ours = run_command(alone + " --depths 50", before);
-  ASSERT_EQ(ours.exit_code, 0) << ours.err;
-  EXPECT_TRUE(contains(ours.err, "generated prose")) << ours.err;
-  EXPECT_EQ(run_command(alone + " --needle '' --question b --answer c", before).exit_code, 2);
-  EXPECT_TRUE(
-      contains(run_command(alone + " --answer c", before).err, "--needle is missing or empty"));
-  const CommandResult own = run_command(alone +
-                                            " --depths 50 --needle 'The key lies under a stone.' "
-                                            "--question 'Where is the key?' "
-                                            "--answer 'under a stone'",
-                                        before);
-  EXPECT_EQ(own.exit_code, 0) << own.err;
+  expect_run(alone + " --depths 50", 0, {"generated prose"}, before);
+  expect_run(alone + " --needle '' --question b --answer c", 2, {}, before);
+  expect_run(alone + " --answer c", 2, {"--needle is missing or empty"}, before);
+  expect_run(alone +
+                 " --depths 50 --needle 'The key lies under a stone.' "
+                 "--question 'Where is the key?' "
+                 "--answer 'under a stone'",
+             0, {}, before);
 }
 
-TEST_F(PresetTest, RulerOfLlama3) {
-  const Case c = make_case("ruler-llama3", kLlama3, 512, 500, 1888);
-  const CommandResult r = run(c);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  check_table(c, 500);
-}
+TEST_F(PresetTest, PerplexityOfQwen) { check_table({"ppl-qwen", kQwen, 256}, 10); }
 
-TEST_F(PresetTest, RulerOfQwen) {
-  const Case c = make_case("ruler-qwen", kQwen, 512, 500, 1888);
-  const CommandResult r = run(c);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  check_table(c, 500);
-}
+TEST_F(PresetTest, RulerOfLlama3) { check_table({"ruler-llama3", kLlama3, 512, 500, 1888}, 500); }
 
-TEST_F(PresetTest, InfinitebenchKeepsAllSixTasks) {
-  const Case c = make_case("infinitebench", kLlama3, 64, 100, 0);
-  const CommandResult r = run(c);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  check_table(c, 100);
-  EXPECT_EQ(run_json()["settings"]["min_tokens"], 1562);
-  EXPECT_EQ(run_json()["settings"]["min_tokens_of"], (json{{"math_find", 1250}}));
-  EXPECT_EQ(run_json()["settings"]["max_tokens"], 2048);
-  EXPECT_TRUE(contains(r.out, "mean of 6")) << r.out;
-}
-
-TEST_F(PresetTest, LongbenchOfLlama3At128K) {
-  const Case c = make_case("longbench-llama3", kLlama3, 64, 1, 0);
-  const CommandResult r = run(c);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  check_table(c, 1);
-  EXPECT_EQ(run_json()["sets"][0]["length"], 2048);
-  // Only a known setting is called the paper's, and no data is called official.
-  EXPECT_TRUE(contains(r.out, "prompt (SHA-256) that of mrrope (paper: the official one)"))
-      << r.out;
-  EXPECT_TRUE(contains(r.out, "whether your file is the official one")) << r.out;
-  EXPECT_EQ(results()["source"], "file given with --data, letters");
-}
+TEST_F(PresetTest, RulerOfQwen) { check_table({"ruler-qwen", kQwen, 512, 500, 1888}, 500); }
 
 TEST_F(PresetTest, LongbenchOfLlama2AtScale16) {
-  const Case c = make_case("longbench-llama2", kLlama2Chat, 64, 1, 0);
-  const CommandResult r = run(c);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  check_table(c, 1);
+  check_table({"longbench-llama2", kLlama2Chat, 64}, 1);
   EXPECT_EQ(run_json()["sets"][0]["length"], 1024);
 }
 
 TEST_F(PresetTest, LongbenchOfQwen) {
-  const Case c = make_case("longbench-qwen", kQwen, 64, 1, 0);
-  const CommandResult r = run(c);
-  ASSERT_EQ(r.exit_code, 0) << r.err;
-  check_table(c, 1);
+  check_table({"longbench-qwen", kQwen, 64}, 1);
   EXPECT_EQ(run_json()["sets"][0]["length"], 2048);
+}
+
+TEST_F(PresetTest, InfinitebenchKeepsAllSixTasks) {
+  check_table({"infinitebench", kLlama3, 64, 100}, 100, {"mean of 6"});
+  EXPECT_EQ(run_json()["settings"]["min_tokens"], 1562);
+  EXPECT_EQ(run_json()["settings"]["min_tokens_of"], (json{{"math_find", 1250}}));
+  EXPECT_EQ(run_json()["settings"]["max_tokens"], 2048);
+}
+
+TEST_F(PresetTest, LongbenchOfLlama3At128K) {
+  // Only a known setting is called the paper's, and no data is called official.
+  check_table({"longbench-llama3", kLlama3, 64}, 1,
+              {"prompt (SHA-256) that of mrrope (paper: the official one)",
+               "whether your file is the official one"});
+  EXPECT_EQ(run_json()["sets"][0]["length"], 2048);
+  EXPECT_EQ(results()["source"], "file given with --data, letters");
 }
 
 TEST_F(PresetTest, SweepsOfTenDocuments) {
@@ -518,7 +441,7 @@ TEST_F(PresetTest, SweepsOfTenDocuments) {
     lines_.clear();
     // The tokens read are those that plans are made for, so the window is smaller too, and the
     // boundaries are those of the true one.
-    const Case c = make_case(sweep.preset, sweep.model, 256, 5, 0);
+    const Case c{sweep.preset, sweep.model, 256, 5};
     const std::map<std::string, std::string> flags = flags_of(c.preset);
     EXPECT_EQ(flags.at("--ctx"), "128k");
     EXPECT_EQ(flags.at("--select"), "random");
@@ -527,10 +450,9 @@ TEST_F(PresetTest, SweepsOfTenDocuments) {
     const bool llama = sweep.scale == 16;
     const bool lows = contains(flags.at("--method"), "low");
     const CommandResult r =
-        run_command(command(c) + " --documents 2 --ctx 512 --lengths 512 --train-ctx " +
-                    (llama ? "32" : "128") + (lows ? " --high " : " --low ") +
-                    (lows ? (llama ? "35" : "40") : (llama ? "18" : "23")) + " -t 1 -o " + out());
-    ASSERT_EQ(r.exit_code, 0) << sweep.preset << r.err;
+        expect_run(command(c) + " --documents 2 --ctx 512 --lengths 512 --train-ctx " +
+                   (llama ? "32" : "128") + (lows ? " --high " : " --low ") +
+                   (lows ? (llama ? "35" : "40") : (llama ? "18" : "23")) + " -t 1 -o " + out());
     std::size_t points = 0;
     const json own = results();
     for (const json& row : own["results"]) {
@@ -548,8 +470,7 @@ TEST_F(PresetTest, SweepsOfTenDocuments) {
 
 TEST_F(PresetTest, TheoryNeedsNoFolder) {
   for (const char* name : {"theory-estimate", "theory-factors", "theory-bound"}) {
-    const CommandResult r = run_command(command(make_case(name, kLlama2Chat, 1, 1, 0)));
-    EXPECT_EQ(r.exit_code, 0) << name << r.err;
+    const CommandResult r = expect_run(command({name, kLlama2Chat}));
     EXPECT_FALSE(r.out.empty()) << name;
   }
 }
@@ -565,14 +486,13 @@ TEST_F(PresetTest, AttentionOfEachModelUnderThePlan) {
                              {"theory-attention-llama", kLlama3, 16},
                              {"theory-attention-qwen", kQwen, 4}}) {
     std::filesystem::remove(folder_.file("model.gguf"));
-    const Case c = make_case(a.preset, a.model, 1, 1, 0);
+    const Case c{a.preset, a.model, 1};
     const std::map<std::string, std::string> flags = flags_of(c.preset);
     EXPECT_GT(tokens_of(flags.at("--length")), paper_model(a.model)["window"].get<std::int64_t>());
     EXPECT_EQ(std::stod(flags.at("--scale")), a.scale);
     const CommandResult r =
-        run_command(command(c) + " --train-ctx 1k --tokens 2k --pairs 5 --json -t 1");
-    ASSERT_EQ(r.exit_code, 0) << r.err;
-    EXPECT_TRUE(contains(r.err, "reading 2048 tokens under pro")) << r.err;
+        expect_run(command(c) + " --train-ctx 1k --tokens 2k --pairs 5 --json -t 1", 0,
+                   {"reading 2048 tokens under pro"});
     const json plans = json::parse(r.out)["plans"];
     ASSERT_EQ(plans.size(), 2u);
     for (const json& plan : plans) EXPECT_EQ(plan["scale"].get<double>(), a.scale) << plan;
@@ -591,15 +511,12 @@ TEST_F(PresetTest, EveryPresetIsTested) {
 }
 
 TEST_F(PresetTest, HelpSaysWhatRunsAndHowItFollowsThePaper) {
-  const CommandResult r = run_command("--preset paper/ppl-llama2 --help");
-  EXPECT_EQ(r.exit_code, 0) << r.err;
-  for (const char* part : {"mrrope --preset paper/ppl-llama2 MODEL --text DATA\n",
-                           "mrrope eval ppl MODEL --text DATA --method ", "--min-tokens 128k",
-                           "--select first", "F32 GGUF", "-ctk f16"}) {
-    EXPECT_TRUE(contains(r.out, part)) << part << "\n" << r.out;
-  }
-  EXPECT_TRUE(contains(run_command("--preset paper/infinitebench -h").out, "official_prompts.py"));
-  EXPECT_TRUE(contains(run_command("--preset paper/longbench-llama3 -h").out, "misprint"));
+  expect_run("--preset paper/ppl-llama2 --help", 0,
+             {"mrrope --preset paper/ppl-llama2 MODEL --text DATA\n",
+              "mrrope eval ppl MODEL --text DATA --method ", "--min-tokens 128k", "--select first",
+              "F32 GGUF", "-ctk f16"});
+  expect_run("--preset paper/infinitebench -h", 0, {"official_prompts.py"});
+  expect_run("--preset paper/longbench-llama3 -h", 0, {"misprint"});
 }
 
 // The command that the help prints, on folders of the official shape with words of our own.
@@ -610,10 +527,6 @@ TEST_F(PresetTest, OfficialPromptsComeFromCheckouts) {
   const std::size_t at = help.find(start);
   ASSERT_NE(at, std::string::npos) << help;
   const std::string line = help.substr(at + 2, help.find('\n', at) - at - 2);
-  for (const char* name :
-       {"InfiniteBench", "InfiniteBench/src", "LongBench", "LongBench/prompts"}) {
-    std::filesystem::create_directory(folder_.file(name));
-  }
   write_file(folder_.file("InfiniteBench/src/prompt.py"),
              "yarn_mistral_templates = {\n"
              "  'passkey': 'Look here.\\n{context}\\n' + '{input} The key:',\n"
@@ -625,9 +538,9 @@ TEST_F(PresetTest, OfficialPromptsComeFromCheckouts) {
              "def f(phrase):\n  prefix = f\"Seek {phrase} here:\"\n  return prefix\n");
   write_file(folder_.file("LongBench/prompts/0shot.txt"),
              "$DOC$ asks $Q$: $C_A$, $C_B$, $C_C$, $C_D$");
-  const std::string run =
+  const std::string shell =
       "cd " + folder_.path().string() + " && " MRROPE_GOLDEN_DIR "/../../" + line + " 2>said";
-  ASSERT_EQ(std::system(run.c_str()), 0) << run << read_file(folder_.file("said"));
+  ASSERT_EQ(std::system(shell.c_str()), 0) << shell << read_file(folder_.file("said"));
   EXPECT_TRUE(contains(read_file(folder_.file("said")), "code_run is left out"));
   const json prompts = json::parse(read_file(folder_.file("prompts.json")));
   EXPECT_EQ(prompts,
@@ -638,11 +551,8 @@ TEST_F(PresetTest, OfficialPromptsComeFromCheckouts) {
                   {"longbench-v2/generate",
                    {{"text", "{context} asks {question}: {A}, {B}, {C}, {D}"}}}}));
   // A run with the file holds its hash.
-  const CommandResult r =
-      run_command(command(make_case("infinitebench", kLlama3, 64, 100, 0)) +
-                  short_flags(make_case("infinitebench", kLlama3, 64, 100, 0)) + " --prompts " +
-                  folder_.file("prompts.json") + " --tasks passkey,math_find -t 1 -o " + out());
-  ASSERT_EQ(r.exit_code, 0) << r.err;
+  run({"infinitebench", kLlama3, 64, 100},
+      " --prompts " + folder_.file("prompts.json") + " --tasks passkey,math_find");
   EXPECT_EQ(run_json()["settings"]["prompts_sha256"],
             sha256(read_file(folder_.file("prompts.json"))));
   EXPECT_EQ(run_json()["settings"]["prompts"]["infinitebench/passkey"]["text"],
@@ -653,17 +563,14 @@ TEST_F(PresetTest, OfficialPromptsComeFromCheckouts) {
 TEST_F(PresetTest, PromptsThatChangeNothingAreRefused) {
   write_file(folder_.file("prompts.json"),
              R"({"longbench-v2/generate": {"text": "{context} {question} {A} {B} {C} {D}"}})");
-  const Case c = make_case("longbench-llama3", kLlama3, 64, 1, 0);
+  const Case c{"longbench-llama3", kLlama3, 64};
   const std::string line =
       command(c) + short_flags(c) + " --prompts " + folder_.file("prompts.json");
-  const CommandResult letters = run_command(line);
-  EXPECT_EQ(letters.exit_code, 2) << letters.err;
-  EXPECT_TRUE(contains(letters.err, "longbench-v2/letters")) << letters.err;
-  EXPECT_EQ(run_command(line + " --mode generate -t 1").exit_code, 0);
-  const CommandResult ruler = run_command(
-      "eval ruler " MRROPE_TINY_MODEL " --lengths 1k --prompts " + folder_.file("prompts.json"));
-  EXPECT_EQ(ruler.exit_code, 2) << ruler.err;
-  EXPECT_TRUE(contains(ruler.err, "changes nothing")) << ruler.err;
+  expect_run(line, 2, {"longbench-v2/letters"});
+  expect_run(line + " --mode generate -t 1");
+  expect_run(
+      "eval ruler " MRROPE_TINY_MODEL " --lengths 1k --prompts " + folder_.file("prompts.json"), 2,
+      {"changes nothing"});
 }
 
 }  // namespace

@@ -3,36 +3,19 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using nlohmann::json;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
-
-using test::contains;
-
 class Shards : public testing::TestWithParam<const char*> {
  protected:
   Shards() {
-    for (int d = 0; d < 3; ++d) {
-      std::string text;
-      for (int i = 100 * d; i < 100 * d + 14; ++i) {
-        text += "Lemma " + std::to_string(i) + ". Every $x$ of $G$ has order " +
-                std::to_string(i * 37 % 101) + " if and only if $x$ is no unit of the ring.\n";
-      }
-      write_file(texts_ / (std::to_string(d) + ".txt"), text);
+    for (int i = 0; i < 3; ++i) {
+      write_file(texts_ / (std::to_string(i) + ".txt"), lemmas(100 * i, 14));
     }
   }
 
@@ -52,8 +35,7 @@ class Shards : public testing::TestWithParam<const char*> {
   }
   std::string file(const std::string& name) const { return read_file(folder_ / name); }
   std::size_t lines(const std::string& out) const {
-    const std::string content = file(out + "/journal.jsonl");
-    return std::size_t(std::count(content.begin(), content.end(), '\n'));
+    return lines_in(folder_ / (out + "/journal.jsonl"));
   }
   std::string parts(std::initializer_list<int> which) const {
     std::string list;
@@ -83,8 +65,7 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   merge({1, 2, 3}, "early", 2, {"shard 2/4 in ", "resume with: mrrope eval"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "early"));
   for (const int i : {2, 3, 4}) {
-    const CommandResult r = run_command(shard(i));
-    ASSERT_EQ(r.exit_code, 0) << r.err;
+    expect_run(shard(i));
     EXPECT_FALSE(std::filesystem::exists(folder_ / ("part" + std::to_string(i) + "/results.json")));
   }
   const CommandResult r = merge({4, 1, 3, 2}, "merged");
@@ -97,9 +78,8 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
   EXPECT_EQ(merged, whole);
   // The verb that did this before.
   const CommandResult before =
-      run_command("merge" + parts({1, 2, 3, 4}) + " -o " + folder_.file("before"));
-  ASSERT_EQ(before.exit_code, 0) << before.err;
-  EXPECT_TRUE(contains(before.err, "type mrrope report DIR... -o WHOLE")) << before.err;
+      expect_run("merge" + parts({1, 2, 3, 4}) + " -o " + folder_.file("before"), 0,
+                 {"type mrrope report DIR... -o WHOLE"});
   EXPECT_EQ(before.out, r.out);
   EXPECT_EQ(file("before/results.json"), file("whole/results.json"));
   // A page of them says what is missing.

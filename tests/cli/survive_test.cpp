@@ -7,27 +7,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include "support/command.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
 
 namespace mrrope {
 namespace {
 
-using nlohmann::json;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
-
-using test::contains;
-using test::lemmas;
 
 class Survive : public testing::TestWithParam<const char*> {
  protected:
@@ -57,8 +46,7 @@ class Survive : public testing::TestWithParam<const char*> {
     return json::parse(read_file(folder_ / (out + "/run.json")))["measured"];
   }
   std::size_t lines(const std::string& out) const {
-    const std::string content = journal(out);
-    return std::size_t(std::count(content.begin(), content.end(), '\n'));
+    return lines_in(folder_ / (out + "/journal.jsonl"));
   }
 
   // Waits until the journal has this many lines, time is up, or the command has ended.
@@ -169,10 +157,8 @@ TEST_P(Survive, SurvivesAKillFollowedByOtherFailures) {
   ASSERT_LT(lines("cut"), 10u);
   for (const char* out : {"cut", "new"}) {
     // No file may grow past 1024 bytes.
-    const CommandResult full = run_command(line(out, model), "trap '' XFSZ; ulimit -f 2;");
-    EXPECT_EQ(full.exit_code, 1) << full.err;
-    EXPECT_TRUE(contains(full.err, "cannot write ")) << full.err;
-    EXPECT_TRUE(contains(full.err, "free some space")) << full.err;
+    expect_run(line(out, model), 1, {"cannot write ", "free some space"},
+               "trap '' XFSZ; ulimit -f 2;");
   }
   std::filesystem::remove(model);
   expect_run(line("cut", model), 1, {model});
@@ -210,10 +196,7 @@ TEST_P(Survive, RefusesASecondRunAndSurvivesALostModel) {
 }
 
 TEST_P(Survive, NanEndsTheRunAndIsNamed) {
-  const CommandResult r = run_command(line("cut", broken_model()));
-  EXPECT_EQ(r.exit_code, 1) << r.err;
-  EXPECT_TRUE(contains(r.err, "NaN")) << r.err;
-  EXPECT_TRUE(contains(r.err, "(method none, ")) << r.err;
+  expect_run(line("cut", broken_model()), 1, {"NaN", "(method none, "});
   EXPECT_EQ(lines("cut"), 1u);
   EXPECT_TRUE(results("cut").empty());
 }
@@ -236,8 +219,7 @@ TEST(SurviveNeedles, StoppedInsideAUnit) {
   expect_run(line("whole"));
   EXPECT_FALSE(std::filesystem::exists(folder / "whole/parts.jsonl"));
   const auto parts = [&] {
-    const std::string content = read_file(folder / "cut/parts.jsonl");
-    return std::count(content.begin(), content.end(), '\n') - 1;  // the first names the unit
+    return std::ptrdiff_t(lines_in(folder / "cut/parts.jsonl")) - 1;  // the first names the unit
   };
   for (int k = 0; k < 10; ++k) {
     const auto kept = std::max<std::ptrdiff_t>(0, parts());

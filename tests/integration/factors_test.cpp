@@ -21,13 +21,7 @@ using Row = std::vector<float>;
 
 // Logits after a few tokens; empty where libllama refuses the file.
 Row last_logits(const std::filesystem::path& file) {
-  engine::LocalOptions options;
-  options.context = 256;
-  options.ubatch = 16;
-  options.threads = 1;
-  options.gpu_layers = 0;
-  options.type_k = options.type_v = "f32";
-  options.flash_attention = "off";
+  const engine::LocalOptions options = exact_options(256, 16, 16, "off", 1);
   std::vector<Token> tokens;
   for (int i = 0; i < 12; ++i) tokens.push_back((i * i * 5 + i) % 64);
   try {

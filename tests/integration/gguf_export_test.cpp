@@ -24,17 +24,7 @@ using test::TempFolder;
 
 constexpr int kTokens = 80;
 
-engine::LocalOptions engine_options() {
-  engine::LocalOptions options;
-  options.context = 256;
-  options.ubatch = 32;
-  options.threads = 1;
-  options.gpu_layers = 0;
-  options.type_k = options.type_v = "f32";
-  options.flash_attention = "off";
-  options.timelines = 1;
-  return options;
-}
+engine::LocalOptions engine_options() { return exact_options(256, 32, 1, "off", 1); }
 
 std::vector<Token> sequence() {
   std::vector<Token> tokens;
@@ -222,9 +212,7 @@ TEST(Relabelled, RefusesWhatLlamaWouldReadDifferently) {
   const RandomModel random(metadata_of("qwen2"), 3);  // has output.bias
   const Model model = read_model(random.path());
   const Plan plan = plan_for(model, "pro");
-  GgufOptions options;
-  options.out = folder / "out.gguf";
-  options.length = 4096;
+  GgufOptions options{.out = folder / "out.gguf", .length = 4096};
   const Gguf gguf = read_gguf(random.path());
   EXPECT_ERROR(plan_gguf_export(gguf, model, plan, options), unsupported, "output.bias");
 }
@@ -246,9 +234,7 @@ TEST(Keys, ApproximateOnlyOnRequest) {
   const RandomModel random(metadata_of("qwen3"), 3);
   const Model model = read_model(random.path());
   const Plan plan = plan_for(model, "pro");
-  GgufOptions options;
-  options.out = "out.gguf";
-  options.length = 4096;
+  GgufOptions options{.out = "out.gguf", .length = 4096};
   const Gguf gguf = read_gguf(random.path());
   EXPECT_ERROR(plan_gguf_export(gguf, model, plan, options), unsupported, "refuses", "qwen3");
   options.approximate = true;
@@ -312,10 +298,7 @@ TEST_P(SlidingWindowLayers, AreUnchangedOrTheExportIsRefused) {
   const Model model = read_model(random.path());
   ASSERT_TRUE(has_windows_apart(model));
   const Gguf gguf = read_gguf(random.path());
-  GgufOptions options;
-  options.out = "out.gguf";
-  options.length = 4096;
-  options.native = true;
+  GgufOptions options{.out = "out.gguf", .length = 4096, .native = true};
   const auto refused = [&](const Plan& plan) {
     EXPECT_ERROR(plan_gguf_export(gguf, model, plan, options), unsupported, "sliding-window");
   };
@@ -357,10 +340,7 @@ TEST(ScoresScaledByKeys, CannotBeExportedByKeys) {
   const RandomModel random(metadata_of("deepseek2"), 3);
   const Model model = read_model(random.path());
   const Gguf gguf = read_gguf(random.path());
-  GgufOptions options;
-  options.out = "out.gguf";
-  options.length = 4096;
-  options.approximate = true;
+  GgufOptions options{.out = "out.gguf", .length = 4096, .approximate = true};
   EXPECT_ERROR(plan_gguf_export(gguf, model, plan_for(model, "pi"), options), unsupported,
                "attention scores");
 }
@@ -393,10 +373,8 @@ TEST(Split, SplitModelBecomesOneFileOrStaysSplit) {
   const Plan plan = plan_for(model, "pi");
   const Rows expected = injected(random.path(), plan);
   for (const bool split : {false, true}) {
-    GgufOptions options;
-    options.out = folder / (split ? "parts.gguf" : "one.gguf");
-    options.length = 4096;
-    options.split = split;
+    GgufOptions options{
+        .out = folder / (split ? "parts.gguf" : "one.gguf"), .length = 4096, .split = split};
     const GgufExport exported = plan_gguf_export(gguf, model, plan, options);
     ASSERT_EQ(exported.files.size(), split ? 3u : 1u);
     write_gguf(exported.files, {});

@@ -21,13 +21,8 @@ constexpr double kNoise = 1e-4;  // angles of some dozen radians in float
 class Growing : public testing::TestWithParam<ArchitectureCase> {
  protected:
   std::unique_ptr<TimelineModel> open() {
-    LocalOptions options;
-    options.context = 512;
-    options.ubatch = 128;
-    options.threads = 2;
-    options.gpu_layers = 0;  // flash attention has no kernels for odd random heads there
-    options.type_k = options.type_v = "f32";
-    options.timelines = 1;
+    // On a GPU, flash attention has no kernels for odd random heads.
+    const LocalOptions options = exact_options(512, 128, 1, "auto");
     Model facts = read_model(file_.path());
     facts.geometry.train_length = std::int64_t(kWindow);
     return open_local(facts, options);

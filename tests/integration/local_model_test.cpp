@@ -14,13 +14,7 @@ namespace {
 using test::contains;
 
 Error refusal(const Model& facts, const LocalOptions& options) {
-  try {
-    open_local(facts, options);
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {ErrorKind::failed, "", ""};
+  return test::error_of([&] { open_local(facts, options); });
 }
 
 LocalOptions on_cpu(std::int64_t context) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <llama.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 

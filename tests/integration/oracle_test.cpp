@@ -47,19 +47,9 @@ struct Subject {
 void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 
 Metadata describe(const Subject& subject) {
-  Metadata m(subject.architecture);
-  m.set("block_count", 4);
-  m.set("vocab_size", kVocabulary);
-  m.set("context_length", 256);
-  m.set("embedding_length", 128);
-  m.set("feed_forward_length", 192);
-  m.set("attention.head_count", 2);
-  m.set("attention.head_count_kv", 2);
-  m.set("attention.key_length", 64);
-  m.set("attention.value_length", 64);
-  m.set("attention.layer_norm_epsilon", 1e-5F);
-  m.set("attention.layer_norm_rms_epsilon", 1e-5F);
-  m.set("rope.dimension_count", subject.rotary_dim);
+  Metadata m = small_metadata(
+      subject.architecture,
+      {.layers = 4, .vocabulary = kVocabulary, .window = 256, .rotated = subject.rotary_dim});
   m.set("rope.freq_base", subject.base);
   subject.keys(m);
   return m;
@@ -215,14 +205,7 @@ Logits reference(const std::filesystem::path& path,
 class Engine {
  public:
   Engine(const Subject& subject, const std::filesystem::path& path, bool replace_scaling = false) {
-    LocalOptions options;
-    options.context = subject.context;
-    options.ubatch = kUbatch;
-    options.threads = 2;
-    options.gpu_layers = 0;
-    options.type_k = options.type_v = "f32";
-    options.flash_attention = "off";
-    options.timelines = 1;
+    const LocalOptions options = exact_options(subject.context, kUbatch);
     model_ = open_local(read_model(path, replace_scaling), options);
   }
 

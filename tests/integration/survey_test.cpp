@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 #include <llama.h>
 
-#include <cmath>
-
 #include "engine/llama/local.h"
 #include "mrrope/error.h"
 #include "support/architecture_cases.h"
+#include "support/expect_error.h"
 
 namespace mrrope::engine {
 namespace {
@@ -65,21 +64,10 @@ class Survey : public testing::TestWithParam<ArchitectureCase> {};
 TEST_P(Survey, RunsUnderAPlan) {
   const Architecture& row = *find_architecture(GetParam().architecture);
   const RandomModel file(GetParam().metadata(), 7);
-  LocalOptions options;
-  options.context = 256;
-  options.ubatch = kUbatch;
-  options.threads = 1;
-  options.gpu_layers = 0;
-  options.type_k = options.type_v = "f32";
-  options.flash_attention = "off";
-  options.timelines = 1;
+  const LocalOptions options = exact_options(256, kUbatch, 1, "off", 1);
   if (is_refused(row.name)) {
-    try {
-      open_local(read_model(file.path()), options);
-      FAIL() << "it runs after all";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
-    }
+    const Error error = test::error_of([&] { open_local(read_model(file.path()), options); });
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
     return;
   }
   const auto model = open_local(read_model(file.path()), options);

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 if len(sys.argv) > 2 and not pathlib.Path(sys.argv[2]).exists():
     print(f"SKIPPED: {sys.argv[2]} is not built (ninja llama-server, or ./run test --full)")
@@ -53,9 +54,7 @@ class Server:
         deadline = time.time() + 120
         while time.time() < deadline and self.process.poll() is None:
             try:
-                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
-                connection.request("GET", "/health")
-                if connection.getresponse().status == 200:
+                if self.get("/health")["status"] == "ok":
                     return self
             except OSError:
                 pass
@@ -67,6 +66,15 @@ class Server:
     def __exit__(self, *unused):
         self.process.kill()
         self.process.wait()
+
+    def get(self, path, body=None):
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", body, headers)
+        with urllib.request.urlopen(request, timeout=300) as answer:
+            return json.load(answer)
+
+    def post(self, path, body):
+        return self.get(path, json.dumps(body).encode())
 
 
 class Proxy:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // score_tokens MODEL.gguf PLAN.json TEXT.txt LENGTH: the log-probability of each of the first
 // LENGTH tokens of a text under a plan or a ladder, as JSON, for comparison with other engines.
-#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>

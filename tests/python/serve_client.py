@@ -31,7 +31,8 @@ class Server:
         if not line:
             raise RuntimeError("the server did not start: " + self.said())
         self.about = json.loads(line)
-        self.port = int(self.about["address"].rsplit(":", 1)[1])
+        self.address = self.about["address"]
+        self.port = int(self.address.rsplit(":", 1)[1])
 
     def __enter__(self):
         return self

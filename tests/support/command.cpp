@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace mrrope {
@@ -24,6 +25,23 @@ CommandResult expect_run(const std::string& arguments, int exit_code,
                                                              << r.out << r.err;
   }
   return r;
+}
+
+json expect_json(const std::string& arguments) {
+  return json::parse(expect_run(arguments).out, nullptr, false);
+}
+
+json longbench_item(const std::string& id, const std::string& domain, const std::string& context) {
+  json item = json::parse(R"({"sub_domain": "x", "difficulty": "easy", "length": "short",
+      "question": "Which?", "choice_A": "one", "choice_B": "two", "choice_C": "six",
+      "choice_D": "ten", "answer": "B"})");
+  item.update({{"_id", id}, {"domain", domain}, {"context", context}});
+  return item;
+}
+
+std::size_t lines_in(const std::filesystem::path& file) {
+  const std::string content = read_file(file);
+  return std::size_t(std::count(content.begin(), content.end(), '\n'));
 }
 
 RunningCommand::RunningCommand(const std::string& arguments, const std::string& before) {
@@ -58,8 +76,8 @@ CommandResult RunningCommand::wait() {
   if (!status_ && waitpid(process_, &status, 0) == process_) status_ = status;
   CommandResult result;
   result.exit_code = WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 128 + WTERMSIG(*status_);
-  result.out = test::read_file(folder_.file("out"));
-  result.err = test::read_file(folder_.file("err"));
+  result.out = read_file(folder_.file("out"));
+  result.err = read_file(folder_.file("err"));
   return result;
 }
 

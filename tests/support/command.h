@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the real command and keeps its output.
+// Runs the real command and keeps its output; the names that nearly every test of it uses.
 #pragma once
 
 #include <sys/types.h>
 
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace mrrope {
+
+using nlohmann::json;
+using test::contains;
+using test::lemmas;
+using test::read_file;
+using test::TempFolder;
+using test::write_file;
 
 inline const std::string kModel = MRROPE_TINY_MODEL;
 
@@ -29,7 +38,16 @@ CommandResult expect_run(const std::string& arguments, int exit_code = 0,
                          std::initializer_list<std::string> words = {},
                          const std::string& before = {});
 
-// The same in the background.
+// What it prints, where it has to succeed.
+json expect_json(const std::string& arguments);
+
+// An item of LongBench v2; the answer is B.
+json longbench_item(const std::string& id, const std::string& domain, const std::string& context);
+
+// Of a file that may not be there yet.
+std::size_t lines_in(const std::filesystem::path& file);
+
+// A command in the background.
 class RunningCommand {
  public:
   explicit RunningCommand(const std::string& arguments, const std::string& before = {});
@@ -42,7 +60,7 @@ class RunningCommand {
   CommandResult wait();
 
  private:
-  test::TempFolder folder_;
+  TempFolder folder_;
   pid_t process_ = -1;
   std::optional<int> status_;
 };

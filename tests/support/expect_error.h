@@ -13,6 +13,17 @@
 
 namespace mrrope::test {
 
+// What an action throws; where that is no Error, the test fails.
+inline Error error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {ErrorKind::failed, "", ""};
+}
+
 inline testing::AssertionResult throws_error(const std::function<void()>& action, ErrorKind kind,
                                              std::initializer_list<std::string> words) {
   try {

@@ -45,4 +45,16 @@ double largest_difference(const A& a, const B& b) {
   return most;
 }
 
+// The same of rows, with those of a whole text from this place on.
+template <typename A, typename B>
+double largest_difference(const std::vector<std::vector<A>>& rows,
+                          const std::vector<std::vector<B>>& whole, std::size_t first = 0) {
+  EXPECT_LE(first + rows.size(), whole.size());
+  double most = 0;
+  for (std::size_t i = 0; i < rows.size() && first + i < whole.size(); ++i) {
+    most = std::max(most, largest_difference(rows[i], whole[first + i]));
+  }
+  return most;
+}
+
 }  // namespace mrrope::test

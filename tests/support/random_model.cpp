@@ -101,6 +101,36 @@ void Metadata::set(const char* key, const std::vector<bool>& values) {
   gguf_set_arr_data(get(), full(key).c_str(), GGUF_TYPE_BOOL, bytes.data(), bytes.size());
 }
 
+Metadata small_metadata(std::string_view architecture, const SmallModel& size) {
+  Metadata m(architecture);
+  m.set("block_count", size.layers);
+  m.set("vocab_size", size.vocabulary);
+  m.set("context_length", size.window);
+  m.set("embedding_length", size.heads * size.head);
+  m.set("feed_forward_length", 192);
+  m.set("attention.head_count", size.heads);
+  m.set("attention.head_count_kv", size.kv_heads);
+  m.set("attention.key_length", size.head);
+  m.set("attention.value_length", size.head);
+  m.set("attention.layer_norm_epsilon", 1e-5F);
+  m.set("attention.layer_norm_rms_epsilon", 1e-5F);
+  m.set("rope.dimension_count", size.rotated);
+  return m;
+}
+
+engine::LocalOptions exact_options(std::int64_t context, int ubatch, int timelines,
+                                   const char* flash_attention, int threads) {
+  engine::LocalOptions options;
+  options.context = context;
+  options.gpu_layers = 0;
+  options.threads = threads;
+  options.ubatch = ubatch;
+  options.type_k = options.type_v = "f32";
+  options.flash_attention = flash_attention;
+  options.timelines = timelines;
+  return options;
+}
+
 RandomModel::RandomModel(const Metadata& metadata, std::uint32_t seed, const std::string& broken) {
   engine::start_llama();
   const std::unique_ptr<gguf_context, void (*)(gguf_context*)> file(gguf_init_empty(), gguf_free);

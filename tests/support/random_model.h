@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/llama/local.h"
+
 struct gguf_context;
 
 namespace mrrope {
@@ -38,6 +40,16 @@ class Metadata {
   std::unique_ptr<gguf_context, Free> context_;
   std::string architecture_;
 };
+
+// What most architectures ask for; of the elements of a head, `rotated` rotate.
+struct SmallModel {
+  int layers = 2, vocabulary = 128, window = 100, heads = 2, kv_heads = 2, head = 64, rotated = 64;
+};
+Metadata small_metadata(std::string_view architecture, const SmallModel& size);
+
+// On the CPU with a cache in f32, where results agree however they are computed.
+engine::LocalOptions exact_options(std::int64_t context, int ubatch, int timelines = 1,
+                                   const char* flash_attention = "off", int threads = 2);
 
 // A file that is removed with this object.
 class RandomModel {

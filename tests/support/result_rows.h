@@ -21,9 +21,7 @@ inline eval::ResultRow row_at(const eval::ResultTable& table, std::size_t m, std
 // A static plan of this method for a model.
 inline eval::MethodUnderTest method(const TimelineModel& model, const char* name, double scale = 1,
                                     std::int64_t longest = 1 << 15) {
-  Extension e;
-  e.method = name;
-  e.scale = scale;
+  Extension e{.method = name, .scale = scale};
   return {name, make_ladder(make_plan(model.facts().geometry, e), longest)};
 }
 

@@ -23,17 +23,17 @@ struct ScriptedOptions {
 
   // The logits that follow this position (0-based) and every later one are NaN, under plans of
   // nan_method only where that is set.
-  std::optional<std::int64_t> nan_at;
-  std::string nan_method;
+  std::optional<std::int64_t> nan_at{};
+  std::string nan_method{};
   // After this position every token but the first of the vocabulary has probability 0, under plans
   // of certain_method only where that is set.
-  std::optional<std::int64_t> certain_at;
-  std::string certain_method;
+  std::optional<std::int64_t> certain_at{};
+  std::string certain_method{};
   // The computation of this token (1-based, counted over the life of the model) fails.
-  std::optional<std::int64_t> fail_at;
+  std::optional<std::int64_t> fail_at{};
   // A text that ends in `question` is continued with `answer` and the end of text.
-  std::string question;
-  std::string answer;
+  std::string question{};
+  std::string answer{};
 };
 
 class ScriptedModel : public TimelineModel {

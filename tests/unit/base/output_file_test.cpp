@@ -8,25 +8,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
 namespace mrrope {
 namespace {
 
+using test::names_in;
 using test::read_file;
 using test::TempFolder;
 namespace fs = std::filesystem;
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
-  return names;
-}
 
 TEST(OutputFile, IsKeptOnlyIfFinished) {
   const TempFolder folder;

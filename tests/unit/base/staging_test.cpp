@@ -12,19 +12,11 @@
 namespace mrrope {
 namespace {
 
+using test::names_in;
 using test::read_file;
 using test::TempFolder;
 using test::write_file;
 namespace fs = std::filesystem;
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 using Names = std::vector<std::string>;
 

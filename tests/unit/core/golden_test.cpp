@@ -44,12 +44,10 @@ const json& transformers() {
 Geometry geometry_named(const json& document, const std::string& name) {
   for (const json& g : document.at("geometries")) {
     if (g.at("name") != name) continue;
-    Geometry out;
-    out.rotary_dim = g.at("rotary_dim");
-    out.base = g.at("base");
-    out.train_length = g.at("train_length");
-    out.trained_factor = g.value("trained_factor", std::vector<double>{});
-    return out;
+    return {.rotary_dim = g.at("rotary_dim"),
+            .base = g.at("base"),
+            .train_length = g.at("train_length"),
+            .trained_factor = g.value("trained_factor", std::vector<double>{})};
   }
   throw std::runtime_error("no golden geometry " + name);
 }
@@ -80,10 +78,10 @@ Parameters parameters_of(const json& document, const json& object) {
 }
 
 Extension extension_of(const json& document, const json& entry) {
-  Extension e{.method = entry.at("method"), .scale = entry.at("scale")};
-  e.length = entry.value("length", entry.value("seq_len", std::int64_t{0}));
-  e.parameters = parameters_of(document, entry.value("parameters", json::object()));
-  return e;
+  return {.method = entry.at("method"),
+          .scale = entry.at("scale"),
+          .length = entry.value("length", entry.value("seq_len", std::int64_t{0})),
+          .parameters = parameters_of(document, entry.value("parameters", json::object()))};
 }
 
 std::string describe(const json& entry) {

@@ -32,10 +32,9 @@ std::vector<Geometry> random_geometries() {
   std::mt19937_64 random(20240917);
   std::vector<Geometry> out;
   for (int n = 0; n < 60; ++n) {
-    Geometry g;
-    g.rotary_dim = 32 + 2 * int(uniform(random) * 113);
-    g.base = std::pow(10.0, 4 + 3 * uniform(random));
-    g.train_length = std::int64_t(512 * std::pow(256.0, uniform(random)));
+    Geometry g{.rotary_dim = 32 + 2 * int(uniform(random) * 113),
+               .base = std::pow(10.0, 4 + 3 * uniform(random)),
+               .train_length = std::int64_t(512 * std::pow(256.0, uniform(random)))};
     if (n % 3 == 2) {
       const double largest = 1 + 7 * uniform(random);
       for (int i = 0; i < pair_count(g); ++i) {
@@ -200,10 +199,7 @@ TEST(PlanProperties, LambdasMultiplyUpToTheFactors) {
 }
 
 TEST(PlanProperties, AttentionScaleHasEachMethodsDefault) {
-  Geometry geometry;
-  geometry.rotary_dim = 128;
-  geometry.base = 10000;
-  geometry.train_length = 4096;
+  Geometry geometry{.rotary_dim = 128, .base = 10000, .train_length = 4096};
   const double tempered = 1 + 0.1 * std::log(16.0);
   const std::pair<const char*, double> expected[] = {
       {"none", 1},

@@ -66,13 +66,9 @@ TEST(Plan, RefusesEveryBadScale) {
 }
 
 TEST(Plan, RefusesAnUnknownMethodAndListsTheKnownOnes) {
-  try {
-    make_plan(kLlama2, request("yarm", 4));
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("'yarm'"), std::string::npos);
-    for (const MethodInfo& m : methods()) EXPECT_NE(e.hint().find(m.name), std::string::npos);
-  }
+  const Error e = test::error_of([&] { make_plan(kLlama2, request("yarm", 4)); });
+  EXPECT_NE(std::string(e.what()).find("'yarm'"), std::string::npos);
+  for (const MethodInfo& m : methods()) EXPECT_NE(e.hint().find(m.name), std::string::npos);
 }
 
 TEST(Plan, RefusesListsOfWrongLengthOrContent) {

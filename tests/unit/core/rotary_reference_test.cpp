@@ -135,8 +135,7 @@ TEST(RotaryReferenceErrors, RefusesShortVectorsAndMismatchedPlans) {
 }
 
 TEST(RotaryReferenceTrained, UsesTheModelsOwnAttentionScale) {
-  Geometry g{.rotary_dim = 4, .base = 1e4, .train_length = 4096};
-  g.trained_attention_scale = 2;
+  Geometry g{.rotary_dim = 4, .base = 1e4, .train_length = 4096, .trained_attention_scale = 2};
   std::vector<double> x = {1, 0, 0, 0};
   rotate_reference(make_plan(g, {}), 0, std::span<double>(x));
   EXPECT_EQ(x[0], 2);

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <atomic>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -13,6 +12,7 @@
 #include "mrrope/error.h"
 #include "support/byte_vocabulary.h"
 #include "support/crowd.h"
+#include "support/expect_error.h"
 #include "support/temp_folder.h"
 
 namespace mrrope::engine {
@@ -204,13 +204,9 @@ TEST(ChatTemplate, RunsInASeparateProcess) {
   auto file = test::byte_vocabulary("gpt-2");
   file.text("tokenizer.chat_template", "{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(1) }}");
   const auto hostile = open_vocabulary(folder.write("hostile.gguf", file.bytes()));
-  try {
-    hostile->apply_chat_template({&message, 1});
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-    EXPECT_NE(std::string(error.what()).find("hostile.gguf"), std::string::npos) << error.what();
-  }
+  const Error error = test::error_of([&] { hostile->apply_chat_template({&message, 1}); });
+  EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+  EXPECT_NE(std::string(error.what()).find("hostile.gguf"), std::string::npos) << error.what();
   auto plain = test::byte_vocabulary("gpt-2");
   plain.text("tokenizer.chat_template", std::string(kPlain).substr(15));  // without BOS
   const auto good = open_vocabulary(folder.write("good.gguf", plain.bytes()));

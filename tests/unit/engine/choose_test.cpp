@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "engine/llama/local.h"
 #include "mrrope/error.h"
 #include "support/expect_error.h"

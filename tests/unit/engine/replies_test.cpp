@@ -8,18 +8,15 @@
 #include "engine/remote/remote.h"
 #include "engine/remote/remote_replies.h"
 #include "mrrope/error.h"
+#include "support/expect_error.h"
 
 namespace mrrope::engine {
 namespace {
 
 void expect_error(ErrorKind kind, const std::string& words, const std::function<void()>& action) {
-  try {
-    action();
-    ADD_FAILURE() << "no error";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), kind) << e.what();
-    EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
-  }
+  const Error e = test::error_of([&] { action(); });
+  EXPECT_EQ(e.kind(), kind) << e.what();
+  EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
 }
 
 TEST(Replies, ReadsModelsOfThreeServers) {

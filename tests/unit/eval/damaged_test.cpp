@@ -10,7 +10,6 @@
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
 #include "eval/tasks/ruler/ruler.h"
-#include "support/expect_error.h"
 #include "support/result_rows.h"
 #include "support/scripted.h"
 #include "support/temp_folder.h"
@@ -19,7 +18,6 @@ namespace mrrope::eval {
 namespace {
 
 using nlohmann::ordered_json;
-using test::expect_error;
 using test::read_file;
 using test::TempFolder;
 using test::write_file;

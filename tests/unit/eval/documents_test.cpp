@@ -87,17 +87,12 @@ TEST(Documents, ReadsJsonLines) {
 TEST(Documents, ReadsAnotherFieldAndHintsAtIt) {
   const TempFolder dir;
   write_file(dir / "a.jsonl", "{\"body\": \"one\", \"n\": 3}\n");
-  DocumentOptions options;
-  options.field = "body";
+  DocumentOptions options{.field = "body"};
   EXPECT_EQ(read({dir / "a.jsonl"}, options).documents[0].text, "one");
-  try {
-    read({dir / "a.jsonl"});
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::corrupt);
-    EXPECT_NE(std::string(e.what()).find("a.jsonl:1"), std::string::npos);
-    EXPECT_NE(e.hint().find("body"), std::string::npos);
-  }
+  const Error e = test::error_of([&] { read({dir / "a.jsonl"}); });
+  EXPECT_EQ(e.kind(), ErrorKind::corrupt);
+  EXPECT_NE(std::string(e.what()).find("a.jsonl:1"), std::string::npos);
+  EXPECT_NE(e.hint().find("body"), std::string::npos);
 }
 
 TEST(Documents, BrokenJsonIsNamedByLine) {
@@ -169,8 +164,7 @@ TEST(Documents, DetectsDamageInsideAnArchive) {
 TEST(Documents, RefusesDecompressionBombs) {
   const TempFolder dir;
   write_file(dir / "bomb.gz", gzip(std::string(10 << 20, 'a')));
-  DocumentOptions options;
-  options.max_document_bytes = 1 << 20;
+  DocumentOptions options{.max_document_bytes = 1 << 20};
   expect_error(ErrorKind::out_of_memory, "bomb.gz", [&] { read({dir / "bomb.gz"}, options); });
   options.max_document_bytes = 100 << 20;
   options.max_total_bytes = 1 << 20;
@@ -267,17 +261,15 @@ class ChooseDocuments : public ::testing::Test {
 };
 
 TEST_F(ChooseDocuments, FirstDocuments) {
-  DocumentOptions options;
-  options.samples = 3;
+  DocumentOptions options{.samples = 3};
   EXPECT_EQ(labels(options), (std::vector<std::string>{"1", "2", "3"}));
   EXPECT_EQ(read({dir_ / "a.jsonl"}, options).seen, 3u);  // the rest is not even read
 }
 
 TEST_F(ChooseDocuments, FirstDocumentsThatAreLongEnough) {
-  DocumentOptions options;
-  options.samples = 2;
-  options.min_tokens = 5;
-  options.tokens = [](const Document& d) { return std::count(d.text.begin(), d.text.end(), 'x'); };
+  DocumentOptions options{.samples = 2, .min_tokens = 5, .tokens = [](const Document& d) {
+                            return std::count(d.text.begin(), d.text.end(), 'x');
+                          }};
   EXPECT_EQ(labels(options), (std::vector<std::string>{"5", "10"}));
   EXPECT_EQ(read({dir_ / "a.jsonl"}, options).skipped.size(), 8u);
   options.min_tokens = 7;
@@ -289,9 +281,7 @@ TEST_F(ChooseDocuments, FirstDocumentsThatAreLongEnough) {
 }
 
 TEST_F(ChooseDocuments, RandomChoiceRepeatsWithItsSeed) {
-  DocumentOptions options;
-  options.samples = 5;
-  options.select = Select::random;
+  DocumentOptions options{.samples = 5, .select = Select::random};
   const auto one = labels(options);
   EXPECT_EQ(one.size(), 5u);
   EXPECT_EQ(std::set<std::string>(one.begin(), one.end()).size(), 5u);

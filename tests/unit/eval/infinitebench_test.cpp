@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 
 #include "base/text.h"
 #include "eval/results/result_table.h"
@@ -23,11 +22,7 @@ using test::ReadingModel;
 using test::TempFolder;
 using test::write_file;
 
-ScriptedOptions roomy() {
-  ScriptedOptions options;
-  options.context = 1 << 15;
-  return options;
-}
+ScriptedOptions roomy() { return {.context = 1 << 15}; }
 
 std::vector<MethodUnderTest> untouched_only(const TimelineModel& model) {
   return {{"none", make_ladder(make_plan(model.facts().geometry, Extension{}), 1 << 15)}};
@@ -155,10 +150,8 @@ TEST_F(InfiniteData, AMeanOverFewerTasksIsLabelled) {
   write_file(folder_.path() / "number_string.jsonl", line(1000));
   for (const std::size_t size : {1000, 200}) {
     write_file(folder_.path() / "math_find.jsonl", line(size));
-    InfiniteOptions options;
-    options.tasks = {"passkey", "number_string", "math_find"};
-    options.length = 4000;
-    options.min_tokens = 900;
+    InfiniteOptions options{
+        .tasks = {"passkey", "number_string", "math_find"}, .length = 4000, .min_tokens = 900};
     const SampleSuite suite = read_infinitebench(frame_, folder_.path(), options, notes_);
     RunFolder folder;
     Progress progress;
@@ -200,9 +193,7 @@ TEST_F(InfiniteData, NamesBadData) {
       read("passkey", good + "\n" + R"({"id": 2, "context": "c", "input": "i", "answer": ""})");
   EXPECT_EQ(suite.sets[0].count, 1u);
   EXPECT_NE(notes_[0].find("1 items without an answer"), std::string::npos);
-  InfiniteOptions missing;
-  missing.tasks = {"code_debug"};
-  missing.length = 2000;
+  InfiniteOptions missing{.tasks = {"code_debug"}, .length = 2000};
   std::filesystem::remove(folder_.path() / "code_debug.jsonl");
   expect_error(ErrorKind::failed, "has no code_debug.jsonl",
                [&] { read_infinitebench(frame_, folder_.path(), missing, notes_); });

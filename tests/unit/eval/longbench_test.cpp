@@ -27,11 +27,7 @@ ordered_json item(int id, const char* domain, const char* answer, std::size_t si
           {"answer", answer},    {"context", std::string(size, 'x')}};
 }
 
-ScriptedOptions roomy() {
-  ScriptedOptions options;
-  options.context = 1 << 14;
-  return options;
-}
+ScriptedOptions roomy() { return {.context = 1 << 14}; }
 
 std::vector<MethodUnderTest> untouched_only(const TimelineModel& model) {
   return {{"none", make_ladder(make_plan(model.facts().geometry, Extension{}), 1 << 14)}};

@@ -39,11 +39,7 @@ struct ReadingModel : test::ReadingModel {
   }
 };
 
-ScriptedOptions roomy(std::int64_t context = 8192) {
-  ScriptedOptions options;
-  options.context = context;
-  return options;
-}
+ScriptedOptions roomy(std::int64_t context = 8192) { return {.context = context}; }
 
 std::string sentences(std::size_t size, std::uint64_t seed) {
   Random random(seed);

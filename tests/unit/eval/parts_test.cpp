@@ -14,7 +14,6 @@
 namespace mrrope::eval {
 namespace {
 
-using nlohmann::ordered_json;
 using test::expect_error;
 using test::read_file;
 using test::row_at;
@@ -35,9 +34,7 @@ class Parts : public ::testing::Test {
  protected:
   // Returns the tokens computed.
   std::int64_t needle(const std::string& out, std::optional<std::int64_t> fail_at = {}) {
-    ScriptedOptions scripted;
-    scripted.fail_at = fail_at;
-    ScriptedModel model(scripted);
+    ScriptedModel model({.fail_at = fail_at});
     NeedleOptions options;
     options.lengths = {300, 600};
     options.depths = {0, 50, 100};

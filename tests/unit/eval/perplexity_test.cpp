@@ -79,9 +79,7 @@ double naive_loss(TimelineModel& model, const Ladder& under, const Document& doc
 
 TEST(Perplexity, OnePassEqualsOnePassPerLength) {
   for (const bool bos : {true, false}) {
-    ScriptedOptions scripted;
-    scripted.has_bos = bos;
-    ScriptedModel model(scripted);
+    ScriptedModel model({.has_bos = bos});
     const auto methods = three_methods(model);
     const auto documents = four_documents();
     const ResultTable r = run_in_memory(model, methods, documents, small_options());
@@ -224,10 +222,7 @@ TEST(Perplexity, RefusesARecordOfSlidingWindows) {
 }
 
 TEST(Perplexity, ZeroProbabilityIsDataAndIsReported) {
-  ScriptedOptions scripted;
-  scripted.certain_at = 70;
-  scripted.certain_method = "pro";
-  ScriptedModel model(scripted);
+  ScriptedModel model({.certain_at = 70, .certain_method = "pro"});
   std::vector<MethodUnderTest> methods = three_methods(model);
   methods.pop_back();
   const ResultTable r = run_in_memory(model, methods, four_documents(), small_options());
@@ -241,10 +236,7 @@ TEST(Perplexity, ZeroProbabilityIsDataAndIsReported) {
 }
 
 TEST(Perplexity, ZeroProbabilityInTheUntouchedModelGivesNoDivergence) {
-  ScriptedOptions scripted;
-  scripted.certain_at = 40;
-  scripted.certain_method = "none";
-  ScriptedModel model(scripted);
+  ScriptedModel model({.certain_at = 40, .certain_method = "none"});
   std::vector<MethodUnderTest> methods = three_methods(model);
   methods.pop_back();
   const ResultTable r = run_in_memory(model, methods, four_documents(), small_options());
@@ -253,9 +245,7 @@ TEST(Perplexity, ZeroProbabilityInTheUntouchedModelGivesNoDivergence) {
 }
 
 TEST(Perplexity, EngineFailureNamesTheUnit) {
-  ScriptedOptions scripted;
-  scripted.fail_at = 300;
-  ScriptedModel model(scripted);
+  ScriptedModel model({.fail_at = 300});
   expect_error(ErrorKind::failed, "(method none, document b#2)", [&] {
     PerplexityOptions options = small_options();
     options.kl_positions = 0;
@@ -343,8 +333,7 @@ TEST_F(Survival, EngineKilledAnywhereGivesTheSameBytes) {
   const std::string whole = run(dir_ / "whole");
   for (std::int64_t token = 1; token < 2500; token += 171) {
     std::filesystem::remove_all(dir_ / "cut");
-    ScriptedOptions scripted;
-    scripted.fail_at = token;
+    ScriptedOptions scripted{.fail_at = token};
     try {
       run(dir_ / "cut", nullptr, scripted);
     } catch (const Error&) {
@@ -360,9 +349,7 @@ TEST_F(Survival, EngineKilledAnywhereGivesTheSameBytes) {
 
 TEST_F(Survival, NanEndsTheRunAndKeepsTheJournal) {
   const std::string whole = run(dir_ / "whole");
-  ScriptedOptions broken;
-  broken.nan_at = 70;
-  broken.nan_method = "pro";
+  ScriptedOptions broken{.nan_at = 70, .nan_method = "pro"};
   expect_error(ErrorKind::failed, "NaN", [&] { run(dir_ / "cut", nullptr, broken); });
   expect_error(ErrorKind::failed, "(method pro, document a#1)",
                [&] { run(dir_ / "cut", nullptr, broken); });
@@ -389,14 +376,12 @@ TEST_F(Survival, InterruptKeepsFinishedUnitsAndSaysHowToResume) {
                         if (++ticks == 30) request_interrupt();
                         return Progress::Clock::time_point();
                       });
-    try {
+    const Error e = test::error_of([&] {
       run_perplexity(model, three_methods(model), four_documents(), small_options(), folder,
                      progress);
-      ADD_FAILURE() << "not interrupted";
-    } catch (const Error& e) {
-      EXPECT_EQ(e.kind(), ErrorKind::interrupted);
-      EXPECT_EQ(e.hint(), "resume with: mrrope eval ppl m --out out");
-    }
+    });
+    EXPECT_EQ(e.kind(), ErrorKind::interrupted);
+    EXPECT_EQ(e.hint(), "resume with: mrrope eval ppl m --out out");
     clear_interrupt();
     EXPECT_GT(folder.units().size(), 0u);
   }

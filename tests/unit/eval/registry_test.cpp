@@ -104,9 +104,7 @@ class ToyUnits : public UnitWork {
 
 ResultTable run_toy(const std::filesystem::path& out, const Shard& shard = {},
                     std::optional<std::int64_t> fail_at = {}, std::int64_t* computed = nullptr) {
-  ScriptedOptions scripted;
-  scripted.fail_at = fail_at;
-  ScriptedModel model(scripted);
+  ScriptedModel model({.fail_at = fail_at});
   const std::vector<MethodUnderTest> methods = {method(model, "none", 1), method(model, "pro", 4)};
   ToyUnits units(model, methods);
   RunFolder folder(out, {"mrrope eval toy", "sha256:1", 1, shard});

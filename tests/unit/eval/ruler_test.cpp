@@ -26,11 +26,7 @@ using test::ReadingModel;
 using test::TempFolder;
 using test::write_file;
 
-ScriptedOptions roomy(std::int64_t context = 1 << 15) {
-  ScriptedOptions options;
-  options.context = context;
-  return options;
-}
+ScriptedOptions roomy(std::int64_t context = 1 << 15) { return {.context = context}; }
 
 // Finds every line "The magic ... for KEY is VALUE." whose key the question names.
 std::string find_needles(const std::string& prompt) {
@@ -183,16 +179,11 @@ TEST(Ruler, RefusesTooShortLengthsAndNamesOneThatIsEnough) {
   ScriptedModel model(roomy());
   Bench bench(model);
   for (const RulerTask& task : ruler_tasks()) {
-    std::int64_t enough = 0;
-    try {
-      bench.suite(some({task.name}, {200}, 3));
-      ADD_FAILURE() << task.name;
-    } catch (const Error& e) {
-      EXPECT_EQ(e.kind(), ErrorKind::usage);
-      const std::string start = "give --lengths of ";
-      ASSERT_EQ(e.hint().substr(0, start.size()), start);
-      enough = std::stoll(e.hint().substr(start.size()));
-    }
+    const Error e = test::error_of([&] { bench.suite(some({task.name}, {200}, 3)); });
+    EXPECT_EQ(e.kind(), ErrorKind::usage);
+    const std::string start = "give --lengths of ";
+    ASSERT_EQ(e.hint().substr(0, start.size()), start);
+    const std::int64_t enough = std::stoll(e.hint().substr(start.size()));
     const SampleSuite suite = bench.suite(some({task.name}, {enough}, 3));
     for (std::size_t i = 0; i < 3; ++i) suite.sets[0].make(i);
   }

@@ -41,10 +41,7 @@ struct Folder {
     return make_plan(model.geometry, {.method = method, .scale = scale});
   }
   HfOptions options(std::int64_t length = 4096) const {
-    HfOptions o;
-    o.out = folder / "out";
-    o.length = length;
-    return o;
+    return {.out = folder / "out", .length = length};
   }
   ordered_json exported(const Plan& p, const HfOptions& o) const {
     export_huggingface(model, p, o);
@@ -175,17 +172,11 @@ TEST(HfExport, KeepsTheVendorsScaling) {
 }
 
 TEST(HfExport, HandlesNestedTextModelsAndTwoKindsOfLayers) {
-  ordered_json text = {{"model_type", "gemma3_text"},
-                       {"hidden_size", 512},
-                       {"num_attention_heads", 4},
-                       {"num_key_value_heads", 2},
-                       {"num_hidden_layers", 6},
-                       {"head_dim", 128},
-                       {"sliding_window", 512},
-                       {"max_position_embeddings", 1024},
-                       {"rope_parameters",
-                        {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 1e6}}},
-                         {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 1e4}}}}}};
+  ordered_json text = ordered_json::parse(R"({"model_type": "gemma3_text", "hidden_size": 512,
+      "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 6, "head_dim": 128,
+      "sliding_window": 512, "max_position_embeddings": 1024, "rope_parameters": {
+        "full_attention": {"rope_type": "default", "rope_theta": 1000000.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}})");
   const Folder f({{"model_type", "gemma3"}, {"text_config", text}});
   const Plan plan = f.plan("pro");
   const ordered_json config = f.exported(plan, f.options());

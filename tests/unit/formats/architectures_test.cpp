@@ -9,6 +9,7 @@
 #include <string>
 
 #include "mrrope/error.h"
+#include "support/expect_error.h"
 
 namespace mrrope {
 namespace {
@@ -37,13 +38,9 @@ std::string kinds(std::string_view name, const LayerKeys& keys) {
 
 void refuses(std::string_view name, const LayerKeys& keys, std::string_view word,
              ErrorKind kind = ErrorKind::unsupported) {
-  try {
-    layers_of(named(name), keys);
-    ADD_FAILURE() << name;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << name;
-    EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
-  }
+  const Error error = test::error_of([&] { layers_of(named(name), keys); });
+  EXPECT_EQ(error.kind(), kind) << name;
+  EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
 }
 void contradicts(std::string_view name, const LayerKeys& keys) {
   refuses(name, keys, name, ErrorKind::corrupt);

@@ -8,7 +8,6 @@
 namespace mrrope {
 namespace {
 
-using test::GgufWriter;
 using test::llama_gguf;
 using test::read_file;
 using test::TempFolder;

@@ -376,12 +376,8 @@ TEST_F(HuggingFaceModel, SaysWhatIsMissingOrBroken) {
 
 TEST_F(HuggingFaceModel, PointsToTheRightFile) {
   folder_.write("m.gguf", llama_gguf().bytes());
-  try {
-    read_model(folder_.path());
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(error.hint().find("m.gguf"), std::string::npos);
-  }
+  const Error error = test::error_of([&] { read_model(folder_.path()); });
+  EXPECT_NE(error.hint().find("m.gguf"), std::string::npos);
   EXPECT_ERROR(read_model(folder_.write("pytorch_model.bin", "PK\x03\x04zip")), unsupported,
                "PyTorch");
   EXPECT_ERROR(read_model(folder_.write("empty.gguf", "")), corrupt, "0 bytes");

@@ -47,8 +47,7 @@ TEST(RotaryTable, EntriesAreRoundedOnce) {
 }
 
 TEST(RotaryTable, FoldsInBothAttentionScales) {
-  Geometry g{.rotary_dim = 4, .base = 1e4, .train_length = 4096};
-  g.trained_attention_scale = 2;
+  Geometry g{.rotary_dim = 4, .base = 1e4, .train_length = 4096, .trained_attention_scale = 2};
   const RotaryTable table(make_plan(g, {}), 0, 1);
   EXPECT_EQ(entry(table, 0, 0), 2);
   EXPECT_EQ(entry(table, 0, 2), 0);

@@ -68,8 +68,7 @@ TEST_P(Rotate, AgreesWithTheReference) {
       const RotaryTable far(plan, kFar - 8, kFar + 1, rows);
       for (const Element element : elements()) {
         for (int variant = 0; variant < 24; ++variant) {
-          TrialSetup setup;
-          setup.element = element;
+          TrialSetup setup{.element = element};
           setup.head_dim = variant % 3 == 1 ? rotary_dim + 17 : rotary_dim;  // partial rotation
           setup.keys = variant % 7 == 6 ? 0 : 2;
           setup.in_place = variant % 2 == 0;
@@ -110,8 +109,12 @@ TEST_P(Rotate, MoreTokensThanAStep) {
   const Plan plan = plan_of(16, pairing());
   const RotaryTable table(plan, 0, 1200);
   for (const Element element : elements()) {
-    TrialSetup setup{.element = element, .head_dim = 16, .queries = 1, .keys = 1, .tokens = 1100};
-    setup.first_position = 77;
+    TrialSetup setup{.element = element,
+                     .head_dim = 16,
+                     .queries = 1,
+                     .keys = 1,
+                     .tokens = 1100,
+                     .first_position = 77};
     for (const bool inverse : {false, true}) {
       setup.inverse = inverse;
       Trial trial(setup);

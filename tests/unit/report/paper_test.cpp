@@ -102,9 +102,7 @@ TEST(Paper, NamesEveryDifferenceThatARunRecords) {
 
 TEST(Paper, ParametersMustBeThePapersToo) {
   RunRecord record = record_with(kLlama3Name, 8192, 16, {kPerplexity[0]});
-  Extension e;
-  e.method = "pro";
-  e.scale = 16;
+  Extension e{.method = "pro", .scale = 16};
   const Geometry g{.rotary_dim = 128, .base = 500000, .train_length = 8192};
   record.methods = {{{"pro", ""}, make_plan(g, e)}};
   EXPECT_NE(own_rows(record).find("nothing known"), std::string::npos) << own_rows(record);

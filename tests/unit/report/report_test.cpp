@@ -31,9 +31,7 @@ struct FakeRun {
 };
 
 eval::MethodUnderTest under(const std::string& name, std::int64_t window) {
-  Extension e;
-  e.method = name == "none" ? "none" : "pro";
-  e.scale = name == "none" ? 1 : 4;
+  Extension e{.method = name == "none" ? "none" : "pro", .scale = name == "none" ? 1.0 : 4.0};
   const Geometry g{.rotary_dim = 128, .base = 10000, .train_length = window};
   return {name, make_ladder(make_plan(g, e), 4 * window)};
 }

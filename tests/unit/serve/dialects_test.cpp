@@ -4,7 +4,6 @@
 
 #include <regex>
 #include <sstream>
-#include <thread>
 
 #include "base/json.h"
 #include "serve/api/format.h"
@@ -396,12 +395,11 @@ TEST(Ollama, ReadsRequests) {
 
 TEST(Ollama, RefusalsNameTheField) {
   const auto field = [](const std::string& more, bool chat) -> std::string {
+    const std::string start =
+        chat ? R"({"messages": [{"role": "user", "content": "x"}], )" : R"({"prompt": "x", )";
     try {
-      if (chat) {
-        parse_ollama_chat(R"({"messages": [{"role": "user", "content": "x"}], )" + more + "}");
-      } else {
-        parse_ollama_generate(R"({"prompt": "x", )" + more + "}");
-      }
+      static_cast<void>(chat ? parse_ollama_chat(start + more + "}")
+                             : parse_ollama_generate(start + more + "}"));
     } catch (const ApiError& error) {
       EXPECT_EQ(error.status, 400);
       return error.param;

@@ -68,9 +68,7 @@ class Claims {
 };
 
 Plan plan_of(const Geometry& geometry, const std::string& method, double scale) {
-  Extension e;
-  e.method = method;
-  e.scale = scale;
+  Extension e{.method = method, .scale = scale};
   return make_plan(geometry, e);
 }
 
@@ -130,9 +128,7 @@ void boundaries_of_pairs(Claims& claims) {
   std::size_t settings = 0;
   for (int fast = 20; fast <= 40; ++fast) {
     for (int slow = 1; slow <= 10; ++slow, ++settings) {
-      Extension e;
-      e.method = "pro";
-      e.scale = 16;
+      Extension e{.method = "pro", .scale = 16};
       e.parameters.beta_fast = fast;
       e.parameters.beta_slow = slow / 5.0;
       const Boundaries b = make_plan(kLlama3, e).boundaries();

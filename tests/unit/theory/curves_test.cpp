@@ -23,9 +23,7 @@ nlohmann::json golden() {
 Geometry llama2() { return {.rotary_dim = 128, .base = 10000, .train_length = 4096}; }
 
 Plan plan_of(const Geometry& g, const std::string& method, double scale) {
-  Extension e;
-  e.method = method;
-  e.scale = scale;
+  Extension e{.method = method, .scale = scale};
   return make_plan(g, e);
 }
 
@@ -195,8 +193,7 @@ TEST(Theory, OnlyPiLosesPositions) {
 }
 
 TEST(Theory, SmallestScaleReaches) {
-  Extension e;
-  e.method = "pro";
+  Extension e{.method = "pro"};
   const auto scale = smallest_scale(llama2(), e, 16384);
   ASSERT_TRUE(scale);
   e.scale = *scale;

@@ -13,8 +13,7 @@ const Geometry kSmall{.rotary_dim = 16, .base = 10000, .train_length = 256};
 std::vector<NamedPlan> plans_of(const std::vector<std::string>& methods, double scale) {
   std::vector<NamedPlan> plans;
   for (const std::string& method : methods) {
-    Extension e;
-    e.method = method;
+    Extension e{.method = method};
     if (method != "none") e.scale = scale;
     plans.push_back({method, make_plan(kSmall, e)});
   }

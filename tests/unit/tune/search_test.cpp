@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "base/interrupt.h"
@@ -101,9 +100,7 @@ TEST_F(SearchTest, ResumesWhereItStopped) {
   const SearchResult whole = run();
   const std::int64_t all = model_.computed();
   {
-    ScriptedOptions failing;
-    failing.fail_at = all / 2;
-    ScriptedModel broken(failing);
+    ScriptedModel broken({.fail_at = all / 2});
     const Space space = make_space(broken.facts().geometry, 1024, Growth::none);
     const SearchSet set = make_search_set(broken, space, some_documents(4, 1500), options_);
     eval::RunFolder folder(temp.path() / "run", {"again", "model", 1});
@@ -151,57 +148,34 @@ TEST_F(SearchTest, InterruptNamesTheCommandThatResumes) {
   const test::TempFolder temp(test::fast_place());
   eval::RunFolder folder(temp.path() / "run", {"mrrope tune again", "model", 1});
   request_interrupt();
-  try {
-    run(folder);
-    ADD_FAILURE();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::interrupted);
-    EXPECT_NE(e.hint().find("mrrope tune again"), std::string::npos);
-  }
+  const Error e = test::error_of([&] { run(folder); });
+  EXPECT_EQ(e.kind(), ErrorKind::interrupted);
+  EXPECT_NE(e.hint().find("mrrope tune again"), std::string::npos);
   clear_interrupt();
 }
 
 TEST_F(SearchTest, TooSmallBudgetIsRefusedWithTheMinimum) {
   options_.budget = 1;
-  try {
-    run();
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::usage);
-    EXPECT_NE(std::string(e.what()).find("budget of 1"), std::string::npos);
-    EXPECT_NE(e.hint().find("--budget"), std::string::npos);
-  }
+  const Error e = test::error_of([&] { run(); });
+  EXPECT_EQ(e.kind(), ErrorKind::usage);
+  EXPECT_NE(std::string(e.what()).find("budget of 1"), std::string::npos);
+  EXPECT_NE(e.hint().find("--budget"), std::string::npos);
 }
 
 class NanEverywhere : public SearchTest {
  protected:
-  static ScriptedOptions options() {
-    ScriptedOptions o;
-    o.nan_at = 100;
-    return o;
-  }
-  NanEverywhere() : SearchTest(options()) {}
+  NanEverywhere() : SearchTest({.nan_at = 100}) {}
 };
 
 TEST_F(NanEverywhere, IsReportedAsAnError) {
-  try {
-    run();
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::failed);
-    EXPECT_NE(std::string(e.what()).find("not a number under any"), std::string::npos);
-  }
+  const Error e = test::error_of([&] { run(); });
+  EXPECT_EQ(e.kind(), ErrorKind::failed);
+  EXPECT_NE(std::string(e.what()).find("not a number under any"), std::string::npos);
 }
 
 class NanUnderYarn : public SearchTest {
  protected:
-  static ScriptedOptions options() {
-    ScriptedOptions o;
-    o.nan_at = 100;
-    o.nan_method = "yarn";
-    return o;
-  }
-  NanUnderYarn() : SearchTest(options()) {}
+  NanUnderYarn() : SearchTest({.nan_at = 100, .nan_method = "yarn"}) {}
 };
 
 TEST_F(NanUnderYarn, OnlyYarnIsDropped) {
@@ -278,13 +252,10 @@ TEST(Split, IsDisjointJoinsShortTextsAndRefusesTooFew) {
   }
   EXPECT_EQ(split_documents(model, documents, 1000, 2, 3, 1).search.size(), 2u);
   EXPECT_EQ(split_documents(model, documents, 1000, 2, 3, 1).held_out.size(), 3u);
-  try {
-    split_documents(model, some_documents(2, 1200), 1000, 8, 0, 1);
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::usage);
-    EXPECT_NE(std::string(e.what()).find("not enough text"), std::string::npos);
-  }
+  const Error e =
+      test::error_of([&] { split_documents(model, some_documents(2, 1200), 1000, 8, 0, 1); });
+  EXPECT_EQ(e.kind(), ErrorKind::usage);
+  EXPECT_NE(std::string(e.what()).find("not enough text"), std::string::npos);
 }
 
 }  // namespace

@@ -8,18 +8,11 @@
 
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
-#include "support/expect_error.h"
 
 namespace mrrope::tune {
 namespace {
 
-Geometry tiny() {
-  Geometry g;
-  g.rotary_dim = 128;
-  g.base = 10000;
-  g.train_length = 1024;
-  return g;
-}
+Geometry tiny() { return {.rotary_dim = 128, .base = 10000, .train_length = 1024}; }
 
 TEST(Space, RefusesALengthInsideTheWindow) {
   EXPECT_THROW(make_space(tiny(), 1024, Growth::none), Error);

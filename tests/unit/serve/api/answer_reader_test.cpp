@@ -9,6 +9,7 @@
 
 #include "mrrope/error.h"
 #include "serve/api/format.h"
+#include "support/expect_error.h"
 #include "support/temp_folder.h"
 
 namespace mrrope::serve {
@@ -267,13 +268,9 @@ TEST(AnswerReader, RefusesToolsThatATemplateDoesNotHave) {
   ChatRenderer renderer;
   const ChatTemplate plain{"{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}",
                            "", "</s>", false};
-  try {
-    renderer.prepare(plain, inputs(), kLimit);
-    FAIL() << "prepared";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("no place for tools"), std::string::npos)
-        << error.what();
-  }
+  const Error error = test::error_of([&] { renderer.prepare(plain, inputs(), kLimit); });
+  EXPECT_NE(std::string(error.what()).find("no place for tools"), std::string::npos)
+      << error.what();
 }
 
 }  // namespace

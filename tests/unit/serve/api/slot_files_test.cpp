@@ -3,9 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <fstream>
-#include <thread>
-
 #include "engine/llama/local.h"
 #include "serve/api/service.h"
 #include "support/random_model.h"

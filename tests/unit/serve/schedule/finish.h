@@ -12,6 +12,7 @@
 #include "serve/api/request.h"
 #include "serve/schedule/scheduler.h"
 #include "support/architecture_cases.h"
+#include "support/observe.h"
 
 namespace mrrope::serve {
 
@@ -42,11 +43,7 @@ inline Metadata metadata_of(const std::string& architecture) {
 }
 
 // Of the vocabulary of small random models.
-inline std::vector<Token> random_words(std::size_t count) {
-  std::vector<Token> tokens;
-  for (std::size_t i = 0; i < count; ++i) tokens.push_back(Token((i * i * 7 + i / 3 * 11) % 64));
-  return tokens;
-}
+inline std::vector<Token> random_words(std::size_t count) { return test::words(count, 64); }
 
 inline Ladder growing(const Geometry& geometry, std::int64_t longest) {
   return make_ladder(geometry, parse_method("elastic:pro"), longest);

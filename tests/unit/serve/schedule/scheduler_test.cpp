@@ -214,8 +214,7 @@ TEST(Scheduler, StopsAtAStopString) {
 }
 
 TEST(Scheduler, FailureAffectsOneAnswerOnly) {
-  ScriptedOptions options;
-  options.fail_at = 30;
+  ScriptedOptions options{.fail_at = 30};
   Trial s(1, 4, options);
   const Said failed = finish(*s.scheduler->submit(job(s.model, std::string(50, 'x'))));
   EXPECT_EQ(failed.outcome.end, Outcome::End::failed);

@@ -37,11 +37,7 @@ class PatientModel : public ScriptedModel {
   std::size_t together = 0;  // readings of one computation
 };
 
-ScriptedOptions windowed() {
-  ScriptedOptions options;
-  options.train_length = kWindow;
-  return options;
-}
+ScriptedOptions windowed() { return {.train_length = kWindow}; }
 
 Ladder with_near_part(const Geometry& geometry) {
   return make_ladder(
