@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "eval/tasks/ruler/ruler.h"
 #include "eval/text/documents.h"
 #include "eval/text/word_list.h"
@@ -81,6 +82,23 @@ std::vector<std::size_t> essay_places(std::size_t sentences, std::size_t needles
   return places;
 }
 
+// The lines, each of the inserted ones before the line of its place.
+std::string with_inserted(const std::vector<std::string>& lines,
+                          const std::vector<std::string>& inserted,
+                          const std::vector<std::size_t>& places, char between) {
+  std::string text;
+  const auto add = [&](const std::string& line) {
+    if (!text.empty()) text.push_back(between);
+    text += line;
+  };
+  std::size_t next = 0;
+  for (std::size_t i = 0; i <= lines.size(); ++i) {
+    while (next < places.size() && places[next] == i) add(inserted[next++]);
+    if (i < lines.size()) add(lines[i]);
+  }
+  return text;
+}
+
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -101,34 +119,22 @@ std::vector<std::string> distinct_letters(Random& random, std::size_t count, std
   return names;
 }
 
-struct Chain {
-  std::vector<std::string> names;
-  std::string text;  // the whole question
-  std::string prefix;
-};
-
-Chain draft_chain(const Prompts& prompts, Random& random, std::int64_t lines, std::size_t letters) {
-  Chain chain;
-  chain.names = distinct_letters(random, kHops + 1, letters);
+Draft draft_chain(const Prompts& prompts, Random& random, std::int64_t lines, std::size_t letters) {
+  Draft chain;
+  chain.expected = distinct_letters(random, kHops + 1, letters);
+  const std::vector<std::string>& names = chain.expected;
   const std::string value = cat(10000 + random.below(89999));
-  const std::string& noise = prompts.at("ruler/noise").text;
-  const std::vector<std::size_t> places = choose(std::size_t(lines), kHops + 1, random);
-  std::string context;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < std::size_t(lines); ++i) {
-    if (next < places.size() && places[next] == i) {
-      context += next == 0 ? fill(prompts.at("ruler/vt.start").text,
-                                  {{"name", chain.names[0]}, {"value", value}})
-                           : fill(prompts.at("ruler/vt.hop").text,
-                                  {{"name", chain.names[next]}, {"from", chain.names[next - 1]}});
-      context += "\n";
-      ++next;
-    }
-    context += noise;
-    if (i + 1 < std::size_t(lines)) context += "\n";
+  std::vector<std::string> hops = {
+      fill(prompts.at("ruler/vt.start").text, {{"name", names[0]}, {"value", value}})};
+  for (std::size_t i = 1; i <= kHops; ++i) {
+    hops.push_back(
+        fill(prompts.at("ruler/vt.hop").text, {{"name", names[i]}, {"from", names[i - 1]}}));
   }
+  const std::vector<std::string> noise(std::size_t(lines), prompts.at("ruler/noise").text);
+  const std::string context =
+      with_inserted(noise, hops, choose(noise.size(), kHops + 1, random), '\n');
   const Prompt& prompt = prompts.at("ruler/vt");
-  chain.text = fill(prompt.text, {{"context", context}, {"value", value}});
+  chain.body = fill(prompt.text, {{"context", context}, {"value", value}});
   chain.prefix = fill(prompt.prefix, {{"count", cat(kHops + 1)}, {"value", value}});
   return chain;
 }
@@ -419,16 +425,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
       while (std::find(keys.begin(), keys.end(), key) != keys.end()) key = draw(task.key, random);
       lines.push_back(line(key, draw(task.value, random)));
     }
-    std::string context;
-    const auto add = [&](const std::string& text) {
-      if (!context.empty()) context.push_back(essay ? ' ' : '\n');
-      context += text;
-    };
-    std::size_t next = 0;
-    for (std::size_t i = 0; i <= lines.size(); ++i) {
-      while (next < places.size() && places[next] == i) add(needles[next++]);
-      if (i < lines.size()) add(lines[i]);
-    }
+    const std::string context = with_inserted(lines, needles, places, essay ? ' ' : '\n');
 
     std::vector<std::string> queries;
     Draft draft;
@@ -449,13 +446,11 @@ Drafter vt_drafter(const RulerOptions& options) {
   drafter.min = std::int64_t(kHops) + 1;
   drafter.draft = [prompts = options.prompts](std::int64_t units, std::size_t, Random& random) {
     // One worked example comes first, smaller than 500 tokens, with names of three letters.
-    const Chain example = draft_chain(prompts, random, 10, 3);
-    const Chain chain = draft_chain(prompts, random, units, 5);
-    std::string body = example.text + example.prefix;
-    for (const std::string& name : example.names) {
-      body += cat(&name == &example.names.front() ? "" : " ", name);
-    }
-    return Draft{body + "\n\n" + chain.text, chain.prefix, chain.names};
+    const Draft example = draft_chain(prompts, random, 10, 3);
+    Draft chain = draft_chain(prompts, random, units, 5);
+    chain.body =
+        example.body + example.prefix + joined(example.expected, " ") + "\n\n" + chain.body;
+    return chain;
   };
   return drafter;
 }
