@@ -463,22 +463,18 @@ Evaluation run_evaluation(const EvaluationOptions& options, Progress& progress,
     done.printed = shard_text(options, done.run.at("shard"));
     return done;
   }
+  const std::string& format = options.format;
+  done.printed = format == "csv"       ? results_csv(done.table)
+                 : format == "lm-eval" ? results_text(lm_eval_results(done.run, done.table))
+                 : format == "json"    ? results_text(to_json(done.table))
+                                       : to_text(done.table, options.shaded);
+  if (options.out.empty()) return done;
   const auto wrote = [&](const char* file) {
     done.notes.push_back(cat("wrote ", (options.out / file).string()));
   };
-  if (!options.out.empty()) wrote("results.json");
-  const char* file = nullptr;
-  if (options.format == "csv") {
-    file = "results.csv";
-    done.printed = results_csv(done.table);
-  } else if (options.format == "lm-eval") {
-    file = "results_lm-eval.json";
-    done.printed = results_text(lm_eval_results(done.run, done.table));
-  } else {
-    done.printed = options.format == "json" ? results_text(to_json(done.table))
-                                            : to_text(done.table, options.shaded);
-  }
-  if (file != nullptr && !options.out.empty()) {
+  wrote("results.json");
+  if (format == "csv" || format == "lm-eval") {
+    const char* file = format == "csv" ? "results.csv" : "results_lm-eval.json";
     write_atomically(options.out / file, done.printed);
     wrote(file);
   }

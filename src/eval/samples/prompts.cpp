@@ -285,10 +285,7 @@ ordered_json prompts_identity(const Prompts& prompts, std::string_view beginning
 }
 
 std::string fill(std::string_view text, const Fill& values) {
-  std::size_t size = text.size();
-  for (const auto& [name, value] : values) size += value.size();
   std::string out;
-  out.reserve(size);
   for (std::size_t i = 0; i < text.size();) {
     const std::string_view name = place_at(text, i);
     const auto value = std::find_if(values.begin(), values.end(), [&](const auto& v) {
@@ -325,11 +322,7 @@ PromptFrame::PromptFrame(const Tokenizer& model, const FrameOptions& options)
 }
 
 std::string PromptFrame::text(const std::string& body, const std::string& prefix) const {
-  std::string whole;
-  whole.reserve(before_.size() + body.size() + after_.size() + prefix.size());
-  whole.append(before_).append(body).append(after_);
-  if (options_.prefix) whole += prefix;
-  return whole;
+  return before_ + body + after_ + (options_.prefix ? prefix : "");
 }
 
 std::vector<Token> PromptFrame::tokens(const std::string& text, bool controls) const {

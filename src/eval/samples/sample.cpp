@@ -477,13 +477,14 @@ void check_samples(const Target& target, const std::vector<MethodUnderTest>& met
                    const SampleSuite& suite) {
   std::vector<std::int64_t> lengths;
   std::size_t samples = 0;
+  bool letters = false;
   for (const SampleSet& set : suite.sets) {
     lengths.push_back(set.length);
     samples += set.count;
+    letters |= !set.letters.empty();
   }
   check_methods(target, methods, sorted_lengths(lengths));
-  for (const SampleSet& set : suite.sets) {
-    if (target.prompts() == nullptr || set.letters.empty()) continue;
+  if (letters && target.prompts() != nullptr) {
     throw Error(ErrorKind::unsupported,
                 "comparing letters needs logits, and an endpoint only gives answers",
                 "give --form auto, or a model file");
@@ -534,14 +535,9 @@ void unknown_scorer(const std::string& name) {
               "this run was made by another version of mrrope");
 }
 
-ResultTable sample_results(const SampleRules& rules, const ordered_json& run,
-                           const std::vector<ordered_json>& units) {
-  return fill_table<Scores>(run, units, sample_places, rules);
-}
-
 Task sample_task(const std::string& name, const SampleRules& rules) {
   const auto results = [&rules](const ordered_json& run, const std::vector<ordered_json>& units) {
-    return sample_results(rules, run, units);
+    return fill_table<Scores>(run, units, sample_places, rules);
   };
   return {name, name, {}, sample_places, results};
 }

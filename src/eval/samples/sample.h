@@ -93,15 +93,12 @@ ResultTable run_samples(const Target& target, const std::vector<MethodUnderTest>
                         const SampleSuite& suite, const SampleRunOptions& options,
                         RunFolder& folder, Progress& progress);
 
-// Rows are tasks ("ruler/vt"), parts of them that samples are tagged with ("longbench-v2/SD"), and
-// the mean over all tasks: named like the benchmark, or with "(mean of 5 of 6 tasks)" after it
-// where a task has no sample in this run, for such a mean is another figure. Scores run from 0 to
-// 1; their errors are over samples, or over texts where each has several questions, and for a mean
-// follow from those of its tasks. Units are sets and samples. Throws Error (corrupt).
-ResultTable sample_results(const SampleRules& rules, const nlohmann::ordered_json& run,
-                           const std::vector<nlohmann::ordered_json>& units);
-
-// A benchmark's row of the table of tasks. The rules must outlive it.
+// A benchmark as a task. Its rows are tasks ("ruler/vt"), parts of them that samples are tagged
+// with ("longbench-v2/SD"), and the mean over all tasks: named like the benchmark, or with "(mean
+// of 5 of 6 tasks)" after it where a task has no sample in this run, for such a mean is another
+// figure. Scores run from 0 to 1; their errors are over samples, or over texts where each has
+// several questions, and for a mean follow from those of its tasks. Units are sets and samples. The
+// rules must outlive the task.
 Task sample_task(const std::string& name, const SampleRules& rules);
 
 }  // namespace mrrope::eval

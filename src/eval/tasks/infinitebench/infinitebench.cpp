@@ -112,19 +112,16 @@ std::string greedy_phrase(const std::string& text, const std::string& start,
 
 // func_12(-3): as the official code finds it.
 std::string function_call(const std::string& input) {
+  const auto after_digits = [&](std::size_t from) {
+    return std::min(input.find_first_not_of("0123456789", from), input.size());
+  };
   for (std::size_t at = input.find("func_"); at != std::string::npos;
        at = input.find("func_", at + 1)) {
-    std::size_t end = at + 5;
-    const auto digits = [&] {
-      const std::size_t begin = end;
-      while (end < input.size() && input[end] >= '0' && input[end] <= '9') ++end;
-      return end > begin;
-    };
-    if (!digits() || end >= input.size() || input[end] != '(') continue;
-    ++end;
-    if (end < input.size() && input[end] == '-') ++end;
-    if (!digits() || end >= input.size() || input[end] != ')') continue;
-    return input.substr(at, end + 1 - at);
+    const std::size_t open = after_digits(at + 5);
+    if (open == at + 5 || input[open] != '(') continue;
+    const std::size_t number = open + (input[open + 1] == '-' ? 2 : 1);
+    const std::size_t close = after_digits(number);
+    if (close > number && input[close] == ')') return input.substr(at, close + 1 - at);
   }
   return {};
 }

@@ -97,15 +97,11 @@ bool book_choice(const std::vector<std::string>& label, const std::string& said)
 
 // The first "12.5" or "12" of a text.
 std::string first_number(const std::string& text) {
-  std::size_t at = 0;
-  while (at < text.size() && !digit(char32_t(text[at]))) ++at;
-  const auto run = [&](std::size_t from) {
-    while (from < text.size() && digit(char32_t(text[from]))) ++from;
-    return from;
-  };
-  std::size_t end = run(at);
+  constexpr const char* kDigits = "0123456789";
+  const std::size_t at = std::min(text.find_first_of(kDigits), text.size());
+  std::size_t end = std::min(text.find_first_not_of(kDigits, at), text.size());
   if (end + 1 < text.size() && text[end] == '.' && digit(char32_t(text[end + 1]))) {
-    end = run(end + 1);
+    end = std::min(text.find_first_not_of(kDigits, end + 1), text.size());
   }
   return text.substr(at, end - at);
 }

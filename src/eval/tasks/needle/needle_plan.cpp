@@ -11,7 +11,6 @@
 #include "eval/score/answer_text.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/text/word_list.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -22,16 +21,7 @@ constexpr std::string_view kBlank = " \t\r\n";
 constexpr int kAnswerTokens = 16;
 constexpr int kChatAnswerTokens = 50;
 
-bool has_template(const Tokenizer& model) {
-  const ChatMessage message{"user", "hello"};
-  try {
-    model.apply_chat_template({&message, 1});
-    return true;
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::unsupported) throw;
-    return false;
-  }
-}
+bool has_template(const Tokenizer& model) { return PromptFrame(model, {}).chat(); }
 
 // texts: the needle, the question and the answer.
 NeedleForm plain_form(const std::vector<std::string>& texts) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "base/json.h"
@@ -218,26 +219,20 @@ class PerplexityUnits : public UnitWork {
     while (finite < std::int64_t(scores.size()) && std::isfinite(scores[std::size_t(finite)])) {
       ++finite;
     }
-    const auto sum = [&](std::int64_t begin, std::int64_t end) {
-      double total = 0;
-      for (std::int64_t i = std::max<std::int64_t>(1, begin); i < end; ++i) {
-        total += scores[std::size_t(i)];
-      }
-      return total;
-    };
-    const auto count = [](std::int64_t begin, std::int64_t end) {
-      return end - std::max<std::int64_t>(1, begin);
+    const auto put = [&](ordered_json& entry, const std::string& part, std::int64_t begin) {
+      begin = std::max<std::int64_t>(1, begin);
+      const auto end = entry.at("length").get<std::int64_t>();
+      entry[part + "sum"] = std::accumulate(scores.begin() + begin, scores.begin() + end, 0.0);
+      entry[part + "count"] = end - begin;
     };
     std::int64_t previous = 0;
     for (const std::int64_t n : options_.lengths) {
       if (n > finite) break;
-      line["lengths"].push_back({{"length", n},
-                                 {"sum", sum(0, n)},
-                                 {"count", count(0, n)},
-                                 {"last_half_sum", sum(n / 2, n)},
-                                 {"last_half_count", count(n / 2, n)},
-                                 {"band_sum", sum(previous, n)},
-                                 {"band_count", count(previous, n)}});
+      ordered_json entry = {{"length", n}};
+      put(entry, "", 0);
+      put(entry, "last_half_", n / 2);
+      put(entry, "band_", previous);
+      line["lengths"].push_back(std::move(entry));
       previous = n;
     }
     if (finite < std::int64_t(scores.size())) {
