@@ -146,6 +146,7 @@ JoinedRun join_shards(const std::vector<fs::path>& folders) {
     for (const Part& one : parts) {
       const auto cost = one.recorded.run.find("measured");
       if (cost == one.recorded.run.end()) continue;
+      total_cost(*cost, *cost);  // throws where it is damaged, also that of the only shard
       run["measured"] = run.contains("measured") ? total_cost(run["measured"], *cost) : *cost;
     }
     put_in_order(joined.recorded);
