@@ -25,11 +25,12 @@ std::unique_ptr<TimelineModel> tiny(std::int64_t context) {
 
 TEST(NeedleOnTheTinyModel, EightLengthsShareTwoThirdsOfTheirTokens) {
   const auto model = tiny(512);
-  const NeedleForm form = make_form(*model, "planted", {}, 0);
-  NeedleGrid grid{{}, usual_depths()};
-  for (std::int64_t k = 1; k <= 8; ++k) grid.lengths.push_back(1024 * k);
+  NeedleOptions options;
+  options.form = make_form(*model, "planted", {}, 0);
+  options.depths = usual_depths();
+  for (std::int64_t k = 1; k <= 8; ++k) options.lengths.push_back(1024 * k);
   for (const Haystack& haystack : make_haystacks(*model, project_texts(), 8192, 3)) {
-    const NeedleTree tree = plan_tree(*model, form, grid, haystack.tokens, 1, 0);
+    const NeedleTree tree = plan_tree(*model, options, haystack.tokens, 0);
     const double share = double(tree.tokens) / double(tree.naive_tokens);
     std::cout << haystack.id << ": " << tree.tokens << " of " << tree.naive_tokens << " tokens, "
               << 100 * share << " %\n";

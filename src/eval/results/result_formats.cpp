@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <map>
 #include <set>
 #include <tuple>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "eval/results/result_table.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -104,19 +102,13 @@ std::string difference_text(const ResultTable& table, const PairedDifference& di
              std::isfinite(e.error) ? " +-" + fixed(e.error, digits) : "", " %");
 }
 
-std::string label(const ResultTable& table, const ResultRow& row, Axis axis) {
-  switch (axis) {
-    case Axis::method:
-      return row.method;
-    case Axis::length:
-      return length_text(row.length);
-    case Axis::depth:
-      return significant(*row.depth, 3) + " %";
-    case Axis::task:
-      break;
-  }
-  const auto known = table.labels.find(row.task);
-  return known != table.labels.end() ? known->second : row.task;
+// A row along an axis: a key that no other value has, and its label.
+using Labelled = std::pair<std::string, std::string>;
+Labelled along(const ResultTable& table, const ResultRow& row, Axis axis) {
+  if (axis == Axis::method) return {row.method, row.method};
+  if (axis == Axis::length) return {cat(row.length), length_text(row.length)};
+  if (axis == Axis::depth) return {significant(*row.depth, 17), significant(*row.depth, 3) + " %"};
+  return {row.task, table.label(row.task)};
 }
 
 constexpr const char* name_of(Axis axis) {
@@ -136,40 +128,25 @@ std::string right(const std::string& text, std::size_t width) {
   return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
 }
 
-// Labels in the order of the rows, each by a key that no other has.
-class Labels {
- public:
-  void put(const std::string& key, const std::string& label) {
-    if (seen_.insert(key).second) all.emplace_back(key, label);
-  }
-  std::vector<std::pair<std::string, std::string>> all;
-
- private:
-  std::set<std::string> seen_;
-};
-
 struct Grid {
-  Labels down, across;
+  std::vector<Labelled> down, across;  // in the order of the rows
   std::map<std::pair<std::string, std::string>, Estimate> cells;
 };
 
 Grid grid_of(const ResultTable& table, const TextTable& part) {
   const bool by_depth = part.down == Axis::depth || part.across == Axis::depth;
-  const auto key = [&](const ResultRow& row, Axis axis) {
-    if (axis == Axis::depth) return significant(*row.depth, 17);
-    return axis == Axis::length ? cat(row.length) : axis == Axis::method ? row.method : row.task;
-  };
   Grid grid;
+  std::set<std::string> seen_down, seen_across;
   for (const ResultRow& row : table.rows) {
     if (row.metric != part.metric || row.depth.has_value() != by_depth) continue;
     if (part.length && row.length != *part.length) continue;
     if (!part.method.empty() && row.method != part.method) continue;
     if (part.down != Axis::task && row.task != table.task) continue;
-    const std::string down = key(row, part.down);
-    const std::string across = key(row, part.across);
-    grid.down.put(down, label(table, row, part.down));
-    grid.across.put(across, label(table, row, part.across));
-    grid.cells[{down, across}] = row.estimate;
+    const Labelled down = along(table, row, part.down);
+    const Labelled across = along(table, row, part.across);
+    if (seen_down.insert(down.first).second) grid.down.push_back(down);
+    if (seen_across.insert(across.first).second) grid.across.push_back(across);
+    grid.cells[{down.first, across.first}] = row.estimate;
   }
   return grid;
 }
@@ -178,13 +155,13 @@ Grid grid_of(const ResultTable& table, const TextTable& part) {
 std::string heat_map(const Grid& grid, bool shaded) {
   constexpr std::size_t kFirst = 7;
   std::size_t width = 5;
-  for (const auto& [key, label] : grid.across.all) width = std::max(width, label.size() + 2);
+  for (const auto& [key, label] : grid.across) width = std::max(width, label.size() + 2);
   std::string text = right("depth", kFirst);
-  for (const auto& [key, label] : grid.across.all) text += right(label, width);
+  for (const auto& [key, label] : grid.across) text += right(label, width);
   text += "\n";
-  for (const auto& [down, label] : grid.down.all) {
+  for (const auto& [down, label] : grid.down) {
     text += right(label, kFirst);
-    for (const auto& [across, unused] : grid.across.all) {
+    for (const auto& [across, unused] : grid.across) {
       const Estimate& e = grid.cells.at({down, across});
       const std::string cell = right(e.n == 0 ? "-" : fixed(100 * e.value, 0), width);
       text += shaded && e.n > 0 ? shade(e.value, cell) : cell;
@@ -261,14 +238,12 @@ ordered_json to_json(const ResultTable& table) {
 ResultTable table_from_json(const ordered_json& results) {
   const auto list = results.find("results");
   if (list == results.end() || !list->is_array()) {
-    throw Error(ErrorKind::corrupt, "results.json has no list of results",
-                "run the evaluation again");
+    damaged_run("results.json has no list of results", "run the evaluation again");
   }
   ResultTable table;
   for (const ordered_json& entry : *list) {
     if (!entry.is_object()) {
-      throw Error(ErrorKind::corrupt, "a row of results.json is not an object",
-                  "run the evaluation again");
+      damaged_run("a row of results.json is not an object", "run the evaluation again");
     }
     const auto text = [&](const char* key) {
       return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : "";
@@ -378,12 +353,12 @@ std::string to_text(const ResultTable& table, const TextTable& part, bool shaded
   if (part.down == Axis::depth) return part.heading + heat_map(grid, shaded);
   const bool counted = part.down == Axis::task;
   std::vector<TextRow> rows = {{name_of(part.down)}};
-  for (const auto& [key, label] : grid.across.all) rows[0].push_back(label);
+  for (const auto& [key, label] : grid.across) rows[0].push_back(label);
   if (counted) rows[0].push_back("n");
-  for (const auto& [down, label] : grid.down.all) {
+  for (const auto& [down, label] : grid.down) {
     TextRow line = {label};
     std::size_t n = 0;
-    for (const auto& [across, unused] : grid.across.all) {
+    for (const auto& [across, unused] : grid.across) {
       const Estimate& e = grid.cells[{down, across}];
       line.push_back(estimate_cell(table, e));
       n = std::max(n, e.n);

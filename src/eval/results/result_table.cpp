@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <set>
 
@@ -75,13 +74,10 @@ const Task& task_of(const ordered_json& run) {
   const auto name = run.find("task");
   const Task* task =
       name != run.end() && name->is_string() ? find_task(name->get<std::string>()) : nullptr;
-  if (task == nullptr) {
-    throw Error(ErrorKind::corrupt,
-                cat("run.json is not of a task of mrrope eval: ",
-                    name != run.end() ? quoted(*name) : std::string("it names none")),
-                "give the --out folder of an evaluation");
-  }
-  return *task;
+  if (task != nullptr) return *task;
+  damaged_run(cat("run.json is not of a task of mrrope eval: ",
+                  name != run.end() ? quoted(*name) : std::string("it names none")),
+              "give the --out folder of an evaluation");
 }
 
 std::vector<UnitPlace> unit_places(const MakePlaceOf& places, const ordered_json& run,
@@ -93,8 +89,7 @@ std::vector<UnitPlace> unit_places(const MakePlaceOf& places, const ordered_json
       try {
         all.push_back(place(unit));
       } catch (const nlohmann::json::exception& e) {
-        throw Error(ErrorKind::corrupt,
-                    cat("line ", all.size() + 2, " of the journal is damaged: ", e.what()),
+        damaged_run(cat("line ", all.size() + 2, " of the journal is damaged: ", e.what()),
                     "delete this line, or the folder");
       }
     }
@@ -122,12 +117,12 @@ std::vector<std::int64_t> recorded_lengths(const ordered_json& list) {
   return lengths;
 }
 
-void damaged_run(const std::string& message) {
-  throw Error(ErrorKind::corrupt, message, "give another folder, or run the evaluation again");
+void damaged_run(const std::string& message, const std::string& hint) {
+  throw Error(ErrorKind::corrupt, message, hint);
 }
 
 void foreign_line(const ordered_json& line) {
-  throw Error(ErrorKind::corrupt, cat("a journal line is not of this run: ", quoted(line)),
+  damaged_run(cat("a journal line is not of this run: ", quoted(line)),
               "delete the line, or the folder");
 }
 
@@ -176,6 +171,11 @@ std::string ResultTable::reason_without_verdicts() const {
   return none && verdicts.size() > 1 ? verdicts.front().reason : "";
 }
 
+std::string ResultTable::label(const std::string& of_task) const {
+  if (of_task == mean_row && !mean_row.empty()) return mean_label;
+  return of_task.starts_with(task + "/") ? of_task.substr(task.size() + 1) : of_task;
+}
+
 std::int64_t ResultTable::reference_length() const {
   std::int64_t longest = 0;
   for (const std::int64_t n : lengths) {
@@ -195,7 +195,7 @@ ResultTable begin_table(const ordered_json& run) {
   return table;
 }
 
-MethodOf method_finder(const ordered_json& run) {
+std::function<std::size_t(const ordered_json&)> method_finder(const ordered_json& run) {
   std::map<std::string, std::size_t> methods;
   for (const ordered_json& entry : run.at("methods")) {
     methods.emplace(entry.at("method").get<std::string>(), methods.size());
@@ -210,7 +210,7 @@ MethodOf method_finder(const ordered_json& run) {
 std::size_t collect(const ordered_json& run, const std::vector<ordered_json>& units,
                     const MakePlaceOf& places,
                     const std::function<void(std::size_t, const ordered_json&)>& use) {
-  const MethodOf method_of = method_finder(run);
+  const auto method_of = method_finder(run);
   const PlaceOf place_of = places(run);
   std::set<UnitPlace> unanswered;
   for (const ordered_json& unit : units) {
@@ -281,9 +281,7 @@ std::string zero_baseline_note(const ResultTable& table) {
       }
     }
     if (best < 0 || best >= kFailed) continue;
-    const auto label = table.labels.find(task);
-    names += cat(names.empty() ? "" : ", ", label != table.labels.end() ? label->second : task,
-                 " (", fixed(100 * best, 0), " %)");
+    names += cat(names.empty() ? "" : ", ", table.label(task), " (", fixed(100 * best, 0), " %)");
   }
   if (names.empty()) return {};
   return cat("Inside its window of ", length_text(table.window),
@@ -323,10 +321,6 @@ Estimate PairedDifference::percent() const {
 }
 
 PairedDifference paired(std::span<const double> a, std::span<const double> b) {
-  if (a.size() != b.size()) {
-    throw Error(ErrorKind::failed, "a paired comparison needs the same documents on both sides",
-                "this is a bug: please report it");
-  }
   std::vector<double> difference(a.size());
   for (std::size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];
   PairedDifference result;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every evaluation ends in: rows by task, method, length, depth and metric, each with the
 // values of the units that it comes from. Every task fills it from run.json and journal lines
-// alone, in any order; comparisons, verdicts and every format are made from it.
+// alone, in any order and to the same bit: a journal can be graded again. Comparisons, verdicts and
+// every format are made from it.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +21,8 @@
 
 namespace mrrope::eval {
 
-// Statistics over a handful of documents. The unit of sampling is the document: tokens of one
-// document depend on each other, so no error is ever computed over tokens.
-
-// value and error are NaN where nothing can be said: value for n = 0, error for n < 2.
+// The unit of sampling is the document: tokens of one document depend on each other, so no error is
+// computed over tokens. value is NaN for n = 0, error for n < 2.
 struct Estimate {
   double value = std::numeric_limits<double>::quiet_NaN();
   double error = std::numeric_limits<double>::quiet_NaN();  // standard error
@@ -45,7 +44,6 @@ struct PairedDifference {
   // exp(mean_difference) - 1 in percent: of logarithms, by how much a is above b.
   Estimate percent() const;
 };
-
 PairedDifference paired(std::span<const double> a, std::span<const double> b);
 
 // What was measured, by the unit that it is of. A task decides what the two numbers are: a
@@ -83,10 +81,9 @@ struct MetricInfo {
 
 struct ResultTable;
 
-// A task of mrrope eval as one row: what a merged run, a report and other tools need to know about
-// it, made from run.json and journal lines alone. How a task makes its units of work is in its
-// folder under eval/tasks (runner.h runs them); eval/tasks/registry.cpp lists the rows. Nothing
-// outside a task's folder compares its name.
+// A task of mrrope eval: what a merged run, a report and other tools need to know about it. How it
+// makes its units of work is in its folder under eval/tasks (runner.h runs them). Nothing outside
+// that folder compares its name.
 struct Task {
   std::string name;     // in run.json; rows of results.json name it, or a part of it: "ruler/vt"
   std::string section;  // heading of its part of a report
@@ -98,12 +95,10 @@ struct Task {
       results;
 };
 
-// The table, in the order of reports. Defined in eval/tasks/registry.cpp.
-const std::vector<Task>& tasks();
-// For tests and for programs with tasks of their own. Not while another thread uses the table.
-void add_task(Task task);
-
-// The task of a row or a run: "ruler" for "ruler/vt". Null where the table has none.
+// All tasks, in the order of reports (eval/tasks/registry.cpp). Tests and programs with tasks of
+// their own may add them, while no other thread uses the list.
+std::vector<Task>& tasks();
+// The task of a row or a run: "ruler" for "ruler/vt". Null where there is none.
 const Task* find_task(std::string_view name);
 // The task of a run. Throws Error (corrupt).
 const Task& task_of(const nlohmann::ordered_json& run);
@@ -121,7 +116,9 @@ void check_grid(std::initializer_list<std::size_t> counts);
 std::vector<std::int64_t> recorded_lengths(const nlohmann::ordered_json& list);
 
 // Throws Error (corrupt): run.json cannot be of an evaluation, or a journal line not of its run.
-[[noreturn]] void damaged_run(const std::string& message);
+[[noreturn]] void damaged_run(
+    const std::string& message,
+    const std::string& hint = "give another folder, or run the evaluation again");
 [[noreturn]] void foreign_line(const nlohmann::ordered_json& line);
 
 // A number of tokens in a unit of a journal. Throws as foreign_line() if it is negative or so large
@@ -167,8 +164,7 @@ struct Comparison {
   double corrected_p = 1;       // Holm, over all pairs at this length
 };
 
-// How far a method can be trusted (tasks/perplexity/perplexity_results.cpp has the
-// rule).
+// How far a method can be trusted (tasks/perplexity/perplexity.cpp has the rule).
 struct Verdict {
   std::string method;
   bool judged = false;       // false: `reason` says what is missing
@@ -179,7 +175,6 @@ struct Verdict {
   Estimate divergence;       // KL from the untouched model there
 };
 
-// A model's answer and what was expected.
 struct RecordedAnswer {
   std::string method;
   std::int64_t length = 0;
@@ -218,7 +213,7 @@ struct ResultTable {
   // For a terminal: before the tables, the tables, after them, and at the end.
   std::string heading;
   std::vector<TextTable> tables;
-  std::map<std::string, std::string> labels;  // of tasks, where they are not their own
+  std::string mean_row, mean_label;  // the row that is a mean over tasks, where there is one
   std::string summary, remarks;
 
   std::size_t expected_units = 0;  // of the whole run; 0: not known
@@ -233,6 +228,8 @@ struct ResultTable {
                         const std::string& of_task = {}) const;
   // Why none of several methods has a verdict, if the reason is the same for all; otherwise empty.
   std::string reason_without_verdicts() const;
+  // "vt" for "ruler/vt" in a run of ruler.
+  std::string label(const std::string& of_task) const;
   // The longest length inside the window; 0: none is.
   std::int64_t reference_length() const;
 };
@@ -249,13 +246,6 @@ std::size_t collect(
     const nlohmann::ordered_json& run, const std::vector<nlohmann::ordered_json>& units,
     const MakePlaceOf& places,
     const std::function<void(std::size_t method, const nlohmann::ordered_json& unit)>& use);
-
-// The results of a task, whose Filler(run, table, more...) has unit(method, line), called for every
-// line that holds an answer, and finish(), which adds the rows. Throws Error (corrupt).
-template <typename Filler, typename... More>
-ResultTable fill_table(const nlohmann::ordered_json& run,
-                       const std::vector<nlohmann::ordered_json>& units, const MakePlaceOf& places,
-                       const More&... more);
 
 // Their mean, with its error over units.
 Estimate mean_of_units(const UnitValues& units);
@@ -277,10 +267,10 @@ std::string zero_baseline_note(const ResultTable& table);
 std::string tie_remark(std::size_t ties, std::size_t answers);
 std::string sharing_remark(std::int64_t tokens, std::int64_t naive_tokens);
 
-// The number of a line's method among those of run.json. Throws Error (corrupt) and exceptions of
-// the JSON library.
-using MethodOf = std::function<std::size_t(const nlohmann::ordered_json& unit)>;
-MethodOf method_finder(const nlohmann::ordered_json& run);
+// Gives the number of a line's method among those of run.json. Throws Error (corrupt) and
+// exceptions of the JSON library.
+std::function<std::size_t(const nlohmann::ordered_json& unit)> method_finder(
+    const nlohmann::ordered_json& run);
 
 // results.json: rows {task, method, plan, scale, length, depth?, metric, value, stderr, n},
 // comparisons, verdicts, and what else the task has.
@@ -294,23 +284,22 @@ ResultTable table_from_json(const nlohmann::ordered_json& results);
 // measured. Quoted as in RFC 4180, lines end in a line feed.
 std::string results_csv(const ResultTable& table);
 
-// The schema of lm-evaluation-harness 0.4, which its tables are made from.
-// A method at a length (and depth) is one task there, such as "ppl/pro/8192" and
-// "needle/pro/8192/depth_50", with "perplexity,none" and "perplexity_stderr,none"; "ppl/pro" groups
-// them. A standard error that is not known is "N/A", as there; a value that was not measured is
-// null. run: run.json. Throws Error (corrupt).
+// The schema of lm-evaluation-harness 0.4. A method at a length (and depth) is one task there, such
+// as "needle/pro/8192/depth_50"; "needle/pro" groups them. A standard error that is not known is
+// "N/A", as there; a value that was not measured is null. run: run.json. Throws Error (corrupt).
 nlohmann::ordered_json lm_eval_results(const nlohmann::ordered_json& run, const ResultTable& table);
 
 // Plain ASCII for a terminal: tables, comparisons at the longest length, verdicts, remarks. shaded:
 // heat maps with a coloured background, for terminals that know 256 colours.
 std::string to_text(const ResultTable& table, bool shaded = false);
 
-// One of its tables, with its heading.
 std::string to_text(const ResultTable& table, const TextTable& part, bool shaded = false);
 
 // "12.3 +-0.4": 100 times a score, "-" where there is none.
 std::string percent_score(const Estimate& score);
 
+// The results of a task, whose Filler(run, table, more...) has unit(method, line), called for every
+// line that holds an answer, and finish(), which adds the rows. Throws Error (corrupt).
 template <typename Filler, typename... More>
 ResultTable fill_table(const nlohmann::ordered_json& run,
                        const std::vector<nlohmann::ordered_json>& units, const MakePlaceOf& places,
@@ -319,6 +308,7 @@ ResultTable fill_table(const nlohmann::ordered_json& run,
   read_recorded([&] {
     table = begin_table(run);
     Filler filler(run, table, more...);
+    check_grid({table.methods.size(), table.methods.size(), table.lengths.size()});
     table.failed = collect(
         run, units, places,
         [&](std::size_t method, const nlohmann::ordered_json& unit) { filler.unit(method, unit); });

@@ -17,7 +17,6 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "mrrope/error.h"
 #include "mrrope/version.h"
 
 namespace mrrope::eval {
@@ -82,16 +81,13 @@ std::string first_difference(const ordered_json& there, const ordered_json& now,
 ordered_json read_run_json(const fs::path& path) {
   ordered_json run =
       parse_ordered_json(read_text(Source::open(path), kRunLimits), path.string(), kRunLimits);
-  if (!run.is_object()) {
-    throw Error(ErrorKind::corrupt, cat(path.string(), " is not a JSON object"),
-                "give another --out folder");
-  }
-  return run;
+  if (run.is_object()) return run;
+  damaged_run(cat(path.string(), " is not a JSON object"), "give another --out folder");
 }
 
 [[noreturn]] void refuse_folder(const fs::path& folder, const std::string& why) {
-  throw Error(ErrorKind::usage, cat(folder.string(), " holds another run: ", why),
-              "give another --out folder, or delete this one");
+  refuse(cat(folder.string(), " holds another run: ", why),
+         "give another --out folder, or delete this one");
 }
 
 // run.json of the folder, where that has one. Throws Error (usage) if it is of another run.
@@ -121,10 +117,9 @@ void make_folder(const fs::path& folder) {
   if (fs::exists(folder / kRun, error)) return;
   for (const char* name : {kResults, "report.html"}) {
     if (!fs::exists(folder / name, error)) continue;
-    throw Error(ErrorKind::usage,
-                cat(folder.string(), " has a ", name, " but no ", kRun,
-                    ": it is not of a run, and would be replaced"),
-                "give another --out folder");
+    refuse(cat(folder.string(), " has a ", name, " but no ", kRun,
+               ": it is not of a run, and would be replaced"),
+           "give another --out folder");
   }
 }
 
@@ -168,6 +163,10 @@ int write_all(int file, std::string_view bytes) {
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 constexpr JsonLimits kLineLimits{.bytes = std::uint64_t{64} << 20, .depth = 32};
 
+ParsedJournal read_journal(const fs::path& path) {
+  return parse_journal(read_text(Source::open(path), {.bytes = kMaxBytes}), path.string());
+}
+
 // null where the line is not a JSON object.
 ordered_json parse_line(std::string_view line, const std::string& name) {
   try {
@@ -190,7 +189,7 @@ ParsedJournal parse_journal(const std::string& content, const std::string& name)
     }
     if (!line.is_object()) {
       if (end != std::string::npos && end + 1 < content.size()) {
-        throw Error(ErrorKind::corrupt, cat(name, " is damaged in line ", parsed.lines.size() + 1),
+        damaged_run(cat(name, " is damaged in line ", parsed.lines.size() + 1),
                     "delete this line, or the folder; or give another --out");
       }
       parsed.half_line = content.size() - parsed.size;
@@ -200,10 +199,6 @@ ParsedJournal parse_journal(const std::string& content, const std::string& name)
     parsed.size = end + 1;
   }
   return parsed;
-}
-
-ParsedJournal read_journal(const fs::path& path) {
-  return parse_journal(read_text(Source::open(path), {.bytes = kMaxBytes}), path.string());
 }
 
 Journal::Journal(const fs::path& path) : path_(path) {
@@ -345,32 +340,27 @@ void RunFolder::finish(const std::string& results, const RunCost& cost) {
   if (std::exchange(parts_, nullptr)) fs::remove(folder_ / kParts, ignored);
 }
 
-void RunFolder::read_cost(const ordered_json& run) {
-  const auto measured = run.find("measured");
-  if (measured == run.end()) return;
+void RunFolder::read_cost(const ordered_json& there) {
+  const auto measured = there.find("measured");
+  if (measured == there.end()) return;
   try {
-    started_ = measured->value("started", started_);
-    earlier_.seconds = measured->at("seconds").get<double>();
-    earlier_.tokens = whole<std::int64_t>(measured->at("tokens"));
-    earlier_memory_ = whole<std::uint64_t>(measured->at("peak_memory_bytes"));
+    total_cost(*measured, *measured);
   } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt,
-                cat("\"measured\" in ", (folder_ / kRun).string(), " cannot be read: ", e.what()),
+    damaged_run(cat("\"measured\" in ", (folder_ / kRun).string(), " cannot be read: ", e.what()),
                 "delete its line \"measured\"");
   }
-  run_["measured"] = *measured;
+  earlier_ = run_["measured"] = *measured;
 }
 
 void RunFolder::set_cost(const RunCost& so_far) {
   if (so_far.tokens == 0) return;  // nothing was computed: what earlier calls have measured stays
-  const double seconds = earlier_.seconds + so_far.seconds;
-  const std::int64_t tokens = earlier_.tokens + so_far.tokens;
-  run_["measured"] = {{"started", started_},
-                      {"finished", utc_now()},
-                      {"seconds", seconds},
-                      {"tokens", tokens},
-                      {"tokens_per_second", double(tokens) / seconds},
-                      {"peak_memory_bytes", std::max(peak_memory(), earlier_memory_)}};
+  const ordered_json now = {{"started", started_},
+                            {"finished", utc_now()},
+                            {"seconds", so_far.seconds},
+                            {"tokens", so_far.tokens},
+                            {"tokens_per_second", double(so_far.tokens) / so_far.seconds},
+                            {"peak_memory_bytes", peak_memory()}};
+  run_["measured"] = earlier_.is_null() ? now : total_cost(earlier_, now);
   cost_changed_ = true;
   if (std::chrono::steady_clock::now() - cost_saved_ >= kCostInterval) save_cost();
 }
@@ -413,6 +403,20 @@ RecordedRun read_run(const fs::path& folder) {
 ordered_json whole_run(ordered_json run) {
   run.erase("shard");
   return run;
+}
+
+ordered_json total_cost(const ordered_json& a, const ordered_json& b) {
+  const double seconds = a.at("seconds").get<double>() + b.at("seconds").get<double>();
+  const std::int64_t tokens = token_count(a, "tokens") + token_count(b, "tokens");
+  const auto memory = [](const ordered_json& cost) {
+    return whole<std::uint64_t>(cost.at("peak_memory_bytes"));
+  };
+  return {{"started", std::min(a.value("started", ""), b.value("started", ""))},
+          {"finished", std::max(a.value("finished", ""), b.value("finished", ""))},
+          {"seconds", seconds},
+          {"tokens", tokens},
+          {"tokens_per_second", seconds > 0 ? double(tokens) / seconds : 0},
+          {"peak_memory_bytes", std::max(memory(a), memory(b))}};
 }
 
 std::string run_difference(const ordered_json& there, const ordered_json& now) {

@@ -18,9 +18,8 @@
 
 namespace mrrope::eval {
 
-// The journal: one JSON object per line, one line per finished unit of work, append-only. A line
-// counts once its line feed is on the disk, so a run killed at any moment loses only what it was
-// computing.
+// The journal: one JSON object per line and finished unit of work. A line counts once its line feed
+// is on the disk, so a run killed at any moment loses only what it was computing.
 struct ParsedJournal {
   std::vector<nlohmann::ordered_json> lines;
   std::uint64_t size = 0;       // bytes of whole lines
@@ -29,10 +28,6 @@ struct ParsedJournal {
 
 // Throws Error (corrupt) on a broken line before the last; `name` is for the message.
 ParsedJournal parse_journal(const std::string& content, const std::string& name);
-
-// The same of a file. Throws Error: failed (missing, or not a regular file), corrupt (larger than
-// 1 GiB, unread).
-ParsedJournal read_journal(const std::filesystem::path& path);
 
 class Journal {
  public:
@@ -72,9 +67,8 @@ struct RunInfo {
   std::string model_digest;  // model_digest()
   std::uint64_t seed = 1;
   Shard shard{};
-  nlohmann::ordered_json precision{};  // number types of weights and cache, for the reader
-  nlohmann::ordered_json
-      model_file{};  // {path, train_ctx?, replace_scaling?}: for commands to type
+  nlohmann::ordered_json precision{};   // number types of weights and cache, for the reader
+  nlohmann::ordered_json model_file{};  // {path, train_ctx?, replace_scaling?}, for commands
 };
 
 // What a call of the command has computed so far; kept separate from its results.
@@ -129,7 +123,7 @@ class RunFolder {
 
  private:
   void open_parts();
-  void read_cost(const nlohmann::ordered_json& run);
+  void read_cost(const nlohmann::ordered_json& there);
   void set_cost(const RunCost& so_far);
   void save_cost();
 
@@ -139,9 +133,8 @@ class RunFolder {
   std::unique_ptr<Journal> parts_;  // null: no file; the first line names run and unit
   nlohmann::ordered_json run_;
   std::string started_;
-  RunCost earlier_;  // of calls before this one
-  std::uint64_t earlier_memory_ = 0;
-  bool cost_changed_ = false;  // since run.json was written
+  nlohmann::ordered_json earlier_;  // what calls before this one measured, or null
+  bool cost_changed_ = false;       // since run.json was written
   std::chrono::steady_clock::time_point cost_saved_{};
   std::vector<nlohmann::ordered_json> units_;
   std::vector<std::string> notes_;
@@ -158,11 +151,14 @@ RecordedRun read_run(const std::filesystem::path& folder);
 // run.json of the run that a shard is part of.
 nlohmann::ordered_json whole_run(nlohmann::ordered_json run);
 
+// "measured" of both calls or shards: time and tokens add up, as if one machine had done it. Throws
+// an exception of the JSON library.
+nlohmann::ordered_json total_cost(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b);
+
 // Empty, or the first thing that results depend on and that differs between the two.
 std::string run_difference(const nlohmann::ordered_json& there, const nlohmann::ordered_json& now);
 
-// Writes run.json and journal.jsonl; the caller writes results.json. Throws Error: usage (the
-// folder holds another run), failed.
+// Writes run.json and journal.jsonl. Throws Error: usage (the folder holds another run), failed.
 void write_recorded(const std::filesystem::path& folder, const RecordedRun& recorded);
 
 // An object as JSON text, with one line for every element of its lists.
@@ -171,12 +167,9 @@ std::string results_text(const nlohmann::ordered_json& results);
 // The most memory this process has held, in bytes.
 std::uint64_t peak_memory();
 
-// One run in several parts, each with its own folder: on other machines, at other times.
-//
-// Shards share the units of work, each one line of the journal: a document under a method, a tree
-// of needles under a method, ten samples under a method. A unit is computed with no timeline alive,
-// so its numbers do not depend on the units before it; prefixes are shared inside a unit only. That
-// is why any division gives the results of one run to the last bit (on the same kind of machine).
+// One run in several parts, each with its own folder: on other machines, at other times. A unit is
+// computed with no timeline alive, so its numbers do not depend on the units before it. That is why
+// any division gives the results of one run to the last bit (on the same kind of machine).
 
 // "2/4". Throws Error (usage).
 Shard parse_shard(const std::string& text);
@@ -199,9 +192,8 @@ JoinedRun join_shards(const std::vector<std::filesystem::path>& folders);
 // Whether the folder holds a shard; false where it cannot be read.
 bool is_shard(const std::filesystem::path& folder);
 
-// Merges the shards of one run into a folder: run.json, journal.jsonl and results.json of the whole
-// run, byte for byte but for the command and the cost. Throws Error as join_shards() does, and
-// usage where a shard is missing or not done.
+// Merges them into a folder: the files of the whole run, byte for byte but for the command and the
+// cost. Throws Error as join_shards() does, and usage where a shard is missing or not done.
 struct WrittenRun {
   std::size_t units = 0;
   ResultTable table;

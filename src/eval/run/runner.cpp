@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <cstdio>
@@ -46,11 +45,10 @@ class Askers {
     for (int i = 0; i < model.parallel(); ++i) threads_.emplace_back([this] { work(); });
   }
   ~Askers() {
-    {
-      const std::lock_guard lock(mutex_);
-      closed_ = true;
-      waiting_.clear();
-    }
+    std::unique_lock lock(mutex_);
+    closed_ = true;
+    waiting_.clear();
+    lock.unlock();
     changed_.notify_all();
     if (under_way_ > 0) model_.cancel();
     for (std::thread& t : threads_) t.join();
@@ -59,18 +57,13 @@ class Askers {
   Askers& operator=(const Askers&) = delete;
 
   void send(Item item) {
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_.push_back(std::move(item));
-      ++under_way_;
-    }
+    ++under_way_;
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(item));
     changed_.notify_one();
   }
 
-  std::size_t under_way() const {
-    const std::lock_guard lock(mutex_);
-    return under_way_;
-  }
+  std::size_t under_way() const { return under_way_; }
 
   // A finished one, or false after a tenth of a second.
   bool receive(Item& item) {
@@ -85,35 +78,30 @@ class Askers {
 
  private:
   void work() {
-    for (;;) {
-      Item item;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
-        if (waiting_.empty()) return;
-        item = std::move(waiting_.front());
-        waiting_.pop_front();
-      }
+    for (std::unique_lock lock(mutex_);;) {
+      changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      Item item = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
       try {
         item.answer = model_.ask(item.question.prompt, item.question.options);
       } catch (...) {
         item.error = std::current_exception();
       }
-      {
-        const std::lock_guard lock(mutex_);
-        done_.push_back(std::move(item));
-      }
+      lock.lock();
+      done_.push_back(std::move(item));
       through_.notify_one();
     }
   }
 
   PromptModel& model_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   std::condition_variable through_;
   std::deque<Item> waiting_;
   std::deque<Item> done_;
-  std::size_t under_way_ = 0;
+  std::size_t under_way_ = 0;  // of the thread that sends and receives
   bool closed_ = false;
   std::vector<std::thread> threads_;
 };
@@ -158,12 +146,11 @@ void ask_units(PromptModel& model, UnitWork& work, const std::vector<Unit>& unit
     const bool answered = answer.failed.empty();
     if (interrupt_requested() && !answered) break;
     for (const auto& [kind, count] : answer.troubles) retries[kind] += count;
-    const WholePrompt& prompt = item.question.prompt;
-    ordered_json line =
-        answered ? work.answered(*item.unit, prompt, answer.said) : work.unanswered(*item.unit);
+    ordered_json line = item.question.line(answered ? &answer.said : nullptr);
     if (!answered) line["no_answer"] = valid_utf8(answer.failed);
     if (!answer.troubles.empty()) line["troubles"] = answer.troubles;
-    report.advance(item.unit->cost, answered ? std::int64_t(prompt.tokens.size()) : 0);
+    const std::int64_t tokens = answered ? std::int64_t(item.question.prompt.tokens.size()) : 0;
+    report.advance(item.unit->cost, tokens);
     folder.append(line, report.so_far());
     in_a_row = answered ? 0 : in_a_row + 1;
     if (answered) {
@@ -281,6 +268,15 @@ std::string shard_text(const EvaluationOptions& options, const ordered_json& sha
              " are done, run: mrrope report DIR... -o WHOLE\n");
 }
 
+// The first of the methods before methods[m], in their order, that is the same model.
+std::optional<std::size_t> same_before(const std::vector<MethodUnderTest>& methods, std::size_t m,
+                                       std::int64_t longest) {
+  for (std::size_t i = 0; i < m; ++i) {
+    if (same_model(methods[i], methods[m], longest)) return i;
+  }
+  return std::nullopt;
+}
+
 using Seconds = std::chrono::duration<double>;
 constexpr Seconds kSilent{2};
 constexpr Seconds kRedraw{0.1};
@@ -324,14 +320,6 @@ bool same_model(const MethodUnderTest& a, const MethodUnderTest& b, std::int64_t
   return true;
 }
 
-std::optional<std::size_t> same_before(const std::vector<MethodUnderTest>& methods, std::size_t m,
-                                       std::int64_t longest) {
-  for (std::size_t i = 0; i < m; ++i) {
-    if (same_model(methods[i], methods[m], longest)) return i;
-  }
-  return std::nullopt;
-}
-
 void note_same_models(RunFolder& folder, const std::vector<MethodUnderTest>& methods,
                       const std::vector<std::int64_t>& lengths) {
   std::set<std::string> notes;
@@ -363,16 +351,12 @@ void check_names(const std::vector<MethodUnderTest>& methods) {
   std::set<std::string> names;
   for (const MethodUnderTest& method : methods) {
     if (names.insert(method.name).second) continue;
-    throw Error(ErrorKind::usage, cat("method ", method.name, " is given twice"),
-                "name each method once");
+    refuse(cat("method ", method.name, " is given twice"), "name each method once");
   }
 }
 
 void check_methods(const Target& target, const std::vector<MethodUnderTest>& methods,
                    const std::vector<std::int64_t>& lengths) {
-  const auto refuse = [](const std::string& message, const std::string& hint) {
-    throw Error(ErrorKind::usage, message, hint);
-  };
   if (methods.empty()) refuse("no method to evaluate", "give --method none,yarn,pro");
   if (lengths.empty()) refuse("no length to evaluate", "give --lengths 1k,2k,4k");
   const std::int64_t longest = lengths.back();
@@ -479,22 +463,18 @@ Evaluation run_evaluation(const EvaluationOptions& options, Progress& progress,
     done.printed = shard_text(options, done.run.at("shard"));
     return done;
   }
+  const std::string& format = options.format;
+  done.printed = format == "csv"       ? results_csv(done.table)
+                 : format == "lm-eval" ? results_text(lm_eval_results(done.run, done.table))
+                 : format == "json"    ? results_text(to_json(done.table))
+                                       : to_text(done.table, options.shaded);
+  if (options.out.empty()) return done;
   const auto wrote = [&](const char* file) {
     done.notes.push_back(cat("wrote ", (options.out / file).string()));
   };
-  if (!options.out.empty()) wrote("results.json");
-  const char* file = nullptr;
-  if (options.format == "csv") {
-    file = "results.csv";
-    done.printed = results_csv(done.table);
-  } else if (options.format == "lm-eval") {
-    file = "results_lm-eval.json";
-    done.printed = results_text(lm_eval_results(done.run, done.table));
-  } else {
-    done.printed = options.format == "json" ? results_text(to_json(done.table))
-                                            : to_text(done.table, options.shaded);
-  }
-  if (file != nullptr && !options.out.empty()) {
+  wrote("results.json");
+  if (format == "csv" || format == "lm-eval") {
+    const char* file = format == "csv" ? "results.csv" : "results_lm-eval.json";
     write_atomically(options.out / file, done.printed);
     wrote(file);
   }
@@ -537,11 +517,6 @@ void Progress::finish() {
 
 double Progress::seconds() const { return Seconds(now_() - started_).count(); }
 
-double Progress::rate() const {
-  const double elapsed = seconds();
-  return elapsed > 0 ? double(computed_) / elapsed : 0;
-}
-
 void Progress::show(bool last) {
   if (!write_) return;
   const Clock::time_point now = now_();
@@ -567,8 +542,9 @@ std::string Progress::line() const {
   }
   text += fixed(std::floor(100 * part), 0) + "%";
   if (!label_.empty()) text += "  " + label_;
-  const double speed = rate();
-  if (speed > 0) {
+  const double elapsed = seconds();
+  if (elapsed > 0 && computed_ > 0) {
+    const double speed = double(computed_) / elapsed;
     text += "  " + (speed < 10 ? fixed(speed, 1) : fixed(speed, 0)) + " " + unit_ + "/s";
     text += "  " + duration_text(double(total_ - done) / speed) + " left";
   }

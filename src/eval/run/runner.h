@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the units of work of a task: deals them to shards, skips what the journal holds, computes
-// the rest on a local engine or asks an endpoint, and journals each one. The same for every task,
-// and so is what they measure: a model under several methods at several lengths.
+// the rest on a local engine or asks an endpoint, and journals each one.
 #pragma once
 
 #include <chrono>
@@ -56,10 +55,6 @@ struct MethodUnderTest {
 // number, such as every growing plan inside the window and none.
 bool same_model(const MethodUnderTest& a, const MethodUnderTest& b, std::int64_t longest);
 
-// The first of the methods before methods[m], in their order, that is the same model.
-std::optional<std::size_t> same_before(const std::vector<MethodUnderTest>& methods, std::size_t m,
-                                       std::int64_t longest);
-
 // Adds a note such as "the same model as none up to 1K, so measured once: uni, pro" for each of the
 // lengths where there are such methods.
 void note_same_models(RunFolder& folder, const std::vector<MethodUnderTest>& methods,
@@ -79,7 +74,7 @@ void check_names(const std::vector<MethodUnderTest>& methods);
 void check_methods(const Target& target, const std::vector<MethodUnderTest>& methods,
                    const std::vector<std::int64_t>& lengths);
 
-// Their entries in run.json: everything that results depend on.
+// Their entries in run.json.
 nlohmann::ordered_json methods_identity(const std::vector<MethodUnderTest>& methods);
 
 // What every run.json has; a task adds its texts.
@@ -111,9 +106,7 @@ class Progress {
   // Clears the bar, or writes the last line where lines were written.
   void finish();
 
-  // Since start(): amount per second, without what was done before.
-  double rate() const;
-  double seconds() const;
+  double seconds() const;  // since start()
   std::int64_t computed() const noexcept { return computed_; }
 
  private:
@@ -204,6 +197,8 @@ class UnitProgress {
 struct Question {
   WholePrompt prompt;
   GenerateOptions options;  // on_text is taken for Ctrl-C
+  // The line of its unit. Null: no answer came, and the runner adds the reason.
+  std::function<nlohmann::ordered_json(const Generation* said)> line{};
 };
 
 // The units of one run of a task.
@@ -219,14 +214,8 @@ class UnitWork {
   virtual void same(const Unit& /*unit*/, nlohmann::ordered_json& /*line*/) const {}
 
   // For a task that can ask an endpoint, where a unit is one prompt. Prompts are made in order,
-  // shortly before they are sent; answers arrive in any order. The line of a prompt without an
-  // answer lacks the reason.
+  // shortly before they are sent; answers arrive in any order.
   virtual Question question(const Unit& /*unit*/) { return {}; }
-  virtual nlohmann::ordered_json answered(const Unit& /*unit*/, const WholePrompt& /*prompt*/,
-                                          const Generation& /*said*/) {
-    return {};
-  }
-  virtual nlohmann::ordered_json unanswered(const Unit& /*unit*/) { return {}; }
 };
 
 // Adds what make(m) returns for every method. A method that is the same model as an earlier one up

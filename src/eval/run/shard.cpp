@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "eval/run/run_folder.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -32,10 +31,11 @@ struct Part {
 
 Part read_part(const fs::path& folder) {
   Part part{folder, read_run(folder), {}, 0};
+  constexpr const char* kAgain = "give another folder, or run this shard again";
   const auto entry = part.recorded.run.find("shard");
   if (entry == part.recorded.run.end()) {
-    throw Error(ErrorKind::usage, cat(folder.string(), " holds a whole run, not a shard"),
-                "give the folders of mrrope eval ... --shard 1/N, 2/N, ...");
+    refuse(cat(folder.string(), " holds a whole run, not a shard"),
+           "give the folders of mrrope eval ... --shard 1/N, 2/N, ...");
   }
   // Without an answer a unit is not done.
   auto& units = part.recorded.units;
@@ -46,13 +46,10 @@ Part read_part(const fs::path& folder) {
     part.shard = {whole<std::size_t>(entry->at("index")), whole<std::size_t>(entry->at("count"))};
     part.units = whole<std::size_t>(entry->at("units"));
   } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::corrupt, cat("the shard of ", folder.string(), "/run.json: ", e.what()),
-                "give another folder, or run this shard again");
+    damaged_run(cat("the shard of ", folder.string(), "/run.json: ", e.what()), kAgain);
   }
   if (!possible(part.shard)) {
-    throw Error(ErrorKind::corrupt,
-                cat(folder.string(), " calls itself shard ", to_text(part.shard)),
-                "give another folder, or run this shard again");
+    damaged_run(cat(folder.string(), " calls itself shard ", to_text(part.shard)), kAgain);
   }
   return part;
 }
@@ -64,36 +61,12 @@ void put_in_order(RecordedRun& whole) {
   std::map<UnitPlace, ordered_json> sorted;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (!sorted.emplace(places[i], whole.units[i]).second) {
-      throw Error(ErrorKind::corrupt,
-                  cat("two journals hold the same unit: ", whole.units[i].dump().substr(0, 200)),
+      damaged_run(cat("two journals hold the same unit: ", whole.units[i].dump().substr(0, 200)),
                   "these are not the shards of one run; run one of them again");
     }
   }
   whole.units.clear();
   for (auto& [place, unit] : sorted) whole.units.push_back(std::move(unit));
-}
-
-// The cost of all: time and tokens add up, as if one machine had done it.
-ordered_json measured_of(const std::vector<Part>& parts) {
-  ordered_json all;
-  double seconds = 0;
-  std::int64_t tokens = 0;
-  for (const Part& part : parts) {
-    const auto one = part.recorded.run.find("measured");
-    if (one == part.recorded.run.end()) continue;
-    if (all.is_null()) all = *one;
-    all["started"] = std::min(all.value("started", ""), one->value("started", ""));
-    all["finished"] = std::max(all.value("finished", ""), one->value("finished", ""));
-    seconds += one->value("seconds", 0.0);
-    tokens += one->value("tokens", std::int64_t(0));
-    all["peak_memory_bytes"] = std::max(all.value("peak_memory_bytes", std::uint64_t(0)),
-                                        one->value("peak_memory_bytes", std::uint64_t(0)));
-  }
-  if (all.is_null()) return all;
-  all["seconds"] = seconds;
-  all["tokens"] = tokens;
-  all["tokens_per_second"] = seconds > 0 ? double(tokens) / seconds : 0;
-  return all;
 }
 
 }  // namespace
@@ -107,8 +80,8 @@ Shard parse_shard(const std::string& text) {
     shard.count = 0;
   }
   if (!possible(shard)) {
-    throw Error(ErrorKind::usage, cat("--shard ", text, " is not a part of a whole"),
-                "shards are counted from 1: give --shard 1/4, 2/4, 3/4 and 4/4");
+    refuse(cat("--shard ", text, " is not a part of a whole"),
+           "shards are counted from 1: give --shard 1/4, 2/4, 3/4 and 4/4");
   }
   return shard;
 }
@@ -137,8 +110,7 @@ JoinedRun join_shards(const std::vector<fs::path>& folders) {
   for (const Part& part : parts) {
     const std::string why = run_difference(whole, whole_run(part.recorded.run));
     if (!why.empty() || part.shard.count != first.shard.count) {
-      throw Error(
-          ErrorKind::usage,
+      refuse(
           cat(first.folder.string(), " and ", part.folder.string(),
               " are shards of different runs: ",
               why.empty() ? cat("one of ", first.shard.count, ", one of ", part.shard.count) : why),
@@ -164,16 +136,18 @@ JoinedRun join_shards(const std::vector<fs::path>& folders) {
     }
     std::move(units.begin(), units.end(), std::back_inserter(joined.recorded.units));
     if (++part != parts.end() && part->shard.index == shard.index) {
-      throw Error(ErrorKind::usage,
-                  cat("shard ", to_text(shard), " is given twice, once in ", part->folder.string()),
-                  "name each shard's folder once");
+      refuse(cat("shard ", to_text(shard), " is given twice, once in ", part->folder.string()),
+             "name each shard's folder once");
     }
   }
-  joined.recorded.run = whole;
-  joined.recorded.run.erase("measured");
+  ordered_json& run = joined.recorded.run = whole;
+  run.erase("measured");
   read_recorded([&] {
-    if (ordered_json cost = measured_of(parts); !cost.is_null()) {
-      joined.recorded.run["measured"] = std::move(cost);
+    for (const Part& one : parts) {
+      const auto cost = one.recorded.run.find("measured");
+      if (cost == one.recorded.run.end()) continue;
+      total_cost(*cost, *cost);  // throws where it is damaged, also that of the only shard
+      run["measured"] = run.contains("measured") ? total_cost(run["measured"], *cost) : *cost;
     }
     put_in_order(joined.recorded);
   });
@@ -192,9 +166,9 @@ WrittenRun write_joined(const std::vector<fs::path>& folders, const fs::path& ou
                         const std::string& command) {
   JoinedRun joined = join_shards(folders);
   if (!joined.missing.empty()) {
-    throw Error(ErrorKind::usage, cat("not all shards are done: ", joined.missing.front()),
-                joined.missing.size() > 1 ? cat("and ", joined.missing.size() - 1, " more")
-                                          : "run it, then give all folders again");
+    refuse(cat("not all shards are done: ", joined.missing.front()),
+           joined.missing.size() > 1 ? cat("and ", joined.missing.size() - 1, " more")
+                                     : "run it, then give all folders again");
   }
   joined.recorded.run["command"] = command;
   WrittenRun written{joined.recorded.units.size(), results_of(joined.recorded)};

@@ -57,21 +57,14 @@ class Fitter {
  public:
   Fitter(const SampleSet& set, std::uint64_t seed, Drafter drafter, const PromptFrame& frame,
          TokenCounter& counter)
-      : task_(set.task),
-        length_(set.length),
-        room_(set.length - set.answer_tokens),
-        seed_(seed),
-        drafter_(std::move(drafter)),
-        frame_(frame),
-        counter_(counter) {
-    const std::int64_t smallest = least_tokens(set.count) + set.answer_tokens;
-    if (length_ < smallest) {
+      : set_(set), seed_(seed), drafter_(std::move(drafter)), frame_(frame), counter_(counter) {
+    const std::int64_t smallest = least_tokens() + set.answer_tokens;
+    if (set.length < smallest) {
       // Other lengths draw other words, which may take a few tokens more.
       const std::int64_t enough = (smallest + smallest / 8 + 63) / 64 * 64;
-      throw Error(ErrorKind::usage,
-                  cat(task_, " cannot be made at ", length_,
-                      " tokens: with this model's tokenizer and prompt it takes about ", smallest),
-                  cat("give --lengths of ", enough, " or more, or choose other --tasks"));
+      refuse(cat(set_.task, " cannot be made at ", set_.length,
+                 " tokens: with this model's tokenizer and prompt it takes about ", smallest),
+             cat("give --lengths of ", enough, " or more, or choose other --tasks"));
     }
   }
 
@@ -92,8 +85,8 @@ class Fitter {
 
  private:
   Draft draft(std::int64_t units, std::size_t index) const {
-    Random random = random_for(seed_, task_.substr(task_.find('/') + 1), std::uint64_t(length_),
-                               index / drafter_.questions);
+    Random random = random_for(seed_, set_.task.substr(set_.task.find('/') + 1),
+                               std::uint64_t(set_.length), index / drafter_.questions);
     return drafter_.draft(units, index, random);
   }
 
@@ -112,10 +105,9 @@ class Fitter {
         return sample;
       }
       if (units == drafter_.min) {
-        throw Error(ErrorKind::usage,
-                    cat("sample ", index, " of ", task_, " takes ", tokens,
-                        " tokens at its smallest, and ", length_, " leave room for ", room_),
-                    "give longer --lengths");
+        refuse(cat("sample ", index, " of ", set_.task, " takes ", tokens,
+                   " tokens at its smallest, and ", set_.length, " leave room for ", room_),
+               "give longer --lengths");
       }
       const double per_unit = double(tokens) / double(units);
       const auto over = std::int64_t(std::ceil(double(tokens - room_) / per_unit));
@@ -141,7 +133,7 @@ class Fitter {
 
   // What the longest of all samples takes at its smallest; where the first one leaves room for four
   // of its kind, that one.
-  std::int64_t least_tokens(std::size_t count) {
+  std::int64_t least_tokens() {
     const auto tokens = [&](std::size_t i) {
       return std::int64_t(frame_.tokens(whole(drafter_.min, i)).size());
     };
@@ -149,7 +141,7 @@ class Fitter {
     if (4 * first < room_) return first;
     std::int64_t max = 0;
     std::size_t longest = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < set_.count; ++i) {
       const std::int64_t counted = counter_.count(whole(drafter_.min, i));
       if (counted > max) max = counted, longest = i;
     }
@@ -167,7 +159,7 @@ class Fitter {
       std::int64_t low = 0;  // fits, or is the least there is
       std::int64_t high = 1;
       const std::int64_t last =
-          (std::min(drafter_.max, drafter_.min + length_) - drafter_.min) / drafter_.grain;
+          (std::min(drafter_.max, drafter_.min + set_.length) - drafter_.min) / drafter_.grain;
       while (high <= last && fits(high)) low = high, high *= 2;
       high = std::min(high, last + 1);
       while (high - low > 1) {
@@ -185,10 +177,9 @@ class Fitter {
 
   std::int64_t at(std::int64_t steps) const { return drafter_.min + steps * drafter_.grain; }
 
-  std::string task_;
-  std::int64_t length_;
-  std::int64_t room_;
-  std::uint64_t seed_;
+  const SampleSet set_;
+  const std::int64_t room_ = set_.length - set_.answer_tokens;
+  const std::uint64_t seed_;
   Drafter drafter_;
   const PromptFrame& frame_;
   TokenCounter& counter_;
@@ -218,8 +209,7 @@ Sample cut_sample(const Draft& draft, const PromptFrame& frame, std::int64_t roo
     sample.more["truncated"] = whole - kept;
     return sample;
   }
-  throw Error(ErrorKind::usage, cat(room, " tokens are too few for any prompt"),
-              "give a longer --ctx");
+  refuse(cat(room, " tokens are too few for any prompt"), "give a longer --ctx");
 }
 
 }  // namespace
@@ -242,7 +232,7 @@ Prompts read_prompts(const std::filesystem::path& path, std::string* sha256) {
   if (sha256 != nullptr) *sha256 = read.sha256;
   const std::string name = path.filename().string();
   const auto corrupt = [&](const std::string& message, const std::string& hint) {
-    throw Error(ErrorKind::corrupt, cat(name, ": ", message), hint);
+    damaged_data(cat(name, ": ", message), hint);
   };
   if (!file.is_object()) corrupt("not a JSON object", "see docs/benchmarks.md for its form");
   Prompts prompts = builtin_prompts();
@@ -295,10 +285,7 @@ ordered_json prompts_identity(const Prompts& prompts, std::string_view beginning
 }
 
 std::string fill(std::string_view text, const Fill& values) {
-  std::size_t size = text.size();
-  for (const auto& [name, value] : values) size += value.size();
   std::string out;
-  out.reserve(size);
   for (std::size_t i = 0; i < text.size();) {
     const std::string_view name = place_at(text, i);
     const auto value = std::find_if(values.begin(), values.end(), [&](const auto& v) {
@@ -335,11 +322,7 @@ PromptFrame::PromptFrame(const Tokenizer& model, const FrameOptions& options)
 }
 
 std::string PromptFrame::text(const std::string& body, const std::string& prefix) const {
-  std::string whole;
-  whole.reserve(before_.size() + body.size() + after_.size() + prefix.size());
-  whole.append(before_).append(body).append(after_);
-  if (options_.prefix) whole += prefix;
-  return whole;
+  return before_ + body + after_ + (options_.prefix ? prefix : "");
 }
 
 std::vector<Token> PromptFrame::tokens(const std::string& text, bool controls) const {
@@ -366,9 +349,11 @@ nlohmann::ordered_json PromptFrame::identity() const {
 
 // A word begins with a single blank between two letters or signs. Line ends stay inside, since some
 // vocabularies join them with what comes before.
-template <typename Take>
-void TokenCounter::each_word(std::string_view text, const Take& take) {
+std::vector<Token> TokenCounter::tokens(std::string_view text) {
+  if (model_.tokenizer_is_remote()) return model_.tokenize(text, false, special_);
   constexpr std::size_t kMaxWords = 1 << 20;
+  std::vector<Token> all;
+  all.reserve(text.size() / 3);
   const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
   std::string key;
   const auto word = [&](std::string_view part) {
@@ -378,7 +363,7 @@ void TokenCounter::each_word(std::string_view text, const Take& take) {
     if (known == known_.end()) {
       known = known_.emplace(key, model_.tokenize(key, false, special_)).first;
     }
-    take(known->second);
+    all.insert(all.end(), known->second.begin(), known->second.end());
   };
   std::size_t begin = 0;
   for (std::size_t i = 1; i + 1 < text.size(); ++i) {
@@ -387,22 +372,6 @@ void TokenCounter::each_word(std::string_view text, const Take& take) {
     begin = i;
   }
   if (begin < text.size()) word(text.substr(begin));
-}
-
-std::int64_t TokenCounter::count(std::string_view text) {
-  if (model_.tokenizer_is_remote()) return std::int64_t(tokens(text).size());
-  std::int64_t total = 0;
-  each_word(text, [&](const std::vector<Token>& word) { total += std::int64_t(word.size()); });
-  return total;
-}
-
-std::vector<Token> TokenCounter::tokens(std::string_view text) {
-  if (model_.tokenizer_is_remote()) return model_.tokenize(text, false, special_);
-  std::vector<Token> all;
-  all.reserve(text.size() / 3);
-  each_word(text, [&](const std::vector<Token>& word) {
-    all.insert(all.end(), word.begin(), word.end());
-  });
   return all;
 }
 

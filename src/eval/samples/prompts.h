@@ -84,24 +84,20 @@ class PromptFrame {
   std::string after_;
 };
 
-// Counts the tokens of generated texts quickly. Such texts repeat their words: each is tokenized
-// once, with the blank before it, and remembered (whole texts if the tokenizer is remote). If no
-// token of the vocabulary crosses the start of a word, which is true for nearly all, the result is
-// the tokenization of the whole text; the caller checks this (fitted_set() does).
+// Tokenizes generated texts quickly. Such texts repeat their words: each is tokenized once, with
+// the blank before it, and remembered (not if the tokenizer is remote). If no token of the
+// vocabulary crosses the start of a word, which is true for nearly all, the result is that of the
+// whole text; fitted_set() checks this.
 class TokenCounter {
  public:
   // special: the text of control tokens is read as those tokens.
   explicit TokenCounter(const Tokenizer& model, bool special = false)
       : model_(model), special_(special) {}
 
-  std::int64_t count(std::string_view text);
-  // Without BOS.
-  std::vector<Token> tokens(std::string_view text);
+  std::vector<Token> tokens(std::string_view text);  // without BOS
+  std::int64_t count(std::string_view text) { return std::int64_t(tokens(text).size()); }
 
  private:
-  template <typename Take>
-  void each_word(std::string_view text, const Take& take);
-
   const Tokenizer& model_;
   bool special_;
   std::unordered_map<std::string, std::vector<Token>> known_;

@@ -47,9 +47,8 @@ class SampleUnits : public UnitWork {
 
   ordered_json compute(const Unit& unit, UnitProgress& progress) override {
     const std::size_t group = group_of(unit);
-    if (&set_of(unit) != made_set_ || group != made_group_) samples_.clear();
-    made_set_ = &set_of(unit);
-    made_group_ = group;
+    const std::pair made(&set_of(unit), group);
+    if (std::exchange(made_, made) != made) samples_.clear();
     for (std::size_t k = samples_.size(); k < size_of(std::size_t(unit.place[0]), group); ++k) {
       progress.check();
       samples_.push_back(set_of(unit).make(group * options_.group + k));
@@ -61,25 +60,16 @@ class SampleUnits : public UnitWork {
 
   // Behind an endpoint a group is one sample, so that no answer is asked for twice.
   Question question(const Unit& unit) override {
-    Sample sample = set_of(unit).make(group_of(unit));
+    const Sample sample = set_of(unit).make(group_of(unit));
     Question question{{sample.prompt, sample.text}, {}};
     question.options.max_tokens = set_of(unit).answer_tokens;
-    in_flight_.emplace(unit.place, std::move(sample));
+    question.line = [sample, line = head(unit)](const Generation* said) mutable {
+      if (said == nullptr) return line;
+      line["tokens"] = line["naive_tokens"] = sample.prompt.size();
+      line["samples"] = ordered_json::array({answer_json(sample, *said)});
+      return line;
+    };
     return question;
-  }
-
-  ordered_json answered(const Unit& unit, const WholePrompt& prompt,
-                        const Generation& said) override {
-    ordered_json line = head(unit);
-    line["tokens"] = line["naive_tokens"] = prompt.tokens.size();
-    line["samples"] = ordered_json::array({answer_json(in_flight_.at(unit.place), said)});
-    in_flight_.erase(unit.place);
-    return line;
-  }
-
-  ordered_json unanswered(const Unit& unit) override {
-    in_flight_.erase(unit.place);
-    return head(unit);
   }
 
  private:
@@ -253,21 +243,11 @@ class SampleUnits : public UnitWork {
   const std::vector<MethodUnderTest>& methods_;
   const SampleSuite& suite_;
   const SampleRunOptions& options_;
-  std::vector<Sample> samples_;  // of this set and group: made once for all methods
-  const SampleSet* made_set_ = nullptr;
-  std::size_t made_group_ = 0;
-  std::map<UnitPlace, Sample> in_flight_;  // behind an endpoint
+  std::vector<Sample> samples_;                      // made once for all methods
+  std::pair<const SampleSet*, std::size_t> made_{};  // whose they are
 };
 
 constexpr std::size_t kCost = 20;  // a row here costs more than a number
-
-struct Set {
-  std::string task;
-  std::int64_t length = 0;
-  std::string scorer;
-  std::size_t count = 0;
-  std::size_t questions = 1;
-};
 
 // The set and the number of a sample in it. Only samples of the journal take memory: the counts in
 // run.json are only a claim.
@@ -299,26 +279,28 @@ class Scores {
       damaged_run("run.json describes a run without samples");
     }
     table.tasks.clear();
+    std::set<std::string> tasks;
     std::size_t units = 0;
     for (const ordered_json& entry : run.at("sets")) {
-      Set set{entry.at("task").get<std::string>(), whole<std::int64_t>(entry.at("length")),
-              entry.at("scorer").get<std::string>(), whole<std::size_t>(entry.at("samples"))};
+      SampleSet set{.task = entry.at("task").get<std::string>(),
+                    .length = whole<std::int64_t>(entry.at("length")),
+                    .scorer = entry.at("scorer").get<std::string>(),
+                    .count = whole<std::size_t>(entry.at("samples"))};
       if (entry.contains("questions")) {
         set.questions = std::max<std::size_t>(1, whole<std::size_t>(entry["questions"]));
       }
       questions_ = std::max(questions_, set.questions);
       prompts_ += set.count;
       units += set.count / group_ + (set.count % group_ > 0 ? 1 : 0);
-      if (labels_.insert(set.task).second) table.tasks.push_back(set.task);
+      if (tasks.insert(set.task).second) table.tasks.push_back(set.task);
       tasks_at_[set.length].insert(set.task);
       if (set.count > 0) sampled_.insert(set.task);
       sets_.push_back(std::move(set));
     }
-    for (const auto& [length, tasks] : tasks_at_) table.lengths.push_back(length);
+    for (const auto& [length, at] : tasks_at_) table.lengths.push_back(length);
     table.units = questions_ > 1 ? "texts" : "samples";
     table.expected_units = units * table.methods.size();
     check_grid({table.methods.size(), table.lengths.size(), table.tasks.size() + 1, kCost});
-    check_grid({table.methods.size(), table.methods.size(), table.lengths.size()});
   }
 
   void unit(std::size_t method, const ordered_json& unit) {
@@ -340,9 +322,11 @@ class Scores {
     std::set<std::string> tags;
     for (const auto& [key, list] : tags_) tags.insert(list.begin(), list.end());
     check_grid({table_.methods.size(), table_.lengths.size(), tags.size() + 1, kCost});
-    mean_row_ = table_.task;
-    if (sampled_.size() < table_.tasks.size()) {
-      mean_row_ += cat(" (mean of ", sampled_.size(), " of ", table_.tasks.size(), " tasks)");
+    if (table_.tasks.size() > 1) {
+      const bool all = sampled_.size() == table_.tasks.size();
+      const std::string n = cat(sampled_.size(), all ? "" : cat(" of ", table_.tasks.size()));
+      table_.mean_row = all ? table_.task : cat(table_.task, " (mean of ", n, " tasks)");
+      table_.mean_label = "mean of " + n;
     }
     for (std::size_t m = 0; m < table_.methods.size(); ++m) {
       std::map<std::string, Values> by_metric;
@@ -353,9 +337,9 @@ class Scores {
         }
       }
     }
-    describe(tags);
+    describe();
     if (rules_.summarize != nullptr) {
-      rules_.summarize(table_, table_.tasks.size() > 1 ? mean_row_ : table_.tasks.front());
+      rules_.summarize(table_, table_.tasks.size() > 1 ? table_.mean_row : table_.tasks.front());
     }
     add_counts();
   }
@@ -396,7 +380,7 @@ class Scores {
     Values values;
     for (const auto& [key, sum] : sums) {
       const double mean = sum.first / double(sum.second);
-      const Set& set = sets_[key.first];
+      const SampleSet& set = sets_[key.first];
       values[{set.length, set.task}][key] = mean;
       const auto tags = tags_.find(key);
       if (tags == tags_.end()) continue;
@@ -419,22 +403,11 @@ class Scores {
       if (sampled_.count(task) > 0) parts.push_back(score);
     }
     for (const std::string& tag : tags) add(tag);
-    if (table_.tasks.size() > 1) {
-      table_.rows.push_back({mean_row_, method, length, {}, metric, mean_of(parts)});
-    }
+    if (table_.mean_row.empty()) return;
+    table_.rows.push_back({table_.mean_row, method, length, {}, metric, mean_of(parts)});
   }
 
-  void describe(const std::set<std::string>& tags) {
-    labels_.insert(tags.begin(), tags.end());
-    const std::string start = table_.task + "/";
-    for (const std::string& task : labels_) {
-      table_.labels[task] = task.starts_with(start) ? task.substr(start.size()) : task;
-    }
-    if (table_.tasks.size() > 1) {
-      table_.labels[mean_row_] = sampled_.size() < table_.tasks.size()
-                                     ? cat("mean of ", sampled_.size(), " of ", table_.tasks.size())
-                                     : cat("mean of ", sampled_.size());
-    }
+  void describe() {
     table_.heading =
         cat(table_.task, ", ", source_, " (window ", length_text(table_.window), ")\n");
     for (const std::int64_t length : table_.lengths) {
@@ -476,10 +449,9 @@ class Scores {
 
   const SampleRules& rules_;
   ResultTable& table_;
-  std::string source_, mean_row_;
+  std::string source_;
   std::size_t group_ = 1;
-  std::vector<Set> sets_;
-  std::set<std::string> labels_;                            // tasks, then tags as well
+  std::vector<SampleSet> sets_;
   std::map<std::int64_t, std::set<std::string>> tasks_at_;  // [length]
   std::set<std::string> sampled_;                           // tasks with a sample in this run
   std::vector<std::string> metrics_;
@@ -505,20 +477,21 @@ void check_samples(const Target& target, const std::vector<MethodUnderTest>& met
                    const SampleSuite& suite) {
   std::vector<std::int64_t> lengths;
   std::size_t samples = 0;
+  bool letters = false;
   for (const SampleSet& set : suite.sets) {
     lengths.push_back(set.length);
     samples += set.count;
+    letters |= !set.letters.empty();
   }
   check_methods(target, methods, sorted_lengths(lengths));
-  for (const SampleSet& set : suite.sets) {
-    if (target.prompts() == nullptr || set.letters.empty()) continue;
+  if (letters && target.prompts() != nullptr) {
     throw Error(ErrorKind::unsupported,
                 "comparing letters needs logits, and an endpoint only gives answers",
                 "give --form auto, or a model file");
   }
   if (samples == 0) {
-    throw Error(ErrorKind::usage, cat("no sample of ", suite.task, " is left to run"),
-                "give more data, or a wider choice of it");
+    refuse(cat("no sample of ", suite.task, " is left to run"),
+           "give more data, or a wider choice of it");
   }
 }
 
@@ -562,14 +535,9 @@ void unknown_scorer(const std::string& name) {
               "this run was made by another version of mrrope");
 }
 
-ResultTable sample_results(const SampleRules& rules, const ordered_json& run,
-                           const std::vector<ordered_json>& units) {
-  return fill_table<Scores>(run, units, sample_places, rules);
-}
-
 Task sample_task(const std::string& name, const SampleRules& rules) {
   const auto results = [&rules](const ordered_json& run, const std::vector<ordered_json>& units) {
-    return sample_results(rules, run, units);
+    return fill_table<Scores>(run, units, sample_places, rules);
   };
   return {name, name, {}, sample_places, results};
 }

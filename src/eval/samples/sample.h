@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The prompts of a benchmark with their expected answers. A benchmark only makes sample sets and
-// says how answers are scored; running and results are the same for all. Running needs an engine
-// that appends, truncates and generates; only letters need logits. Answers are greedy.
+// says how answers are scored; running and results are the same for all. Answers are greedy.
 //
 // The unit of work is a group of consecutive samples of one set. Inside a unit samples are computed
 // in the order of their tokens, and what one has in common with the one before is kept: so every
@@ -45,9 +44,8 @@ struct SampleSet {
   std::vector<std::vector<Token>> letters{};
 };
 
-// From 0 to 1. Each benchmark has its own rules, reproduced exactly, including their quirks; where
-// they are known to misjudge, a lenient score is reported next to the official one.
-// tests/golden/scorers.json holds what the original scorers say.
+// From 0 to 1. Each benchmark's rules are reproduced exactly, including their quirks (see
+// tests/golden/scorers.json); where they misjudge, a lenient score is reported as well.
 struct Score {
   std::string metric;
   double value = 0;
@@ -90,23 +88,17 @@ void check_samples(const Target& target, const std::vector<MethodUnderTest>& met
                    const SampleSuite& suite);
 
 // Runs the units that the folder's journal does not have yet, then writes results.json. Throws
-// Error: usage, and what run_units() throws.
+// Error: usage, and what run_job() throws.
 ResultTable run_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
                         const SampleSuite& suite, const SampleRunOptions& options,
                         RunFolder& folder, Progress& progress);
 
-// The results of a run, made from run.json and journal lines alone: a journal can be graded again.
-// Rows are tasks ("ruler/vt"), parts of them that samples are tagged with ("longbench-v2/SD"), and
-// the mean over all tasks: named like the benchmark, or with "(mean of 5 of 6 tasks)" after it
-// where a task has no sample in this run, for such a mean is another figure. Scores run from 0 to
-// 1; their errors are over samples, or over texts where each has several questions, and for a mean
-// follow from those of its tasks. Units are sets and samples. Lines may come in any order: the
-// outcome is the same to the last bit. Throws Error (corrupt) on a line that does not belong to the
-// run.
-ResultTable sample_results(const SampleRules& rules, const nlohmann::ordered_json& run,
-                           const std::vector<nlohmann::ordered_json>& units);
-
-// A benchmark's row of the table of tasks. The rules must outlive it.
+// A benchmark as a task. Its rows are tasks ("ruler/vt"), parts of them that samples are tagged
+// with ("longbench-v2/SD"), and the mean over all tasks: named like the benchmark, or with "(mean
+// of 5 of 6 tasks)" after it where a task has no sample in this run, for such a mean is another
+// figure. Scores run from 0 to 1; their errors are over samples, or over texts where each has
+// several questions, and for a mean follow from those of its tasks. Units are sets and samples. The
+// rules must outlive the task.
 Task sample_task(const std::string& name, const SampleRules& rules);
 
 }  // namespace mrrope::eval

@@ -2,10 +2,10 @@
 #include "eval/score/answer_text.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <map>
 
 #include "base/utf8.h"
+#include "eval/text/word_list.h"
 
 namespace mrrope::eval {
 
@@ -50,34 +50,33 @@ bool ends_short(std::string_view word) {
          std::string_view("wxy").find(word[n - 1]) == std::string_view::npos;
 }
 
-struct Rule {
-  Rule(const char* from, const char* to = "") : ending(from), instead(to) {}  // NOLINT: a word
-  std::string_view ending, instead;
-};
-
 std::string_view without(std::string_view word, std::string_view ending) {
   return word.substr(0, word.size() - ending.size());
 }
 
-// The first rule whose ending fits is the only one tried: it applies where the measure of what is
-// left is above `min_measure`.
-std::string replaced(const std::string& word, std::initializer_list<Rule> rules, int min_measure) {
-  for (const Rule& rule : rules) {
-    if (!word.ends_with(rule.ending)) continue;
-    const std::string_view stem = without(word, rule.ending);
-    return measure(stem) > min_measure ? std::string(stem).append(rule.instead) : word;
+// The first rule of a list (an ending, and what comes instead of it) whose ending fits is the only
+// one tried: it applies where the measure of what is left is above `min_measure`.
+std::string replaced(const std::string& word, const char* list, int min_measure) {
+  for (const std::string_view rule : word_list(list)) {
+    const std::string_view ending = rule.substr(0, rule.find(' '));
+    if (!word.ends_with(ending)) continue;
+    const std::string_view stem = without(word, ending);
+    const std::string_view instead = rule.substr(std::min(rule.size(), ending.size() + 1));
+    return measure(stem) > min_measure ? std::string(stem).append(instead) : word;
   }
   return word;
 }
 
 std::string plural(const std::string& word) {
   if (word.ends_with("ies")) return std::string(without(word, word.size() == 4 ? "s" : "es"));
-  return replaced(word, {{"sses", "ss"}, {"ss", "ss"}, {"s", ""}}, -1);
+  return replaced(word, "porter_plural", -1);
 }
 
 std::string past(const std::string& word) {
   if (word.ends_with("ied")) return std::string(without(word, word.size() == 4 ? "d" : "ed"));
-  if (word.ends_with("eed")) return replaced(word, {{"eed", "ee"}}, 0);
+  if (word.ends_with("eed")) {
+    return measure(without(word, "eed")) > 0 ? std::string(without(word, "d")) : word;
+  }
   for (const std::string_view ending : {"ed", "ing"}) {
     if (!word.ends_with(ending) || !has_vowel(without(word, ending))) continue;
     const std::string stem(without(word, ending));
@@ -105,21 +104,7 @@ std::string second(const std::string& word) {
   if (word.ends_with("logi")) {
     return measure(without(word, "ogi")) > 0 ? std::string(without(word, "i")) : word;
   }
-  return replaced(word,
-                  {{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"},   {"anci", "ance"},
-                   {"izer", "ize"},    {"bli", "ble"},     {"alli", "al"},     {"entli", "ent"},
-                   {"eli", "e"},       {"ousli", "ous"},   {"ization", "ize"}, {"ation", "ate"},
-                   {"ator", "ate"},    {"alism", "al"},    {"iveness", "ive"}, {"fulness", "ful"},
-                   {"ousness", "ous"}, {"aliti", "al"},    {"iviti", "ive"},   {"biliti", "ble"},
-                   {"fulli", "ful"}},
-                  0);
-}
-
-std::string third(const std::string& word) {
-  return replaced(
-      word,
-      {{"icate", "ic"}, "ative", {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, "ful", "ness"},
-      0);
+  return replaced(word, "porter_second", 0);
 }
 
 std::string fourth(const std::string& word) {
@@ -128,10 +113,7 @@ std::string fourth(const std::string& word) {
     const bool fits = stem.ends_with("s") || stem.ends_with("t");
     return fits && measure(stem) > 1 ? std::string(stem) : word;
   }
-  return replaced(word,
-                  {"al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent",
-                   "ou", "ism", "ate", "iti", "ous", "ive", "ize"},
-                  1);
+  return replaced(word, "porter_fourth", 1);
 }
 
 std::string tidied(std::string word) {
@@ -195,41 +177,30 @@ std::map<std::string, int> counts(const std::vector<Words>& list, std::size_t& t
 }  // namespace
 
 std::string porter_stem(std::string word) {
-  static const std::map<std::string, std::string, std::less<>> irregular = {
-      {"skies", "sky"},      {"sky", "sky"},          {"dying", "die"},
-      {"lying", "lie"},      {"tying", "tie"},        {"news", "news"},
-      {"innings", "inning"}, {"inning", "inning"},    {"outings", "outing"},
-      {"outing", "outing"},  {"cannings", "canning"}, {"canning", "canning"},
-      {"howe", "howe"},      {"proceed", "proceed"},  {"exceed", "exceed"},
-      {"succeed", "succeed"}};
-  if (const auto it = irregular.find(word); it != irregular.end()) return it->second;
+  for (const std::string& irregular : word_list("porter_irregular")) {
+    if (irregular.starts_with(word + " ")) return irregular.substr(word.size() + 1);
+  }
   if (word.size() <= 2) return word;
-  return tidied(fourth(third(second(final_y(past(plural(word)))))));
+  word = second(final_y(past(plural(word))));
+  return tidied(fourth(replaced(word, "porter_third", 0)));
 }
 
 std::vector<std::string> rouge_words(std::string_view text, Stemming stemming) {
-  // The two characters outside ASCII whose lower case is, or begins with, a letter of it.
-  constexpr std::string_view kKelvin = "\xe2\x84\xaa";
-  constexpr std::string_view kDottedI = "\xc4\xb0";
+  // The two characters outside ASCII whose lower case is, or begins with, a letter of it: the
+  // Kelvin sign, and I with a dot, whose dot ends a word.
+  std::string plain(text);
+  for (const auto& [sign, letter] :
+       {std::pair<std::string_view, std::string_view>("\xe2\x84\xaa", "k"), {"\xc4\xb0", "i "}}) {
+    for (std::size_t at = plain.find(sign); at != plain.npos; at = plain.find(sign, at)) {
+      plain.replace(at, sign.size(), letter);
+    }
+  }
   std::vector<std::string> words;
   bool inside = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    bool ends = !is_word(c);
-    if (text.substr(i).starts_with(kKelvin)) {
-      c = 'k';
-      i += kKelvin.size() - 1;
-      ends = false;
-    } else if (text.substr(i).starts_with(kDottedI)) {
-      c = 'i';
-      i += kDottedI.size() - 1;
-    } else if (ends) {
-      inside = false;
-      continue;
-    }
-    if (!inside) words.emplace_back();
-    words.back().push_back(is_upper(c) ? char(c - 'A' + 'a') : c);
-    inside = !ends;
+  for (const char c : plain) {
+    if (is_word(c) && !inside) words.emplace_back();
+    inside = is_word(c);
+    if (inside) words.back().push_back(is_upper(c) ? char(c - 'A' + 'a') : c);
   }
   if (stemming == Stemming::on) {
     for (std::string& word : words) {

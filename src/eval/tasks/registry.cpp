@@ -9,20 +9,12 @@
 
 namespace mrrope::eval {
 
-namespace {
-
-std::vector<Task>& table() {
+std::vector<Task>& tasks() {
   static std::vector<Task> rows = {perplexity_task(), needle_task(),
                                    sample_task("ruler", ruler_rules()),
                                    sample_task("infinitebench", infinitebench_rules()),
                                    sample_task("longbench-v2", longbench_rules())};
   return rows;
 }
-
-}  // namespace
-
-const std::vector<Task>& tasks() { return table(); }
-
-void add_task(Task task) { table().push_back(std::move(task)); }
 
 }  // namespace mrrope::eval

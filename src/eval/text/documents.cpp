@@ -9,7 +9,6 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
 #include <unordered_set>
@@ -38,7 +37,6 @@ constexpr int kZstdWindowLog = 29;
 constexpr std::uint64_t kMaxLineBytes = std::uint64_t(64) << 20;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t(4) << 30;
 constexpr std::size_t kMaxFileValues = 20'000'000;  // HotpotQA has half a million
-constexpr const char* kRepair = "download the file again, or correct this line";
 
 // The compressed file, in pieces.
 class Input {
@@ -56,7 +54,7 @@ class Input {
   }
 
   [[noreturn]] void corrupt(const std::string& what) const {
-    throw Error(ErrorKind::corrupt, path() + ": " + what, "fetch or compress the file again");
+    damaged_data(path() + ": " + what, "fetch or compress the file again");
   }
 
  private:
@@ -81,122 +79,134 @@ void check_decoder(bool made, const char* name) {
               "unpack the file first");
 }
 
-TextSource plain(const SharedInput& input) {
-  return [input](char* to, std::size_t size) -> std::size_t {
-    if (!input->more()) return 0;
-    const std::size_t taken = std::min(size, input->rest().size());
-    std::memcpy(to, input->rest().data(), taken);
-    input->consume(taken);
-    return taken;
+// Takes bytes of the input and writes up to `size` to `to`; returns how many it wrote. inside: in
+// the middle of an archive.
+using Decode = std::function<std::size_t(Input& input, char* to, std::size_t size, bool& inside)>;
+
+TextSource decoded(const SharedInput& input, const char* name, const Decode& decode) {
+  return [=, inside = false](char* to, std::size_t size) mutable -> std::size_t {
+    for (;;) {
+      const bool more = input->more();
+      if (!more && !inside) return 0;
+      // A decoder may hold output after the end of its input.
+      const std::size_t written = decode(*input, to, size, inside);
+      if (written > 0) return written;
+      if (!more && inside) input->corrupt(cat("the ", name, " archive is cut off"));
+    }
   };
 }
 
-TextSource gunzip(const SharedInput& input) {
+std::size_t copy(Input& input, char* to, std::size_t size, bool&) {
+  const std::size_t taken = std::min(size, input.rest().size());
+  std::memcpy(to, input.rest().data(), taken);
+  input.consume(taken);
+  return taken;
+}
+
+Decode gunzip() {
   const std::shared_ptr<z_stream> stream(new z_stream{}, [](z_stream* s) {
     inflateEnd(s);
     delete s;
   });
   check_decoder(inflateInit2(stream.get(), 15 + 16) == Z_OK, "gzip");
-  return [input, stream, finished = false](char* to, std::size_t size) mutable -> std::size_t {
+  return [stream](Input& input, char* to, std::size_t size, bool& inside) -> std::size_t {
+    const std::string_view rest = input.rest();
+    if (!inside && rest[0] == '\0') {  // zeros that tapes and some tools append
+      input.consume(1);
+      return 0;
+    }
+    if (!inside) inflateReset(stream.get());
     size = std::min(size, std::size_t(1) << 30);
     stream->next_out = reinterpret_cast<Bytef*>(to);
     stream->avail_out = uInt(size);
-    while (stream->avail_out == size) {
-      if (!input->more()) {
-        if (!finished) input->corrupt("the gzip archive is cut off");
-        return 0;
-      }
-      const std::string_view rest = input->rest();
-      if (finished) {  // another member, or the zeros that tapes and some tools append
-        if (rest[0] == '\0') {
-          input->consume(1);
-          continue;
-        }
-        inflateReset(stream.get());
-        finished = false;
-      }
-      stream->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest.data()));
-      stream->avail_in = uInt(rest.size());
-      const int status = inflate(stream.get(), Z_NO_FLUSH);
-      input->consume(rest.size() - stream->avail_in);
-      finished = status == Z_STREAM_END;
-      if (!finished && status != Z_OK && status != Z_BUF_ERROR) {
-        input->corrupt(cat("damaged gzip archive: ", stream->msg ? stream->msg : "bad data"));
-      }
+    stream->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest.data()));
+    stream->avail_in = uInt(rest.size());
+    const int status = inflate(stream.get(), Z_NO_FLUSH);
+    input.consume(rest.size() - stream->avail_in);
+    inside = status != Z_STREAM_END;
+    if (inside && status != Z_OK && status != Z_BUF_ERROR) {
+      input.corrupt(cat("damaged gzip archive: ", stream->msg ? stream->msg : "bad data"));
     }
     return size - stream->avail_out;
   };
 }
 
-TextSource unxz(const SharedInput& input) {
+Decode unxz() {
   const std::shared_ptr<lzma_stream> stream(new lzma_stream(LZMA_STREAM_INIT), [](lzma_stream* s) {
     lzma_end(s);
     delete s;
   });
   check_decoder(lzma_stream_decoder(stream.get(), kDecoderMemory, LZMA_CONCATENATED) == LZMA_OK,
                 "xz");
-  return [input, stream, finished = false](char* to, std::size_t size) mutable -> std::size_t {
+  return [stream](Input& input, char* to, std::size_t size, bool& inside) -> std::size_t {
+    const std::string_view rest = input.rest();
     stream->next_out = reinterpret_cast<std::uint8_t*>(to);
     stream->avail_out = size;
-    while (stream->avail_out == size && !finished) {
-      const lzma_action action = input->more() ? LZMA_RUN : LZMA_FINISH;
-      const std::string_view rest = input->rest();
-      stream->next_in = reinterpret_cast<const std::uint8_t*>(rest.data());
-      stream->avail_in = rest.size();
-      const lzma_ret status = lzma_code(stream.get(), action);
-      input->consume(rest.size() - stream->avail_in);
-      finished = status == LZMA_STREAM_END;
-      if (status == LZMA_BUF_ERROR) input->corrupt("the xz archive is cut off");
-      if (status == LZMA_MEMLIMIT_ERROR) {
-        throw Error(ErrorKind::out_of_memory,
-                    input->path() + ": this xz archive needs more than 512 MiB to unpack",
-                    "compress it with xz -9 or less");
-      }
-      if (!finished && status != LZMA_OK) {
-        input->corrupt(cat("damaged xz archive (code ", int(status), ")"));
-      }
+    stream->next_in = reinterpret_cast<const std::uint8_t*>(rest.data());
+    stream->avail_in = rest.size();
+    const lzma_ret status = lzma_code(stream.get(), rest.empty() ? LZMA_FINISH : LZMA_RUN);
+    input.consume(rest.size() - stream->avail_in);
+    inside = status != LZMA_STREAM_END;
+    if (status == LZMA_MEMLIMIT_ERROR) {
+      throw Error(ErrorKind::out_of_memory,
+                  input.path() + ": this xz archive needs more than 512 MiB to unpack",
+                  "compress it with xz -9 or less");
+    }
+    if (inside && status != LZMA_OK && status != LZMA_BUF_ERROR) {
+      input.corrupt(cat("damaged xz archive (code ", int(status), ")"));
     }
     return size - stream->avail_out;
   };
 }
 
-TextSource unzstd(const SharedInput& input) {
+Decode unzstd() {
   const std::shared_ptr<ZSTD_DStream> stream(ZSTD_createDStream(), ZSTD_freeDStream);
   check_decoder(stream && !ZSTD_isError(ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax,
                                                                kZstdWindowLog)),
                 "zstd");
-  bool inside = false;   // a frame has begun and not ended
-  bool pending = false;  // the decoder may hold output
-  return [=](char* to, std::size_t size) mutable -> std::size_t {
+  return [stream](Input& input, char* to, std::size_t size, bool& inside) -> std::size_t {
     ZSTD_outBuffer out{to, size, 0};
-    while (out.pos == 0) {
-      // A full output buffer may hide more; only then is there something to do without input.
-      if (!input->more() && !pending) {
-        if (inside) input->corrupt("the zstd archive is cut off");
-        return 0;
-      }
-      const std::string_view rest = input->rest();
-      ZSTD_inBuffer in{rest.data(), rest.size(), 0};
-      const std::size_t status = ZSTD_decompressStream(stream.get(), &out, &in);
-      input->consume(in.pos);
-      if (ZSTD_isError(status)) {
-        input->corrupt(cat("damaged zstd archive: ", ZSTD_getErrorName(status)));
-      }
-      inside = status != 0;
-      pending = out.pos == out.size && inside;
+    ZSTD_inBuffer in{input.rest().data(), input.rest().size(), 0};
+    const std::size_t status = ZSTD_decompressStream(stream.get(), &out, &in);
+    input.consume(in.pos);
+    if (ZSTD_isError(status)) {
+      input.corrupt(cat("damaged zstd archive: ", ZSTD_getErrorName(status)));
     }
+    inside = status != 0;
     return out.pos;
   };
 }
 
 struct Packing {
-  std::string_view suffix;
-  std::string_view magic;
-  TextSource (*unpack)(const SharedInput&);
+  const char* name;
+  std::string_view suffix, magic;
+  Decode (*decoder)();
 };
-const std::array<Packing, 3> kPackings = {{{".gz", "\x1f\x8b", gunzip},
-                                           {".xz", {"\xfd\x37\x7a\x58\x5a\0", 6}, unxz},
-                                           {".zst", "\x28\xb5\x2f\xfd", unzstd}}};
+const std::array<Packing, 3> kPackings = {{{"gzip", ".gz", "\x1f\x8b", gunzip},
+                                           {"xz", ".xz", {"\xfd\x37\x7a\x58\x5a\0", 6}, unxz},
+                                           {"zstd", ".zst", "\x28\xb5\x2f\xfd", unzstd}}};
+
+// Calls take(bytes) with block after block until it returns false; then false.
+bool each_block(const fs::path& path, const std::function<bool(std::string_view)>& take) {
+  const TextSource source = open_text(path);
+  std::string block(kBlock, '\0');
+  while (const std::size_t size = source(block.data(), block.size())) {
+    if (!take({block.data(), size})) return false;
+  }
+  return true;
+}
+
+// Adds bytes to `pending`, and calls line() whenever that holds a whole one, until it returns
+// false; then false.
+bool add_lines(std::string& pending, std::string_view bytes, const std::function<bool()>& line) {
+  for (std::size_t end; (end = bytes.find('\n')) != bytes.npos; bytes.remove_prefix(end + 1)) {
+    pending += bytes.substr(0, end);
+    if (!line()) return false;
+    pending.clear();
+  }
+  pending += bytes;
+  return true;
+}
 
 // Calls take(bytes) with all blocks. Returns the digest of all.
 std::string digest_of(const fs::path& path, const std::function<void(std::string_view)>& take) {
@@ -244,9 +254,9 @@ void walk(const fs::path& folder, std::vector<TextFile>& files) {
   std::sort(found.begin(), found.end());
   for (const fs::path& path : found) files.push_back({folder / path, path.generic_string()});
   if (!found.empty()) return;
-  throw Error(ErrorKind::usage, folder.string() + " has no file with text",
-              "give a folder with texts, or name the files to read; .json is not taken for text in "
-              "a folder");
+  refuse(folder.string() + " has no file with text",
+         "give a folder with texts, or name the files to read; .json is not taken for text in "
+         "a folder");
 }
 
 std::vector<TextFile> list_files(const std::vector<fs::path>& paths) {
@@ -258,9 +268,8 @@ std::vector<TextFile> list_files(const std::vector<fs::path>& paths) {
       continue;
     }
     if (fs::exists(path / "config.json", error)) {
-      throw Error(ErrorKind::usage,
-                  path.string() + " is the folder of a model (it has config.json), not of texts",
-                  "give a folder with texts, or name the files to read");
+      refuse(path.string() + " is the folder of a model (it has config.json), not of texts",
+             "give a folder with texts, or name the files to read");
     }
     walk(path, files);
   }
@@ -319,8 +328,8 @@ class DocumentReader {
     if (!more) return false;
     if (lines) return pending.empty() || json_line(file, ++line, pending);
     if (const std::size_t nul = pending.find('\0'); nul != pending.npos) {
-      throw Error(ErrorKind::corrupt, cat(file.label, " is not a text: NUL at byte ", nul),
-                  "give --text text files, .jsonl, or those packed as .gz .xz .zst");
+      damaged_data(cat(file.label, " is not a text: NUL at byte ", nul),
+                   "give --text text files, .jsonl, or those packed as .gz .xz .zst");
     }
     set_.replaced_bytes += repair_utf8(pending);
     return document(file.label, std::move(pending));
@@ -346,9 +355,9 @@ class DocumentReader {
           if (value.is_string()) keys += (keys.empty() ? "" : ", ") + key;
         }
       }
-      throw Error(ErrorKind::corrupt, cat(label, " has no text in field '", options_.field, "'"),
-                  keys.empty() ? "give the name of the field with --field"
-                               : "--field NAME with one of: " + keys);
+      damaged_data(cat(label, " has no text in field '", options_.field, "'"),
+                   keys.empty() ? "give the name of the field with --field"
+                                : "--field NAME with one of: " + keys);
     }
     return document(label, field->get<std::string>());
   }
@@ -403,6 +412,10 @@ std::string counted(std::size_t n) { return n == 1 ? "1 document" : cat(n, " doc
 
 }  // namespace
 
+void damaged_data(const std::string& message, const std::string& hint) {
+  throw Error(ErrorKind::corrupt, message, hint);
+}
+
 std::string inner_name(const fs::path& path) {
   const bool packed = std::any_of(kPackings.begin(), kPackings.end(), [&](const Packing& packing) {
     return path.extension() == packing.suffix;
@@ -419,31 +432,12 @@ TextSource open_text(const fs::path& path) {
   const auto input = std::make_shared<Input>(path);
   const std::string_view head = input->rest();
   for (const Packing& packing : kPackings) {
-    if (head.starts_with(packing.magic)) return packing.unpack(input);
+    if (head.starts_with(packing.magic)) return decoded(input, packing.name, packing.decoder());
   }
   if (inner_name(path) != path.filename() && !head.empty()) {
     input->corrupt(cat("named ", path.extension().string(), ", but its content is not that"));
   }
-  return plain(input);
-}
-
-bool each_block(const fs::path& path, const std::function<bool(std::string_view)>& take) {
-  const TextSource source = open_text(path);
-  std::string block(kBlock, '\0');
-  while (const std::size_t size = source(block.data(), block.size())) {
-    if (!take({block.data(), size})) return false;
-  }
-  return true;
-}
-
-bool add_lines(std::string& pending, std::string_view bytes, const std::function<bool()>& line) {
-  for (std::size_t end; (end = bytes.find('\n')) != bytes.npos; bytes.remove_prefix(end + 1)) {
-    pending += bytes.substr(0, end);
-    if (!line()) return false;
-    pending.clear();
-  }
-  pending += bytes;
-  return true;
+  return decoded(input, "plain", copy);
 }
 
 std::string read_jsonl(const fs::path& path, const JsonLine& line) {
@@ -455,7 +449,7 @@ std::string read_jsonl(const fs::path& path, const JsonLine& line) {
     if (pending.find_first_not_of(" \t\r") == std::string::npos) return true;
     const nlohmann::json object = parse_json(pending, name, {.bytes = kMaxLineBytes});
     if (!object.is_object()) {
-      throw Error(ErrorKind::corrupt, cat(name, " is not a JSON object"), kRepair);
+      damaged_data(cat(name, " is not a JSON object"));
     }
     line(name, object);
     return true;
@@ -463,9 +457,8 @@ std::string read_jsonl(const fs::path& path, const JsonLine& line) {
   std::string digest = digest_of(path, [&](std::string_view bytes) {
     add_lines(pending, bytes, finish);
     if (pending.size() > kMaxLineBytes) {
-      throw Error(ErrorKind::corrupt,
-                  cat(file, ":", number + 1, " is longer than ", kMaxLineBytes, " bytes"),
-                  "one line holds one sample: check the file's line ends");
+      damaged_data(cat(file, ":", number + 1, " is longer than ", kMaxLineBytes, " bytes"),
+                   "one line holds one sample: check the file's line ends");
     }
   });
   if (!pending.empty()) finish();
@@ -492,12 +485,10 @@ std::string text_field(const nlohmann::json& object, const char* field, const st
       keys += cat(keys.empty() ? "" : ", ", printable(key.substr(0, 40)));
       if (keys.size() > 200) break;
     }
-    throw Error(ErrorKind::corrupt, cat(name, " has no field '", field, "'; it has: ", keys),
-                kRepair);
+    damaged_data(cat(name, " has no field '", field, "'; it has: ", keys));
   }
   if (!found->is_string()) {
-    throw Error(ErrorKind::corrupt,
-                cat(name, ": field '", field, "' is not text but ", found->type_name()), kRepair);
+    damaged_data(cat(name, ": field '", field, "' is not text but ", found->type_name()));
   }
   return found->get<std::string>();
 }
@@ -522,7 +513,7 @@ std::vector<std::string> DocumentSet::notes() const {
 
 DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOptions& options) {
   if (paths.empty()) {
-    throw Error(ErrorKind::usage, "no text to evaluate on", "give --text FILE or a folder");
+    refuse("no text to evaluate on", "give --text FILE or a folder");
   }
   DocumentSet set;
   DocumentReader reader(options, set);
@@ -535,11 +526,10 @@ DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOpt
   if (set.documents.empty()) {
     std::string why = "no document to evaluate on";
     for (const std::string& note : set.notes()) why += "; " + note;
-    if (set.skipped.empty()) throw Error(ErrorKind::usage, why, "give other texts");
-    throw Error(ErrorKind::usage,
-                cat(why, "; the longest has ", set.longest_skipped, " tokens, and ",
-                    options.min_tokens, " are needed"),
-                "give longer texts, or ask for fewer tokens");
+    if (set.skipped.empty()) refuse(why, "give other texts");
+    refuse(cat(why, "; the longest has ", set.longest_skipped, " tokens, and ", options.min_tokens,
+               " are needed"),
+           "give longer texts, or ask for fewer tokens");
   }
   return set;
 }

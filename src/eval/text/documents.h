@@ -60,6 +60,11 @@ DocumentSet read_documents(const std::vector<std::filesystem::path>& paths,
 // Archives of several members are read to the end; a truncated or damaged one is an error, never a
 // shorter text. Every error names the file, and the line where there are lines.
 
+// Throws Error (corrupt): a data file is not what it should be.
+[[noreturn]] void damaged_data(
+    const std::string& message,
+    const std::string& hint = "download the file again, or correct this line");
+
 // Writes up to `size` more bytes to `to`; 0 at the end. Throws Error: failed (cannot be read),
 // corrupt.
 using TextSource = std::function<std::size_t(char* to, std::size_t size)>;
@@ -67,14 +72,6 @@ using TextSource = std::function<std::size_t(char* to, std::size_t size)>;
 // Throws Error: failed (cannot be opened), corrupt (the name says .gz, .xz or .zst and the content
 // does not).
 TextSource open_text(const std::filesystem::path& path);
-
-// Calls take(bytes) with block after block until it returns false; then false.
-bool each_block(const std::filesystem::path& path,
-                const std::function<bool(std::string_view)>& take);
-
-// Adds bytes to `pending`, and calls line() whenever that holds a whole one, until it returns
-// false; then false.
-bool add_lines(std::string& pending, std::string_view bytes, const std::function<bool()>& line);
 
 // The file's name without .gz, .xz or .zst; whether it says that every line is a JSON object.
 std::string inner_name(const std::filesystem::path& path);

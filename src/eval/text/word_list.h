@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words, names and prose written for this project (data/words.json) and drawn by seeded random
-// numbers, for the built-in benchmark generators. Nothing is taken from another text.
+// numbers, for the built-in benchmark generators. Nothing is taken from another text. The texts of
+// needles and the endings of Porter's stemmer are there as well.
 #pragma once
 
 #include <cstdint>

@@ -60,7 +60,7 @@ void register_toy() {
   task.metrics = {{"errors", "Errors of a toy", "errors", "Lower is better.", false}};
   task.places = toy_places;
   task.results = toy_results;
-  add_task(task);
+  tasks().push_back(task);
 }
 
 const std::vector<std::int64_t> kLengths = {32, 64, 128};

@@ -40,20 +40,18 @@ void print_dry_run(const EvalJob& job, const eval::Target& target,
   check_needle(target, job.methods, options);
   const auto haystacks = make_haystacks(target.tokenizer(), documents, job.longest, options.samples,
                                         options.form.name == eval::kKamradt);
-  const eval::NeedleGrid grid{options.lengths, options.depths};
   std::int64_t tokens = 0;
   std::int64_t naive = 0;
   for (std::size_t s = 0; s < options.samples; ++s) {
     const eval::NeedleTree tree =
-        plan_tree(target.tokenizer(), options.form, grid, haystacks[s % haystacks.size()].tokens,
-                  options.seed, s);
+        plan_tree(target.tokenizer(), options, haystacks[s % haystacks.size()].tokens, s);
     for (const eval::MethodUnderTest& method : job.methods) {
       tokens += shares(options, method) ? tree.tokens : tree.naive_tokens;
       naive += tree.naive_tokens;
     }
   }
   const std::size_t methods = job.methods.size();
-  const std::size_t needles = options.samples * options.depths.size() * grid.lengths.size();
+  const std::size_t needles = options.samples * options.depths.size() * options.lengths.size();
   std::cout << needles << " needles x " << methods << " methods, " << tokens << " of " << naive
             << " tokens (prefixes are shared), form " << options.form.name << "\n";
   const std::vector<std::int64_t> passes(std::size_t(tokens / job.longest + 1), job.longest);

@@ -7,6 +7,7 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "eval/text/documents.h"
 #include "eval/text/word_list.h"
 #include "mrrope/error.h"
@@ -19,7 +20,19 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr const char* kHint = "download the file again, or correct this line";
+// All twelve; the six of the paper first.
+const InfiniteTask kTasks[] = {{"passkey", 6, true, true},
+                               {"number_string", 12, true, true},
+                               {"kv_retrieval", 50, true, true},
+                               {"code_debug", 5, true},
+                               {"math_find", 3, true, true},
+                               {"longdialogue_qa_eng", 40, true},
+                               {"code_run", 5},
+                               {"math_calc", 30000},
+                               {"longbook_choice_eng", 40},
+                               {"longbook_qa_eng", 40},
+                               {"longbook_qa_chn", 40},
+                               {"longbook_sum_eng", 1200}};
 
 std::string as_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -34,21 +47,19 @@ bool has_options(const std::string& task) {
 std::optional<ordered_json> read_answer(const std::string& task, const json& object,
                                         const std::vector<std::string>& options,
                                         const std::string& name) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::corrupt, name + why, kHint);
-  };
-  if (!object.contains("answer")) refuse(" has no field 'answer'");
+  if (!object.contains("answer")) damaged_data(name + " has no field 'answer'");
   json list = object["answer"].is_array() ? object["answer"] : json::array({object["answer"]});
   if (task == "math_calc") {
     if (!list.empty() && list[0].is_array()) list = json(list[0]);
     for (const json& v : list) {
-      if (!v.is_number()) refuse(cat(": an answer is not a number but ", v.type_name()));
+      if (v.is_number()) continue;
+      damaged_data(cat(name, ": an answer is not a number but ", v.type_name()));
     }
     return list.empty() ? std::nullopt : std::optional<ordered_json>(list);
   }
   for (const json& v : list) {
     if (!v.is_string() && !v.is_number()) {
-      refuse(cat(": an answer is neither text nor number but ", v.type_name()));
+      damaged_data(cat(name, ": an answer is neither text nor number but ", v.type_name()));
     }
     if (v == "") return std::nullopt;
   }
@@ -60,7 +71,9 @@ std::optional<ordered_json> read_answer(const std::string& task, const json& obj
       return list;
     }
     const auto at = std::find(options.begin(), options.end(), gold);
-    if (list.size() != 1 || at == options.end()) refuse(": the answer is not one of the options");
+    if (list.size() != 1 || at == options.end()) {
+      damaged_data(name + ": the answer is not one of the options");
+    }
     return ordered_json::array({gold, std::string(1, char('A' + (at - options.begin())))});
   }
   if (task == "math_find") {
@@ -68,7 +81,7 @@ std::optional<ordered_json> read_answer(const std::string& task, const json& obj
     const std::string text = as_text(list[0]);
     constexpr std::size_t kLongestNumber = 40;  // "[[[[..." is not parsed
     const json number = text.size() <= kLongestNumber ? json::parse(text, nullptr, false) : json();
-    if (!number.is_number()) refuse(": the answer is not a number");
+    if (!number.is_number()) damaged_data(name + ": the answer is not a number");
     return number;
   }
   const bool many = task.starts_with("longbook_") || task == "longdialogue_qa_eng";
@@ -86,32 +99,6 @@ std::vector<std::string> expected_texts(const ordered_json& answer) {
   return list;
 }
 
-// nullopt: it has no answer.
-std::optional<Draft> read_draft(const std::string& task, const Prompts& prompts, const json& object,
-                                const std::string& name) {
-  const auto id = object.find("id");
-  if (id == object.end() || !(id->is_string() || id->is_number_integer())) {
-    throw Error(ErrorKind::corrupt, cat(name, " has no field 'id'"), kHint);
-  }
-  const std::string context =
-      text_field(object, object.contains("content") ? "content" : "context", name);
-  const std::string input = object.contains("input") ? text_field(object, "input", name) : "";
-  std::vector<std::string> options;
-  if (const auto list = object.find("options"); list != object.end() && list->is_array()) {
-    for (const json& option : *list) options.push_back(as_text(option));
-  }
-  if (has_options(task) && options.size() != 4) {
-    throw Error(ErrorKind::corrupt, cat(name, " has ", options.size(), " options, not 4"), kHint);
-  }
-  const auto answer = read_answer(task, object, options, name);
-  Draft draft = infinite_prompt(task, prompts, context, input, options, name);
-  draft.id = as_text(*id);
-  if (!answer) return std::nullopt;
-  draft.expected = expected_texts(*answer);
-  draft.more["answer"] = *answer;
-  return draft;
-}
-
 // The text between the first `start` and the last `end` after it, both included.
 std::string greedy_phrase(const std::string& text, const std::string& start,
                           const std::string& end) {
@@ -123,28 +110,80 @@ std::string greedy_phrase(const std::string& text, const std::string& start,
   return text.substr(from, to + end.size() - from);
 }
 
-std::string lower_ascii(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? char(c + 32) : c;
-  return text;
-}
-
 // func_12(-3): as the official code finds it.
 std::string function_call(const std::string& input) {
+  const auto after_digits = [&](std::size_t from) {
+    return std::min(input.find_first_not_of("0123456789", from), input.size());
+  };
   for (std::size_t at = input.find("func_"); at != std::string::npos;
        at = input.find("func_", at + 1)) {
-    std::size_t end = at + 5;
-    const auto digits = [&] {
-      const std::size_t begin = end;
-      while (end < input.size() && input[end] >= '0' && input[end] <= '9') ++end;
-      return end > begin;
-    };
-    if (!digits() || end >= input.size() || input[end] != '(') continue;
-    ++end;
-    if (end < input.size() && input[end] == '-') ++end;
-    if (!digits() || end >= input.size() || input[end] != ')') continue;
-    return input.substr(at, end + 1 - at);
+    const std::size_t open = after_digits(at + 5);
+    if (open == at + 5 || input[open] != '(') continue;
+    const std::size_t number = open + (input[open + 1] == '-' ? 2 : 1);
+    const std::size_t close = after_digits(number);
+    if (close > number && input[close] == ')') return input.substr(at, close + 1 - at);
   }
   return {};
+}
+
+// The words of a task, filled in; the phrases that the official code takes out of `input` included.
+Draft infinite_prompt(const std::string& task, const Prompts& prompts, const std::string& context,
+                      const std::string& input, const std::vector<std::string>& options,
+                      const std::string& name) {
+  const Prompt& prompt = prompts.at("infinitebench/" + task);
+  const auto missing = [&](const char* what) {
+    damaged_data(cat(name, ": 'input' holds no ", what));
+  };
+  std::string target;
+  std::string call;
+  if (task == "math_find") {
+    target = lower_case(greedy_phrase(input, "The ", " of"));
+    if (target.empty()) missing("phrase of the form The ... of");
+    target.resize(target.size() - 3);
+  }
+  if (task == "code_run") {
+    call = function_call(input);
+    if (call.empty()) missing("call of the form func_1(2)");
+  }
+  Fill values = {{"context", context},
+                 {"input", input},
+                 {"question", input},
+                 {"target", target},
+                 {"call", call}};
+  const std::string_view letters[] = {"A", "B", "C", "D"};
+  for (std::size_t i = 0; i < options.size() && i < 4; ++i) {
+    values.emplace_back(letters[i], options[i]);
+  }
+  Draft draft;
+  draft.body = fill(prompt.text, values);
+  draft.prefix = fill(prompt.prefix, values);
+  return draft;
+}
+
+// Where it has no answer, nothing is expected.
+Draft read_draft(const std::string& task, const Prompts& prompts, const json& object,
+                 const std::string& name) {
+  const auto id = object.find("id");
+  if (id == object.end() || !(id->is_string() || id->is_number_integer())) {
+    damaged_data(name + " has no field 'id'");
+  }
+  const std::string context =
+      text_field(object, object.contains("content") ? "content" : "context", name);
+  const std::string input = object.contains("input") ? text_field(object, "input", name) : "";
+  std::vector<std::string> options;
+  if (const auto list = object.find("options"); list != object.end() && list->is_array()) {
+    for (const json& option : *list) options.push_back(as_text(option));
+  }
+  if (has_options(task) && options.size() != 4) {
+    damaged_data(cat(name, " has ", options.size(), " options, not 4"));
+  }
+  const auto answer = read_answer(task, object, options, name);
+  Draft draft = infinite_prompt(task, prompts, context, input, options, name);
+  draft.id = as_text(*id);
+  if (!answer) return draft;
+  draft.expected = expected_texts(*answer);
+  draft.more["answer"] = *answer;
+  return draft;
 }
 
 SampleSet set_of(const InfiniteTask& task, std::int64_t length) {
@@ -182,16 +221,15 @@ Made hidden_line(const std::string& task, const std::string& noise, Random& rand
                  std::int64_t units, std::size_t place) {
   const bool key = task == "passkey";
   const std::string secret = key ? random_digits(random, 5) : repeating_digits(random);
+  const char* what = key ? "pass key" : "sequence of digits";
   const std::string line =
-      key ? cat("The pass key is ", secret, ". Keep it in mind: ", secret, " is the pass key.")
-          : cat("The sequence of digits is ", secret, ". Keep it in mind: ", secret,
-                " is the sequence of digits.");
+      cat("The ", what, " is ", secret, ". Keep it in mind: ", secret, " is the ", what, ".");
   Made made;
   for (std::size_t i = 0; i <= std::size_t(units); ++i) {
     if (i == place) made.context += line + "\n";
     if (i < std::size_t(units)) made.context += noise + "\n";
   }
-  made.input = key ? "What is the pass key?" : "What is the sequence of digits?";
+  made.input = cat("What is the ", what, "?");
   made.answer = secret;
   return made;
 }
@@ -250,72 +288,22 @@ Made extreme(Random& random, std::int64_t units, std::size_t index) {
 
 }  // namespace
 
-const std::vector<InfiniteTask>& infinite_tasks() {
-  static const std::vector<InfiniteTask> tasks = {{"passkey", 6, true, true},
-                                                  {"number_string", 12, true, true},
-                                                  {"kv_retrieval", 50, true, true},
-                                                  {"code_debug", 5, true},
-                                                  {"math_find", 3, true, true},
-                                                  {"longdialogue_qa_eng", 40, true},
-                                                  {"code_run", 5},
-                                                  {"math_calc", 30000},
-                                                  {"longbook_choice_eng", 40},
-                                                  {"longbook_qa_eng", 40},
-                                                  {"longbook_qa_chn", 40},
-                                                  {"longbook_sum_eng", 1200}};
-  return tasks;
-}
-
 std::vector<InfiniteTask> chosen_tasks(const InfiniteOptions& options, bool generated) {
   std::vector<InfiniteTask> chosen;
   std::string names;
   std::set<std::string> wanted(options.tasks.begin(), options.tasks.end());
-  for (const InfiniteTask& task : infinite_tasks()) {
+  for (const InfiniteTask& task : kTasks) {
     if (generated && !task.generated) continue;
     names += cat(names.empty() ? "" : ", ", task.name);
     const bool usual = generated ? task.generated : task.paper;
     if (options.tasks.empty() ? usual : wanted.erase(task.name) > 0) chosen.push_back(task);
   }
   if (!wanted.empty()) {
-    throw Error(ErrorKind::usage,
-                cat(generated ? "without --data there is no task '" : "InfiniteBench has no task '",
-                    *wanted.begin(), "'"),
-                cat("give --tasks with some of ", names));
+    refuse(cat(generated ? "without --data there is no task '" : "InfiniteBench has no task '",
+               *wanted.begin(), "'"),
+           cat("give --tasks with some of ", names));
   }
   return chosen;
-}
-
-Draft infinite_prompt(const std::string& task, const Prompts& prompts, const std::string& context,
-                      const std::string& input, const std::vector<std::string>& options,
-                      const std::string& name) {
-  const Prompt& prompt = prompts.at("infinitebench/" + task);
-  const auto missing = [&](const char* what) {
-    throw Error(ErrorKind::corrupt, cat(name, ": 'input' holds no ", what), kHint);
-  };
-  std::string target;
-  std::string call;
-  if (task == "math_find") {
-    target = lower_ascii(greedy_phrase(input, "The ", " of"));
-    if (target.empty()) missing("phrase of the form The ... of");
-    target.resize(target.size() - 3);
-  }
-  if (task == "code_run") {
-    call = function_call(input);
-    if (call.empty()) missing("call of the form func_1(2)");
-  }
-  Fill values = {{"context", context},
-                 {"input", input},
-                 {"question", input},
-                 {"target", target},
-                 {"call", call}};
-  const std::string_view letters[] = {"A", "B", "C", "D"};
-  for (std::size_t i = 0; i < options.size() && i < 4; ++i) {
-    values.emplace_back(letters[i], options[i]);
-  }
-  Draft draft;
-  draft.body = fill(prompt.text, values);
-  draft.prefix = fill(prompt.prefix, values);
-  return draft;
 }
 
 SampleSuite read_infinitebench(const PromptFrame& frame, const fs::path& folder,
@@ -334,10 +322,9 @@ SampleSuite read_infinitebench(const PromptFrame& frame, const fs::path& folder,
                   "put it there, or choose other --tasks");
     }
     if (options.length - task.answer_tokens < 64) {
-      throw Error(ErrorKind::usage,
-                  cat(task.name, " asks for ", task.answer_tokens, " tokens of answer, and ",
-                      options.length, " leave no room for a prompt"),
-                  "give a longer --ctx, or leave it out with --tasks");
+      refuse(cat(task.name, " asks for ", task.answer_tokens, " tokens of answer, and ",
+                 options.length, " leave no room for a prompt"),
+             "give a longer --ctx, or leave it out with --tasks");
     }
     std::vector<Draft> drafts;
     std::set<std::string> ids;
@@ -346,26 +333,23 @@ SampleSuite read_infinitebench(const PromptFrame& frame, const fs::path& folder,
     const auto own = options.min_tokens_of.find(task.name);
     const std::int64_t min_tokens =
         own == options.min_tokens_of.end() ? options.min_tokens : own->second;
-    const bool bounded = min_tokens > 0 || options.max_tokens < INT64_MAX;
+    const auto in_range = [&](const Draft& draft) {
+      if (min_tokens == 0 && options.max_tokens == INT64_MAX) return true;
+      const auto tokens = std::int64_t(frame.tokens(frame.text(draft.body, draft.prefix)).size());
+      return tokens >= min_tokens && tokens <= options.max_tokens;
+    };
     const std::string digest = read_jsonl(file, [&](const std::string& name, const json& object) {
-      std::optional<Draft> draft = read_draft(task.name, options.prompts, object, name);
-      if (const std::string id = as_text(object["id"]); !ids.insert(id).second) {
-        throw Error(ErrorKind::corrupt, cat(name, ": id ", printable(id), " is given twice"),
-                    kHint);
+      Draft draft = read_draft(task.name, options.prompts, object, name);
+      if (!ids.insert(draft.id).second) {
+        damaged_data(cat(name, ": id ", printable(draft.id), " is given twice"));
       }
-      if (!draft) {
+      if (draft.expected.empty()) {
         ++empty;
-        return;
+      } else if (!in_range(draft)) {
+        ++outside;
+      } else {
+        drafts.push_back(std::move(draft));
       }
-      if (bounded) {
-        const auto tokens =
-            std::int64_t(frame.tokens(frame.text(draft->body, draft->prefix)).size());
-        if (tokens < min_tokens || tokens > options.max_tokens) {
-          ++outside;
-          return;
-        }
-      }
-      drafts.push_back(std::move(*draft));
     });
     if (empty > 0) notes.push_back(cat(task.name, ": ", empty, " items without an answer skipped"));
     if (outside > 0) {

@@ -21,9 +21,6 @@ struct InfiniteTask {
   bool generated = false;  // the built-in generator makes it
 };
 
-// All twelve; the six of the paper first.
-const std::vector<InfiniteTask>& infinite_tasks();
-
 struct InfiniteOptions {
   std::vector<std::string> tasks;  // empty: the six of the paper; of a generator: the four it makes
   std::size_t samples = 100;       // per task, chosen at random from those in range
@@ -47,12 +44,6 @@ SampleSuite make_infinitebench(const PromptFrame& frame, TokenCounter& counter,
 
 // The chosen tasks. Throws Error (usage) on an unknown name.
 std::vector<InfiniteTask> chosen_tasks(const InfiniteOptions& options, bool generated);
-
-// The words of a task, filled in; the phrases that the official code takes out of `input` included.
-// Throws Error (corrupt) where `input` lacks one. `name` is for messages.
-Draft infinite_prompt(const std::string& task, const Prompts& prompts, const std::string& context,
-                      const std::string& input, const std::vector<std::string>& options,
-                      const std::string& name);
 
 // Scores: official, that of InfiniteBench's compute_scores.py, and lenient, the same without its
 // known mistakes (docs/benchmarks.md). A record's `answer` is the data's own, in any of its

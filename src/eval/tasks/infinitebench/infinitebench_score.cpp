@@ -2,9 +2,9 @@
 // The rules of InfiniteBench's compute_scores.py (OpenBMB/InfiniteBench, 88b3daa), and a lenient
 // version of each.
 #include <algorithm>
-#include <cmath>
-#include <map>
+#include <iterator>
 #include <optional>
+#include <sstream>
 
 #include "eval/score/answer_text.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
@@ -26,22 +26,12 @@ std::vector<std::string> texts(const ordered_json& answer) {
   return list;
 }
 
-std::string first_text(const ordered_json& answer) {
-  const std::vector<std::string> list = texts(answer);
-  return list.empty() ? std::string() : list.front();
-}
+std::string first(const std::vector<std::string>& list) { return list.empty() ? "" : list[0]; }
 
-std::vector<std::string> digit_runs(const std::string& text) {
-  std::vector<std::string> runs;
-  bool inside = false;
-  for (const char c : text) {
-    if (c >= '0' && c <= '9') {
-      if (!inside) runs.emplace_back();
-      runs.back().push_back(c);
-    }
-    inside = c >= '0' && c <= '9';
-  }
-  return runs;
+std::vector<std::string> digit_runs(std::string text) {
+  for (char& c : text) c = c >= '0' && c <= '9' ? c : ' ';
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
 }
 
 Text without_double_blanks(Text text) {
@@ -61,17 +51,10 @@ bool has(const std::vector<Text>& words, const Text& word) {
 }
 
 // What follows the first of these phrases (and one character more), searched in their order.
-// nullopt: none is there, or the text ends with it (then `ended`).
-std::optional<Text> after_phrase(const Text& text, const std::vector<Text>& phrases, bool& ended) {
-  ended = false;
+std::optional<Text> after_phrase(const Text& text, const std::vector<Text>& phrases) {
   for (const Text& phrase : phrases) {
     const std::size_t at = text.find(phrase);
-    if (at == text.npos) continue;
-    if (text.size() < at + phrase.size() + 1) {
-      ended = true;
-      return std::nullopt;
-    }
-    return text.substr(at + phrase.size() + 1);
+    if (at != text.npos) return text.substr(std::min(text.size(), at + phrase.size() + 1));
   }
   return std::nullopt;
 }
@@ -89,9 +72,7 @@ bool code_debug(const std::vector<std::string>& label, const std::string& said) 
   if (text.substr(0, 2) == letter + U"." || text.substr(0, 2) == letter + U":") return true;
   text = without_double_blanks(
       blanked(text, {U"\n", U"`", U"'", U"\"", U"-", U"*", U"Option", U"option"}));
-  bool ended = false;
-  const auto rest =
-      after_phrase(text, {U"answer is:", U"is:", U"answer:", U"correct option is:"}, ended);
+  const auto rest = after_phrase(text, {U"answer is:", U"is:", U"answer:", U"correct option is:"});
   return rest && starts_with_one(*rest, {label[1], label[0]});
 }
 
@@ -106,10 +87,7 @@ bool book_choice(const std::vector<std::string>& label, const std::string& said)
   if (among(text)) return true;
   text = without_double_blanks(
       blanked(text, {U"\n", U"\"", U"'", U".", U",", U"?", U"!", U"{", U"}"}));
-  bool ended = false;
-  const auto rest =
-      after_phrase(text, {U"answer is:", U"answer:", U"answer is", U"option is"}, ended);
-  if (ended) return false;
+  const auto rest = after_phrase(text, {U"answer is:", U"answer:", U"answer is", U"option is"});
   if (rest) return starts_with_one(*rest, label);
   for (const Text& word : split_blanks(text)) {
     if (letters.find(word) != letters.npos) return among(word);
@@ -119,15 +97,11 @@ bool book_choice(const std::vector<std::string>& label, const std::string& said)
 
 // The first "12.5" or "12" of a text.
 std::string first_number(const std::string& text) {
-  std::size_t at = 0;
-  while (at < text.size() && !digit(char32_t(text[at]))) ++at;
-  const auto run = [&](std::size_t from) {
-    while (from < text.size() && digit(char32_t(text[from]))) ++from;
-    return from;
-  };
-  std::size_t end = run(at);
+  constexpr const char* kDigits = "0123456789";
+  const std::size_t at = std::min(text.find_first_of(kDigits), text.size());
+  std::size_t end = std::min(text.find_first_not_of(kDigits, at), text.size());
   if (end + 1 < text.size() && text[end] == '.' && digit(char32_t(text[end + 1]))) {
-    end = run(end + 1);
+    end = std::min(text.find_first_not_of(kDigits, end + 1), text.size());
   }
   return text.substr(at, end - at);
 }
@@ -252,7 +226,7 @@ double right_start(const ordered_json& answer, const std::string& said) {
   const std::vector<std::string> runs = digit_runs(said);
   std::size_t right = 0;
   while (right < label.size() && right < runs.size()) {
-    const auto wanted = whole_number(first_text(label[right]));
+    const auto wanted = whole_number(first(texts(label[right])));
     if (!wanted || whole_number(runs[right]) != wanted) break;
     ++right;
   }
@@ -289,7 +263,7 @@ std::vector<Score> grade(const std::string& scorer, const ordered_json& record) 
   const auto text = record.at("text").get<std::string>();
   const ordered_json& answer = record.at("answer");
   const std::vector<std::string> golds = texts(answer);
-  const std::string gold = first_text(answer);
+  const std::string gold = first(golds);
   if (scorer != "infinitebench/" + task) unknown_scorer(scorer);
   if (task == "passkey" || task == "number_string") {
     const std::vector<std::string> runs = digit_runs(text);

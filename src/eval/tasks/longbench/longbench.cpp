@@ -25,41 +25,31 @@ constexpr const char* kLetter = "letter";       // the letter was chosen by its 
 constexpr const char* kHint = "give data.json of LongBench-v2, or correct this item";
 
 // The columns of the paper's table.
-const std::map<std::string, std::string>& domains() {
-  static const std::map<std::string, std::string> columns = {
-      {"Single-Document QA", "SD"},
-      {"Long-dialogue History Understanding", "LD"},
-      {"Multi-Document QA", "MD"},
-      {"Long In-context Learning", "LICL"},
-      {"Long Structured Data Understanding", "LSD"},
-      {"Code Repository Understanding", "CU"}};
-  return columns;
-}
+const std::map<std::string, std::string> kDomains = {{"Single-Document QA", "SD"},
+                                                     {"Long-dialogue History Understanding", "LD"},
+                                                     {"Multi-Document QA", "MD"},
+                                                     {"Long In-context Learning", "LICL"},
+                                                     {"Long Structured Data Understanding", "LSD"},
+                                                     {"Code Repository Understanding", "CU"}};
 
 Draft read_draft(const json& object, const std::string& name, const Prompt& prompt) {
-  if (!object.is_object()) {
-    throw Error(ErrorKind::corrupt, cat(name, " is not a JSON object"), kHint);
-  }
+  if (!object.is_object()) damaged_data(cat(name, " is not a JSON object"), kHint);
   const std::string answer = text_field(object, "answer", name);
   if (answer.size() != 1 || answer[0] < 'A' || answer[0] > 'D') {
-    throw Error(ErrorKind::corrupt, cat(name, ": the answer is ", shown(answer), ", not A-D"),
-                kHint);
+    damaged_data(cat(name, ": the answer is ", shown(answer), ", not A-D"), kHint);
   }
   const auto tag = [&](const char* field) {
     const std::string value = text_field(object, field, name);
-    const auto column = domains().find(value);
+    const auto column = kDomains.find(value);
     return cat("longbench-v2/",
-               column != domains().end() ? column->second : printable(value.substr(0, 60)));
+               column != kDomains.end() ? column->second : printable(value.substr(0, 60)));
   };
-  std::vector<std::pair<const char*, std::string>> texts;
-  for (const auto& [place, field] : {std::pair("context", "context"),
-                                     {"question", "question"},
-                                     {"A", "choice_A"},
-                                     {"B", "choice_B"},
-                                     {"C", "choice_C"},
-                                     {"D", "choice_D"}}) {
+  std::vector<std::pair<std::string_view, std::string>> texts;
+  for (const char* field :
+       {"context", "question", "choice_A", "choice_B", "choice_C", "choice_D"}) {
     const std::u32string text = to_characters(text_field(object, field, name));
-    texts.emplace_back(place, to_utf8(stripped(text)));
+    const std::string_view place = field;  // the letter alone of a choice
+    texts.emplace_back(place.substr(place.find('_') + 1), to_utf8(stripped(text)));
   }
   const Fill values(texts.begin(), texts.end());
   Draft draft{fill(prompt.text, values), fill(prompt.prefix, values), {answer}};
@@ -74,7 +64,7 @@ std::string each_item(const fs::path& file, const JsonLine& take) {
   const std::string name = inner_name(file);
   JsonFile content = read_json_file(file);
   if (!content.content.is_array()) {
-    throw Error(ErrorKind::corrupt, cat(printable(name), " is not a list of items"), kHint);
+    damaged_data(cat(printable(name), " is not a list of items"), kHint);
   }
   std::size_t i = 0;
   for (json& item : content.content) {
@@ -124,10 +114,9 @@ SampleSuite read_longbench(const PromptFrame& frame, const fs::path& file,
   const int answer_tokens = letters ? 1 : kAnswerTokens;
   const std::int64_t room = options.length - answer_tokens;
   if (room < 1) {
-    throw Error(ErrorKind::usage,
-                cat(options.length, " tokens leave no room for a prompt: an answer takes up to ",
-                    answer_tokens),
-                "give a longer --ctx");
+    refuse(cat(options.length, " tokens leave no room for a prompt: an answer takes up to ",
+               answer_tokens),
+           "give a longer --ctx");
   }
   const Prompt prompt = options.prompts.at("longbench-v2/" + options.mode);
   std::vector<Draft> drafts;
@@ -136,8 +125,7 @@ SampleSuite read_longbench(const PromptFrame& frame, const fs::path& file,
   const std::string digest = each_item(file, [&](const std::string& name, const json& object) {
     Draft draft = read_draft(object, name, prompt);
     if (!ids.insert(draft.id).second) {
-      throw Error(ErrorKind::corrupt, cat(name, ": _id ", printable(draft.id), " is given twice"),
-                  kHint);
+      damaged_data(cat(name, ": _id ", printable(draft.id), " is given twice"), kHint);
     }
     // No token holds more than some bytes: what is far too long need not be tokenized.
     constexpr std::size_t kMaxBytesPerToken = 64;
@@ -154,9 +142,8 @@ SampleSuite read_longbench(const PromptFrame& frame, const fs::path& file,
                         " tokens and are dropped; --longer truncate keeps them"));
   }
   if (drafts.empty()) {
-    throw Error(ErrorKind::usage,
-                cat("no item of ", ids.size(), " fits into ", options.length, " tokens"),
-                "give a longer --ctx, or --longer truncate");
+    refuse(cat("no item of ", ids.size(), " fits into ", options.length, " tokens"),
+           "give a longer --ctx, or --longer truncate");
   }
   SampleSet set{.task = "longbench-v2",
                 .length = options.length,

@@ -23,23 +23,18 @@ class NeedleUnits : public UnitWork {
  public:
   NeedleUnits(const Target& target, const std::vector<MethodUnderTest>& methods,
               const std::vector<Haystack>& haystacks, const NeedleOptions& options)
-      : target_(target),
-        methods_(methods),
-        haystacks_(haystacks),
-        options_(options),
-        grid_{options.lengths, options.depths} {}
+      : target_(target), methods_(methods), haystacks_(haystacks), options_(options) {}
 
   std::vector<Unit> units() override {
     std::vector<Unit> all;
     trees_.reserve(options_.samples);
     for (std::size_t s = 0; s < options_.samples; ++s) {
-      trees_.push_back(plan_tree(target_.tokenizer(), options_.form, grid_, haystack(s).tokens,
-                                 options_.seed, s));
+      trees_.push_back(plan_tree(target_.tokenizer(), options_, haystack(s).tokens, s));
       if (target_.prompts() != nullptr) {
         add_cells(s, all);
         continue;
       }
-      add_units(all, methods_, grid_.lengths.back(), [&](std::size_t m) -> Unit {
+      add_units(all, methods_, options_.lengths.back(), [&](std::size_t m) -> Unit {
         return {{std::int64_t(s), std::int64_t(m), 0, 0},
                 cost_of(trees_[s], methods_[m]),
                 cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
@@ -54,33 +49,30 @@ class NeedleUnits : public UnitWork {
     const auto sample = std::size_t(unit.place[0]);
     const NeedleTree& plan = trees_[sample];
     const MethodUnderTest& method = methods_[std::size_t(unit.place[1])];
-    std::int64_t tokens = cost_of(plan, method);
     progress_ = &progress;
-    cells_.assign(grid_.lengths.size() * grid_.depths.size(), nullptr);
+    cells_.assign(options_.lengths.size() * options_.depths.size(), nullptr);
+    target_.timelines()->use(*method.ladder);
+    std::int64_t tokens = cost_of(plan, method);
     read_recorded([&] {
       for (const ordered_json& part : progress.parts()) {
         const auto at = whole<std::size_t>(part.at("index"));
         if (at >= cells_.size()) foreign_line(part);
         cells_[at] = part.at("cell");
       }
-    });
-    target_.timelines()->use(*method.ladder);
-    const std::span<const Token> text = haystack(sample).tokens;
-    if (std::all_of(cells_.begin(), cells_.end(), answered_already)) {
-      // Only its line is missing.
-    } else if (options_.together) {
-      read_recorded([&] { together(sample, *method.ladder); });
-    } else if (shares(options_, method)) {
-      shared(plan, text);
-    } else {
-      one_by_one(plan, text);
-    }
-    if (options_.together) {
+      const std::span<const Token> text = haystack(sample).tokens;
+      if (std::all_of(cells_.begin(), cells_.end(), answered_already)) {
+        // Only its line is missing.
+      } else if (options_.together) {
+        together(sample, *method.ladder);
+      } else if (shares(options_, method)) {
+        shared(plan, text);
+      } else {
+        one_by_one(plan, text);
+      }
+      if (!options_.together) return;
       tokens = 0;
-      read_recorded([&] {
-        for (const ordered_json& part : progress.parts()) tokens += token_count(part, "tokens");
-      });
-    }
+      for (const ordered_json& part : progress.parts()) tokens += token_count(part, "tokens");
+    });
     ordered_json line = head(unit);
     line["tokens"] = tokens;
     line["naive_tokens"] = plan.naive_tokens;
@@ -89,27 +81,23 @@ class NeedleUnits : public UnitWork {
   }
 
   Question question(const Unit& unit) override {
-    const auto& [branch, cell] = asked_.at(unit.place);
-    const auto sample = std::size_t(unit.place[0]);
-    return {{whole_prompt(trees_[sample], *branch, *cell, haystack(sample).tokens), {}},
-            generate_options()};
-  }
-
-  ordered_json answered(const Unit& unit, const WholePrompt& prompt,
-                        const Generation& said) override {
-    const auto& [branch, cell] = asked_.at(unit.place);
-    ordered_json line = head(unit);
-    line["tokens"] = line["naive_tokens"] = prompt.tokens.size();
-    line["cells"] = ordered_json::array({cell_json(said, *branch, *cell)});
-    return line;
-  }
-
-  ordered_json unanswered(const Unit& unit) override {
+    const NeedleBranch& branch = *asked_.at(unit.place).first;
     const NeedleCell& cell = *asked_.at(unit.place).second;
-    ordered_json line = head(unit);
-    line["length"] = grid_.lengths[cell.length];
-    line["depth"] = grid_.depths[cell.depth];
-    return line;
+    const auto sample = std::size_t(unit.place[0]);
+    Question question{{whole_prompt(trees_[sample], branch, cell, haystack(sample).tokens), {}},
+                      generate_options()};
+    question.line = [this, &branch, &cell, line = head(unit),
+                     tokens = question.prompt.tokens.size()](const Generation* said) mutable {
+      if (said == nullptr) {
+        line["length"] = options_.lengths[cell.length];
+        line["depth"] = options_.depths[cell.depth];
+        return line;
+      }
+      line["tokens"] = line["naive_tokens"] = tokens;
+      line["cells"] = ordered_json::array({cell_json(*said, branch, cell)});
+      return line;
+    };
+    return question;
   }
 
  private:
@@ -121,7 +109,7 @@ class NeedleUnits : public UnitWork {
           const UnitPlace place = {std::int64_t(sample), std::int64_t(m),
                                    std::int64_t(cell.length + 1), std::int64_t(cell.depth + 1)};
           asked_[place] = {&branch, &cell};
-          return {place, grid_.lengths[cell.length], {}, where(sample, m)};
+          return {place, options_.lengths[cell.length], {}, where(sample, m)};
         });
       }
     }
@@ -145,7 +133,7 @@ class NeedleUnits : public UnitWork {
 
   std::int64_t cost_of(const NeedleTree& tree, const MethodUnderTest& method) const {
     if (options_.together) {
-      return std::accumulate(grid_.lengths.begin(), grid_.lengths.end(), std::int64_t(0));
+      return std::accumulate(options_.lengths.begin(), options_.lengths.end(), std::int64_t(0));
     }
     return shares(options_, method) ? tree.tokens : tree.naive_tokens;
   }
@@ -212,35 +200,32 @@ class NeedleUnits : public UnitWork {
   }
 
   void together(std::size_t sample, const Ladder& ladder) {
-    for (std::size_t l = 0; l < grid_.lengths.size(); ++l) {
-      const NeedleText text = plan_together(target_.tokenizer(), options_.form, grid_, l,
-                                            haystack(sample).tokens, options_.seed, sample);
+    for (std::size_t l = 0; l < options_.lengths.size(); ++l) {
+      const NeedleTree text =
+          plan_together(target_.tokenizer(), options_, l, haystack(sample).tokens, sample);
       std::unique_ptr<Timeline> timeline;
-      for (std::size_t d = 0; d < grid_.depths.size(); ++d) {
-        const NeedleBranch& branch = text.needles[d];
+      for (std::size_t d = 0; d < options_.depths.size(); ++d) {
+        const NeedleBranch& branch = text.branches[d];
         if (done(branch.cells[0])) {
-          if (d + 1 == grid_.depths.size()) progress_->skip(grid_.lengths[l]);
+          if (d + 1 == options_.depths.size()) progress_->skip(options_.lengths[l]);
           continue;
         }
-        std::int64_t computed = std::int64_t(branch.needle.question.size());
-        const auto read = std::int64_t(text.tokens.size());
+        const auto read = std::int64_t(text.head.size());
+        const auto question = std::int64_t(branch.needle.question.size());
         // Cells are parts in their order. Keys may have been turned since the text was read.
-        const bool again =
-            d == 0 ||
-            ladder.rung_at(read) != ladder.rung_at(whole<std::int64_t>(
-                                        progress_->parts()[index(branch.cells[0]) - 1].at("end")));
-        if (again) {
-          timeline.reset();
-          computed += read;
-        }
+        const auto end = [&] {
+          return whole<std::int64_t>(progress_->parts()[index(branch.cells[0]) - 1].at("end"));
+        };
+        const bool again = d == 0 || ladder.rung_at(read) != ladder.rung_at(end());
+        if (again) timeline.reset();
         if (timeline) {
           timeline->truncate(read);
         } else {
           timeline = target_.timelines()->timeline();
-          append(*timeline, text.tokens);
+          append(*timeline, text.head);
         }
         append(*timeline, branch.needle.question);
-        answer(*timeline, branch, branch.cells[0], computed);
+        answer(*timeline, branch, branch.cells[0], again ? read + question : question);
       }
     }
   }
@@ -264,7 +249,7 @@ class NeedleUnits : public UnitWork {
   }
 
   std::size_t index(const NeedleCell& cell) const {
-    return cell.length * grid_.depths.size() + cell.depth;
+    return cell.length * options_.depths.size() + cell.depth;
   }
 
   bool done(const NeedleCell& cell) const { return answered_already(cells_[index(cell)]); }
@@ -283,8 +268,8 @@ class NeedleUnits : public UnitWork {
 
   ordered_json cell_json(const Generation& said, const NeedleBranch& branch,
                          const NeedleCell& cell) const {
-    return {{"length", grid_.lengths[cell.length]},
-            {"depth", grid_.depths[cell.depth]},
+    return {{"length", options_.lengths[cell.length]},
+            {"depth", options_.depths[cell.depth]},
             {"position", branch.position},
             {"snapped", branch.snapped},
             {"answer", valid_utf8(branch.needle.answer)},
@@ -296,7 +281,6 @@ class NeedleUnits : public UnitWork {
   const std::vector<MethodUnderTest>& methods_;
   const std::vector<Haystack>& haystacks_;
   const NeedleOptions& options_;
-  const NeedleGrid grid_;
   std::vector<NeedleTree> trees_;  // by sample
   // Of the unit that is computed: by length, then by depth, whatever order they are computed in.
   // Null: not answered yet.
@@ -332,8 +316,6 @@ class Needles {
     table.metric = form_ == kKamradt ? kRecall : kContains;
     table.units = "needles";
     check_grid({table.methods.size(), table.lengths.size(), depths_.size()});
-    check_grid({table.methods.size(), table.methods.size(), table.lengths.size()});
-    ties_.resize(table.methods.size(), std::vector<std::size_t>(table.lengths.size()));
     table.expected_units = samples_ * table.methods.size();
     if (run.at("model").value("architecture", "") == "served") {  // one per prompt
       table.expected_units *= table.lengths.size() * depths_.size();
@@ -357,7 +339,7 @@ class Needles {
       put(kStemmed, rouge1_recall(answer, text, Stemming::on));
       put(kContains, contains_answer(answer, text) ? 1.0 : 0.0);
       const ordered_json& gap = cell.at("gap");
-      if (gap.is_number() && gap.get<double>() < kTie) ++ties_[method][l];
+      if (gap.is_number() && gap.get<double>() < kTie) ++ties_[{method, l}];
       if (method == 0 && !cell.at("snapped").get<bool>()) ++unsnapped_;
       table_.answers.push_back(
           {table_.methods[method].method, table_.lengths[l], depths_[d], answer, text});
@@ -381,8 +363,9 @@ class Needles {
           }
         }
         const std::size_t n = values_[{m, l, kRecall}].size();
-        ties.push_back({{"method", method}, {"length", length}, {"ties", ties_[m][l]}, {"n", n}});
-        tied_ += ties_[m][l];
+        const std::size_t tied = ties_[{m, l}];
+        ties.push_back({{"method", method}, {"length", length}, {"ties", tied}, {"n", n}});
+        tied_ += tied;
         answers_ += n;
       }
     }
@@ -440,7 +423,7 @@ class Needles {
   std::string form_;
   std::vector<const char*> metrics_;
   std::map<std::tuple<std::size_t, std::size_t, std::string>, UnitValues> values_;
-  std::vector<std::vector<std::size_t>> ties_;  // [method][length]
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> ties_;  // by method and length
   std::size_t tied_ = 0, answers_ = 0;
   std::size_t unsnapped_ = 0;  // inserted mid-sentence, for one method
   std::int64_t tokens_ = 0, naive_tokens_ = 0;
@@ -475,9 +458,6 @@ std::vector<double> usual_depths() {
 
 void check_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                   const NeedleOptions& options) {
-  const auto refuse = [](const std::string& message, const std::string& hint) {
-    throw Error(ErrorKind::usage, message, hint);
-  };
   check_methods(target, methods, options.lengths);
   if (options.depths.empty()) refuse("no depth to plant a needle at", "give --depths 0,50,100");
   for (const double depth : options.depths) {

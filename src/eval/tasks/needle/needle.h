@@ -4,9 +4,7 @@
 // greedy. Two scores: ROUGE-1 recall of the answer, as in the paper, and exact containment.
 //
 // Each cell (length, depth) gets `samples` needles. Sample s uses haystack s mod H, of H; its word
-// and number are drawn by (seed, s, place), the same for every method. Lengths are measured with
-// the same needle where the place is the same.
-//
+// and number are drawn by (seed, s, place), the same for every method and length.
 // The protocol of every figure we quote: form planted, seed 1, 10 depths, 20 samples.
 #pragma once
 
@@ -22,17 +20,6 @@
 
 namespace mrrope::eval {
 
-// The sentence hidden in a haystack, the question that asks for it, and what counts as the answer.
-//
-// Four forms:
-//   planted     the bundled model's own: the only retrieval it was trained on
-//   completion  for base models: a sentence that the model has to finish
-//   chat        for instruct models: a question through the model's own chat template
-//   kamradt     the usual test in the manner of G. Kamradt, which the paper runs: one sentence of
-//               several words about what to do in some place, in words of this project; asked
-//               through the chat template if the model has one; the answer is a clause of it
-// Texts hold {word} and {number}: a word drawn from a list, and six digits without a leading zero.
-
 // The user's own needle instead of a built-in one.
 struct NeedleTexts {
   std::string needle;
@@ -40,6 +27,14 @@ struct NeedleTexts {
   std::string answer;
 };
 
+// The sentence hidden in a haystack, the question that asks for it, and what counts as the answer:
+//   planted     the bundled model's own: the only retrieval it was trained on
+//   completion  for base models: a sentence that the model has to finish
+//   chat        for instruct models: a question through the model's own chat template
+//   kamradt     the usual test in the manner of G. Kamradt, which the paper runs: one sentence of
+//               several words about what to do in some place, in words of this project; asked
+//               through the chat template if the model has one; the answer is a clause of it
+// Texts hold {word} and {number}: a word drawn from a list, and six digits without a leading zero.
 struct NeedleForm {
   std::string name;
   std::string before;    // comes before the haystack, after BOS
@@ -81,31 +76,33 @@ Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t
 // The text before the haystack, with the BOS of the whole prompt if the model has one.
 std::vector<Token> head_of(const Tokenizer& model, const NeedleForm& form);
 
-// Which tokens a needle grid computes, and which it shares.
-//
 // A cell is a length N and a depth. Its prompt is
 //   head (BOS, in a chat what the template puts first), haystack, needle somewhere in it, question
 // and prompt and answer take exactly N tokens: the haystack gets what the rest leaves.
 // The needle's place is depth * N haystack tokens (at most the haystack's end), moved back to just
 // after the nearest end of a sentence; if there is none within 64 tokens or a tenth of the way, it
 // is not moved, and the cell is marked. Depth 100 is the end of the haystack.
-//
 // Sharing: the bare haystack is the trunk of a tree and computed once. Cells with the same place
 // (equally spaced lengths have many: half of 4k is a quarter of 8k) and so the same needle are one
 // branch: forked off the trunk there, needle, then haystack up to the longest of its lengths, with
 // the question of each length on a fork of its own. 8 equally spaced lengths x 11 depths take a
-// third of what they would one by one.
-//
-// This works under a static plan, where the numbers of a prefix do not depend on what follows. The
-// keys of an elastic ladder are turned for the rung of one length, so its cells are read one by
-// one.
-struct NeedleGrid {
-  std::vector<std::int64_t> lengths;  // ascending
-  std::vector<double> depths;         // percent, ascending
+// third of what they would one by one. The keys of an elastic ladder are turned for the rung of one
+// length, so its cells are read one by one.
+struct NeedleOptions : EngineUse {
+  std::vector<std::int64_t> lengths;  // tokens; run_needle() sorts both and makes them unique
+  std::vector<double> depths;         // percent, 0..100
+  std::size_t samples = 1;            // needles per cell
+  std::uint64_t seed = 1;
+  NeedleForm form;
+
+  // All needles of a sample are hidden in one text, which is read once per length, and asked for
+  // one after the other. Another test, harder than one needle, at a tenth of the cost. For forms
+  // whose question names {word}; not behind an endpoint.
+  bool together = false;
 };
 
 struct NeedleCell {
-  std::size_t length = 0;     // index into the grid's
+  std::size_t length = 0;     // index into those of the options
   std::size_t depth = 0;      // likewise
   std::int64_t haystack = 0;  // tokens of haystack in its prompt
 };
@@ -134,38 +131,19 @@ std::optional<std::int64_t> snap_back(const Tokenizer& model, std::span<const To
 
 // haystack: at least as many tokens as the longest length. Throws Error (usage) where a length has
 // no room for head, needle, question, answer and one token of haystack.
-NeedleTree plan_tree(const Tokenizer& model, const NeedleForm& form, const NeedleGrid& grid,
-                     std::span<const Token> haystack, std::uint64_t seed, std::size_t sample);
+NeedleTree plan_tree(const Tokenizer& model, const NeedleOptions& options,
+                     std::span<const Token> haystack, std::size_t sample);
 
-// All needles of one length in one text.
-struct NeedleText {
-  std::vector<Token> tokens;          // head, haystack and needles
-  std::vector<NeedleBranch> needles;  // by depth, each with its one cell
-};
-
+// All needles of one length in one text, which is the head; a branch for each depth, with one cell.
 // The text and the longest question leave room for the answer. Every needle has a word of its own.
 // Throws Error (usage) where a length has no room, or the form has too few different questions.
-NeedleText plan_together(const Tokenizer& model, const NeedleForm& form, const NeedleGrid& grid,
-                         std::size_t length, std::span<const Token> haystack, std::uint64_t seed,
-                         std::size_t sample);
+NeedleTree plan_together(const Tokenizer& model, const NeedleOptions& options, std::size_t length,
+                         std::span<const Token> haystack, std::size_t sample);
 
 // The task's name in run.json, journals and results.
 constexpr const char* kNeedle = "needle";
 constexpr const char* kContains = "contains";
 constexpr const char* kRecall = "rouge1_recall";
-
-struct NeedleOptions : EngineUse {
-  std::vector<std::int64_t> lengths;  // tokens; sorted and made unique here
-  std::vector<double> depths;         // percent, 0..100; sorted and made unique here
-  std::size_t samples = 1;            // needles per cell
-  std::uint64_t seed = 1;
-  NeedleForm form;
-
-  // All needles of a sample are hidden in one text, which is read once per length, and asked for
-  // one after the other. Another test, harder than one needle, at a tenth of the cost. For forms
-  // whose question names {word}; not behind an endpoint.
-  bool together = false;
-};
 
 // Whether a method's cells share prefixes: under a static plan, unless told not to.
 bool shares(const NeedleOptions& options, const MethodUnderTest& method);
@@ -195,17 +173,14 @@ std::vector<Document> made_essays(const Tokenizer& tokenizer, std::int64_t token
 
 // Runs the units that the folder's journal does not have yet (a sample under a method, which is a
 // whole tree with an answer for each of its parts; behind an endpoint one cell), then writes
-// results.json. Throws Error: usage (options,
-// a length beyond the context or a ladder, haystacks too short) and what run_units() throws.
+// results.json. Throws Error: usage, and what run_job() throws.
 ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                        const std::vector<Document>& documents, const NeedleOptions& options,
                        RunFolder& folder, Progress& progress);
 
-// The results of a run, made from run.json and journal lines alone: a journal can be graded again.
 // Metrics, from 0 to 1: rouge1_recall of the answer, rouge1_recall_stemmed (words of more than
 // three letters by their stems; only for answers with words) and contains (exactly). Units are
-// depths and needles; rows over all depths have no depth. Lines may come in any order: the outcome
-// is the same to the last bit. Throws Error (corrupt) on a line that does not belong to the run.
+// depths and needles; rows over all depths have no depth. Throws Error (corrupt).
 ResultTable needle_results(const nlohmann::ordered_json& run,
                            const std::vector<nlohmann::ordered_json>& units);
 

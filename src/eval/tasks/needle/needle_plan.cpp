@@ -11,7 +11,6 @@
 #include "eval/score/answer_text.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/text/word_list.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -22,50 +21,28 @@ constexpr std::string_view kBlank = " \t\r\n";
 constexpr int kAnswerTokens = 16;
 constexpr int kChatAnswerTokens = 50;
 
-bool has_template(const Tokenizer& model) {
-  const ChatMessage message{"user", "hello"};
-  try {
-    model.apply_chat_template({&message, 1});
-    return true;
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::unsupported) throw;
-    return false;
-  }
-}
+bool has_template(const Tokenizer& model) { return PromptFrame(model, {}).chat(); }
 
-NeedleForm plain_form(const std::string& needle, const std::string& question,
-                      const std::string& answer) {
+// texts: the needle, the question and the answer.
+NeedleForm plain_form(const std::vector<std::string>& texts) {
   NeedleForm form;
-  form.needle = "\n" + needle + "\n";
-  form.question = question;
-  form.answer = answer;
+  form.needle = "\n" + texts[0] + "\n";
+  form.question = texts[1];
+  form.answer = texts[2];
   form.stop = {"\n"};
   return form;
 }
 
 NeedleForm completion(const std::optional<NeedleTexts>& own) {
-  if (own) {
-    return plain_form(own->needle, "\n\nQuestion: " + own->question + "\nAnswer:", own->answer);
-  }
-  return plain_form("The number written inside the {word} box is {number}.",
-                    "\n\nQuestion: Which number is written inside the {word} box?\n"
-                    "Answer: The number written inside the {word} box is",
-                    "{number}");
+  if (!own) return plain_form(word_list("needle_completion"));
+  return plain_form({own->needle, "\n\nQuestion: " + own->question + "\nAnswer:", own->answer});
 }
-
-const NeedleTexts kKamradtTexts = {
-    "The loveliest way to spend an evening in Harrowmere is to row across the lake and drink hot "
-    "cider under the old mill.",
-    "What is the loveliest way to spend an evening in Harrowmere?",
-    "row across the lake and drink hot cider under the old mill"};
 
 NeedleForm chat(const Tokenizer& model, const std::optional<NeedleTexts>& own) {
   NeedleForm form = completion(own);
   form.stop.clear();
   form.special = true;
-  const std::string question =
-      own ? own->question
-          : "Which number is written inside the {word} box? Answer with the number alone.";
+  const std::string question = own ? own->question : word_list("needle_chat")[0];
   const ChatMessage message{
       "user", cat("Read this text. A question about one detail of it follows.\n\n", kChatMark,
                   "\n\nThe text ends here. ", question)};
@@ -83,10 +60,9 @@ std::int64_t count(const std::vector<Token>& tokens) { return std::int64_t(token
 // there are none.
 std::int64_t haystack_room(std::int64_t length, std::int64_t rest, const char* needles) {
   if (length - rest >= 1) return length - rest;
-  throw Error(ErrorKind::usage,
-              cat("length ", length, " leaves no haystack: ", needles,
-                  ", question and answer take ", rest, " tokens"),
-              cat("give lengths above ", rest));
+  refuse(cat("length ", length, " leaves no haystack: ", needles, ", question and answer take ",
+             rest, " tokens"),
+         cat("give lengths above ", rest));
 }
 
 }  // namespace
@@ -96,13 +72,11 @@ void check_texts(const NeedleTexts& own) {
                                    {"--question", &own.question},
                                    {"--answer", &own.answer}}) {
     if (text->find_first_not_of(kBlank) != std::string::npos) continue;
-    throw Error(ErrorKind::usage, cat(flag, " is missing or empty"),
-                "give --needle, --question and --answer together");
+    refuse(cat(flag, " is missing or empty"), "give --needle, --question and --answer together");
   }
   if (rouge_words(own.answer).empty()) {
-    throw Error(ErrorKind::usage,
-                cat("the answer '", own.answer, "' has no letter a-z and no digit to look for"),
-                "give an --answer with words or numbers");
+    refuse(cat("the answer '", own.answer, "' has no letter a-z and no digit to look for"),
+           "give an --answer with words or numbers");
   }
 }
 
@@ -115,24 +89,19 @@ bool has_words(const std::string& answer) {
 
 NeedleForm make_form(const Tokenizer& model, const std::string& asked,
                      const std::optional<NeedleTexts>& own, int answer_tokens) {
-  const auto refuse = [](const std::string& message, const std::string& hint) {
-    throw Error(ErrorKind::usage, message, hint);
-  };
   if (own) check_texts(*own);
   const std::string name = !asked.empty() ? asked : has_template(model) ? "chat" : "completion";
   NeedleForm form;
   if (name == "planted") {
     if (own) refuse("the planted form has its own needle", "give --form completion or chat");
-    form = plain_form(
-        "The magic number for {word} is {number}.",
-        "\nQuestion: what is the magic number for {word}? The magic number for {word} is",
-        "{number}");
+    form = plain_form(word_list("needle_planted"));
   } else if (name == "completion") {
     form = completion(own);
   } else if (name == "chat") {
     form = chat(model, own);
   } else if (name == kKamradt) {
-    const NeedleTexts& texts = own ? *own : kKamradtTexts;
+    const std::vector<std::string>& usual = word_list("needle_kamradt");
+    const NeedleTexts texts = own ? *own : NeedleTexts{usual[0], usual[1], usual[2]};
     form = has_template(model) ? chat(model, texts) : completion(texts);
   } else {
     refuse(cat("there is no needle form '", name, "'"),
@@ -185,23 +154,24 @@ std::optional<std::int64_t> snap_back(const Tokenizer& model, std::span<const To
   return std::nullopt;
 }
 
-NeedleTree plan_tree(const Tokenizer& model, const NeedleForm& form, const NeedleGrid& grid,
-                     std::span<const Token> haystack, std::uint64_t seed, std::size_t sample) {
+NeedleTree plan_tree(const Tokenizer& model, const NeedleOptions& options,
+                     std::span<const Token> haystack, std::size_t sample) {
+  const NeedleForm& form = options.form;
   NeedleTree tree;
   tree.head = head_of(model, form);
   // By the place in the haystack, then by the place asked for, which the needle is drawn by.
   std::map<std::pair<std::int64_t, std::int64_t>, NeedleBranch> branches;
-  for (std::size_t l = 0; l < grid.lengths.size(); ++l) {
-    const std::int64_t length = grid.lengths[l];
-    for (std::size_t d = 0; d < grid.depths.size(); ++d) {
-      const auto asked = std::int64_t(double(length) * grid.depths[d] / 100);
-      Needle needle = draw_needle(model, form, seed, sample, asked);
+  for (std::size_t l = 0; l < options.lengths.size(); ++l) {
+    const std::int64_t length = options.lengths[l];
+    for (std::size_t d = 0; d < options.depths.size(); ++d) {
+      const auto asked = std::int64_t(double(length) * options.depths[d] / 100);
+      Needle needle = draw_needle(model, form, options.seed, sample, asked);
       const std::int64_t rest =
           count(tree.head) + count(needle.needle) + count(needle.question) + form.answer_tokens;
       const std::int64_t room = haystack_room(length, rest, "needle");
-      const std::int64_t wanted = grid.depths[d] == 100 ? room : std::min(asked, room);
-      const auto sentence =
-          grid.depths[d] == 100 ? room : snap_back(model, haystack, wanted, reach(asked));
+      const bool at_end = options.depths[d] == 100;
+      const std::int64_t wanted = at_end ? room : std::min(asked, room);
+      const auto sentence = at_end ? room : snap_back(model, haystack, wanted, reach(asked));
       const std::int64_t position = sentence.value_or(wanted);
       NeedleBranch& branch = branches[{position, asked}];
       if (branch.cells.empty()) {
@@ -225,45 +195,45 @@ NeedleTree plan_tree(const Tokenizer& model, const NeedleForm& form, const Needl
   return tree;
 }
 
-NeedleText plan_together(const Tokenizer& model, const NeedleForm& form, const NeedleGrid& grid,
-                         std::size_t length, std::span<const Token> haystack, std::uint64_t seed,
-                         std::size_t sample) {
+NeedleTree plan_together(const Tokenizer& model, const NeedleOptions& options, std::size_t length,
+                         std::span<const Token> haystack, std::size_t sample) {
+  const NeedleForm& form = options.form;
   constexpr std::int64_t kDraws = 1000;
   constexpr std::int64_t kOtherPlace = std::int64_t(1) << 40;  // beyond any place in a text
-  const std::int64_t whole = grid.lengths[length];
-  NeedleText text;
-  text.tokens = head_of(model, form);
-  std::int64_t rest = count(text.tokens) + form.answer_tokens;
+  const std::int64_t whole = options.lengths[length];
+  NeedleTree text;
+  text.head = head_of(model, form);
+  std::int64_t rest = count(text.head) + form.answer_tokens;
   std::int64_t longest = 0;
-  for (std::size_t d = 0; d < grid.depths.size(); ++d) {
+  for (std::size_t d = 0; d < options.depths.size(); ++d) {
     NeedleBranch branch;
-    branch.position = std::int64_t(double(whole) * grid.depths[d] / 100);
+    branch.position = std::int64_t(double(whole) * options.depths[d] / 100);
     branch.cells = {{length, d, 0}};
     const auto taken = [&](const Needle& needle) {
-      return std::any_of(text.needles.begin(), text.needles.end(), [&](const NeedleBranch& other) {
-        return other.needle.question == needle.question;
-      });
+      return std::any_of(
+          text.branches.begin(), text.branches.end(),
+          [&](const NeedleBranch& other) { return other.needle.question == needle.question; });
     };
     std::int64_t draw = 0;
     do {
-      branch.needle = draw_needle(model, form, seed, sample, branch.position + kOtherPlace * draw);
+      branch.needle =
+          draw_needle(model, form, options.seed, sample, branch.position + kOtherPlace * draw);
     } while (taken(branch.needle) && ++draw < kDraws);
     if (draw == kDraws) {
-      throw Error(ErrorKind::usage,
-                  cat("the form ", form.name, " has too few different questions for ",
-                      grid.depths.size(), " needles in one text"),
-                  "give fewer depths, or a question with {word}");
+      refuse(cat("the form ", form.name, " has too few different questions for ",
+                 options.depths.size(), " needles in one text"),
+             "give fewer depths, or a question with {word}");
     }
     rest += count(branch.needle.needle);
     longest = std::max(longest, count(branch.needle.question));
-    text.needles.push_back(std::move(branch));
+    text.branches.push_back(std::move(branch));
   }
   const std::int64_t room = haystack_room(whole, rest + longest, "needles");
   std::int64_t at = 0;
   const auto add = [&](std::span<const Token> tokens) {
-    text.tokens.insert(text.tokens.end(), tokens.begin(), tokens.end());
+    text.head.insert(text.head.end(), tokens.begin(), tokens.end());
   };
-  for (NeedleBranch& branch : text.needles) {
+  for (NeedleBranch& branch : text.branches) {
     const std::int64_t asked = std::min(branch.position, room);
     const auto snapped = snap_back(model, haystack, asked, reach(branch.position));
     branch.snapped = snapped.has_value() || asked == room;
@@ -311,10 +281,8 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
     haystacks.push_back(std::move(next));
   }
   if (haystacks.empty()) {
-    throw Error(
-        ErrorKind::usage,
-        cat("the haystack has ", longest, " tokens, fewer than the longest length, ", tokens),
-        "give --text more texts, or shorter --lengths");
+    refuse(cat("the haystack has ", longest, " tokens, fewer than the longest length, ", tokens),
+           "give --text more texts, or shorter --lengths");
   }
   return haystacks;
 }

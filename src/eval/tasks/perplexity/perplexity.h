@@ -41,23 +41,21 @@ struct PerplexityOptions : EngineUse {
 void check_reach(std::int64_t tokens, const std::vector<std::int64_t>& lengths);
 
 // Runs the units (document and method) that the folder's journal does not have yet; for each
-// document the untouched model comes first. Then writes results.json. Throws Error: usage (options,
-// or a length beyond the context or a ladder) and what run_units() throws; NaN is a failure of the
-// engine. A token of probability 0 is data: the unit is recorded with the lengths that end before
-// it.
+// document the untouched model comes first. Then writes results.json. Throws Error: usage, and what
+// run_job() throws; NaN is a failure of the engine. A token of probability 0 is data: the unit is
+// recorded with the lengths that end before it.
 ResultTable run_perplexity(TimelineModel& model, const std::vector<MethodUnderTest>& methods,
                            const std::vector<Document>& documents, const PerplexityOptions& options,
                            RunFolder& folder, Progress& progress);
 
-// The results of a run, made from run.json and journal lines alone. Metrics: perplexity (the first
-// N tokens), perplexity_last_half (tokens N/2 .. N-1), perplexity_band (from the next shorter
-// length, or the start, to N-1), kl_divergence (from the unmodified model, at the longest length
-// inside the window). Units are documents. Lines may come in any order: the outcome is the same to
-// the last bit. Throws Error (corrupt) on a line that does not belong to the run.
+// Metrics: perplexity (the first N tokens), perplexity_last_half (tokens N/2 .. N-1),
+// perplexity_band (from the next shorter length, or the start, to N-1), kl_divergence (from the
+// unmodified model, at the longest length inside the window). Units are documents. Throws Error
+// (corrupt).
 ResultTable perplexity_results(const nlohmann::ordered_json& run,
                                const std::vector<nlohmann::ordered_json>& units);
 
-// How far a method of the table is good (perplexity_results.cpp has the rule). failed: a token had
+// How far a method of the table is good (perplexity.cpp has the rule). failed: a token had
 // probability 0, so missing bands are no lack of data.
 Verdict judge(const ResultTable& table, const MethodRow& method, bool failed);
 

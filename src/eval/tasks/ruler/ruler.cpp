@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <set>
 
 #include "base/json.h"
@@ -24,17 +23,8 @@ void check(const RulerOptions& options) {
   constexpr std::int64_t kMaxTokens = 1 << 20;
   const std::int64_t longest = *std::max_element(options.lengths.begin(), options.lengths.end());
   if (longest > kMaxTokens) {
-    throw Error(ErrorKind::usage, cat("RULER does not go to ", longest, " tokens"),
-                "give lengths up to 1m");
+    refuse(cat("RULER does not go to ", longest, " tokens"), "give lengths up to 1m");
   }
-}
-
-Drafter drafter_of(const RulerTask& task, const RulerOptions& options, std::int64_t length,
-                   QaCorpora& corpora) {
-  if (task.name == "vt") return vt_drafter(options);
-  if (task.name == "cwe") return cwe_drafter(options, length);
-  if (task.name == "fwe") return fwe_drafter(options, length);
-  return task.haystack.empty() ? qa_drafter(task, options, corpora) : niah_drafter(task, options);
 }
 
 SampleSet set_of(const RulerTask& task, std::int64_t length, std::size_t count) {
@@ -71,12 +61,11 @@ Draft read_draft(const nlohmann::json& object, const std::string& name) {
   if (object.contains("answer_prefix")) draft.prefix = text_field(object, "answer_prefix", name);
   const auto outputs = object.find("outputs");
   if (outputs == object.end() || !outputs->is_array()) {
-    throw Error(ErrorKind::corrupt, cat(name, " has no list 'outputs'"), kHint);
+    damaged_data(cat(name, " has no list 'outputs'"), kHint);
   }
   for (const auto& output : *outputs) {
     if (!output.is_string() && !output.is_number_integer()) {
-      throw Error(ErrorKind::corrupt, cat(name, ": an answer is not text but ", output.type_name()),
-                  kHint);
+      damaged_data(cat(name, ": an answer is not text but ", output.type_name()), kHint);
     }
     draft.expected.push_back(output.is_string() ? output.get<std::string>() : output.dump());
   }
@@ -91,6 +80,9 @@ std::u32string ruler_text(std::string_view text) {
   }
   return lower(std::u32string(stripped(characters)));
 }
+
+// A score of at least this counts as reaching a length: that of Llama-2-7B-chat at 4K.
+constexpr double kRulerThreshold = 0.856;
 
 constexpr const char* kAll = "string_match_all";
 constexpr const char* kPart = "string_match_part";
@@ -161,21 +153,20 @@ void summarize(ResultTable& results, const std::string& row) {
 
 std::vector<RulerTask> chosen_tasks(const RulerOptions& options) {
   if (options.tasks.empty()) return ruler_tasks();
-  std::set<std::string> unknown(options.tasks.begin(), options.tasks.end());
-  const std::set<std::string> wanted = unknown;
+  const std::set<std::string> wanted(options.tasks.begin(), options.tasks.end());
+  std::set<std::string> unknown = wanted;
   std::vector<RulerTask> chosen;
   std::string names;
   for (const RulerTask& task : ruler_tasks()) {
     const std::string family = task.name.substr(0, task.name.find('_'));
-    if (wanted.count(task.name) > 0 || wanted.count(family) > 0) chosen.push_back(task);
+    if (wanted.count(task.name) + wanted.count(family) > 0) chosen.push_back(task);
     unknown.erase(task.name);
     unknown.erase(family);
     names += cat(names.empty() ? "" : ", ", task.name);
   }
   if (unknown.empty()) return chosen;
-  throw Error(
-      ErrorKind::usage, cat("RULER has no task '", *unknown.begin(), "'"),
-      cat("give --tasks with some of ", names, "; niah and qa select all tasks of that kind"));
+  refuse(cat("RULER has no task '", *unknown.begin(), "'"),
+         cat("give --tasks with some of ", names, "; niah and qa select all tasks of that kind"));
 }
 
 const std::vector<RulerTask>& ruler_tasks() {
@@ -212,13 +203,12 @@ SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
   for (const std::int64_t length : sorted_lengths(options.lengths)) {
     for (const RulerTask& task : chosen_tasks(options)) {
       if (options.questions > 1 && !task.multikey()) {
-        throw Error(ErrorKind::usage,
-                    cat("--questions ", options.questions, " is for tasks where one of several ",
-                        "keys is asked for, not for ", task.name),
-                    "give --tasks with some of niah_multikey_1, niah_multikey_2, niah_multikey_3");
+        refuse(cat("--questions ", options.questions, " is for tasks where one of several ",
+                   "keys is asked for, not for ", task.name),
+               "give --tasks with some of niah_multikey_1, niah_multikey_2, niah_multikey_3");
       }
       suite.sets.push_back(fitted_set(set_of(task, length, options.samples * options.questions),
-                                      options.seed, drafter_of(task, options, length, corpora),
+                                      options.seed, ruler_drafter(task, options, length, corpora),
                                       frame, counter));
     }
   }
@@ -229,8 +219,7 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
                        const RulerOptions& options, std::vector<std::string>& notes) {
   check(options);
   if (options.questions > 1) {
-    throw Error(ErrorKind::usage, "--questions is for the built-in samples, not for --data",
-                "leave out one of them");
+    refuse("--questions is for the built-in samples, not for --data", "leave out one of them");
   }
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
@@ -275,10 +264,9 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
         Sample sample{cat(i), frame.text(data.body, data.prefix), {}, data.expected};
         sample.prompt = frame.tokens(sample.text, true);
         if (std::int64_t(sample.prompt.size()) >= length) {
-          throw Error(ErrorKind::usage,
-                      cat("sample ", i, " of ", name, " takes ", sample.prompt.size(),
-                          " tokens and leaves no room for an answer within ", length),
-                      "make the data with this model's tokenizer and this length");
+          refuse(cat("sample ", i, " of ", name, " takes ", sample.prompt.size(),
+                     " tokens and leaves no room for an answer within ", length),
+                 "make the data with this model's tokenizer and this length");
         }
         return sample;
       };

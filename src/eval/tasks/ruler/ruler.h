@@ -16,9 +16,6 @@
 
 namespace mrrope::eval {
 
-// A score of at least this counts as reaching a length: that of Llama-2-7B-chat at 4K.
-constexpr double kRulerThreshold = 0.856;
-
 // As many as there are depths in a text.
 constexpr std::size_t kMaxRulerQuestions = 40;
 
@@ -67,13 +64,10 @@ SampleSuite read_ruler(const PromptFrame& frame, const std::filesystem::path& fo
 // The mean over tasks by length, its averages, and the longest length at or above the threshold.
 const SampleRules& ruler_rules();
 
-// One drafter per kind of task. corpora: those of qa_1 and qa_2, read or made once for all lengths.
+// corpora: those of qa_1 and qa_2, read or made once for all lengths.
 struct QaCorpus;
 using QaCorpora = std::map<std::string, std::shared_ptr<const QaCorpus>>;
-Drafter niah_drafter(const RulerTask& task, const RulerOptions& options);
-Drafter vt_drafter(const RulerOptions& options);
-Drafter cwe_drafter(const RulerOptions& options, std::int64_t length);
-Drafter fwe_drafter(const RulerOptions& options, std::int64_t length);
-Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, QaCorpora& corpora);
+Drafter ruler_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length,
+                      QaCorpora& corpora);
 
 }  // namespace mrrope::eval

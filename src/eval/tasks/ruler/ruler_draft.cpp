@@ -1,18 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // RULER's needles (values of keys hidden in noise, in prose, or among other such lines), vt (names
-// that pass a value on), cwe (common words) and fwe (frequent code words).
+// that pass a value on), cwe (common words), fwe (frequent code words) and qa (a question whose
+// answer is in one or two of many documents: from SQuAD and HotpotQA files, or from invented towns
+// and bridges).
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <iterator>
 #include <numbers>
 #include <numeric>
 #include <set>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "eval/tasks/ruler/ruler.h"
+#include "eval/text/documents.h"
 #include "eval/text/word_list.h"
 
 namespace mrrope::eval {
+
+struct QaQuestion {
+  std::string query;
+  std::vector<std::string> expected;
+  std::vector<std::size_t> given;  // documents that are always there
+  std::vector<std::size_t> more;   // and those that come next
+};
+
+struct QaCorpus {
+  std::size_t documents = 0;
+  std::size_t questions = 0;
+  std::function<std::string(std::size_t)> document;
+  std::function<QaQuestion(std::size_t)> question;
+};
 
 namespace {
 
@@ -64,6 +82,23 @@ std::vector<std::size_t> essay_places(std::size_t sentences, std::size_t needles
   return places;
 }
 
+// The lines, each of the inserted ones before the line of its place.
+std::string with_inserted(const std::vector<std::string>& lines,
+                          const std::vector<std::string>& inserted,
+                          const std::vector<std::size_t>& places, char between) {
+  std::string text;
+  const auto add = [&](const std::string& line) {
+    if (!text.empty()) text.push_back(between);
+    text += line;
+  };
+  std::size_t next = 0;
+  for (std::size_t i = 0; i <= lines.size(); ++i) {
+    while (next < places.size() && places[next] == i) add(inserted[next++]);
+    if (i < lines.size()) add(lines[i]);
+  }
+  return text;
+}
+
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -84,34 +119,22 @@ std::vector<std::string> distinct_letters(Random& random, std::size_t count, std
   return names;
 }
 
-struct Chain {
-  std::vector<std::string> names;
-  std::string text;  // the whole question
-  std::string prefix;
-};
-
-Chain draft_chain(const Prompts& prompts, Random& random, std::int64_t lines, std::size_t letters) {
-  Chain chain;
-  chain.names = distinct_letters(random, kHops + 1, letters);
+Draft draft_chain(const Prompts& prompts, Random& random, std::int64_t lines, std::size_t letters) {
+  Draft chain;
+  chain.expected = distinct_letters(random, kHops + 1, letters);
+  const std::vector<std::string>& names = chain.expected;
   const std::string value = cat(10000 + random.below(89999));
-  const std::string& noise = prompts.at("ruler/noise").text;
-  const std::vector<std::size_t> places = choose(std::size_t(lines), kHops + 1, random);
-  std::string context;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < std::size_t(lines); ++i) {
-    if (next < places.size() && places[next] == i) {
-      context += next == 0 ? fill(prompts.at("ruler/vt.start").text,
-                                  {{"name", chain.names[0]}, {"value", value}})
-                           : fill(prompts.at("ruler/vt.hop").text,
-                                  {{"name", chain.names[next]}, {"from", chain.names[next - 1]}});
-      context += "\n";
-      ++next;
-    }
-    context += noise;
-    if (i + 1 < std::size_t(lines)) context += "\n";
+  std::vector<std::string> hops = {
+      fill(prompts.at("ruler/vt.start").text, {{"name", names[0]}, {"value", value}})};
+  for (std::size_t i = 1; i <= kHops; ++i) {
+    hops.push_back(
+        fill(prompts.at("ruler/vt.hop").text, {{"name", names[i]}, {"from", names[i - 1]}}));
   }
+  const std::vector<std::string> noise(std::size_t(lines), prompts.at("ruler/noise").text);
+  const std::string context =
+      with_inserted(noise, hops, choose(noise.size(), kHops + 1, random), '\n');
   const Prompt& prompt = prompts.at("ruler/vt");
-  chain.text = fill(prompt.text, {{"context", context}, {"value", value}});
+  chain.body = fill(prompt.text, {{"context", context}, {"value", value}});
   chain.prefix = fill(prompt.prefix, {{"count", cat(kHops + 1)}, {"value", value}});
   return chain;
 }
@@ -158,7 +181,195 @@ WordList draw_words(Random& random, bool plain, std::size_t words, int common_ti
   return list;
 }
 
-}  // namespace
+std::string with_prose(std::string text, Random& random, int sentences) {
+  for (int i = 0; i < sentences; ++i) text += " " + prose_sentence(random);
+  return text;
+}
+
+// Towns, five paragraphs each: document 5 t + p. What a paragraph says and how it is asked for is a
+// pure function of both numbers.
+constexpr std::size_t kTowns = 12000;
+constexpr std::size_t kParagraphs = 5;
+
+struct Fact {
+  std::string statement, query, answer;
+};
+
+Fact town_fact(std::uint64_t seed, std::size_t town, std::size_t paragraph) {
+  Random random = random_for(seed, "town", town, paragraph);
+  std::string thing = random_key(random);
+  std::replace(thing.begin(), thing.end(), '-', ' ');
+  const std::string name = town_name(town);
+  const std::string river = town_name(kTowns + town);
+  const std::string founder = person_name(2 * town);
+  const std::string teacher = person_name(2 * town + 1);
+  const Fill values = {{"town", name},
+                       {"founder", founder},
+                       {"river", river},
+                       {"thing", thing},
+                       {"teacher", teacher}};
+  const std::string* texts = &word_list("town_facts")[3 * paragraph];
+  return {fill(texts[0], values), fill(texts[1], values), fill(texts[2], values)};
+}
+
+QaCorpus towns(std::uint64_t seed) {
+  QaCorpus corpus;
+  corpus.documents = kTowns * kParagraphs;
+  corpus.questions = kTowns * kParagraphs;
+  corpus.document = [seed](std::size_t d) {
+    Random random = random_for(seed, "paragraph", d);
+    return with_prose(town_fact(seed, d / kParagraphs, d % kParagraphs).statement, random, 4);
+  };
+  corpus.question = [seed](std::size_t q) {
+    // The stride shares no factor with the number of towns: each is asked about once per round.
+    const std::size_t town = (q * 4999 + seed % kTowns) % kTowns;
+    const std::size_t paragraph = (q + q / kTowns) % kParagraphs;
+    const Fact fact = town_fact(seed, town, paragraph);
+    QaQuestion question{fact.query, {fact.answer}, {town * kParagraphs + paragraph}, {}};
+    for (std::size_t p = 0; p < kParagraphs; ++p) {
+      if (p != paragraph) question.more.push_back(town * kParagraphs + p);
+    }
+    return question;
+  };
+  return corpus;
+}
+
+// Bridges and their builders in turn: documents 10 g .. 10 g + 9 are five of each.
+constexpr std::size_t kBridgeGroups = 3000;
+
+QaCorpus bridges(std::uint64_t seed) {
+  QaCorpus corpus;
+  corpus.documents = 10 * kBridgeGroups;
+  corpus.questions = kBridgeGroups;
+  corpus.document = [seed](std::size_t d) {
+    Random random = random_for(seed, "bridge", d);
+    const std::size_t pair = d / 2;
+    const std::string bridge = town_name(pair);
+    const std::string builder = person_name(pair);
+    if (d % 2 == 0) {
+      return with_prose(cat(bridge, " Bridge\n", bridge, " Bridge was built by ", builder, "."),
+                        random, 4);
+    }
+    return with_prose(cat(builder, "\n", builder, " was born in ",
+                          town_name(5 * kBridgeGroups + pair), " and learned the trade early."),
+                      random, 4);
+  };
+  corpus.question = [seed](std::size_t q) {
+    const std::size_t group = (q * 997 + seed % kBridgeGroups) % kBridgeGroups;
+    Random random = random_for(seed, "builder", group);
+    const std::size_t pair = 5 * group + random.below(5);
+    QaQuestion question{cat("In which town was the builder of ", town_name(pair), " Bridge born?"),
+                        {town_name(5 * kBridgeGroups + pair)},
+                        {},
+                        {}};
+    for (std::size_t d = 0; d < 10; ++d) question.given.push_back(10 * group + d);
+    return question;
+  };
+  return corpus;
+}
+
+// Each text once, with its number.
+struct Documents {
+  std::size_t add(const std::string& text) {
+    const auto [it, fresh] = numbers.emplace(text, texts.size());
+    if (fresh) texts.push_back(text);
+    return it->second;
+  }
+  std::vector<std::string> texts;
+  std::map<std::string, std::size_t> numbers;
+};
+
+void read_squad(const nlohmann::json& file, Documents& documents, std::vector<QaQuestion>& list) {
+  for (const auto& article : file.at("data")) {
+    std::vector<std::size_t> own;
+    for (const auto& p : article.at("paragraphs")) {
+      own.push_back(documents.add(p.at("context").get<std::string>()));
+    }
+    std::size_t i = 0;
+    for (const auto& p : article.at("paragraphs")) {
+      const std::size_t here = own[i++];
+      for (const auto& qa : p.at("qas")) {
+        QaQuestion question;
+        for (const auto& a : qa.at("answers")) question.expected.push_back(a.at("text"));
+        if (qa.value("is_impossible", false) || question.expected.empty()) continue;
+        question.query = qa.at("question").get<std::string>();
+        question.given = {here};
+        std::remove_copy(own.begin(), own.end(), std::back_inserter(question.more), here);
+        list.push_back(std::move(question));
+      }
+    }
+  }
+}
+
+void read_hotpot(const nlohmann::json& file, Documents& documents, std::vector<QaQuestion>& list) {
+  for (const auto& item : file) {
+    QaQuestion question;
+    question.query = item.at("question").get<std::string>();
+    question.expected = {item.at("answer").get<std::string>()};
+    for (const auto& entry : item.at("context")) {
+      std::string text = entry.at(0).get<std::string>() + "\n";
+      for (const auto& sentence : entry.at(1)) text += sentence.get<std::string>();
+      question.given.push_back(documents.add(text));
+    }
+    if (!question.expected[0].empty()) list.push_back(std::move(question));
+  }
+}
+
+QaCorpus read_corpus(const std::filesystem::path& path, bool single) {
+  const nlohmann::json file = read_json_file(path).content;
+  const std::string name = path.filename().string();
+  Documents documents;
+  std::vector<QaQuestion> questions;
+  try {
+    (single ? read_squad : read_hotpot)(file, documents, questions);
+  } catch (const nlohmann::json::exception& e) {
+    damaged_data(cat(name, " does not have the structure of ", single ? "SQuAD" : "HotpotQA", ": ",
+                     e.what()),
+                 single ? "give SQuAD's dev-v2.0.json" : "give hotpot_dev_distractor_v1.json");
+  }
+  if (questions.empty()) {
+    damaged_data(cat(name, " has no question with an answer"),
+                 "give the development file of the data set");
+  }
+  QaCorpus corpus;
+  corpus.documents = documents.texts.size();
+  corpus.questions = questions.size();
+  corpus.document = [texts = std::move(documents.texts)](std::size_t d) { return texts[d]; };
+  corpus.question = [list = std::move(questions)](std::size_t q) { return list[q]; };
+  return corpus;
+}
+
+// The documents of one sample, in random order.
+std::vector<std::size_t> choose_documents(const QaCorpus& corpus, const QaQuestion& question,
+                                          std::size_t count, Random& random) {
+  std::vector<std::size_t> chosen;
+  if (count >= corpus.documents) {
+    for (std::size_t i = 0; i < count; ++i) chosen.push_back(i % corpus.documents);
+  } else {
+    chosen = question.given;
+    const std::size_t room = count - std::min(count, chosen.size());
+    if (question.more.size() >= room) {
+      for (const std::size_t i : choose(question.more.size(), room, random)) {
+        chosen.push_back(question.more[i]);
+      }
+    } else {
+      chosen.insert(chosen.end(), question.more.begin(), question.more.end());
+      std::set<std::size_t> there(chosen.begin(), chosen.end());
+      while (chosen.size() < count) {
+        const std::size_t d = random.below(corpus.documents);
+        if (there.insert(d).second) chosen.push_back(d);
+      }
+    }
+  }
+  shuffle(chosen, random);
+  return chosen;
+}
+
+QaCorpus corpus_of(bool single, const RulerOptions& options) {
+  const std::filesystem::path& path = single ? options.squad : options.hotpot;
+  if (path.empty()) return single ? towns(options.seed) : bridges(options.seed);
+  return read_corpus(path, single);
+}
 
 Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
   const auto prose = std::make_shared<Prose>(options.seed);
@@ -196,34 +407,25 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
     std::rotate(asked.begin(), asked.begin() + std::ptrdiff_t(index % questions), asked.end());
     asked.resize(std::size_t(task.queries));
 
-    std::string context;
-    const auto add = [&](std::string_view text, char between) {
-      if (!context.empty()) context.push_back(between);
-      context += text;
-    };
-    if (task.haystack == "essay") {
-      const std::vector<std::string_view> sentences = prose->first(units);
-      const std::vector<std::size_t> places =
-          essay_places(sentences.size(), needles.size(), random);
-      std::size_t next = 0;
-      for (std::size_t i = 0; i <= sentences.size(); ++i) {
-        while (next < places.size() && places[next] == i) add(needles[next++], ' ');
-        if (i < sentences.size()) add(sentences[i], ' ');
-      }
+    std::vector<std::string> lines;  // of the haystack
+    std::vector<std::size_t> places;
+    const bool essay = task.haystack == "essay";
+    if (essay) {
+      for (const std::string_view sentence : prose->first(units)) lines.emplace_back(sentence);
+      places = essay_places(lines.size(), needles.size(), random);
     } else {
-      const std::vector<std::size_t> places = choose(std::size_t(units), needles.size(), random);
-      std::size_t next = 0;
-      for (std::size_t i = 0; i < std::size_t(units); ++i) {
-        if (next < places.size() && places[next] == i) add(needles[next++], '\n');
-        if (task.haystack == "noise") {
-          add(noise, '\n');
-          continue;
-        }
-        std::string key = draw(task.key, random);
-        while (std::find(keys.begin(), keys.end(), key) != keys.end()) key = draw(task.key, random);
-        add(line(key, draw(task.value, random)), '\n');
-      }
+      places = choose(std::size_t(units), needles.size(), random);
     }
+    while (!essay && lines.size() < std::size_t(units)) {
+      if (task.haystack == "noise") {
+        lines.push_back(noise);
+        continue;
+      }
+      std::string key = draw(task.key, random);
+      while (std::find(keys.begin(), keys.end(), key) != keys.end()) key = draw(task.key, random);
+      lines.push_back(line(key, draw(task.value, random)));
+    }
+    const std::string context = with_inserted(lines, needles, places, essay ? ' ' : '\n');
 
     std::vector<std::string> queries;
     Draft draft;
@@ -244,13 +446,11 @@ Drafter vt_drafter(const RulerOptions& options) {
   drafter.min = std::int64_t(kHops) + 1;
   drafter.draft = [prompts = options.prompts](std::int64_t units, std::size_t, Random& random) {
     // One worked example comes first, smaller than 500 tokens, with names of three letters.
-    const Chain example = draft_chain(prompts, random, 10, 3);
-    const Chain chain = draft_chain(prompts, random, units, 5);
-    std::string body = example.text + example.prefix;
-    for (const std::string& name : example.names) {
-      body += cat(&name == &example.names.front() ? "" : " ", name);
-    }
-    return Draft{body + "\n\n" + chain.text, chain.prefix, chain.names};
+    const Draft example = draft_chain(prompts, random, 10, 3);
+    Draft chain = draft_chain(prompts, random, units, 5);
+    chain.body =
+        example.body + example.prefix + joined(example.expected, " ") + "\n\n" + chain.body;
+    return chain;
   };
   return drafter;
 }
@@ -309,6 +509,43 @@ Drafter fwe_drafter(const RulerOptions& options, std::int64_t length) {
         fill(prompt.text, {{"context", context}}), prompt.prefix, {words[1], words[2], words[3]}};
   };
   return drafter;
+}
+
+Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, QaCorpora& corpora) {
+  const bool single = task.name == "qa_1";
+  std::shared_ptr<const QaCorpus>& corpus = corpora[task.name];
+  if (!corpus) corpus = std::make_shared<const QaCorpus>(corpus_of(single, options));
+  if (options.samples > corpus->questions) {
+    refuse(cat(options.samples, " samples of ", task.name, ", but there are ", corpus->questions,
+               " questions"),
+           cat("give --samples ", corpus->questions));
+  }
+  Drafter drafter;
+  drafter.min = single ? 1 : 10;
+  drafter.draft = [corpus, prompt = options.prompts.at("ruler/qa"),
+                   form = options.prompts.at("ruler/qa.document").text](
+                      std::int64_t units, std::size_t index, Random& random) {
+    const QaQuestion question = corpus->question(index % corpus->questions);
+    std::string context;
+    std::size_t i = 0;
+    for (const std::size_t d : choose_documents(*corpus, question, std::size_t(units), random)) {
+      if (i > 0) context += "\n\n";
+      context += fill(form, {{"i", cat(++i)}, {"document", corpus->document(d)}});
+    }
+    return Draft{fill(prompt.text, {{"context", context}, {"query", question.query}}),
+                 prompt.prefix, question.expected};
+  };
+  return drafter;
+}
+
+}  // namespace
+
+Drafter ruler_drafter(const RulerTask& task, const RulerOptions& options, std::int64_t length,
+                      QaCorpora& corpora) {
+  if (task.name == "vt") return vt_drafter(options);
+  if (task.name == "cwe") return cwe_drafter(options, length);
+  if (task.name == "fwe") return fwe_drafter(options, length);
+  return task.haystack.empty() ? qa_drafter(task, options, corpora) : niah_drafter(task, options);
 }
 
 }  // namespace mrrope::eval
