@@ -169,18 +169,16 @@ std::int64_t parse_length(const std::string& text) {
 }
 
 void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes) {
-  CLI::Option* model = add_value(
-      verb, "model,-m,--model", flags.model, "MODEL",
-      "GGUF file (any part of a split model), Hugging Face folder, or the name of a model "
-      "that mrrope models lists");
+  CLI::Option* model =
+      add_value(verb, "model,-m,--model", flags.model, "MODEL",
+                "GGUF file, Hugging Face folder, or a name that mrrope models lists");
   const auto take_repository = [&flags](const std::string& name) {
     flags.model = name;
     flags.download = true;
   };
   verb.add_option_function<std::string>(
           "--hf-repo", take_repository,
-          "-hf USER/REPO[:QUANT]: its GGUF model, downloaded into llama.cpp's cache unless it is "
-          "there")
+          "-hf USER/REPO[:QUANT]: its GGUF model, downloaded if it is not here")
       ->type_name("REPO")
       ->excludes(model);
   add_value(verb, "--train-ctx", flags.train_ctx, "LENGTH",

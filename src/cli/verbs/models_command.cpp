@@ -97,12 +97,12 @@ void add_models(CLI::App& app) {
       "models", "List the models that have a name on this machine, for use in place of a path");
   verb->add_flag("--json", *json, "Print JSON");
   verb->footer(
-      "The names are those of ollama, and USER/REPO[:QUANT] of llama.cpp's and Hugging Face's "
-      "cache.\n"
+      "A name is given in place of a path: mrrope generate qwen2.5:7b --chat. Names of ollama, "
+      "and\n"
+      "USER/REPO[:QUANT] of the cache of llama.cpp and Hugging Face, into which -hf downloads.\n"
       "Examples:\n"
       "  mrrope models\n"
-      "  mrrope generate qwen2.5:7b --ctx 128k --chat\n"
-      "  mrrope inspect -hf USER/REPO:Q4_K_M   # downloads it first");
+      "  mrrope models --json");
   verb->callback([json] { run_models(*json); });
 }
 
