@@ -254,6 +254,7 @@ int run(int argc, char** argv) {
                  "Run a table or figure of the paper: mrrope --preset NAME MODEL; list: show all")
       ->type_name("NAME");
   add_inspect(app);
+  add_models(app);
   add_plan(app);
   add_chat(app);
   add_generate(app);

@@ -45,6 +45,7 @@ void print_chart(const std::variant<report::LineChart, std::vector<report::HeatM
 // One per verb. Each adds its subcommand, with a callback that does the work.
 void add_plan(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_models(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_chat(CLI::App& app);
 void add_eval(CLI::App& app);

@@ -51,7 +51,8 @@ using Names = std::set<std::string>;
 const std::vector<std::pair<const char*, Names>>& groups() {
   static const std::vector<std::pair<const char*, Names>> all = {
       {"Model",
-       {"model", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "vocab", "alias"}},
+       {"model", "hf-repo", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "vocab",
+        "alias"}},
       {"Method", {"method", "scale", "ctx", "plan"}},
       {"Task", {}},
       {"Output", {"out", "json", "svg", "format", "dry-run", "v", "version", "help"}},
@@ -64,11 +65,12 @@ const std::vector<std::pair<const char*, Names>>& groups() {
   return all;
 }
 
-const Names kDaily = {
-    "model",  "method",   "ctx",     "plan",   "scale",   "prompt",  "predict",    "temp",
-    "system", "chat",     "session", "text",   "lengths", "samples", "documents",  "tasks",
-    "data",   "endpoint", "out",     "json",   "dry-run", "threads", "gpu-layers", "host",
-    "port",   "to",       "prefer",  "budget", "preset",  "help",    "version",    "api-key-file"};
+const Names kDaily = {"model",    "hf-repo", "method",      "ctx",       "plan",    "scale",
+                      "prompt",   "predict", "temp",        "system",    "chat",    "session",
+                      "text",     "lengths", "samples",     "documents", "tasks",   "data",
+                      "endpoint", "out",     "json",        "dry-run",   "threads", "gpu-layers",
+                      "host",     "port",    "to",          "prefer",    "budget",  "preset",
+                      "help",     "version", "api-key-file"};
 
 const char* group_of(const CLI::Option& o) {
   for (const auto& [title, names] : groups()) {

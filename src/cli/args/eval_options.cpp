@@ -114,8 +114,8 @@ void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
                 "An OpenAI-compatible server instead of a file: http://host:port/v1, or "
                 ".../v1/chat/completions to let it apply its own template; the API key is read "
                 "from MRROPE_API_KEY or OPENAI_API_KEY");
-  for (const char* local : {"--gpu-layers", "--rpc", "--threads", "--ubatch-size", "--cache-type-k",
-                            "--cache-type-v", "--flash-attn"}) {
+  for (const char* local : {"--hf-repo", "--gpu-layers", "--rpc", "--threads", "--ubatch-size",
+                            "--cache-type-k", "--cache-type-v", "--flash-attn"}) {
     url->excludes(task.get_option(local));  // the server decides
   }
   task.add_option_function<std::string>(

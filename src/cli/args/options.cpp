@@ -12,7 +12,9 @@
 #include "base/words.h"
 #include "cli/app.h"
 #include "core/methods.h"
+#include "eval/run/runner.h"
 #include "formats/plan_file.h"
+#include "hub/hub.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -118,6 +120,30 @@ Candidate declared_plan(const std::string& model_path) {
   return {cat("from ", model.path.filename().string()), make_ladder(plan)};
 }
 
+// Where the model is, after a download with a bar.
+std::filesystem::path model_path(const SubjectFlags& flags) {
+  if (!flags.download) return hub::find_model(flags.model);
+  std::string last;
+  std::int64_t shown = 0;  // MiB
+  std::optional<eval::Progress> progress;
+  const auto show = [&](const std::string& what, std::uint64_t done, std::uint64_t total) {
+    const auto mib = std::int64_t(done >> 20);
+    if (what != last) {
+      if (progress) progress->finish();
+      progress.emplace(eval::stderr_writer(), eval::stderr_is_terminal());
+      progress->start(std::int64_t(total >> 20), mib, "MiB");
+      progress->label(what);
+      last = what;
+      shown = mib;
+    }
+    progress->advance(mib - shown);
+    shown = mib;
+  };
+  std::filesystem::path path = hub::download(flags.model, show);
+  if (progress) progress->finish();
+  return path;
+}
+
 }  // namespace
 
 std::vector<double> parse_list(const std::string& text, const char* flag) {
@@ -143,8 +169,18 @@ std::int64_t parse_length(const std::string& text) {
 }
 
 void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes) {
-  add_value(verb, "model,-m,--model", flags.model, "MODEL",
-            "GGUF file (any part of a split model) or Hugging Face folder");
+  CLI::Option* model =
+      add_value(verb, "model,-m,--model", flags.model, "MODEL",
+                "GGUF file, Hugging Face folder, or a name that mrrope models lists");
+  const auto take_repository = [&flags](const std::string& name) {
+    flags.model = name;
+    flags.download = true;
+  };
+  verb.add_option_function<std::string>(
+          "--hf-repo", take_repository,
+          "-hf USER/REPO[:QUANT]: its GGUF model, downloaded if it is not here")
+      ->type_name("REPO")
+      ->excludes(model);
   add_value(verb, "--train-ctx", flags.train_ctx, "LENGTH",
             "Trained context length; replaces the one that the model file states");
   verb.add_flag("--replace-scaling", flags.replace_scaling,
@@ -168,7 +204,7 @@ Subject resolve(const SubjectFlags& flags) {
       refuse("a model file states its own rotary_dim and base",
              "remove --rotary-dim and --rope-freq-base, or remove the model");
     }
-    subject.model = read_model(flags.model, flags.replace_scaling);
+    subject.model = read_model(model_path(flags), flags.replace_scaling);
     subject.geometry = subject.model->geometry;
   } else {
     if (!flags.rotary_dim || !flags.base || flags.train_ctx.empty()) {

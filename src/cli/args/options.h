@@ -38,7 +38,8 @@ CLI::Option* add_default(CLI::App& verb, const char* name, T& value, const char*
 
 // The model, or a geometry without one.
 struct SubjectFlags {
-  std::string model;
+  std::string model;      // a path, the name of a local model, or a repository
+  bool download = false;  // -hf: it is a repository
   std::optional<int> rotary_dim;
   std::optional<double> base;
   std::string train_ctx;

@@ -165,7 +165,7 @@ bool names_model(const CLI::App& verb, const std::vector<std::string>& typed, st
     const std::size_t equals = typed[i].find('=');
     const CLI::Option* o = verb.get_option_no_throw(typed[i].substr(0, equals));
     if (o == nullptr) continue;
-    if (o->check_lname("model")) return true;
+    if (o->check_lname("model") || o->check_lname("hf-repo")) return true;
     if (equals == std::string::npos && o->get_items_expected_max() > 0) ++i;
   }
   return false;
@@ -206,6 +206,8 @@ struct Spelling {
 
 constexpr Spelling kSpellings[] = {
     // The parser would read llama.cpp's short names of several letters as several flags.
+    {"", "-hf", "--hf-repo", false},
+    {"", "-hfr", "--hf-repo", false},
     {"", "-ngl", "--gpu-layers", false},
     {"", "--n-gpu-layers", "--gpu-layers", false},
     {"", "-ub", "--ubatch-size", false},

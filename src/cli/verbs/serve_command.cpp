@@ -92,7 +92,9 @@ void run_serve(ServeFlags flags) {
   serve::ServerSettings& server = flags.server;
   if (flags.key_file) server.key = read_key(*flags.key_file);
   if (flags.cors) check_origin(server.cors = *flags.cors);
-  server.model_name = facts.path.stem().string();
+  std::error_code error;
+  const bool by_path = std::filesystem::exists(flags.subject.model, error);
+  server.model_name = by_path ? facts.path.stem().string() : flags.subject.model;
   for (const std::string& name : flags.alias) {
     if (name.empty()) {
       refuse("--alias is empty", "give a name, or remove --alias to use that of the file");
@@ -113,7 +115,6 @@ void run_serve(ServeFlags flags) {
   server.parallel = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
   const engine::LocalOptions engine = with_room(flags.engine, ctx, server.parallel);
   if (flags.slot_folder) {
-    std::error_code error;
     if (!std::filesystem::is_directory(*flags.slot_folder, error)) {
       refuse(cat("--slot-save-path ", *flags.slot_folder, " is not a folder"),
              "give a folder that exists");

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// mrrope models: what is in the caches of llama.cpp, Hugging Face and ollama, by name.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/files/source.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/app.h"
+#include "core/methods.h"
+#include "hub/hub.h"
+#include "mrrope/error.h"
+#include "mrrope/model.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+struct ModelRow {
+  hub::LocalModel model;
+  std::uint64_t bytes = 0;
+  std::int64_t window = 0;
+  std::string meaning{};  // of auto at four windows
+};
+
+ModelRow row_of(const hub::LocalModel& model) {
+  ModelRow row{model};
+  if (model.path.empty()) return row;
+  try {
+    const Model facts = read_model(model.path);
+    std::error_code error;
+    for (const std::filesystem::path& file : facts.files) {
+      const auto size = std::filesystem::file_size(file, error);
+      if (!error) row.bytes += size;
+    }
+    row.window = facts.geometry.train_length;
+    row.meaning =
+        to_string(resolve_auto(facts.geometry, {.name = std::string(kAuto)}, 4 * row.window));
+  } catch (const Error& e) {
+    row.model.problem = e.what();
+  }
+  return row;
+}
+
+nlohmann::ordered_json to_json(const ModelRow& row) {
+  nlohmann::ordered_json out = {{"name", row.model.name}, {"path", row.model.path.string()}};
+  if (!row.model.problem.empty()) {
+    out["problem"] = row.model.problem;
+    return out;
+  }
+  out["bytes"] = row.bytes;
+  out["window"] = row.window;
+  out["auto"] = {{"ctx", 4 * row.window}, {"meaning", row.meaning}};
+  return out;
+}
+
+void print_rows(const std::vector<ModelRow>& rows) {
+  std::vector<TextRow> table = {{"name", "size", "window", "auto at 4 windows"}};
+  for (const ModelRow& row : rows) {
+    const std::string name = printable(row.model.name);
+    if (row.model.problem.empty()) {
+      table.push_back({name, bytes_text(double(row.bytes)), length_text(row.window), row.meaning});
+    } else {
+      table.push_back({name, "", "", printable("cannot be used: " + row.model.problem)});
+    }
+  }
+  std::cout << aligned(table, {0, 3});
+}
+
+void run_models(bool json) {
+  std::vector<ModelRow> rows;
+  for (const hub::LocalModel& model : hub::local_models()) rows.push_back(row_of(model));
+  if (json) {
+    auto out = nlohmann::ordered_json::array();
+    for (const ModelRow& row : rows) out.push_back(to_json(row));
+    std::cout << json_text(out, 2) << "\n";
+  } else if (rows.empty()) {
+    std::cout << "No models in";
+    const char* between = " ";
+    for (const std::filesystem::path& folder : hub::model_folders()) {
+      std::cout << between << folder.string();
+      between = ", ";
+    }
+    std::cout << ".\nTo get one: mrrope inspect -hf USER/REPO[:QUANT]\n";
+  } else {
+    print_rows(rows);
+  }
+}
+
+}  // namespace
+
+void add_models(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* verb = app.add_subcommand(
+      "models", "List the models that have a name on this machine, for use in place of a path");
+  verb->add_flag("--json", *json, "Print JSON");
+  verb->footer(
+      "A name is given in place of a path: mrrope generate qwen2.5:7b --chat. Names of ollama, "
+      "and\n"
+      "USER/REPO[:QUANT] of the cache of llama.cpp and Hugging Face, into which -hf downloads.\n"
+      "Examples:\n"
+      "  mrrope models\n"
+      "  mrrope models --json");
+  verb->callback([json] { run_models(*json); });
+}
+
+}  // namespace mrrope::cli
