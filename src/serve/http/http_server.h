@@ -47,6 +47,8 @@ class Connection final : public httplib::Stream {
   // Lets the client read the answer before the connection is gone: closing with unread input would
   // discard the answer. Closes the socket.
   void close_gently();
+  // Its thread finds the socket closed, and ends.
+  void drop();
 
   // Of httplib::Stream. is_peer_alive: not reset.
   bool is_readable() const override;
@@ -57,12 +59,13 @@ class Connection final : public httplib::Stream {
   ssize_t write(const char* from, size_t size) override;
   const char* buffered_data(size_t& size) const override;
   void consume_buffered(size_t size) override { at_ += size; }
-  void get_remote_ip_and_port(std::string& ip, int& port) const override;
-  void get_local_ip_and_port(std::string& ip, int& port) const override;
+  void get_remote_ip_and_port(std::string&, int&) const override {}  // nobody asks
+  void get_local_ip_and_port(std::string&, int&) const override {}
   socket_t socket() const override { return socket_; }
-  time_t duration() const override;
+  time_t duration() const override { return 0; }
 
  private:
+  friend class HttpServer;
   Clock::time_point deadline() const;
   bool fill();
 
@@ -74,6 +77,12 @@ class Connection final : public httplib::Stream {
   char buffer_[16384];
   size_t at_ = 0;
   size_t size_ = 0;
+
+  // For the server, which guards all but the last.
+  Clock::time_point since_ = Clock::now();  // it waits for (the rest of) a request
+  bool waiting_ = true;
+  bool dropped_ = false;
+  bool close_ = false;  // after this response
 };
 
 class HttpServer final : public httplib::Server {
@@ -100,30 +109,17 @@ class HttpServer final : public httplib::Server {
   static bool client_is_half_closed();
 
  private:
-  struct Open {
-    Connection connection;
-    Connection::Clock::time_point since;  // it waits for (the rest of) a request
-    bool waiting = true;
-    bool dropped = false;
-    bool close = false;  // after this response
-
-    Open(int socket, const std::atomic<bool>& shutting_down)
-        : connection(socket, shutting_down), since(Connection::Clock::now()) {}
-  };
-
   bool process_and_close_socket(socket_t socket) override;
-  bool admit(Open& open);
-  void leave(Open& open);
-  void set_waiting(Open& open, bool waiting);
-  static void drop(Open& open);
+  bool admit(Connection& connection);
+  void set_waiting(Connection& connection, bool waiting);
 
   const std::size_t max_;
   std::atomic<bool> shutting_down_ = false;
   mutable std::mutex mutex_;
   std::condition_variable left_;
-  std::set<Open*> open_;
+  std::set<Connection*> open_;
 
-  static thread_local Open* current_;
+  static thread_local Connection* current_;
   static thread_local HttpServer* serving_;
 };
 
