@@ -99,22 +99,11 @@ struct ApiServer::State {
   State(TimelineModel& m, const Ladder& l, engine::ChatRenderer& r, const ServerSettings& s,
         Listener bound)
       : service(make_service(m, l, r, s)),
-        scheduler(m, l, limits(service)),
+        scheduler(m, l, s),
         bodies(static_cast<std::ptrdiff_t>(std::max(kTotalBodyBytes, 2 * service.limits.bytes))),
         listener(std::move(bound)),
         http(*listener.http),
         access{is_loopback_host(http.bound_address()), s.key, s.cors} {}
-
-  static SchedulerLimits limits(const Service& service) {
-    const ServerSettings& s = service.settings;
-    SchedulerLimits limits{s.parallel, s.queue, s.context, s.pool, s.deterministic};
-    if (s.log) {
-      limits.on_prefill = [&service](const Progress& now) {
-        service.settings.log(prefill_text(now, service.ladder.rungs().size()));
-      };
-    }
-    return limits;
-  }
 
   std::uint64_t number() {
     const std::lock_guard lock(mutex);
@@ -125,17 +114,15 @@ struct ApiServer::State {
                         std::vector<PendingAnswer> pending, Response& response) {
     const auto stream = std::make_shared<EventStream>(service, std::move(pending),
                                                       make_format(service, request, number()));
-    // What may stand between two events: a comment, or between lines of JSON a blank.
-    const char* const nothing = request.dialect == Dialect::ollama ? " " : ": waiting\n\n";
     ++streams;
     response.set_header("Cache-Control", "no-store");
     // HTTP/1.0 has no chunks: there the end of the connection is the end of the answer.
     const bool chunks = from.version != "HTTP/1.0";
-    const auto more = [stream, nothing, chunks](std::size_t, httplib::DataSink& sink) {
+    const auto more = [stream, chunks](std::size_t, httplib::DataSink& sink) {
       std::string out;
       const bool complete = stream->next(out, kDisconnectPoll);
       // A client that has closed its sending side may still read, or be gone: writing tells.
-      if (out.empty() && HttpServer::client_is_half_closed()) out = nothing;
+      if (out.empty() && HttpServer::client_is_half_closed()) out = stream->format().nothing();
       if (out.empty() ? !sink.is_writable() : !sink.write(out.data(), out.size())) {
         stream->cancel();
         return false;
@@ -147,9 +134,10 @@ struct ApiServer::State {
       stream->cancel();
       --streams;
     };
-    if (chunks) return response.set_chunked_content_provider(stream->type(), more, end);
+    const char* const type = stream->format().stream_type();
+    if (chunks) return response.set_chunked_content_provider(type, more, end);
     response.set_header("Connection", "close");
-    response.set_content_provider(stream->type(), more, end);
+    response.set_content_provider(type, more, end);
   }
 
   void complete(const Request& from, Body body, Route route, Response& response) {
@@ -168,7 +156,7 @@ struct ApiServer::State {
       pending =
           submit(service, scheduler, prepare_jobs(service, request, seed, disconnect_check(from)),
                  request.answers, number());
-      request.prompts.assign(request.prompts.size(), {});  // their number is still needed
+      request.prompts.clear();
       request.conversation = {};
     }
     if (request.stream) return answer_in_chunks(from, request, std::move(pending), response);
@@ -305,7 +293,7 @@ struct ApiServer::State {
 
 Listener listen_on(const ServerSettings& s) {
   Listener listener{std::make_shared<HttpServer>(
-      static_cast<std::size_t>(s.parallel + s.queue + kSpareConnections))};
+      static_cast<std::size_t>(s.slots + s.queue + kSpareConnections))};
   HttpServer& http = *listener.http;
   // A port that another server uses is not shared with it.
   http.set_socket_options(

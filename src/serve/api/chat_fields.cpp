@@ -221,7 +221,6 @@ void add_item(const Value& item, ordered_json& messages) {
 // ---- ollama's.
 
 void read_options(const Value& given, std::int64_t context, CompletionRequest& request) {
-  request.length = kMaxTokens;
   if (!given) return;
   read_fields(given.object(), Route::ollama_options, request);
   // -1 is without end, -2 up to the end of the context; here both are the latter.
@@ -253,12 +252,12 @@ void read_think(const Value& think, engine::ChatInputs& chat) {
       ordered_json{{flag ? "enable_thinking" : "reasoning_effort", think.json()}}.dump();
 }
 
-void read_generate(const Value& body, const ServingFacts& model, CompletionRequest& request) {
+void read_generate(const Value& body, bool has_template, CompletionRequest& request) {
   const std::string prompt = body.at("prompt").text();
   const std::string system = body.at("system").text_or("");
   const bool raw = body.at("raw").flag_or(false);
   if (raw && !system.empty()) refuse("system", "is given beside 'raw': write it into the prompt");
-  if (raw || (!model.has_template && system.empty())) {
+  if (raw || (!has_template && system.empty())) {
     request.prompts = {{{prompt, {}}}};
     return;
   }
@@ -283,7 +282,7 @@ void read_messages(const Value& messages, CompletionRequest& request) {
   request.conversation.messages = read.dump();
 }
 
-void read_chat(const Value& body, CompletionRequest& request) {
+void read_chat(const Value& body, const BodyLimits&, CompletionRequest& request) {
   engine::ChatInputs& chat = request.conversation;
   const Value messages = body.at("messages");
   if (!messages) messages.refuse("is missing: give at least one message");
@@ -310,8 +309,7 @@ void read_chat(const Value& body, CompletionRequest& request) {
   }
 }
 
-void read_responses(const Value& body, CompletionRequest& request) {
-  request.dialect = Dialect::responses;
+void read_responses(const Value& body, const BodyLimits&, CompletionRequest& request) {
   ordered_json messages = ordered_json::array();
   const Releaser end{messages};
   if (const Value system = body.at("instructions")) {
@@ -342,11 +340,9 @@ void read_responses(const Value& body, CompletionRequest& request) {
   read_variables({none, {}}, reasoning.at("effort"), request.conversation);
 }
 
-void read_ollama(const Value& body, Route route, const ServingFacts& model,
-                 CompletionRequest& request) {
-  request.dialect = Dialect::ollama;
-  read_options(body.at("options"), model.context, request);
-  read_fields(body, route, request);
+void read_ollama(const Value& body, const BodyLimits& limits, CompletionRequest& request) {
+  request.length = kMaxTokens;
+  read_options(body.at("options"), limits.context, request);
   read_format(body.at("format"), request);
   const Value content = body.at(request.chat ? "messages" : "prompt");
   request.load_only = content.json().empty() || content.json() == "";
@@ -355,7 +351,7 @@ void read_ollama(const Value& body, Route route, const ServingFacts& model,
     read_messages(content, request);
     read_tools(body, true, request.conversation);
   } else {
-    read_generate(body, model, request);
+    read_generate(body, limits.has_template, request);
   }
   if (request.chat) read_think(body.at("think"), request.conversation);
 }

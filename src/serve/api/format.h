@@ -83,11 +83,17 @@ struct Service;
 // then end. The functions for streams append what is to be sent.
 class AnswerFormat {
  public:
-  // The request may be gone later. number: its id is made of it.
-  AnswerFormat(const Service& service, const CompletionRequest& request, std::uint64_t number);
+  // Only the service has to stay. number: the id of the answer is made of it.
+  struct Basis {
+    const Service& service;
+    const CompletionRequest& request;
+    std::uint64_t number;
+  };
+  explicit AnswerFormat(const Basis& basis);
   virtual ~AnswerFormat() = default;
 
   virtual const char* stream_type() const { return "text/event-stream"; }  // of the content
+  virtual const char* nothing() const { return ": waiting\n\n"; }  // may stand between two events
   virtual void opening(std::string&, int /*index*/) {}
   virtual void chunk(std::string& out, int index, const Delta& delta, const Answer::Part& part) = 0;
   // How far the prompt is read: a comment, which clients skip, or an event if they ask for it.
@@ -107,21 +113,18 @@ class AnswerFormat {
   ordered_json token_list(const std::vector<ChosenToken>& tokens, bool with_ids) const;
 
   const Service& service_;
+  const CompletionRequest request_;
   const std::string id_;
   const std::int64_t created_;  // seconds
-  const bool logprobs_;
-
- private:
-  const bool progress_;
-  const std::vector<std::string> ignored_;
 };
 
-// Those of each dialect.
-using Formats = std::unique_ptr<AnswerFormat>(const Service&, const CompletionRequest&,
-                                              std::uint64_t number);
-Formats make_openai_format, make_llama_format, make_responses_format, make_ollama_format;
-// That of the request's.
-Formats make_format;
+// Those of each dialect, and that of the request's.
+std::unique_ptr<AnswerFormat> make_openai_format(const AnswerFormat::Basis& basis);
+std::unique_ptr<AnswerFormat> make_llama_format(const AnswerFormat::Basis& basis);
+std::unique_ptr<AnswerFormat> make_responses_format(const AnswerFormat::Basis& basis);
+std::unique_ptr<AnswerFormat> make_ollama_format(const AnswerFormat::Basis& basis);
+std::unique_ptr<AnswerFormat> make_format(const Service& service, const CompletionRequest& request,
+                                          std::uint64_t number);
 
 // The place of a conversation on its ladder.
 ordered_json place_json(const Ladder& ladder, const Progress& now);

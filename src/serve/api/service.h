@@ -23,15 +23,10 @@
 namespace mrrope::serve {
 
 // What a server is started with.
-struct ServerSettings {
+struct ServerSettings : SchedulerLimits {
   std::string host = "127.0.0.1";
   int port = 8080;                     // 0: any free port
-  int parallel = 1;                    // conversations computed at the same time
-  int queue = 64;                      // most requests that wait
   std::chrono::seconds timeout{3600};  // for one answer, including the time it waits
-  std::int64_t context = 0;            // tokens of one conversation
-  std::int64_t pool = 0;               // tokens of all together; 0: each has room of its own
-  bool deterministic = false;          // answers do not depend on other requests
   std::string key;                     // empty: none is required
   std::string model_name;
   bool any_model = false;  // answers whatever model a request names
@@ -39,8 +34,6 @@ struct ServerSettings {
   std::string method;      // as the user named it
   std::filesystem::path slot_folder;  // for files of conversations; empty: none are written
   engine::SessionOwner slot_owner;    // what these belong to
-  // Gets a line about each prompt that takes long to read. Nothing of a request's content is in it.
-  std::function<void(const std::string&)> log;
 };
 
 // Called a few times per second while a request waits; true ends it.
@@ -84,6 +77,9 @@ constexpr std::chrono::milliseconds kDisconnectPoll{200};  // how often clients 
 struct PendingAnswer {
   std::shared_ptr<Answer> answer;
   AnswerReader reader;
+  bool complete = false;
+  std::vector<ChosenToken> tokens = {};  // not sent yet
+  Clock::time_point parsed = {};         // the last time
 };
 
 // `answers` of them to each job. number: ids of tool calls are made of it. Throws ApiError where
@@ -101,7 +97,7 @@ class EventStream {
   EventStream(const Service& service, std::vector<PendingAnswer> pending,
               std::unique_ptr<AnswerFormat> format);
 
-  const char* type() const { return format_->stream_type(); }
+  const AnswerFormat& format() const { return *format_; }
 
   // Waits for new output and appends it to `out`. True once the end has been appended; where
   // anything fails, that is an error.
@@ -109,18 +105,11 @@ class EventStream {
   void cancel() noexcept;
 
  private:
-  struct State {
-    PendingAnswer pending;
-    bool complete = false;
-    std::vector<ChosenToken> tokens = {};  // not sent yet
-    std::chrono::steady_clock::time_point parsed = {};
-  };
-
   bool advance(std::string& out, std::chrono::milliseconds patience);
   void next_of(int index, std::string& out, std::chrono::milliseconds patience);
 
   const Service& service_;
-  std::vector<State> states_;
+  std::vector<PendingAnswer> pending_;
   std::unique_ptr<AnswerFormat> format_;
   bool opened_ = false;
 };

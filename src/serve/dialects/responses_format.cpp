@@ -177,10 +177,8 @@ class ResponsesFormat final : public AnswerFormat {
 
 }  // namespace
 
-std::unique_ptr<AnswerFormat> make_responses_format(const Service& service,
-                                                    const CompletionRequest& request,
-                                                    std::uint64_t number) {
-  return std::make_unique<ResponsesFormat>(service, request, number);
+std::unique_ptr<AnswerFormat> make_responses_format(const AnswerFormat::Basis& basis) {
+  return std::make_unique<ResponsesFormat>(basis);
 }
 
 }  // namespace mrrope::serve

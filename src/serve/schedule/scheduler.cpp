@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "engine/llama/graph/score.h"
 #include "mrrope/error.h"
-#include "serve/api/request.h"
 
 namespace mrrope::serve {
 
@@ -106,7 +105,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
   }
   job.length = std::min(job.length, limits_.context - size);
   auto answer = std::make_shared<Answer>();
-  answer->all_progress_ = job.progress;
+  answer->all_progress_ = job.return_progress;
   std::optional<engine::Chooser> chooser;
   try {
     chooser.emplace(job.sampling, model_);  // here, for reading a large grammar takes long
@@ -288,7 +287,7 @@ void Scheduler::begin(Slot& slot, Writing waiting) {
     return;
   }
   publish(slot);
-  if (slot.job.progress) report_prefill(slot);  // what was cached
+  if (slot.job.return_progress) report_prefill(slot);  // what was cached
 }
 
 std::size_t Scheduler::rung_of(const Slot& slot) const {
@@ -454,7 +453,7 @@ void Scheduler::choose(Slot& slot, std::span<const float> logits) {
   part.text = slot.text->add(shown != slot.job.shown.end() ? shown->second : model_.piece(token));
   if (slot.job.logprobs) {
     part.tokens.push_back(chosen_token(logits, token, *slot.job.logprobs));
-  } else if (slot.job.list_tokens) {
+  } else if (slot.job.return_tokens) {
     part.tokens.push_back({token, 0, {}});
   }
   if (!part.tokens.empty()) part.tokens.back().text = part.text;
@@ -471,7 +470,7 @@ void Scheduler::choose(Slot& slot, std::span<const float> logits) {
 void Scheduler::report_prefill(Slot& slot) {
   const auto now = Clock::now();
   const bool quiet = now - slot.began < limits_.quiet;
-  if (quiet && !slot.job.progress) return;
+  if (quiet && !slot.job.return_progress) return;
   const Progress progress = progress_of(slot);
   slot.answer->give({{}, {}, progress, {progress}}, std::nullopt);
   const bool whole = progress.read == progress.to_read();

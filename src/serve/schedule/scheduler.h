@@ -26,21 +26,15 @@
 #include "base/utf8.h"
 #include "engine/llama/choose.h"
 #include "model/timeline_model.h"
+#include "serve/api/request.h"
 
 namespace mrrope::serve {
 
 using Clock = std::chrono::steady_clock;
 
-struct Job {
+struct Job : AnswerSettings {
   std::vector<Token> prompt;
-  std::int64_t length = 16;  // longest answer, in tokens
-  Sampling sampling;
-  std::vector<std::string> stop;
-  std::optional<int> logprobs;  // how many of the most likely tokens to list
-  bool reuse = true;            // a prefix that a slot holds; else all of the prompt is computed
-  std::string salt;             // a prefix is shared with jobs of the same salt only
-  bool progress = false;        // report every part of the prompt that was read
-  bool list_tokens = false;     // give the tokens of the answer, without logprobs
+  std::int64_t length = 16;            // longest answer, in tokens
   std::map<Token, std::string> shown;  // control tokens that have a text in this answer
   Clock::time_point deadline = Clock::time_point::max();
 };

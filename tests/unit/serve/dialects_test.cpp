@@ -16,13 +16,13 @@ namespace mrrope::serve {
 namespace {
 
 constexpr std::chrono::milliseconds kWait{100};
-constexpr BodyLimits kLargest{100000};
+constexpr BodyLimits limits(bool has_template) { return {100000, 1 << 18, 4096, has_template}; }
 
 CompletionRequest parse_ollama_chat(std::string_view body) {
-  return parse_request(body, Route::ollama_chat, kLargest, {4096, true});
+  return parse_request(body, Route::ollama_chat, limits(true));
 }
 CompletionRequest parse_ollama_generate(std::string_view body, bool has_template = true) {
-  return parse_request(body, Route::ollama_generate, kLargest, {4096, has_template});
+  return parse_request(body, Route::ollama_generate, limits(has_template));
 }
 
 // Answers "Where?" with "Here.", and anything else with noise.
@@ -315,7 +315,7 @@ TEST(Ollama, GenerateAnswersInLines) {
 TEST(Ollama, ChatsAndToolCalls) {
   Served s;
   CompletionRequest request;
-  request.dialect = Dialect::ollama;
+  request.route = Route::ollama_chat;
   request.chat = true;
   const auto format = make_format(s.service, request, 7);
   std::string out;
@@ -382,7 +382,7 @@ TEST(Ollama, ReadsRequests) {
   EXPECT_EQ(r.sampling.temperature, 0.8);
   EXPECT_EQ(r.sampling.repeat_penalty, 1.3);
   EXPECT_EQ(r.stop, std::vector<std::string>{"a"});
-  EXPECT_EQ(r.ignored, (std::vector<std::string>{"options.num_thread", "keep_alive"}));
+  EXPECT_EQ(r.ignored, (std::vector<std::string>{"keep_alive", "options.num_thread"}));
   EXPECT_NE(r.conversation.messages.find(R"("reasoning_content":"hm")"), std::string::npos);
   EXPECT_NE(r.conversation.messages.find(R"("name":"f"})"), std::string::npos);
 

@@ -115,7 +115,7 @@ struct Formatted {
   Service service = make_service(model, ladder, renderer, {});
   std::unique_ptr<AnswerFormat> format() {
     CompletionRequest request;
-    request.dialect = Dialect::responses;
+    request.route = Route::responses;
     request.chat = true;
     return make_format(service, request, 0x12);
   }

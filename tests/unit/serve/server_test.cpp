@@ -50,7 +50,7 @@ struct Running {
     model.use(ladder);
     ServerSettings s;
     s.port = 0;
-    s.parallel = 2;
+    s.slots = 2;
     s.queue = 20;
     s.context = 4000;
     s.key = key;

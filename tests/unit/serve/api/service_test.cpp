@@ -79,12 +79,12 @@ TEST(Service, MakesJobs) {
   EXPECT_EQ(plain.prompt, model.tokenize("abc", true, true));
   EXPECT_EQ(plain.length, 16);
   EXPECT_EQ(plain.sampling.seed, 99U);
-  EXPECT_TRUE(plain.reuse);
+  EXPECT_TRUE(plain.cache_prompt);
   const Job full = job(R"({"prompt": "abc", "n_predict": -1, "seed": 3, "cache_prompt": false})");
   EXPECT_GT(full.length, 2000);
   EXPECT_EQ(full.sampling.seed, 3U);
-  EXPECT_FALSE(full.reuse);
-  EXPECT_EQ(job(R"({"prompt": "abc", "cache_salt": "mine"})").salt, "mine");
+  EXPECT_FALSE(full.cache_prompt);
+  EXPECT_EQ(job(R"({"prompt": "abc", "cache_salt": "mine"})").cache_salt, "mine");
   EXPECT_EQ(job(R"({"prompt": "abc", "n_predict": 7})").length, 7);
   EXPECT_EQ(job(R"({"prompt": "abc", "n_predict": 7, "max_tokens": 5})").length, 5);
   EXPECT_EQ(status_of([&] { job(R"({"prompt": [999]})"); }), 400);
@@ -239,7 +239,7 @@ TEST(Service, AStreamThatFailsEndsWithAnError) {
     ordered_json whole(const std::vector<Completion>&) override { return {}; }
   };
   EventStream stream(t.service, submitted(t, scheduler, request),
-                     std::make_unique<FailingFormat>(t.service, request, 7));
+                     std::make_unique<FailingFormat>(AnswerFormat::Basis{t.service, request, 7}));
   std::string out;
   while (!stream.next(out, std::chrono::milliseconds(100))) {
   }
