@@ -103,7 +103,7 @@ struct ApiServer::State {
         bodies(static_cast<std::ptrdiff_t>(std::max(kTotalBodyBytes, 2 * service.limits.bytes))),
         listener(std::move(bound)),
         http(*listener.http),
-        access{is_loopback_host(http.bound_address()), s.key, s.cors} {}
+        access{listener.loopback, s.key, s.cors} {}
 
   std::uint64_t number() {
     const std::lock_guard lock(mutex);
@@ -303,6 +303,7 @@ Listener listen_on(const ServerSettings& s) {
   } else if (http.bind_to_port(s.host, s.port)) {
     listener.port = s.port;
   }
+  listener.loopback = is_loopback_host(http.bound_address());
   if (listener.port > 0) return listener;
   throw Error(ErrorKind::failed, cat("cannot listen on ", s.host, " port ", s.port),
               "the port may be in use: give another --port (0 for any free one) or --host");
@@ -317,8 +318,7 @@ ApiServer::ApiServer(TimelineModel& model, const Ladder& ladder, engine::ChatRen
 
 ApiServer::~ApiServer() = default;
 
-int ApiServer::port() const { return state_->listener.port; }
-bool ApiServer::loopback() const { return state_->access.loopback; }
+const Listener& ApiServer::listener() const { return state_->listener; }
 const std::string& ApiServer::chat_error() const { return state_->service.chat_error; }
 
 void ApiServer::run(const std::function<bool()>& enough) {

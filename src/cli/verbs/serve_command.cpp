@@ -151,9 +151,9 @@ void run_serve(ServeFlags flags) {
   const std::string address =
       cat("http://",
           server.host.find(':') == std::string::npos ? server.host : cat("[", server.host, "]"),
-          ":", api.port());
+          ":", api.listener().port);
   if (!api.chat_error().empty()) note(api.chat_error());
-  if (!api.loopback() && server.key.empty()) {
+  if (!api.listener().loopback && server.key.empty()) {
     note(cat("anyone who can reach ", server.host, " can use this server: give --api-key-file"));
   }
   if (flags.json) {

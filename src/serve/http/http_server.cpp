@@ -125,11 +125,6 @@ bool Connection::request_begins(milliseconds patience) const {
   return at_ < size_ || ready(socket_, POLLIN, Clock::now() + patience);
 }
 
-void Connection::restart() {
-  began_ = Clock::now();
-  taken_ = 0;
-}
-
 bool Connection::half_closed() const {
   if (kPeerClosed != 0) return (events(socket_, kPeerClosed, {}) & kPeerClosed) != 0;
   char byte = 0;
@@ -154,10 +149,6 @@ void Connection::close_gently() {
   }
   ::close(socket_);
 }
-
-bool Connection::is_readable() const { return at_ < size_ || ready(socket_, POLLIN, {}); }
-
-bool Connection::wait_readable() const { return at_ < size_ || ready(socket_, POLLIN, deadline()); }
 
 bool Connection::wait_writable() const {
   for (const auto start = Clock::now();;) {
@@ -198,12 +189,8 @@ const char* Connection::buffered_data(size_t& size) const {
   return size > 0 ? buffer_ + at_ : nullptr;
 }
 
-Connection::Clock::time_point Connection::deadline() const {
-  return began_ + kRequestTimeout + milliseconds(taken_ / kBytesPerMs);
-}
-
 bool Connection::fill() {
-  if (!ready(socket_, POLLIN, deadline())) {
+  if (!ready(socket_, POLLIN, began_ + kRequestTimeout + milliseconds(taken_ / kBytesPerMs))) {
     error_ = httplib::Error::Timeout;
     return false;
   }
@@ -312,7 +299,8 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
       while (!connection.request_begins(kPoll)) {
         if (svr_sock_ == INVALID_SOCKET || Connection::Clock::now() >= until) return good;
       }
-      connection.restart();
+      connection.began_ = Connection::Clock::now();
+      connection.taken_ = 0;
       bool closed = false;
       good = process_request(connection, {}, 0, {}, 0, left == 1, closed, nullptr);
       if (closed || connection.close_) break;

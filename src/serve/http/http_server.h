@@ -36,9 +36,6 @@ class Connection final : public httplib::Stream {
 
   // Whether a request begins before the time has passed. Some of it may already be here.
   bool request_begins(std::chrono::milliseconds patience) const;
-  // Starts the clock for the next request.
-  void restart();
-
   // Whether the client has closed its sending side. It may still read: only an attempt to send
   // something tells.
   bool half_closed() const;
@@ -51,8 +48,8 @@ class Connection final : public httplib::Stream {
   void drop();
 
   // Of httplib::Stream. is_peer_alive: not reset.
-  bool is_readable() const override;
-  bool wait_readable() const override;
+  bool is_readable() const override { return request_begins({}); }
+  bool wait_readable() const override { return is_readable(); }  // not called by the server
   bool wait_writable() const override;
   bool is_peer_alive() const override;
   ssize_t read(char* to, size_t size) override;
@@ -66,12 +63,11 @@ class Connection final : public httplib::Stream {
 
  private:
   friend class HttpServer;
-  Clock::time_point deadline() const;
   bool fill();
 
   int socket_;
   const std::atomic<bool>& shutting_down_;
-  Clock::time_point began_ = Clock::now();
+  Clock::time_point began_ = Clock::now();  // the request, whose clock is this
   Clock::time_point probed_;
   std::int64_t taken_ = 0;
   char buffer_[16384];

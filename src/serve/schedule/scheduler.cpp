@@ -133,13 +133,29 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
   return answer;
 }
 
-std::future<std::int64_t> Scheduler::run_on_slot(int slot, SlotTask task) {
-  std::future<std::int64_t> result;
+std::future<std::int64_t> Scheduler::run_on_slot(int number, SlotTask task) {
+  std::packaged_task<std::int64_t(Slot&)> run([this, task = std::move(task)](Slot& slot) {
+    const auto look_again = [&] {
+      if (!slot.timeline) reset(slot);
+      const std::size_t rung = slot.timeline->rung();
+      static_cast<Held&>(slot) = {slot.timeline->tokens(), rung, rung, 0};
+      slot.last_used = round_;
+      publish(slot);
+      return slot.timeline->length();
+    };
+    try {
+      task(slot.timeline, slot.salt);
+    } catch (...) {
+      look_again();
+      throw;
+    }
+    return look_again();
+  });
+  std::future<std::int64_t> result = run.get_future();
   {
     const std::lock_guard lock(mutex_);
     if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
-    tasks_.push_back({static_cast<std::size_t>(slot), std::move(task), {}});
-    result = tasks_.back().done.get_future();
+    tasks_.push_back({static_cast<std::size_t>(number), std::move(run)});
   }
   wake_.notify_all();
   return result;
@@ -217,10 +233,9 @@ void Scheduler::work() {
     if (slot.answer) end(slot, Outcome::End::failed, "the server has stopped");
   }
   const std::lock_guard lock(mutex_);
-  for (const Writing& waiting : queue_) {
-    Outcome stopped;
-    stopped.message = "the server has stopped";
-    waiting.answer->give({}, stopped);
+  for (Writing& waiting : queue_) {
+    waiting.outcome.message = "the server has stopped";
+    waiting.answer->give({}, waiting.outcome);
   }
   tasks_.clear();  // whose futures tell
 }
@@ -238,19 +253,16 @@ void Scheduler::end_cancelled() {
     if (const auto how = verdict(*slot.answer, slot.job)) end(slot, *how);
   }
   const std::lock_guard lock(mutex_);
-  for (auto it = queue_.begin(); it != queue_.end();) {
-    const auto how = verdict(*it->answer, it->job);
-    if (!how) {
-      ++it;
-      continue;
-    }
+  std::erase_if(queue_, [&](const Writing& waiting) {
+    const auto how = verdict(*waiting.answer, waiting.job);
+    if (!how) return false;
     Outcome outcome;
     outcome.end = *how;
-    outcome.prompt = static_cast<std::int64_t>(it->job.prompt.size());
+    outcome.prompt = std::ssize(waiting.job.prompt);
     ++counts_.ended[*how];
-    it->answer->give({}, outcome);
-    it = queue_.erase(it);
-  }
+    waiting.answer->give({}, outcome);
+    return true;
+  });
   counts_.queued = static_cast<int>(queue_.size());
 }
 
@@ -291,7 +303,7 @@ void Scheduler::begin(Slot& slot, Writing waiting) {
 }
 
 std::size_t Scheduler::rung_of(const Slot& slot) const {
-  return ladder_.rung_at(static_cast<std::int64_t>(slot.tokens.size()) + 1);
+  return ladder_.rung_at(std::ssize(slot.tokens) + 1);
 }
 
 // The parts that prompts are read in while answers are being written, so that they do not wait
@@ -363,32 +375,25 @@ void Scheduler::round() {
 // One computation: the next token of each writer, and up to `most` tokens of the readers' prompts.
 void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slot*>& readers,
                         std::size_t most) {
-  std::vector<Slot*> slots;
+  std::vector<Slot*> slots = writers;
   // The model may read its tokens until read_together() returns, after the observer has chosen a
-  // slot's next token or ended its answer: they are copied, and nothing changes the copy.
-  std::vector<Token> tokens;
-  std::vector<std::size_t> counts;
-  for (Slot* slot : writers) {
-    slots.push_back(slot);
-    tokens.push_back(*slot->next);
-    counts.push_back(1);
-  }
+  // slot's next token or ended its answer: they are copied, and nothing changes the copies.
+  std::vector<std::vector<Token>> tokens;
+  for (const Slot* slot : writers) tokens.push_back({*slot->next});
   std::size_t read = 0;
   for (Slot* slot : readers) {
     const std::size_t count = chunk_of(*slot, most - read);
     if (count == 0) break;
     slot->last_round = round_;
     slots.push_back(slot);
-    const auto from = slot->job.prompt.begin() + static_cast<std::ptrdiff_t>(slot->tokens.size());
-    tokens.insert(tokens.end(), from, from + static_cast<std::ptrdiff_t>(count));
-    counts.push_back(count);
+    const Token* const from = slot->job.prompt.data() + slot->tokens.size();
+    tokens.emplace_back(from, from + count);
     read += count;
   }
   if (slots.empty()) return;
   std::vector<Reading> readings;
-  for (std::size_t i = 0, first = 0; i < slots.size(); first += counts[i++]) {
-    readings.push_back(
-        {slots[i]->timeline.get(), std::span<const Token>(tokens).subspan(first, counts[i])});
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    readings.push_back({slots[i]->timeline.get(), tokens[i]});
   }
   {
     const std::lock_guard lock(mutex_);

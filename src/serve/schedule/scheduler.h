@@ -165,7 +165,7 @@ class Scheduler {
   // is empty unless it still has its timeline. The result is the length of the conversation
   // afterwards, or what was thrown.
   using SlotTask = std::function<void(std::unique_ptr<Timeline>&, std::string& salt)>;
-  std::future<std::int64_t> run_on_slot(int slot, SlotTask task);
+  std::future<std::int64_t> run_on_slot(int number, SlotTask task);
 
   // Refuses every later submit() and run_on_slot().
   void refuse_new();
@@ -246,8 +246,7 @@ class Scheduler {
   std::deque<Writing> queue_;
   struct PendingTask {
     std::size_t slot;
-    SlotTask task;
-    std::promise<std::int64_t> done;
+    std::packaged_task<std::int64_t(Slot&)> run;
   };
   std::deque<PendingTask> tasks_;
   SchedulerCounts counts_;

@@ -161,23 +161,7 @@ void Scheduler::run_slot_tasks() {
       pending = std::move(*ready);
       tasks_.erase(ready);
     }
-    Slot& slot = slots_[pending.slot];
-    std::exception_ptr failure;
-    try {
-      pending.task(slot.timeline, slot.salt);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    if (!slot.timeline) reset(slot);
-    const std::size_t rung = slot.timeline->rung();
-    static_cast<Held&>(slot) = {slot.timeline->tokens(), rung, rung, 0};
-    slot.last_used = round_;
-    publish(slot);
-    if (failure) {
-      pending.done.set_exception(failure);
-    } else {
-      pending.done.set_value(slot.timeline->length());
-    }
+    pending.run(slots_[pending.slot]);
   }
 }
 
