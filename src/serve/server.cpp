@@ -113,7 +113,7 @@ struct ApiServer::State {
   void answer_in_chunks(const Request& from, const CompletionRequest& request,
                         std::vector<PendingAnswer> pending, Response& response) {
     const auto stream = std::make_shared<EventStream>(service, std::move(pending),
-                                                      make_format(service, request, number()));
+                                                      make_format({service, request, number()}));
     ++streams;
     response.set_header("Cache-Control", "no-store");
     // HTTP/1.0 has no chunks: there the end of the connection is the end of the answer.
@@ -148,7 +148,7 @@ struct ApiServer::State {
       request = parse_request(service, held.text, route);
       if (request.load_only) {
         check_model(service, request.model);
-        reply(response, make_format(service, request, number())->whole({}));
+        reply(response, make_format({service, request, number()})->whole({}));
         return;
       }
       const auto seed = static_cast<std::uint32_t>(number());
@@ -161,7 +161,7 @@ struct ApiServer::State {
     }
     if (request.stream) return answer_in_chunks(from, request, std::move(pending), response);
     const auto answers = take_whole(service, std::move(pending), disconnect_check(from));
-    reply(response, make_format(service, request, number())->whole(answers));
+    reply(response, make_format({service, request, number()})->whole(answers));
   }
 
   // A route that gets the body of its request. shown: the path in the list of routes.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/api/format.h"
-
+// What answers say, and what their shapes have in common.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -292,20 +291,13 @@ ordered_json AnswerFormat::token_list(const std::vector<ChosenToken>& tokens, bo
   return list;
 }
 
-std::unique_ptr<AnswerFormat> make_format(const Service& service, const CompletionRequest& request,
-                                          std::uint64_t number) {
-  const AnswerFormat::Basis basis{service, request, number};
-  switch (request.route) {
-    case Route::responses:
-      return make_responses_format(basis);
-    case Route::llama_completion:
-      return make_llama_format(basis);
-    case Route::ollama_chat:
-    case Route::ollama_generate:
-      return make_ollama_format(basis);
-    default:
-      return make_openai_format(basis);
-  }
+std::unique_ptr<AnswerFormat> make_format(const AnswerFormat::Basis& basis) {
+  const Route route = basis.request.route;
+  MakeFormat* make = make_openai_format;
+  if (route == Route::llama_completion) make = make_llama_format;
+  if (route == Route::responses) make = make_responses_format;
+  if (route == Route::ollama_chat || route == Route::ollama_generate) make = make_ollama_format;
+  return make(basis);
 }
 
 }  // namespace mrrope::serve

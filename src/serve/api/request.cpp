@@ -183,7 +183,7 @@ Read flag_field(bool CompletionRequest::*into) {
 
 // How accepted fields are read. Those that are not here are read by their route.
 struct FieldReader {
-  const char* name;
+  std::vector<std::string> names;
   Read read;
   unsigned routes = kAnywhere;
 };
@@ -194,6 +194,9 @@ std::vector<FieldReader> field_readers() {
   const Read length = [](V v, R r) { r.length = read_length(v); };
   const Read answers = [](V v, R r) { r.answers = static_cast<int>(v.whole(1, kMaxChoices)); };
   const Read logprobs = [](V v, R r) { r.logprobs = static_cast<int>(v.whole(0, kMaxLogprobs)); };
+  const Read n_probs = [logprobs](V v, R r) {
+    if (v.json() != 0) logprobs(v, r);
+  };
   const Read penalty = number_field(0.01, kMaxPenalty, &Sampling::repeat_penalty);
   const auto any_penalty = [](double Sampling::*into) {
     return number_field(-kMaxPenalty, kMaxPenalty, into);
@@ -205,46 +208,40 @@ std::vector<FieldReader> field_readers() {
   const Read last_n = [](V v, R r) {
     r.sampling.repeat_last_n = static_cast<int>(v.whole(-1, 1 << 30));
   };
-  return {{"model", [](V v, R r) { r.model = v.text(); }},
-          {"prompt", read_prompts, kText | kLlama},
-          {"messages", read_messages, kChat},
-          {"n_predict", length},
-          {"max_tokens", length},
-          {"max_completion_tokens", length},
-          {"max_output_tokens", [](V v, R r) { r.length = v.whole(1, kMaxTokens); }},
-          {"stop", read_stop},
-          {"ignore_eos", [](V v, R r) { r.sampling.ignore_end = v.flag(); }},
-          {"temperature", number_field(0, 100, &Sampling::temperature)},
-          {"top_k", top_k},
-          {"top_p", number_field(0, 1, &Sampling::top_p)},
-          {"min_p", number_field(0, 1, &Sampling::min_p)},
-          {"typical_p", number_field(0, 1, &Sampling::typical_p)},
-          {"seed", read_seed},
-          {"frequency_penalty", any_penalty(&Sampling::frequency_penalty)},
-          {"presence_penalty", any_penalty(&Sampling::presence_penalty)},
-          {"repeat_penalty", penalty},
-          {"repetition_penalty", penalty},
-          {"repeat_last_n", last_n},
-          {"logit_bias", read_bias},
-          {"n", answers},
-          {"n_cmpl", answers},
-          {"n_probs",
-           [logprobs](V v, R r) {
-             if (v.json() != 0) logprobs(v, r);
-           }},
-          {"logprobs", logprobs, kText},
-          {"grammar", read_grammar},
-          {"json_schema", [](V v, R r) { read_schema(v, "json_schema", r); }},
-          {"response_format", [](V v, R r) { read_response_format(v, true, r); }},
-          {"parallel_tool_calls", [](V v, R r) { r.conversation.parallel_tool_calls = v.flag(); }},
-          {"reasoning_format", read_reasoning_format},
-          {"echo", flag_field(&CompletionRequest::echo)},
-          {"stream", flag_field(&CompletionRequest::stream)},
-          {"stream_options", read_stream_options},
-          {"return_progress", flag_field(&CompletionRequest::return_progress)},
-          {"return_tokens", flag_field(&CompletionRequest::return_tokens)},
-          {"cache_prompt", flag_field(&CompletionRequest::cache_prompt)},
-          {"cache_salt", read_salt}};
+  return {
+      {{"model"}, [](V v, R r) { r.model = v.text(); }},
+      {{"prompt"}, read_prompts, kText | kLlama},
+      {{"messages"}, read_messages, kChat},
+      {{"n_predict", "max_tokens", "max_completion_tokens"}, length},
+      {{"max_output_tokens"}, [](V v, R r) { r.length = v.whole(1, kMaxTokens); }},
+      {{"stop"}, read_stop},
+      {{"ignore_eos"}, [](V v, R r) { r.sampling.ignore_end = v.flag(); }},
+      {{"temperature"}, number_field(0, 100, &Sampling::temperature)},
+      {{"top_k"}, top_k},
+      {{"top_p"}, number_field(0, 1, &Sampling::top_p)},
+      {{"min_p"}, number_field(0, 1, &Sampling::min_p)},
+      {{"typical_p"}, number_field(0, 1, &Sampling::typical_p)},
+      {{"seed"}, read_seed},
+      {{"frequency_penalty"}, any_penalty(&Sampling::frequency_penalty)},
+      {{"presence_penalty"}, any_penalty(&Sampling::presence_penalty)},
+      {{"repeat_penalty", "repetition_penalty"}, penalty},
+      {{"repeat_last_n"}, last_n},
+      {{"logit_bias"}, read_bias},
+      {{"n", "n_cmpl"}, answers},
+      {{"n_probs"}, n_probs},
+      {{"logprobs"}, logprobs, kText},
+      {{"grammar"}, read_grammar},
+      {{"json_schema"}, [](V v, R r) { read_schema(v, "json_schema", r); }},
+      {{"response_format"}, [](V v, R r) { read_response_format(v, true, r); }},
+      {{"parallel_tool_calls"}, [](V v, R r) { r.conversation.parallel_tool_calls = v.flag(); }},
+      {{"reasoning_format"}, read_reasoning_format},
+      {{"echo"}, flag_field(&CompletionRequest::echo)},
+      {{"stream"}, flag_field(&CompletionRequest::stream)},
+      {{"stream_options"}, read_stream_options},
+      {{"return_progress"}, flag_field(&CompletionRequest::return_progress)},
+      {{"return_tokens"}, flag_field(&CompletionRequest::return_tokens)},
+      {{"cache_prompt"}, flag_field(&CompletionRequest::cache_prompt)},
+      {{"cache_salt"}, read_salt}};
 }
 
 void read_completion(const Value& body, const BodyLimits&, CompletionRequest& request) {
@@ -339,9 +336,8 @@ std::vector<Field> make_table() {
       field.routes = routes;
       if (refused) field.refused = cells[2].substr(0, cells[2].size() - 2);
       for (const FieldReader& reader : known) {
-        if (!refused && reader.name == name && (reader.routes & routes) != 0) {
-          field.read = reader.read;
-        }
+        const bool named = std::count(reader.names.begin(), reader.names.end(), name) != 0;
+        if (!refused && named && (reader.routes & routes) != 0) field.read = reader.read;
       }
       if (routes != 0) table.push_back(std::move(field));
     }

@@ -224,17 +224,12 @@ Sampling sampling_of(const Service& service, const CompletionRequest& request, s
 
 // Throws ApiError unless the answer succeeded.
 void check_succeeded(const Service& service, const Outcome& outcome) {
-  switch (outcome.end) {
-    case Outcome::End::refused:
-      throw ApiError(400, outcome.message, {}, "generation_refused");
-    case Outcome::End::failed:
-      throw ApiError(500, outcome.message, {}, "generation_failed");
-    case Outcome::End::timeout:
-      throw too_late(service, "no complete answer");
-    case Outcome::End::cancelled:
-      throw ApiError(499, "the client closed the connection", {}, "cancelled");
-    default:
-      return;
+  using End = Outcome::End;
+  if (outcome.end == End::refused) throw ApiError(400, outcome.message, {}, "generation_refused");
+  if (outcome.end == End::failed) throw ApiError(500, outcome.message, {}, "generation_failed");
+  if (outcome.end == End::timeout) throw too_late(service, "no complete answer");
+  if (outcome.end == End::cancelled) {
+    throw ApiError(499, "the client closed the connection", {}, "cancelled");
   }
 }
 

@@ -46,8 +46,7 @@ short events(int socket, short wanted, Connection::Clock::time_point until) {
         std::chrono::duration_cast<milliseconds>(until - Connection::Clock::now()).count();
     pollfd wait{socket, wanted, 0};
     const int n = ::poll(&wait, 1, left > 0 ? static_cast<int>(left) : 0);
-    if (n < 0 && errno == EINTR) continue;
-    return n > 0 ? wait.revents : short{0};
+    if (n >= 0 || errno != EINTR) return n > 0 ? wait.revents : short{0};
   }
 }
 
@@ -172,16 +171,12 @@ ssize_t Connection::read(char* to, size_t size) {
 }
 
 ssize_t Connection::write(const char* from, size_t size) {
-  if (!wait_writable()) return -1;
-  for (;;) {
+  while (wait_writable()) {
     const ssize_t n = ::send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) return n;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (!wait_writable()) return -1;
-    } else if (errno != EINTR) {
-      return -1;
-    }
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) break;
   }
+  return -1;
 }
 
 const char* Connection::buffered_data(size_t& size) const {

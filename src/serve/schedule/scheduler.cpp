@@ -17,6 +17,8 @@ namespace {
 // long.
 constexpr std::size_t kShare = 4;
 
+constexpr auto kFailed = Outcome::End::failed;
+
 double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
 }
@@ -223,14 +225,14 @@ void Scheduler::work() {
       for (Slot& slot : slots_) {
         if (!slot.answer) continue;
         reset(slot);
-        end(slot, Outcome::End::failed, error.what());
+        end(slot, kFailed, error.what());
       }
     }
     const std::lock_guard lock(mutex_);
     counts_.busy_seconds += seconds_between(start, Clock::now());
   }
   for (Slot& slot : slots_) {
-    if (slot.answer) end(slot, Outcome::End::failed, "the server has stopped");
+    if (slot.answer) end(slot, kFailed, "the server has stopped");
   }
   const std::lock_guard lock(mutex_);
   for (Writing& waiting : queue_) {
@@ -295,7 +297,7 @@ void Scheduler::begin(Slot& slot, Writing waiting) {
     if (slot.prefix_source == nullptr) take_prefix(slot);
   } catch (const std::exception& error) {
     reset(slot);
-    end(slot, Outcome::End::failed, error.what());
+    end(slot, kFailed, error.what());
     return;
   }
   publish(slot);
@@ -403,11 +405,8 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
   }
   // What went wrong, per slot. Acted upon when the computation is over: a timeline must not be
   // destroyed while it is being computed.
-  struct Failure {
-    std::string message;
-    Outcome::End how = Outcome::End::failed;
-  };
-  std::vector<std::optional<Failure>> failures(slots.size(), Failure{"not computed"});
+  using Failure = std::pair<Outcome::End, std::string>;
+  std::vector<std::optional<Failure>> failures(slots.size(), Failure{kFailed, "not computed"});
   try {
     model_.read_together(readings, [&](std::size_t i, std::span<const float> logits) {
       Slot& slot = *slots[i];
@@ -425,23 +424,22 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       try {
         choose(slot, logits);
       } catch (const Error& error) {
-        failures[i] = {error.what()};
-        if (error.kind() == ErrorKind::usage) {
-          failures[i] = {with_hint(error), Outcome::End::refused};
-        }
+        failures[i] = {kFailed, error.what()};
+        if (error.kind() == ErrorKind::usage)
+          failures[i] = {Outcome::End::refused, with_hint(error)};
       } catch (const std::exception& error) {
-        failures[i] = {error.what()};
+        failures[i] = {kFailed, error.what()};
       }
     });
   } catch (const std::exception& error) {
     for (auto& failure : failures) {
-      if (failure) failure = {error.what()};
+      if (failure) failure = {kFailed, error.what()};
     }
   }
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (failures[i]) {
       reset(*slots[i]);
-      end(*slots[i], failures[i]->how, failures[i]->message);
+      end(*slots[i], failures[i]->first, failures[i]->second);
     }
     publish(*slots[i]);
   }

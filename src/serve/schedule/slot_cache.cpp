@@ -173,8 +173,7 @@ bool Scheduler::fits(std::size_t prompt, const Slot* besides) const {
   for (const Slot& slot : slots_) {
     if (!slot.answer || &slot == besides) continue;
     if (slot.preempted) {
-      if (besides == nullptr || slot.admission < besides->admission)
-        return false;  // it comes first
+      if (besides == nullptr || slot.admission < besides->admission) return false;  // it is first
       continue;
     }
     needed += std::max(slot.tokens.size(), slot.job.prompt.size()) + 1;

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/json.h"
-#include "serve/api/format.h"
 #include "serve/api/service.h"
 #include "support/scripted.h"
 #include "unit/serve/schedule/finish.h"
@@ -69,7 +68,7 @@ struct Served {
   }
   std::string stream(const std::string& body, Route route) {
     const CompletionRequest request = parse_request(service, body, route);
-    EventStream events(service, submitted(request), make_format(service, request, 7));
+    EventStream events(service, submitted(request), make_format({service, request, 7}));
     std::string out;
     while (!events.next(out, kWait)) {
     }
@@ -78,7 +77,7 @@ struct Served {
   ordered_json whole(const std::string& body, Route route) {
     const CompletionRequest request = parse_request(service, body, route);
     const auto answers = take_whole(service, submitted(request), [] { return false; });
-    return make_format(service, request, 7)->whole(answers);
+    return make_format({service, request, 7})->whole(answers);
   }
 
   engine::ChatRenderer renderer;
@@ -224,7 +223,7 @@ TEST(OpenAi, OffsetsCountCharacters) {
     chosen.token = static_cast<unsigned char>(byte);
     answer.tokens.push_back(chosen);
   }
-  const ordered_json whole = make_format(s.service, request, 7)->whole({answer});
+  const ordered_json whole = make_format({s.service, request, 7})->whole({answer});
   EXPECT_EQ(whole["choices"][0]["logprobs"]["text_offset"], ordered_json({0, 1, 1, 2, 2, 2}));
 }
 
@@ -317,7 +316,7 @@ TEST(Ollama, ChatsAndToolCalls) {
   CompletionRequest request;
   request.route = Route::ollama_chat;
   request.chat = true;
-  const auto format = make_format(s.service, request, 7);
+  const auto format = make_format({s.service, request, 7});
   std::string out;
   Answer::Part part;
   Delta first, second;
@@ -346,7 +345,7 @@ TEST(Ollama, ChatsAndToolCalls) {
     outcome.end = Outcome::End::length;
     Delta cut;
     cut.calls = {{0, {"c1", "look", "{}"}}, {1, {"c2", "go", written}}};
-    const ordered_json whole = make_format(s.service, request, 7)->whole({{cut, {}, outcome}});
+    const ordered_json whole = make_format({s.service, request, 7})->whole({{cut, {}, outcome}});
     ASSERT_EQ(whole["message"]["tool_calls"].size(), 1U) << written;
     EXPECT_EQ(whole["message"]["tool_calls"][0]["function"]["name"], "look");
   }
@@ -357,14 +356,14 @@ TEST(Ollama, AnEmptyPromptLoadsTheModel) {
   for (const char* body : {R"({"prompt": ""})", "{}"}) {
     const CompletionRequest request = parse_request(s.service, body, Route::ollama_generate);
     EXPECT_TRUE(request.load_only) << body;
-    const ordered_json said = make_format(s.service, request, 7)->whole({});
+    const ordered_json said = make_format({s.service, request, 7})->whole({});
     EXPECT_EQ(said["response"], "");
     EXPECT_EQ(said["done_reason"], "load");
   }
   const CompletionRequest chat =
       parse_request(s.service, R"({"messages": []})", Route::ollama_chat);
   EXPECT_TRUE(chat.load_only);
-  EXPECT_EQ(make_format(s.service, chat, 7)->whole({})["message"]["content"], "");
+  EXPECT_EQ(make_format({s.service, chat, 7})->whole({})["message"]["content"], "");
 }
 
 TEST(Ollama, ReadsRequests) {

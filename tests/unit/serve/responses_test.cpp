@@ -117,7 +117,7 @@ struct Formatted {
     CompletionRequest request;
     request.route = Route::responses;
     request.chat = true;
-    return make_format(service, request, 0x12);
+    return make_format({service, request, 0x12});
   }
 };
 

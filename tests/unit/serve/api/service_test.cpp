@@ -272,7 +272,7 @@ TEST(Service, LongPromptsReportProgress) {
       parse_request(t.service, R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})",
                     Route::completion);
   EventStream stream(t.service, submitted(t, scheduler, request),
-                     make_format(t.service, request, 7));
+                     make_format({t.service, request, 7}));
   std::string out;
   while (out.empty()) EXPECT_FALSE(stream.next(out, std::chrono::milliseconds(100)));
   EXPECT_EQ(out.rfind(": {\"mrrope\":{\"rung\":0,", 0), 0U) << out;
