@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -14,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope::serve {
@@ -110,13 +112,9 @@ std::string Value::text() const {
   return json_->get<std::string>();
 }
 
-std::string Value::choice(std::initializer_list<const char*> choices) const {
-  std::string list;
-  for (const char* one : choices) {
-    if (text() == one) return one;
-    list += cat(list.empty() ? "" : ", ", one);
-  }
-  refuse(cat("is ", shown(*json_), ": choose one of ", list));
+std::string Value::choice(const std::vector<std::string>& choices) const {
+  if (std::count(choices.begin(), choices.end(), text()) != 0) return text();
+  refuse(cat("is ", shown(*json_), ": choose one of ", joined(choices, ", ")));
 }
 
 bool Value::flag() const {

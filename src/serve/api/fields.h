@@ -49,7 +49,7 @@ class Value {
   const Value& list() const;
   // The entries of a list that has at most so many; what: their name.
   std::vector<Value> entries(std::size_t most, const char* what) const;
-  std::string choice(std::initializer_list<const char*> choices) const;  // one of these
+  std::string choice(const std::vector<std::string>& choices) const;  // one of these
 
   // If it is absent: another value.
   std::string text_or(const char* otherwise) const { return *this ? text() : otherwise; }

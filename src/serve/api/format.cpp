@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "mrrope/error.h"
 #include "serve/api/service.h"
 
@@ -44,24 +45,17 @@ std::string grown(std::string& before, const std::string& now) {
   return fresh;
 }
 
-std::string_view without_space(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
 // Whether a text may become the JSON of a call: a code fence, a brace or two, "name".
-bool may_be_call(std::string_view text) {
-  text = without_space(text);
+bool may_be_call(std::string text) {
+  text = trimmed(text);
   for (const std::string_view fence : {"```json", "```"}) {
     if (fence.starts_with(text)) return true;
     if (!text.starts_with(fence)) continue;
-    text = without_space(text.substr(fence.size()));
+    text = trimmed(text.substr(fence.size()));
     break;
   }
-  for (int braces = 0; braces < 2 && !text.empty() && text.front() == '{'; ++braces) {
-    text = without_space(text.substr(1));
+  for (int braces = 0; braces < 2 && text.starts_with('{'); ++braces) {
+    text = trimmed(text.substr(1));
     if (std::string_view("\"name\"").starts_with(text) || text.starts_with("\"name\"")) return true;
   }
   return false;
@@ -78,14 +72,13 @@ std::optional<engine::ToolCall> call_of(const nlohmann::ordered_json& call,
 }
 
 // One call after another, with commas or nothing in between; none if there is anything else.
-std::vector<engine::ToolCall> bare_calls(std::string_view text,
-                                         const std::vector<std::string>& tools) {
-  text = without_space(text);
+std::vector<engine::ToolCall> bare_calls(std::string text, const std::vector<std::string>& tools) {
+  text = trimmed(text);
   if (text.starts_with("```")) {
-    text.remove_prefix(text.starts_with("```json") ? 7 : 3);
-    if (text.ends_with("```")) text.remove_suffix(3);
+    text.erase(0, text.starts_with("```json") ? 7 : 3);
+    if (text.ends_with("```")) text.resize(text.size() - 3);
   }
-  std::istringstream in{std::string(text)};
+  std::istringstream in(text);
   const auto skip = [&](char c) { return (in >> std::ws).peek() == c && in.get() == c; };
   std::vector<engine::ToolCall> calls;
   while ((in >> std::ws).peek() == '{') {

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <regex>
 #include <sstream>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "serve/api/fields.h"
 #include "serve/serve_files.h"
 
@@ -301,16 +303,6 @@ Sampling default_sampling(Route route) {
   return s;
 }
 
-std::vector<std::string> parts_of(const std::string& text, const std::string& between) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(between, at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + between.size();
-  }
-  return parts;
-}
-
 // Rows of fields.md: "| name, name (neutral) | routes | note |". Of several names for the same, the
 // last one given applies.
 std::vector<Field> make_table() {
@@ -318,13 +310,14 @@ std::vector<Field> make_table() {
   std::vector<Field> table;
   std::istringstream lines(embedded::serve_fields);
   bool refused = false;
+  const std::regex row(R"(\| (.+) \| (.+) \| (.*)\|)");
   for (std::string line; std::getline(lines, line);) {
     refused = refused || line.starts_with("| refused");
-    const std::vector<std::string> cells = parts_of(line, " | ");
-    if (cells.size() != 3) continue;
+    std::smatch cells;
+    if (!std::regex_match(line, cells, row)) continue;
     unsigned routes = 0;
-    for (const std::string& route : parts_of(cells[1], ", ")) routes |= routes_of(route);
-    for (std::string name : parts_of(cells[0].substr(2), ", ")) {
+    for (const std::string& route : split_list(cells.str(2))) routes |= routes_of(route);
+    for (std::string name : split_list(cells.str(1))) {
       Field field;
       if (const std::size_t open = name.find(" ("); open != std::string::npos) {
         const std::string neutral = name.substr(open + 2, name.size() - open - 3);
@@ -334,7 +327,7 @@ std::vector<Field> make_table() {
       }
       field.name = name;
       field.routes = routes;
-      if (refused) field.refused = cells[2].substr(0, cells[2].size() - 2);
+      if (refused) field.refused = trimmed(cells.str(3));
       for (const FieldReader& reader : known) {
         const bool named = std::count(reader.names.begin(), reader.names.end(), name) != 0;
         if (!refused && named && (reader.routes & routes) != 0) field.read = reader.read;

@@ -50,8 +50,8 @@ class ResponsesFormat final : public AnswerFormat {
   }
 
   void closing(std::string& out, int, const Outcome& outcome, bool) override {
-    close(out, outcome.end == Outcome::End::length);
     const bool cut = outcome.end == Outcome::End::length;
+    close(out, cut);
     event(out, cut ? "response.incomplete" : "response.completed",
           {{"response", complete(outcome)}, {"timings", timings_json(outcome)}});
   }

@@ -129,7 +129,6 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
           {}, "queue_full");
     }
     queue_.push_back({std::move(job), answer, std::move(chooser)});
-    counts_.queued = static_cast<int>(queue_.size());
   }
   wake_.notify_all();
   return answer;
@@ -175,7 +174,9 @@ bool Scheduler::idle() const {
 
 SchedulerCounts Scheduler::counts() const {
   const std::lock_guard lock(mutex_);
-  return counts_;
+  SchedulerCounts counts = counts_;
+  counts.queued = static_cast<int>(queue_.size());
+  return counts;
 }
 
 std::vector<SlotState> Scheduler::slots() const {
@@ -223,9 +224,7 @@ void Scheduler::work() {
       round();
     } catch (const std::exception& error) {  // no memory: what was being written is lost
       for (Slot& slot : slots_) {
-        if (!slot.answer) continue;
-        reset(slot);
-        end(slot, kFailed, error.what());
+        if (slot.answer) fail(slot, error);
       }
     }
     const std::lock_guard lock(mutex_);
@@ -265,7 +264,6 @@ void Scheduler::end_cancelled() {
     waiting.answer->give({}, outcome);
     return true;
   });
-  counts_.queued = static_cast<int>(queue_.size());
 }
 
 void Scheduler::admit() {
@@ -279,7 +277,6 @@ void Scheduler::admit() {
       if (slot == nullptr || !fits(queue_.front().job.prompt.size())) return;
       waiting = std::move(queue_.front());
       queue_.pop_front();
-      counts_.queued = static_cast<int>(queue_.size());
       ++counts_.slots_busy;
     }
     begin(*slot, std::move(waiting));
@@ -295,13 +292,17 @@ void Scheduler::begin(Slot& slot, Writing waiting) {
     slot.text.emplace(slot.job.stop);
     find_prefix_source(slot);
     if (slot.prefix_source == nullptr) take_prefix(slot);
+    publish(slot);
+    if (slot.job.return_progress) report_prefill(slot);  // what was cached
   } catch (const std::exception& error) {
-    reset(slot);
-    end(slot, kFailed, error.what());
-    return;
+    fail(slot, error);
   }
-  publish(slot);
-  if (slot.job.return_progress) report_prefill(slot);  // what was cached
+}
+
+// After a failure the cached keys are not known.
+void Scheduler::fail(Slot& slot, const std::exception& error) {
+  reset(slot);
+  end(slot, kFailed, error.what());
 }
 
 std::size_t Scheduler::rung_of(const Slot& slot) const {
@@ -502,7 +503,6 @@ void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
   answer->give(std::move(rest), outcome);
 }
 
-// After a failure the cached keys are not known.
 void Scheduler::reset(Slot& slot) {
   slot.timeline.reset();
   slot.timeline = model_.timeline();

@@ -232,6 +232,7 @@ class Scheduler {
   void report_prefill(Slot& slot);
   void end(Slot& slot, Outcome::End how, const std::string& message = {});
   void reset(Slot& slot);
+  void fail(Slot& slot, const std::exception& error);
   void publish(const Slot& slot);
 
   TimelineModel& model_;

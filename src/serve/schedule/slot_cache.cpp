@@ -143,8 +143,7 @@ void Scheduler::resume_followers() {
     try {
       take_prefix(slot);
     } catch (const std::exception& error) {
-      reset(slot);
-      end(slot, Outcome::End::failed, error.what());
+      fail(slot, error);
     }
   }
 }
