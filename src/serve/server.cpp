@@ -145,7 +145,7 @@ struct ApiServer::State {
     std::vector<PendingAnswer> pending;
     {
       const Body held = std::move(body);  // its share of memory, up to here
-      request = parse_request(service, held.text, route);
+      request = parse_request(held.text, route, service.limits);
       if (request.load_only) {
         check_model(service, request.model);
         reply(response, make_format({service, request, number()})->whole({}));
@@ -165,36 +165,24 @@ struct ApiServer::State {
   }
 
   // A route that gets the body of its request. shown: the path in the list of routes.
-  template <typename Handler>
-  void post(const char* path, Handler handler, const char* shown = nullptr) {
+  void post(const char* path, const std::function<void(const Request&, Body, Response&)>& handler,
+            const char* shown = nullptr) {
     routes += cat(routes.empty() ? "" : ", ", "POST ", shown != nullptr ? shown : path);
     http.Post(path, [this, handler](const Request& request, Response& response,
                                     const httplib::ContentReader& reader) {
       guarded(request, response, [&] {
         Body body = read_body(request, response, reader, bodies, service.limits.bytes);
         HttpServer::request_is_complete();
-        if constexpr (std::is_invocable_v<Handler, const Request&, const std::string&>) {
-          reply(response, handler(request, body.text));
-        } else {
-          handler(request, std::move(body), response);
-        }
+        handler(request, std::move(body), response);
       });
     });
   }
 
-  // The handler returns JSON, or takes the response.
-  template <typename Handler>
-  void get(const char* path, Handler handler) {
+  void get(const char* path, const std::function<void(Response&)>& handler) {
     routes += cat(routes.empty() ? "" : ", ", "GET ", path);
     http.Get(path, [handler](const Request& request, Response& response) {
       HttpServer::request_is_complete();
-      guarded(request, response, [&] {
-        if constexpr (std::is_invocable_v<Handler>) {
-          reply(response, handler());
-        } else {
-          handler(response);
-        }
-      });
+      guarded(request, response, [&] { handler(response); });
     });
   }
 
@@ -213,17 +201,18 @@ struct ApiServer::State {
   }
 
   void add_routes() {
+    using From = const Request&;
     add_page();
     for (const char* path : {"/health", "/v1/health"}) {
-      get(path, [] { return ordered_json{{"status", "ok"}}; });
+      get(path, [](Response& r) { reply(r, {{"status", "ok"}}); });
     }
     for (const char* path : {"/models", "/v1/models"}) {
-      get(path, [this] { return models_reply(service); });
+      get(path, [this](Response& r) { reply(r, models_reply(service)); });
     }
-    get("/props", [this] { return props_reply(service); });
-    get("/slots", [this] { return slots_reply(service, scheduler.slots()); });
-    get("/api/tags", [this] { return ollama_tags_reply(service); });
-    get("/api/version", [] { return ordered_json{{"version", version()}}; });
+    get("/props", [this](Response& r) { reply(r, props_reply(service)); });
+    get("/slots", [this](Response& r) { reply(r, slots_reply(service, scheduler.slots())); });
+    get("/api/tags", [this](Response& r) { reply(r, ollama_tags_reply(service)); });
+    get("/api/version", [](Response& r) { reply(r, {{"version", version()}}); });
     get("/metrics", [this](Response& r) {
       const SchedulerCounts counts = scheduler.counts();
       const double uptime = std::chrono::duration<double>(Clock::now() - started).count();
@@ -238,24 +227,27 @@ struct ApiServer::State {
         {"/completions", Route::llama_completion}, {"/api/chat", Route::ollama_chat},
         {"/api/generate", Route::ollama_generate}};
     for (const auto& [path, route] : kAnswers) {
-      post(path, [this, way = route](const Request& from, Body body, Response& r) {
+      post(path, [this, way = route](From from, Body body, Response& r) {
         complete(from, std::move(body), way, r);
       });
     }
-    using From = const Request&;
-    using Text = const std::string&;
-    post("/apply-template", [this](From from, Text body) {
-      return apply_template_reply(service, body, disconnect_check(from));
+    post("/apply-template", [this](From from, const Body& body, Response& r) {
+      reply(r, apply_template_reply(service, body.text, disconnect_check(from)));
     });
-    post("/tokenize", [this](From from, Text body) {
-      return tokenize_reply(service, body, disconnect_check(from));
+    post("/tokenize", [this](From from, const Body& body, Response& r) {
+      reply(r, tokenize_reply(service, body.text, disconnect_check(from)));
     });
-    post("/detokenize", [this](From, Text body) { return detokenize_reply(service, body); });
-    post("/api/show", [this](From, Text body) { return ollama_show_reply(service, body); });
+    post("/detokenize", [this](From, const Body& body, Response& r) {
+      reply(r, detokenize_reply(service, body.text));
+    });
+    post("/api/show", [this](From, const Body& body, Response& r) {
+      reply(r, ollama_show_reply(service, body.text));
+    });
     post(R"(/slots/([^/]*))",
-         [this](From from, Text body) {
-           return slot_action_reply(service, scheduler, from.matches[1],
-                                    from.get_param_value("action"), body, disconnect_check(from));
+         [this](From from, const Body& body, Response& r) {
+           reply(r, slot_action_reply(service, scheduler, from.matches[1],
+                                      from.get_param_value("action"), body.text,
+                                      disconnect_check(from)));
          },
          "/slots/{id}");
   }

@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <semaphore>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -21,6 +22,8 @@
 namespace mrrope::serve {
 
 namespace {
+
+std::counting_semaphore<> parsers{4};
 
 // The reserve of memory.
 constexpr std::size_t kChunk = std::size_t{4} << 20;
@@ -74,7 +77,8 @@ std::string shown(const ordered_json& value) {
   return value.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
 }
 
-ParsedBody::ParsedBody(std::string_view body, const BodyLimits& limits) {
+ParsedBody::ParsedBody(std::string_view body, const BodyLimits& limits)
+    : turn_((parsers.acquire(), &parsers), [](void*) { parsers.release(); }) {
   // Where memory is short the request fails here, not when it can no longer fail. malloc() leaves
   // the reserve alone.
   const std::unique_ptr<void, decltype(&std::free)> spare(std::malloc(spare_for(body.size())),

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <semaphore>
 #include <thread>
 
 #include "base/json.h"
@@ -18,7 +17,6 @@ namespace {
 constexpr std::chrono::milliseconds kTemplateLimit{2000};
 constexpr std::int64_t kCompletionLength = 16;  // OpenAI's own
 constexpr std::int64_t kMaxContextInLimits = std::int64_t{1} << 21;
-constexpr std::ptrdiff_t kParsers = 4;
 // Several answers are looked at in turn.
 constexpr std::chrono::milliseconds kRoundRobinWait{10};
 // An answer with tools or reasoning is parsed from its beginning every time: not for every token.
@@ -29,17 +27,6 @@ BodyLimits limits_of(const ServerSettings& settings, bool has_template) {
   const auto tokens = static_cast<std::size_t>(std::min(settings.context, kMaxContextInLimits));
   return {(std::size_t{1} << 20) + 16 * tokens, BodyLimits().values + tokens, settings.context,
           has_template};
-}
-
-std::counting_semaphore<> parsers{kParsers};
-
-template <typename Parse>
-auto with_parser_slot(const Parse& parse) {
-  parsers.acquire();
-  struct Release {
-    ~Release() { parsers.release(); }
-  } release;
-  return parse();
 }
 
 // Empty, or why the template cannot be applied to a message and these tools.
@@ -273,10 +260,6 @@ void check_model(const Service& service, const std::string& name) {
                  "model", "model_not_found");
 }
 
-CompletionRequest parse_request(const Service& service, std::string_view body, Route route) {
-  return with_parser_slot([&] { return parse_request(body, route, service.limits); });
-}
-
 std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRequest& request,
                                       std::uint32_t seed, const GiveUp& give_up) {
   check_model(service, request.model);
@@ -311,8 +294,7 @@ std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRe
 }
 
 ordered_json tokenize_reply(const Service& service, std::string_view body, const GiveUp& give_up) {
-  const TokenizeRequest request =
-      with_parser_slot([&] { return parse_tokenize(body, service.limits); });
+  const TokenizeRequest request = parse_tokenize(body, service.limits);
   const std::vector<Token> tokens =
       tokens_of_text(service, request.content, request.add_special, request.parse_special,
                      with_deadline(service, give_up));
@@ -328,15 +310,14 @@ ordered_json tokenize_reply(const Service& service, std::string_view body, const
 }
 
 ordered_json detokenize_reply(const Service& service, std::string_view body) {
-  const std::vector<Token> tokens =
-      with_parser_slot([&] { return parse_detokenize(body, service.limits); });
+  const std::vector<Token> tokens = parse_detokenize(body, service.limits);
   for (const Token token : tokens) check_token(service, token, "tokens");
   return {{"content", service.model.detokenize(tokens)}};
 }
 
 ordered_json apply_template_reply(const Service& service, std::string_view body,
                                   const GiveUp& give_up) {
-  const CompletionRequest request = parse_request(service, body, Route::chat);
+  const CompletionRequest request = parse_request(body, Route::chat, service.limits);
   check_model(service, request.model);
   return {{"prompt", chat_prompt(service, request, with_deadline(service, give_up)).prompt}};
 }

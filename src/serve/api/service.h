@@ -57,10 +57,6 @@ struct Service {
 Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings);
 
-// Any number of threads may parse bodies, but only a few at a time: a body of numbers takes eight
-// times its size while it is being read.
-CompletionRequest parse_request(const Service& service, std::string_view body, Route route);
-
 // How the text of an answer is read.
 struct AnswerSyntax {
   std::string syntax;      // of ChatPrompt; empty: the text is the content

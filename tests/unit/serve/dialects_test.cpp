@@ -67,7 +67,7 @@ struct Served {
     return submit(service, scheduler, prepare_jobs(service, request, 1, {}), request.answers, 1);
   }
   std::string stream(const std::string& body, Route route) {
-    const CompletionRequest request = parse_request(service, body, route);
+    const CompletionRequest request = parse_request(body, route, service.limits);
     EventStream events(service, submitted(request), make_format({service, request, 7}));
     std::string out;
     while (!events.next(out, kWait)) {
@@ -75,7 +75,7 @@ struct Served {
     return out;
   }
   ordered_json whole(const std::string& body, Route route) {
-    const CompletionRequest request = parse_request(service, body, route);
+    const CompletionRequest request = parse_request(body, route, service.limits);
     const auto answers = take_whole(service, submitted(request), [] { return false; });
     return make_format({service, request, 7})->whole(answers);
   }
@@ -354,14 +354,14 @@ TEST(Ollama, ChatsAndToolCalls) {
 TEST(Ollama, AnEmptyPromptLoadsTheModel) {
   Served s;
   for (const char* body : {R"({"prompt": ""})", "{}"}) {
-    const CompletionRequest request = parse_request(s.service, body, Route::ollama_generate);
+    const CompletionRequest request = parse_request(body, Route::ollama_generate, s.service.limits);
     EXPECT_TRUE(request.load_only) << body;
     const ordered_json said = make_format({s.service, request, 7})->whole({});
     EXPECT_EQ(said["response"], "");
     EXPECT_EQ(said["done_reason"], "load");
   }
   const CompletionRequest chat =
-      parse_request(s.service, R"({"messages": []})", Route::ollama_chat);
+      parse_request(R"({"messages": []})", Route::ollama_chat, s.service.limits);
   EXPECT_TRUE(chat.load_only);
   EXPECT_EQ(make_format({s.service, chat, 7})->whole({})["message"]["content"], "");
 }

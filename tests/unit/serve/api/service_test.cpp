@@ -71,7 +71,7 @@ TEST(Service, MakesJobs) {
   ScriptedModel model({});
   Trial t(model);
   const auto job = [&](const std::string& body) {
-    return prepare_jobs(t.service, parse_request(t.service, body, Route::completion), 99, {})
+    return prepare_jobs(t.service, parse_request(body, Route::completion, t.service.limits), 99, {})
         .front()
         .job;
   };
@@ -91,7 +91,7 @@ TEST(Service, MakesJobs) {
   EXPECT_EQ(status_of([&] { job(R"({"prompt": "a", "model": "other"})"); }), 404);
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
   EXPECT_EQ(status_of([&] {
-              prepare_jobs(t.service, parse_request(t.service, chat, Route::chat), 1, {});
+              prepare_jobs(t.service, parse_request(chat, Route::chat, t.service.limits), 1, {});
             }),
             400);
   EXPECT_NE(t.service.chat_error.find("no chat template"), std::string::npos);
@@ -101,10 +101,10 @@ TEST(Service, ResolvesWhatSamplingNeeds) {
   ScriptedModel model({});
   Trial t(model);
   const auto order = [&](const std::string& more) {
-    return prepare_jobs(
-               t.service,
-               parse_request(t.service, R"({"prompt": "abc", )" + more + "}", Route::completion), 1,
-               {})
+    return prepare_jobs(t.service,
+                        parse_request(R"({"prompt": "abc", )" + more + "}", Route::completion,
+                                      t.service.limits),
+                        1, {})
         .front();
   };
   const Sampling s =
@@ -179,7 +179,7 @@ TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
   const Trial trial(model), expired(model, without_time());
   const Service &service = trial.service, &late = expired.service;
   const CompletionRequest request =
-      parse_request(service, R"({"prompt": "abc"})", Route::completion);
+      parse_request(R"({"prompt": "abc"})", Route::completion, service.limits);
   const std::string body = R"({"content": "abc"})";
   const auto gone = [] { return true; };
   EXPECT_EQ(prepare_jobs(service, request, 1, {}).front().job.prompt.size(), 4U);
@@ -205,7 +205,7 @@ TEST(Service, WaitingForATemplateEnds) {
   ASSERT_EQ(service.chat_error, "");
   const Service late = make_service(model, trial.ladder, trial.renderer, without_time());
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
-  const CompletionRequest request = parse_request(service, chat, Route::chat);
+  const CompletionRequest request = parse_request(chat, Route::chat, service.limits);
   const auto gone = [] { return true; };
   test::Crowd crowd(trial.renderer, before);
   EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, {}); }), 429);
@@ -217,7 +217,8 @@ TEST(Service, WaitingForATemplateEnds) {
   EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, gone); }), 499);
   const std::string grammar = R"({"prompt": "x", "grammar": "root ::= [a-z]"})";
   EXPECT_EQ(status_of([&] {
-              prepare_jobs(service, parse_request(service, grammar, Route::completion), 1, gone);
+              prepare_jobs(service, parse_request(grammar, Route::completion, service.limits), 1,
+                           gone);
             }),
             499);
 }
@@ -229,7 +230,7 @@ TEST(Service, AStreamThatFailsEndsWithAnError) {
   model.use(t.ladder);
   Working scheduler(model, t.ladder, {1, 4, 2000});
   const CompletionRequest request =
-      parse_request(t.service, R"({"prompt": "abc", "max_tokens": 3})", Route::completion);
+      parse_request(R"({"prompt": "abc", "max_tokens": 3})", Route::completion, t.service.limits);
   struct FailingFormat final : AnswerFormat {
     using AnswerFormat::AnswerFormat;
     void chunk(std::string&, int, const Delta&, const Answer::Part&) override {}
@@ -269,8 +270,8 @@ TEST(Service, LongPromptsReportProgress) {
   };
   Working scheduler(model, t.ladder, limits);
   const CompletionRequest request =
-      parse_request(t.service, R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})",
-                    Route::completion);
+      parse_request(R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})",
+                    Route::completion, t.service.limits);
   EventStream stream(t.service, submitted(t, scheduler, request),
                      make_format({t.service, request, 7}));
   std::string out;
