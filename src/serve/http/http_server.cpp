@@ -365,11 +365,11 @@ bool Body::append(const char* data, std::size_t size) {
   const std::size_t then = text.size() + size;
   const auto more =
       static_cast<std::ptrdiff_t>(std::max(then, kFree) - std::max(text.size(), kFree));
-  if ((*budget_ -= more) < 0) {
-    *budget_ += more;
+  if ((*share_ -= more) < 0) {
+    *share_ += more;
     return false;
   }
-  taken_ += more;
+  share_.get_deleter().taken += more;
   text.append(data, size);
   return true;
 }

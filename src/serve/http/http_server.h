@@ -13,11 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "serve/api/request.h"
 
@@ -146,13 +146,7 @@ class Body {
   // much.
   static constexpr std::size_t kFree = std::size_t{64} << 10;
 
-  explicit Body(BodyBudget& budget) : budget_(&budget) {}
-  Body(Body&& other) noexcept
-      : text(std::move(other.text)),
-        budget_(other.budget_),
-        taken_(std::exchange(other.taken_, 0)) {}
-  Body& operator=(Body&&) = delete;
-  ~Body() { *budget_ += taken_; }
+  explicit Body(BodyBudget& budget) : share_(&budget, GiveBack{0}) {}
 
   // False where the budget has no room for it.
   bool append(const char* data, std::size_t size);
@@ -160,8 +154,11 @@ class Body {
   std::string text;
 
  private:
-  BodyBudget* budget_;
-  std::ptrdiff_t taken_ = 0;
+  struct GiveBack {
+    std::ptrdiff_t taken;
+    void operator()(BodyBudget* budget) const { *budget += taken; }
+  };
+  std::unique_ptr<BodyBudget, GiveBack> share_;
 };
 
 // Throws ApiError: 413, 415, 503, or 400 where the client sent less than it announced.

@@ -51,14 +51,10 @@
     setTimeout(() => { node.textContent = before; }, 1500);
   }
 
-  function fileNode(file) {
-    const node = make("details", "file", [make("summary", "", file.name + ", " + number(file.tokens) + " tokens")]);
-    node.addEventListener("toggle", () => {
-      if (node.children.length > 1) return;
-      const rest = file.text.length - PREVIEW, more = rest > 0 ? "\n... and " + number(rest) + " more characters" : "";
-      node.append(make("pre", "", file.text.slice(0, PREVIEW) + more, { tabindex: 0 }));
-    });
-    return node;
+  function fileNode({ name, text, tokens }) {
+    const rest = text.length - PREVIEW, more = rest > 0 ? "\n... and " + number(rest) + " more characters" : "";
+    return make("details", "file", [make("summary", "", name + ", " + number(tokens) + " tokens"),
+                                    make("pre", "", text.slice(0, PREVIEW) + more, { tabindex: 0 })]);
   }
 
   const endings = {
