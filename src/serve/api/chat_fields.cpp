@@ -45,7 +45,8 @@ ordered_json read_tool(const Value& function) {
 
 // tools and tool_choice. Functions and names are in a member `function` (nested), or beside the
 // type.
-void read_tools(const Value& body, bool nested, engine::ChatInputs& chat) {
+void read_tools(const Value& body, bool nested, CompletionRequest& request) {
+  engine::ChatInputs& chat = request.conversation;
   ordered_json tools = ordered_json::array();
   const Releaser end{tools};
   const auto find = [&](const std::string& name) {
@@ -84,7 +85,10 @@ void read_tools(const Value& body, bool nested, engine::ChatInputs& chat) {
   if (tools.empty() && chat.tool_choice == "required") {
     choice.refuse("is required, but there are no tools");
   }
-  if (!tools.empty()) chat.tools = tools.dump();
+  if (tools.empty()) return;
+  chat.tools = tools.dump();
+  if (chat.tool_choice == "none") return;
+  for (const ordered_json& tool : tools) request.callable.push_back(tool["function"]["name"]);
 }
 
 std::string read_role(const Value& message) {
@@ -286,7 +290,7 @@ void read_chat(const Value& body, const BodyLimits&, CompletionRequest& request)
   engine::ChatInputs& chat = request.conversation;
   const Value messages = body.at("messages");
   if (!messages) messages.refuse("is missing: give at least one message");
-  read_tools(body, true, chat);
+  read_tools(body, true, request);
   read_variables(body.at("chat_template_kwargs"), body.at("reasoning_effort"), chat);
   const Value continues = body.at("continue_final_message");
   chat.continue_final = continues.flag_or(false);
@@ -325,7 +329,7 @@ void read_responses(const Value& body, const BodyLimits&, CompletionRequest& req
   }
   if (messages.empty()) input.refuse("has no message");
   request.conversation.messages = messages.dump();
-  read_tools(body, false, request.conversation);
+  read_tools(body, false, request);
   if (const Value text = body.at("text")) {
     const Value verbosity = text.object().at("verbosity"), format = text.at("format");
     if (verbosity && verbosity.json() != "medium" && verbosity.json() != "") {
@@ -349,7 +353,7 @@ void read_ollama(const Value& body, const BodyLimits& limits, CompletionRequest&
   if (request.load_only) return;
   if (request.chat) {
     read_messages(content, request);
-    read_tools(body, true, request.conversation);
+    read_tools(body, true, request);
   } else {
     read_generate(body, limits.has_template, request);
   }

@@ -54,10 +54,6 @@ bool fill_reserve() {
   return true;
 }
 
-// What the readers of a body need while and after it is parsed: copies of parts of it, and what
-// nlohmann allocates to destroy these.
-std::size_t spare_for(std::size_t body) { return (std::size_t{1} << 20) + 16 * body; }
-
 }  // namespace
 
 void install_memory_reserve() {
@@ -79,10 +75,11 @@ std::string shown(const ordered_json& value) {
 
 ParsedBody::ParsedBody(std::string_view body, const BodyLimits& limits)
     : turn_((parsers.acquire(), &parsers), [](void*) { parsers.release(); }) {
-  // Where memory is short the request fails here, not when it can no longer fail. malloc() leaves
-  // the reserve alone.
-  const std::unique_ptr<void, decltype(&std::free)> spare(std::malloc(spare_for(body.size())),
-                                                          &std::free);
+  // What its readers need while and after it is parsed: copies of parts of it, and what nlohmann
+  // allocates to destroy these. Where memory is short the request fails here, not when it can no
+  // longer fail. malloc() leaves the reserve alone.
+  const std::size_t size = (std::size_t{1} << 20) + 16 * body.size();
+  const std::unique_ptr<void, decltype(&std::free)> spare(std::malloc(size), &std::free);
   if (!spare || !fill_reserve()) throw std::bad_alloc();
   JsonLimits json_limits;
   json_limits.bytes = limits.bytes;

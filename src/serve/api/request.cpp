@@ -375,8 +375,7 @@ void check_form(const CompletionRequest& request) {
   const std::string options = (mask(request.route) & kOllama) != 0 ? "options." : "";
   const bool grammar = !request.sampling.grammar.text.empty();
   const bool schema = !request.schema.empty();
-  const bool calls =
-      !request.conversation.tools.empty() && request.conversation.tool_choice != "none";
+  const bool calls = !request.callable.empty();
   if (schema && grammar) {
     refuse(options + "grammar", "is given beside a JSON schema: give one of them");
   }

@@ -91,6 +91,7 @@ struct CompletionRequest : AnswerSettings {
   std::string model;                             // empty: not given
   std::vector<std::vector<PromptPart>> prompts;  // of a completion, each with its own answers
   engine::ChatInputs conversation;               // of a chat; checked
+  std::vector<std::string> callable;             // its tools that may be called
   std::optional<std::int64_t> length;            // max_tokens
   std::vector<Bias> bias;
   std::string schema;        // JSON: what the answer has to match; empty: anything

@@ -129,10 +129,9 @@ engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& 
   if (!request.schema.empty()) schema_grammar(service, request, give_up);  // for its reason
   engine::ChatInputs inputs = request.conversation;
   inputs.schema = request.schema;
-  const bool calls = !inputs.tools.empty() && inputs.tool_choice != "none";
   return as_field_error(
-      calls ? "tools" : "messages", "the model's chat template cannot be applied",
-      "chat_template_failed",
+      request.callable.empty() ? "messages" : "tools",
+      "the model's chat template cannot be applied", "chat_template_failed",
       [&] { return service.renderer.prepare(*service.chat, inputs, kTemplateLimit, give_up); });
 }
 
@@ -177,14 +176,6 @@ void use_template(const Service& service, const engine::ChatPrompt& chat, Job& j
       service.model.piece(grammar.begun.front()) == " ") {
     grammar.begun.erase(grammar.begun.begin());
   }
-}
-
-std::vector<std::string> names_of_tools(const engine::ChatInputs& chat) {
-  std::vector<std::string> names;
-  if (chat.tools.empty() || chat.tool_choice == "none") return names;
-  const ordered_json tools = ordered_json::parse(chat.tools);
-  for (const ordered_json& tool : tools) names.push_back(tool["function"]["name"]);
-  return names;
 }
 
 Sampling sampling_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
@@ -276,7 +267,7 @@ std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRe
     use_template(service, chat, job);
     prepared.syntax.syntax = chat.syntax;
     prepared.syntax.continues = request.conversation.continue_final;
-    prepared.syntax.tools = names_of_tools(request.conversation);
+    prepared.syntax.tools = request.callable;
     prepared.syntax.parallel = request.conversation.parallel_tool_calls.value_or(true);
     job.prompt = tokens_of_text(service, chat.prompt, true, true, enough);
     jobs.push_back(prepared);

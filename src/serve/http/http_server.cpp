@@ -23,14 +23,13 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kIdleTimeout{5000};  // between two requests of one connection
-constexpr milliseconds kPoll{250};          // how often an idle connection checks for the end
+constexpr milliseconds kPoll{250};          // how often a waiting connection checks for the end
 constexpr std::size_t kSpareThreads = 64;  // threads that answer clients for which there is no room
 
 constexpr milliseconds kRequestTimeout{10000};  // for a request, and more as more of it arrives:
 constexpr std::int64_t kBytesPerMs = 64;        // 64 KB/s
 constexpr milliseconds kWriteTimeout{30000};    // without reading a single byte
 constexpr milliseconds kShutdownWriteTimeout{3000};  // the same, when the server shuts down
-constexpr milliseconds kWritePoll{250};
 constexpr milliseconds kBetweenProbes{1000};
 
 #ifdef POLLRDHUP
@@ -153,7 +152,7 @@ bool Connection::wait_writable() const {
   for (const auto start = Clock::now();;) {
     const auto now = Clock::now();
     const auto until = start + (shutting_down_ ? kShutdownWriteTimeout : kWriteTimeout);
-    if (ready(socket_, POLLOUT, std::min(until, now + kWritePoll))) return true;
+    if (ready(socket_, POLLOUT, std::min(until, now + kPoll))) return true;
     if (now >= until) return false;
   }
 }
