@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "base/text.h"
@@ -352,24 +353,6 @@ void check_refused(const Field& field, const Value& value, const CompletionReque
   value.refuse(cat("is not supported: ", field.refused), "unsupported_parameter");
 }
 
-void list_ignored(const Value& object, unsigned route, CompletionRequest& request) {
-  constexpr std::size_t kMaxNames = 32;
-  constexpr std::size_t kMaxListedName = 64;
-  std::vector<std::string> names;
-  for (const auto& [name, value] : object.json().items()) {
-    if (names.size() == kMaxNames) break;
-    const bool known = std::any_of(field_table().begin(), field_table().end(),
-                                   [&, &key = name](const Field& field) {
-                                     return (field.routes & route) != 0 && key == field.name;
-                                   });
-    if (known) continue;
-    names.push_back(name.size() <= kMaxListedName ? object.at(name.c_str()).path()
-                                                  : "(a long name)");
-  }
-  std::sort(names.begin(), names.end());
-  request.ignored.insert(request.ignored.end(), names.begin(), names.end());
-}
-
 // What excludes each other.
 void check_form(const CompletionRequest& request) {
   const std::string options = (mask(request.route) & kOllama) != 0 ? "options." : "";
@@ -392,8 +375,12 @@ void check_form(const CompletionRequest& request) {
 }  // namespace
 
 void read_fields(const Value& object, Route route, CompletionRequest& request) {
+  constexpr std::size_t kMaxNames = 32;
+  constexpr std::size_t kMaxListedName = 64;
+  std::set<std::string> known;
   for (const Field& field : field_table()) {
     if ((field.routes & mask(route)) == 0) continue;
+    known.insert(field.name);
     const Value value = object.at(field.name.c_str());
     if (!value) continue;
     if (field.read) field.read(value, request);
@@ -404,7 +391,14 @@ void read_fields(const Value& object, Route route, CompletionRequest& request) {
     other.refuse(cat("is ", shown(other.json()), " and 'repeat_penalty' ", shown(one.json()),
                      ": they are one, give either"));
   }
-  list_ignored(object, mask(route), request);
+  std::vector<std::string> ignored;
+  for (const auto& [name, value] : object.json().items()) {
+    if (known.count(name) != 0 || ignored.size() == kMaxNames) continue;
+    ignored.push_back(name.size() <= kMaxListedName ? object.at(name.c_str()).path()
+                                                    : "(a long name)");
+  }
+  std::sort(ignored.begin(), ignored.end());
+  request.ignored.insert(request.ignored.end(), ignored.begin(), ignored.end());
 }
 
 CompletionRequest parse_request(std::string_view body, Route route, const BodyLimits& limits) {

@@ -13,8 +13,7 @@ namespace mrrope::serve {
 
 namespace {
 
-// While answers are being written a prompt is read in smaller chunks, so that they do not wait
-// long.
+// While answers are being written prompts are read in smaller parts, so that they do not wait long.
 constexpr std::size_t kShare = 4;
 
 constexpr auto kFailed = Outcome::End::failed;
@@ -305,17 +304,12 @@ void Scheduler::fail(Slot& slot, const std::exception& error) {
   end(slot, kFailed, error.what());
 }
 
-std::size_t Scheduler::rung_of(const Slot& slot) const {
-  return ladder_.rung_at(std::ssize(slot.tokens) + 1);
-}
-
-// The parts that prompts are read in while answers are being written, so that they do not wait
-// long.
 std::size_t Scheduler::part() const { return std::max<std::size_t>(1, model_.batch() / kShare); }
 
 // How much of its prompt a slot reads next: up to the end of its rung.
 std::size_t Scheduler::chunk_of(const Slot& slot, std::size_t most) const {
-  const std::size_t end = static_cast<std::size_t>(ladder_.rungs()[rung_of(slot)].length);
+  const std::size_t end =
+      static_cast<std::size_t>(ladder_.rungs()[rung_after(slot.tokens.size() + 1)].length);
   if (limits_.deterministic) most = part() - slot.tokens.size() % part();
   return std::min({most, slot.job.prompt.size() - slot.tokens.size(), end - slot.tokens.size()});
 }
@@ -325,7 +319,7 @@ void Scheduler::round() {
   // By rung; those on rungs that go together under the first one of them.
   std::map<std::size_t, std::vector<Slot*>> writers;
   const auto group_of = [&](const Slot& slot) {
-    const std::size_t rung = rung_of(slot);
+    const std::size_t rung = rung_after(slot.tokens.size() + 1);
     return ladder_.can_batch_together(0, rung) ? 0 : rung;
   };
   std::vector<Slot*> readers;

@@ -226,7 +226,6 @@ class Scheduler {
                std::size_t most);
   std::size_t part() const;
   std::size_t chunk_of(const Slot& slot, std::size_t most) const;
-  std::size_t rung_of(const Slot& slot) const;
   void choose(Slot& slot, std::span<const float> logits);
   static Progress progress_of(const Slot& slot);
   void report_prefill(Slot& slot);
