@@ -151,11 +151,9 @@ struct ApiServer::State {
         reply(response, make_format({service, request, number()})->whole({}));
         return;
       }
-      const auto seed = static_cast<std::uint32_t>(number());
-      if (!request.has_seed) request.sampling.seed = seed;  // for answers that name it
-      pending =
-          submit(service, scheduler, prepare_jobs(service, request, seed, disconnect_check(from)),
-                 request.answers, number());
+      if (!request.has_seed) request.sampling.seed = static_cast<std::uint32_t>(number());
+      pending = submit(service, scheduler, prepare_jobs(service, request, disconnect_check(from)),
+                       request.answers, number());
       request.prompts.clear();
       request.conversation = {};
     }

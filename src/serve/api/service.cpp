@@ -178,10 +178,9 @@ void use_template(const Service& service, const engine::ChatPrompt& chat, Job& j
   }
 }
 
-Sampling sampling_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
+Sampling sampling_of(const Service& service, const CompletionRequest& request,
                      const GiveUp& give_up) {
   Sampling sampling = request.sampling;
-  if (!request.has_seed) sampling.seed = seed;
   const auto context = static_cast<int>(std::min<std::int64_t>(service.settings.context, 1 << 30));
   sampling.repeat_last_n =
       sampling.repeat_last_n < 0 ? context : std::min(sampling.repeat_last_n, context);
@@ -252,14 +251,14 @@ void check_model(const Service& service, const std::string& name) {
 }
 
 std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRequest& request,
-                                      std::uint32_t seed, const GiveUp& give_up) {
+                                      const GiveUp& give_up) {
   check_model(service, request.model);
   PreparedJob prepared;
   Job& job = prepared.job;
   static_cast<AnswerSettings&>(job) = request;
   job.deadline = Clock::now() + service.settings.timeout;
   const auto enough = with_deadline(service, give_up);
-  job.sampling = sampling_of(service, request, seed, enough);
+  job.sampling = sampling_of(service, request, enough);
   job.length = request.length.value_or(request.chat ? service.settings.context : kCompletionLength);
   std::vector<PreparedJob> jobs;
   if (request.chat) {

@@ -120,10 +120,9 @@ struct PreparedJob {
 };
 
 // give_up is called while the request waits for its template, schema or grammar, and while a long
-// prompt is being tokenized; where it returns true, ApiError (499) is thrown. seed: for a request
-// that gives none.
+// prompt is being tokenized; where it returns true, ApiError (499) is thrown.
 std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRequest& request,
-                                      std::uint32_t seed, const GiveUp& give_up);
+                                      const GiveUp& give_up);
 
 constexpr std::chrono::milliseconds kDisconnectPoll{200};  // how often clients are looked at
 

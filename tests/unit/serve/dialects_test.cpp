@@ -64,7 +64,7 @@ struct Served {
     return s;
   }
   std::vector<PendingAnswer> submitted(const CompletionRequest& request) {
-    return submit(service, scheduler, prepare_jobs(service, request, 1, {}), request.answers, 1);
+    return submit(service, scheduler, prepare_jobs(service, request, {}), request.answers, 1);
   }
   std::string stream(const std::string& body, Route route) {
     const CompletionRequest request = parse_request(body, route, service.limits);

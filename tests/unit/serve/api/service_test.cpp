@@ -64,21 +64,20 @@ struct Trial {
 
 std::vector<PendingAnswer> submitted(Trial& t, Scheduler& scheduler,
                                      const CompletionRequest& request) {
-  return submit(t.service, scheduler, prepare_jobs(t.service, request, 1, {}), request.answers, 1);
+  return submit(t.service, scheduler, prepare_jobs(t.service, request, {}), request.answers, 1);
 }
 
 TEST(Service, MakesJobs) {
   ScriptedModel model({});
   Trial t(model);
   const auto job = [&](const std::string& body) {
-    return prepare_jobs(t.service, parse_request(body, Route::completion, t.service.limits), 99, {})
+    return prepare_jobs(t.service, parse_request(body, Route::completion, t.service.limits), {})
         .front()
         .job;
   };
   const Job plain = job(R"({"prompt": "abc"})");
   EXPECT_EQ(plain.prompt, model.tokenize("abc", true, true));
   EXPECT_EQ(plain.length, 16);
-  EXPECT_EQ(plain.sampling.seed, 99U);
   EXPECT_TRUE(plain.cache_prompt);
   const Job full = job(R"({"prompt": "abc", "n_predict": -1, "seed": 3, "cache_prompt": false})");
   EXPECT_GT(full.length, 2000);
@@ -91,7 +90,7 @@ TEST(Service, MakesJobs) {
   EXPECT_EQ(status_of([&] { job(R"({"prompt": "a", "model": "other"})"); }), 404);
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
   EXPECT_EQ(status_of([&] {
-              prepare_jobs(t.service, parse_request(chat, Route::chat, t.service.limits), 1, {});
+              prepare_jobs(t.service, parse_request(chat, Route::chat, t.service.limits), {});
             }),
             400);
   EXPECT_NE(t.service.chat_error.find("no chat template"), std::string::npos);
@@ -104,7 +103,7 @@ TEST(Service, ResolvesWhatSamplingNeeds) {
     return prepare_jobs(t.service,
                         parse_request(R"({"prompt": "abc", )" + more + "}", Route::completion,
                                       t.service.limits),
-                        1, {})
+                        {})
         .front();
   };
   const Sampling s =
@@ -182,9 +181,9 @@ TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
       parse_request(R"({"prompt": "abc"})", Route::completion, service.limits);
   const std::string body = R"({"content": "abc"})";
   const auto gone = [] { return true; };
-  EXPECT_EQ(prepare_jobs(service, request, 1, {}).front().job.prompt.size(), 4U);
-  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, gone); }), 499);
-  EXPECT_EQ(status_of([&] { prepare_jobs(late, request, 1, {}); }), 504);
+  EXPECT_EQ(prepare_jobs(service, request, {}).front().job.prompt.size(), 4U);
+  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, gone); }), 499);
+  EXPECT_EQ(status_of([&] { prepare_jobs(late, request, {}); }), 504);
   EXPECT_EQ(status_of([&] { tokenize_reply(service, body, gone); }), 499);
   EXPECT_EQ(status_of([&] { tokenize_reply(late, body, {}); }), 504);
 }
@@ -208,16 +207,16 @@ TEST(Service, WaitingForATemplateEnds) {
   const CompletionRequest request = parse_request(chat, Route::chat, service.limits);
   const auto gone = [] { return true; };
   test::Crowd crowd(trial.renderer, before);
-  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, {}); }), 429);
+  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, {}); }), 429);
   EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, {}); }), 429);
   crowd.gone = true;
   while (crowd.left < test::Crowd::kWaiting) std::this_thread::yield();
-  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, gone); }), 499);
-  EXPECT_EQ(status_of([&] { prepare_jobs(late, request, 1, {}); }), 504);
+  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, gone); }), 499);
+  EXPECT_EQ(status_of([&] { prepare_jobs(late, request, {}); }), 504);
   EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, gone); }), 499);
   const std::string grammar = R"({"prompt": "x", "grammar": "root ::= [a-z]"})";
   EXPECT_EQ(status_of([&] {
-              prepare_jobs(service, parse_request(grammar, Route::completion, service.limits), 1,
+              prepare_jobs(service, parse_request(grammar, Route::completion, service.limits),
                            gone);
             }),
             499);
