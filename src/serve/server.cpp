@@ -99,22 +99,11 @@ struct ApiServer::State {
   State(TimelineModel& m, const Ladder& l, engine::ChatRenderer& r, const ServerSettings& s,
         Listener bound)
       : service(make_service(m, l, r, s)),
-        scheduler(m, l, limits(service)),
+        scheduler(m, l, s),
         bodies(static_cast<std::ptrdiff_t>(std::max(kTotalBodyBytes, 2 * service.limits.bytes))),
         listener(std::move(bound)),
         http(*listener.http),
-        access{is_loopback_host(http.bound_address()), s.key, s.cors} {}
-
-  static SchedulerLimits limits(const Service& service) {
-    const ServerSettings& s = service.settings;
-    SchedulerLimits limits{s.parallel, s.queue, s.context, s.pool, s.deterministic};
-    if (s.log) {
-      limits.on_prefill = [&service](const Progress& now) {
-        service.settings.log(prefill_text(now, service.ladder.rungs().size()));
-      };
-    }
-    return limits;
-  }
+        access{listener.loopback, s.key, s.cors} {}
 
   std::uint64_t number() {
     const std::lock_guard lock(mutex);
@@ -124,18 +113,16 @@ struct ApiServer::State {
   void answer_in_chunks(const Request& from, const CompletionRequest& request,
                         std::vector<PendingAnswer> pending, Response& response) {
     const auto stream = std::make_shared<EventStream>(service, std::move(pending),
-                                                      make_format(service, request, number()));
-    // What may stand between two events: a comment, or between lines of JSON a blank.
-    const char* const nothing = request.dialect == Dialect::ollama ? " " : ": waiting\n\n";
+                                                      make_format({service, request, number()}));
     ++streams;
     response.set_header("Cache-Control", "no-store");
     // HTTP/1.0 has no chunks: there the end of the connection is the end of the answer.
     const bool chunks = from.version != "HTTP/1.0";
-    const auto more = [stream, nothing, chunks](std::size_t, httplib::DataSink& sink) {
+    const auto more = [stream, chunks](std::size_t, httplib::DataSink& sink) {
       std::string out;
       const bool complete = stream->next(out, kDisconnectPoll);
       // A client that has closed its sending side may still read, or be gone: writing tells.
-      if (out.empty() && HttpServer::client_is_half_closed()) out = nothing;
+      if (out.empty() && HttpServer::client_is_half_closed()) out = stream->format().nothing();
       if (out.empty() ? !sink.is_writable() : !sink.write(out.data(), out.size())) {
         stream->cancel();
         return false;
@@ -147,9 +134,10 @@ struct ApiServer::State {
       stream->cancel();
       --streams;
     };
-    if (chunks) return response.set_chunked_content_provider(stream->type(), more, end);
+    const char* const type = stream->format().stream_type();
+    if (chunks) return response.set_chunked_content_provider(type, more, end);
     response.set_header("Connection", "close");
-    response.set_content_provider(stream->type(), more, end);
+    response.set_content_provider(type, more, end);
   }
 
   void complete(const Request& from, Body body, Route route, Response& response) {
@@ -157,56 +145,42 @@ struct ApiServer::State {
     std::vector<PendingAnswer> pending;
     {
       const Body held = std::move(body);  // its share of memory, up to here
-      request = parse_request(service, held.text, route);
+      request = parse_request(held.text, route, service.limits);
       if (request.load_only) {
         check_model(service, request.model);
-        reply(response, make_format(service, request, number())->whole({}));
+        reply(response, make_format({service, request, number()})->whole({}));
         return;
       }
-      const auto seed = static_cast<std::uint32_t>(number());
-      if (!request.has_seed) request.sampling.seed = seed;  // for answers that name it
-      pending =
-          submit(service, scheduler, prepare_jobs(service, request, seed, disconnect_check(from)),
-                 request.answers, number());
-      request.prompts.assign(request.prompts.size(), {});  // their number is still needed
+      if (!request.has_seed) request.sampling.seed = static_cast<std::uint32_t>(number());
+      pending = submit(service, scheduler, prepare_jobs(service, request, disconnect_check(from)),
+                       request.answers, number());
+      request.prompts.clear();
       request.conversation = {};
     }
     if (request.stream) return answer_in_chunks(from, request, std::move(pending), response);
     const auto answers = take_whole(service, std::move(pending), disconnect_check(from));
-    reply(response, make_format(service, request, number())->whole(answers));
+    reply(response, make_format({service, request, number()})->whole(answers));
   }
 
   // A route that gets the body of its request. shown: the path in the list of routes.
-  template <typename Handler>
-  void post(const char* path, Handler handler, const char* shown = nullptr) {
+  void post(const char* path, const std::function<void(const Request&, Body, Response&)>& handler,
+            const char* shown = nullptr) {
     routes += cat(routes.empty() ? "" : ", ", "POST ", shown != nullptr ? shown : path);
     http.Post(path, [this, handler](const Request& request, Response& response,
                                     const httplib::ContentReader& reader) {
       guarded(request, response, [&] {
         Body body = read_body(request, response, reader, bodies, service.limits.bytes);
         HttpServer::request_is_complete();
-        if constexpr (std::is_invocable_v<Handler, const Request&, const std::string&>) {
-          reply(response, handler(request, body.text));
-        } else {
-          handler(request, std::move(body), response);
-        }
+        handler(request, std::move(body), response);
       });
     });
   }
 
-  // The handler returns JSON, or takes the response.
-  template <typename Handler>
-  void get(const char* path, Handler handler) {
+  void get(const char* path, const std::function<void(Response&)>& handler) {
     routes += cat(routes.empty() ? "" : ", ", "GET ", path);
     http.Get(path, [handler](const Request& request, Response& response) {
       HttpServer::request_is_complete();
-      guarded(request, response, [&] {
-        if constexpr (std::is_invocable_v<Handler>) {
-          reply(response, handler());
-        } else {
-          handler(response);
-        }
-      });
+      guarded(request, response, [&] { handler(response); });
     });
   }
 
@@ -225,17 +199,18 @@ struct ApiServer::State {
   }
 
   void add_routes() {
+    using From = const Request&;
     add_page();
     for (const char* path : {"/health", "/v1/health"}) {
-      get(path, [] { return ordered_json{{"status", "ok"}}; });
+      get(path, [](Response& r) { reply(r, {{"status", "ok"}}); });
     }
     for (const char* path : {"/models", "/v1/models"}) {
-      get(path, [this] { return models_reply(service); });
+      get(path, [this](Response& r) { reply(r, models_reply(service)); });
     }
-    get("/props", [this] { return props_reply(service); });
-    get("/slots", [this] { return slots_reply(service, scheduler.slots()); });
-    get("/api/tags", [this] { return ollama_tags_reply(service); });
-    get("/api/version", [] { return ordered_json{{"version", version()}}; });
+    get("/props", [this](Response& r) { reply(r, props_reply(service)); });
+    get("/slots", [this](Response& r) { reply(r, slots_reply(service, scheduler.slots())); });
+    get("/api/tags", [this](Response& r) { reply(r, ollama_tags_reply(service)); });
+    get("/api/version", [](Response& r) { reply(r, {{"version", version()}}); });
     get("/metrics", [this](Response& r) {
       const SchedulerCounts counts = scheduler.counts();
       const double uptime = std::chrono::duration<double>(Clock::now() - started).count();
@@ -250,24 +225,27 @@ struct ApiServer::State {
         {"/completions", Route::llama_completion}, {"/api/chat", Route::ollama_chat},
         {"/api/generate", Route::ollama_generate}};
     for (const auto& [path, route] : kAnswers) {
-      post(path, [this, way = route](const Request& from, Body body, Response& r) {
+      post(path, [this, way = route](From from, Body body, Response& r) {
         complete(from, std::move(body), way, r);
       });
     }
-    using From = const Request&;
-    using Text = const std::string&;
-    post("/apply-template", [this](From from, Text body) {
-      return apply_template_reply(service, body, disconnect_check(from));
+    post("/apply-template", [this](From from, const Body& body, Response& r) {
+      reply(r, apply_template_reply(service, body.text, disconnect_check(from)));
     });
-    post("/tokenize", [this](From from, Text body) {
-      return tokenize_reply(service, body, disconnect_check(from));
+    post("/tokenize", [this](From from, const Body& body, Response& r) {
+      reply(r, tokenize_reply(service, body.text, disconnect_check(from)));
     });
-    post("/detokenize", [this](From, Text body) { return detokenize_reply(service, body); });
-    post("/api/show", [this](From, Text body) { return ollama_show_reply(service, body); });
+    post("/detokenize", [this](From, const Body& body, Response& r) {
+      reply(r, detokenize_reply(service, body.text));
+    });
+    post("/api/show", [this](From, const Body& body, Response& r) {
+      reply(r, ollama_show_reply(service, body.text));
+    });
     post(R"(/slots/([^/]*))",
-         [this](From from, Text body) {
-           return slot_action_reply(service, scheduler, from.matches[1],
-                                    from.get_param_value("action"), body, disconnect_check(from));
+         [this](From from, const Body& body, Response& r) {
+           reply(r, slot_action_reply(service, scheduler, from.matches[1],
+                                      from.get_param_value("action"), body.text,
+                                      disconnect_check(from)));
          },
          "/slots/{id}");
   }
@@ -305,7 +283,7 @@ struct ApiServer::State {
 
 Listener listen_on(const ServerSettings& s) {
   Listener listener{std::make_shared<HttpServer>(
-      static_cast<std::size_t>(s.parallel + s.queue + kSpareConnections))};
+      static_cast<std::size_t>(s.slots + s.queue + kSpareConnections))};
   HttpServer& http = *listener.http;
   // A port that another server uses is not shared with it.
   http.set_socket_options(
@@ -315,6 +293,7 @@ Listener listen_on(const ServerSettings& s) {
   } else if (http.bind_to_port(s.host, s.port)) {
     listener.port = s.port;
   }
+  listener.loopback = is_loopback_host(http.bound_address());
   if (listener.port > 0) return listener;
   throw Error(ErrorKind::failed, cat("cannot listen on ", s.host, " port ", s.port),
               "the port may be in use: give another --port (0 for any free one) or --host");
@@ -329,8 +308,7 @@ ApiServer::ApiServer(TimelineModel& model, const Ladder& ladder, engine::ChatRen
 
 ApiServer::~ApiServer() = default;
 
-int ApiServer::port() const { return state_->listener.port; }
-bool ApiServer::loopback() const { return state_->access.loopback; }
+const Listener& ApiServer::listener() const { return state_->listener; }
 const std::string& ApiServer::chat_error() const { return state_->service.chat_error; }
 
 void ApiServer::run(const std::function<bool()>& enough) {

@@ -17,6 +17,7 @@ class HttpServer;
 struct Listener {
   std::shared_ptr<HttpServer> http;
   int port = 0;
+  bool loopback = false;  // only this machine can reach it
 };
 // Binds host and port of these settings, which can be long before a model is loaded. Throws Error
 // (failed).
@@ -30,9 +31,7 @@ class ApiServer {
             const ServerSettings& settings, Listener listener);
   ~ApiServer();
 
-  int port() const;
-  // Whether only this machine can reach it.
-  bool loopback() const;
+  const Listener& listener() const;
   // Empty, or why the model's chat template cannot be used.
   const std::string& chat_error() const;
 

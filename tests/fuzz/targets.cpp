@@ -69,7 +69,7 @@ void config(std::span<const std::byte> bytes) {
 
 void request(std::span<const std::byte> bytes) {
   const std::string_view body(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  constexpr serve::BodyLimits kLargest{1 << 20};
+  constexpr serve::BodyLimits kLargest{1 << 20, 1 << 18, 4096, true};
   const auto only_refusals = [](auto&& action) {
     try {
       action();
@@ -94,7 +94,7 @@ void request(std::span<const std::byte> bytes) {
   for (const Route route : {Route::completion, Route::chat, Route::responses,
                             Route::llama_completion, Route::ollama_chat, Route::ollama_generate}) {
     only_refusals([&] {
-      const serve::CompletionRequest r = parse_request(body, route, kLargest, {4096, true});
+      const serve::CompletionRequest r = parse_request(body, route, kLargest);
       require(route != Route::chat || !r.conversation.messages.empty(), "a chat without messages");
       check(r);
     });

@@ -112,8 +112,8 @@ void run_serve(ServeFlags flags) {
         "remove --kv-unified");
   }
   server.timeout = std::chrono::seconds(flags.timeout);
-  server.parallel = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
-  const engine::LocalOptions engine = with_room(flags.engine, ctx, server.parallel);
+  server.slots = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
+  const engine::LocalOptions engine = with_room(flags.engine, ctx, server.slots);
   if (flags.slot_folder) {
     if (!std::filesystem::is_directory(*flags.slot_folder, error)) {
       refuse(cat("--slot-save-path ", *flags.slot_folder, " is not a folder"),
@@ -127,7 +127,7 @@ void run_serve(ServeFlags flags) {
   }
   const Places places{{}, {flags.slot_folder.value_or("")}};
   if (flags.dry_run) {
-    std::cout << server.parallel << " conversations of " << ctx
+    std::cout << server.slots << " conversations of " << ctx
               << (engine.unified ? " tokens together\n" : " tokens each\n");
     check_before_loading(facts, {&choice.ladder}, places);
     return print_memory(facts, engine);
@@ -144,15 +144,17 @@ void run_serve(ServeFlags flags) {
     if (!engine.unified && engine.timelines > 1) owner.layout = cat(engine.timelines, " caches");
   }
   server.method = choice.name;
-  server.log = [](const std::string& line) { std::cerr << cat(line, "\n") << std::flush; };
+  server.on_prefill = [rungs = choice.ladder.rungs().size()](const serve::Progress& now) {
+    std::cerr << cat(serve::prefill_text(now, rungs), "\n") << std::flush;
+  };
   serve::ApiServer api(*model, choice.ladder, engine::chat_renderer(), server, std::move(listener));
   catch_interrupts();
   const std::string address =
       cat("http://",
           server.host.find(':') == std::string::npos ? server.host : cat("[", server.host, "]"),
-          ":", api.port());
+          ":", api.listener().port);
   if (!api.chat_error().empty()) note(api.chat_error());
-  if (!api.loopback() && server.key.empty()) {
+  if (!api.listener().loopback && server.key.empty()) {
     note(cat("anyone who can reach ", server.host, " can use this server: give --api-key-file"));
   }
   if (flags.json) {
@@ -160,13 +162,13 @@ void run_serve(ServeFlags flags) {
                                         {"model", server.model_name},
                                         {"method", server.method},
                                         {"context", server.context},
-                                        {"parallel", server.parallel}}
+                                        {"parallel", server.slots}}
                      .dump()
               << std::endl;
   } else {
-    std::cout << server.model_name << " on " << address << ", " << server.parallel
-              << (server.parallel == 1 ? " conversation" : " conversations at a time")
-              << " of up to " << server.context << " tokens" << std::endl;
+    std::cout << server.model_name << " on " << address << ", " << server.slots
+              << (server.slots == 1 ? " conversation" : " conversations at a time") << " of up to "
+              << server.context << " tokens" << std::endl;
   }
   api.run(interrupt_requested);
 }

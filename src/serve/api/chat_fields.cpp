@@ -45,7 +45,8 @@ ordered_json read_tool(const Value& function) {
 
 // tools and tool_choice. Functions and names are in a member `function` (nested), or beside the
 // type.
-void read_tools(const Value& body, bool nested, engine::ChatInputs& chat) {
+void read_tools(const Value& body, bool nested, CompletionRequest& request) {
+  engine::ChatInputs& chat = request.conversation;
   ordered_json tools = ordered_json::array();
   const Releaser end{tools};
   const auto find = [&](const std::string& name) {
@@ -84,7 +85,10 @@ void read_tools(const Value& body, bool nested, engine::ChatInputs& chat) {
   if (tools.empty() && chat.tool_choice == "required") {
     choice.refuse("is required, but there are no tools");
   }
-  if (!tools.empty()) chat.tools = tools.dump();
+  if (tools.empty()) return;
+  chat.tools = tools.dump();
+  if (chat.tool_choice == "none") return;
+  for (const ordered_json& tool : tools) request.callable.push_back(tool["function"]["name"]);
 }
 
 std::string read_role(const Value& message) {
@@ -221,7 +225,6 @@ void add_item(const Value& item, ordered_json& messages) {
 // ---- ollama's.
 
 void read_options(const Value& given, std::int64_t context, CompletionRequest& request) {
-  request.length = kMaxTokens;
   if (!given) return;
   read_fields(given.object(), Route::ollama_options, request);
   // -1 is without end, -2 up to the end of the context; here both are the latter.
@@ -253,12 +256,12 @@ void read_think(const Value& think, engine::ChatInputs& chat) {
       ordered_json{{flag ? "enable_thinking" : "reasoning_effort", think.json()}}.dump();
 }
 
-void read_generate(const Value& body, const ServingFacts& model, CompletionRequest& request) {
+void read_generate(const Value& body, bool has_template, CompletionRequest& request) {
   const std::string prompt = body.at("prompt").text();
   const std::string system = body.at("system").text_or("");
   const bool raw = body.at("raw").flag_or(false);
   if (raw && !system.empty()) refuse("system", "is given beside 'raw': write it into the prompt");
-  if (raw || (!model.has_template && system.empty())) {
+  if (raw || (!has_template && system.empty())) {
     request.prompts = {{{prompt, {}}}};
     return;
   }
@@ -283,11 +286,11 @@ void read_messages(const Value& messages, CompletionRequest& request) {
   request.conversation.messages = read.dump();
 }
 
-void read_chat(const Value& body, CompletionRequest& request) {
+void read_chat(const Value& body, const BodyLimits&, CompletionRequest& request) {
   engine::ChatInputs& chat = request.conversation;
   const Value messages = body.at("messages");
   if (!messages) messages.refuse("is missing: give at least one message");
-  read_tools(body, true, chat);
+  read_tools(body, true, request);
   read_variables(body.at("chat_template_kwargs"), body.at("reasoning_effort"), chat);
   const Value continues = body.at("continue_final_message");
   chat.continue_final = continues.flag_or(false);
@@ -310,8 +313,7 @@ void read_chat(const Value& body, CompletionRequest& request) {
   }
 }
 
-void read_responses(const Value& body, CompletionRequest& request) {
-  request.dialect = Dialect::responses;
+void read_responses(const Value& body, const BodyLimits&, CompletionRequest& request) {
   ordered_json messages = ordered_json::array();
   const Releaser end{messages};
   if (const Value system = body.at("instructions")) {
@@ -327,7 +329,7 @@ void read_responses(const Value& body, CompletionRequest& request) {
   }
   if (messages.empty()) input.refuse("has no message");
   request.conversation.messages = messages.dump();
-  read_tools(body, false, request.conversation);
+  read_tools(body, false, request);
   if (const Value text = body.at("text")) {
     const Value verbosity = text.object().at("verbosity"), format = text.at("format");
     if (verbosity && verbosity.json() != "medium" && verbosity.json() != "") {
@@ -342,20 +344,18 @@ void read_responses(const Value& body, CompletionRequest& request) {
   read_variables({none, {}}, reasoning.at("effort"), request.conversation);
 }
 
-void read_ollama(const Value& body, Route route, const ServingFacts& model,
-                 CompletionRequest& request) {
-  request.dialect = Dialect::ollama;
-  read_options(body.at("options"), model.context, request);
-  read_fields(body, route, request);
+void read_ollama(const Value& body, const BodyLimits& limits, CompletionRequest& request) {
+  request.length = kMaxTokens;
+  read_options(body.at("options"), limits.context, request);
   read_format(body.at("format"), request);
   const Value content = body.at(request.chat ? "messages" : "prompt");
   request.load_only = content.json().empty() || content.json() == "";
   if (request.load_only) return;
   if (request.chat) {
     read_messages(content, request);
-    read_tools(body, true, request.conversation);
+    read_tools(body, true, request);
   } else {
-    read_generate(body, model, request);
+    read_generate(body, limits.has_template, request);
   }
   if (request.chat) read_think(body.at("think"), request.conversation);
 }

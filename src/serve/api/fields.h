@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "serve/api/request.h"
 
 namespace mrrope::serve {
@@ -48,9 +50,7 @@ class Value {
   const Value& list() const;
   // The entries of a list that has at most so many; what: their name.
   std::vector<Value> entries(std::size_t most, const char* what) const;
-
-  // A text that is one of these.
-  std::string choice(std::initializer_list<const char*> choices) const;
+  std::string choice(const std::vector<std::string>& choices) const;  // one of these
 
   // If it is absent: another value.
   std::string text_or(const char* otherwise) const { return *this ? text() : otherwise; }
@@ -66,20 +66,21 @@ class Value {
   std::string path_;
 };
 
-// A body as a JSON object. Its memory is given back without allocating.
+// A body as a JSON object. Its memory is given back without allocating. Any number of threads may
+// parse bodies, but only a few at a time: a body of numbers takes eight times its size while it is
+// being read. A thread must not have two.
 class ParsedBody {
  public:
   ParsedBody(std::string_view body, const BodyLimits& limits);
   ParsedBody(const ParsedBody&) = delete;
-  ParsedBody& operator=(const ParsedBody&) = delete;
-  ~ParsedBody();
 
   Value at(const char* name) const { return root().at(name); }
   Value root() const { return {root_, {}}; }
 
  private:
-  ParsedBody() = default;
+  const std::shared_ptr<void> turn_;  // its turn among the threads, until its end
   ordered_json root_;
+  const Releaser<ordered_json> end_{root_};
 };
 
 // Sets address space aside for the ends of requests: nlohmann's destructors allocate, and where
@@ -93,23 +94,15 @@ Token token_of(const ordered_json& value, const char* field);
 // supported, and lists the rest in `ignored`.
 void read_fields(const Value& object, Route route, CompletionRequest& request);
 
-// The answer: its length (-1 is up to the end of the context), end, sampling and form.
+// The answer: its length (-1 is up to the end of the context) and form.
 std::int64_t read_length(const Value& length);
-void read_stop(const Value& stop, CompletionRequest& request);
-void read_seed(const Value& seed, CompletionRequest& request);
-void read_bias(const Value& bias, CompletionRequest& request);
-void read_grammar(const Value& grammar, CompletionRequest& request);
 void read_schema(const Value& schema, const std::string& field, CompletionRequest& request);
 // The schema is in a member json_schema (nested), or beside the type.
 void read_response_format(const Value& format, bool nested, CompletionRequest& request);
-// After all of these, and after tools: what excludes each other.
-void check_form(const CompletionRequest& request);
-
-// Bodies of chats.
 void read_messages(const Value& messages, CompletionRequest& request);
-void read_chat(const Value& body, CompletionRequest& request);
-void read_responses(const Value& body, CompletionRequest& request);
-void read_ollama(const Value& body, Route route, const ServingFacts& model,
-                 CompletionRequest& request);
+
+// What bodies of chats have beside the fields of the table.
+using ReadBody = void(const Value& body, const BodyLimits& limits, CompletionRequest& request);
+ReadBody read_chat, read_responses, read_ollama;
 
 }  // namespace mrrope::serve

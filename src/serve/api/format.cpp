@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/api/format.h"
-
+// What answers say, and what their shapes have in common.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -10,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "mrrope/error.h"
 #include "serve/api/service.h"
 
@@ -34,10 +34,6 @@ ordered_json json_or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
-double rate(std::int64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
-}
-
 constexpr std::chrono::milliseconds kParseLimit{2000};
 
 // What was added to a text. A parser may take back the end of what it made of an unfinished
@@ -49,30 +45,17 @@ std::string grown(std::string& before, const std::string& now) {
   return fresh;
 }
 
-std::string call_id(std::uint64_t number, std::size_t index) {
-  char id[40];
-  std::snprintf(id, sizeof id, "call_%016llx%02zx", static_cast<unsigned long long>(number), index);
-  return id;
-}
-
-std::string_view without_space(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
 // Whether a text may become the JSON of a call: a code fence, a brace or two, "name".
-bool may_be_call(std::string_view text) {
-  text = without_space(text);
+bool may_be_call(std::string text) {
+  text = trimmed(text);
   for (const std::string_view fence : {"```json", "```"}) {
     if (fence.starts_with(text)) return true;
     if (!text.starts_with(fence)) continue;
-    text = without_space(text.substr(fence.size()));
+    text = trimmed(text.substr(fence.size()));
     break;
   }
-  for (int braces = 0; braces < 2 && !text.empty() && text.front() == '{'; ++braces) {
-    text = without_space(text.substr(1));
+  for (int braces = 0; braces < 2 && text.starts_with('{'); ++braces) {
+    text = trimmed(text.substr(1));
     if (std::string_view("\"name\"").starts_with(text) || text.starts_with("\"name\"")) return true;
   }
   return false;
@@ -89,14 +72,13 @@ std::optional<engine::ToolCall> call_of(const nlohmann::ordered_json& call,
 }
 
 // One call after another, with commas or nothing in between; none if there is anything else.
-std::vector<engine::ToolCall> bare_calls(std::string_view text,
-                                         const std::vector<std::string>& tools) {
-  text = without_space(text);
+std::vector<engine::ToolCall> bare_calls(std::string text, const std::vector<std::string>& tools) {
+  text = trimmed(text);
   if (text.starts_with("```")) {
-    text.remove_prefix(text.starts_with("```json") ? 7 : 3);
-    if (text.ends_with("```")) text.remove_suffix(3);
+    text.erase(0, text.starts_with("```json") ? 7 : 3);
+    if (text.ends_with("```")) text.resize(text.size() - 3);
   }
-  std::istringstream in{std::string(text)};
+  std::istringstream in(text);
   const auto skip = [&](char c) { return (in >> std::ws).peek() == c && in.get() == c; };
   std::vector<engine::ToolCall> calls;
   while ((in >> std::ws).peek() == '{') {
@@ -141,18 +123,20 @@ engine::ParsedAnswer AnswerReader::parse(bool last) {
   if (const auto now = attempt(!last)) return *now;
   if (!last) return sent_;
   if (const auto now = attempt(true)) return *now;
-  const bool nothing = sent_.content.empty() && sent_.reasoning.empty() && sent_.calls.empty();
-  return nothing ? engine::ParsedAnswer{text_, {}, {}} : sent_;
+  const bool silent = sent_.content.empty() && sent_.reasoning.empty() && sent_.calls.empty();
+  return silent ? engine::ParsedAnswer{text_, {}, {}} : sent_;
 }
 
 Delta AnswerReader::add(const std::string& text, bool last) {
   Delta delta;
   if (!parses()) {
-    if (!begun_) delta.content = syntax_.echo;
+    delta.content = (begun_ ? "" : syntax_.echo) + text;
     begun_ = true;
-    delta.content += text;
     return delta;
   }
+  const auto call_id = [&](std::size_t index) {
+    return cat("call_", hexadecimal(number_), hexadecimal(index).substr(14));
+  };
   if (!begun_ && syntax_.continues) sent_ = parse(false);
   begun_ = true;
   text_ += text;
@@ -175,7 +159,7 @@ Delta AnswerReader::add(const std::string& text, bool last) {
     engine::ToolCall& before = sent_.calls[i];
     Delta::Call fresh{i, {}};
     if (opens) {
-      before.id = fresh.call.id = call.id.empty() ? call_id(number_, i) : call.id;
+      before.id = fresh.call.id = call.id.empty() ? call_id(i) : call.id;
       before.name = fresh.call.name = call.name;
     }
     fresh.call.arguments = grown(before.arguments, call.arguments);
@@ -225,6 +209,9 @@ ordered_json timings_json(const Outcome& outcome) {
   const auto per_token = [](double seconds, std::int64_t count) {
     return count > 0 ? 1000 * seconds / static_cast<double>(count) : 0;
   };
+  const auto rate = [](std::int64_t count, double seconds) {
+    return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+  };
   return {{"cache_n", outcome.cached},
           {"prompt_n", read},
           {"prompt_ms", 1000 * outcome.read_seconds},
@@ -253,21 +240,18 @@ ordered_json bytes_json(const std::string& text) {
   return list;
 }
 
-AnswerFormat::AnswerFormat(const Service& service, const CompletionRequest& request,
-                           std::uint64_t number)
-    : service_(service),
-      id_(hexadecimal(number)),
-      created_(static_cast<std::int64_t>(std::time(nullptr))),
-      logprobs_(request.logprobs.has_value()),
-      progress_(request.return_progress),
-      ignored_(request.ignored) {}
+AnswerFormat::AnswerFormat(const Basis& basis)
+    : service_(basis.service),
+      request_(basis.request),
+      id_(hexadecimal(basis.number)),
+      created_(static_cast<std::int64_t>(std::time(nullptr))) {}
 
 void AnswerFormat::event(std::string& out, const ordered_json& data) {
   out += cat("data: ", json_text(data), "\n\n");
 }
 
 void AnswerFormat::progress(std::string& out, int index, const Progress& now) {
-  if (progress_) return progress_event(out, index, now);
+  if (request_.return_progress) return progress_event(out, index, now);
   ordered_json place = place_json(service_.ladder, now);
   place["prefill"] = prefill_json(now);
   out += cat(": ", json_text(ordered_json{{"mrrope", std::move(place)}}), "\n\n");
@@ -277,7 +261,7 @@ ordered_json AnswerFormat::about(const Outcome& outcome) const {
   ordered_json out = place_json(service_.ladder, outcome);
   out["read_seconds"] = outcome.read_seconds;
   out["write_seconds"] = outcome.write_seconds;
-  if (!ignored_.empty()) out["ignored"] = ignored_;
+  if (!request_.ignored.empty()) out["ignored"] = request_.ignored;
   return out;
 }
 
@@ -300,13 +284,13 @@ ordered_json AnswerFormat::token_list(const std::vector<ChosenToken>& tokens, bo
   return list;
 }
 
-std::unique_ptr<AnswerFormat> make_format(const Service& service, const CompletionRequest& request,
-                                          std::uint64_t number) {
-  Formats* make = make_openai_format;
-  if (request.dialect == Dialect::llama_server) make = make_llama_format;
-  if (request.dialect == Dialect::responses) make = make_responses_format;
-  if (request.dialect == Dialect::ollama) make = make_ollama_format;
-  return make(service, request, number);
+std::unique_ptr<AnswerFormat> make_format(const AnswerFormat::Basis& basis) {
+  const Route route = basis.request.route;
+  MakeFormat* make = make_openai_format;
+  if (route == Route::llama_completion) make = make_llama_format;
+  if (route == Route::responses) make = make_responses_format;
+  if (route == Route::ollama_chat || route == Route::ollama_generate) make = make_ollama_format;
+  return make(basis);
 }
 
 }  // namespace mrrope::serve

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replies about the server and its model, and files of conversations.
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 
 #include "base/text.h"
@@ -21,12 +20,10 @@ constexpr std::chrono::milliseconds kSlotPoll{100};
 std::string file_name(const Service& service, std::string_view body) {
   const ParsedBody parsed(body, service.limits);
   std::string name = parsed.at("filename").text();
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  };
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   if (name.empty() || name.size() > kMaxFileNameBytes || name.front() == '.' ||
-      name.front() == '-' || !std::all_of(name.begin(), name.end(), plain)) {
+      name.front() == '-' || name.find_first_not_of(kPlain) != std::string::npos) {
     refuse("filename",
            cat("must be a plain file name of letters, digits, '.', '_' and '-', at most ",
                kMaxFileNameBytes, " of them, and begin with none of the signs but '_'"));
@@ -35,16 +32,13 @@ std::string file_name(const Service& service, std::string_view body) {
 }
 
 int slot_number(const Service& service, const std::string& text) {
-  int number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0 ||
-      number >= service.settings.parallel) {
-    throw ApiError(400,
-                   cat("there is no slot ", text.substr(0, 20), "; they are 0 to ",
-                       service.settings.parallel - 1),
-                   "id_slot");
+  for (int number = 0; number < service.settings.slots; ++number) {
+    if (text == std::to_string(number)) return number;
   }
-  return number;
+  throw ApiError(
+      400,
+      cat("there is no slot ", text.substr(0, 20), "; they are 0 to ", service.settings.slots - 1),
+      "id_slot");
 }
 
 // Clients need not know where files lie.
@@ -53,10 +47,6 @@ std::string without(std::string text, const std::string& folder) {
     text.erase(at, folder.size());
   }
   return text;
-}
-
-double milliseconds_since(Clock::time_point began) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - began).count();
 }
 
 // Returns the length of the conversation afterwards.
@@ -104,7 +94,7 @@ ordered_json props_reply(const Service& service) {
       {"rungs", rungs},
       {"chat", service.chat_error.empty()},
       {"chat_template", service.chat ? ordered_json(service.chat->source) : ordered_json(nullptr)},
-      {"total_slots", settings.parallel},
+      {"total_slots", settings.slots},
       {"default_generation_settings",
        {{"n_ctx", settings.context},
         {"params",
@@ -160,7 +150,8 @@ ordered_json ollama_tags_reply(const Service& service) {
 }
 
 ordered_json ollama_show_reply(const Service& service, std::string_view body) {
-  check_model(service, parse_ollama_show(body, service.limits));
+  const ParsedBody asked(body, service.limits);
+  check_model(service, asked.at("model").text_or(asked.at("name").text_or("").c_str()));
   const Model& facts = service.model.facts();
   const std::string& family = facts.architecture;
   ordered_json can = ordered_json::array({"completion"});
@@ -217,51 +208,51 @@ ordered_json slot_action_reply(const Service& service, Scheduler& scheduler,
     timeline = std::move(saved.timeline);
     salt = saved.salt;
   });
+  const std::chrono::duration<double, std::milli> took = Clock::now() - began;
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   return {{"id_slot", number},
           {"filename", name},
           {saves ? "n_saved" : "n_restored", length},
           {saves ? "n_written" : "n_read", error ? 0 : bytes},
-          {"timings", {{saves ? "save_ms" : "restore_ms", milliseconds_since(began)}}}};
+          {"timings", {{saves ? "save_ms" : "restore_ms", took.count()}}}};
 }
 
 std::string metrics_text(const SchedulerCounts& counts,
                          const std::map<int, std::uint64_t>& responses, double uptime_seconds) {
   std::string out;
-  const auto head = [&](const char* name, const char* type, const char* help) {
+  const auto head = [&](const std::string& name, const char* help) {
+    const char* const type = name.ends_with("_total") ? "counter" : "gauge";
     out += cat("# HELP mrrope_", name, " ", help, "\n# TYPE mrrope_", name, " ", type, "\n");
   };
-  const auto one = [&](const char* name, const char* type, const char* help, auto value) {
-    head(name, type, help);
+  const auto one = [&](const char* name, auto value, const char* help) {
+    head(name, help);
     out += cat("mrrope_", name, " ", value, "\n");
   };
-  head("http_responses_total", "counter", "Responses by status.");
+  head("http_responses_total", "Responses by status.");
   for (const auto& [status, count] : responses) {
     out += cat("mrrope_http_responses_total{code=\"", status, "\"} ", count, "\n");
   }
-  head("answers_total", "counter", "Answers by how they ended.");
+  head("answers_total", "Answers by how they ended.");
   static constexpr std::pair<Outcome::End, const char*> kEnds[] = {
       {Outcome::End::stop, "stop"},           {Outcome::End::length, "length"},
       {Outcome::End::cancelled, "cancelled"}, {Outcome::End::timeout, "timeout"},
       {Outcome::End::refused, "refused"},     {Outcome::End::failed, "failed"}};
+  std::map<Outcome::End, std::uint64_t> ended = counts.ended;
   for (const auto& [end, name] : kEnds) {
-    const auto it = counts.ended.find(end);
-    out += cat("mrrope_answers_total{end=\"", name, "\"} ",
-               it == counts.ended.end() ? 0 : it->second, "\n");
+    out += cat("mrrope_answers_total{end=\"", name, "\"} ", ended[end], "\n");
   }
-  one("prompt_tokens_total", "counter", "Prompt tokens computed.", counts.prompt_tokens);
-  one("cached_tokens_total", "counter", "Prompt tokens found in the cache.", counts.cached_tokens);
-  one("completion_tokens_total", "counter", "Tokens written.", counts.written_tokens);
-  one("computations_total", "counter", "Batches computed.", counts.computations);
-  one("computed_tokens_total", "counter", "Tokens in those batches.", counts.computed_tokens);
-  one("rung_turns_total", "counter", "Times that cached keys were turned to another rung.",
-      counts.turns);
-  one("busy_seconds_total", "counter", "Seconds spent computing.", counts.busy_seconds);
-  one("slots", "gauge", "Most conversations computed at the same time.", counts.slots);
-  one("slots_busy", "gauge", "Conversations being computed.", counts.slots_busy);
-  one("queue", "gauge", "Requests waiting for a slot.", counts.queued);
-  one("uptime_seconds", "gauge", "Seconds since the start.", uptime_seconds);
+  one("prompt_tokens_total", counts.prompt_tokens, "Prompt tokens computed.");
+  one("cached_tokens_total", counts.cached_tokens, "Prompt tokens found in the cache.");
+  one("completion_tokens_total", counts.written_tokens, "Tokens written.");
+  one("computations_total", counts.computations, "Batches computed.");
+  one("computed_tokens_total", counts.computed_tokens, "Tokens in those batches.");
+  one("rung_turns_total", counts.turns, "Times that cached keys were turned to another rung.");
+  one("busy_seconds_total", counts.busy_seconds, "Seconds spent computing.");
+  one("slots", counts.slots, "Most conversations computed at the same time.");
+  one("slots_busy", counts.slots_busy, "Conversations being computed.");
+  one("queue", counts.queued, "Requests waiting for a slot.");
+  one("uptime_seconds", uptime_seconds, "Seconds since the start.");
   return out;
 }
 

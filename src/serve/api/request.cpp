@@ -2,11 +2,16 @@
 // Requests are read by a table of every known field: of OpenAI's completions, chats and responses,
 // of llama-server, vLLM and ollama. fields.md is that table, and docs/serve.md shows it.
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <functional>
-#include <map>
+#include <limits>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "serve/api/fields.h"
 #include "serve/serve_files.h"
 
@@ -24,6 +29,12 @@ constexpr unsigned kAnywhere = ~0U;
 
 constexpr int kMaxChoices = 16;  // to a prompt
 constexpr double kMaxPenalty = 100;
+constexpr std::size_t kMaxStops = 16;
+constexpr std::size_t kMaxStopBytes = 1024;
+constexpr std::size_t kMaxBiases = 4096;
+constexpr std::size_t kMaxBiasBytes = 1024;
+constexpr std::size_t kMaxGrammarBytes = std::size_t{256} << 10;
+constexpr double kMaxBias = 1e6;
 
 using Read = std::function<void(const Value&, CompletionRequest&)>;
 
@@ -76,6 +87,83 @@ void read_prompts(const Value& prompt, CompletionRequest& request) {
   for (const ordered_json& one : json) request.prompts.push_back(one_prompt(one));
 }
 
+// A number, or false: never.
+float bias_value(const ordered_json& value, const Value& field) {
+  if (value.is_boolean() && !value.get<bool>()) return -std::numeric_limits<float>::infinity();
+  if (!value.is_number() || !(std::fabs(value.get<double>()) <= kMaxBias)) {
+    field.refuse(
+        cat("must give each token a number up to ", kMaxBias, " or false, not ", shown(value)));
+  }
+  return value.get<float>();
+}
+
+Bias bias_of(const std::string& name, const ordered_json& value, const Value& field) {
+  Bias bias{std::nullopt, name, bias_value(value, field)};
+  Token token = 0;
+  const char* end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data(), end, token);
+  if (rest == end && error == std::errc() && token >= 0) {
+    bias.token = token;
+  } else if (rest == end || name.empty() || name.size() > kMaxBiasBytes) {
+    field.refuse(cat("names ", shown(name),
+                     ": give the number of a token, from 0, or a text of up to ", kMaxBiasBytes,
+                     " bytes"));
+  }
+  return bias;
+}
+
+void read_stop(const Value& stop, CompletionRequest& request) {
+  const bool list = stop.json().is_array();
+  for (const Value& entry : list ? stop.entries(kMaxStops, "strings") : std::vector{stop}) {
+    if (!entry.json().is_string()) stop.refuse(cat("must hold strings, not ", shown(entry.json())));
+    request.stop.push_back(entry.text());
+    const std::size_t size = request.stop.back().size();
+    if (size == 0 || size > kMaxStopBytes) {
+      stop.refuse(cat("holds a string of ", size, " bytes: 1 to ", kMaxStopBytes));
+    }
+  }
+}
+
+void read_seed(const Value& seed, CompletionRequest& request) {
+  const std::int64_t number = seed.whole(std::numeric_limits<std::int32_t>::min(),
+                                         std::numeric_limits<std::uint32_t>::max());
+  request.has_seed = number != -1;  // llama-server's way to ask for any
+  if (request.has_seed) request.sampling.seed = static_cast<std::uint32_t>(number);
+}
+
+// OpenAI's object of tokens, or llama-server's list of pairs; in both a text stands for its tokens.
+void read_bias(const Value& bias, CompletionRequest& request) {
+  const ordered_json& list = bias.json();
+  if (!list.is_object() && !list.is_array()) bias.refuse_type("an object of tokens and numbers");
+  if (list.size() > kMaxBiases) {
+    bias.refuse(cat("has ", list.size(), " entries: at most ", kMaxBiases));
+  }
+  if (list.is_object()) {
+    for (const auto& [name, value] : list.items()) {
+      request.bias.push_back(bias_of(name, value, bias));
+    }
+    return;
+  }
+  for (const ordered_json& pair : list) {
+    if (!pair.is_array() || pair.size() != 2) {
+      bias.refuse(cat("must list pairs of a token and a number, not ", shown(pair)));
+    }
+    if (!pair[0].is_string() && !pair[0].is_number_integer()) {
+      bias.refuse(cat("names a token by its number or its text, not by ", shown(pair[0])));
+    }
+    const std::string name = pair[0].is_string() ? pair[0].get<std::string>() : pair[0].dump();
+    request.bias.push_back(bias_of(name, pair[1], bias));
+  }
+}
+
+void read_grammar(const Value& grammar, CompletionRequest& request) {
+  std::string& text = request.sampling.grammar.text;
+  text = grammar.text();
+  if (text.size() > kMaxGrammarBytes) {
+    grammar.refuse(cat("has ", text.size(), " bytes: at most ", kMaxGrammarBytes, " are read"));
+  }
+}
+
 void read_reasoning_format(const Value& format, CompletionRequest& request) {
   request.conversation.split_reasoning = format.choice({"auto", "deepseek", "none"}) != "none";
 }
@@ -89,112 +177,148 @@ void read_stream_options(const Value& options, CompletionRequest& request) {
   request.stream_usage = options.object().at("include_usage").flag_or(false);
 }
 
-Read number(double low, double high, double Sampling::*into) {
+Read number_field(double low, double high, double Sampling::*into) {
   return [=](const Value& v, CompletionRequest& r) { r.sampling.*into = v.number(low, high); };
 }
-Read flag(bool CompletionRequest::*into) {
+Read flag_field(bool CompletionRequest::*into) {
   return [=](const Value& v, CompletionRequest& r) { r.*into = v.flag(); };
 }
 
 // How accepted fields are read. Those that are not here are read by their route.
-std::vector<Field> readers() {
+struct FieldReader {
+  std::vector<std::string> names;
+  Read read;
+  unsigned routes = kAnywhere;
+};
+
+std::vector<FieldReader> field_readers() {
   using V = const Value&;
   using R = CompletionRequest&;
   const Read length = [](V v, R r) { r.length = read_length(v); };
   const Read answers = [](V v, R r) { r.answers = static_cast<int>(v.whole(1, kMaxChoices)); };
-  const Read penalty = number(0.01, kMaxPenalty, &Sampling::repeat_penalty);
-  const auto add = [](const char* name, const Read& read, unsigned routes = kAnywhere) {
-    return Field{name, routes, {}, nullptr, read};
+  const Read logprobs = [](V v, R r) { r.logprobs = static_cast<int>(v.whole(0, kMaxLogprobs)); };
+  const Read n_probs = [logprobs](V v, R r) {
+    if (v.json() != 0) logprobs(v, r);
+  };
+  const Read penalty = number_field(0.01, kMaxPenalty, &Sampling::repeat_penalty);
+  const auto any_penalty = [](double Sampling::*into) {
+    return number_field(-kMaxPenalty, kMaxPenalty, into);
+  };
+  // -1 is vLLM's way to say "all".
+  const Read top_k = [](V v, R r) {
+    r.sampling.top_k = std::max(0, static_cast<int>(v.whole(-1, 1 << 30)));
+  };
+  const Read last_n = [](V v, R r) {
+    r.sampling.repeat_last_n = static_cast<int>(v.whole(-1, 1 << 30));
   };
   return {
-      add("model", [](V v, R r) { r.model = v.text(); }),
-      add("prompt", read_prompts, kText | kLlama),
-      add("messages", read_messages, kChat),
-      add("n_predict", length),
-      add("max_tokens", length),
-      add("max_completion_tokens", length),
-      add("max_output_tokens", [](V v, R r) { r.length = v.whole(1, kMaxTokens); }),
-      add("stop", read_stop),
-      add("ignore_eos", [](V v, R r) { r.sampling.ignore_end = v.flag(); }),
-      add("temperature", number(0, 100, &Sampling::temperature)),
-      add("top_k",
-          [](V v, R r) {  // -1 is vLLM's way to say "all"
-            r.sampling.top_k = std::max(0, static_cast<int>(v.whole(-1, 1 << 30)));
-          }),
-      add("top_p", number(0, 1, &Sampling::top_p)),
-      add("min_p", number(0, 1, &Sampling::min_p)),
-      add("typical_p", number(0, 1, &Sampling::typical_p)),
-      add("seed", read_seed),
-      add("frequency_penalty", number(-kMaxPenalty, kMaxPenalty, &Sampling::frequency_penalty)),
-      add("presence_penalty", number(-kMaxPenalty, kMaxPenalty, &Sampling::presence_penalty)),
-      add("repeat_penalty", penalty),
-      add("repetition_penalty", penalty),
-      add("repeat_last_n",
-          [](V v, R r) { r.sampling.repeat_last_n = static_cast<int>(v.whole(-1, 1 << 30)); }),
-      add("logit_bias", read_bias),
-      add("n", answers),
-      add("n_cmpl", answers),
-      add("n_probs",
-          [](V v, R r) {  // 0: none
-            if (const auto n = v.whole(0, kMaxLogprobs)) r.logprobs = static_cast<int>(n);
-          }),
-      add(
-          "logprobs", [](V v, R r) { r.logprobs = static_cast<int>(v.whole(0, kMaxLogprobs)); },
-          kText),
-      add("grammar", read_grammar),
-      add("json_schema", [](V v, R r) { read_schema(v, "json_schema", r); }),
-      add("response_format", [](V v, R r) { read_response_format(v, true, r); }),
-      add("parallel_tool_calls", [](V v, R r) { r.conversation.parallel_tool_calls = v.flag(); }),
-      add("reasoning_format", read_reasoning_format),
-      add("echo", flag(&CompletionRequest::echo)),
-      add("stream", flag(&CompletionRequest::stream)),
-      add("stream_options", read_stream_options),
-      add("return_progress", flag(&CompletionRequest::return_progress)),
-      add("return_tokens", flag(&CompletionRequest::return_tokens)),
-      add("cache_prompt", flag(&CompletionRequest::cache_prompt)),
-      add("cache_salt", read_salt)};
+      {{"model"}, [](V v, R r) { r.model = v.text(); }},
+      {{"prompt"}, read_prompts, kText | kLlama},
+      {{"messages"}, read_messages, kChat},
+      {{"n_predict", "max_tokens", "max_completion_tokens"}, length},
+      {{"max_output_tokens"}, [](V v, R r) { r.length = v.whole(1, kMaxTokens); }},
+      {{"stop"}, read_stop},
+      {{"ignore_eos"}, [](V v, R r) { r.sampling.ignore_end = v.flag(); }},
+      {{"temperature"}, number_field(0, 100, &Sampling::temperature)},
+      {{"top_k"}, top_k},
+      {{"top_p"}, number_field(0, 1, &Sampling::top_p)},
+      {{"min_p"}, number_field(0, 1, &Sampling::min_p)},
+      {{"typical_p"}, number_field(0, 1, &Sampling::typical_p)},
+      {{"seed"}, read_seed},
+      {{"frequency_penalty"}, any_penalty(&Sampling::frequency_penalty)},
+      {{"presence_penalty"}, any_penalty(&Sampling::presence_penalty)},
+      {{"repeat_penalty", "repetition_penalty"}, penalty},
+      {{"repeat_last_n"}, last_n},
+      {{"logit_bias"}, read_bias},
+      {{"n", "n_cmpl"}, answers},
+      {{"n_probs"}, n_probs},
+      {{"logprobs"}, logprobs, kText},
+      {{"grammar"}, read_grammar},
+      {{"json_schema"}, [](V v, R r) { read_schema(v, "json_schema", r); }},
+      {{"response_format"}, [](V v, R r) { read_response_format(v, true, r); }},
+      {{"parallel_tool_calls"}, [](V v, R r) { r.conversation.parallel_tool_calls = v.flag(); }},
+      {{"reasoning_format"}, read_reasoning_format},
+      {{"echo"}, flag_field(&CompletionRequest::echo)},
+      {{"stream"}, flag_field(&CompletionRequest::stream)},
+      {{"stream_options"}, read_stream_options},
+      {{"return_progress"}, flag_field(&CompletionRequest::return_progress)},
+      {{"return_tokens"}, flag_field(&CompletionRequest::return_tokens)},
+      {{"cache_prompt"}, flag_field(&CompletionRequest::cache_prompt)},
+      {{"cache_salt"}, read_salt}};
 }
+
+void read_completion(const Value& body, const BodyLimits&, CompletionRequest& request) {
+  if (!body.at("prompt")) refuse("prompt", "is missing: give the text to continue");
+  if (request.echo && request.logprobs) {
+    refuse("echo", "is true and 'logprobs' is given: those of the prompt are not computed");
+  }
+}
+
+void read_llama_completion(const Value& body, const BodyLimits& limits,
+                           CompletionRequest& request) {
+  read_completion(body, limits, request);
+  if (!request.length) request.length = kMaxTokens;
+  if (request.answers > 1) refuse("n", "is more than 1: use /v1/completions for several answers");
+  request.return_tokens = request.return_tokens || request.stream;  // as llama-server does
+}
+
+// What each route has beside the fields of the table, and its name there.
+struct RouteRow {
+  Route route;
+  const char* name;
+  bool chat;
+  ReadBody* read;
+};
+constexpr RouteRow kRoutes[] = {
+    {Route::completion, "completions", false, read_completion},
+    {Route::chat, "chats", true, read_chat},
+    {Route::responses, "responses", true, read_responses},
+    {Route::llama_completion, "/completion", false, read_llama_completion},
+    {Route::ollama_chat, "/api/chat", true, read_ollama},
+    {Route::ollama_generate, "/api/generate", false, read_ollama},
+    {Route::ollama_options, "options", false, nullptr}};
 
 unsigned routes_of(const std::string& name) {
-  static const std::map<std::string, unsigned> known = {
-      {"all", kOpenAi | kOllama},
-      {"OpenAI's and /completion", kOpenAi},
-      {"ollama", kOllama},
-      {"completions", kText},
-      {"chats", kChat},
-      {"responses", mask(Route::responses)},
-      {"/completion", kLlama},
-      {"/api/chat", mask(Route::ollama_chat)},
-      {"/api/generate", mask(Route::ollama_generate)},
-      {"options", mask(Route::ollama_options)}};
-  const auto found = known.find(name);
-  return found == known.end() ? 0 : found->second;
+  if (name == "all") return kOpenAi | kOllama;
+  if (name == "OpenAI's and /completion") return kOpenAi;
+  if (name == "ollama") return kOllama;
+  for (const RouteRow& row : kRoutes) {
+    if (name == row.name) return mask(row.route);
+  }
+  return 0;
 }
 
-std::vector<std::string> parts_of(const std::string& text, const std::string& between) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(between, at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + between.size();
+Sampling default_sampling(Route route) {
+  Sampling s;
+  s.temperature = 0.8;
+  if (route == Route::llama_completion) return s;
+  s.min_p = 0;
+  if ((mask(route) & kOllama) != 0) {
+    s.top_p = 0.9;
+    s.repeat_penalty = 1.1;
+  } else {  // OpenAI's: the model's own distribution
+    s.temperature = 1;
+    s.top_p = 1;
+    s.top_k = 0;
   }
-  return parts;
+  return s;
 }
 
 // Rows of fields.md: "| name, name (neutral) | routes | note |". Of several names for the same, the
 // last one given applies.
 std::vector<Field> make_table() {
-  const std::vector<Field> known = readers();
+  const std::vector<FieldReader> known = field_readers();
   std::vector<Field> table;
   std::istringstream lines(embedded::serve_fields);
   bool refused = false;
+  const std::regex row(R"(\| (.+) \| (.+) \| (.*)\|)");
   for (std::string line; std::getline(lines, line);) {
     refused = refused || line.starts_with("| refused");
-    const std::vector<std::string> cells = parts_of(line, " | ");
-    if (cells.size() != 3) continue;
+    std::smatch cells;
+    if (!std::regex_match(line, cells, row)) continue;
     unsigned routes = 0;
-    for (const std::string& route : parts_of(cells[1], ", ")) routes |= routes_of(route);
-    for (std::string name : parts_of(cells[0].substr(2), ", ")) {
+    for (const std::string& route : split_list(cells.str(2))) routes |= routes_of(route);
+    for (std::string name : split_list(cells.str(1))) {
       Field field;
       if (const std::size_t open = name.find(" ("); open != std::string::npos) {
         const std::string neutral = name.substr(open + 2, name.size() - open - 3);
@@ -204,11 +328,10 @@ std::vector<Field> make_table() {
       }
       field.name = name;
       field.routes = routes;
-      if (refused) field.refused = cells[2].substr(0, cells[2].size() - 2);
-      for (const Field& reader : known) {
-        if (!refused && reader.name == name && (reader.routes & routes) != 0) {
-          field.read = reader.read;
-        }
+      if (refused) field.refused = trimmed(cells.str(3));
+      for (const FieldReader& reader : known) {
+        const bool named = std::count(reader.names.begin(), reader.names.end(), name) != 0;
+        if (!refused && named && (reader.routes & routes) != 0) field.read = reader.read;
       }
       if (routes != 0) table.push_back(std::move(field));
     }
@@ -230,62 +353,34 @@ void check_refused(const Field& field, const Value& value, const CompletionReque
   value.refuse(cat("is not supported: ", field.refused), "unsupported_parameter");
 }
 
-void list_ignored(const Value& object, unsigned route, CompletionRequest& request) {
-  constexpr std::size_t kMaxNames = 32;
-  constexpr std::size_t kMaxListedName = 64;
-  std::vector<std::string> names;
-  for (const auto& [name, value] : object.json().items()) {
-    if (names.size() == kMaxNames) break;
-    const bool known = std::any_of(field_table().begin(), field_table().end(),
-                                   [&, &key = name](const Field& field) {
-                                     return (field.routes & route) != 0 && key == field.name;
-                                   });
-    if (known) continue;
-    names.push_back(name.size() <= kMaxListedName ? object.at(name.c_str()).path()
-                                                  : "(a long name)");
+// What excludes each other.
+void check_form(const CompletionRequest& request) {
+  const std::string options = (mask(request.route) & kOllama) != 0 ? "options." : "";
+  const bool grammar = !request.sampling.grammar.text.empty();
+  const bool schema = !request.schema.empty();
+  const bool calls = !request.callable.empty();
+  if (schema && grammar) {
+    refuse(options + "grammar", "is given beside a JSON schema: give one of them");
   }
-  std::sort(names.begin(), names.end());
-  request.ignored.insert(request.ignored.end(), names.begin(), names.end());
-}
-
-constexpr std::int64_t kMaxAnswers = 64;  // to a request
-
-Sampling default_sampling(Route route) {
-  Sampling s;
-  s.temperature = 0.8;
-  if (route == Route::llama_completion) return s;
-  s.min_p = 0;
-  if ((mask(route) & kOllama) != 0) {
-    s.top_p = 0.9;
-    s.repeat_penalty = 1.1;
-  } else {  // OpenAI's: the model's own distribution
-    s.temperature = 1;
-    s.top_p = 1;
-    s.top_k = 0;
+  if (request.sampling.ignore_end && (grammar || schema || calls)) {
+    refuse(options + "ignore_eos",
+           "is true, but an answer with a grammar, a schema or tool calls ends where that does");
   }
-  return s;
-}
-
-void read_completion(const Value& body, CompletionRequest& request) {
-  if (!body.at("prompt")) refuse("prompt", "is missing: give the text to continue");
-  if (request.echo && request.logprobs) {
-    refuse("echo", "is true and 'logprobs' is given: those of the prompt are not computed");
+  if (calls && (grammar || schema)) {
+    refuse(schema ? request.schema_field : options + "grammar",
+           "is given beside tools: give one of them, or tool_choice none");
   }
-}
-
-void read_llama_completion(const Value& body, CompletionRequest& request) {
-  request.dialect = Dialect::llama_server;
-  read_completion(body, request);
-  if (!request.length) request.length = kMaxTokens;
-  if (request.answers > 1) refuse("n", "is more than 1: use /v1/completions for several answers");
-  request.return_tokens = request.return_tokens || request.stream;  // as llama-server does
 }
 
 }  // namespace
 
 void read_fields(const Value& object, Route route, CompletionRequest& request) {
+  constexpr std::size_t kMaxNames = 32;
+  constexpr std::size_t kMaxListedName = 64;
+  std::set<std::string> known;
   for (const Field& field : field_table()) {
     if ((field.routes & mask(route)) == 0) continue;
+    known.insert(field.name);
     const Value value = object.at(field.name.c_str());
     if (!value) continue;
     if (field.read) field.read(value, request);
@@ -296,31 +391,32 @@ void read_fields(const Value& object, Route route, CompletionRequest& request) {
     other.refuse(cat("is ", shown(other.json()), " and 'repeat_penalty' ", shown(one.json()),
                      ": they are one, give either"));
   }
-  list_ignored(object, mask(route), request);
+  std::vector<std::string> ignored;
+  for (const auto& [name, value] : object.json().items()) {
+    if (known.count(name) != 0 || ignored.size() == kMaxNames) continue;
+    ignored.push_back(name.size() <= kMaxListedName ? object.at(name.c_str()).path()
+                                                    : "(a long name)");
+  }
+  std::sort(ignored.begin(), ignored.end());
+  request.ignored.insert(request.ignored.end(), ignored.begin(), ignored.end());
 }
 
-CompletionRequest parse_request(std::string_view body, Route route, const BodyLimits& limits,
-                                const ServingFacts& model) {
+CompletionRequest parse_request(std::string_view body, Route route, const BodyLimits& limits) {
+  constexpr std::int64_t kMaxAnswers = 64;  // to a request
   const ParsedBody parsed(body, limits);
-  const Value root = parsed.root();
+  const RouteRow& row = *std::find_if(std::begin(kRoutes), std::end(kRoutes),
+                                      [&](const RouteRow& one) { return one.route == route; });
   CompletionRequest request;
+  request.route = route;
+  request.chat = row.chat;
   request.sampling = default_sampling(route);
-  const bool ollama = route == Route::ollama_chat || route == Route::ollama_generate;
-  request.chat = route == Route::chat || route == Route::responses || route == Route::ollama_chat;
-  request.stream = ollama;
-  if (ollama) {
-    read_ollama(root, route, model, request);
-  } else {
-    read_fields(root, route, request);
-    if (route == Route::completion) read_completion(root, request);
-    if (route == Route::llama_completion) read_llama_completion(root, request);
-    if (route == Route::chat) read_chat(root, request);
-    if (route == Route::responses) read_responses(root, request);
-    const auto prompts = static_cast<std::int64_t>(request.prompts.size());
-    if (prompts * request.answers > kMaxAnswers) {
-      refuse("n", cat("is ", request.answers, " for ", prompts, " prompts: at most ", kMaxAnswers,
-                      " answers in all"));
-    }
+  request.stream = (mask(route) & kOllama) != 0;
+  read_fields(parsed.root(), route, request);
+  row.read(parsed.root(), limits, request);
+  const auto prompts = static_cast<std::int64_t>(request.prompts.size());
+  if (prompts * request.answers > kMaxAnswers) {
+    refuse("n", cat("is ", request.answers, " for ", prompts, " prompts: at most ", kMaxAnswers,
+                    " answers in all"));
   }
   check_form(request);
   return request;
@@ -339,12 +435,6 @@ std::vector<Token> parse_detokenize(std::string_view body, const BodyLimits& lim
     list.push_back(token_of(token, "tokens"));
   }
   return list;
-}
-
-std::string parse_ollama_show(std::string_view body, const BodyLimits& limits) {
-  const ParsedBody parsed(body, limits);
-  const Value model = parsed.at("model");
-  return model ? model.text() : parsed.at("name").text_or("");
 }
 
 }  // namespace mrrope::serve

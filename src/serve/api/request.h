@@ -40,10 +40,12 @@ class ApiError : public std::runtime_error {
   std::optional<Excess> excess;
 };
 
-// What is read of a body. A short text can hold many values, which take far more memory than it.
+// What a body is read by. A short text can hold many values, which take far more memory than it.
 struct BodyLimits {
   std::size_t bytes = 0;
   std::size_t values = std::size_t{1} << 18;
+  std::int64_t context = std::int64_t{1} << 40;  // tokens of one conversation
+  bool has_template = true;                      // a prompt of ollama's becomes a message
 };
 
 // A change of the logit of one token, or of every token of a text.
@@ -70,33 +72,35 @@ enum class Route : unsigned {
   ollama_options = 64
 };
 
-// Whose shape the answer has.
-enum class Dialect { openai, responses, llama_server, ollama };
+// How a prompt is answered.
+struct AnswerSettings {
+  Sampling sampling;
+  std::vector<std::string> stop;
+  std::optional<int> logprobs;  // how many of the most likely tokens to list with the chosen one
+  bool cache_prompt = true;     // use a prefix that is cached; else all of it is computed
+  std::string cache_salt;       // vLLM's: a prefix is shared between requests of the same salt only
+  bool return_progress = false;  // of reading the prompt: every part of it, in the stream
+  bool return_tokens = false;    // llama-server's: the tokens of the answer, without logprobs too
+};
 
-struct CompletionRequest {
-  Dialect dialect = Dialect::openai;
+struct CompletionRequest : AnswerSettings {
+  Route route = Route::completion;  // decides the shape of the answer
   bool chat = false;
   bool single_message = false;                   // ollama's generate: a chat whose answer is a text
   bool load_only = false;                        // ollama's: an empty prompt loads the model
   std::string model;                             // empty: not given
   std::vector<std::vector<PromptPart>> prompts;  // of a completion, each with its own answers
   engine::ChatInputs conversation;               // of a chat; checked
+  std::vector<std::string> callable;             // its tools that may be called
   std::optional<std::int64_t> length;            // max_tokens
-  Sampling sampling;
   std::vector<Bias> bias;
   std::string schema;        // JSON: what the answer has to match; empty: anything
   std::string schema_field;  // where it was given
   bool has_seed = false;
-  int answers = 1;  // n, to each prompt
-  std::vector<std::string> stop;
-  std::optional<int> logprobs;  // how many of the most likely tokens to list with the chosen one
-  bool echo = false;            // the answer begins with the prompt
-  bool cache_prompt = true;     // use a prefix that is cached
-  std::string cache_salt;       // vLLM's: only by requests of the same salt; empty: of none
+  int answers = 1;    // n, to each prompt
+  bool echo = false;  // the answer begins with the prompt
   bool stream = false;
   bool stream_usage = false;
-  bool return_progress = false;      // of reading the prompt, in the stream
-  bool return_tokens = false;        // llama-server's: the tokens of the answer
   std::vector<std::string> ignored;  // fields that change nothing here
 };
 
@@ -107,18 +111,9 @@ struct TokenizeRequest {
   bool with_pieces = false;  // give the text of each token
 };
 
-// Facts of the server that a request is read by.
-struct ServingFacts {
-  std::int64_t context = std::int64_t{1} << 40;  // tokens of one conversation
-  bool has_template = true;                      // a prompt of ollama's becomes a message
-};
-
 // All throw ApiError.
-CompletionRequest parse_request(std::string_view body, Route route, const BodyLimits& limits,
-                                const ServingFacts& model = {});
+CompletionRequest parse_request(std::string_view body, Route route, const BodyLimits& limits);
 TokenizeRequest parse_tokenize(std::string_view body, const BodyLimits& limits);
 std::vector<Token> parse_detokenize(std::string_view body, const BodyLimits& limits);
-// The model that ollama's /api/show asks about; empty: none given.
-std::string parse_ollama_show(std::string_view body, const BodyLimits& limits);
 
 }  // namespace mrrope::serve

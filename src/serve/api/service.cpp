@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <semaphore>
 #include <thread>
 
 #include "base/json.h"
@@ -18,30 +17,16 @@ namespace {
 constexpr std::chrono::milliseconds kTemplateLimit{2000};
 constexpr std::int64_t kCompletionLength = 16;  // OpenAI's own
 constexpr std::int64_t kMaxContextInLimits = std::int64_t{1} << 21;
-constexpr std::ptrdiff_t kParsers = 4;
 // Several answers are looked at in turn.
 constexpr std::chrono::milliseconds kRoundRobinWait{10};
 // An answer with tools or reasoning is parsed from its beginning every time: not for every token.
 constexpr std::chrono::milliseconds kBetweenParses{30};
 
 // A token is a number of up to six digits and a comma, or some bytes of text.
-BodyLimits limits_of(const ServerSettings& settings) {
+BodyLimits limits_of(const ServerSettings& settings, bool has_template) {
   const auto tokens = static_cast<std::size_t>(std::min(settings.context, kMaxContextInLimits));
-  BodyLimits limits;
-  limits.bytes = (std::size_t{1} << 20) + 16 * tokens;
-  limits.values += tokens;
-  return limits;
-}
-
-std::counting_semaphore<> parsers{kParsers};
-
-template <typename Parse>
-auto with_parser_slot(const Parse& parse) {
-  parsers.acquire();
-  struct Release {
-    ~Release() { parsers.release(); }
-  } release;
-  return parse();
+  return {(std::size_t{1} << 20) + 16 * tokens, BodyLimits().values + tokens, settings.context,
+          has_template};
 }
 
 // Empty, or why the template cannot be applied to a message and these tools.
@@ -144,10 +129,9 @@ engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& 
   if (!request.schema.empty()) schema_grammar(service, request, give_up);  // for its reason
   engine::ChatInputs inputs = request.conversation;
   inputs.schema = request.schema;
-  const bool calls = !inputs.tools.empty() && inputs.tool_choice != "none";
   return as_field_error(
-      calls ? "tools" : "messages", "the model's chat template cannot be applied",
-      "chat_template_failed",
+      request.callable.empty() ? "messages" : "tools",
+      "the model's chat template cannot be applied", "chat_template_failed",
       [&] { return service.renderer.prepare(*service.chat, inputs, kTemplateLimit, give_up); });
 }
 
@@ -194,18 +178,9 @@ void use_template(const Service& service, const engine::ChatPrompt& chat, Job& j
   }
 }
 
-std::vector<std::string> names_of_tools(const engine::ChatInputs& chat) {
-  std::vector<std::string> names;
-  if (chat.tools.empty() || chat.tool_choice == "none") return names;
-  const ordered_json tools = ordered_json::parse(chat.tools);
-  for (const ordered_json& tool : tools) names.push_back(tool["function"]["name"]);
-  return names;
-}
-
-Sampling sampling_of(const Service& service, const CompletionRequest& request, std::uint32_t seed,
+Sampling sampling_of(const Service& service, const CompletionRequest& request,
                      const GiveUp& give_up) {
   Sampling sampling = request.sampling;
-  if (!request.has_seed) sampling.seed = seed;
   const auto context = static_cast<int>(std::min<std::int64_t>(service.settings.context, 1 << 30));
   sampling.repeat_last_n =
       sampling.repeat_last_n < 0 ? context : std::min(sampling.repeat_last_n, context);
@@ -226,17 +201,12 @@ Sampling sampling_of(const Service& service, const CompletionRequest& request, s
 
 // Throws ApiError unless the answer succeeded.
 void check_succeeded(const Service& service, const Outcome& outcome) {
-  switch (outcome.end) {
-    case Outcome::End::refused:
-      throw ApiError(400, outcome.message, {}, "generation_refused");
-    case Outcome::End::failed:
-      throw ApiError(500, outcome.message, {}, "generation_failed");
-    case Outcome::End::timeout:
-      throw too_late(service, "no complete answer");
-    case Outcome::End::cancelled:
-      throw ApiError(499, "the client closed the connection", {}, "cancelled");
-    default:
-      return;
+  using End = Outcome::End;
+  if (outcome.end == End::refused) throw ApiError(400, outcome.message, {}, "generation_refused");
+  if (outcome.end == End::failed) throw ApiError(500, outcome.message, {}, "generation_failed");
+  if (outcome.end == End::timeout) throw too_late(service, "no complete answer");
+  if (outcome.end == End::cancelled) {
+    throw ApiError(499, "the client closed the connection", {}, "cancelled");
   }
 }
 
@@ -266,7 +236,8 @@ Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRen
   constexpr const char* kTool = R"([{"type": "function", "function": {"name": "look",
       "description": "", "parameters": {"type": "object", "properties": {}}}}])";
   const bool tools = trouble.empty() && template_error(*chat, renderer, kTool).empty();
-  return {model, ladder, renderer, settings, chat, trouble, tools, limits_of(settings)};
+  const BodyLimits limits = limits_of(settings, trouble.empty());
+  return {model, ladder, renderer, settings, chat, trouble, tools, limits};
 }
 
 void check_model(const Service& service, const std::string& name) {
@@ -279,35 +250,23 @@ void check_model(const Service& service, const std::string& name) {
                  "model", "model_not_found");
 }
 
-CompletionRequest parse_request(const Service& service, std::string_view body, Route route) {
-  return with_parser_slot([&] {
-    return parse_request(body, route, service.limits,
-                         {service.settings.context, service.chat_error.empty()});
-  });
-}
-
 std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRequest& request,
-                                      std::uint32_t seed, const GiveUp& give_up) {
+                                      const GiveUp& give_up) {
   check_model(service, request.model);
   PreparedJob prepared;
   Job& job = prepared.job;
+  static_cast<AnswerSettings&>(job) = request;
   job.deadline = Clock::now() + service.settings.timeout;
   const auto enough = with_deadline(service, give_up);
-  job.sampling = sampling_of(service, request, seed, enough);
+  job.sampling = sampling_of(service, request, enough);
   job.length = request.length.value_or(request.chat ? service.settings.context : kCompletionLength);
-  job.stop = request.stop;
-  job.logprobs = request.logprobs;
-  job.reuse = request.cache_prompt;
-  job.salt = request.cache_salt;
-  job.progress = request.return_progress;
-  job.list_tokens = request.return_tokens;
   std::vector<PreparedJob> jobs;
   if (request.chat) {
     const engine::ChatPrompt chat = chat_prompt(service, request, enough);
     use_template(service, chat, job);
     prepared.syntax.syntax = chat.syntax;
     prepared.syntax.continues = request.conversation.continue_final;
-    prepared.syntax.tools = names_of_tools(request.conversation);
+    prepared.syntax.tools = request.callable;
     prepared.syntax.parallel = request.conversation.parallel_tool_calls.value_or(true);
     job.prompt = tokens_of_text(service, chat.prompt, true, true, enough);
     jobs.push_back(prepared);
@@ -325,8 +284,7 @@ std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRe
 }
 
 ordered_json tokenize_reply(const Service& service, std::string_view body, const GiveUp& give_up) {
-  const TokenizeRequest request =
-      with_parser_slot([&] { return parse_tokenize(body, service.limits); });
+  const TokenizeRequest request = parse_tokenize(body, service.limits);
   const std::vector<Token> tokens =
       tokens_of_text(service, request.content, request.add_special, request.parse_special,
                      with_deadline(service, give_up));
@@ -342,15 +300,14 @@ ordered_json tokenize_reply(const Service& service, std::string_view body, const
 }
 
 ordered_json detokenize_reply(const Service& service, std::string_view body) {
-  const std::vector<Token> tokens =
-      with_parser_slot([&] { return parse_detokenize(body, service.limits); });
+  const std::vector<Token> tokens = parse_detokenize(body, service.limits);
   for (const Token token : tokens) check_token(service, token, "tokens");
   return {{"content", service.model.detokenize(tokens)}};
 }
 
 ordered_json apply_template_reply(const Service& service, std::string_view body,
                                   const GiveUp& give_up) {
-  const CompletionRequest request = parse_request(service, body, Route::chat);
+  const CompletionRequest request = parse_request(body, Route::chat, service.limits);
   check_model(service, request.model);
   return {{"prompt", chat_prompt(service, request, with_deadline(service, give_up)).prompt}};
 }
@@ -360,10 +317,10 @@ std::vector<PendingAnswer> submit(const Service& service, Scheduler& scheduler,
                                   std::uint64_t number) {
   const ServerSettings& s = service.settings;
   const std::size_t wanted = jobs.size() * static_cast<std::size_t>(answers);
-  if (wanted > static_cast<std::size_t>(s.parallel) + static_cast<std::size_t>(s.queue)) {
+  if (wanted > static_cast<std::size_t>(s.slots) + static_cast<std::size_t>(s.queue)) {
     throw ApiError(400,
-                   cat("the request asks for ", wanted, " answers, and this server has ",
-                       s.parallel, " slots and a queue of ", s.queue,
+                   cat("the request asks for ", wanted, " answers, and this server has ", s.slots,
+                       " slots and a queue of ", s.queue,
                        ": ask for fewer at a time, or start it with a larger --queue"),
                    answers > 1 ? "n" : "prompt");
   }
@@ -383,70 +340,61 @@ std::vector<PendingAnswer> submit(const Service& service, Scheduler& scheduler,
 std::vector<Completion> take_whole(const Service& service, std::vector<PendingAnswer> pending,
                                    const GiveUp& gone) {
   std::vector<Completion> completions;
-  for (auto& [answer, reader] : pending) {
-    Completion whole;
+  for (auto& [answer, reader, complete, tokens, parsed] : pending) {
     std::string text;
-    for (bool complete = false; !complete;) {
+    while (!complete) {
       Answer::Part part;
       complete = answer->take(part, kDisconnectPoll, Answer::WaitFor::whole);
       text += part.text;
-      std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(whole.tokens));
+      std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(tokens));
       if (!complete && gone()) answer->cancel();
     }
     check_succeeded(service, answer->outcome());
-    whole.delta = reader.add(text, true);
-    whole.outcome = answer->outcome();
-    completions.push_back(std::move(whole));
+    completions.push_back({reader.add(text, true), std::move(tokens), answer->outcome()});
   }
   return completions;
 }
 
 EventStream::EventStream(const Service& service, std::vector<PendingAnswer> pending,
                          std::unique_ptr<AnswerFormat> format)
-    : service_(service), format_(std::move(format)) {
-  for (PendingAnswer& one : pending) states_.push_back({std::move(one)});
-}
+    : service_(service), pending_(std::move(pending)), format_(std::move(format)) {}
 
 void EventStream::cancel() noexcept {
-  for (State& state : states_) state.pending.answer->cancel();
+  for (PendingAnswer& pending : pending_) pending.answer->cancel();
 }
 
 void EventStream::next_of(int index, std::string& out, std::chrono::milliseconds patience) {
-  State& state = states_[static_cast<std::size_t>(index)];
-  AnswerReader& reader = state.pending.reader;
-  if (reader.parses()) std::this_thread::sleep_until(state.parsed + kBetweenParses);
+  auto& [answer, reader, complete, tokens, parsed] = pending_[static_cast<std::size_t>(index)];
+  if (reader.parses()) std::this_thread::sleep_until(parsed + kBetweenParses);
   Answer::Part part;
-  state.complete = state.pending.answer->take(part, patience);
+  complete = answer->take(part, patience);
   for (const Progress& now : part.reading) format_->progress(out, index, now);
-  std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(state.tokens));
-  if (part.text.empty() && state.tokens.empty() && !state.complete) return;
-  if (state.complete) check_succeeded(service_, state.pending.answer->outcome());
-  const Delta delta = reader.add(part.text, state.complete);
-  state.parsed = std::chrono::steady_clock::now();
-  const bool says = !delta.empty() || (!reader.parses() && !state.tokens.empty());
-  if (says || (state.complete && !state.tokens.empty())) {
-    part.tokens = std::exchange(state.tokens, {});
+  std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(tokens));
+  if (part.text.empty() && tokens.empty() && !complete) return;
+  if (complete) check_succeeded(service_, answer->outcome());
+  const Delta delta = reader.add(part.text, complete);
+  parsed = Clock::now();
+  if (!delta.empty() || (!tokens.empty() && (complete || !reader.parses()))) {
+    part.tokens = std::exchange(tokens, {});
     format_->chunk(out, index, delta, part);
   }
-  if (state.complete) {
-    format_->closing(out, index, state.pending.answer->outcome(), reader.has_calls());
-  }
+  if (complete) format_->closing(out, index, answer->outcome(), reader.has_calls());
 }
 
 bool EventStream::advance(std::string& out, std::chrono::milliseconds patience) {
-  const int count = static_cast<int>(states_.size());
+  const int count = static_cast<int>(pending_.size());
   if (!opened_) {
     for (int i = 0; i < count; ++i) format_->opening(out, i);
   }
   opened_ = true;
   for (int i = 0; i < count; ++i) {
-    if (states_[static_cast<std::size_t>(i)].complete) continue;
+    if (pending_[static_cast<std::size_t>(i)].complete) continue;
     next_of(i, out, count == 1 ? patience : std::min(patience, kRoundRobinWait));
   }
   std::vector<Outcome> outcomes;
-  for (const State& state : states_) {
-    if (!state.complete) return false;
-    outcomes.push_back(state.pending.answer->outcome());
+  for (const PendingAnswer& pending : pending_) {
+    if (!pending.complete) return false;
+    outcomes.push_back(pending.answer->outcome());
   }
   format_->end(out, outcomes);
   return true;

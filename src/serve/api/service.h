@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the routes do, without HTTP: from bodies to jobs and JSON. All of it may be called from any
-// thread; what fails throws ApiError or Error.
+// What the routes do, without HTTP: from bodies to jobs, from what a model writes to what it says
+// (reasoning, content and tool calls), and to JSON in the shapes that clients expect. All of it may
+// be called from any thread; what fails throws ApiError or Error.
 #pragma once
 
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,22 +18,18 @@
 #include "engine/chat/chat.h"
 #include "engine/session/session.h"
 #include "model/timeline_model.h"
-#include "serve/api/format.h"
 #include "serve/api/request.h"
 #include "serve/schedule/scheduler.h"
 
 namespace mrrope::serve {
 
+using ordered_json = nlohmann::ordered_json;
+
 // What a server is started with.
-struct ServerSettings {
+struct ServerSettings : SchedulerLimits {
   std::string host = "127.0.0.1";
   int port = 8080;                     // 0: any free port
-  int parallel = 1;                    // conversations computed at the same time
-  int queue = 64;                      // most requests that wait
   std::chrono::seconds timeout{3600};  // for one answer, including the time it waits
-  std::int64_t context = 0;            // tokens of one conversation
-  std::int64_t pool = 0;               // tokens of all together; 0: each has room of its own
-  bool deterministic = false;          // answers do not depend on other requests
   std::string key;                     // empty: none is required
   std::string model_name;
   bool any_model = false;  // answers whatever model a request names
@@ -39,8 +37,6 @@ struct ServerSettings {
   std::string method;      // as the user named it
   std::filesystem::path slot_folder;  // for files of conversations; empty: none are written
   engine::SessionOwner slot_owner;    // what these belong to
-  // Gets a line about each prompt that takes long to read. Nothing of a request's content is in it.
-  std::function<void(const std::string&)> log;
 };
 
 // Called a few times per second while a request waits; true ends it.
@@ -61,9 +57,60 @@ struct Service {
 Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
                      const ServerSettings& settings);
 
-// Any number of threads may parse bodies, but only a few at a time: a body of numbers takes eight
-// times its size while it is being read.
-CompletionRequest parse_request(const Service& service, std::string_view body, Route route);
+// How the text of an answer is read.
+struct AnswerSyntax {
+  std::string syntax;      // of ChatPrompt; empty: the text is the content
+  bool continues = false;  // a message of the request, which is not repeated
+  // Tools that the model may call. An answer that is nothing but the JSON of calls makes them too:
+  // some models know their template's tags and leave them out.
+  std::vector<std::string> tools = {};
+  std::string echo = {};  // precedes the answer
+  bool parallel = true;   // more than one call in an answer
+};
+
+// What was added since the previous one.
+struct Delta {
+  struct Call {
+    std::size_t index = 0;
+    engine::ToolCall call;  // id and name with the first part of its arguments only
+  };
+  std::string content;
+  std::string reasoning;
+  std::vector<Call> calls;
+
+  bool empty() const { return content.empty() && reasoning.empty() && calls.empty(); }
+};
+
+// One of the answers to a request, complete.
+struct Completion {
+  Delta delta;
+  std::vector<ChosenToken> tokens;
+  Outcome outcome;
+};
+
+class AnswerReader {
+ public:
+  // number: ids of tool calls are made of it, where the model writes none.
+  AnswerReader(engine::ChatRenderer& renderer, AnswerSyntax syntax, std::uint64_t number);
+
+  // Whether the text has to be parsed, which takes some time.
+  bool parses() const { return !syntax_.syntax.empty(); }
+
+  // last: nothing more will come.
+  Delta add(const std::string& text, bool last);
+
+  bool has_calls() const { return !sent_.calls.empty(); }
+
+ private:
+  engine::ParsedAnswer parse(bool last);
+
+  engine::ChatRenderer& renderer_;
+  AnswerSyntax syntax_;
+  std::uint64_t number_;
+  bool begun_ = false;
+  std::string text_;
+  engine::ParsedAnswer sent_;  // what was passed on
+};
 
 // What a request asks for each of its prompts: a job, and how its answer is read. For several
 // answers the job is done as often, each with the next seed.
@@ -73,10 +120,9 @@ struct PreparedJob {
 };
 
 // give_up is called while the request waits for its template, schema or grammar, and while a long
-// prompt is being tokenized; where it returns true, ApiError (499) is thrown. seed: for a request
-// that gives none.
+// prompt is being tokenized; where it returns true, ApiError (499) is thrown.
 std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRequest& request,
-                                      std::uint32_t seed, const GiveUp& give_up);
+                                      const GiveUp& give_up);
 
 constexpr std::chrono::milliseconds kDisconnectPoll{200};  // how often clients are looked at
 
@@ -84,6 +130,9 @@ constexpr std::chrono::milliseconds kDisconnectPoll{200};  // how often clients 
 struct PendingAnswer {
   std::shared_ptr<Answer> answer;
   AnswerReader reader;
+  bool complete = false;
+  std::vector<ChosenToken> tokens = {};  // not sent yet
+  Clock::time_point parsed = {};         // the last time
 };
 
 // `answers` of them to each job. number: ids of tool calls are made of it. Throws ApiError where
@@ -96,12 +145,71 @@ std::vector<PendingAnswer> submit(const Service& service, Scheduler& scheduler,
 std::vector<Completion> take_whole(const Service& service, std::vector<PendingAnswer> pending,
                                    const GiveUp& gone);
 
+ordered_json error_json(const ApiError& error);
+
+// Every token whose logit a request changes.
+std::vector<std::pair<Token, float>> token_biases(const TimelineModel& model,
+                                                  const CompletionRequest& request);
+
+// The answers to one request, whole or as a stream: opening, chunk and closing for each of them,
+// then end. The functions for streams append what is to be sent. What the shape does not have is
+// under "mrrope"; rungs count from 0 there, as everywhere in JSON.
+class AnswerFormat {
+ public:
+  // Only the service has to stay. number: the id of the answer is made of it.
+  struct Basis {
+    const Service& service;
+    const CompletionRequest& request;
+    std::uint64_t number;
+  };
+  explicit AnswerFormat(const Basis& basis);
+  virtual ~AnswerFormat() = default;
+
+  virtual const char* stream_type() const { return "text/event-stream"; }  // of the content
+  virtual const char* nothing() const { return ": waiting\n\n"; }  // may stand between two events
+  virtual void opening(std::string&, int /*index*/) {}
+  virtual void chunk(std::string& out, int index, const Delta& delta, const Answer::Part& part) = 0;
+  // How far the prompt is read: a comment, which clients skip, or an event if they ask for it.
+  virtual void progress(std::string& out, int index, const Progress& now);
+  virtual void closing(std::string& out, int index, const Outcome& outcome, bool calls) = 0;
+  virtual void failure(std::string& out, const ApiError& error) { event(out, error_json(error)); }
+  virtual void end(std::string&, const std::vector<Outcome>&) {}
+
+  virtual ordered_json whole(const std::vector<Completion>& answers) = 0;
+
+ protected:
+  virtual void progress_event(std::string&, int /*index*/, const Progress&) {}
+  static void event(std::string& out, const ordered_json& data);
+  ordered_json about(const Outcome& outcome) const;
+  // Tokens with their log-probabilities and those of the most likely ones.
+  ordered_json token_list(const std::vector<ChosenToken>& tokens, bool with_ids) const;
+
+  const Service& service_;
+  const CompletionRequest request_;
+  const std::string id_;
+  const std::int64_t created_;  // seconds
+};
+
+// Those of each dialect, and that of the request's.
+using MakeFormat = std::unique_ptr<AnswerFormat>(const AnswerFormat::Basis& basis);
+MakeFormat make_openai_format, make_llama_format, make_responses_format, make_ollama_format;
+MakeFormat make_format;
+
+ordered_json place_json(const Ladder& ladder, const Progress& now);  // on the ladder
+ordered_json prefill_json(const Progress& now);
+ordered_json progress_json(const Progress& now);  // these two as llama-server reports them
+ordered_json timings_json(const Outcome& outcome);
+ordered_json bytes_json(const std::string& text);  // which need not be UTF-8
+
+// For the log: "reading a prompt: 4096 of 20000 tokens, 512 tokens/s, 31 s left, rung 2 of 9".
+std::string prefill_text(const Progress& now, std::size_t rungs);
+
 class EventStream {
  public:
   EventStream(const Service& service, std::vector<PendingAnswer> pending,
               std::unique_ptr<AnswerFormat> format);
 
-  const char* type() const { return format_->stream_type(); }
+  const AnswerFormat& format() const { return *format_; }
 
   // Waits for new output and appends it to `out`. True once the end has been appended; where
   // anything fails, that is an error.
@@ -109,18 +217,11 @@ class EventStream {
   void cancel() noexcept;
 
  private:
-  struct State {
-    PendingAnswer pending;
-    bool complete = false;
-    std::vector<ChosenToken> tokens = {};  // not sent yet
-    std::chrono::steady_clock::time_point parsed = {};
-  };
-
   bool advance(std::string& out, std::chrono::milliseconds patience);
   void next_of(int index, std::string& out, std::chrono::milliseconds patience);
 
   const Service& service_;
-  std::vector<State> states_;
+  std::vector<PendingAnswer> pending_;
   std::unique_ptr<AnswerFormat> format_;
   bool opened_ = false;
 };

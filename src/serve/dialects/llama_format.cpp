@@ -50,10 +50,7 @@ ordered_json settings_json(const TimelineModel& model, const CompletionRequest& 
 
 class LlamaFormat final : public AnswerFormat {
  public:
-  LlamaFormat(const Service& service, const CompletionRequest& request, std::uint64_t number)
-      : AnswerFormat(service, request, number),
-        tokens_(request.return_tokens),
-        settings_(settings_json(service.model, request)) {}
+  using AnswerFormat::AnswerFormat;
 
   // One event for each token, however many came at once.
   void chunk(std::string& out, int index, const Delta& delta, const Answer::Part& part) override {
@@ -77,7 +74,7 @@ class LlamaFormat final : public AnswerFormat {
                             {"id_slot", -1},
                             {"tokens_predicted", now.written},
                             {"tokens_evaluated", now.length - now.written}};
-      if (logprobs_) chunk["completion_probabilities"] = token_list(token, true);
+      if (request_.logprobs) chunk["completion_probabilities"] = token_list(token, true);
       chunk["mrrope"] = place_json(service_.ladder, now);
       event(out, chunk);
     }
@@ -102,7 +99,8 @@ class LlamaFormat final : public AnswerFormat {
       const int index = static_cast<int>(list.size());
       look_for_new_line(index, answer.delta.content);
       list.push_back(last(index, answer.delta.content, answer.tokens, answer.outcome));
-      if (logprobs_) list.back()["completion_probabilities"] = token_list(answer.tokens, true);
+      if (request_.logprobs)
+        list.back()["completion_probabilities"] = token_list(answer.tokens, true);
     }
     return answers.size() == 1 ? list.front() : list;
   }
@@ -114,7 +112,7 @@ class LlamaFormat final : public AnswerFormat {
 
   ordered_json tokens(const std::vector<ChosenToken>& chosen) const {
     ordered_json list = ordered_json::array();
-    if (!tokens_) return list;
+    if (!request_.return_tokens) return list;
     for (const ChosenToken& one : chosen) list.push_back(one.token);
     return list;
   }
@@ -133,7 +131,7 @@ class LlamaFormat final : public AnswerFormat {
             {"tokens_predicted", outcome.written},
             {"tokens_evaluated", outcome.prompt},
             {"tokens_cached", outcome.length},
-            {"generation_settings", settings_},
+            {"generation_settings", settings_json(service_.model, request_)},
             {"has_new_line", new_lines_.count(index) != 0},
             // By the end of the context.
             {"truncated",
@@ -144,17 +142,13 @@ class LlamaFormat final : public AnswerFormat {
             {"mrrope", about(outcome)}};
   }
 
-  bool tokens_;
   std::set<int> new_lines_;  // answers that have one
-  ordered_json settings_;
 };
 
 }  // namespace
 
-std::unique_ptr<AnswerFormat> make_llama_format(const Service& service,
-                                                const CompletionRequest& request,
-                                                std::uint64_t number) {
-  return std::make_unique<LlamaFormat>(service, request, number);
+std::unique_ptr<AnswerFormat> make_llama_format(const AnswerFormat::Basis& basis) {
+  return std::make_unique<LlamaFormat>(basis);
 }
 
 }  // namespace mrrope::serve

@@ -22,8 +22,7 @@ std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(1e9 
 
 // ollama's calls have no parts: arguments are an object.
 ordered_json arguments_of(const engine::ToolCall& call) {
-  if (call.arguments.empty()) return ordered_json::object();
-  return ordered_json::parse(call.arguments, nullptr, false);
+  return ordered_json::parse(call.arguments.empty() ? "{}" : call.arguments, nullptr, false);
 }
 
 // Of an answer that was cut off, the last call may not be whole.
@@ -33,15 +32,12 @@ bool is_unfinished(const engine::ToolCall& call, const Outcome& outcome) {
 }
 
 ordered_json call_json(const engine::ToolCall& call) {
-  const ordered_json arguments = arguments_of(call);
-  return {{"id", call.id}, {"function", {{"name", call.name}, {"arguments", arguments}}}};
+  return {{"id", call.id}, {"function", {{"name", call.name}, {"arguments", arguments_of(call)}}}};
 }
 
 class OllamaFormat final : public AnswerFormat {
  public:
-  OllamaFormat(const Service& service, const CompletionRequest& request, std::uint64_t number)
-      : AnswerFormat(service, request, number),
-        messages_(request.chat && !request.single_message) {}
+  using AnswerFormat::AnswerFormat;
 
   const char* stream_type() const override { return "application/x-ndjson"; }
 
@@ -57,6 +53,7 @@ class OllamaFormat final : public AnswerFormat {
   }
 
   // ollama says nothing while it reads a prompt, and every line has to be an answer.
+  const char* nothing() const override { return " "; }
   void progress(std::string&, int, const Progress&) override {}
 
   void closing(std::string& out, int, const Outcome& outcome, bool) override {
@@ -91,16 +88,12 @@ class OllamaFormat final : public AnswerFormat {
   ordered_json head(const Delta& delta, bool done) const {
     ordered_json out = {{"model", service_.settings.model_name},
                         {"created_at", time_text(created_)}};
-    if (messages_) {
-      ordered_json message = {{"role", "assistant"}, {"content", delta.content}};
-      if (!delta.reasoning.empty()) message["thinking"] = delta.reasoning;
-      for (const auto& [index, call] : delta.calls)
-        message["tool_calls"].push_back(call_json(call));
-      out["message"] = std::move(message);
-    } else {
-      out["response"] = delta.content;
-      if (!delta.reasoning.empty()) out["thinking"] = delta.reasoning;
-    }
+    const bool generated = !request_.chat || request_.single_message;
+    ordered_json message = {{"role", "assistant"}, {"content", delta.content}};
+    if (generated) message = {{"response", delta.content}};
+    if (!delta.reasoning.empty()) message["thinking"] = delta.reasoning;
+    for (const auto& [index, call] : delta.calls) message["tool_calls"].push_back(call_json(call));
+    out.update(generated ? message : ordered_json{{"message", message}});
     out["done"] = done;
     return out;
   }
@@ -118,16 +111,13 @@ class OllamaFormat final : public AnswerFormat {
     return out;
   }
 
-  bool messages_;
   std::vector<engine::ToolCall> calls_;
 };
 
 }  // namespace
 
-std::unique_ptr<AnswerFormat> make_ollama_format(const Service& service,
-                                                 const CompletionRequest& request,
-                                                 std::uint64_t number) {
-  return std::make_unique<OllamaFormat>(service, request, number);
+std::unique_ptr<AnswerFormat> make_ollama_format(const AnswerFormat::Basis& basis) {
+  return std::make_unique<OllamaFormat>(basis);
 }
 
 }  // namespace mrrope::serve

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenAI's completions and chats, whole or as chunks.
 #include <algorithm>
+#include <map>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -71,14 +72,7 @@ ordered_json usage_json(const std::vector<Outcome>& outcomes, int answers) {
 
 class OpenAiFormat final : public AnswerFormat {
  public:
-  OpenAiFormat(const Service& service, const CompletionRequest& request, std::uint64_t number)
-      : AnswerFormat(service, request, number),
-        chat_(request.chat),
-        usage_(request.stream_usage),
-        answers_(request.answers),
-        offsets_(std::max<std::size_t>(1, request.prompts.size()) *
-                     static_cast<std::size_t>(request.answers),
-                 0) {}
+  using AnswerFormat::AnswerFormat;
 
   void opening(std::string& out, int index) override {
     if (!chat_) return;  // a chat names its role
@@ -90,8 +84,7 @@ class OpenAiFormat final : public AnswerFormat {
     if (!delta.reasoning.empty()) said["reasoning_content"] = delta.reasoning;
     if (!delta.calls.empty()) said["tool_calls"] = calls_json(delta, true);
     if (!delta.content.empty() || said.empty()) said["content"] = delta.content;
-    ordered_json chunk =
-        chunk_of(index, std::move(said), delta.content, logprobs(index, part.tokens));
+    ordered_json chunk = chunk_of(index, said, delta.content, logprobs(index, part.tokens));
     chunk["mrrope"] = place_json(service_.ladder, part.now);
     event(out, chunk);
   }
@@ -116,7 +109,7 @@ class OpenAiFormat final : public AnswerFormat {
   }
 
   void end(std::string& out, const std::vector<Outcome>& outcomes) override {
-    if (usage_) event(out, with_totals(head(true), outcomes));
+    if (request_.stream_usage) event(out, with_totals(head(true), outcomes));
     out += "data: [DONE]\n\n";
   }
 
@@ -125,15 +118,12 @@ class OpenAiFormat final : public AnswerFormat {
     std::vector<Outcome> outcomes;
     for (const Completion& answer : answers) {
       const int index = static_cast<int>(outcomes.size());
-      ordered_json choice = {{"index", index}};
-      if (chat_) {
-        choice["message"] = message(answer.delta);
-      } else {
-        choice["text"] = answer.delta.content;
-      }
-      choice["logprobs"] = logprobs(index, answer.tokens);
-      choice["finish_reason"] = finish_reason(answer.outcome, !answer.delta.calls.empty());
-      out["choices"].push_back(std::move(choice));
+      const ordered_json said = chat_ ? message(answer.delta) : ordered_json(answer.delta.content);
+      out["choices"].push_back(
+          {{"index", index},
+           {chat_ ? "message" : "text", said},
+           {"logprobs", logprobs(index, answer.tokens)},
+           {"finish_reason", finish_reason(answer.outcome, !answer.delta.calls.empty())}});
       outcomes.push_back(answer.outcome);
     }
     return with_totals(std::move(out), outcomes);
@@ -161,36 +151,32 @@ class OpenAiFormat final : public AnswerFormat {
   }
 
   // A chat has a delta, a completion a text.
-  ordered_json chunk_of(int index, ordered_json delta, const std::string& text = {},
-                        ordered_json logprobs = nullptr, ordered_json finish = nullptr) const {
-    ordered_json choice = {{"index", index}};
-    if (chat_) {
-      choice["delta"] = std::move(delta);
-    } else {
-      choice["text"] = text;
-    }
-    choice["logprobs"] = std::move(logprobs);
-    choice["finish_reason"] = std::move(finish);
+  ordered_json chunk_of(int index, const ordered_json& delta, const std::string& text = {},
+                        const ordered_json& logprobs = nullptr,
+                        const ordered_json& finish = nullptr) const {
     ordered_json chunk = head(true);
-    chunk["choices"].push_back(std::move(choice));
+    chunk["choices"].push_back({{"index", index},
+                                {chat_ ? "delta" : "text", chat_ ? delta : ordered_json(text)},
+                                {"logprobs", logprobs},
+                                {"finish_reason", finish}});
     return chunk;
   }
 
   ordered_json with_totals(ordered_json out, const std::vector<Outcome>& outcomes) const {
-    out["usage"] = usage_json(outcomes, answers_);
+    out["usage"] = usage_json(outcomes, request_.answers);
     out["timings"] = timings_json(outcomes.back());
     out["mrrope"] = about(outcomes.back());
     return out;
   }
 
   ordered_json logprobs(int index, const std::vector<ChosenToken>& tokens) {
-    if (!logprobs_) return nullptr;
+    if (!request_.logprobs) return nullptr;
     if (chat_) return {{"content", token_list(tokens, false)}};
     ordered_json out = {{"tokens", ordered_json::array()},
                         {"token_logprobs", ordered_json::array()},
                         {"top_logprobs", ordered_json::array()},
                         {"text_offset", ordered_json::array()}};
-    std::size_t& offset = offsets_[static_cast<std::size_t>(index)];
+    std::size_t& offset = offsets_[index];
     for (const ChosenToken& chosen : tokens) {
       const std::string piece = service_.model.piece(chosen.token);
       out["tokens"].push_back(name_of(piece));
@@ -206,18 +192,14 @@ class OpenAiFormat final : public AnswerFormat {
     return out;
   }
 
-  bool chat_;
-  bool usage_;
-  int answers_;                       // to each prompt
-  std::vector<std::size_t> offsets_;  // bytes of tokens listed so far, per answer
+  const bool chat_ = request_.chat;
+  std::map<int, std::size_t> offsets_;  // characters of tokens listed so far, per answer
 };
 
 }  // namespace
 
-std::unique_ptr<AnswerFormat> make_openai_format(const Service& service,
-                                                 const CompletionRequest& request,
-                                                 std::uint64_t number) {
-  return std::make_unique<OpenAiFormat>(service, request, number);
+std::unique_ptr<AnswerFormat> make_openai_format(const AnswerFormat::Basis& basis) {
+  return std::make_unique<OpenAiFormat>(basis);
 }
 
 }  // namespace mrrope::serve

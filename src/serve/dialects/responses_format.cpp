@@ -50,8 +50,8 @@ class ResponsesFormat final : public AnswerFormat {
   }
 
   void closing(std::string& out, int, const Outcome& outcome, bool) override {
-    close(out, outcome.end == Outcome::End::length);
     const bool cut = outcome.end == Outcome::End::length;
+    close(out, cut);
     event(out, cut ? "response.incomplete" : "response.completed",
           {{"response", complete(outcome)}, {"timings", timings_json(outcome)}});
   }
@@ -177,10 +177,8 @@ class ResponsesFormat final : public AnswerFormat {
 
 }  // namespace
 
-std::unique_ptr<AnswerFormat> make_responses_format(const Service& service,
-                                                    const CompletionRequest& request,
-                                                    std::uint64_t number) {
-  return std::make_unique<ResponsesFormat>(service, request, number);
+std::unique_ptr<AnswerFormat> make_responses_format(const AnswerFormat::Basis& basis) {
+  return std::make_unique<ResponsesFormat>(basis);
 }
 
 }  // namespace mrrope::serve

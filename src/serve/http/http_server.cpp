@@ -23,14 +23,13 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kIdleTimeout{5000};  // between two requests of one connection
-constexpr milliseconds kPoll{250};          // how often an idle connection checks for the end
+constexpr milliseconds kPoll{250};          // how often a waiting connection checks for the end
 constexpr std::size_t kSpareThreads = 64;  // threads that answer clients for which there is no room
 
 constexpr milliseconds kRequestTimeout{10000};  // for a request, and more as more of it arrives:
 constexpr std::int64_t kBytesPerMs = 64;        // 64 KB/s
 constexpr milliseconds kWriteTimeout{30000};    // without reading a single byte
 constexpr milliseconds kShutdownWriteTimeout{3000};  // the same, when the server shuts down
-constexpr milliseconds kWritePoll{250};
 constexpr milliseconds kBetweenProbes{1000};
 
 #ifdef POLLRDHUP
@@ -46,29 +45,12 @@ short events(int socket, short wanted, Connection::Clock::time_point until) {
         std::chrono::duration_cast<milliseconds>(until - Connection::Clock::now()).count();
     pollfd wait{socket, wanted, 0};
     const int n = ::poll(&wait, 1, left > 0 ? static_cast<int>(left) : 0);
-    if (n < 0 && errno == EINTR) continue;
-    return n > 0 ? wait.revents : short{0};
+    if (n >= 0 || errno != EINTR) return n > 0 ? wait.revents : short{0};
   }
 }
 
 bool ready(int socket, short what, Connection::Clock::time_point until) {
   return events(socket, what, until) != 0;
-}
-
-// Leaves both as they are where there is no address.
-void find_address(int socket, int (*of)(int, sockaddr*, socklen_t*), std::string& ip, int& port) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof storage;
-  auto* any = reinterpret_cast<sockaddr*>(&storage);
-  char host[NI_MAXHOST] = {};
-  char service[NI_MAXSERV] = {};
-  if (of(socket, any, &size) != 0 ||
-      ::getnameinfo(any, size, host, sizeof host, service, sizeof service,
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return;
-  }
-  ip = host;
-  port = std::atoi(service);
 }
 
 std::string busy_response() {
@@ -107,24 +89,20 @@ class ConnectionThreads final : public httplib::TaskQueue {
   explicit ConnectionThreads(std::size_t most) : max_(most) {}
 
   bool enqueue(std::function<void()> work) override {
-    {
-      const std::lock_guard lock(mutex_);
-      if (running_ >= max_) return false;
-      ++running_;
-    }
+    const std::lock_guard lock(mutex_);
+    if (running_ >= max_) return false;
     try {
       std::thread([this, work = std::move(work)] {
         work();
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard end(mutex_);
         --running_;
         ended_.notify_all();
       }).detach();
-      return true;
     } catch (const std::system_error&) {
-      const std::lock_guard lock(mutex_);
-      --running_;
       return false;
     }
+    ++running_;
+    return true;
   }
 
   void shutdown() override {  // waits for all
@@ -143,11 +121,6 @@ class ConnectionThreads final : public httplib::TaskQueue {
 
 bool Connection::request_begins(milliseconds patience) const {
   return at_ < size_ || ready(socket_, POLLIN, Clock::now() + patience);
-}
-
-void Connection::restart() {
-  began_ = Clock::now();
-  taken_ = 0;
 }
 
 bool Connection::half_closed() const {
@@ -175,15 +148,11 @@ void Connection::close_gently() {
   ::close(socket_);
 }
 
-bool Connection::is_readable() const { return at_ < size_ || ready(socket_, POLLIN, {}); }
-
-bool Connection::wait_readable() const { return at_ < size_ || ready(socket_, POLLIN, deadline()); }
-
 bool Connection::wait_writable() const {
   for (const auto start = Clock::now();;) {
     const auto now = Clock::now();
     const auto until = start + (shutting_down_ ? kShutdownWriteTimeout : kWriteTimeout);
-    if (ready(socket_, POLLOUT, std::min(until, now + kWritePoll))) return true;
+    if (ready(socket_, POLLOUT, std::min(until, now + kPoll))) return true;
     if (now >= until) return false;
   }
 }
@@ -201,16 +170,12 @@ ssize_t Connection::read(char* to, size_t size) {
 }
 
 ssize_t Connection::write(const char* from, size_t size) {
-  if (!wait_writable()) return -1;
-  for (;;) {
+  while (wait_writable()) {
     const ssize_t n = ::send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) return n;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (!wait_writable()) return -1;
-    } else if (errno != EINTR) {
-      return -1;
-    }
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) break;
   }
+  return -1;
 }
 
 const char* Connection::buffered_data(size_t& size) const {
@@ -218,24 +183,8 @@ const char* Connection::buffered_data(size_t& size) const {
   return size > 0 ? buffer_ + at_ : nullptr;
 }
 
-void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
-  find_address(socket_, ::getpeername, ip, port);
-}
-
-void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
-  find_address(socket_, ::getsockname, ip, port);
-}
-
-time_t Connection::duration() const {
-  return std::chrono::duration_cast<milliseconds>(Clock::now() - began_).count();
-}
-
-Connection::Clock::time_point Connection::deadline() const {
-  return began_ + kRequestTimeout + milliseconds(taken_ / kBytesPerMs);
-}
-
 bool Connection::fill() {
-  if (!ready(socket_, POLLIN, deadline())) {
+  if (!ready(socket_, POLLIN, began_ + kRequestTimeout + milliseconds(taken_ / kBytesPerMs))) {
     error_ = httplib::Error::Timeout;
     return false;
   }
@@ -250,7 +199,7 @@ bool Connection::fill() {
   return true;
 }
 
-thread_local HttpServer::Open* HttpServer::current_ = nullptr;
+thread_local Connection* HttpServer::current_ = nullptr;
 thread_local HttpServer* HttpServer::serving_ = nullptr;
 
 HttpServer::HttpServer(std::size_t connections) : max_(connections) {
@@ -259,59 +208,55 @@ HttpServer::HttpServer(std::size_t connections) : max_(connections) {
   // not read, and then goes on reading.
   set_post_routing_handler([](const httplib::Request&, httplib::Response& response) {
     if (current_ != nullptr && response.get_header_value("Connection") == "close") {
-      current_->close = true;
+      current_->close_ = true;
     }
   });
 }
 
 std::string HttpServer::bound_address() const {
-  std::string ip;
-  int port = 0;
-  find_address(svr_sock_, ::getsockname, ip, port);
-  return ip;
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  auto* any = reinterpret_cast<sockaddr*>(&storage);
+  char host[NI_MAXHOST] = {};
+  const bool bound = ::getsockname(svr_sock_, any, &size) == 0 &&
+                     ::getnameinfo(any, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0;
+  return bound ? host : "";
 }
 
-// A dropped connection's thread finds its socket closed, and ends. Needs the lock.
-void HttpServer::drop(Open& open) {
-  open.dropped = true;
-  ::shutdown(open.connection.socket(), SHUT_RDWR);
+void Connection::drop() {
+  dropped_ = true;
+  ::shutdown(socket_, SHUT_RDWR);
 }
 
-bool HttpServer::admit(Open& open) {
+bool HttpServer::admit(Connection& connection) {
   const std::lock_guard lock(mutex_);
   std::size_t served = 0;
-  Open* oldest = nullptr;
-  for (Open* other : open_) {
-    if (other->dropped) continue;
+  Connection* oldest = nullptr;
+  for (Connection* other : open_) {
+    if (other->dropped_) continue;
     ++served;
-    if (other->waiting && (oldest == nullptr || other->since < oldest->since)) oldest = other;
+    if (other->waiting_ && (oldest == nullptr || other->since_ < oldest->since_)) oldest = other;
   }
   if (served >= max_) {
     if (oldest == nullptr) return false;
-    drop(*oldest);
+    oldest->drop();
   }
-  open_.insert(&open);
+  open_.insert(&connection);
   return true;
 }
 
-void HttpServer::leave(Open& open) {
+void HttpServer::set_waiting(Connection& connection, bool waiting) {
   const std::lock_guard lock(mutex_);
-  open_.erase(&open);
-  left_.notify_all();
-}
-
-void HttpServer::set_waiting(Open& open, bool waiting) {
-  const std::lock_guard lock(mutex_);
-  open.waiting = waiting;
-  if (waiting) open.since = Connection::Clock::now();
+  connection.waiting_ = waiting;
+  if (waiting) connection.since_ = Connection::Clock::now();
 }
 
 void HttpServer::close_connections(Connection::Clock::time_point until) {
   std::unique_lock lock(mutex_);
   while (!open_.empty()) {
     const bool late = Connection::Clock::now() >= until;
-    for (Open* open : open_) {
-      if (!open->dropped && (open->waiting || late)) drop(*open);
+    for (Connection* open : open_) {
+      if (!open->dropped_ && (open->waiting_ || late)) open->drop();
     }
     left_.wait_for(lock, kPoll);
   }
@@ -321,52 +266,48 @@ void HttpServer::request_is_complete() {
   if (current_ != nullptr) serving_->set_waiting(*current_, false);
 }
 
-bool HttpServer::client_is_half_closed() {
-  return current_ != nullptr && current_->connection.half_closed();
-}
+bool HttpServer::client_is_half_closed() { return current_ != nullptr && current_->half_closed(); }
 
 bool HttpServer::client_is_gone(const httplib::Request& request) {
   if (current_ == nullptr) return false;
-  Connection& connection = current_->connection;
-  if (!connection.is_peer_alive()) return true;
-  if (connection.half_closed() && request.version != "HTTP/1.0") connection.probe();
+  if (!current_->is_peer_alive()) return true;
+  if (current_->half_closed() && request.version != "HTTP/1.0") current_->probe();
   return false;
 }
 
 bool HttpServer::process_and_close_socket(socket_t socket) {
-  Open open(socket, shutting_down_);
-  Connection& connection = open.connection;
-  if (!admit(open)) {
+  Connection connection(socket, shutting_down_);
+  if (!admit(connection)) {
     const std::string refusal = busy_response();
     connection.write(refusal.data(), refusal.size());
     connection.close_gently();
     return false;
   }
-  current_ = &open;
+  current_ = &connection;
   serving_ = this;
-  std::string remote, local;
-  int remote_port = 0, local_port = 0;
-  connection.get_remote_ip_and_port(remote, remote_port);
-  connection.get_local_ip_and_port(local, local_port);
   const bool fine = serve_guarded([&] {
     bool good = true;
     for (std::size_t left = keep_alive_max_count_; left > 0 && good; --left) {
-      set_waiting(open, true);
+      set_waiting(connection, true);
       const auto until = Connection::Clock::now() + kIdleTimeout;
       while (!connection.request_begins(kPoll)) {
         if (svr_sock_ == INVALID_SOCKET || Connection::Clock::now() >= until) return good;
       }
-      connection.restart();
+      connection.began_ = Connection::Clock::now();
+      connection.taken_ = 0;
       bool closed = false;
-      good = process_request(connection, remote, remote_port, local, local_port, left == 1, closed,
-                             nullptr);
-      if (closed || open.close) break;
+      good = process_request(connection, {}, 0, {}, 0, left == 1, closed, nullptr);
+      if (closed || connection.close_) break;
     }
     return good;
   });
   current_ = nullptr;
   serving_ = nullptr;
-  leave(open);
+  {
+    const std::lock_guard lock(mutex_);
+    open_.erase(&connection);
+    left_.notify_all();
+  }
   connection.close_gently();
   return fine;
 }
@@ -423,11 +364,11 @@ bool Body::append(const char* data, std::size_t size) {
   const std::size_t then = text.size() + size;
   const auto more =
       static_cast<std::ptrdiff_t>(std::max(then, kFree) - std::max(text.size(), kFree));
-  if ((*budget_ -= more) < 0) {
-    *budget_ += more;
+  if ((*share_ -= more) < 0) {
+    *share_ += more;
     return false;
   }
-  taken_ += more;
+  share_.get_deleter().taken += more;
   text.append(data, size);
   return true;
 }

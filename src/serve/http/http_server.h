@@ -13,11 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "serve/api/request.h"
 
@@ -36,9 +36,6 @@ class Connection final : public httplib::Stream {
 
   // Whether a request begins before the time has passed. Some of it may already be here.
   bool request_begins(std::chrono::milliseconds patience) const;
-  // Starts the clock for the next request.
-  void restart();
-
   // Whether the client has closed its sending side. It may still read: only an attempt to send
   // something tells.
   bool half_closed() const;
@@ -47,33 +44,41 @@ class Connection final : public httplib::Stream {
   // Lets the client read the answer before the connection is gone: closing with unread input would
   // discard the answer. Closes the socket.
   void close_gently();
+  // Its thread finds the socket closed, and ends.
+  void drop();
 
   // Of httplib::Stream. is_peer_alive: not reset.
-  bool is_readable() const override;
-  bool wait_readable() const override;
+  bool is_readable() const override { return request_begins({}); }
+  bool wait_readable() const override { return is_readable(); }  // not called by the server
   bool wait_writable() const override;
   bool is_peer_alive() const override;
   ssize_t read(char* to, size_t size) override;
   ssize_t write(const char* from, size_t size) override;
   const char* buffered_data(size_t& size) const override;
   void consume_buffered(size_t size) override { at_ += size; }
-  void get_remote_ip_and_port(std::string& ip, int& port) const override;
-  void get_local_ip_and_port(std::string& ip, int& port) const override;
+  void get_remote_ip_and_port(std::string&, int&) const override {}  // nobody asks
+  void get_local_ip_and_port(std::string&, int&) const override {}
   socket_t socket() const override { return socket_; }
-  time_t duration() const override;
+  time_t duration() const override { return 0; }
 
  private:
-  Clock::time_point deadline() const;
+  friend class HttpServer;
   bool fill();
 
   int socket_;
   const std::atomic<bool>& shutting_down_;
-  Clock::time_point began_ = Clock::now();
+  Clock::time_point began_ = Clock::now();  // the request, whose clock is this
   Clock::time_point probed_;
   std::int64_t taken_ = 0;
   char buffer_[16384];
   size_t at_ = 0;
   size_t size_ = 0;
+
+  // For the server, which guards all but the last.
+  Clock::time_point since_ = Clock::now();  // it waits for (the rest of) a request
+  bool waiting_ = true;
+  bool dropped_ = false;
+  bool close_ = false;  // after this response
 };
 
 class HttpServer final : public httplib::Server {
@@ -100,30 +105,17 @@ class HttpServer final : public httplib::Server {
   static bool client_is_half_closed();
 
  private:
-  struct Open {
-    Connection connection;
-    Connection::Clock::time_point since;  // it waits for (the rest of) a request
-    bool waiting = true;
-    bool dropped = false;
-    bool close = false;  // after this response
-
-    Open(int socket, const std::atomic<bool>& shutting_down)
-        : connection(socket, shutting_down), since(Connection::Clock::now()) {}
-  };
-
   bool process_and_close_socket(socket_t socket) override;
-  bool admit(Open& open);
-  void leave(Open& open);
-  void set_waiting(Open& open, bool waiting);
-  static void drop(Open& open);
+  bool admit(Connection& connection);
+  void set_waiting(Connection& connection, bool waiting);
 
   const std::size_t max_;
   std::atomic<bool> shutting_down_ = false;
   mutable std::mutex mutex_;
   std::condition_variable left_;
-  std::set<Open*> open_;
+  std::set<Connection*> open_;
 
-  static thread_local Open* current_;
+  static thread_local Connection* current_;
   static thread_local HttpServer* serving_;
 };
 
@@ -154,13 +146,7 @@ class Body {
   // much.
   static constexpr std::size_t kFree = std::size_t{64} << 10;
 
-  explicit Body(BodyBudget& budget) : budget_(&budget) {}
-  Body(Body&& other) noexcept
-      : text(std::move(other.text)),
-        budget_(other.budget_),
-        taken_(std::exchange(other.taken_, 0)) {}
-  Body& operator=(Body&&) = delete;
-  ~Body() { *budget_ += taken_; }
+  explicit Body(BodyBudget& budget) : share_(&budget, GiveBack{0}) {}
 
   // False where the budget has no room for it.
   bool append(const char* data, std::size_t size);
@@ -168,8 +154,11 @@ class Body {
   std::string text;
 
  private:
-  BodyBudget* budget_;
-  std::ptrdiff_t taken_ = 0;
+  struct GiveBack {
+    std::ptrdiff_t taken;
+    void operator()(BodyBudget* budget) const { *budget += taken; }
+  };
+  std::unique_ptr<BodyBudget, GiveBack> share_;
 };
 
 // Throws ApiError: 413, 415, 503, or 400 where the client sent less than it announced.

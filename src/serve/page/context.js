@@ -13,10 +13,7 @@ const ladder = (() => {
   const short = x => Number(x.toPrecision(4));
 
   // Counts from 0; the last one for lengths that do not fit.
-  function rungOf(length) {
-    const found = rungs.findIndex(r => length <= r.end);
-    return found < 0 ? rungs.length - 1 : found;
-  }
+  const rungOf = length => Math.min(rungs.filter(r => r.end < length).length, rungs.length - 1);
 
   function draw(parent, name, attributes, text) {
     const node = document.createElementNS(SVG, name);
@@ -112,9 +109,6 @@ const ladder = (() => {
       " of " + rungs.length + ", scale " + short(rungs[rung].scale) + "x" };
   }
 
-  function place(length) {
-    const rung = rungOf(length);
-    return { length, rung, scale: rungs[rung].scale };
-  }
+  const place = length => ({ length, rung: rungOf(length), scale: rungs[rungOf(length)].scale });
   return { show, forecast, place, context, number };
 })();

@@ -43,7 +43,7 @@ const markdown = (() => {
 
   const runLength = (text, at) => {
     let end = at + 1;
-    while (end < text.length && text[end] === text[at]) ++end;
+    while (text[end] === text[at]) ++end;
     return end - at;
   };
   const isSpace = c => c === undefined || c === "" || /\s/.test(c);
@@ -156,11 +156,7 @@ const markdown = (() => {
     return out;
   }
 
-  const indentOf = line => {
-    let n = 0;
-    while (line[n] === " ") ++n;
-    return n;
-  };
+  const indentOf = line => /^ */.exec(line)[0].length;
   const isBlank = line => line.length < 1000 ? line.trim() === "" : false;
   const isRule = line => line.length < 200 && /^(-{3,}|\*{3,}|_{3,})$/.test(line.replaceAll(" ", ""));
   const headingOf = line => /^ {0,3}(#{1,6})(?:[ \t]|$)/.exec(line);

@@ -18,10 +18,6 @@ namespace {
 constexpr std::size_t kMaxCurves = 7;
 constexpr std::int64_t kAnswer = 1024;  // tokens of an answer where nothing else is asked for
 
-std::string scale_text(const Rung& rung) {
-  return cat(significant(rung.plan.extension().scale, 4), "x");
-}
-
 std::string factor_figure(const Ladder& ladder) {
   report::LineChart chart;
   chart.title = "Factor that divides the angle of each pair";
@@ -44,18 +40,18 @@ std::string factor_figure(const Ladder& ladder) {
     chart.series.push_back(std::move(series));
   }
   const std::string note =
-      rungs > kMaxCurves ? cat(kMaxCurves, " of ", rungs, " rungs are shown.") : std::string();
-  const std::string title = chart.title;
-  return to_html(report::Figure{"", "factors", title, note, std::move(chart)});
+      rungs > kMaxCurves ? cat(kMaxCurves, " of ", rungs, " rungs are shown.") : "";
+  return to_html(report::Figure{"", "factors", chart.title, note, chart});
 }
 
 std::string rung_table(const Ladder& ladder) {
   std::string rows;
   for (std::size_t i = 0; i < ladder.rungs().size(); ++i) {
     const Rung& rung = ladder.rungs()[i];
-    rows += cat("<tr data-rung=\"", i, "\"><th scope=\"row\">", i + 1, "</th><td class=\"n\">",
-                rung.length, "</td><td class=\"n\">", scale_text(rung), "</td><td class=\"n\">",
-                significant(rung.plan.attention_scale(), 4), "</td></tr>\n");
+    rows +=
+        cat("<tr data-rung=\"", i, "\"><th scope=\"row\">", i + 1, "</th><td class=\"n\">",
+            rung.length, "</td><td class=\"n\">", significant(rung.plan.extension().scale, 4),
+            "x</td><td class=\"n\">", significant(rung.plan.attention_scale(), 4), "</td></tr>\n");
   }
   return cat(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Rungs\"><table "

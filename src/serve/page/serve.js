@@ -19,6 +19,7 @@
     node.addEventListener("click", act);
     return node;
   };
+  const isSent = event => event.key === "Enter" && !event.shiftKey && !event.isComposing;
   const say = text => { at("spoken").textContent = text; };
   const duration = s => s < 60 ? Math.ceil(s) + " s" : Math.floor(s / 60) + " min " + Math.round(s % 60) + " s";
   const atEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 40;
@@ -50,14 +51,10 @@
     setTimeout(() => { node.textContent = before; }, 1500);
   }
 
-  function fileNode(file) {
-    const node = make("details", "file", [make("summary", "", file.name + ", " + number(file.tokens) + " tokens")]);
-    node.addEventListener("toggle", () => {
-      if (node.children.length > 1) return;
-      const rest = file.text.length - PREVIEW, more = rest > 0 ? "\n... and " + number(rest) + " more characters" : "";
-      node.append(make("pre", "", file.text.slice(0, PREVIEW) + more, { tabindex: 0 }));
-    });
-    return node;
+  function fileNode({ name, text, tokens }) {
+    const rest = text.length - PREVIEW, more = rest > 0 ? "\n... and " + number(rest) + " more characters" : "";
+    return make("details", "file", [make("summary", "", name + ", " + number(tokens) + " tokens"),
+                                    make("pre", "", text.slice(0, PREVIEW) + more, { tabindex: 0 })]);
   }
 
   const endings = {
@@ -148,7 +145,7 @@
       input.focus();
     };
     area.addEventListener("keydown", event => {
-      const accepts = event.key === "Enter" && !event.shiftKey && !event.isComposing && user;
+      const accepts = user && isSent(event);
       if (!accepts && event.key !== "Escape") return;
       event.preventDefault();
       event.stopPropagation();
@@ -210,9 +207,8 @@
 
   const fresh = () => open(chats.fresh(talks ? String(chats.kept("settings")?.system ?? "") : ""));
 
-  function contentOf({ content, files: sent }) {
-    return sent.map(f => (talks ? "File " + f.name + ":\n\n" : "") + f.text + (talks ? "\n\n" : "")).join("") + content;
-  }
+  const contentOf = ({ content, files: sent }) =>
+    sent.map(f => talks ? "File " + f.name + ":\n\n" + f.text + "\n\n" : f.text).join("") + content;
 
   function requestOf(goesOn) {
     const request = {
@@ -308,12 +304,9 @@
     const take = event => {
       if (event.prompt_progress) {
         const left = showProgress(event.prompt_progress), { total, cache } = event.prompt_progress;
-        if (!told && left > 5) {
-          told = true;
-          say("Reading a prompt of " + number(total - cache) + " tokens, about " + duration(left) + " left");
-        }
-        ladder.show(event.mrrope);
-        return;
+        if (!told && left > 5) say("Reading a prompt of " + number(total - cache) + " tokens, about " + duration(left) + " left");
+        told ||= left > 5;
+        return ladder.show(event.mrrope);
       }
       const choice = event.choices?.[0];
       const text = (talks ? choice?.delta?.content : choice?.text) ?? "", thought = choice?.delta?.reasoning_content ?? "";
@@ -373,29 +366,28 @@
 
   // ---- Files and the draft
 
-  async function tokensOf(text) {
-    const response = await post("tokenize", { content: text, add_special: false });
-    return (await response.json()).tokens.length;
-  }
+  const tokensOf = async text =>
+    (await (await post("tokenize", { content: text, add_special: false })).json()).tokens.length;
 
-  async function addFile(file) {
-    try {
-      if (file.size > LARGEST) throw new Error("it has " + number(file.size) + " bytes, more than a server takes");
-      const bytes = await file.arrayBuffer();
-      const text = chats.attempt(() => new TextDecoder("utf-8", { fatal: true }).decode(bytes), "\0");
-      if (text.includes("\0")) throw new Error("it is not a text file in UTF-8");
-      if (!text) throw new Error("it is empty");
-      files.push({ name: file.name, text, tokens: await tokensOf(text) });
-    } catch (error) {
-      showTrouble(file.name + " was not added: " + error.message);
-    }
-    showFiles();
+  async function textOf(file) {
+    if (file.size > LARGEST) throw new Error("it has " + number(file.size) + " bytes, more than a server takes");
+    const bytes = await file.arrayBuffer();
+    const text = chats.attempt(() => new TextDecoder("utf-8", { fatal: true }).decode(bytes), "\0");
+    if (text.includes("\0")) throw new Error("it is not a text file in UTF-8");
+    if (!text) throw new Error("it is empty");
+    return text;
   }
 
   async function addFiles(list) {
     for (const file of list) {
       at("draft").textContent = "Counting the tokens of " + file.name;
-      await addFile(file);
+      try {
+        const text = await textOf(file);
+        files.push({ name: file.name, text, tokens: await tokensOf(text) });
+      } catch (error) {
+        showTrouble(file.name + " was not added: " + error.message);
+      }
+      showFiles();
     }
     input.focus();
   }
@@ -459,15 +451,12 @@
   // A setting that is out of range must be seen to be mended.
   at("settings").addEventListener("invalid", () => { at("settings").open = true; }, true);
   input.addEventListener("keydown", event => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-      event.preventDefault();
-      at("ask").requestSubmit();
-    }
+    if (!isSent(event)) return;
+    event.preventDefault();
+    at("ask").requestSubmit();
   });
   input.addEventListener("input", forecast);
-  document.addEventListener("keydown", event => {
-    if (event.key === "Escape" && running) running.abort();
-  });
+  document.addEventListener("keydown", event => { if (event.key === "Escape") running?.abort(); });
   stop.addEventListener("click", () => running?.abort());
   at("fresh").addEventListener("click", () => {
     fresh();
@@ -476,12 +465,9 @@
   at("chats").addEventListener("change", event => open(chats.open(event.target.value) ?? chats.fresh("")));
   const doubt = at("delete");
   doubt.addEventListener("click", () => {
-    if (doubt.textContent === "Delete") {
-      doubt.textContent = "Really delete?";
-      setTimeout(() => { doubt.textContent = "Delete"; }, 4000);
-      return;
-    }
-    doubt.textContent = "Delete";
+    const asks = doubt.textContent === "Delete";
+    doubt.textContent = asks ? "Really delete?" : "Delete";
+    if (asks) return setTimeout(() => { doubt.textContent = "Delete"; }, 4000);
     const gone = chat;
     fresh();
     chats.remove(gone.id);
@@ -496,10 +482,9 @@
   });
 
   at("add").addEventListener("click", () => at("file").click());
-  at("file").addEventListener("change", async () => {
-    const chosen = [...at("file").files];
+  at("file").addEventListener("change", () => {
+    addFiles([...at("file").files]);
     at("file").value = "";
-    await addFiles(chosen);
   });
   const carries = event => [...event.dataTransfer?.types ?? []].includes("Files");
   document.addEventListener("dragover", event => {
@@ -507,9 +492,7 @@
     event.preventDefault();
     at("talk").classList.add("dropping");
   });
-  document.addEventListener("dragleave", event => {
-    if (!event.relatedTarget) at("talk").classList.remove("dropping");
-  });
+  document.addEventListener("dragleave", event => { if (!event.relatedTarget) at("talk").classList.remove("dropping"); });
   document.addEventListener("drop", event => {
     at("talk").classList.remove("dropping");
     if (!carries(event)) return;
@@ -524,9 +507,9 @@
     keepSettings();
     if (chat.said.length) chats.save(chat);
   });
-  for (const id of ["temperature", "tokens"]) at(id).addEventListener("change", keepSettings);
   const settings = chats.kept("settings");
   for (const id of ["temperature", "tokens"]) {
+    at(id).addEventListener("change", keepSettings);
     if (settings?.[id] && Number.isFinite(Number(settings[id]))) at(id).value = settings[id];
   }
   if (Number(at("tokens").value) > ladder.context) at("tokens").value = ladder.context;

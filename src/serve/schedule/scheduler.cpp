@@ -8,15 +8,15 @@
 #include "base/text.h"
 #include "engine/llama/graph/score.h"
 #include "mrrope/error.h"
-#include "serve/api/request.h"
 
 namespace mrrope::serve {
 
 namespace {
 
-// While answers are being written a prompt is read in smaller chunks, so that they do not wait
-// long.
+// While answers are being written prompts are read in smaller parts, so that they do not wait long.
 constexpr std::size_t kShare = 4;
+
+constexpr auto kFailed = Outcome::End::failed;
 
 double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
@@ -106,7 +106,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
   }
   job.length = std::min(job.length, limits_.context - size);
   auto answer = std::make_shared<Answer>();
-  answer->all_progress_ = job.progress;
+  answer->all_progress_ = job.return_progress;
   std::optional<engine::Chooser> chooser;
   try {
     chooser.emplace(job.sampling, model_);  // here, for reading a large grammar takes long
@@ -128,19 +128,34 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
           {}, "queue_full");
     }
     queue_.push_back({std::move(job), answer, std::move(chooser)});
-    counts_.queued = static_cast<int>(queue_.size());
   }
   wake_.notify_all();
   return answer;
 }
 
-std::future<std::int64_t> Scheduler::run_on_slot(int slot, SlotTask task) {
-  std::future<std::int64_t> result;
+std::future<std::int64_t> Scheduler::run_on_slot(int number, SlotTask task) {
+  std::packaged_task<std::int64_t(Slot&)> run([this, task = std::move(task)](Slot& slot) {
+    const auto look_again = [&] {
+      if (!slot.timeline) reset(slot);
+      const std::size_t rung = slot.timeline->rung();
+      static_cast<Held&>(slot) = {slot.timeline->tokens(), rung, rung, 0};
+      slot.last_used = round_;
+      publish(slot);
+      return slot.timeline->length();
+    };
+    try {
+      task(slot.timeline, slot.salt);
+    } catch (...) {
+      look_again();
+      throw;
+    }
+    return look_again();
+  });
+  std::future<std::int64_t> result = run.get_future();
   {
     const std::lock_guard lock(mutex_);
     if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
-    tasks_.push_back({static_cast<std::size_t>(slot), std::move(task), {}});
-    result = tasks_.back().done.get_future();
+    tasks_.push_back({static_cast<std::size_t>(number), std::move(run)});
   }
   wake_.notify_all();
   return result;
@@ -158,7 +173,9 @@ bool Scheduler::idle() const {
 
 SchedulerCounts Scheduler::counts() const {
   const std::lock_guard lock(mutex_);
-  return counts_;
+  SchedulerCounts counts = counts_;
+  counts.queued = static_cast<int>(queue_.size());
+  return counts;
 }
 
 std::vector<SlotState> Scheduler::slots() const {
@@ -206,22 +223,19 @@ void Scheduler::work() {
       round();
     } catch (const std::exception& error) {  // no memory: what was being written is lost
       for (Slot& slot : slots_) {
-        if (!slot.answer) continue;
-        reset(slot);
-        end(slot, Outcome::End::failed, error.what());
+        if (slot.answer) fail(slot, error);
       }
     }
     const std::lock_guard lock(mutex_);
     counts_.busy_seconds += seconds_between(start, Clock::now());
   }
   for (Slot& slot : slots_) {
-    if (slot.answer) end(slot, Outcome::End::failed, "the server has stopped");
+    if (slot.answer) end(slot, kFailed, "the server has stopped");
   }
   const std::lock_guard lock(mutex_);
-  for (const Writing& waiting : queue_) {
-    Outcome stopped;
-    stopped.message = "the server has stopped";
-    waiting.answer->give({}, stopped);
+  for (Writing& waiting : queue_) {
+    waiting.outcome.message = "the server has stopped";
+    waiting.answer->give({}, waiting.outcome);
   }
   tasks_.clear();  // whose futures tell
 }
@@ -239,20 +253,16 @@ void Scheduler::end_cancelled() {
     if (const auto how = verdict(*slot.answer, slot.job)) end(slot, *how);
   }
   const std::lock_guard lock(mutex_);
-  for (auto it = queue_.begin(); it != queue_.end();) {
-    const auto how = verdict(*it->answer, it->job);
-    if (!how) {
-      ++it;
-      continue;
-    }
+  std::erase_if(queue_, [&](const Writing& waiting) {
+    const auto how = verdict(*waiting.answer, waiting.job);
+    if (!how) return false;
     Outcome outcome;
     outcome.end = *how;
-    outcome.prompt = static_cast<std::int64_t>(it->job.prompt.size());
+    outcome.prompt = std::ssize(waiting.job.prompt);
     ++counts_.ended[*how];
-    it->answer->give({}, outcome);
-    it = queue_.erase(it);
-  }
-  counts_.queued = static_cast<int>(queue_.size());
+    waiting.answer->give({}, outcome);
+    return true;
+  });
 }
 
 void Scheduler::admit() {
@@ -266,7 +276,6 @@ void Scheduler::admit() {
       if (slot == nullptr || !fits(queue_.front().job.prompt.size())) return;
       waiting = std::move(queue_.front());
       queue_.pop_front();
-      counts_.queued = static_cast<int>(queue_.size());
       ++counts_.slots_busy;
     }
     begin(*slot, std::move(waiting));
@@ -282,26 +291,25 @@ void Scheduler::begin(Slot& slot, Writing waiting) {
     slot.text.emplace(slot.job.stop);
     find_prefix_source(slot);
     if (slot.prefix_source == nullptr) take_prefix(slot);
+    publish(slot);
+    if (slot.job.return_progress) report_prefill(slot);  // what was cached
   } catch (const std::exception& error) {
-    reset(slot);
-    end(slot, Outcome::End::failed, error.what());
-    return;
+    fail(slot, error);
   }
-  publish(slot);
-  if (slot.job.progress) report_prefill(slot);  // what was cached
 }
 
-std::size_t Scheduler::rung_of(const Slot& slot) const {
-  return ladder_.rung_at(static_cast<std::int64_t>(slot.tokens.size()) + 1);
+// After a failure the cached keys are not known.
+void Scheduler::fail(Slot& slot, const std::exception& error) {
+  reset(slot);
+  end(slot, kFailed, error.what());
 }
 
-// The parts that prompts are read in while answers are being written, so that they do not wait
-// long.
 std::size_t Scheduler::part() const { return std::max<std::size_t>(1, model_.batch() / kShare); }
 
 // How much of its prompt a slot reads next: up to the end of its rung.
 std::size_t Scheduler::chunk_of(const Slot& slot, std::size_t most) const {
-  const std::size_t end = static_cast<std::size_t>(ladder_.rungs()[rung_of(slot)].length);
+  const std::size_t end =
+      static_cast<std::size_t>(ladder_.rungs()[rung_after(slot.tokens.size() + 1)].length);
   if (limits_.deterministic) most = part() - slot.tokens.size() % part();
   return std::min({most, slot.job.prompt.size() - slot.tokens.size(), end - slot.tokens.size()});
 }
@@ -311,7 +319,7 @@ void Scheduler::round() {
   // By rung; those on rungs that go together under the first one of them.
   std::map<std::size_t, std::vector<Slot*>> writers;
   const auto group_of = [&](const Slot& slot) {
-    const std::size_t rung = rung_of(slot);
+    const std::size_t rung = rung_after(slot.tokens.size() + 1);
     return ladder_.can_batch_together(0, rung) ? 0 : rung;
   };
   std::vector<Slot*> readers;
@@ -364,32 +372,25 @@ void Scheduler::round() {
 // One computation: the next token of each writer, and up to `most` tokens of the readers' prompts.
 void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slot*>& readers,
                         std::size_t most) {
-  std::vector<Slot*> slots;
+  std::vector<Slot*> slots = writers;
   // The model may read its tokens until read_together() returns, after the observer has chosen a
-  // slot's next token or ended its answer: they are copied, and nothing changes the copy.
-  std::vector<Token> tokens;
-  std::vector<std::size_t> counts;
-  for (Slot* slot : writers) {
-    slots.push_back(slot);
-    tokens.push_back(*slot->next);
-    counts.push_back(1);
-  }
+  // slot's next token or ended its answer: they are copied, and nothing changes the copies.
+  std::vector<std::vector<Token>> tokens;
+  for (const Slot* slot : writers) tokens.push_back({*slot->next});
   std::size_t read = 0;
   for (Slot* slot : readers) {
     const std::size_t count = chunk_of(*slot, most - read);
     if (count == 0) break;
     slot->last_round = round_;
     slots.push_back(slot);
-    const auto from = slot->job.prompt.begin() + static_cast<std::ptrdiff_t>(slot->tokens.size());
-    tokens.insert(tokens.end(), from, from + static_cast<std::ptrdiff_t>(count));
-    counts.push_back(count);
+    const Token* const from = slot->job.prompt.data() + slot->tokens.size();
+    tokens.emplace_back(from, from + count);
     read += count;
   }
   if (slots.empty()) return;
   std::vector<Reading> readings;
-  for (std::size_t i = 0, first = 0; i < slots.size(); first += counts[i++]) {
-    readings.push_back(
-        {slots[i]->timeline.get(), std::span<const Token>(tokens).subspan(first, counts[i])});
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    readings.push_back({slots[i]->timeline.get(), tokens[i]});
   }
   {
     const std::lock_guard lock(mutex_);
@@ -399,11 +400,8 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
   }
   // What went wrong, per slot. Acted upon when the computation is over: a timeline must not be
   // destroyed while it is being computed.
-  struct Failure {
-    std::string message;
-    Outcome::End how = Outcome::End::failed;
-  };
-  std::vector<std::optional<Failure>> failures(slots.size(), Failure{"not computed"});
+  using Failure = std::pair<Outcome::End, std::string>;
+  std::vector<std::optional<Failure>> failures(slots.size(), Failure{kFailed, "not computed"});
   try {
     model_.read_together(readings, [&](std::size_t i, std::span<const float> logits) {
       Slot& slot = *slots[i];
@@ -421,23 +419,22 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       try {
         choose(slot, logits);
       } catch (const Error& error) {
-        failures[i] = {error.what()};
-        if (error.kind() == ErrorKind::usage) {
-          failures[i] = {with_hint(error), Outcome::End::refused};
-        }
+        failures[i] = {kFailed, error.what()};
+        if (error.kind() == ErrorKind::usage)
+          failures[i] = {Outcome::End::refused, with_hint(error)};
       } catch (const std::exception& error) {
-        failures[i] = {error.what()};
+        failures[i] = {kFailed, error.what()};
       }
     });
   } catch (const std::exception& error) {
     for (auto& failure : failures) {
-      if (failure) failure = {error.what()};
+      if (failure) failure = {kFailed, error.what()};
     }
   }
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (failures[i]) {
       reset(*slots[i]);
-      end(*slots[i], failures[i]->how, failures[i]->message);
+      end(*slots[i], failures[i]->first, failures[i]->second);
     }
     publish(*slots[i]);
   }
@@ -454,7 +451,7 @@ void Scheduler::choose(Slot& slot, std::span<const float> logits) {
   part.text = slot.text->add(shown != slot.job.shown.end() ? shown->second : model_.piece(token));
   if (slot.job.logprobs) {
     part.tokens.push_back(chosen_token(logits, token, *slot.job.logprobs));
-  } else if (slot.job.list_tokens) {
+  } else if (slot.job.return_tokens) {
     part.tokens.push_back({token, 0, {}});
   }
   if (!part.tokens.empty()) part.tokens.back().text = part.text;
@@ -471,7 +468,7 @@ void Scheduler::choose(Slot& slot, std::span<const float> logits) {
 void Scheduler::report_prefill(Slot& slot) {
   const auto now = Clock::now();
   const bool quiet = now - slot.began < limits_.quiet;
-  if (quiet && !slot.job.progress) return;
+  if (quiet && !slot.job.return_progress) return;
   const Progress progress = progress_of(slot);
   slot.answer->give({{}, {}, progress, {progress}}, std::nullopt);
   const bool whole = progress.read == progress.to_read();
@@ -500,7 +497,6 @@ void Scheduler::end(Slot& slot, Outcome::End how, const std::string& message) {
   answer->give(std::move(rest), outcome);
 }
 
-// After a failure the cached keys are not known.
 void Scheduler::reset(Slot& slot) {
   slot.timeline.reset();
   slot.timeline = model_.timeline();

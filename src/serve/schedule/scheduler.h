@@ -26,21 +26,15 @@
 #include "base/utf8.h"
 #include "engine/llama/choose.h"
 #include "model/timeline_model.h"
+#include "serve/api/request.h"
 
 namespace mrrope::serve {
 
 using Clock = std::chrono::steady_clock;
 
-struct Job {
+struct Job : AnswerSettings {
   std::vector<Token> prompt;
-  std::int64_t length = 16;  // longest answer, in tokens
-  Sampling sampling;
-  std::vector<std::string> stop;
-  std::optional<int> logprobs;  // how many of the most likely tokens to list
-  bool reuse = true;            // a prefix that a slot holds; else all of the prompt is computed
-  std::string salt;             // a prefix is shared with jobs of the same salt only
-  bool progress = false;        // report every part of the prompt that was read
-  bool list_tokens = false;     // give the tokens of the answer, without logprobs
+  std::int64_t length = 16;            // longest answer, in tokens
   std::map<Token, std::string> shown;  // control tokens that have a text in this answer
   Clock::time_point deadline = Clock::time_point::max();
 };
@@ -171,7 +165,7 @@ class Scheduler {
   // is empty unless it still has its timeline. The result is the length of the conversation
   // afterwards, or what was thrown.
   using SlotTask = std::function<void(std::unique_ptr<Timeline>&, std::string& salt)>;
-  std::future<std::int64_t> run_on_slot(int slot, SlotTask task);
+  std::future<std::int64_t> run_on_slot(int number, SlotTask task);
 
   // Refuses every later submit() and run_on_slot().
   void refuse_new();
@@ -232,12 +226,12 @@ class Scheduler {
                std::size_t most);
   std::size_t part() const;
   std::size_t chunk_of(const Slot& slot, std::size_t most) const;
-  std::size_t rung_of(const Slot& slot) const;
   void choose(Slot& slot, std::span<const float> logits);
   static Progress progress_of(const Slot& slot);
   void report_prefill(Slot& slot);
   void end(Slot& slot, Outcome::End how, const std::string& message = {});
   void reset(Slot& slot);
+  void fail(Slot& slot, const std::exception& error);
   void publish(const Slot& slot);
 
   TimelineModel& model_;
@@ -252,8 +246,7 @@ class Scheduler {
   std::deque<Writing> queue_;
   struct PendingTask {
     std::size_t slot;
-    SlotTask task;
-    std::promise<std::int64_t> done;
+    std::packaged_task<std::int64_t(Slot&)> run;
   };
   std::deque<PendingTask> tasks_;
   SchedulerCounts counts_;

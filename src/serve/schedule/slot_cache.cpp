@@ -33,7 +33,8 @@ Scheduler::Slot* Scheduler::slot_for(const Job& job) {
   std::size_t most = 0;
   for (Slot& slot : slots_) {
     if (slot.answer) continue;
-    const std::size_t same = slot.salt == job.salt ? common_prefix(slot.tokens, job.prompt) : 0;
+    const std::size_t same =
+        slot.salt == job.cache_salt ? common_prefix(slot.tokens, job.prompt) : 0;
     if (same > most && 2 * same >= std::min(slot.tokens.size(), job.prompt.size())) {
       most = same;
       best = &slot;
@@ -57,7 +58,7 @@ std::size_t Scheduler::rung_after(std::size_t tokens) const {
 // How many tokens of a job's prompt the slot holds such that they can be used. At least one token
 // must be read, for the logits that follow it.
 std::size_t Scheduler::usable(const Slot& slot, const Job& job) const {
-  if (!job.reuse || slot.salt != job.salt) return 0;
+  if (!job.cache_prompt || slot.salt != job.cache_salt) return 0;
   if (slot.turn_count > kTurnsPerRung * ladder_.rungs().size()) return 0;
   const std::size_t same = std::min(common_prefix(slot.tokens, job.prompt), job.prompt.size() - 1);
   // Back inside the window a context with a near part reads its tokens again: as a prompt, part by
@@ -105,7 +106,7 @@ void Scheduler::take_prefix(Slot& slot) {
   slot.tokens.resize(same);
   slot.aligned_tokens = std::min(slot.aligned_tokens, same);
   if (same == 0) slot.rung = slot.turn_count = 0;
-  slot.salt = slot.job.salt;
+  slot.salt = slot.job.cache_salt;
   slot.outcome.cached = static_cast<std::int64_t>(same);
   const std::lock_guard lock(mutex_);
   counts_.cached_tokens += same;
@@ -114,12 +115,12 @@ void Scheduler::take_prefix(Slot& slot) {
 // A slot that is reading what this one is about to read: it waits, and copies.
 void Scheduler::find_prefix_source(Slot& slot) {
   slot.prefix_source = nullptr;
-  if (!slot.job.reuse || !model_.forgets()) return;
+  if (!slot.job.cache_prompt || !model_.forgets()) return;
   std::size_t most = kMinCopied;
   for (const Slot& other : slots_) most = std::max(most, usable(other, slot.job) + kMinCopied);
   for (Slot& other : slots_) {
     if (&other == &slot || !other.answer || other.next || other.prefix_source != nullptr) continue;
-    if (other.job.salt != slot.job.salt) continue;
+    if (other.job.cache_salt != slot.job.cache_salt) continue;
     const std::size_t same =
         std::min(common_prefix(other.job.prompt, slot.job.prompt), slot.job.prompt.size() - 1);
     if (same < most || kMaxCopyRatio * same < other.job.prompt.size()) continue;
@@ -142,8 +143,7 @@ void Scheduler::resume_followers() {
     try {
       take_prefix(slot);
     } catch (const std::exception& error) {
-      reset(slot);
-      end(slot, Outcome::End::failed, error.what());
+      fail(slot, error);
     }
   }
 }
@@ -160,23 +160,7 @@ void Scheduler::run_slot_tasks() {
       pending = std::move(*ready);
       tasks_.erase(ready);
     }
-    Slot& slot = slots_[pending.slot];
-    std::exception_ptr failure;
-    try {
-      pending.task(slot.timeline, slot.salt);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    if (!slot.timeline) reset(slot);
-    const std::size_t rung = slot.timeline->rung();
-    static_cast<Held&>(slot) = {slot.timeline->tokens(), rung, rung, 0};
-    slot.last_used = round_;
-    publish(slot);
-    if (failure) {
-      pending.done.set_exception(failure);
-    } else {
-      pending.done.set_value(slot.timeline->length());
-    }
+    pending.run(slots_[pending.slot]);
   }
 }
 
@@ -188,8 +172,7 @@ bool Scheduler::fits(std::size_t prompt, const Slot* besides) const {
   for (const Slot& slot : slots_) {
     if (!slot.answer || &slot == besides) continue;
     if (slot.preempted) {
-      if (besides == nullptr || slot.admission < besides->admission)
-        return false;  // it comes first
+      if (besides == nullptr || slot.admission < besides->admission) return false;  // it is first
       continue;
     }
     needed += std::max(slot.tokens.size(), slot.job.prompt.size()) + 1;

@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "base/json.h"
-#include "serve/api/format.h"
 #include "serve/api/service.h"
 #include "support/scripted.h"
 #include "unit/serve/schedule/finish.h"
@@ -15,13 +14,13 @@ namespace mrrope::serve {
 namespace {
 
 constexpr std::chrono::milliseconds kWait{100};
-constexpr BodyLimits kLargest{100000};
+constexpr BodyLimits limits(bool has_template) { return {100000, 1 << 18, 4096, has_template}; }
 
 CompletionRequest parse_ollama_chat(std::string_view body) {
-  return parse_request(body, Route::ollama_chat, kLargest, {4096, true});
+  return parse_request(body, Route::ollama_chat, limits(true));
 }
 CompletionRequest parse_ollama_generate(std::string_view body, bool has_template = true) {
-  return parse_request(body, Route::ollama_generate, kLargest, {4096, has_template});
+  return parse_request(body, Route::ollama_generate, limits(has_template));
 }
 
 // Answers "Where?" with "Here.", and anything else with noise.
@@ -64,20 +63,20 @@ struct Served {
     return s;
   }
   std::vector<PendingAnswer> submitted(const CompletionRequest& request) {
-    return submit(service, scheduler, prepare_jobs(service, request, 1, {}), request.answers, 1);
+    return submit(service, scheduler, prepare_jobs(service, request, {}), request.answers, 1);
   }
   std::string stream(const std::string& body, Route route) {
-    const CompletionRequest request = parse_request(service, body, route);
-    EventStream events(service, submitted(request), make_format(service, request, 7));
+    const CompletionRequest request = parse_request(body, route, service.limits);
+    EventStream events(service, submitted(request), make_format({service, request, 7}));
     std::string out;
     while (!events.next(out, kWait)) {
     }
     return out;
   }
   ordered_json whole(const std::string& body, Route route) {
-    const CompletionRequest request = parse_request(service, body, route);
+    const CompletionRequest request = parse_request(body, route, service.limits);
     const auto answers = take_whole(service, submitted(request), [] { return false; });
-    return make_format(service, request, 7)->whole(answers);
+    return make_format({service, request, 7})->whole(answers);
   }
 
   engine::ChatRenderer renderer;
@@ -223,7 +222,7 @@ TEST(OpenAi, OffsetsCountCharacters) {
     chosen.token = static_cast<unsigned char>(byte);
     answer.tokens.push_back(chosen);
   }
-  const ordered_json whole = make_format(s.service, request, 7)->whole({answer});
+  const ordered_json whole = make_format({s.service, request, 7})->whole({answer});
   EXPECT_EQ(whole["choices"][0]["logprobs"]["text_offset"], ordered_json({0, 1, 1, 2, 2, 2}));
 }
 
@@ -314,9 +313,9 @@ TEST(Ollama, GenerateAnswersInLines) {
 TEST(Ollama, ChatsAndToolCalls) {
   Served s;
   CompletionRequest request;
-  request.dialect = Dialect::ollama;
+  request.route = Route::ollama_chat;
   request.chat = true;
-  const auto format = make_format(s.service, request, 7);
+  const auto format = make_format({s.service, request, 7});
   std::string out;
   Answer::Part part;
   Delta first, second;
@@ -345,7 +344,7 @@ TEST(Ollama, ChatsAndToolCalls) {
     outcome.end = Outcome::End::length;
     Delta cut;
     cut.calls = {{0, {"c1", "look", "{}"}}, {1, {"c2", "go", written}}};
-    const ordered_json whole = make_format(s.service, request, 7)->whole({{cut, {}, outcome}});
+    const ordered_json whole = make_format({s.service, request, 7})->whole({{cut, {}, outcome}});
     ASSERT_EQ(whole["message"]["tool_calls"].size(), 1U) << written;
     EXPECT_EQ(whole["message"]["tool_calls"][0]["function"]["name"], "look");
   }
@@ -354,16 +353,16 @@ TEST(Ollama, ChatsAndToolCalls) {
 TEST(Ollama, AnEmptyPromptLoadsTheModel) {
   Served s;
   for (const char* body : {R"({"prompt": ""})", "{}"}) {
-    const CompletionRequest request = parse_request(s.service, body, Route::ollama_generate);
+    const CompletionRequest request = parse_request(body, Route::ollama_generate, s.service.limits);
     EXPECT_TRUE(request.load_only) << body;
-    const ordered_json said = make_format(s.service, request, 7)->whole({});
+    const ordered_json said = make_format({s.service, request, 7})->whole({});
     EXPECT_EQ(said["response"], "");
     EXPECT_EQ(said["done_reason"], "load");
   }
   const CompletionRequest chat =
-      parse_request(s.service, R"({"messages": []})", Route::ollama_chat);
+      parse_request(R"({"messages": []})", Route::ollama_chat, s.service.limits);
   EXPECT_TRUE(chat.load_only);
-  EXPECT_EQ(make_format(s.service, chat, 7)->whole({})["message"]["content"], "");
+  EXPECT_EQ(make_format({s.service, chat, 7})->whole({})["message"]["content"], "");
 }
 
 TEST(Ollama, ReadsRequests) {
@@ -381,7 +380,7 @@ TEST(Ollama, ReadsRequests) {
   EXPECT_EQ(r.sampling.temperature, 0.8);
   EXPECT_EQ(r.sampling.repeat_penalty, 1.3);
   EXPECT_EQ(r.stop, std::vector<std::string>{"a"});
-  EXPECT_EQ(r.ignored, (std::vector<std::string>{"options.num_thread", "keep_alive"}));
+  EXPECT_EQ(r.ignored, (std::vector<std::string>{"keep_alive", "options.num_thread"}));
   EXPECT_NE(r.conversation.messages.find(R"("reasoning_content":"hm")"), std::string::npos);
   EXPECT_NE(r.conversation.messages.find(R"("name":"f"})"), std::string::npos);
 

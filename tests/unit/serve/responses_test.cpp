@@ -115,9 +115,9 @@ struct Formatted {
   Service service = make_service(model, ladder, renderer, {});
   std::unique_ptr<AnswerFormat> format() {
     CompletionRequest request;
-    request.dialect = Dialect::responses;
+    request.route = Route::responses;
     request.chat = true;
-    return make_format(service, request, 0x12);
+    return make_format({service, request, 0x12});
   }
 };
 

@@ -50,7 +50,7 @@ struct Running {
     model.use(ladder);
     ServerSettings s;
     s.port = 0;
-    s.parallel = 2;
+    s.slots = 2;
     s.queue = 20;
     s.context = 4000;
     s.key = key;
@@ -64,7 +64,7 @@ struct Running {
     stop = true;
   }
   std::string ask(const std::string& request) {
-    RawClient client(server->port());
+    RawClient client(server->listener().port);
     client.send(request);
     client.close_sending();
     return client.read_until();
@@ -88,7 +88,7 @@ bool has(const std::string& text, const std::string& word) {
 
 TEST(Server, AnswersRequests) {
   Running s;
-  EXPECT_TRUE(s.server->loopback());
+  EXPECT_TRUE(s.server->listener().loopback);
   EXPECT_TRUE(has(s.ask(get_request("/health")), "{\"status\":\"ok\"}"));
   EXPECT_TRUE(has(s.ask(get_request("/")), "<!doctype html>"));
   const std::string whole =
@@ -139,7 +139,7 @@ TEST(Server, AChatDoesNotWaitForThoseThatHaveGone) {
   {
     std::vector<std::unique_ptr<RawClient>> clients;
     for (int i = 0; i < 40; ++i) {
-      clients.push_back(std::make_unique<RawClient>(s.server->port()));
+      clients.push_back(std::make_unique<RawClient>(s.server->listener().port));
       clients.back()->send(chat_request("forever"));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -196,7 +196,7 @@ TEST(Server, HasTheRoutesOfLlamaServerAndOllama) {
 TEST(Server, ShowsASlotAtWork) {
   Running s;
   s.model.slow = true;
-  RawClient client(s.server->port());
+  RawClient client(s.server->listener().port);
   client.send(
       post_request("/v1/completions", R"({"prompt": "abc", "max_tokens": 3000, "stream": true})"));
   std::string slots;
@@ -235,7 +235,7 @@ TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {
     const std::string body =
         std::string(R"({"prompt": "abc", "max_tokens": 5, "stream": )") + stream + "}";
     s.model.held = true;
-    RawClient client(s.server->port());
+    RawClient client(s.server->listener().port);
     client.send(post_request("/v1/completions", body));
     client.close_sending();
     // The server has noticed: it checks whether the client still reads.
@@ -246,7 +246,7 @@ TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {
     // A disconnected client is not answered; an answer of this length takes seconds.
     const double before = s.metric("answers_total{end=\"cancelled\"}");
     s.model.slow = true;
-    RawClient gone(s.server->port());
+    RawClient gone(s.server->listener().port);
     gone.send(post_request("/v1/completions", std::string(R"({"prompt": "abc", "stream": )") +
                                                   stream + R"(, "max_tokens": 3900})"));
     while (s.metric("slots_busy") == 0) std::this_thread::yield();
@@ -261,7 +261,7 @@ TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {
 TEST(Server, NoticesThatAClientOfOllamasRoutesIsGone) {
   Running s;
   s.model.held = true;
-  RawClient client(s.server->port());
+  RawClient client(s.server->listener().port);
   client.send(post_request("/api/generate", R"({"prompt": "abc", "options": {"num_predict": 3}})"));
   client.read_until("\r\n\r\n");
   client.close();
@@ -283,7 +283,7 @@ TEST(Server, RefusesMoreAnswersThanItCanHold) {
 // A client that reads nothing must not delay a server that is shutting down.
 TEST(Server, StopsEvenIfAClientReadsNothing) {
   Running s;
-  RawClient client(s.server->port(), 4096);
+  RawClient client(s.server->listener().port, 4096);
   client.send(
       post_request("/v1/completions",
                    R"({"prompt": "abc", "max_tokens": 3900, "logprobs": 20, "stream": true})"));

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "mrrope/error.h"
-#include "serve/api/format.h"
+#include "serve/api/service.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

@@ -306,7 +306,7 @@ TEST(Request, ReadsSampling) {
 TEST(Request, ReadsLlamaServersCompletion) {
   const CompletionRequest r = parse_llama_completion(
       R"({"prompt": "x", "n_probs": 4, "return_tokens": true, "id_slot": 1})");
-  EXPECT_EQ(r.dialect, Dialect::llama_server);
+  EXPECT_EQ(r.route, Route::llama_completion);
   EXPECT_EQ(r.sampling.temperature, 0.8);
   EXPECT_EQ(r.sampling.top_k, 40);
   EXPECT_EQ(r.logprobs, 4);

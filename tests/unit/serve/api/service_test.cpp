@@ -64,34 +64,33 @@ struct Trial {
 
 std::vector<PendingAnswer> submitted(Trial& t, Scheduler& scheduler,
                                      const CompletionRequest& request) {
-  return submit(t.service, scheduler, prepare_jobs(t.service, request, 1, {}), request.answers, 1);
+  return submit(t.service, scheduler, prepare_jobs(t.service, request, {}), request.answers, 1);
 }
 
 TEST(Service, MakesJobs) {
   ScriptedModel model({});
   Trial t(model);
   const auto job = [&](const std::string& body) {
-    return prepare_jobs(t.service, parse_request(t.service, body, Route::completion), 99, {})
+    return prepare_jobs(t.service, parse_request(body, Route::completion, t.service.limits), {})
         .front()
         .job;
   };
   const Job plain = job(R"({"prompt": "abc"})");
   EXPECT_EQ(plain.prompt, model.tokenize("abc", true, true));
   EXPECT_EQ(plain.length, 16);
-  EXPECT_EQ(plain.sampling.seed, 99U);
-  EXPECT_TRUE(plain.reuse);
+  EXPECT_TRUE(plain.cache_prompt);
   const Job full = job(R"({"prompt": "abc", "n_predict": -1, "seed": 3, "cache_prompt": false})");
   EXPECT_GT(full.length, 2000);
   EXPECT_EQ(full.sampling.seed, 3U);
-  EXPECT_FALSE(full.reuse);
-  EXPECT_EQ(job(R"({"prompt": "abc", "cache_salt": "mine"})").salt, "mine");
+  EXPECT_FALSE(full.cache_prompt);
+  EXPECT_EQ(job(R"({"prompt": "abc", "cache_salt": "mine"})").cache_salt, "mine");
   EXPECT_EQ(job(R"({"prompt": "abc", "n_predict": 7})").length, 7);
   EXPECT_EQ(job(R"({"prompt": "abc", "n_predict": 7, "max_tokens": 5})").length, 5);
   EXPECT_EQ(status_of([&] { job(R"({"prompt": [999]})"); }), 400);
   EXPECT_EQ(status_of([&] { job(R"({"prompt": "a", "model": "other"})"); }), 404);
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
   EXPECT_EQ(status_of([&] {
-              prepare_jobs(t.service, parse_request(t.service, chat, Route::chat), 1, {});
+              prepare_jobs(t.service, parse_request(chat, Route::chat, t.service.limits), {});
             }),
             400);
   EXPECT_NE(t.service.chat_error.find("no chat template"), std::string::npos);
@@ -101,10 +100,10 @@ TEST(Service, ResolvesWhatSamplingNeeds) {
   ScriptedModel model({});
   Trial t(model);
   const auto order = [&](const std::string& more) {
-    return prepare_jobs(
-               t.service,
-               parse_request(t.service, R"({"prompt": "abc", )" + more + "}", Route::completion), 1,
-               {})
+    return prepare_jobs(t.service,
+                        parse_request(R"({"prompt": "abc", )" + more + "}", Route::completion,
+                                      t.service.limits),
+                        {})
         .front();
   };
   const Sampling s =
@@ -179,12 +178,12 @@ TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
   const Trial trial(model), expired(model, without_time());
   const Service &service = trial.service, &late = expired.service;
   const CompletionRequest request =
-      parse_request(service, R"({"prompt": "abc"})", Route::completion);
+      parse_request(R"({"prompt": "abc"})", Route::completion, service.limits);
   const std::string body = R"({"content": "abc"})";
   const auto gone = [] { return true; };
-  EXPECT_EQ(prepare_jobs(service, request, 1, {}).front().job.prompt.size(), 4U);
-  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, gone); }), 499);
-  EXPECT_EQ(status_of([&] { prepare_jobs(late, request, 1, {}); }), 504);
+  EXPECT_EQ(prepare_jobs(service, request, {}).front().job.prompt.size(), 4U);
+  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, gone); }), 499);
+  EXPECT_EQ(status_of([&] { prepare_jobs(late, request, {}); }), 504);
   EXPECT_EQ(status_of([&] { tokenize_reply(service, body, gone); }), 499);
   EXPECT_EQ(status_of([&] { tokenize_reply(late, body, {}); }), 504);
 }
@@ -205,19 +204,20 @@ TEST(Service, WaitingForATemplateEnds) {
   ASSERT_EQ(service.chat_error, "");
   const Service late = make_service(model, trial.ladder, trial.renderer, without_time());
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
-  const CompletionRequest request = parse_request(service, chat, Route::chat);
+  const CompletionRequest request = parse_request(chat, Route::chat, service.limits);
   const auto gone = [] { return true; };
   test::Crowd crowd(trial.renderer, before);
-  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, {}); }), 429);
+  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, {}); }), 429);
   EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, {}); }), 429);
   crowd.gone = true;
   while (crowd.left < test::Crowd::kWaiting) std::this_thread::yield();
-  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, 1, gone); }), 499);
-  EXPECT_EQ(status_of([&] { prepare_jobs(late, request, 1, {}); }), 504);
+  EXPECT_EQ(status_of([&] { prepare_jobs(service, request, gone); }), 499);
+  EXPECT_EQ(status_of([&] { prepare_jobs(late, request, {}); }), 504);
   EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, gone); }), 499);
   const std::string grammar = R"({"prompt": "x", "grammar": "root ::= [a-z]"})";
   EXPECT_EQ(status_of([&] {
-              prepare_jobs(service, parse_request(service, grammar, Route::completion), 1, gone);
+              prepare_jobs(service, parse_request(grammar, Route::completion, service.limits),
+                           gone);
             }),
             499);
 }
@@ -229,7 +229,7 @@ TEST(Service, AStreamThatFailsEndsWithAnError) {
   model.use(t.ladder);
   Working scheduler(model, t.ladder, {1, 4, 2000});
   const CompletionRequest request =
-      parse_request(t.service, R"({"prompt": "abc", "max_tokens": 3})", Route::completion);
+      parse_request(R"({"prompt": "abc", "max_tokens": 3})", Route::completion, t.service.limits);
   struct FailingFormat final : AnswerFormat {
     using AnswerFormat::AnswerFormat;
     void chunk(std::string&, int, const Delta&, const Answer::Part&) override {}
@@ -239,7 +239,7 @@ TEST(Service, AStreamThatFailsEndsWithAnError) {
     ordered_json whole(const std::vector<Completion>&) override { return {}; }
   };
   EventStream stream(t.service, submitted(t, scheduler, request),
-                     std::make_unique<FailingFormat>(t.service, request, 7));
+                     std::make_unique<FailingFormat>(AnswerFormat::Basis{t.service, request, 7}));
   std::string out;
   while (!stream.next(out, std::chrono::milliseconds(100))) {
   }
@@ -269,10 +269,10 @@ TEST(Service, LongPromptsReportProgress) {
   };
   Working scheduler(model, t.ladder, limits);
   const CompletionRequest request =
-      parse_request(t.service, R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})",
-                    Route::completion);
+      parse_request(R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})",
+                    Route::completion, t.service.limits);
   EventStream stream(t.service, submitted(t, scheduler, request),
-                     make_format(t.service, request, 7));
+                     make_format({t.service, request, 7}));
   std::string out;
   while (out.empty()) EXPECT_FALSE(stream.next(out, std::chrono::milliseconds(100)));
   EXPECT_EQ(out.rfind(": {\"mrrope\":{\"rung\":0,", 0), 0U) << out;

@@ -24,7 +24,7 @@ class SlotFiles : public testing::Test {
     ladder_ = growing(facts.geometry, kContext);
     model_->use(ladder_);
     ServerSettings settings;
-    settings.parallel = kSlots;
+    settings.slots = kSlots;
     settings.context = kContext;
     settings.slot_folder = folder_.path();
     settings.slot_owner = {"this model", "this ladder", "f32", "f32", "3 caches"};
@@ -50,8 +50,8 @@ class SlotFiles : public testing::Test {
   Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true,
            const std::string& salt = {}) {
     Job job = greedy(prompt, length);
-    job.salt = salt;
-    job.reuse = reuse;
+    job.cache_salt = salt;
+    job.cache_prompt = reuse;
     return finish(*scheduler_->submit(std::move(job)));
   }
 

@@ -25,7 +25,7 @@ class Server {
 
   Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true) {
     Job job = greedy(prompt, length);
-    job.reuse = reuse;
+    job.cache_prompt = reuse;
     return finish(*scheduler_->submit(std::move(job)));
   }
 

@@ -65,7 +65,7 @@ struct Trial {
   std::shared_ptr<Answer> submit(const std::vector<Token>& prompt, std::int64_t length,
                                  const std::string& salt = {}) {
     Job job = greedy(prompt, length);
-    job.salt = salt;
+    job.cache_salt = salt;
     return scheduler->submit(std::move(job));
   }
   PatientModel model;
