@@ -30,6 +30,7 @@
 #include "kernels/rotary_simd.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
+#include "support/rotary_reference.h"
 
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
+#include "support/rotary_reference.h"
 
 namespace mrrope {
 namespace {
