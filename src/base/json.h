@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -33,15 +32,6 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::stri
 
 // A whole file. One that is over the limit is refused by its size, unread.
 nlohmann::json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
-
-using JsonMember = std::function<void(const std::string& key, nlohmann::json&& value)>;
-
-// Hands over the members of one object, one at a time, so that a long list needs little memory:
-// of the root where `inside` is empty, else of the root's member of that name (every other member
-// of the root is checked and dropped). Throws Error (corrupt) if the root, or that member, is not
-// an object, or is missing.
-void each_json_member(std::string_view text, const std::string& name, const JsonLimits& limits,
-                      std::string_view inside, const JsonMember& member);
 
 // The text of a whole source, if it is within the limit.
 std::string read_text(const Source& source, const JsonLimits& limits);

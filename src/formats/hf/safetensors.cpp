@@ -108,16 +108,17 @@ std::uint64_t safetensors_bytes(const Source& source) {
   if (header[0] != '{') corrupt(file, cat("its header starts with ", shown(header.substr(0, 1))));
   const std::uint64_t bytes = in.remaining();
   std::vector<Tensor> tensors;
-  each_json_member(header, file, kHeaderLimits, {}, [&](const std::string& key, json&& value) {
+  const json entries = parse_json(header, file, kHeaderLimits);
+  for (const auto& [key, value] : entries.items()) {
     if (key != "__metadata__") {
       tensors.push_back(read_tensor(file, key, value));
-      return;
+      continue;
     }
     const bool texts =
         value.is_object() &&
         std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_string(); });
     if (!texts) corrupt(file, "its __metadata__ is not a list of texts");
-  });
+  }
   std::sort(tensors.begin(), tensors.end(), [](const Tensor& a, const Tensor& b) {
     return a.offset != b.offset ? a.offset < b.offset : a.size < b.size;
   });
@@ -140,17 +141,21 @@ std::uint64_t safetensors_bytes(const Source& source) {
 }
 
 std::vector<std::string> read_safetensors_index(const Source& source) {
+  const std::string& file = source.name();
+  const json index = parse_json(read_text(source, kIndexLimits), file, kIndexLimits);
+  const bool is_index = index.is_object() && index.contains("weight_map");
+  if (!is_index || !index["weight_map"].is_object()) {
+    corrupt(file, "has no object \"weight_map\"",
+            "the file is damaged or is something else: fetch it again");
+  }
   std::set<std::string> files;
-  each_json_member(read_text(source, kIndexLimits), source.name(), kIndexLimits, "weight_map",
-                   [&](const std::string& key, json&& value) {
-                     if (!value.is_string()) {
-                       corrupt(source.name(),
-                               cat("the weight_map of ", shown(key), " is not a file name"));
-                     }
-                     const std::string& name = value.get_ref<const std::string&>();
-                     check_plain_name(source.name(), name);
-                     files.insert(name);
-                   });
+  for (const auto& [key, value] : index["weight_map"].items()) {
+    if (!value.is_string()) {
+      corrupt(file, cat("the weight_map of ", shown(key), " is not a file name"));
+    }
+    check_plain_name(file, value.get_ref<const std::string&>());
+    files.insert(value);
+  }
   return {files.begin(), files.end()};
 }
 
