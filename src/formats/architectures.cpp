@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -335,10 +336,8 @@ const Architecture* find_architecture(std::string_view name) {
 }
 
 const Architecture* find_huggingface(std::string_view model_type) {
-  if (model_type.empty() || model_type.find(' ') != std::string_view::npos) return nullptr;
-  const std::string word = cat(" ", model_type, " ");
   for (const Architecture& candidate : table) {
-    if (cat(" ", candidate.huggingface, " ").find(word) != std::string::npos) return &candidate;
+    if (has_word(candidate.huggingface, model_type)) return &candidate;
   }
   return nullptr;
 }

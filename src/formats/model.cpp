@@ -354,7 +354,6 @@ Model finish_model(Facts facts, bool replace_scaling) {
                     : "the file is damaged or was edited by hand: fetch it again");
   }
   for (const Layer& layer : model.layers) model.kv_heads = std::max(model.kv_heads, layer.kv_heads);
-  if (model.sliding_window == 0) model.windowed_base = 0;
   recognise_list(facts);
 
   Geometry& geometry = model.geometry;

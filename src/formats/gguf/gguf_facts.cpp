@@ -37,8 +37,7 @@ class Keys {
   double real(std::string_view key, double otherwise) const {
     return file_.real(name(key)).value_or(otherwise);
   }
-  std::vector<std::int64_t> integers(std::string_view key, std::int64_t low,
-                                     std::int64_t high) const {
+  std::vector<std::int64_t> integers(std::string_view key, int low, int high) const {
     return file_.integers(name(key), low, high);
   }
   // An array of flags; empty if absent or not an array.
@@ -140,11 +139,6 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   scaling.type = scaling.factor == 1 ? "none" : type;
   scaling.original_length = keys.integer("rope.scaling.original_context_length", 1, kMaxContext, 0);
   rule.original_stated = scaling.original_length > 0;
-  for (const char* key : {"attn_factor", "alpha", "yarn_ext_factor", "yarn_attn_factor",
-                          "yarn_beta_fast", "yarn_beta_slow", "yarn_log_multiplier"}) {
-    const std::string name = cat("rope.scaling.", key);
-    if (keys.has(name)) scaling.numbers[key] = keys.real(name, 0);
-  }
 
   const int rotary_dim = facts.model.geometry.rotary_dim;
   scaling.long_factor = gguf.rope_factors(kRopeLong);
@@ -154,9 +148,7 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   if (facts.architecture->factors == FactorSupport::ignored) facts.factors.clear();
   // Where full layers rotate a part of what windowed ones do, they read the front of the list.
   const auto listed = std::size_t(facts.architecture->rotary_divisor) * std::size_t(rotary_dim / 2);
-  if (facts.factors.size() == listed) {
-    facts.factors.resize(std::size_t(rotary_dim / 2));
-  }
+  if (facts.factors.size() == listed) facts.factors.resize(std::size_t(rotary_dim / 2));
   if (!facts.factors.empty()) {
     check_factor_list(file.name(), kRopeFreqs, facts.factors, rotary_dim);
     facts.factors_are_design =
@@ -231,10 +223,6 @@ Facts gguf_facts(const Gguf& gguf) {
   geometry.rotary_dim = rotary;
   geometry.base = keys.real("rope.freq_base", 10000);
   check_base(file.name(), keys.name("rope.freq_base"), geometry.base);
-  if (keys.has("rope.freq_base_swa")) {
-    model.windowed_base = keys.real("rope.freq_base_swa", 0);
-    check_base(file.name(), keys.name("rope.freq_base_swa"), model.windowed_base);
-  }
   const auto sections = keys.integers("rope.dimension_sections", 0, kMaxHead);
   const bool has_sections = sections.size() >= 2 && sections[0] > 0 && sections[1] > 0;
   if (architecture.has(Trait::mrope) && has_sections) {
@@ -247,8 +235,10 @@ Facts gguf_facts(const Gguf& gguf) {
     geometry.base *= std::pow(alpha, rotary / double(rotary - 2));
     check_base(file.name(), keys.name("rope.scaling.alpha"), geometry.base);
   }
-  model.weight_bytes = gguf.tensor_bytes();
-  for (const GgufPart& part : gguf.parts) model.files.push_back(part.path);
+  for (const GgufPart& part : gguf.parts) {
+    model.files.push_back(part.path);
+    for (const GgufTensor& tensor : part.tensors) model.weight_bytes += tensor.size;
+  }
   return facts;
 }
 
