@@ -27,14 +27,6 @@ namespace {
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 constexpr std::uint64_t kStep = std::uint64_t{8} << 20;  // bytes between two calls of on_bytes
 
-int retry_open(const fs::path& path, int flags) {
-  int file = -1;
-  do {
-    file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
-  } while (file < 0 && errno == EINTR);
-  return file;
-}
-
 void refuse_special(const fs::path& path) {
   std::error_code ignored;
   // Behind a link such as /dev/stdout there may be a regular file, and the link would be replaced.
@@ -102,15 +94,11 @@ int open_marker(const fs::path& folder) {
       status.st_uid != ::geteuid()) {
     return -1;
   }
-  const int file =
-      ::open((folder / kMarker).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  const int file = retry_open(folder / kMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return -1;
   char text[kMarkerText.size() + 1];
   const ssize_t got = ::read(file, text, sizeof text);
-  if (got == ssize_t(kMarkerText.size()) &&
-      std::string_view(text, kMarkerText.size()) == kMarkerText) {
-    return file;
-  }
+  if (got >= 0 && std::string_view(text, std::size_t(got)) == kMarkerText) return file;
   ::close(file);
   return -1;
 }
@@ -164,6 +152,14 @@ void cannot(const char* what, const fs::path& path, int code) {
               space ? "free some space, or choose an output path on another disk; no partial file "
                       "was left behind"
                     : "choose an output path that can be written to");
+}
+
+int retry_open(const fs::path& path, int flags) {
+  int file = -1;
+  do {
+    file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  } while (file < 0 && errno == EINTR);
+  return file;
 }
 
 fs::path folder_of(const fs::path& path) {
@@ -227,14 +223,6 @@ OutputFile::OutputFile(fs::path path, fs::path shown_as)
   buffer_.reserve(kBuffer);
 }
 
-OutputFile::OutputFile(OutputFile&& other) noexcept
-    : on_bytes(std::move(other.on_bytes)),
-      path_(std::move(other.path_)),
-      shown_as_(std::move(other.shown_as_)),
-      file_(std::exchange(other.file_, -1)),
-      position_(other.position_),
-      buffer_(std::move(other.buffer_)) {}
-
 OutputFile::~OutputFile() {
   if (file_ < 0) return;
   ::unlink(path_.c_str());
@@ -270,11 +258,8 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 
 void OutputFile::zeros(std::uint64_t count) {
   static constexpr std::byte zero[4096] = {};
-  for (; count > 0;) {
-    const auto part = std::size_t(std::min<std::uint64_t>(count, sizeof zero));
-    write(std::span(zero, part));
-    count -= part;
-  }
+  for (; count > sizeof zero; count -= sizeof zero) write(std::span(zero));
+  write(std::span(zero, std::size_t(count)));
 }
 
 bool OutputFile::copy_in_kernel([[maybe_unused]] const Source& source,

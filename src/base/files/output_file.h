@@ -17,7 +17,7 @@
 
 namespace mrrope {
 
-// Throws Error (usage) if this process has read the file at `path` (see is_input in base/source.h),
+// Throws Error (usage) if this process has read the file at `path` (see is_input()),
 // or if `path` names a folder, device or pipe.
 void refuse_input(const std::filesystem::path& path);
 
@@ -35,6 +35,9 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
 // Throws Error (failed): "cannot WHAT PATH: REASON", where `code` is a value of errno.
 [[noreturn]] void cannot(const char* what, const std::filesystem::path& path, int code);
 
+// open(), again after a signal; new files are readable for all. -1: errno says why.
+int retry_open(const std::filesystem::path& path, int flags);
+
 // Flushes a folder so that a rename in it survives a power cut. Some file systems cannot: ignored.
 void flush_folder(const std::filesystem::path& folder);
 
@@ -49,8 +52,8 @@ class OutputFile {
   explicit OutputFile(std::filesystem::path path, std::filesystem::path shown_as = {});
   // Removes the file unless finish() succeeded.
   ~OutputFile();
-  OutputFile(OutputFile&& other) noexcept;
-  OutputFile& operator=(OutputFile&&) = delete;
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
 
   // Each throws Error (failed) with the reason, such as a full disk.
   void write(std::span<const std::byte> bytes);

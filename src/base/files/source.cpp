@@ -31,16 +31,13 @@ bool is_within(const std::filesystem::path& path, const std::filesystem::path& f
   return end == folder.end();
 }
 
-using FileId = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
+// Device and inode of the files that were opened for reading.
+using FileId = std::pair<std::uint64_t, std::uint64_t>;
+std::mutex g_inputs_mutex;
+std::set<FileId> g_inputs;
 
 FileId id_of(const struct stat& status) {
   return {std::uint64_t(status.st_dev), std::uint64_t(status.st_ino)};
-}
-
-std::mutex g_inputs_mutex;
-std::set<FileId>& inputs() {
-  static std::set<FileId> set;
-  return set;
 }
 
 }  // namespace
@@ -57,25 +54,18 @@ void check_readable(const std::filesystem::path& path) {
   }
 }
 
-void remember_input(int file) {
-  struct stat status {};
-  if (::fstat(file, &status) != 0) return;
-  const std::lock_guard lock(g_inputs_mutex);
-  inputs().insert(id_of(status));
-}
-
 bool is_input(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return false;
   const std::lock_guard lock(g_inputs_mutex);
-  return inputs().count(id_of(status)) != 0;
+  return g_inputs.count(id_of(status)) != 0;
 }
 
 void forget_input(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return;
   const std::lock_guard lock(g_inputs_mutex);
-  inputs().erase(id_of(status));
+  g_inputs.erase(id_of(status));
 }
 
 Source Source::open(const std::filesystem::path& path) {
@@ -103,7 +93,8 @@ Source Source::open(const std::filesystem::path& path) {
                 "give the name of a file; what a command prints must be in one first");
   }
   source.size_ = std::uint64_t(status.st_size);
-  remember_input(file);
+  const std::lock_guard lock(g_inputs_mutex);
+  g_inputs.insert(id_of(status));
   return source;
 }
 
@@ -141,9 +132,7 @@ void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
   while (done < to.size()) {
     const ssize_t got = ::pread(file_, to.data() + done, to.size() - done, off_t(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      throw Error(ErrorKind::failed, cat("cannot read ", name_, ": ", reason(errno)));
-    }
+    if (got < 0) throw Error(ErrorKind::failed, cat("cannot read ", name_, ": ", reason(errno)));
     if (got == 0) {
       throw Error(ErrorKind::failed, cat(name_, " became shorter while it was read"),
                   "wait until it is fully written, then try again");
