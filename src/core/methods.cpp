@@ -47,11 +47,8 @@ double blend(double keep, double scale) { return 1 / (keep + (1 - keep) / scale)
 // widen a ramp of no width to 0.001.
 std::vector<double> yarn(const Request& r) {
   std::vector<double> f = constant(r, 1);
-  const auto [low, high] = r.boundaries;
-  const double width = high > low ? high - low : 0.001;
-  for (std::size_t i = 0; i < f.size(); ++i) {
-    f[i] = blend(1 - std::clamp((double(i) - low) / width, 0.0, 1.0), r.scale);
-  }
+  const YarnRamp ramp{double(r.boundaries.low), double(r.boundaries.high)};
+  for (std::size_t i = 0; i < f.size(); ++i) f[i] = blend(1 - ramp.at(double(i)), r.scale);
   return f;
 }
 
@@ -185,17 +182,15 @@ void register_method(const Method& method) { rows().push_back(method); }
 
 const Method& method_row(std::string_view name) {
   const std::string wanted = lower_case(name);
+  std::vector<std::string> names;
   for (const Method& m : rows()) {
     if (m.info.name == wanted) return m;
+    names.emplace_back(m.info.name);
   }
-  if (wanted == "self-extend") {
-    refuse(cat("there is no method '", name, "'"),
-           "give far:pi, which equals it within 0.001 wherever both were measured");
-  }
-  std::vector<std::string> names;
-  for (const Method& m : rows()) names.emplace_back(m.info.name);
   refuse(cat("there is no method '", name, "'"),
-         cat(did_you_mean(name, names), "the methods are ", joined(names, ", ")));
+         wanted == "self-extend"
+             ? "give far:pi, which equals it within 0.001 wherever both were measured"
+             : cat(did_you_mean(name, names), "the methods are ", joined(names, ", ")));
 }
 
 const MethodInfo& find_method(std::string_view name) { return method_row(name).info; }

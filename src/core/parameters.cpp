@@ -120,17 +120,10 @@ std::vector<double> parse_list(const ParameterInfo& p, std::string_view text) {
 
 // The name with its prefix and without parameters.
 MethodSpec parse_name(std::string_view text) {
-  MethodSpec spec;
-  for (const auto& [prefix, growth] : kPrefixes) {
-    if (lower_case(text.substr(0, prefix.size())) != prefix) continue;
-    spec.growth = growth;
-    text.remove_prefix(prefix.size());
-    break;
-  }
-  spec.name = spec.growth == Growth::none && is_auto(text)
-                  ? std::string(kAuto)
-                  : std::string(method_row(text).info.name);
-  return spec;
+  const Growth growth = growth_of(lower_case(text));
+  if (growth != Growth::none) text.remove_prefix(text.find(':') + 1);
+  const bool automatic = growth == Growth::none && is_auto(text);
+  return {std::string(automatic ? kAuto : method_row(text).info.name), growth};
 }
 
 // "low" and "5" of "low=5".
@@ -278,12 +271,13 @@ std::string to_string(const MethodSpec& spec) {
   std::vector<std::string> words;
   for (const ParameterInfo& p : rows()) {
     if (!given(spec.parameters, p)) continue;
-    std::vector<std::string> entries;
-    if (p.list) {
-      for (const double value : spec.parameters.*p.list) entries.push_back(number(value));
+    if (!p.list) {
+      words.push_back(cat(p.name, "=", value_text(p, *value_of(spec.parameters, p))));
+      continue;
     }
-    words.push_back(p.list ? cat(p.name, "=[", joined(entries, ","), "]")
-                           : cat(p.name, "=", value_text(p, *value_of(spec.parameters, p))));
+    std::vector<std::string> entries;
+    for (const double value : spec.parameters.*p.list) entries.push_back(number(value));
+    words.push_back(cat(p.name, "=[", joined(entries, ","), "]"));
   }
   return method_name(spec.name, spec.growth) +
          (words.empty() ? "" : cat("(", joined(words, ","), ")"));
@@ -312,23 +306,12 @@ void set_value(Parameters& parameters, const ParameterInfo& p, std::optional<dou
 bool uses(const MethodSpec& spec, const ParameterInfo& p) {
   if (is_auto(spec.name)) return uses({.name = "pi", .growth = Growth::far}, p);
   const MethodInfo& method = find_method(spec.name);
-  switch (p.use) {
-    case Use::betas:
-      return method.takes_betas;
-    case Use::borders:
-      return method.takes_borders;
-    case Use::own:
-      return method.own == p.name;
-    case Use::lists:
-      return method.takes_lists;
-    case Use::all:
-      return true;
-    case Use::growing:
-      return spec.growth != Growth::none;
-    case Use::far:
-      return spec.growth == Growth::far;
-  }
-  return false;
+  return p.use == Use::all || (p.use == Use::betas && method.takes_betas) ||
+         (p.use == Use::borders && method.takes_borders) ||
+         (p.use == Use::lists && method.takes_lists) ||
+         (p.use == Use::own && method.own == p.name) ||
+         (p.use == Use::growing && spec.growth != Growth::none) ||
+         (p.use == Use::far && spec.growth == Growth::far);
 }
 
 void check_method(const MethodSpec& spec) {
@@ -339,10 +322,8 @@ void check_method(const MethodSpec& spec) {
       if (p.use == Use::far || p.use == Use::growing) {
         const bool extends = method_row(spec.name).reach != Reach::unchanged;
         const bool far = p.use == Use::far;
-        hint += cat(", or use ", method_name(extends ? spec.name
-                                             : far   ? "pi"
-                                                     : "pro",
-                                             far ? Growth::far : Growth::elastic));
+        const std::string other = extends ? spec.name : far ? "pi" : "pro";
+        hint += ", or use " + method_name(other, far ? Growth::far : Growth::elastic);
       }
       refuse(cat(method_name(spec.name, spec.growth), " does not use ", p.name), hint);
     }

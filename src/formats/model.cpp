@@ -72,13 +72,6 @@ Model read_folder(const fs::path& folder, bool replace_scaling) {
                             : cat("give the GGUF file itself: ", found));
 }
 
-bool starts_with(const Source& source, std::string_view text) {
-  if (source.size() < text.size()) return false;
-  std::string start(text.size(), '\0');
-  source.read(0, std::as_writable_bytes(std::span(start)));
-  return start == text;
-}
-
 // Where only windowed layers rotate, no distance ever grows past the window: nothing to extend.
 void refuse_windowed_only(const Model& model) {
   const auto extends = [](const Layer& layer) {
@@ -93,7 +86,6 @@ void refuse_windowed_only(const Model& model) {
               "context");
 }
 
-constexpr double kMaxBase = 1e15;
 constexpr double kMaxScale = 1e6;
 
 Geometry bare(const Model& model, std::int64_t window) {
@@ -215,6 +207,11 @@ std::vector<double> declared_factors(const Facts& facts, std::int64_t& window) {
   return {};
 }
 
+[[noreturn]] void wrong_number(const std::string& where, std::string_view key, double value,
+                               const char* wanted) {
+  corrupt(where, cat(key, " is ", significant(value, 9), ", not ", wanted));
+}
+
 }  // namespace
 
 Model read_model(const fs::path& path, bool replace_scaling) {
@@ -235,12 +232,6 @@ Model read_model(const fs::path& path, bool replace_scaling) {
     facts.model.files = {path};
     model = finish_model(std::move(facts), replace_scaling);
   } else {
-    const Source source = Source::open(path);
-    if (starts_with(source, "PK\x03\x04") || starts_with(source, "\x80\x02")) {
-      throw Error(ErrorKind::unsupported,
-                  cat(path.string(), ": PyTorch checkpoints are not supported"),
-                  "give the folder with its config.json, or convert the model to GGUF");
-    }
     model = finish_model(gguf_facts(read_gguf(path)), replace_scaling);
   }
   model.path = path;
@@ -301,31 +292,25 @@ std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_
 }
 
 void check_base(const std::string& where, std::string_view key, double base) {
-  if (!(base > 1 && base <= kMaxBase)) {
-    corrupt(where, cat(key, " is ", significant(base, 9), ", not a number above 1 and up to ",
-                       significant(kMaxBase, 3)));
-  }
+  if (base > 1 && base <= 1e15) return;
+  wrong_number(where, key, base, "a number above 1 and up to 1e+15");
 }
 
 void check_rotary_dim(const std::string& where, std::string_view key, std::int64_t rotary_dim,
                       std::int64_t head) {
-  if (rotary_dim < 4 || rotary_dim % 2 != 0 || rotary_dim > head) {
-    corrupt(where, cat(key, " is ", rotary_dim, ", not an even number from 4 to the head's ", head,
-                       " elements"));
-  }
+  if (rotary_dim >= 4 && rotary_dim % 2 == 0 && rotary_dim <= head) return;
+  corrupt(where, cat(key, " is ", rotary_dim, ", not an even number from 4 to the head's ", head,
+                     " elements"));
 }
 
 void check_factor(const std::string& where, std::string_view key, double factor) {
-  if (!(factor >= 1 && factor <= kMaxScale)) {
-    corrupt(where, cat(key, " is ", significant(factor, 9), ", not a number from 1 to ",
-                       significant(kMaxScale, 3)));
-  }
+  if (factor >= 1 && factor <= kMaxScale) return;
+  wrong_number(where, key, factor, "a number from 1 to 1e+06");
 }
 
 void check_attention_scale(const std::string& where, std::string_view key, double scale) {
-  if (!(scale > 0 && scale <= 1000)) {
-    corrupt(where, cat(key, " is ", significant(scale, 9), ", not a positive number up to 1000"));
-  }
+  if (scale > 0 && scale <= 1000) return;
+  wrong_number(where, key, scale, "a positive number up to 1000");
 }
 
 void check_factor_list(const std::string& where, std::string_view key,
@@ -335,9 +320,8 @@ void check_factor_list(const std::string& where, std::string_view key,
             cat(key, " has ", list.size(), " entries where ", rotary_dim / 2, " pairs rotate"));
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (!(list[i] > 0) || !std::isfinite(list[i])) {
-      corrupt(where, cat(key, "[", i, "] is ", significant(list[i], 9), ", not a positive number"));
-    }
+    if (list[i] > 0 && std::isfinite(list[i])) continue;
+    wrong_number(where, cat(key, "[", i, "]"), list[i], "a positive number");
   }
 }
 

@@ -53,7 +53,14 @@ void read_magic(Reader& in, GgufPart& part) {
     corrupt(source.name(), cat("a file of ", source.size(), " bytes is not a GGUF file"),
             "the file is empty or cut short: fetch it again");
   }
+  const auto unsupported = [&](const std::string& what, const char* hint) {
+    throw Error(ErrorKind::unsupported, cat(source.name(), ": ", what), hint);
+  };
   const std::string magic = in.text(4, "the magic");
+  if (magic == "PK\x03\x04" || magic.starts_with("\x80\x02")) {
+    unsupported("PyTorch checkpoints are not supported",
+                "give the folder with its config.json, or convert the model to GGUF");
+  }
   if (magic != "GGUF") {
     const bool old = magic == "lmgg" || magic == "tjgg" || magic == "fmgg" || magic == "algg";
     corrupt(source.name(), cat("starts with ", shown(magic), ", not with \"GGUF\""),
@@ -61,9 +68,6 @@ void read_magic(Reader& in, GgufPart& part) {
                 : "give a GGUF file, or the folder of a Hugging Face model");
   }
   part.version = in.u32("the version");
-  const auto unsupported = [&](const std::string& what, const char* hint) {
-    throw Error(ErrorKind::unsupported, cat(source.name(), ": ", what), hint);
-  };
   if (part.version != 0 && (part.version & 0xffff) == 0) {
     unsupported(cat("GGUF version bytes ", part.version, " are big-endian; little-endian is read"),
                 "convert it with gguf_convert_endian.py FILE little");
