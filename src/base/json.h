@@ -50,14 +50,9 @@ T whole(const Json& value) {
                                   : std::is_signed_v<T> && number >= std::int64_t(Limits::min());
     if (fits) return T(number);
   }
-  const std::string what =
-      std::string("type must be a whole number in range, but is ") + value.type_name();
-  using Wrong = nlohmann::json::type_error;
-  if constexpr (requires { Wrong::create(302, what, &value); }) {
-    throw Wrong::create(302, what, &value);
-  } else {
-    throw Wrong::create(302, what, value);  // before 3.11
-  }
+  throw nlohmann::json::type_error::create(
+      302, std::string("type must be a whole number in range, but is ") + value.type_name(),
+      &value);
 }
 
 // The end of large values where memory is short: nlohmann's destructor moves all that a value holds

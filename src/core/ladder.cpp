@@ -13,16 +13,51 @@ namespace mrrope {
 namespace {
 
 bool has_one_factor(const Plan& plan) {
-  for (const double f : plan.factor()) {
-    if (f != plan.factor().front()) return false;
-  }
-  return true;
+  const std::vector<double>& all = plan.factor();
+  return std::all_of(all.begin(), all.end(), [&](double f) { return f == all.front(); });
 }
 
 // Below 1: a fraction of the window.
 std::int64_t tokens_of(double length, std::int64_t window) {
   return length < 1 ? std::llround(std::floor(length * double(window) + 1e-6))
                     : std::int64_t(length);
+}
+
+// How far a ladder that grows reaches, by its length or its scale.
+std::int64_t longest_of(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
+                        std::optional<double> scale) {
+  if (ctx != 0) return ctx;
+  if (!scale) {
+    refuse(cat("no context length given for ", to_string(method)),
+           "give --ctx 128k; in a program ctx=131072");
+  }
+  const double tokens = *scale * double(geometry.train_length);
+  if (!(tokens >= 1 && tokens < 0x1p40)) {
+    refuse(cat("scale ", *scale, " is not possible"), "give a scale above 1");
+  }
+  return std::llround(tokens);
+}
+
+Plan static_plan(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
+                 std::optional<double> scale) {
+  const Reach reach = method_row(method.name).reach;
+  Extension e{.method = method.name, .parameters = method.parameters};
+  e.parameters.headroom.reset();
+  const double headroom = method.parameters.headroom.value_or(1);
+  const bool beyond = ctx > geometry.train_length;
+  if (reach == Reach::unchanged) return make_plan(geometry, e);
+  if (reach == Reach::length) {
+    e.scale = scale.value_or(1);
+    e.length = beyond ? std::llround(headroom * double(ctx)) : ctx;
+  } else if (scale) {
+    e.scale = *scale > 1 ? headroom * *scale : *scale;
+  } else if (ctx > 0) {
+    e.scale = beyond ? headroom * double(ctx) / double(geometry.train_length) : 1;
+  } else if (reach != Reach::numbers) {
+    refuse(cat("no context length or scale given for ", to_string(method)),
+           "give --ctx 128k or --scale 4; in a program ctx=131072 or scale=4");
+  }
+  return make_plan(geometry, e);
 }
 
 }  // namespace
@@ -33,57 +68,56 @@ struct LadderMaker {
   const MethodSpec& method;
   std::int64_t longest;
   std::optional<double> scale;  // of a method that follows the length
+  std::int64_t window = geometry.train_length;
+  FarDefaults usual = far_defaults(window, longest);
   Ladder ladder = {};
-
-  std::int64_t window() const { return geometry.train_length; }
 
   void set_parameters() {
     const Parameters& given = method.parameters;
-    const FarDefaults far = far_defaults(window(), longest);
     const bool has_near_part = method.growth == Growth::far;
     ladder.extension_.method = method.name;
     ladder.extension_.scale = scale.value_or(1);
     ladder.extension_.parameters = given;
     Parameters& own = ladder.extension_.parameters;  // those of a static plan
     own.rung_step = own.headroom = own.near = own.near_step = std::nullopt;
-    ladder.rung_step_ = given.rung_step.value_or(has_near_part ? far.rung_step : kRungStep);
-    ladder.headroom_ = given.headroom.value_or(has_near_part ? far.headroom : 1);
+    ladder.rung_step_ = given.rung_step.value_or(has_near_part ? usual.rung_step : kRungStep);
+    ladder.headroom_ = given.headroom.value_or(has_near_part ? usual.headroom : 1);
     if (!has_near_part) return;
-    ladder.near_ = far.near;
-    if (given.near) ladder.near_->length = tokens_of(*given.near, window());
-    if (given.near_step) ladder.near_->step = tokens_of(*given.near_step, window());
+    ladder.near_ = usual.near;
+    if (given.near) ladder.near_->length = tokens_of(*given.near, window);
+    if (given.near_step) ladder.near_->step = tokens_of(*given.near_step, window);
   }
 
   void check_near() const {
     const NearPart& near = *ladder.near_;
-    const NearPart usual = far_defaults(window(), longest).near;
+    const auto [length, step] = usual.near;
     const std::string hint =
-        window() - usual.length - usual.step < 1
+        window - length - step < 1
             ? "use a static method, e.g. pro"
-            : cat("give near=", usual.length, ",near_step=", usual.step, ", or leave them out");
+            : cat("give near=", length, ",near_step=", step, ", or leave them out");
     if (near.length < 1 || near.step < 1) {
       refuse(cat("a near part of ", near.length, " tokens with steps of ", near.step,
                  " is not possible: both are at least 1"),
              hint);
     }
-    if (near.length >= window() || near.step >= window() - near.length) {
+    if (near.length >= window || near.step >= window - near.length) {
       refuse(cat("a near part of ", near.length, " tokens and a step of ", near.step,
-                 " leave no room for far keys in a window of ", window()),
+                 " leave no room for far keys in a window of ", window),
              hint);
     }
-    const std::int64_t room = window() - near.length - near.step;
+    const std::int64_t room = window - near.length - near.step;
     if (double(room) < ladder.headroom_) {
       refuse(cat("headroom ", ladder.headroom_, " leaves far keys less than one position of the ",
                  room, " that the near part leaves them"),
              hint);
     }
     if (longest / near.step > kMaxBorders) {
-      const std::int64_t step = longest / kMaxBorders + 1;
+      const std::int64_t least = longest / kMaxBorders + 1;
       refuse(cat("the border would move ", longest / near.step, " times by ", near.step,
                  " tokens on the way to ", longest, "; at most ", kMaxBorders, " are possible"),
-             step < window() - near.length ? cat("give near_step=", step, " or more")
-                                           : cat("give a length of ", kMaxBorders * near.step,
-                                                 " or less, or a static method"));
+             least < window - near.length ? cat("give near_step=", least, " or more")
+                                          : cat("give a length of ", kMaxBorders * near.step,
+                                                " or less, or a static method"));
     }
     if (!has_far_form(method.name)) {
       std::vector<std::string> names;
@@ -104,7 +138,7 @@ struct LadderMaker {
   // The plan of far keys up to this length, where the border reaches its furthest.
   Plan far_plan(std::int64_t length) const {
     const NearPart& near = *ladder.near_;
-    const double room = double(window() - near.length - near.step) / ladder.headroom_;
+    const double room = double(window - near.length - near.step) / ladder.headroom_;
     const std::int64_t border = border_at(length);
     Extension e = ladder.extension_;
     if (!e.parameters.attn_coef) e.parameters.attn_coef = 0;
@@ -136,13 +170,13 @@ struct LadderMaker {
                  " is the same at every length"),
              cat("use ", method.name, ", or a method that grows, e.g. elastic:pro"));
     }
-    ladder.rungs_.push_back({window(), make_plan(geometry, {})});
+    ladder.rungs_.push_back({window, make_plan(geometry, {})});
     if (ladder.near_) {
       check_near();
       ladder.has_single_factor_ = has_one_factor(far_plan(longest));
     }
     for (int k = 1; ladder.longest() < longest; ++k) {
-      const double grown = double(window()) * std::pow(ladder.rung_step_, k);
+      const double grown = double(window) * std::pow(ladder.rung_step_, k);
       const std::int64_t length = grown < double(longest) ? std::llround(grown) : longest;
       if (length <= ladder.longest()) continue;  // a window of a few tokens
       if (ladder.near_) {
@@ -151,55 +185,12 @@ struct LadderMaker {
       }
       Extension e = ladder.extension_;
       e.length = std::llround(ladder.headroom_ * double(length));
-      if (reach != Reach::length) e.scale = ladder.headroom_ * double(length) / double(window());
+      if (reach != Reach::length) e.scale = ladder.headroom_ * double(length) / double(window);
       ladder.rungs_.push_back({length, make_plan(geometry, e)});
     }
     return std::move(ladder);
   }
 };
-
-namespace {
-
-Ladder grow(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
-            std::optional<double> scale) {
-  const bool by_length = method_row(method.name).reach == Reach::length;  // scale is its factor
-  if (ctx == 0) {
-    if (!scale) {
-      refuse(cat("no context length given for ", to_string(method)),
-             "give --ctx 128k; in a program ctx=131072");
-    }
-    const double tokens = *scale * double(geometry.train_length);
-    if (!(tokens >= 1 && tokens < 0x1p40)) {
-      refuse(cat("scale ", *scale, " is not possible"), "give a scale above 1");
-    }
-    ctx = std::llround(tokens);
-  }
-  return LadderMaker{geometry, method, ctx, by_length ? scale : std::nullopt}.make();
-}
-
-Plan static_plan(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
-                 std::optional<double> scale) {
-  const Reach reach = method_row(method.name).reach;
-  Extension e{.method = method.name, .parameters = method.parameters};
-  e.parameters.headroom.reset();
-  const double headroom = method.parameters.headroom.value_or(1);
-  const bool beyond = ctx > geometry.train_length;
-  if (reach == Reach::unchanged) return make_plan(geometry, e);
-  if (reach == Reach::length) {
-    e.scale = scale.value_or(1);
-    e.length = beyond ? std::llround(headroom * double(ctx)) : ctx;
-  } else if (scale) {
-    e.scale = *scale > 1 ? headroom * *scale : *scale;
-  } else if (ctx > 0) {
-    e.scale = beyond ? headroom * double(ctx) / double(geometry.train_length) : 1;
-  } else if (reach != Reach::numbers) {
-    refuse(cat("no context length or scale given for ", to_string(method)),
-           "give --ctx 128k or --scale 4; in a program ctx=131072 or scale=4");
-  }
-  return make_plan(geometry, e);
-}
-
-}  // namespace
 
 std::size_t Ladder::rung_at(std::int64_t length) const {
   for (std::size_t i = 0; i < rungs_.size(); ++i) {
@@ -215,7 +206,12 @@ Ladder make_ladder(const Geometry& geometry, const MethodSpec& asked, std::int64
   if (ctx < 0) refuse(cat("a context of ", ctx, " tokens is not possible"), "give 1 or more");
   check_method(asked);
   const MethodSpec method = resolve_auto(geometry, asked, ctx, scale);
-  if (method.growth != Growth::none) return grow(geometry, method, ctx, scale);
+  if (method.growth != Growth::none) {
+    const bool by_length = method_row(method.name).reach == Reach::length;  // scale is its factor
+    return LadderMaker{geometry, method, longest_of(geometry, method, ctx, scale),
+                       by_length ? scale : std::nullopt}
+        .make();
+  }
   const std::int64_t given =
       ctx == 0 && scale ? std::llround(*scale * double(geometry.train_length)) : ctx;
   return make_ladder(static_plan(geometry, method, ctx, scale),
@@ -223,8 +219,9 @@ Ladder make_ladder(const Geometry& geometry, const MethodSpec& asked, std::int64
 }
 
 Ladder make_ladder(const Plan& plan, std::int64_t longest) {
-  if (longest < 0)
+  if (longest < 0) {
     refuse(cat("a ladder of ", longest, " tokens is not possible"), "give 1 or more");
+  }
   const Extension& e = plan.extension();
   const std::int64_t window = plan.geometry().train_length;
   Ladder ladder;
