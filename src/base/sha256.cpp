@@ -6,7 +6,6 @@
 #include <cstring>
 
 namespace mrrope {
-
 namespace {
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.

@@ -9,7 +9,6 @@
 #include "core/methods.h"
 
 namespace mrrope {
-
 namespace {
 
 bool has_one_factor(const Plan& plan) {

@@ -12,7 +12,6 @@
 #include "mrrope/error.h"
 
 namespace mrrope {
-
 namespace {
 
 std::vector<double> constant(const Request& r, double value) {

@@ -10,7 +10,6 @@
 #include "core/methods.h"
 
 namespace mrrope {
-
 namespace {
 
 constexpr double kPositive = std::numeric_limits<double>::min();

@@ -11,7 +11,6 @@
 #include "mrrope/version.h"
 
 namespace mrrope {
-
 namespace {
 
 // Lambdas closer than this are equal: some thousand roundings of a double.

@@ -43,7 +43,6 @@
 #include "mrrope/plan.h"
 
 namespace mrrope {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -346,35 +346,28 @@ void Staging::remove() noexcept {
 
 fs::path Staging::path(const fs::path& name) const { return folder_ / "new" / name; }
 
-Staging::How Staging::replace_existing(const fs::path& name) {
+Staging::How Staging::place(const fs::path& name, bool replace) {
   const fs::path from = path(name);
   const fs::path to = parent_ / name;
+  int code = rename_with(from, to, kNoReplace);
+  if (is_unsupported(code)) code = is_there(to) ? EEXIST : plain_rename(from, to);
+  if (code == 0) return How::created;
+  if (code != EEXIST) cannot("rename to", to, code);
+  if (!replace) refuse_existing(to, is_folder(from) ? "folder" : "name");
   if (is_folder(from) != is_folder(to)) {
     refuse(cat(shown(to.string()), is_folder(to) ? " is a folder" : " is not a folder",
                ", so it is not replaced"),
            "give another name with -o");
   }
-  int code = rename_with(from, to, kExchange);
+  code = rename_with(from, to, kExchange);
   if (code == 0) return How::exchanged;
   if (!is_unsupported(code)) cannot("replace", to, code);
-  if (is_folder(to)) {
-    code = plain_rename(to, folder_ / "old");
-    if (code != 0) cannot("replace", to, code);
-  }
+  code = is_folder(to) ? plain_rename(to, folder_ / "old") : 0;
+  if (code != 0) cannot("replace", to, code);
   code = plain_rename(from, to);
   if (code == 0) return How::overwritten;
   if (is_there(folder_ / "old")) plain_rename(folder_ / "old", to);
   cannot("replace", to, code);
-}
-
-Staging::How Staging::place(const fs::path& name, bool replace) {
-  const fs::path to = parent_ / name;
-  int code = rename_with(path(name), to, kNoReplace);
-  if (is_unsupported(code)) code = is_there(to) ? EEXIST : plain_rename(path(name), to);
-  if (code == 0) return How::created;
-  if (code != EEXIST) cannot("rename to", to, code);
-  if (!replace) refuse_existing(to, is_folder(path(name)) ? "folder" : "name");
-  return replace_existing(name);
 }
 
 void Staging::take_back(const fs::path& name, How how) noexcept {

@@ -113,7 +113,6 @@ class Staging {
  private:
   enum class How { created, exchanged, overwritten };
   How place(const std::filesystem::path& name, bool replace);
-  How replace_existing(const std::filesystem::path& name);
   void take_back(const std::filesystem::path& name, How how) noexcept;
 
   std::filesystem::path parent_;

@@ -12,7 +12,6 @@
 #include "mrrope/error.h"
 
 namespace mrrope {
-
 namespace {
 
 constexpr std::uint64_t kMaxKeyValues = 1 << 16;

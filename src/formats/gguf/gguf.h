@@ -147,15 +147,10 @@ struct RowOrder {
 };
 
 // One tensor to write.
-struct GgufTensorOut {
-  std::string name;
-  std::vector<std::uint64_t> dims;
-  std::uint32_t type = kGgmlF32;
-  std::uint64_t size = 0;          // bytes
+struct GgufTensorOut : GgufTensor {
   std::string bytes;               // the data; empty: copied
   const GgufPart* part = nullptr;  // where from
-  std::uint64_t offset = 0;        // in that file
-  RowOrder rows;
+  RowOrder rows = {};
 };
 
 GgufTensorOut copied(const GgufPart& part, const GgufTensor& tensor);

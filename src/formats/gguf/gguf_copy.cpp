@@ -157,14 +157,12 @@ GgufKeyOut integer_key(std::string key, GgufType type, std::uint64_t value) {
   return {std::move(key), type_of(type) + le(value).substr(0, bytes)};
 }
 
-GgufTensorOut copied(const GgufPart& part, const GgufTensor& tensor) {
-  return {tensor.name, tensor.dims, tensor.type, tensor.size, {}, &part, tensor.offset, {}};
-}
+GgufTensorOut copied(const GgufPart& part, const GgufTensor& tensor) { return {tensor, {}, &part}; }
 
 GgufTensorOut f32_tensor(std::string name, const std::vector<float>& values) {
   std::string bytes;
   for (const float v : values) bytes += le(v);
-  return {std::move(name), {values.size()}, kGgmlF32, bytes.size(), bytes, nullptr, 0, {}};
+  return {{std::move(name), {values.size()}, kGgmlF32, 0, bytes.size()}, bytes};
 }
 
 std::uint64_t GgufFileOut::size() const {

@@ -169,9 +169,8 @@ void read_layer_types(const Keys& keys, LayerKeys& layers) {
     keys.refuse(cat("layer_types has ", types.size(), " entries for ", count, " layers"));
   }
   for (const std::string& type : types) {
-    layers.windowed.push_back(type == "sliding_attention" || type == "chunked_attention");
-    layers.recurrent.push_back(type == "linear_attention" || type == "conv" || type == "mamba" ||
-                               type == "recurrent");
+    layers.windowed.push_back(has_word("sliding_attention chunked_attention", type));
+    layers.recurrent.push_back(has_word("linear_attention conv mamba recurrent", type));
   }
   const auto attending = keys.integers({"attn_layer_indices", "full_attn_idxs"}, 0, kMaxLayers);
   if (types.empty() && !attending.empty()) {
