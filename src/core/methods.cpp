@@ -133,28 +133,25 @@ double longrope_temperature(const Request& r) {
 }
 
 // clang-format off
-constexpr std::string_view kIndexRamp    = "1 / (g + (1 - g)/S), g = 1 - clamp((i - low)/(high - low), 0, 1)";
-constexpr std::string_view kRotationRamp = "1 / (g + (1 - g)/S), g = clamp((turns - beta_slow)/(beta_fast - beta_slow), 0, 1)";
-
 constexpr auto kNotInFamily = std::nullopt;
 constexpr double kGivenPower = std::numeric_limits<double>::quiet_NaN();
 
-//                                                                                         reads                                                                needs
-//  name             title                         factor of pair i                attn_coef  betas  borders lists own      reach             native    beta_fast middle power
+//                                                           reads                                                              needs
+//  name              title                        attn_coef  betas  borders lists own       reach             native    beta_fast middle power
 constexpr Method kMethods[] = {
-  {{"none",           "the unmodified model",        "1",                                         0,   false, false, false, ""}, Reach::unchanged, "",         32, false, kNotInFamily, none},
-  {{"pi",             "Position Interpolation",      "S",                                         0,   false, false, false, ""}, Reach::scale,     "linear",   32, false, kNotInFamily, pi},
-  {{"ntk",            "NTK-aware interpolation",     "S^(i/(Dr - 1))",                            0,   false, false, false, ""}, Reach::scale,     "base",     32, false, kNotInFamily, ntk},
-  {{"dynamic-ntk",    "NTK that follows the length", "(S n/L - (S - 1))^(i/(Dr - 1)), n tokens",  0,   false, false, false, ""}, Reach::length,    "dynamic",  32, false, kNotInFamily, dynamic_ntk},
-  {{"yarn",           "YaRN, ramp over pairs",       kIndexRamp,                                  0.1, true,  true,  false, ""}, Reach::scale,     "yarn",     32, false, kNotInFamily, yarn},
-  {{"yarn-rotations", "YaRN, ramp over turns",       kRotationRamp,                               0.1, true,  false, false, ""}, Reach::scale,     "",         32, false, kNotInFamily, by_rotations},
-  {{"llama3",         "Llama 3.1's rule",            kRotationRamp,                               0,   true,  false, false, ""}, Reach::scale,     "llama3",   4,  false, kNotInFamily, by_rotations},
-  {{"longrope",       "LongRoPE, list given",        "given",                                     0,   false, false, true,  ""},  Reach::scale,     "longrope", 32, false, kNotInFamily, given_factors, longrope_temperature},
-  {{"regressive",     "arithmetic regressive",       "S^(k(2n + 1 - k)/(n(n + 1))), k and n as for uni", 0.1, true, true, false, ""}, Reach::scale, "",         32, true,  kNotInFamily, regressive},
-  {{"uni",            "MrRoPE-Uni",                  "S^(k/n), k = clamp(i - low, 0, n), n = high - low", 0.1, true, true, false, ""}, Reach::scale, "",         32, true,  0,            uni},
-  {{"pro",            "MrRoPE-Pro",                  "S^(k(k + 1)/(n(n + 1)))",                   0.1, true,  true,  false, ""}, Reach::scale,     "",         32, true,  1,            pro},
-  {{"power",          "power family",                "S^(sum of j^p to k / sum of j^p to n)",     0.1, true,  true,  false, "power"}, Reach::scale,     "",         32, true,  kGivenPower,  power},
-  {{"custom",         "your own numbers",            "given",                                     0,   false, false, true,  ""},  Reach::numbers,   "",         32, false, kNotInFamily, custom},
+  {{"none",           "the unmodified model",        0,   false, false, false, ""},      Reach::unchanged, "",         32, false, kNotInFamily, none},
+  {{"pi",             "Position Interpolation",      0,   false, false, false, ""},      Reach::scale,     "linear",   32, false, kNotInFamily, pi},
+  {{"ntk",            "NTK-aware interpolation",     0,   false, false, false, ""},      Reach::scale,     "base",     32, false, kNotInFamily, ntk},
+  {{"dynamic-ntk",    "NTK that follows the length", 0,   false, false, false, ""},      Reach::length,    "dynamic",  32, false, kNotInFamily, dynamic_ntk},
+  {{"yarn",           "YaRN, ramp over pairs",       0.1, true,  true,  false, ""},      Reach::scale,     "yarn",     32, false, kNotInFamily, yarn},
+  {{"yarn-rotations", "YaRN, ramp over turns",       0.1, true,  false, false, ""},      Reach::scale,     "",         32, false, kNotInFamily, by_rotations},
+  {{"llama3",         "Llama 3.1's rule",            0,   true,  false, false, ""},      Reach::scale,     "llama3",   4,  false, kNotInFamily, by_rotations},
+  {{"longrope",       "LongRoPE, list given",        0,   false, false, true,  ""},      Reach::scale,     "longrope", 32, false, kNotInFamily, given_factors, longrope_temperature},
+  {{"regressive",     "arithmetic regressive",       0.1, true,  true,  false, ""},      Reach::scale,     "",         32, true,  kNotInFamily, regressive},
+  {{"uni",            "MrRoPE-Uni",                  0.1, true,  true,  false, ""},      Reach::scale,     "",         32, true,  0,            uni},
+  {{"pro",            "MrRoPE-Pro",                  0.1, true,  true,  false, ""},      Reach::scale,     "",         32, true,  1,            pro},
+  {{"power",          "power family",                0.1, true,  true,  false, "power"}, Reach::scale,     "",         32, true,  kGivenPower,  power},
+  {{"custom",         "your own numbers",            0,   false, false, true,  ""},      Reach::numbers,   "",         32, false, kNotInFamily, custom},
 };
 // clang-format on
 

@@ -16,8 +16,8 @@ using enum Pairing;
 using enum Trait;
 
 constexpr Architecture no_plan(std::string_view name, std::string_view huggingface,
-                               std::string_view reason, FactorSupport factors = refused) {
-  return {.name = name, .huggingface = huggingface, .factors = factors, .unsupported = reason};
+                               std::string_view reason) {
+  return {.name = name, .huggingface = huggingface, .unsupported = reason};
 }
 
 constexpr int most_layers = 512;  // llama.cpp's own limit
@@ -35,12 +35,6 @@ constexpr std::string_view encoder = "it encodes a whole text at once and predic
 constexpr std::string_view diffusion = "it generates by diffusion over a whole text and predicts no next token";
 constexpr std::string_view draft = "it is a draft model that runs only together with its target";
 constexpr std::string_view speech = "it predicts sound, not text";
-constexpr std::string_view compressed = "its layers rotate at compressed positions, each kind with its own base";
-constexpr std::string_view unknown = "llama.cpp knows its name but cannot run it";
-constexpr std::string_view aborts = "llama.cpp 0.5.0 aborts on it with flash attention, which is its default";
-constexpr std::string_view aborts_without_windows = "llama.cpp 0.5.0 aborts on those of its files that have no sliding window";
-constexpr std::string_view switched_off = "this file switches the rotation off";
-constexpr std::string_view other_depth = "only the model with the other number of layers rotates, this one uses ALiBi biases";
 // clang-format on
 
 // Layer rules that several rows share.
@@ -51,31 +45,16 @@ constexpr LayerRule listed{.windows = Windows::listed};
 constexpr LayerRule rotated_windows{
     .windows = Windows::always, .period = 4, .windows_follow = true, .only_windows_rotate = true};
 
-// In the order of llama.cpp's own list.
+// In the order of llama.cpp's own list, but for those at the end.
 // clang-format off
 constexpr Architecture table[] = {
-    no_plan("clip", "", "it encodes pictures and predicts no text"),
     {"llama", "llama code_llama mistral mixtral internlm3 iquestcoder", interleaved, halves, used},
     {"llama4", "llama4_text llama4", interleaved, interleaved, used, {.windows = Windows::unless_zero, .period = 4, .default_window = 8192, .unrotated_period = 4}},
     {"deci", "nemotron-nas deci", interleaved, halves, used, hybrid},
     {"falcon", "falcon RefinedWeb RefinedWebModel", halves, halves, refused, {}, multi_query},
     {"grok", "grok-1 grok", halves, halves, refused, {}, reads_yarn_betas | reads_yarn_mix},
-    no_plan("gpt2", "gpt2", learned),
-    no_plan("gptj", "gptj", unknown),
     {"gptneox", "gpt_neox", halves, halves},
-    no_plan("mpt", "mpt", alibi),
     {"baichuan", "baichuan", interleaved, halves, refused, {.rotates_at_depth = 32}, like_llama},
-    no_plan("starcoder", "gpt_bigcode", learned),
-    no_plan("refact", "gpt_refact", alibi, ignored),
-    no_plan("bert", "bert roberta xlm-roberta camembert distilbert", encoder),
-    no_plan("modern-bert", "modernbert", encoder),
-    no_plan("nomic-bert", "nomic_bert", encoder),
-    no_plan("nomic-bert-moe", "", encoder),
-    no_plan("neo-bert", "neobert", encoder),
-    no_plan("jina-bert-v2", "", encoder),
-    no_plan("jina-bert-v3", "", encoder),
-    no_plan("eurobert", "eurobert", encoder),
-    no_plan("bloom", "bloom", alibi),
     {"stablelm", "stablelm stablelm_epoch", halves, halves},
     {"qwen", "qwen", halves, halves},
     {"qwen2", "qwen2 kormo", halves, halves, refused, {}, like_llama},
@@ -105,13 +84,7 @@ constexpr Architecture table[] = {
     {"gemma3", "gemma3 gemma3_text", halves, halves, refused, {.windows = Windows::if_stated, .period = 6}},
     {"gemma3n", "gemma3n gemma3n_text", halves, halves, refused, {.windows = Windows::always, .period = 5, .kv_layers = 20}},
     {"gemma4", "gemma4 gemma4_text gemma4_unified gemma4_unified_text", halves, halves, used, listed},
-    no_plan("gemma4-assistant", "gemma4_assistant", draft, used),
-    no_plan("gemma-embedding", "", encoder),
     {"starcoder2", "starcoder2", halves, halves},
-    no_plan("mamba", "mamba falcon_mamba", stateful),
-    no_plan("mamba2", "mamba2", stateful),
-    no_plan("maple", "maple", windows_only),
-    no_plan("jamba", "jamba", unrotated),
     {"falcon-h1", "falcon_h1", halves, halves, ignored}, // every layer has attention and a state
     {"xverse", "xverse", interleaved, halves, refused, {}, like_llama},
     {"command-r", "cohere", interleaved, interleaved},
@@ -121,41 +94,27 @@ constexpr Architecture table[] = {
     {"olmo", "olmo hf_olmo", interleaved, halves},
     {"olmo2", "olmo2 olmo3", halves, halves, refused, {.windows = Windows::if_stated, .period = 4}},
     {"olmoe", "olmoe", halves, halves},
-    no_plan("muse-glimmer", "muse_glimmer muse_glimmer_text", windows_only),
     {"openelm", "openelm", halves, halves},
     {"arctic", "arctic", interleaved, halves},
     {"deepseek", "deepseek", interleaved, halves},
     {"deepseek2", "deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite youtu", interleaved, interleaved, refused, {}, latent_attention | scale_in_scores | multiplier_cancels},
-    no_plan("deepseek2-ocr", "", fixed),
     {"deepseek32", "deepseek_v32", interleaved, interleaved, refused, {.indexer = Indexer::every}, latent_attention | scale_in_scores | multiplier_tenth},
-    no_plan("deepseek4", "deepseek_v4", compressed),
     {"chatglm", "chatglm glm", interleaved, interleaved},
     {"glm4", "glm4 glm4v_text glm_ocr_text", interleaved, interleaved, refused, {}, mrope},
     {"glm4moe", "glm4_moe glm4v_moe_text solar_open", halves, halves, refused, {}, mrope},
     {"glm-dsa", "glm_moe_dsa", interleaved, interleaved, refused, {.indexer = Indexer::listed_or_every}, latent_attention | scale_in_scores},
     {"bitnet", "bitnet", halves, halves},
-    no_plan("t5", "t5 mt5 umt5", buckets),
-    no_plan("t5encoder", "", buckets),
-    no_plan("jais", "jais", alibi),
     {"jais2", "jais2", halves, halves},
     {"nemotron", "nemotron", halves, halves},
-    no_plan("nemotron_h", "nemotron_h", unrotated),
-    no_plan("nemotron_h_moe", "", unrotated),
     {"exaone", "exaone", halves, halves, used},
     {"exaone4", "exaone4 exaone4_5_text", halves, halves, used, {.windows = Windows::always, .period = 4, .windows_at_depth = 64, .default_window = 4096, .windows_follow = true, .only_windows_rotate = true}},
     {"exaone-moe", "exaone_moe", halves, halves, used, rotated_windows},
-    no_plan("rwkv6", "rwkv6", stateful),
-    no_plan("rwkv6qwen2", "rwkv6qwen2", stateful),
-    no_plan("rwkv7", "rwkv7", stateful),
-    no_plan("arwkv7", "rwkv_hybrid", stateful),
     {"granite", "granite", interleaved, halves, used, switchable},
     {"granitemoe", "granitemoe granitemoeshared", interleaved, halves, used},
     {"granitehybrid", "granitemoehybrid bamba", interleaved, halves, used, {.rope_switch = true, .recurrence = Recurrence::without_kv_heads}},
     {"graniteswitch", "granite_switch", interleaved, halves, refused, switchable},
     {"granite_swa", "granite_swa granitemoe_swa", interleaved, halves, used, {.windows = Windows::listed, .windows_follow = true}},
     {"chameleon", "chameleon", interleaved, halves},
-    no_plan("wavtokenizer-dec", "", speech),
-    no_plan("plm", "plm", aborts),
     {"bailingmoe", "bailing_moe", interleaved, halves},
     {"bailingmoe2", "bailing_moe_v2 sarvam_moe", halves, halves},
     {"bailingmoe3", "bailing_moe_v3", interleaved, interleaved, refused, hybrid, latent_attention | mrope},
@@ -176,10 +135,7 @@ constexpr Architecture table[] = {
     {"gpt-oss", "gpt_oss", halves, halves, refused, {.windows = Windows::always, .period = 2}, keys_reach_windows},
     {"lfm2", "lfm2", halves, halves, refused, {.windows = Windows::if_stated, .windows_follow = true, .recurrence = Recurrence::without_kv_heads}},
     {"lfm2moe", "lfm2_moe", halves, halves, refused, hybrid},
-    no_plan("dream", "Dream", diffusion),
     {"smallthinker", "smallthinker", halves, halves, refused, {.windows = Windows::if_stated, .period = 4, .full_first = true, .only_windows_rotate = true}, keys_reach_windows},
-    no_plan("llada", "llada", diffusion, ignored),
-    no_plan("llada-moe", "llada_moe", diffusion),
     {"seed_oss", "seed_oss", halves, halves, refused, {}, like_llama | norm_renamed | reads_scale},
     {"grovemoe", "grove_moe", halves, halves},
     {"apertus", "apertus", halves, halves, used},
@@ -187,28 +143,42 @@ constexpr Architecture table[] = {
     {"hrm_text", "hrm_text", halves, halves},
     {"minimax-m2", "minimax_m2", halves, halves},
     {"minimax-m3", "minimax_m3_vl minimax_m3_vl_text", halves, halves, refused, {.indexer = Indexer::after_dense}},
-    no_plan("cogvlm", "cogvlm", fixed, ignored),
-    no_plan("rnd1", "rnd1", diffusion),
     {"pangu-embedded", "PanguEmbedded", halves, halves, ignored, {}, like_llama | reads_output_bias},
     {"mistral3", "ministral3 mistral3", interleaved, halves, used, {}, reads_yarn_betas},
-    no_plan("eagle3", "", draft, used),
-    no_plan("dflash", "", draft, used),
     {"mistral4", "mistral4", interleaved, interleaved, refused, {}, latent_attention | scale_in_scores},
     {"paddleocr", "paddleocr_vl paddleocr_vl_text", halves, halves, refused, {}, mrope},
     {"mimo2", "mimo_v2 mimo_v2_flash", halves, halves, refused, listed},
     // Step 3.5 counts the dimensions of its windowed layers; the others rotate half as many.
     {"step35", "step3p5 step3p7", halves, halves, used, listed, none, {}, 2},
     {"spark2_5", "spark2_5", halves, halves, refused, listed, keys_reach_windows},
-    no_plan("llama-embed", "", encoder, used),
     {"maincoder", "maincoder", interleaved, halves},
-    no_plan("kimi-linear", "kimi_linear", unrotated),
-    no_plan("kimi-k3", "kimi_k3", unrotated),
-    no_plan("glm5-next", "glm5_next glm5_next_text", unrotated),
     {"talkie", "talkie", halves, halves},
     {"mellum", "mellum", halves, halves, refused, {.windows = Windows::if_stated, .period = 4}, keys_reach_windows},
     {"nanbeige", "nanbeige", interleaved, halves, used},
-    no_plan("qwen3tts", "qwen3_tts", speech),
-    no_plan("pockettts", "", speech),
+
+    // Those that no plan can extend, by the reason.
+    no_plan("clip", "", "it encodes pictures and predicts no text"),
+    no_plan("gpt2", "gpt2", learned), no_plan("starcoder", "gpt_bigcode", learned),
+    no_plan("gptj", "gptj", "llama.cpp knows its name but cannot run it"),
+    no_plan("mpt", "mpt", alibi), no_plan("refact", "gpt_refact", alibi), no_plan("bloom", "bloom", alibi), no_plan("jais", "jais", alibi),
+    no_plan("bert", "bert roberta xlm-roberta camembert distilbert", encoder), no_plan("modern-bert", "modernbert", encoder),
+    no_plan("nomic-bert", "nomic_bert", encoder), no_plan("nomic-bert-moe", "", encoder), no_plan("neo-bert", "neobert", encoder),
+    no_plan("jina-bert-v2", "", encoder), no_plan("jina-bert-v3", "", encoder), no_plan("eurobert", "eurobert", encoder),
+    no_plan("gemma-embedding", "", encoder), no_plan("llama-embed", "", encoder),
+    no_plan("gemma4-assistant", "gemma4_assistant", draft), no_plan("eagle3", "", draft), no_plan("dflash", "", draft),
+    no_plan("mamba", "mamba falcon_mamba", stateful), no_plan("mamba2", "mamba2", stateful), no_plan("rwkv6", "rwkv6", stateful),
+    no_plan("rwkv6qwen2", "rwkv6qwen2", stateful), no_plan("rwkv7", "rwkv7", stateful), no_plan("arwkv7", "rwkv_hybrid", stateful),
+    no_plan("maple", "maple", windows_only), no_plan("muse-glimmer", "muse_glimmer muse_glimmer_text", windows_only),
+    no_plan("jamba", "jamba", unrotated), no_plan("nemotron_h", "nemotron_h", unrotated), no_plan("nemotron_h_moe", "", unrotated),
+    no_plan("kimi-linear", "kimi_linear", unrotated), no_plan("kimi-k3", "kimi_k3", unrotated),
+    no_plan("glm5-next", "glm5_next glm5_next_text", unrotated),
+    no_plan("deepseek2-ocr", "", fixed), no_plan("cogvlm", "cogvlm", fixed),
+    no_plan("deepseek4", "deepseek_v4", "its layers rotate at compressed positions, each kind with its own base"),
+    no_plan("t5", "t5 mt5 umt5", buckets), no_plan("t5encoder", "", buckets),
+    no_plan("wavtokenizer-dec", "", speech), no_plan("qwen3tts", "qwen3_tts", speech), no_plan("pockettts", "", speech),
+    no_plan("plm", "plm", "llama.cpp 0.5.0 aborts on it with flash attention, which is its default"),
+    no_plan("dream", "Dream", diffusion), no_plan("llada", "llada", diffusion), no_plan("llada-moe", "llada_moe", diffusion),
+    no_plan("rnd1", "rnd1", diffusion),
 };
 // clang-format on
 
@@ -235,9 +205,12 @@ struct LayerReader {
                  " times");
     }
     if (rule.rotates_at_depth != 0 && rule.rotates_at_depth != count) {
-      cannot_extend(architecture, other_depth);
+      cannot_extend(
+          architecture,
+          "only the model with the other number of layers rotates, this one uses ALiBi biases");
     }
-    if (rule.rope_switch && !keys.rope_finetuned) cannot_extend(architecture, switched_off);
+    if (rule.rope_switch && !keys.rope_finetuned)
+      cannot_extend(architecture, "this file switches the rotation off");
     const auto check_length = [&](std::size_t size, bool needed, std::string_view name) {
       if ((size == 0 && !needed) || size >= std::size_t(count)) return;
       contradict(name, " has ", size, " entries for ", count, " layers");
@@ -251,7 +224,8 @@ struct LayerReader {
     check_length(keys.recurrent.size(), false, "attention.recurrent_layers");
     check_length(keys.indexed.size(), false, "attention.indexer.types");
     if (rule.windows == Windows::unless_zero && !has_windows) {
-      cannot_extend(architecture, aborts_without_windows);
+      cannot_extend(architecture,
+                    "llama.cpp 0.5.0 aborts on those of its files that have no sliding window");
     }
   }
 
