@@ -65,12 +65,19 @@ constexpr unsigned kExchange = RENAME_EXCHANGE;
 int rename_with(const fs::path& from, const fs::path& to, unsigned flags) {
   return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0 ? 0 : errno;
 }
+ssize_t system_copy(int from, std::uint64_t offset, int to, std::uint64_t at, std::uint64_t size) {
+  auto start = off_t(offset);
+  auto end = off_t(at);
+  return ::copy_file_range(from, &start, to, &end, std::size_t(size), 0);
+}
 #else
 constexpr unsigned kNoReplace = 0;
 constexpr unsigned kExchange = 0;
 int rename_with(const fs::path&, const fs::path&, unsigned) { return ENOSYS; }
+ssize_t system_copy(int, std::uint64_t, int, std::uint64_t, std::uint64_t) { return 0; }
 #endif
 
+bool is_full(int code) { return code == ENOSPC || code == EDQUOT || code == EFBIG; }
 bool is_unsupported(int code) { return code == ENOSYS || code == EINVAL || code == ENOTSUP; }
 
 int plain_rename(const fs::path& from, const fs::path& to) {
@@ -146,10 +153,9 @@ void check_space(const fs::path& out, const fs::path& parent, std::uint64_t size
 }  // namespace
 
 void cannot(const char* what, const fs::path& path, int code) {
-  const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
-  throw Error(ErrorKind::failed,
-              cat("cannot ", what, " ", shown(path.string()), ": ", std::strerror(code)),
-              space ? "free some space, or choose an output path on another disk; no partial file "
+  throw Error(
+      ErrorKind::failed, cat("cannot ", what, " ", shown(path.string()), ": ", std::strerror(code)),
+      is_full(code) ? "free some space, or choose an output path on another disk; no partial file "
                       "was left behind"
                     : "choose an output path that can be written to");
 }
@@ -262,39 +268,27 @@ void OutputFile::zeros(std::uint64_t count) {
   write(std::span(zero, std::size_t(count)));
 }
 
-bool OutputFile::copy_in_kernel([[maybe_unused]] const Source& source,
-                                [[maybe_unused]] std::uint64_t offset,
-                                [[maybe_unused]] std::uint64_t size) {
-#ifdef __linux__
-  if (source.descriptor() < 0) return false;
-  auto from = off_t(offset);
-  auto to = off_t(position_);
-  const ssize_t copied =
-      ::copy_file_range(source.descriptor(), &from, file_, &to, std::size_t(size), 0);
-  if (copied > 0) {
-    advance(std::uint64_t(copied));
-    return true;
-  }
-  if (copied < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) fail("write", errno);
-#endif
-  return false;  // for example between two file systems: read() reports anything else
-}
-
 void OutputFile::copy(const Source& source, std::uint64_t offset, std::uint64_t size) {
-  if (size > 4 * kBuffer) drain();
+  bool by_system = size > 4 * kBuffer && source.descriptor() >= 0;
+  if (by_system) drain();
   std::vector<std::byte> bytes;
-  bool in_kernel = size > 4 * kBuffer;
   while (size > 0) {
-    const std::uint64_t step = std::min(size, kStep);
-    const std::uint64_t before = position();
-    in_kernel = in_kernel && copy_in_kernel(source, offset, step);
-    if (!in_kernel) {
-      bytes.resize(std::size_t(std::min<std::uint64_t>(step, kBuffer)));
+    std::uint64_t step = std::min(size, kStep);
+    const ssize_t copied =
+        by_system ? system_copy(source.descriptor(), offset, file_, position_, step) : 0;
+    if (copied < 0 && is_full(errno)) fail("write", errno);
+    by_system = copied > 0;  // not between two file systems; read() reports anything else
+    if (by_system) {
+      step = std::uint64_t(copied);
+      advance(step);
+    } else {
+      step = std::min<std::uint64_t>(step, kBuffer);
+      bytes.resize(std::size_t(step));
       source.read(offset, bytes);
       write(bytes);
     }
-    offset += position() - before;
-    size -= position() - before;
+    offset += step;
+    size -= step;
   }
 }
 

@@ -71,7 +71,6 @@ class OutputFile {
 
  private:
   void drain();
-  bool copy_in_kernel(const Source& source, std::uint64_t offset, std::uint64_t size);
   void advance(std::uint64_t bytes);
   [[noreturn]] void fail(const char* what, int code) const;
 

@@ -177,7 +177,6 @@ std::uint64_t Reader::bits(std::size_t bytes, std::string_view what) {
 }
 
 std::string Reader::text(std::uint64_t length, std::string_view what) {
-  need(length, what);
   const std::byte* bytes = take(std::size_t(length), what);
   return std::string(reinterpret_cast<const char*>(bytes), std::size_t(length));
 }

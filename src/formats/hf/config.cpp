@@ -72,9 +72,11 @@ constexpr ConfigDefaults kConfigDefaults[] = {
 };
 // clang-format on
 
-ConfigDefaults config_defaults(std::string_view model_type) {
+ConfigDefaults config_defaults(std::string_view model_type, bool nested) {
   for (const ConfigDefaults& row : kConfigDefaults) {
-    if (has_word(row.model_types, model_type)) return row;
+    if (!has_word(row.model_types, model_type)) continue;
+    if (nested) return row;
+    return {row.model_types, row.theta, row.partial, row.head, row.window};
   }
   return {};
 }
@@ -152,8 +154,8 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
     if (model.key_length == 0) keys.refuse("qk_rope_head_dim is 0");
     return;
   }
-  const int even = model.embedding / model.heads;
-  model.key_length = int(head.value_or(defaults.head > 0 ? defaults.head : even));
+  model.key_length =
+      int(head.value_or(defaults.head > 0 ? defaults.head : model.embedding / model.heads));
   if (model.key_length < 1 || model.key_length > kMaxHead) {
     keys.refuse(
         cat("num_attention_heads is ", model.heads, " for a hidden_size of ", model.embedding));
@@ -411,11 +413,7 @@ Facts config_facts(const json& config, const std::string& where) {
   const Keys root(config, where, ErrorKind::corrupt, kDamaged);
   const TextModel text = text_model(root);
   const Keys& keys = text.keys;
-  ConfigDefaults defaults = config_defaults(text.model_type);
-  if (!text.nested) {
-    defaults.hidden = defaults.layers = defaults.heads = defaults.kv_heads = 0;
-    defaults.context = defaults.vocabulary = 0;
-  }
+  const ConfigDefaults defaults = config_defaults(text.model_type, text.nested);
   Facts facts;
   facts.where = where;
   facts.architecture = &architecture_of(keys, text.model_type);
