@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every method as one pure function and one row of the table. To add a method: write its function,
-// its row, its golden values (tools/make_goldens.py) and its line in docs/methods.md.
+// Every method as one pure function and one row of the table. CONTRIBUTING.md says how to add one.
 #include "core/methods.h"
 
 #include <algorithm>
@@ -19,7 +18,6 @@ std::vector<double> constant(const Request& r, double value) {
 }
 
 std::vector<double> none(const Request& r) { return constant(r, 1); }
-
 std::vector<double> pi(const Request& r) { return constant(r, r.scale); }
 
 // One radix multiplier for every digit, so that the last factor is `scale`.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of parameters, and the notation of a configured method. To add a parameter: its row
-// here, the method that reads it, and its line in docs/methods.md. It may have a member in
-// Parameters; without one it is found by its name.
+// The table of parameters, and the notation of a configured method. CONTRIBUTING.md says how to add
+// a parameter.
 #include <cmath>
 #include <limits>
 
@@ -126,10 +125,7 @@ MethodSpec parse_name(std::string_view text) {
 }
 
 // "low" and "5" of "low=5".
-struct Assignment {
-  const ParameterInfo* parameter;
-  std::string value;
-};
+using Assignment = std::pair<const ParameterInfo*, std::string>;
 
 std::vector<Assignment> parse_assignments(std::string_view inside, std::string_view all) {
   std::vector<Assignment> out;
@@ -141,7 +137,7 @@ std::vector<Assignment> parse_assignments(std::string_view inside, std::string_v
     }
     const ParameterInfo& p = parameter(trimmed(word.substr(0, equals)));
     for (const Assignment& before : out) {
-      if (before.parameter == &p) refuse(cat(p.name, " is given twice in ", all), "give it once");
+      if (before.first == &p) refuse(cat(p.name, " is given twice in ", all), "give it once");
     }
     out.push_back({&p, trimmed(word.substr(equals + 1))});
   }
@@ -150,17 +146,17 @@ std::vector<Assignment> parse_assignments(std::string_view inside, std::string_v
 
 // "5..15" or "30..45/5" as its values; other texts as themselves.
 std::vector<std::string> values_of(const Assignment& a) {
-  const std::size_t dots = a.value.find("..");
-  if (dots == std::string::npos || a.parameter->list) return {a.value};
-  const std::size_t slash = a.value.find('/', dots);
-  const ParameterInfo& p = *a.parameter;
-  const double first = parse_value(p, a.value.substr(0, dots));
-  const double last = parse_value(p, a.value.substr(dots + 2, slash - dots - 2));
-  const double step = slash == std::string::npos
-                          ? 1
-                          : parse_double(a.value.substr(slash + 1)).value_or(std::nan(""));
+  const ParameterInfo& p = *a.first;
+  const std::string& text = a.second;
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos || p.list) return {text};
+  const std::size_t slash = text.find('/', dots);
+  const double first = parse_value(p, text.substr(0, dots));
+  const double last = parse_value(p, text.substr(dots + 2, slash - dots - 2));
+  const double step =
+      slash == std::string::npos ? 1 : parse_double(text.substr(slash + 1)).value_or(std::nan(""));
   if (!(step > 0) || last < first || (last - first) / step >= kMaxMethods) {
-    refuse(cat("'", a.value, "' is not a range of ", p.name),
+    refuse(cat("'", text, "' is not a range of ", p.name),
            cat("write ", p.name, "=5..15, or 5..15/2 with a step"));
   }
   std::vector<std::string> out;
@@ -196,7 +192,7 @@ void expand(std::string_view text, std::vector<MethodSpec>& out) {
       for (const MethodSpec& spec : made) {
         for (const std::string& value : values) {
           next.push_back(spec);
-          set_parameter(next.back().parameters, *a.parameter, value);
+          set_parameter(next.back().parameters, *a.first, value);
         }
       }
       made = std::move(next);

@@ -140,12 +140,6 @@ std::int64_t llama3_window(const Model& model, const std::vector<double>& list) 
   return whole;
 }
 
-void multiply(std::vector<double>& product, const std::vector<double>& by) {
-  if (by.empty()) return;
-  if (product.empty()) product.assign(by.size(), 1.0);
-  for (std::size_t i = 0; i < product.size(); ++i) product[i] *= by[i];
-}
-
 // Names a bare list of factors, and finds the original window where it can.
 void recognise_list(Facts& facts) {
   DeclaredScaling& scaling = facts.model.scaling;
@@ -346,13 +340,16 @@ Model finish_model(Facts facts, bool replace_scaling) {
     model.scaling.trained = false;
     if (facts.factors_are_design) geometry.trained_factor = facts.factors;
   } else {
-    geometry.trained_factor = facts.factors;
-    multiply(geometry.trained_factor, declared_factors(facts, geometry.train_length));
+    geometry.trained_factor = declared_factors(facts, geometry.train_length);
+    if (geometry.trained_factor.empty()) geometry.trained_factor.resize(facts.factors.size(), 1);
+    for (std::size_t i = 0; i < facts.factors.size(); ++i) {
+      geometry.trained_factor[i] *= facts.factors[i];
+    }
     geometry.trained_attention_scale = facts.rule.attention_scale;
   }
-  const bool plain = std::all_of(geometry.trained_factor.begin(), geometry.trained_factor.end(),
-                                 [](double f) { return f == 1; });
-  if (plain) geometry.trained_factor.clear();
+  const auto is_one = [](double f) { return f == 1; };
+  std::vector<double>& trained = geometry.trained_factor;
+  if (std::all_of(trained.begin(), trained.end(), is_one)) trained.clear();
   try {
     validate(geometry);
   } catch (const Error& error) {
