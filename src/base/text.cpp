@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/utf8.h"
 #include "base/words.h"
@@ -194,9 +195,7 @@ std::string TextStream::add(std::string_view piece) {
   }
   if (first != std::string::npos) {
     stopped_ = true;
-    std::string text = held_.substr(0, first);
-    held_.clear();
-    return text;
+    return std::exchange(held_, {}).substr(0, first);
   }
   const std::size_t ready =
       std::min(whole_characters(held_), held_.size() - possible_stop(held_, stop_));
@@ -207,10 +206,6 @@ std::string TextStream::add(std::string_view piece) {
   return text;
 }
 
-std::string TextStream::finish() {
-  std::string text;
-  text.swap(held_);
-  return text;
-}
+std::string TextStream::finish() { return std::exchange(held_, {}); }
 
 }  // namespace mrrope

@@ -278,22 +278,12 @@ struct LayerReader {
   }
 
   bool indexed(int i) const {
-    const bool is_listed = !keys.indexed.empty() && keys.indexed[i];
-    switch (rule.indexer) {
-      case Indexer::none:
-        return false;
-      case Indexer::every:
-        return true;
-      case Indexer::listed:
-        return is_listed;
-      case Indexer::unwindowed:
-        return !windowed(i);
-      case Indexer::after_dense:
-        return i >= keys.leading_dense;
-      case Indexer::listed_or_every:
-        break;
-    }
-    if (!keys.indexed.empty()) return is_listed;
+    if (rule.indexer == Indexer::none) return false;
+    if (rule.indexer == Indexer::every) return true;
+    if (rule.indexer == Indexer::unwindowed) return !windowed(i);
+    if (rule.indexer == Indexer::after_dense) return i >= keys.leading_dense;
+    if (!keys.indexed.empty()) return keys.indexed[i];
+    if (rule.indexer == Indexer::listed) return false;
     return keys.train_length < 1048576 || i < 2 || i % 4 == 2;
   }
 };

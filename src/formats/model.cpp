@@ -12,10 +12,8 @@
 //   llama3         Llama 3.1's ramp over the original window; the declared window is the long one.
 //   yarn           YaRN's ramp over the original window. The window is the declared one, or the
 //                  original times the factor if that is longer: a vendor who recommends YaRN for
-//                  long input leaves context_length at the original window. A file does not tell
-//                  whether the model was trained with YaRN; unmodified it runs with it, so it
-//                  counts as trained. transformers' `truncate` = false lets the ramp begin between
-//                  two pairs; llama.cpp has no such key and always truncates.
+//                  long input leaves context_length at the original window. Unmodified the model
+//                  runs with it, so it counts as trained. llama.cpp always truncates the ramp.
 //   longrope       the short list inside the original window, which is all that a plan starts from;
 //                  the long list is kept as well. Both engines apply the attention scale on
 //                  either side of the switch. Two equal lists never switch: one list, the declared
@@ -88,10 +86,8 @@ void refuse_windowed_only(const Model& model) {
 constexpr double kMaxScale = 1e6;
 
 Geometry bare(const Model& model, std::int64_t window) {
-  Geometry geometry = model.geometry;
+  Geometry geometry = model.geometry;  // not yet with what it was trained with
   geometry.train_length = window;
-  geometry.trained_factor.clear();
-  geometry.trained_attention_scale = 1;
   return geometry;
 }
 
@@ -334,21 +330,19 @@ Model finish_model(Facts facts, bool replace_scaling) {
   recognise_list(facts);
 
   Geometry& geometry = model.geometry;
+  std::vector<double>& trained = geometry.trained_factor;
   geometry.train_length = facts.context_length;
   if (replace_scaling) {
     geometry.train_length = original_window(facts);
     model.scaling.trained = false;
-    if (facts.factors_are_design) geometry.trained_factor = facts.factors;
+    if (facts.factors_are_design) trained = facts.factors;
   } else {
-    geometry.trained_factor = declared_factors(facts, geometry.train_length);
-    if (geometry.trained_factor.empty()) geometry.trained_factor.resize(facts.factors.size(), 1);
-    for (std::size_t i = 0; i < facts.factors.size(); ++i) {
-      geometry.trained_factor[i] *= facts.factors[i];
-    }
+    trained = declared_factors(facts, geometry.train_length);
+    if (trained.empty()) trained.resize(facts.factors.size(), 1);
+    for (std::size_t i = 0; i < facts.factors.size(); ++i) trained[i] *= facts.factors[i];
     geometry.trained_attention_scale = facts.rule.attention_scale;
   }
   const auto is_one = [](double f) { return f == 1; };
-  std::vector<double>& trained = geometry.trained_factor;
   if (std::all_of(trained.begin(), trained.end(), is_one)) trained.clear();
   try {
     validate(geometry);

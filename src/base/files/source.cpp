@@ -23,8 +23,6 @@ constexpr const char* kCutShort = "the file is cut short or damaged: fetch it ag
 constexpr const char* kOwnFolder = "a part of a model must be in the model's own folder";
 constexpr std::size_t kBuffer = std::size_t{64} << 10;
 
-std::string reason(int error) { return std::strerror(error); }
-
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder) {
   if (folder.empty()) return false;
   const auto [end, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
@@ -46,7 +44,8 @@ void check_readable(const std::filesystem::path& path) {
   std::error_code error;
   const bool folder = std::filesystem::is_directory(path, error);
   if (::access(path.c_str(), folder ? R_OK | X_OK : R_OK) != 0) {
-    throw Error(ErrorKind::failed, cat("cannot read ", shown(path.string()), ": ", reason(errno)),
+    throw Error(ErrorKind::failed,
+                cat("cannot read ", shown(path.string()), ": ", std::strerror(errno)),
                 "check the path and its permissions");
   }
   if (folder && std::filesystem::is_empty(path, error)) {
@@ -79,14 +78,15 @@ Source Source::open(const std::filesystem::path& path) {
       hint = path.extension() == ".gguf" ? "check the path; a split model needs all of its parts"
                                          : "check the path";
     }
-    throw Error(ErrorKind::failed, cat("cannot open ", shown(name), ": ", reason(error)), hint);
+    throw Error(ErrorKind::failed, cat("cannot open ", shown(name), ": ", std::strerror(error)),
+                hint);
   }
   Source source;
   source.file_ = file;
   source.name_ = name;
   struct stat status {};
   if (::fstat(file, &status) != 0) {
-    throw Error(ErrorKind::failed, cat("cannot examine ", shown(name), ": ", reason(errno)));
+    throw Error(ErrorKind::failed, cat("cannot examine ", shown(name), ": ", std::strerror(errno)));
   }
   if (!S_ISREG(status.st_mode)) {
     throw Error(ErrorKind::failed, cat(shown(name), " is not a regular file"),
@@ -132,7 +132,8 @@ void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
   while (done < to.size()) {
     const ssize_t got = ::pread(file_, to.data() + done, to.size() - done, off_t(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error(ErrorKind::failed, cat("cannot read ", name_, ": ", reason(errno)));
+    if (got < 0)
+      throw Error(ErrorKind::failed, cat("cannot read ", name_, ": ", std::strerror(errno)));
     if (got == 0) {
       throw Error(ErrorKind::failed, cat(name_, " became shorter while it was read"),
                   "wait until it is fully written, then try again");

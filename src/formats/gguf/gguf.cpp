@@ -22,6 +22,8 @@ constexpr std::uint64_t kMaxStrings = 1 << 24;  // of one array; the largest voc
 constexpr std::uint64_t kMaxElements = 1 << 30;
 constexpr std::uint64_t kKeptString = 4096;  // bytes
 constexpr std::uint64_t kKeptElements = 4096;
+constexpr std::uint64_t kMaxParts = 4096;
+constexpr std::uint64_t kMaxSmallTensor = 65536;  // elements
 
 // clang-format off
 constexpr std::array<GgmlType, 35> kGgmlTypes{{
@@ -152,13 +154,13 @@ void read_array(Reader& in, GgufKeyValue& kv) {
 
 GgufKeyValue read_key_value(Reader& in) {
   GgufKeyValue kv;
-  kv.offset = in.position();
   const std::uint64_t length = in.u64("a key's length");
   if (length == 0 || length > kMaxKey) {
-    corrupt(in.source().name(), cat("a key at offset ", kv.offset, " claims ", length,
+    corrupt(in.source().name(), cat("a key at offset ", in.position() - 8, " claims ", length,
                                     " bytes; 1 to ", kMaxKey, " are allowed"));
   }
   kv.key = in.text(length, "a key");
+  kv.offset = in.position();
   kv.type = kv.element = read_type(in, kv.key);
   if (kv.type == GgufType::array) {
     read_array(in, kv);
@@ -264,9 +266,6 @@ void place_tensors(const Source& source, GgufPart& part) {
     }
   }
 }
-
-constexpr std::uint64_t kMaxParts = 4096;
-constexpr std::uint64_t kMaxSmallTensor = 65536;  // elements
 
 // NAME-00002-of-00005.gguf
 struct SplitName {

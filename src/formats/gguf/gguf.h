@@ -39,8 +39,8 @@ struct GgufKeyValue {
   GgufType type = GgufType::u8;
   GgufType element = GgufType::u8;  // of an array; else the same as type
   std::uint64_t count = 1;          // elements of an array; else 1
-  std::uint64_t offset = 0;  // bytes in the file: the whole record, from the key's length ...
-  std::uint64_t size = 0;    // ... to the end of the value
+  std::uint64_t offset = 0;         // bytes in the file: type and value
+  std::uint64_t size = 0;
   GgufValue value;
 };
 

@@ -25,12 +25,6 @@ std::string le(T value) {
 
 std::string type_of(GgufType type) { return le(std::uint32_t(type)); }
 
-// Where type and value of a record begin, after the key.
-std::uint64_t value_offset(const GgufKeyValue& record) {
-  return record.offset + 8 + record.key.size();
-}
-std::uint64_t value_size(const GgufKeyValue& record) { return record.size - 8 - record.key.size(); }
-
 std::uint64_t aligned(std::uint64_t size, std::uint32_t alignment) {
   return (size + alignment - 1) / alignment * alignment;
 }
@@ -38,7 +32,7 @@ std::uint64_t aligned(std::uint64_t size, std::uint32_t alignment) {
 std::uint64_t header_size(const GgufFileOut& file) {
   std::uint64_t size = 4 + 4 + 8 + 8;
   for (const GgufKeyOut& kv : file.keys) {
-    size += 8 + kv.key.size() + (kv.record ? value_size(*kv.record) : kv.bytes.size());
+    size += 8 + kv.key.size() + (kv.record ? kv.record->size : kv.bytes.size());
   }
   for (const GgufTensorOut& tensor : file.tensors) {
     size += 8 + tensor.name.size() + 4 + 8 * tensor.dims.size() + 4 + 8;
@@ -98,7 +92,7 @@ void write_file(OutputFile& out, const GgufFileOut& file) {
   for (const GgufKeyOut& kv : file.keys) {
     out.write(le(std::uint64_t{kv.key.size()}) + kv.key);
     if (kv.record) {
-      out.copy(sources.of(*kv.part), value_offset(*kv.record), value_size(*kv.record));
+      out.copy(sources.of(*kv.part), kv.record->offset, kv.record->size);
     } else {
       out.write(kv.bytes);
     }
