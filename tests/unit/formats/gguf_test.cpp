@@ -316,8 +316,8 @@ TEST(Gguf, DoesNotReadWeights) {
   }
   const auto path = folder.write_sparse("big.gguf", w.header(), 4096 * 100 + offset);
   const Gguf model = read_gguf(path);
-  EXPECT_EQ(model.tensor_bytes(), offset);
-  EXPECT_EQ(model.first().tensors.size(), 2000u);
+  ASSERT_EQ(model.first().tensors.size(), 2000u);
+  EXPECT_EQ(model.first().tensors.back().size, rows * 4);
 }
 
 }  // namespace
