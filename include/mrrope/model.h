@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,10 +34,11 @@ struct Layer {
 struct DeclaredScaling {
   std::string type;  // "none", "linear", "yarn", "llama3", "longrope", "dynamic", ...
   double factor = 1;
-  std::int64_t original_length = 0;  // 0: not declared
-  std::vector<double> short_factor;  // longrope only
-  std::vector<double> long_factor;   // longrope, or rope_freqs of a GGUF
-  bool trained = false;              // part of how the model was trained, so that plans keep it
+  std::int64_t original_length = 0;            // 0: not declared
+  std::optional<double> beta_fast, beta_slow;  // yarn and llama3, where config.json states them
+  std::vector<double> short_factor;            // longrope only
+  std::vector<double> long_factor;             // longrope, or rope_freqs of a GGUF
+  bool trained = false;  // part of how the model was trained, so that plans keep it
 };
 
 struct Model {

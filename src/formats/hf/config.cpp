@@ -376,6 +376,10 @@ void read_scaling(const Keys& keys, const std::optional<Keys>& given, Facts& fac
   scaling.type = type == "xdrope" ? "dynamic" : type;
   scaling.trained = scaling.type != "dynamic";
 
+  if (type == "yarn" || type == "llama3") {
+    scaling.beta_fast = rope.real({"beta_fast", "high_freq_factor"});
+    scaling.beta_slow = rope.real({"beta_slow", "low_freq_factor"});
+  }
   if (type == "yarn") read_yarn(rope, facts);
   if (type == "longrope") read_longrope(rope, facts);
   if (type == "llama3") {

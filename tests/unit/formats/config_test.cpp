@@ -76,6 +76,7 @@ TEST(Config, Llama31) {
   EXPECT_EQ(m.geometry.train_length, 131072);
   EXPECT_EQ(m.scaling.type, "llama3");
   EXPECT_EQ(m.scaling.original_length, 8192);
+  EXPECT_EQ(m.scaling.beta_fast, 4);
   EXPECT_TRUE(m.scaling.trained);
   // transformers 5.22.2
   expect_factors(m, {{0, 1},
