@@ -27,7 +27,7 @@ nlohmann::ordered_json to_json(const Ladder& ladder);
 // them stands for all.
 std::vector<Rung> listed_rungs(const Ladder& ladder);
 
-// What geometry_json() wrote; `pairing` and what follows it may be missing.
+// The geometry of a plan file; `pairing` and what follows it may be missing.
 Geometry geometry_of(const JsonKeys& in);
 // Sets every parameter that is a key of `in`.
 void add_parameters(const JsonKeys& in, Parameters& parameters);
