@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/rotary_reference.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +9,6 @@
 
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
-#include "support/rotary_reference.h"
 
 namespace mrrope {
 namespace {
